@@ -1,4 +1,4 @@
 #!/usr/bin/env node
-import { main } from './app/commands/run-command.ts';
+import { runCommand } from './app/commands/run-command.ts';
 
-await main();
+await runCommand();

@@ -6,12 +6,12 @@ import { isLoopback } from '../auth/origin-rules.ts';
 import { usageOf } from '../backend/stdio/processes/process-usage.ts';
 import { hasAuthentication } from '../config/access/authentication-config.ts';
 import type { GatewayConfig, ServerConfig } from '../config/config.ts';
-import { closedDoor, type Door, guardedDoor, wordDoor } from '../console/access-policy.ts';
+import { type AccessPolicy, denyAll, requireScope, requireStartToken } from '../console/access-policy.ts';
 import { createStatusPage, type StatusPage } from '../console/console.ts';
-import type { StatusRecord } from '../console/record/console-record.ts';
-import { ChildMemory } from '../console/snapshot/process-memory.ts';
+import type { ConsoleRecord } from '../console/record/console-record.ts';
+import { ProcessMemory } from '../console/snapshot/process-memory.ts';
 import type { ServerHealthView } from '../console/snapshot/snapshot.ts';
-import type { LookedAtServer } from '../console/snapshot/snapshot-builder.ts';
+import type { ServerState } from '../console/snapshot/snapshot-builder.ts';
 import type { ModernServer } from '../modern/modern-server.ts';
 import type { ServerHealth, ServerStatus } from '../ops/health/server-health.ts';
 import type { Readiness } from '../registry/readiness.ts';
@@ -21,16 +21,16 @@ import type { RunningServer } from './servers/run-server.ts';
 import { version } from './version.ts';
 
 /** A configured server in use. */
-export interface StatusServer {
+export interface ConsoleServer {
   readonly running: RunningServer;
   readonly modern: ModernServer;
 }
 
 /** What the status page of a gateway is put together from. */
-export interface StatusParts {
+export interface GatewayConsoleParts {
   readonly config: GatewayConfig;
   readonly logger: Logger;
-  readonly record: StatusRecord;
+  readonly record: ConsoleRecord;
   readonly health: ServerHealth;
   readonly store: Store;
   readonly sessions: Sessions;
@@ -42,7 +42,7 @@ export interface StatusParts {
   readonly word: string;
   /** `http://127.0.0.1:8080` */
   readonly base: string;
-  servers(): readonly StatusServer[];
+  servers(): readonly ConsoleServer[];
   /** Where clients reach a server. */
   pathOf(server: ServerConfig): string;
   /** Answers requests of the playground as those of clients. */
@@ -51,12 +51,12 @@ export interface StatusParts {
 }
 
 /** The status page of a gateway; see `createStatusPage`. */
-export function createStatus(parts: StatusParts): StatusPage {
+export function createGatewayConsole(parts: GatewayConsoleParts): StatusPage {
   const { config, logger, record, health, store, sessions, base, readiness, servers, pathOf, playground, drain } =
     parts;
   const onFailed = (cause: unknown): void => logger.debug({ err: cause }, 'cannot send an event to the status page');
-  const memory = new ChildMemory(usageOf, onFailed);
-  const named = (name: string): StatusServer | undefined =>
+  const memory = new ProcessMemory(usageOf, onFailed);
+  const named = (name: string): ConsoleServer | undefined =>
     servers().find(({ running }) => running.config.name === name);
   return createStatusPage({
     ...{
@@ -70,7 +70,7 @@ export function createStatus(parts: StatusParts): StatusPage {
       retryMs: config.retryMs,
     },
     name: `${hostname()}:${process.pid}`,
-    door: doorOf(parts),
+    access: doorOf(parts),
     changes: config.redis === undefined ? undefined : store.changes,
     sessions: () => sessions.all,
     endableSessions: () => sessions.all,
@@ -94,7 +94,7 @@ export function createStatus(parts: StatusParts): StatusPage {
 }
 
 /** A server as it does, with what modern clients have in flight at it. */
-function lookedAt(status: ServerStatus, shared = { calls: 0, streams: 0 }): LookedAtServer {
+function lookedAt(status: ServerStatus, shared = { calls: 0, streams: 0 }): ServerState {
   const { server: name, transport, era = 'unknown' } = status;
   return { name, transport, era, shared, health: healthOf(status) };
 }
@@ -113,7 +113,7 @@ function healthOf({ last, probe }: ServerStatus): ServerHealthView {
  * With authentication, operators show a key or token on every address: servers, and clients through the tools of servers,
  * reach a loopback port as well (docs/decisions/0065). Without, they show the word of the printed URL, on this machine alone.
  */
-function doorOf({ config, operators, word }: StatusParts): Door {
-  if (operators !== undefined) return guardedDoor(operators);
-  return isLoopback(config.adminHost) ? wordDoor(word) : closedDoor;
+function doorOf({ config, operators, word }: GatewayConsoleParts): AccessPolicy {
+  if (operators !== undefined) return requireScope(operators);
+  return isLoopback(config.adminHost) ? requireStartToken(word) : denyAll;
 }

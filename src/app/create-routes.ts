@@ -3,33 +3,33 @@ import type { OriginRules } from '../auth/origin-rules.ts';
 import type { CallObserver } from '../call/call-report.ts';
 import type { GatewayConfig } from '../config/config.ts';
 import { endpointPathsOf } from '../config/endpoint-paths.ts';
-import type { Traffic } from '../http/connection-observer.ts';
-import { createMessagesEndpoint, createSseStream } from '../http/endpoints/legacy-sse.ts';
+import type { ConnectionObserver } from '../http/connection-observer.ts';
+import { createLegacyMessagesEndpoint, createLegacySseStream } from '../http/endpoints/legacy-sse.ts';
 import { createMetadataEndpoint } from '../http/endpoints/oauth-metadata.ts';
-import { createEndpoint } from '../http/endpoints/streamable-http.ts';
+import { createStreamableHttpEndpoint } from '../http/endpoints/streamable-http.ts';
 import { webSocketOnly } from '../http/endpoints/websocket/websocket.ts';
 import type { Endpoint } from '../http/http-endpoint.ts';
 import type { AdmissionOptions } from '../http/pipeline/admission.ts';
-import type { TracePosts } from '../http/pipeline/trace-requests.ts';
+import type { RequestTracing } from '../http/pipeline/trace-requests.ts';
 import { type HealthOptions, healthEndpoints } from '../ops/health/health-endpoints.ts';
 import type { Quotas } from '../quota/quotas.ts';
 import type { Sessions } from '../registry/sessions.ts';
 import type { AccessTo } from './access/create-access.ts';
-import type { Keyed } from './access/create-state-sealing.ts';
+import type { StateSealing } from './access/create-state-sealing.ts';
 import type { ServedServer } from './servers/served-server.ts';
 
 /** What the endpoints of all servers share. */
 export interface RouteParts {
   readonly sessions: Sessions;
-  readonly keyed: Keyed;
+  readonly stateSealing: StateSealing;
   readonly originRules: OriginRules;
   readonly identityHeaders: readonly string[];
   readonly quotas: Quotas;
   readonly watch: CredentialWatch;
   readonly calls: CallObserver | undefined;
   readonly onRefused: AdmissionOptions['onRefused'];
-  readonly tracePosts: TracePosts | undefined;
-  trafficOf(server: string): Traffic | undefined;
+  readonly tracePosts: RequestTracing | undefined;
+  connectionsOf(server: string): ConnectionObserver | undefined;
   readonly accessTo: AccessTo;
   readonly health: HealthOptions;
 }
@@ -47,7 +47,7 @@ export interface Routes {
  * @param served in this order: of two servers with one path the first has it
  */
 export function createRoutes(config: GatewayConfig, served: readonly ServedServer[], parts: RouteParts): Routes {
-  const { sessions, keyed, accessTo, health, trafficOf, ...doors } = parts;
+  const { sessions, stateSealing: keyed, accessTo, health, connectionsOf: trafficOf, ...doors } = parts;
   const endpoints = new Map<string, Endpoint>();
   const onWebSocket = new Map<string, AdmissionOptions>();
   const configs = served.map((each) => each.config);
@@ -68,8 +68,8 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
       ...doors,
       ...access.of(own),
     };
-    const endpoint = createEndpoint(options);
-    for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
+    const endpoint = createStreamableHttpEndpoint(options);
+    for (const { mcp, ws, legacySse: old } of endpointPathsOf(config, own)) {
       if (endpoints.has(mcp)) continue;
       endpoints.set(mcp, endpoint);
       if (ws !== undefined) {
@@ -77,9 +77,9 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
         onWebSocket.set(ws, options);
       }
       if (old === undefined) continue;
-      const face = { ...options, messagesPath: old.messages };
-      endpoints.set(old.stream, createSseStream(face));
-      endpoints.set(old.messages, createMessagesEndpoint(face));
+      const legacySseOptions = { ...options, messagesPath: old.messages };
+      endpoints.set(old.stream, createLegacySseStream(legacySseOptions));
+      endpoints.set(old.messages, createLegacyMessagesEndpoint(legacySseOptions));
     }
   }
   const addUnlessTaken = (path: string, endpoint: Endpoint): void => {

@@ -8,33 +8,33 @@ import { hasAuthentication } from '../config/access/authentication-config.ts';
 import { readCertificate } from '../config/access/certificate-files.ts';
 import type { GatewayConfig, ServerConfig } from '../config/config.ts';
 import { endpointPathsOf } from '../config/endpoint-paths.ts';
-import { told } from '../config/issues.ts';
-import { asksClients } from '../config/options/client-credential-options.ts';
+import { renderIssueMessage } from '../config/issues.ts';
+import { usesClientCredentials } from '../config/options/client-credential-options.ts';
 import { flagOf } from '../config/options/option-names.ts';
 import type { Environment } from '../config/sources/environment-variables.ts';
-import { makeWord } from '../console/access-policy.ts';
+import { makeStartToken } from '../console/access-policy.ts';
 import { createCors } from '../http/cors.ts';
-import { createWebSocketFace } from '../http/endpoints/websocket/websocket.ts';
-import { createWebServer, type ServerCertificate } from '../http/http-server.ts';
-import { createListener } from '../http/router.ts';
+import { createWebSocketEndpoint } from '../http/endpoints/websocket/websocket.ts';
+import { createHttpServer, type ServerCertificate } from '../http/http-server.ts';
+import { createRequestListener } from '../http/router.ts';
 import type { AdminServer } from '../ops/admin/admin-server.ts';
-import { OnceASecond } from '../ops/flood-limiter.ts';
+import { FloodLimiter } from '../ops/flood-limiter.ts';
 import { readinessReport } from '../ops/health/readiness-report.ts';
-import { failureOf } from '../ops/health/server-failure.ts';
+import { serverFailure } from '../ops/health/server-failure.ts';
 import { ServerHealth } from '../ops/health/server-health.ts';
 import type { Log } from '../ops/log/log.ts';
-import { createStrangerLog } from '../ops/log/refused-request-log.ts';
+import { createRefusedRequestLog } from '../ops/log/refused-request-log.ts';
 import { logRequests } from '../ops/log/request-log.ts';
 import { Sessions } from '../registry/sessions.ts';
-import { anyChange, ChangeTeller } from '../store/shared/change-throttle.ts';
+import { anyChange, ChangeThrottle } from '../store/shared/change-throttle.ts';
 import { createAccess } from './access/create-access.ts';
 import { createAuthentication } from './access/create-authentication.ts';
 import { quotasOf } from './access/create-quotas.ts';
-import { createKeyed } from './access/create-state-sealing.ts';
+import { createStateSealing } from './access/create-state-sealing.ts';
 import { warnOfExpiry, warnOfExposure, warnOfSharing } from './access/exposure.ts';
 import { listen } from './addresses/listen.ts';
-import { shownBase } from './addresses/public-base-url.ts';
-import { changedUrls, type Urls, urlsOf } from './addresses/server-urls.ts';
+import { publicBaseUrl } from './addresses/public-base-url.ts';
+import { changedUrls, type ServerUrls, serverUrls } from './addresses/server-urls.ts';
 import { createObservers } from './create-observers.ts';
 import { createRoutes, type RouteParts } from './create-routes.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
@@ -65,7 +65,7 @@ export interface GatewayParts {
 /** A running gateway. */
 export interface Gateway {
   /** The endpoints, by server, as they are now. */
-  readonly urls: readonly Urls[];
+  readonly urls: readonly ServerUrls[];
   /** Arguments that curl needs to use those URLs from this machine. */
   readonly curlArguments: readonly string[];
   /** With the word that opens it, which is for nobody but the operator. Undefined if it has none, or its port was taken. */
@@ -90,20 +90,20 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const { identityHeaders } = authentication;
   const health = new ServerHealth();
   const observers = createObservers(config, log, health);
-  const { sessions: observer, calls, audit, metrics, trafficOf } = observers;
+  const { sessions: observer, calls, audit, metrics, connectionsOf: trafficOf } = observers;
   const store = await createStore(config, log.store, metrics);
   const storeWaitMs = config.redisWaitMs;
   const cluster = config.redis === undefined ? undefined : { ...config, storeWaitMs };
   const connectedStore = createConnectedStore(config);
-  const teller = new ChangeTeller(store.changes, (cause) => observer.clusterFailed(cause));
+  const teller = new ChangeThrottle(store.changes, (cause) => observer.clusterFailed(cause));
   const quotas = quotasOf(config, store.rates, (cause) => observer.clusterFailed(cause));
   const sessions = new Sessions({
     ...{ ...config, storeWaitMs, cluster, store, observer, quotas },
-    onGroupChange: (topic, text = anyChange) => teller.tell(topic, text),
+    onGroupChange: (topic, text = anyChange) => teller.notify(topic, text),
     formerServer: (name, digest) => set.former(name, digest),
   });
 
-  const keyed = createKeyed(config, store);
+  const keyed = createStateSealing(config, store);
   const noteInUse = ({ name, address, probeRequired: isRequired }: ServerConfig): void =>
     health.add(name, { transport: address?.transport ?? 'stdio', isRequired, era: () => set.eraOf(name) });
   for (const server of config.servers) noteInUse(server);
@@ -139,15 +139,15 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const readinessNow = () => readinessReport(sessions.readiness, health.statuses);
   const readiness = () => readinessNow().status;
   const access = await createAccess(config, authentication.authenticators, log.auth);
-  const strangers = createStrangerLog(log.auth);
+  const strangers = createRefusedRequestLog(log.auth);
   const routeParts: RouteParts = {
-    ...{ sessions, keyed, originRules, identityHeaders, quotas, watch, calls, trafficOf },
+    ...{ sessions, stateSealing: keyed, originRules, identityHeaders, quotas, watch, calls, connectionsOf: trafficOf },
     onRefused: strangers.onRefused,
     tracePosts: tracing?.tracePosts,
     accessTo: access.to,
     health: { readiness: readinessNow, servers: health, showsServers: !hasAuthentication(config) },
   };
-  const webSockets = createWebSocketFace({
+  const webSockets = createWebSocketEndpoint({
     ...{ ...config, sessions, store: connectedStore, watch, calls, tracePosts: tracing?.tracePosts },
     maxEventBytes: config.maxLineBytes,
     initializeTimeoutMs: config.bodyTimeoutMs,
@@ -159,7 +159,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
   webSockets.route(routes.onWebSocket);
   const certificate = certificateOf(config);
-  const answer = createListener((path) => routes.endpoints.get(path), {
+  const answer = createRequestListener((path) => routes.endpoints.get(path), {
     cors: createCors(originRules),
     elsewhere: 'no_such_path',
   });
@@ -169,9 +169,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       paths: { has: (path) => routes.endpoints.has(path) },
       ...(from && { from }),
     });
-  const web = createWebServer({ ...config, certificate }, logged());
+  const web = createHttpServer({ ...config, certificate }, logged());
   webSockets.attach(web.server);
-  const drops = new OnceASecond<number>((maxConnections, leftOut) =>
+  const drops = new FloodLimiter<number>((maxConnections, leftOut) =>
     log.http.warn(
       { maxConnections, ...(leftOut > 0 && { leftOut }) },
       'closed a client connection: --max-connections is reached',
@@ -179,7 +179,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   );
   web.server.on('drop', () => {
     if (metrics) metrics.tallies('droppedConnections').of().value += 1;
-    drops.note('connections', config.maxConnections);
+    drops.report('connections', config.maxConnections);
   });
   const port = await listen(web.server, config).catch(async (error: unknown) => {
     await closeParts();
@@ -194,10 +194,10 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     admin?.renew(renewed);
   };
   const certificateWatch = watchFor(certificate, config, renew, log.app);
-  const shown = shownBase({ ...config, port, rules: originRules, certificate }, config.tlsCert);
+  const shown = publicBaseUrl({ ...config, port, rules: originRules, certificate }, config.tlsCert);
   const base = shown.url;
-  const urls = (): Urls[] =>
-    set.current.map((served) => urlsOf(served, set.config, base, source.file !== undefined, health));
+  const urls = (): ServerUrls[] =>
+    set.current.map((served) => serverUrls(served, set.config, base, source.file !== undefined, health));
   const replace: ConfigurationReload['replace'] = (servers) => {
     const before = urls();
     const changes = set.replace(servers);
@@ -211,17 +211,17 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     servers: () => set.current.map((served) => served.config.name),
     probes: () => health.statuses,
     sessions: () => sessions.all,
-    waitingMail: sessions.waitingMail,
+    waitingMail: sessions.mailboxBacklog,
     connections: () => promisify(web.server.getConnections.bind(web.server))(),
     lastReload: () => configuration.last,
     isStoreUp: () => (config.redis === undefined ? undefined : store.healthyForMs() > 0),
   };
   const healthShown = { readiness: readinessNow, servers: health, showsServers: true };
-  const word = makeWord();
+  const word = makeStartToken();
   // Nobody needs it before there is somebody to be served.
   const page =
     observers.status &&
-    (await import('./create-console.ts')).createStatus({
+    (await import('./create-console.ts')).createGatewayConsole({
       ...{
         config,
         logger: log.app,
@@ -281,7 +281,7 @@ async function startServers(
 ): Promise<readonly RunningServer[]> {
   const [only, ...others] = config.servers;
   // A server that is to get something of its clients may want it from the first connection on: it cannot be tried without.
-  if (only !== undefined && others.length === 0 && !asksClients(only)) {
+  if (only !== undefined && others.length === 0 && !usesClientCredentials(only)) {
     return [await awaitStart({ config: only, gateway: config, environment, listeners: listenersOf(only), onUseless })];
   }
   return config.servers.map((server) => runServer(server, config, environment, listenersOf(server)));
@@ -292,13 +292,13 @@ function warnOfMissing(server: ServerConfig, { environment, log }: GatewayParts,
   const detail = missingCommand(server, environment);
   if (detail === undefined) return;
   log.server.warn({ server: name, detail }, 'cannot start the server; its sessions will fail');
-  health.failed(name, failureOf('not_found'));
+  health.failed(name, serverFailure('not_found'));
 }
 
 /** Throws an error for the operator if the files changed since the configuration was read, and not for the better. */
 function certificateOf(config: GatewayConfig): ServerCertificate | undefined {
   const read = readCertificate(config, (path) => readFileSync(path, 'utf8'));
-  if (!read.ok) throw new Error(`${flagOf(read.option)} ${told(read.message, flagOf)}.`);
+  if (!read.ok) throw new Error(`${flagOf(read.option)} ${renderIssueMessage(read.message, flagOf)}.`);
   return read.certificate;
 }
 

@@ -1,10 +1,10 @@
-import type { TracePosts } from '../http/pipeline/trace-requests.ts';
+import type { RequestTracing } from '../http/pipeline/trace-requests.ts';
 import type { Tracing } from '../ops/find-tracing.ts';
 import type { RunningServer } from './servers/run-server.ts';
 
 /** What makes spans of requests, towards clients and towards servers. */
 export interface GatewayTracing extends Pick<Tracing, 'flush'> {
-  readonly tracePosts: TracePosts;
+  readonly tracePosts: RequestTracing;
   /** The server with a span for each request that it is sent for a client. */
   traceServer(running: RunningServer): RunningServer;
 }
@@ -19,7 +19,7 @@ const registered = Symbol.for('opentelemetry.js.api.1');
  */
 export async function loadTracing(version: string): Promise<GatewayTracing | undefined> {
   if (!(registered in globalThis)) return undefined;
-  const [{ findTracing }, { createTracePosts }, { traced }] = await Promise.all([
+  const [{ findTracing }, { createRequestTracing: createTracePosts }, { traceBackend: traced }] = await Promise.all([
     import('../ops/find-tracing.ts'),
     import('../http/pipeline/trace-requests.ts'),
     import('../backend/tracing/traced-backend.ts'),

@@ -3,7 +3,7 @@ import { isLoopback } from '../auth/origin-rules.ts';
 import { hasAuthentication } from '../config/access/authentication-config.ts';
 import type { GatewayConfig } from '../config/config.ts';
 import type { StatusPage } from '../console/console.ts';
-import { isStatusPath } from '../console/console-paths.ts';
+import { isConsolePath } from '../console/console-paths.ts';
 import type { ServerCertificate } from '../http/http-server.ts';
 import { type AdminServer, startAdminServer } from '../ops/admin/admin-server.ts';
 import { createMetricsEndpoint } from '../ops/admin/metrics-endpoint.ts';
@@ -52,7 +52,7 @@ export async function startAdmin({
       // On this machine nobody is on the way, and the certificate is for another name.
       certificate: isLoopback(host) ? undefined : certificate,
       find: (path) => endpoints.get(path) ?? status.at(path),
-      isOfPage: isStatusPath,
+      isOfPage: isConsolePath,
     });
     const statusPage = status.urlAt(admin.url);
     logger.info(

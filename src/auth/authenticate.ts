@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { entryOf, type Reason } from '../protocol/faults.ts';
-import { type BearerToken, bearerOf } from './bearer-token.ts';
-import { challengeWith } from './challenge-header.ts';
-import { type Authenticate, type Because, type Challenge, type Identity, isChallenge } from './identity.ts';
+import { type BearerToken, readBearerToken } from './bearer-token.ts';
+import { challengeHeader } from './challenge-header.ts';
+import { type Authenticate, type Challenge, type Identity, isChallenge, type RefusalDetail } from './identity.ts';
 
 /**
  * One kind of credentials: who shows them, or why they are not good; undefined for a request that has none of this kind. As
@@ -28,25 +28,25 @@ export interface AuthenticateOptions {
  * has: it stands in logs on the way (2025-11-25, basic/authorization, "Token Requirements").
  */
 export function createAuthenticate({ authenticators, parametersFor }: AuthenticateOptions): Authenticate {
-  const refusal = (reason: Reason, incoming: IncomingMessage, error?: string, because?: Because): Challenge => {
+  const refusal = (reason: Reason, incoming: IncomingMessage, error?: string, because?: RefusalDetail): Challenge => {
     const { description } = because ?? {};
     const described = description === undefined ? [] : [`error_description="${description}"`];
-    const wwwAuthenticate = challengeWith(error, [...described, ...(parametersFor?.(incoming) ?? [])]);
-    return because === undefined ? { reason, wwwAuthenticate } : { reason, wwwAuthenticate, because };
+    const wwwAuthenticate = challengeHeader(error, [...described, ...(parametersFor?.(incoming) ?? [])]);
+    return because === undefined ? { reason, wwwAuthenticate } : { reason, wwwAuthenticate, detail: because };
   };
 
   /** Authenticators need not say what all 401 have in common. */
   const complete = (outcome: Identity | Challenge, incoming: IncomingMessage): Identity | Challenge => {
     if (!isChallenge(outcome) || outcome.wwwAuthenticate !== undefined) return outcome;
     return entryOf(outcome.reason).status === 401
-      ? refusal(outcome.reason, incoming, 'invalid_token', outcome.because)
+      ? refusal(outcome.reason, incoming, 'invalid_token', outcome.detail)
       : outcome;
   };
 
   return (incoming) => {
     if (hasTokenInQuery(incoming.url ?? '')) return refusal('credentials_in_query', incoming, 'invalid_request');
     const { authorization } = incoming.headers;
-    const token = bearerOf(incoming);
+    const token = readBearerToken(incoming);
     for (const authenticator of authenticators) {
       const outcome = authenticator(incoming, token);
       if (outcome === undefined) continue;
@@ -59,8 +59,8 @@ export function createAuthenticate({ authenticators, parametersFor }: Authentica
   };
 }
 
-const noBearer: Because = { why: 'not Authorization: Bearer' };
-const unknownKey: Because = { why: 'unknown key', description: 'The key is not valid here' };
+const noBearer: RefusalDetail = { why: 'not Authorization: Bearer' };
+const unknownKey: RefusalDetail = { why: 'unknown key', description: 'The key is not valid here' };
 
 /** RFC 6750, section 2.3. */
 function hasTokenInQuery(url: string): boolean {

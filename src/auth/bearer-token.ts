@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { lastShown } from './cache-per-connection.ts';
+import { cachePerConnection } from './cache-per-connection.ts';
 
 /** RFC 6750, section 2.1; the name of a scheme is the same in small and capital letters (RFC 9110, section 11.1). */
 const form = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
@@ -21,11 +21,11 @@ export class BearerToken {
   }
 }
 
-const shownBy = lastShown('Authorization', (header) => {
+const shownBy = cachePerConnection('Authorization', (header) => {
   const text = form.exec(header)?.[1];
   return text === undefined ? undefined : new BearerToken(text);
 });
 
 /** What `Authorization: Bearer` has; undefined for nothing, and for another scheme. */
-export const bearerOf = ({ headers, socket }: IncomingMessage): BearerToken | undefined =>
+export const readBearerToken = ({ headers, socket }: IncomingMessage): BearerToken | undefined =>
   headers.authorization === undefined ? undefined : shownBy(socket, headers.authorization);

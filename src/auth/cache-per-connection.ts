@@ -5,7 +5,10 @@ import type { Socket } from 'node:net';
  * what was read in it.
  * @param name of the header
  */
-export function lastShown<T>(name: string, read: (header: string) => T): (socket: Socket, header: string) => T {
+export function cachePerConnection<T>(
+  name: string,
+  read: (header: string) => T,
+): (socket: Socket, header: string) => T {
   const shown = Symbol(`the last ${name}`);
   type Showing = Socket & { [shown]?: { readonly header: string; readonly value: T } };
   return (socket, header) => {

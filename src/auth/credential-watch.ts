@@ -1,12 +1,12 @@
 import { contain } from '../util/boundary.ts';
-import { everybody, type Identity } from './identity.ts';
+import { anonymousIdentity, type Identity } from './identity.ts';
 
 /** What is open in the name of somebody. */
-export interface Held {
+export interface CredentialBound {
   readonly identity: Identity;
   /** Its neighbours among all that is held. For the watch alone. */
-  before?: Held | undefined;
-  after?: Held | undefined;
+  before?: CredentialBound | undefined;
+  after?: CredentialBound | undefined;
   /** Their credentials have ended. Called once, unless it was released before. */
   expire(): void;
 }
@@ -24,12 +24,12 @@ export class CredentialWatch {
    * behind which, once it is old, keeps all that was in it alive until the next full collection, with requests and answers.
    * That was a third of what a request with a token cost.
    */
-  #newest: Held | undefined;
+  #newest: CredentialBound | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   /** From now on it is looked at, until it is released or its credentials end. */
-  hold(held: Held): void {
-    if (held.identity === everybody) return;
+  hold(held: CredentialBound): void {
+    if (held.identity === anonymousIdentity) return;
     held.after = this.#newest;
     if (this.#newest !== undefined) this.#newest.before = held;
     this.#newest = held;
@@ -37,7 +37,7 @@ export class CredentialWatch {
   }
 
   /** Nothing of it is open any more. Idempotent. */
-  release(held: Held): void {
+  release(held: CredentialBound): void {
     const { before, after } = held;
     if (before !== undefined) before.after = after;
     else if (this.#newest === held) this.#newest = after;
@@ -49,7 +49,7 @@ export class CredentialWatch {
   /** Looks now. */
   sweep(): void {
     const now = Date.now();
-    const ended: Held[] = [];
+    const ended: CredentialBound[] = [];
     for (let held = this.#newest; held !== undefined; held = held.after) {
       const { expiresAtMs } = held.identity;
       if (expiresAtMs !== undefined && expiresAtMs <= now) ended.push(held);

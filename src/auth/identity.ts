@@ -18,7 +18,7 @@ export interface Identity {
 }
 
 /** Why exactly somebody is not let in; for the log of the operator. */
-export interface Because {
+export interface RefusalDetail {
   /** One of few words: the kind of fault, and nothing that a peer has written. */
   readonly why: string;
   readonly expected?: unknown;
@@ -32,7 +32,7 @@ export interface Because {
 const maxShownLength = 120;
 
 /** A text of a peer as a log may have it: cut, and without what a terminal or a reader could take for something else. */
-export const shownText = (text: string | undefined): string | undefined =>
+export const printableText = (text: string | undefined): string | undefined =>
   text?.slice(0, maxShownLength).replace(/[^\x20-\x7e]/g, '?');
 
 /** Why a request has no identity, and what its sender is told to do about it. */
@@ -42,7 +42,7 @@ export interface Challenge {
   readonly wwwAuthenticate?: string | undefined;
   /** What the fault names beside its reason. */
   readonly data?: Record<string, unknown>;
-  readonly because?: Because | undefined;
+  readonly detail?: RefusalDetail | undefined;
 }
 
 /**
@@ -55,7 +55,12 @@ export type Authenticate = (incoming: IncomingMessage) => Identity | Challenge |
 export const isChallenge = (outcome: Identity | Challenge): outcome is Challenge => 'reason' in outcome;
 
 /** Everybody, where the gateway does no authentication: nobody is asked who they are. */
-export const everybody: Identity = { principal: anonymous, scopes: undefined, expiresAtMs: undefined, claims: {} };
+export const anonymousIdentity: Identity = {
+  principal: anonymous,
+  scopes: undefined,
+  expiresAtMs: undefined,
+  claims: {},
+};
 
 /** Asks nobody. */
-export const authenticateNobody: Authenticate = () => everybody;
+export const noAuthentication: Authenticate = () => anonymousIdentity;

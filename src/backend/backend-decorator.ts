@@ -2,7 +2,7 @@ import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Backend } from './backend.ts';
 
 /** A backend whose messages somebody sees on their way: everything else is passed on as it is. */
-export abstract class SeenThrough implements Backend {
+export abstract class BackendDecorator implements Backend {
   protected readonly backend: Backend;
 
   constructor(backend: Backend) {

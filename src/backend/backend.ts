@@ -99,11 +99,11 @@ export interface BackendEnd {
   /** The server answered as one does that has another transport. */
   readonly isOtherTransport?: boolean;
   /** Messages that were sent and that the server certainly did not take, in order: another backend may have them. */
-  readonly untaken?: readonly Parcel[];
+  readonly undelivered?: readonly QueuedMessage[];
 }
 
 /** A message, and the headers of the client's request that brought it; see `Backend.send`. */
-export interface Parcel {
+export interface QueuedMessage {
   readonly message: Uint8Array;
   readonly headers: ForwardedHeaders;
 }
@@ -125,7 +125,7 @@ export interface Resume {
   /** Requests that are not answered. Those whose answers cannot be had any more are reported as unanswered. */
   readonly pending: RequestIds;
   /** What was reported of the server after it had told that state; it is not reported again. */
-  readonly taken: readonly Buffer[];
+  readonly delivered: readonly Buffer[];
 }
 
 /** Opens one backend of a configured server. Never throws for a server's fault: that is reported by `onEnd`. */

@@ -33,7 +33,7 @@ const sentences: Readonly<Record<string, string>> = {
  * @param where what was connected to, without secrets: an origin or the path of a socket
  */
 export function explainConnectFailure(cause: unknown, where: string): string {
-  const code = codeOf(cause);
+  const code = connectErrorCode(cause);
   return `${where} ${sentences[code] ?? `cannot be used (${code}).`}`;
 }
 
@@ -56,7 +56,7 @@ export const reasonOfStatus = (status?: number): 'server_unauthorized' | 'server
   isUnauthorized(status) ? 'server_unauthorized' : 'server_refused';
 
 /** The code of a system, TLS or HTTP client error. */
-export function codeOf(cause: unknown): string {
+export function connectErrorCode(cause: unknown): string {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
   return typeof code === 'string' ? code : 'unknown error';
 }

@@ -1,9 +1,9 @@
 import { contain, detach, reportFault } from '../util/boundary.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenBackend } from './backend.ts';
-import { unopened } from './failed-backend.ts';
+import { failedBackend } from './failed-backend.ts';
 
 /** The same events, with what the listener throws told to `onFault`. Each is a call of the backend, which it must not reach. */
-export function guardEvents(events: BackendEvents, onFault: (cause: unknown) => void): BackendEvents {
+export function reportListenerFaults(events: BackendEvents, onFault: (cause: unknown) => void): BackendEvents {
   const tell = (work: () => void): void => {
     try {
       work();
@@ -20,7 +20,7 @@ export function guardEvents(events: BackendEvents, onFault: (cause: unknown) => 
 }
 
 /** How a backend ends after an internal error. */
-export const faulty: BackendEnd = {
+export const endedByFault: BackendEnd = {
   reason: 'failed',
   detail: 'An internal error of the gateway occurred at a message of this server. The log has the stack.',
 };
@@ -29,7 +29,7 @@ export const faulty: BackendEnd = {
  * Keeps faults at the backend where they happen. What the listener of its events throws, or the backend itself throws when it
  * is asked for something, is reported and ends that backend as `failed`, told once as any end is.
  */
-export const contained =
+export const containFaults =
   (open: OpenBackend): OpenBackend =>
   (events, options) => {
     let isEnded = false;
@@ -40,7 +40,7 @@ export const contained =
       // Outside of any call into the backend, and after whoever opened it has it.
       queueMicrotask(() => {
         detach('backend', backend.close());
-        end({ ...faulty, cause });
+        end({ ...endedByFault, cause });
       });
     };
     const end = (told: BackendEnd): void => {
@@ -61,10 +61,10 @@ export const contained =
     };
     let backend: Backend;
     try {
-      backend = open(guardEvents(ifWell, stop), options);
+      backend = open(reportListenerFaults(ifWell, stop), options);
     } catch (cause) {
       reportFault('backend', cause);
-      return unopened(Promise.resolve({ ...faulty, cause }), { ...events, onEnd: end });
+      return failedBackend(Promise.resolve({ ...endedByFault, cause }), { ...events, onEnd: end });
     }
     return {
       get pid() {

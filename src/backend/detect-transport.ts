@@ -1,5 +1,5 @@
 import { noHeaders } from '../protocol/http/forwarded-headers.ts';
-import type { Backend, BackendEnd, BackendEvents, OpenBackend, OpenOptions, Parcel } from './backend.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenBackend, OpenOptions, QueuedMessage } from './backend.ts';
 
 /** The transports that an http(s):// server can have. */
 export type WebTransport = 'http' | 'sse';
@@ -18,7 +18,7 @@ export interface DetectOptions {
  * was found is kept for the next backend, and found out again if it is no longer so. Any other failure is no reason to try
  * the other transport: the server may be away, or want credentials.
  */
-export function createDetector({ open, onFound }: DetectOptions): OpenBackend {
+export function createTransportDetector({ open, onFound }: DetectOptions): OpenBackend {
   let known: WebTransport = 'http';
   let isFound = false;
   const note = (transport: WebTransport): void => {
@@ -39,7 +39,7 @@ function openEither(
   { events, options }: { readonly events: BackendEvents; readonly options: OpenOptions | undefined },
   onAnswer: (transport: WebTransport) => void,
 ): Backend {
-  let sent: Parcel[] = [];
+  let sent: QueuedMessage[] = [];
   let isPaused = false;
   let isClosed = false;
   let hasAnswered = false;

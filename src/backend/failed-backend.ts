@@ -2,7 +2,7 @@ import { reportFault } from '../util/boundary.ts';
 import type { Backend, BackendEnd, BackendEvents } from './backend.ts';
 
 /** A backend that never was: it takes nothing, and ends as soon as it is known why. */
-export function unopened(why: Promise<BackendEnd>, { onEnd }: BackendEvents): Backend {
+export function failedBackend(why: Promise<BackendEnd>, { onEnd }: BackendEvents): Backend {
   const told = why.then((end) => onEnd(end)).catch((cause: unknown) => reportFault('backend', cause));
   return {
     pid: undefined,

@@ -12,7 +12,7 @@ export interface Gate {
  * Hands over the texts of one peer in order. A large text is read in turns of its own before, and the texts behind it wait. A fault
  * is reported, and ends nothing.
  */
-export class InOrder {
+export class OrderedDelivery {
   readonly #seam: Seam;
   readonly #gate: Gate;
   #last: Promise<void> | undefined;

@@ -1,10 +1,10 @@
-import { credentialsOf, type ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
+import { type ForwardedHeaders, readForwardedCredentials } from '../protocol/http/forwarded-headers.ts';
 import { scanList } from '../protocol/json/scan.ts';
 import { scalarAt, valueAt } from '../protocol/json/splice.ts';
 import { mayMirror, type ParamHeader, readParamHeaders } from '../protocol/modern/param-headers.ts';
 
 /** What the knowledge of tools needs. */
-export interface KnownToolsOptions {
+export interface MirroredParametersOptions {
   /**
    * Asks the server for a page of its list of tools; undefined if it has none, or does not answer in time.
    * @param headers of the client whose call makes it necessary
@@ -13,7 +13,7 @@ export interface KnownToolsOptions {
 }
 
 /** The parameters of a tool that its calls mirror; undefined for a tool that is not known. */
-export type ToolParams = readonly ParamHeader[] | undefined;
+export type MirroredToolParameters = readonly ParamHeader[] | undefined;
 
 /** A server that lists ever new tools must not fill the memory (P8): those beyond are not known. */
 const maxTools = 10_000;
@@ -30,8 +30,8 @@ const freshMs = 1_000;
  * Knows which parameters of a server's tools are mirrored as headers (2026-07-28, server/tools, "x-mcp-header"). Learned
  * from the lists of tools that pass, and asked for once where a call comes before any list.
  */
-export class KnownTools {
-  readonly #options: KnownToolsOptions;
+export class MirroredParameters {
+  readonly #options: MirroredParametersOptions;
   #byName = new Map<string, readonly ParamHeader[]>();
   /** Every tool is known. */
   #isWhole = false;
@@ -40,7 +40,7 @@ export class KnownTools {
   #generation = 0;
   #asking: Promise<void> | undefined;
 
-  constructor(options: KnownToolsOptions) {
+  constructor(options: MirroredParametersOptions) {
     this.#options = options;
   }
 
@@ -62,13 +62,13 @@ export class KnownTools {
   }
 
   /** What is known of a tool: at once if something is, or if all tools are known; else after asking the server. */
-  find(name: string, headers: ForwardedHeaders): ToolParams | Promise<ToolParams> {
+  find(name: string, headers: ForwardedHeaders): MirroredToolParameters | Promise<MirroredToolParameters> {
     const known = this.#byName.get(name);
     return known !== undefined || this.#isWhole ? known : this.findAnew(name, headers);
   }
 
   /** As `find`, after asking the server in any case. */
-  async findAnew(name: string, headers: ForwardedHeaders): Promise<ToolParams> {
+  async findAnew(name: string, headers: ForwardedHeaders): Promise<MirroredToolParameters> {
     // Once for all calls that wait for it.
     this.#asking ??= this.#readList(headers).finally(() => {
       this.#asking = undefined;
@@ -124,22 +124,22 @@ const maxClients = 100;
  * The same for each client of a server that can tell them apart: a list of tools may be for one of them alone (2026-07-28,
  * server/utilities/caching, `cacheScope`), so no other is judged by it, nor told of it (P11).
  */
-export class KnownToolsByClient {
-  readonly #options: KnownToolsOptions;
-  readonly #known = new Map<string, KnownTools>();
+export class MirroredParametersByClient {
+  readonly #options: MirroredParametersOptions;
+  readonly #known = new Map<string, MirroredParameters>();
 
-  constructor(options: KnownToolsOptions) {
+  constructor(options: MirroredParametersOptions) {
     this.#options = options;
   }
 
   /** @param headers of the client, for the server */
-  of(headers: ForwardedHeaders): KnownTools {
-    const client = credentialsOf(headers);
+  of(headers: ForwardedHeaders): MirroredParameters {
+    const client = readForwardedCredentials(headers);
     const known = this.#known.get(client);
     if (known !== undefined) return known;
     const [oldest] = this.#known.keys();
     if (this.#known.size >= maxClients && oldest !== undefined) this.#known.delete(oldest);
-    const tools = new KnownTools(this.#options);
+    const tools = new MirroredParameters(this.#options);
     this.#known.set(client, tools);
     return tools;
   }

@@ -1,8 +1,8 @@
 import type { Reason } from '../protocol/faults.ts';
 import { errorCodeIn } from '../protocol/json/splice.ts';
-import { maxNameLength, nameOfCall } from '../protocol/message/call-name.ts';
-import { ownFaultOf } from '../protocol/message/gateway-fault.ts';
-import { type Message, readOwn } from '../protocol/message/message.ts';
+import { maxNameLength, readCallName } from '../protocol/message/call-name.ts';
+import { readGatewayFault } from '../protocol/message/gateway-fault.ts';
+import { type Message, readGatewayMessage } from '../protocol/message/message.ts';
 import { isToolError } from '../protocol/message/tool-error.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { Era } from '../protocol/revisions.ts';
@@ -81,13 +81,14 @@ const toolError: CallOutcome = { kind: 'tool_error' };
 const left: CallOutcome = { kind: 'left' };
 
 /** The tool or prompt that it names. */
-const nameOf = (request: CallRequest): string | undefined => ('places' in request ? nameOfCall(request) : request.name);
+const nameOf = (request: CallRequest): string | undefined =>
+  'memberRanges' in request ? readCallName(request) : request.name;
 
 /** How a request came. */
-export type Came = Pick<Reply, 'receivedAt' | 'requestId'>;
+export type ArrivalInfo = Pick<Reply, 'receivedAt' | 'requestId'>;
 
 /** One call that somebody wants to be told of. Only the first end counts. */
-export class OpenCall implements EndedCall {
+export class CallReport implements EndedCall {
   readonly origin: CallOrigin;
   readonly method: string | undefined;
   readonly name: string | undefined;
@@ -109,7 +110,7 @@ export class OpenCall implements EndedCall {
   #hasEnded = false;
 
   /** @param came absent for one that begins now */
-  constructor(observer: CallObserver, origin: CallOrigin, request?: CallRequest, came?: Came) {
+  constructor(observer: CallObserver, origin: CallOrigin, request?: CallRequest, came?: ArrivalInfo) {
     this.#observer = observer;
     this.origin = origin;
     this.method = request?.method?.slice(0, maxNameLength);
@@ -127,7 +128,7 @@ export class OpenCall implements EndedCall {
   }
 
   /** The server has asked its client something on behalf of the call. */
-  asked(): void {
+  waitsForClient(): void {
     if (this.#waits++ === 0) this.#waitsSince = performance.now();
   }
 
@@ -143,7 +144,7 @@ export class OpenCall implements EndedCall {
   awaitsStart(): void {
     if (this.#awaitsStart) return;
     this.#awaitsStart = true;
-    this.asked();
+    this.waitsForClient();
   }
 
   /** The server has the call, or is about to. */
@@ -154,7 +155,7 @@ export class OpenCall implements EndedCall {
   }
 
   /** The server's response was read; what follows until the end is the gateway's own. */
-  heard(): void {
+  responseReceived(): void {
     const now = performance.now();
     this.waitedMs = this.#waitedUntil(now);
     this.#waits = 0;
@@ -169,8 +170,8 @@ export class OpenCall implements EndedCall {
   answered({ text, isError }: Pick<Message, 'text' | 'isError'>): void {
     const bytesOut = text.length;
     if (!isError) return this.#end(this.method === 'tools/call' && isToolError(text) ? toolError : ok, bytesOut);
-    const response = readOwn(text);
-    const reason = ownFaultOf(response);
+    const response = readGatewayMessage(text);
+    const reason = readGatewayFault(response);
     if (reason !== undefined) return this.failed(reason);
     this.#end({ kind: 'error', code: errorCodeIn(text) }, bytesOut);
   }
@@ -189,24 +190,27 @@ export class OpenCall implements EndedCall {
     this.#hasEnded = true;
     this.outcome = outcome;
     this.bytesOut = bytesOut;
-    if (this.serverMs === undefined) this.heard();
+    if (this.serverMs === undefined) this.responseReceived();
     this.durationMs = performance.now() - this.#startedAt;
     this.#observer.ended(this);
   }
 }
 
 /** Opens the calls of one session, each when its request is there; undefined if nobody wants to be told. */
-export function watcherFor(
+export function createCallReporter(
   calls: CallObserver | undefined,
   principal: Principal,
   name: Pick<CallOrigin, 'server' | 'session'>,
-): ((request: CallRequest, came?: Came) => OpenCall) | undefined {
+): ((request: CallRequest, came?: ArrivalInfo) => CallReport) | undefined {
   const origin: CallOrigin = { ...name, era: 'legacy', principal };
-  return calls && ((request, came) => new OpenCall(calls, origin, request, came));
+  return calls && ((request, came) => new CallReport(calls, origin, request, came));
 }
 
 /** Both are told, the first one first; either may be absent. */
-export function bothTold(first: CallObserver | undefined, second: CallObserver | undefined): CallObserver | undefined {
+export function combineCallObservers(
+  first: CallObserver | undefined,
+  second: CallObserver | undefined,
+): CallObserver | undefined {
   if (first === undefined || second === undefined) return first ?? second;
   return {
     wantsNames: first.wantsNames || second.wantsNames,

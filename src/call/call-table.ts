@@ -4,9 +4,9 @@ import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import { SparseMap } from '../util/sparse-map.ts';
-import type { OpenCall } from './call-report.ts';
-import type { CallAnswer } from './legacy-answer.ts';
-import { isPoll, type TaskNews, Tasks } from './tasks.ts';
+import type { CallReport } from './call-report.ts';
+import type { LegacyCallAnswer } from './legacy-answer.ts';
+import { isPoll, Tasks, type TaskUpdate } from './tasks.ts';
 
 /** A client's request that its backend has not answered yet. */
 export interface Call {
@@ -16,8 +16,8 @@ export interface Call {
   /** The task that the request asks about (`tasks/result` and its siblings). */
   readonly taskId: string | undefined;
   /** What its answer can tell of tasks. */
-  readonly taskNews?: TaskNews | undefined;
-  answer: CallAnswer;
+  readonly taskNews?: TaskUpdate | undefined;
+  answer: LegacyCallAnswer;
   /** The request as it was sent, where that may be needed again. */
   readonly text: Buffer | undefined;
   /** What its client's request brought for the server; undefined if an earlier owner had it. */
@@ -25,9 +25,9 @@ export interface Call {
   /** The least level of log messages that its client wants, of a group's clients; undefined for none. */
   readonly logLevel?: LogLevel | undefined;
   /** The gateway itself asks, and nobody waits for the answer. */
-  readonly isOwn?: boolean;
+  readonly isGatewayRequest?: boolean;
   /** Set if somebody is to be told how the call ends. */
-  readonly watch?: OpenCall | undefined;
+  readonly report?: CallReport | undefined;
   /** The server has asked its client something on behalf of the call. */
   hasAsked?: boolean;
   /** The newest progress that the client was told. */
@@ -42,13 +42,13 @@ export interface Call {
 }
 
 /** Where a message of the server goes: with a call's answer, or to the standalone GET stream. */
-export type Destination = Call | 'get';
+export type StreamTarget = Call | 'get';
 
 /** So many tokens of calls that the gateway has ended are remembered. */
 const maxRetiredTokens = 100;
 
 /** The calls in flight of one session, by id, in the order in which they came, and the tasks that they have begun. */
-export class Calls {
+export class CallTable {
   readonly tasks = new Tasks();
   readonly #byId = new SparseMap<RequestId, Call>();
   readonly #byToken = new SparseMap<RequestId, Call>();
@@ -152,9 +152,9 @@ export class Calls {
    * @param of as `BackendEvents.onMessages` has it: what the server sent beside no request goes to the GET stream if that
    *   is open
    */
-  attribute(message: Message, hasGetStream: boolean, of?: RequestIds): Destination {
+  attribute(message: Message, hasGetStream: boolean, of?: RequestIds): StreamTarget {
     const known = this.known(message, of);
-    const mayBeUnheard = ({ answer }: Call) => message.kind === 'request' && answer.isParted === true;
+    const mayBeUnheard = ({ answer }: Call) => message.kind === 'request' && answer.isDetached === true;
     const hasStream = (call: Call) =>
       call.answer.hasStream && !(hasGetStream && (isPoll(call.method) || mayBeUnheard(call)));
     if (known !== undefined) return hasStream(known) ? known : 'get';
@@ -193,7 +193,7 @@ export class Calls {
 }
 
 /** Answers a call that was taken out with an error of the gateway's own. */
-export function failCall({ answer, id, watch }: Call, reason: Reason): void {
+export function failCall({ answer, id, report: watch }: Call, reason: Reason): void {
   const isRefusal = answer.fail(id, reason);
   if (!isRefusal) watch?.failed(reason);
 }

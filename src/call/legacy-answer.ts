@@ -1,11 +1,11 @@
 import { faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
 import { noData } from '../protocol/wire/sse.ts';
-import type { Asking, EventSink, Headers, Reply } from '../reply/reply.ts';
+import type { EventSink, Headers, Reply, RequestAttempt } from '../reply/reply.ts';
 
 /** What the answers of a session need of it. */
-export interface AnswerHost {
+export interface LegacyAnswerHost {
   /** A new stream of the session, fed to this connection; to none where its client may join it later, as it was asked. */
-  openStream(sink: EventSink | undefined, ids: readonly RequestId[], asking?: Asking): number;
+  openStream(sink: EventSink | undefined, ids: readonly RequestId[], asking?: RequestAttempt): number;
   /**
    * Adds an event to a stream; `settles` is the request that it answers, and `opens`, with the first one, are those that the
    * stream is to answer.
@@ -18,19 +18,19 @@ export interface AnswerHost {
 }
 
 /** Where the messages and the response of a call go. */
-export interface CallAnswer {
+export interface LegacyCallAnswer {
   /** The stream of the session that the answer goes to; undefined while it is none, or if it is lost. */
   readonly stream: number | undefined;
   /** True if messages that belong to the call can be sent with its answer. */
   readonly hasStream: boolean;
   /** True while the way to the client is lost, and it may come back for the answer; see `Asking`. */
-  readonly isParted?: boolean;
+  readonly isDetached?: boolean;
   message(text: Buffer): void;
   /**
    * The client asks again, on another way: what there is of the answer becomes a stream for it to join, if it was kept for it.
    * Else this is lost, and another answer takes its place.
    */
-  giveWay?(): void;
+  supersede?(): void;
   /** Takes the response to one of the requests; with the last one the answer is complete. */
   response(id: RequestId, text: Buffer): void;
   /**
@@ -46,13 +46,13 @@ export interface CallAnswer {
 }
 
 /** The answer to `initialize`. */
-export interface OpeningAnswer extends CallAnswer {
+export interface OpeningAnswer extends LegacyCallAnswer {
   /** The server answered with an error, or with what is no answer: it goes to the client, and there is no session. */
   refused(id: RequestId, text: Buffer): void;
 }
 
 /** How one POST is to be answered. */
-export interface AnswerOptions {
+export interface LegacyAnswerOptions {
   readonly reply: Reply;
   /** The ids of the requests in the POST: one, or those of a batch. */
   readonly ids: readonly RequestId[];
@@ -77,9 +77,9 @@ const maxPartedMs = 30_000;
  * sent has lost the answer; after that it can resume. Where only the way to its instance is lost, the answer is kept as a
  * stream for a while, which it joins when it is asked for again (`Asking`).
  */
-export class Answer implements OpeningAnswer {
-  readonly #host: AnswerHost;
-  readonly #options: AnswerOptions;
+export class LegacyAnswer implements OpeningAnswer {
+  readonly #host: LegacyAnswerHost;
+  readonly #options: LegacyAnswerOptions;
   readonly #collected: { readonly id: RequestId; readonly text: Buffer }[] = [];
   #state: 'waiting' | 'streaming' | 'done' | 'lost' = 'waiting';
   #missing: number;
@@ -94,13 +94,13 @@ export class Answer implements OpeningAnswer {
   #headers: Headers | undefined;
   readonly #timer: NodeJS.Timeout | undefined;
 
-  constructor(host: AnswerHost, options: AnswerOptions) {
+  constructor(host: LegacyAnswerHost, options: LegacyAnswerOptions) {
     this.#host = host;
     this.#options = options;
     this.#missing = options.ids.length;
     this.#headers = options.headers;
     options.reply.onGone(() => {
-      if (!this.isParted) this.#lose();
+      if (!this.isDetached) this.#lose();
       else this.#partingTimer = setTimeout(() => this.#endParting(), maxPartedMs).unref();
     });
     if (options.reply.accepts.sse) {
@@ -119,13 +119,13 @@ export class Answer implements OpeningAnswer {
     return this.#state === 'streaming' || (this.#state === 'waiting' && this.#options.reply.accepts.sse);
   }
 
-  get isParted(): boolean {
-    const { asking, accepts } = this.#options.reply;
-    return asking?.isParted === true && accepts.sse && !this.#isPartingOver && this.#state !== 'done';
+  get isDetached(): boolean {
+    const { attempt: asking, accepts } = this.#options.reply;
+    return asking?.isDetached === true && accepts.sse && !this.#isPartingOver && this.#state !== 'done';
   }
 
-  giveWay(): void {
-    if (this.#state === 'waiting' && this.isParted) {
+  supersede(): void {
+    if (this.#state === 'waiting' && this.isDetached) {
       this.#upgrade();
       this.#host.flush();
     } else if (this.#state === 'waiting') this.#settle('lost');
@@ -140,7 +140,7 @@ export class Answer implements OpeningAnswer {
 
   response(id: RequestId, text: Buffer): void {
     this.#missing -= 1;
-    if (this.isParted || !this.#options.reply.accepts.json) this.#upgrade();
+    if (this.isDetached || !this.#options.reply.accepts.json) this.#upgrade();
     if (this.#state === 'lost') this.#host.onUndeliverable(id);
     if (this.#state === 'streaming' || this.#isLogged) this.#emitResponse(id, text);
     else if (this.#state === 'waiting') this.#collect(id, text);
@@ -151,7 +151,7 @@ export class Answer implements OpeningAnswer {
    * in band.
    */
   fail(id: RequestId, reason: Reason): boolean {
-    const isRefusal = this.#state === 'waiting' && !this.#options.isBatch && !this.isParted;
+    const isRefusal = this.#state === 'waiting' && !this.#options.isBatch && !this.isDetached;
     if (isRefusal) {
       this.#missing -= 1;
       this.#settle('done');
@@ -161,7 +161,7 @@ export class Answer implements OpeningAnswer {
   }
 
   abandon(id: RequestId): void {
-    if (this.#state === 'waiting' && !this.isParted) this.fail(id, 'outcome_unknown');
+    if (this.#state === 'waiting' && !this.isDetached) this.fail(id, 'outcome_unknown');
   }
 
   refused(id: RequestId, text: Buffer): void {
@@ -173,7 +173,7 @@ export class Answer implements OpeningAnswer {
     if (this.#state !== 'waiting') return;
     const { reply, ids, primes } = this.#options;
     this.#settle('streaming');
-    this.#stream = this.#host.openStream(this.isParted ? undefined : reply.stream(this.#headers), ids, reply.asking);
+    this.#stream = this.#host.openStream(this.isDetached ? undefined : reply.stream(this.#headers), ids, reply.attempt);
     if (primes) this.#emit(noData, false);
     for (const { id, text } of this.#collected) this.#emit(this.#asEvent(id, text), false);
     this.#collected.length = 0;
@@ -195,13 +195,13 @@ export class Answer implements OpeningAnswer {
 
   #emit(event: Buffer, last: boolean, settles?: RequestId): void {
     const opens = this.#isLogged ? undefined : this.#options.ids;
-    this.#hasEvents ||= !this.isParted && this.#state !== 'lost';
+    this.#hasEvents ||= !this.isDetached && this.#state !== 'lost';
     this.#isLogged = true;
     this.#host.emit(this.#stream as number, event, last, settles, opens);
   }
 
   #asEvent(id: RequestId, text: Buffer): Buffer {
-    return asEvent(id, text, this.#options.maxEventBytes);
+    return eventText(id, text, this.#options.maxEventBytes);
   }
 
   #settle(state: 'streaming' | 'done' | 'lost'): void {
@@ -222,7 +222,7 @@ export class Answer implements OpeningAnswer {
 }
 
 /** A response as an event: one that is too large for the log becomes an error. */
-export const asEvent = (id: RequestId, text: Buffer, maxEventBytes: number): Buffer =>
+export const eventText = (id: RequestId, text: Buffer, maxEventBytes: number): Buffer =>
   text.length <= maxEventBytes ? text : Buffer.from(faultMessage('event_too_large', id));
 
 function asArray(texts: readonly Buffer[]): Buffer {

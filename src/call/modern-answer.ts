@@ -1,12 +1,12 @@
 import { entryOf, faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
-import { readOwn } from '../protocol/message/message.ts';
+import { readGatewayMessage } from '../protocol/message/message.ts';
 import type { Era } from '../protocol/revisions.ts';
 import { encodeMessage } from '../protocol/wire/sse.ts';
 import type { EventSink, Reply } from '../reply/reply.ts';
-import type { OpenCall } from './call-report.ts';
+import type { CallReport } from './call-report.ts';
 
 /** Where the messages and the response of a request go. */
-export interface CallAnswer {
+export interface ModernCallAnswer {
   /** A notification that belongs to the request. False if it cannot be sent: the client takes only JSON, or is gone. */
   message(text: Buffer): boolean;
   /**
@@ -23,7 +23,7 @@ export interface CallAnswer {
 }
 
 /** How one request is to be answered. */
-export interface AnswerOptions {
+export interface ModernAnswerOptions {
   readonly reply: Reply;
   readonly id: RequestId;
   /** How long to wait for the first message before the answer becomes a stream all the same. */
@@ -35,7 +35,7 @@ export interface AnswerOptions {
   /** Errors of the server are told in band, with 200: a client that asks for the era takes a 5xx for the end of it. */
   readonly hidesServerErrors?: boolean;
   /** Set if somebody is to be told how the call ends. Of a fault that is the whole answer its endpoint tells. */
-  readonly watch?: OpenCall | undefined;
+  readonly watch?: CallReport | undefined;
 }
 
 /**
@@ -49,8 +49,8 @@ const maxUnreadBytes = 4 * 1024 * 1024;
  * without a session (2025-11-25, basic/transports, "Sending Messages to the Server"): JSON if the response comes first, else an event stream. It commits to a status only with the server's first message, since some errors have one of
  * their own, or after `commitAfterMs`, so that no proxy gives the client up; an error that comes later goes in band.
  */
-export class Answer implements CallAnswer {
-  readonly #options: AnswerOptions;
+export class ModernAnswer implements ModernCallAnswer {
+  readonly #options: ModernAnswerOptions;
   #state: 'waiting' | 'streaming' | 'over' = 'waiting';
   #sink: EventSink | undefined;
   readonly #commitTimer: NodeJS.Timeout | undefined;
@@ -63,7 +63,7 @@ export class Answer implements CallAnswer {
   #slowTimer: NodeJS.Timeout | undefined;
   #onGone: ((why: 'left' | 'slow') => void) | undefined;
 
-  constructor(options: AnswerOptions) {
+  constructor(options: ModernAnswerOptions) {
     this.#options = options;
     const { reply, commitAfterMs } = options;
     reply.onGone(() => this.#go('left'));
@@ -94,9 +94,9 @@ export class Answer implements CallAnswer {
 
   response(text: Buffer, status: number, isError?: boolean): void {
     const { watch } = this.#options;
-    watch?.heard();
+    watch?.responseReceived();
     this.#respond(text, status);
-    watch?.answered({ text, isError: isError ?? readOwn(text).isError });
+    watch?.answered({ text, isError: isError ?? readGatewayMessage(text).isError });
   }
 
   #respond(text: Buffer, status: number): void {

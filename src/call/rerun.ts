@@ -30,7 +30,7 @@ export const isHarmless = ({ kind, method }: Message): boolean => kind !== 'requ
 const asking: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read', 'tasks/result']);
 
 /** True if a server can ask its client something on behalf of such a request. */
-export const canAsk = (method: string): boolean => asking.has(method);
+export const mayRequestInput = (method: string): boolean => asking.has(method);
 
 /** What decides whether a call may be run again. */
 type Rerunnable = Pick<Call, 'method' | 'text' | 'hasAsked' | 'rerunAfter' | 'cancelTimer'>;
@@ -50,7 +50,7 @@ const maxListBytes = 1024 * 1024;
  * `rerun: hints` the tools that the server itself declared to be read-only or idempotent. Never one that has asked the
  * client something: it would ask again.
  */
-export class Reruns {
+export class RerunPolicy {
   readonly #usesHints: boolean;
   readonly #harmlessTools = new SparseMap<string, true>();
 

@@ -4,7 +4,7 @@ import { type Message, memberValue } from '../protocol/message/message.ts';
 import { SparseMap } from '../util/sparse-map.ts';
 
 /** What the answer to a request can tell of tasks: that one began, how one or several are, or that one is over. */
-export type TaskNews = 'start' | 'state' | 'list' | 'result';
+export type TaskUpdate = 'start' | 'state' | 'list' | 'result';
 
 /** More unfinished tasks of one session are not remembered (P8): a peer can name as many as it likes. */
 const maxTasks = 1_000;
@@ -16,7 +16,7 @@ const maxReadBytes = 256 * 1024;
 /** What says how a task is, unasked. */
 export const taskStatus = 'notifications/tasks/status';
 
-const newsByMethod: ReadonlyMap<string | undefined, TaskNews> = new Map([
+const newsByMethod: ReadonlyMap<string | undefined, TaskUpdate> = new Map([
   ['tasks/get', 'state'],
   ['tasks/cancel', 'state'],
   ['tasks/list', 'list'],
@@ -27,7 +27,7 @@ const newsByMethod: ReadonlyMap<string | undefined, TaskNews> = new Map([
 export const isPoll = (method: string): boolean => method === 'tasks/get' || method === 'tasks/cancel';
 
 /** What the answer to a request can tell of tasks; undefined for all other requests. */
-export function taskNewsOf(request: Message): TaskNews | undefined {
+export function readTaskUpdate(request: Message): TaskUpdate | undefined {
   return newsByMethod.get(request.method) ?? (request.asksForTask ? 'start' : undefined);
 }
 
@@ -83,7 +83,7 @@ export class Tasks {
   }
 
   /** A request was answered that can tell of tasks; `taskId` is what it asked about. */
-  answered(news: TaskNews, taskId: string | undefined, response: Buffer): void {
+  answered(news: TaskUpdate, taskId: string | undefined, response: Buffer): void {
     if (news === 'result') this.#finish(taskId);
     else if (response.length <= maxReadBytes) {
       const shown = valueAt(response, pathOf[news]);
@@ -96,7 +96,7 @@ export class Tasks {
   }
 
   /** Its owner says how a task is. */
-  told(notification: Message): void {
+  update(notification: Message): void {
     const [taskId, status, ttl] = ['taskId', 'status', 'ttl'].map((key) => memberValue(notification, 'params', key));
     this.#learn({ taskId, status, ttl });
   }

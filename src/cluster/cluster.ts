@@ -2,24 +2,24 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { assumedRevision, hasPrimingEvent } from '../protocol/revisions.ts';
 import type { Reply } from '../reply/reply.ts';
 import type { Server } from '../server/server.ts';
-import type { Visitor } from '../session/lookup.ts';
+import type { SessionLookup } from '../session/lookup.ts';
 import type { Adoption } from '../session/record/adoption.ts';
 import type { Session } from '../session/session.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
 import type { ResumeOutcome, StreamObserver } from '../session/session-observer.ts';
-import type { WaitingMail } from '../store/instances.ts';
+import type { MailboxBacklog } from '../store/instances.ts';
 import type { Store } from '../store/store.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import { detach } from '../util/boundary.ts';
-import type { Wanted } from './forward/client-operation.ts';
-import { Exchange } from './forward/forwarded-request.ts';
-import { OwnerDesk } from './forward/owner-endpoint.ts';
+import type { ClientOperation } from './forward/client-operation.ts';
+import { ForwardedRequest } from './forward/forwarded-request.ts';
+import { OwnerEndpoint } from './forward/owner-endpoint.ts';
 import { replay } from './forward/replay.ts';
-import { askUntilKnown } from './forward/retry-lookup.ts';
-import { type Addressed, Mail } from './link/peer-link.ts';
-import type { ToIngress, ToOwner } from './link/peer-messages.ts';
+import { retryLookup } from './forward/retry-lookup.ts';
+import { PeerLink, type PeerMessageAddress } from './link/peer-link.ts';
+import type { MessageToIngress, MessageToOwner } from './link/peer-messages.ts';
 import { Directory, type DirectoryOptions } from './ownership/directory.ts';
-import { Guard } from './ownership/guard.ts';
+import { OwnershipGuard } from './ownership/guard.ts';
 import { Lease } from './ownership/lease.ts';
 import { isAlive } from './ownership/liveness.ts';
 import { registerAll } from './ownership/registration.ts';
@@ -37,7 +37,7 @@ export interface ClusterLimits {
 
 /** What a cluster needs of its instance. */
 export interface ClusterOptions
-  extends Pick<DirectoryOptions, 'find' | 'formerServer' | 'mayAdopt' | 'endingHere' | 'onWornOut'> {
+  extends Pick<DirectoryOptions, 'find' | 'formerServer' | 'mayAdopt' | 'endingHere' | 'onTakeoverLimit'> {
   /** True while a session of this key is being ended here. */
   isEnding(key: string): boolean;
   readonly store: Store;
@@ -76,15 +76,15 @@ const pauseMs = 50;
 
 /** The instances that share a store, as one of them sees it: any instance serves any session (docs/decisions/0015). */
 export class Cluster {
-  readonly guard: Guard;
+  readonly guard: OwnershipGuard;
   readonly lease: Lease;
   readonly directory: Directory;
   /** What is in the mailbox of this instance and was not received. */
-  readonly waitingMail = (): Promise<WaitingMail> => this.#options.store.instances.waiting(this.lease.name);
+  readonly mailboxBacklog = (): Promise<MailboxBacklog> => this.#options.store.instances.backlog(this.lease.name);
   readonly #options: ClusterOptions;
-  readonly #desk: OwnerDesk;
-  readonly #mail: Mail;
-  readonly #exchanges = new Map<number, Exchange>();
+  readonly #desk: OwnerEndpoint;
+  readonly #mail: PeerLink;
+  readonly #exchanges = new Map<number, ForwardedRequest>();
   readonly #watch: NodeJS.Timeout;
   /** Lost instances whose letters are being taken back. */
   readonly #burying = new Set<string>();
@@ -98,7 +98,7 @@ export class Cluster {
   #lastExchange = 0;
 
   constructor(options: ClusterOptions) {
-    const { store, limits, find, formerServer, mayAdopt, endingHere, onWornOut, onFailed } = options;
+    const { store, limits, find, formerServer, mayAdopt, endingHere, onTakeoverLimit, onFailed } = options;
     const { leaseMs, leaseRenewMs: renewMs, leaseMarginMs: marginMs, storeWaitMs, mailboxMaxBytes } = limits;
     this.#options = options;
     this.lease = new Lease({
@@ -107,13 +107,13 @@ export class Cluster {
       renewMs,
       marginMs,
       mailboxMaxBytes,
-      onLetter: (letter) => this.#mail.take(letter),
+      onPeerMessage: (letter) => this.#mail.receive(letter),
       onHeld: () => this.guard.release(),
       onRenamed: () => this.#renamed(),
       onTerm: () => this.#beginTerm(),
       onFailed,
     });
-    this.guard = new Guard({
+    this.guard = new OwnershipGuard({
       lease: this.lease,
       storeWaitMs,
       answerWaitMs: leaseMs + noticeMs,
@@ -129,25 +129,25 @@ export class Cluster {
         detach('cluster', this.opened(options.adopt(key, server, adoption), term)),
       mayAdopt,
       endingHere,
-      onWornOut,
+      onTakeoverLimit,
       hadBreak: () => this.#hadBreak,
     });
-    this.#desk = new OwnerDesk({
-      held: (key) => {
+    this.#desk = new OwnerEndpoint({
+      findHere: (key) => {
         const session = find(key);
         return session?.isReady ? this.guard.handleOf(session) : undefined;
       },
       isChanging: (key) => options.isEnding(key) || find(key) !== undefined || this.directory.isTakingOver(key),
       send: (to, letter, body) => detach('cluster', this.#reply(to, letter, body)),
     });
-    this.#mail = new Mail({
+    this.#mail = new PeerLink({
       instances: store.instances,
       name: () => this.lease.name,
       requestWaitMs: storeWaitMs,
       mailboxMaxBytes,
-      onLetter: (from, head, body) => this.#take(from, head, body),
+      onMessage: (from, head, body) => this.#take(from, head, body),
       onLoss: (peer) => this.#lose(peer),
-      onMisread: (from, head, why) => this.#misread(from, head, why),
+      onUnreadable: (from, head, why) => this.#misread(from, head, why),
     });
     this.#watch = setInterval(() => detach('cluster', this.#look()), watchMs).unref();
     store.onRecovered(() => this.#recovered());
@@ -166,7 +166,7 @@ export class Cluster {
   }
 
   /** A session for a client, of which this instance does not know where it is. */
-  handleOf(visitor: Visitor): SessionHandle {
+  handleOf(visitor: SessionLookup): SessionHandle {
     return {
       post: (post, reply) => this.#exchange(visitor, { kind: 'post', ...post }, reply),
       listen: (after, reply) => this.#exchange(visitor, { kind: 'listen', after }, reply),
@@ -185,9 +185,9 @@ export class Cluster {
    * when they have their answer, or at the deadline (P9).
    */
   async leave(deadline: Promise<void>): Promise<void> {
-    for (const exchange of this.#exchanges.values()) exchange.letGo();
+    for (const exchange of this.#exchanges.values()) exchange.detach();
     await Promise.race([deadline, this.#isQuiet()]);
-    for (const exchange of this.#exchanges.values()) exchange.giveUp();
+    for (const exchange of this.#exchanges.values()) exchange.close();
   }
 
   /** Gives up name and lease; the sessions are ended or released before. */
@@ -199,7 +199,7 @@ export class Cluster {
     this.#mail.close();
   }
 
-  #exchange({ key, ...of }: Visitor, wanted: Wanted, reply: Reply): void {
+  #exchange({ key, ...of }: SessionLookup, wanted: ClientOperation, reply: Reply): void {
     const { store, limits } = this.#options;
     const streams = this.#options.streamsOf?.(of.server.name);
     const visitor = { key, ...of, forwarded: reply.forwarded, scopes: reply.scopes };
@@ -208,14 +208,14 @@ export class Cluster {
     // A lost owner may seem to live for a lease.
     const waitMs = Math.max(limits.storeWaitMs, limits.leaseMs + noticeMs);
     const insistence = { waitMs, isClosed: () => this.#isClosed };
-    const exchange: Exchange = new Exchange(key, wanted, reply, {
+    const exchange: ForwardedRequest = new ForwardedRequest(key, wanted, reply, {
       ...{ earlyStreamMs, name: () => this.lease.name },
       retryMsOfPriming: hasPrimingEvent(of.version ?? assumedRevision) ? limits.retryMs : undefined,
       isOneStream: visitor.isOneStream ?? false,
       admit: async (to) =>
-        (await askUntilKnown(() => this.directory.admits(visitor, isFresh), exchange, to, insistence)) === 'yes',
+        (await retryLookup(() => this.directory.admits(visitor, isFresh), exchange, to, insistence)) === 'yes',
       locate: async (to, failed) =>
-        (await askUntilKnown(() => this.directory.locate(visitor, failed), exchange, to, insistence)) ?? 'none',
+        (await retryLookup(() => this.directory.locate(visitor, failed), exchange, to, insistence)) ?? 'none',
       send: (to, letter, body, onNumber) => this.#mail.send(to, letter, body, onNumber),
       isAlive: (peer) => isAlive(store.instances, peer, limits.leaseMs),
       replay: async (after, to) => {
@@ -244,43 +244,43 @@ export class Cluster {
   }
 
   /** Gives an exchange its next number; what comes under an earlier one still finds it. */
-  #enter(exchange: Exchange): number {
+  #enter(exchange: ForwardedRequest): number {
     const n = ++this.#lastExchange;
     this.#exchanges.set(n, exchange);
     return n;
   }
 
-  async #reply(to: string, letter: ToIngress, body?: Buffer): Promise<void> {
+  async #reply(to: string, letter: MessageToIngress, body?: Buffer): Promise<void> {
     const posted = await this.#mail.send(to, letter, body && [body]);
-    if (posted === 'gone') this.#desk.lose(to);
+    if (posted === 'gone') this.#desk.ingressLost(to);
     // What does not fit here any more is told as a loss is: the ingress asks again from where it is.
     else if (posted === 'full') await this.#mail.send(to, { kind: 'hole' });
   }
 
-  #take(from: string, head: ToOwner | ToIngress, body: Buffer): void {
+  #take(from: string, head: MessageToOwner | MessageToIngress, body: Buffer): void {
     switch (head.kind) {
       case 'post':
       case 'listen':
       case 'remove':
       case 'gone':
       case 'read':
-        return this.#desk.take(from, head, body);
+        return this.#desk.receive(from, head, body);
       default:
-        this.#exchanges.get(head.n)?.take(from, head, body);
+        this.#exchanges.get(head.n)?.receive(from, head, body);
     }
   }
 
   /** What nobody here can act on is answered all the same: a client must not wait for it. */
-  #misread(from: string, { kind, n, key }: Addressed, why: 'version' | 'fault'): void {
+  #misread(from: string, { kind, n, key }: PeerMessageAddress, why: 'version' | 'fault'): void {
     if (typeof n !== 'number' || kind === 'gone' || kind === 'read') return; // nobody waits for anything
     if (key !== undefined) this.#desk.refuse(from, n, why === 'version' ? 'instances_differ' : 'internal');
-    else this.#exchanges.get(n)?.misread(from, n);
+    else this.#exchanges.get(n)?.replyUnreadable(from, n);
   }
 
   /** An instance is lost, or letters were: what waits for it here must not wait any longer. */
   #lose(instance: string, withdrawn?: ReadonlySet<number>, since?: number): void {
     for (const exchange of this.#exchanges.values()) {
-      if (exchange.owner === instance) exchange.lose(withdrawn, since);
+      if (exchange.owner === instance) exchange.ownerLost(withdrawn, since);
     }
   }
 
@@ -290,8 +290,8 @@ export class Cluster {
     this.#lookedAt = now;
     const cutOffMs = this.#options.limits.leaseMs + strandedMs;
     if (this.#unheardMs >= cutOffMs) {
-      for (const exchange of this.#exchanges.values()) exchange.strand(now - cutOffMs);
-      for (const session of this.#options.sessions()) session.strand(cutOffMs);
+      for (const exchange of this.#exchanges.values()) exchange.endUnreachable(now - cutOffMs);
+      for (const session of this.#options.sessions()) session.detachClients(cutOffMs);
     }
     const owners = [...this.#exchanges.values()].map(({ owner }) => owner).filter((owner) => owner !== undefined);
     const isTimeToForget = performance.now() - this.#forgotAt >= forgetMs;
@@ -317,15 +317,15 @@ export class Cluster {
     if (withdrawn === undefined) return; // it is looked for again
     // A store that failed over may not know what it had given out before.
     this.#lose(peer, new Set(withdrawn), performance.now() - store.healthyForMs());
-    this.#desk.lose(peer);
+    this.#desk.ingressLost(peer);
     this.#mail.forget(peer);
   }
 
   /** This instance has another name: nobody answers to the old one, and nobody listens to it. */
   #renamed(): void {
     this.#mail.restart();
-    for (const ingress of [...this.#desk.ingresses]) this.#desk.lose(ingress);
-    for (const exchange of this.#exchanges.values()) exchange.lose();
+    for (const ingress of [...this.#desk.ingresses]) this.#desk.ingressLost(ingress);
+    for (const exchange of this.#exchanges.values()) exchange.ownerLost();
   }
 
   /** What is owned here is registered again; and what was asked of others is asked again, since letters may be lost too. */
@@ -333,14 +333,14 @@ export class Cluster {
     const { sessions, onTerm, onFailed } = this.#options;
     onTerm();
     detach('cluster', registerAll(sessions(), this.lease, this.guard, onFailed));
-    for (const exchange of this.#exchanges.values()) exchange.lose();
+    for (const exchange of this.#exchanges.values()) exchange.ownerLost();
   }
 
   /** The store answers again. What it said before may be lost: records, events, letters. */
   #recovered(): void {
     this.#hadBreak ||= this.lease.term > 0;
     this.lease.beginTerm();
-    this.#mail.greet();
+    this.#mail.sendHello();
   }
 
   /** Resolves when no client waits for another instance. */

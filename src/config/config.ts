@@ -5,7 +5,7 @@ import { checkAuthentication, hasAuthentication } from './access/authentication-
 import { checkAuthorization } from './access/authorization-config.ts';
 import { readCertificate } from './access/certificate-files.ts';
 import { hasDoublePath } from './endpoint-paths.ts';
-import { type Fault, type Report, told } from './issues.ts';
+import { type ConfigurationIssue, type ReportIssue, renderIssueMessage } from './issues.ts';
 import { environmentNameOf, flagOf, namesAt } from './options/option-names.ts';
 import { type GlobalOptions, globalOptions, orderedPairs, serverOptions } from './options/options.ts';
 import { quotaWarnings } from './options/quota-options.ts';
@@ -19,7 +19,7 @@ import {
   environmentWarnings,
   givenByEnvironment,
 } from './sources/environment-variables.ts';
-import { defaultsOf, firstGiven, type Given, placeOf, resolveOptions } from './sources/given-values.ts';
+import { defaultsOf, firstGiven, type Given, optionLocation, resolveOptions } from './sources/given-values.ts';
 import type { EntryContext } from './sources/server-entry.ts';
 
 export type { LocalServer, RemoteServer, ServerConfig } from './servers/configured-servers.ts';
@@ -63,7 +63,7 @@ export type Configuration =
       /** `health` asks whether the gateway is ready, and not only whether it runs. */
       readonly asksReady: boolean;
     }
-  | { readonly ok: false; readonly faults: readonly Fault[] };
+  | { readonly ok: false; readonly faults: readonly ConfigurationIssue[] };
 
 /**
  * Reads the whole configuration: for each option the command line, else the environment, else the file, else the
@@ -75,9 +75,10 @@ export function readConfiguration({
   readFile,
   findCommand = () => false,
 }: ConfigurationSources): Configuration {
-  const faults: Fault[] = [];
+  const faults: ConfigurationIssue[] = [];
   let hasFile = false;
-  const report: Report = (path, message) => faults.push({ path, message: told(message, namesAt(path, hasFile)) });
+  const report: ReportIssue = (path, message) =>
+    faults.push({ path, message: renderIssueMessage(message, namesAt(path, hasFile)) });
   const context: EntryContext = { env, findCommand, report };
 
   const line = readCommandLine(argv, report);
@@ -106,7 +107,7 @@ export function readConfiguration({
   const servers = readServers(line, file, globals.path, common, context);
   if (faults.length === 0 && hasDoublePath({ ...globals, servers })) {
     report(
-      placeOf(sources, ...pathOptions),
+      optionLocation(sources, ...pathOptions),
       (nameOf) => `gives two endpoints the same path; ${pathOptions.map(nameOf).join(', ')} must differ`,
     );
   }
@@ -118,7 +119,7 @@ export function readConfiguration({
   checkAuthorization({ ...globals, servers }, isAuthenticated, sources, report);
   if (globals.requireAuth && !isAuthenticated) {
     report(
-      placeOf(sources, 'requireAuth'),
+      optionLocation(sources, 'requireAuth'),
       `requires authentication, but none is configured; see ${docsPage('authentication.md')}`,
     );
   }
@@ -146,7 +147,7 @@ export function readConfiguration({
 const pathOptions = ['wsPath', 'ssePath', 'messagesPath', 'path'] as const;
 
 /** The file to read; also reports when not exactly one form is given. */
-function fileNameOf(line: CommandLine, env: Environment, report: Report) {
+function fileNameOf(line: CommandLine, env: Environment, report: ReportIssue) {
   const { command, configFile, serverCommand, url, hasStrayWord } = line;
   const given = [
     serverCommand !== undefined && '--',
@@ -170,7 +171,11 @@ function loadFile(name: string, readFile: ReadFile, context: EntryContext): Conf
   return text === undefined ? undefined : readConfigFile(text, name, context);
 }
 
-function checkKeysFile(name: string | undefined, readFile: ReadFile, report: Report): readonly ApiKey[] | undefined {
+function checkKeysFile(
+  name: string | undefined,
+  readFile: ReadFile,
+  report: ReportIssue,
+): readonly ApiKey[] | undefined {
   const text = name === undefined ? undefined : textOf(name, readFile, report);
   return name === undefined || text === undefined ? undefined : readKeysFile(text, name, report);
 }
@@ -181,7 +186,7 @@ const adminOffWarning = `The operator port is disabled: ${environmentNameOf('adm
 
 const hstsWarning = `${flagOf('hstsMaxAgeS')} has no effect without ${flagOf('tlsCert')}. If a proxy terminates TLS, set the header there.`;
 
-function textOf(name: string, readFile: ReadFile, report: Report): string | undefined {
+function textOf(name: string, readFile: ReadFile, report: ReportIssue): string | undefined {
   try {
     return readFile(name);
   } catch (error) {
@@ -191,7 +196,7 @@ function textOf(name: string, readFile: ReadFile, report: Report): string | unde
   }
 }
 
-function checkPairs(globals: GlobalOptions, sources: readonly Given[], report: Report): void {
+function checkPairs(globals: GlobalOptions, sources: readonly Given[], report: ReportIssue): void {
   for (const [smaller, larger, reason] of orderedPairs) {
     const given = firstGiven(sources, smaller) ?? firstGiven(sources, larger);
     if (given !== undefined && (globals[smaller] ?? 0) > (globals[larger] ?? Number.POSITIVE_INFINITY)) {
@@ -204,8 +209,8 @@ function checkCertificate(
   globals: GlobalOptions,
   sources: readonly Given[],
   readFile: ConfigurationSources['readFile'],
-  report: Report,
+  report: ReportIssue,
 ): void {
   const read = readCertificate(globals, readFile);
-  if (!read.ok) report(placeOf(sources, read.option), read.message);
+  if (!read.ok) report(optionLocation(sources, read.option), read.message);
 }

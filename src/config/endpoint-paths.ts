@@ -7,7 +7,7 @@ export interface EndpointPaths {
   /** WebSocket; undefined where that is turned off. */
   readonly ws: string | undefined;
   /** HTTP+SSE of 2024-11-05; undefined where that is turned off. */
-  readonly old: { readonly stream: string; readonly messages: string } | undefined;
+  readonly legacySse: { readonly stream: string; readonly messages: string } | undefined;
 }
 
 /** What paths depend on. */
@@ -26,7 +26,7 @@ export function endpointPathsOf(
   const behind = (prefix: string): EndpointPaths => ({
     mcp: prefix + path,
     ws: ws ? prefix + wsPath : undefined,
-    old: sse ? { stream: prefix + ssePath, messages: prefix + messagesPath } : undefined,
+    legacySse: sse ? { stream: prefix + ssePath, messages: prefix + messagesPath } : undefined,
   });
   if (servers.length === 1) return [behind(''), behind(`/${name}`)];
   return name === firstServer ? [behind(`/${name}`), behind('')] : [behind(`/${name}`)];
@@ -35,7 +35,7 @@ export function endpointPathsOf(
 /** True if two endpoints would have one path. */
 export function hasDoublePath(config: Paths): boolean {
   const all = config.servers.flatMap((server) =>
-    endpointPathsOf(config, server).flatMap(({ mcp, ws, old }) => [mcp, ws, old?.stream, old?.messages]),
+    endpointPathsOf(config, server).flatMap(({ mcp, ws, legacySse: old }) => [mcp, ws, old?.stream, old?.messages]),
   );
   const paths = all.filter((path) => path !== undefined);
   return new Set(paths).size < paths.length;

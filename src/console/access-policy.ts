@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { digestOfKey } from '../auth/api-keys.ts';
-import { bearerOf } from '../auth/bearer-token.ts';
+import { readBearerToken } from '../auth/bearer-token.ts';
 import { type Authenticate, isChallenge } from '../auth/identity.ts';
 import { docsPage } from '../util/docs-page.ts';
 
 /** What a key must allow by name: to see the page and use the playground, to end and restart, to end the instance. */
-export type StatusScope = 'gangway:status' | 'gangway:sessions' | 'gangway:drain';
+export type ConsoleScope = 'gangway:status' | 'gangway:sessions' | 'gangway:drain';
 
 /** Why somebody is not let in, in a sentence, with its HTTP status. */
-export interface Refusal {
+export interface AccessRefusal {
   readonly status: 401 | 403;
   readonly said: string;
   /** What the page is to ask its user for; absent where nothing helps. */
@@ -17,28 +17,28 @@ export interface Refusal {
 }
 
 /** Says who may do what on the page; undefined if whoever asks may. */
-export type Door = (incoming: IncomingMessage, scope: StatusScope) => Promise<Refusal | undefined>;
+export type AccessPolicy = (incoming: IncomingMessage, scope: ConsoleScope) => Promise<AccessRefusal | undefined>;
 
-const closed: Refusal = {
+const closed: AccessRefusal = {
   status: 403,
   said: `The status page is disabled on this address, because no authentication is configured. Set --admin-host to a loopback address, or use API keys with the scope gangway:status. See ${docsPage('status-page.md')}`,
 };
 
 /** Nobody may. */
-export const closedDoor: Door = () => Promise.resolve(closed);
+export const denyAll: AccessPolicy = () => Promise.resolve(closed);
 
 /** A random word of this start, of 256 bits, for the URL that the gateway prints. */
-export const makeWord = (): string => randomBytes(32).toString('base64url');
+export const makeStartToken = (): string => randomBytes(32).toString('base64url');
 
 /**
  * Whoever shows the word of this start. Every process of the machine reaches a loopback port, servers and the browsers of
  * their tools too; only the operator has seen the URL with the word. The word is compared by its hash, so that the time
  * which that takes tells nothing of it.
  */
-export function wordDoor(word: string): Door {
+export function requireStartToken(word: string): AccessPolicy {
   const sha256 = digestOfKey(word);
   return (incoming) => {
-    const shown = bearerOf(incoming);
+    const shown = readBearerToken(incoming);
     if (shown?.sha256 === sha256) return Promise.resolve(undefined);
     const said =
       shown === undefined
@@ -52,7 +52,7 @@ export function wordDoor(word: string): Door {
  * Who shows credentials of the gateway that allow it by name. Credentials that allow everything were given to clients, for
  * servers: they do not allow this.
  */
-export function guardedDoor(authenticate: Authenticate): Door {
+export function requireScope(authenticate: Authenticate): AccessPolicy {
   return async (incoming, scope) => {
     const outcome = await authenticate(incoming);
     if (isChallenge(outcome)) {

@@ -4,10 +4,10 @@ import type { Endpoint } from '../http/http-endpoint.ts';
 import { endAsInternal, respondWithFault, respondWithJson } from '../http/respond.ts';
 import { byMethod, type FindEndpoint, pathOf, readable } from '../http/router.ts';
 import { detach } from '../util/boundary.ts';
-import type { Door, StatusScope } from './access-policy.ts';
-import type { StatusActions } from './operator-actions.ts';
+import type { AccessPolicy, ConsoleScope } from './access-policy.ts';
+import type { OperatorActions } from './operator-actions.ts';
 import type { Asset } from './page-assets.ts';
-import type { Viewers, Wish } from './page-subscriptions.ts';
+import type { PageSubscription, PageSubscriptions } from './page-subscriptions.ts';
 
 /** What the page is told once. */
 export interface About {
@@ -20,11 +20,11 @@ export interface About {
 }
 
 /** What the routes of the page stand on. */
-export interface StatusRoutes {
+export interface ConsoleRoutes {
   readonly assets: ReadonlyMap<string, Asset>;
-  readonly door: Door;
-  readonly viewers: Viewers;
-  readonly actions: StatusActions;
+  readonly access: AccessPolicy;
+  readonly viewers: PageSubscriptions;
+  readonly actions: OperatorActions;
   about(): About;
   /** Passes a request of the playground on to the endpoint of a server; false if there is no such server. */
   relay(server: string, incoming: IncomingMessage, outgoing: ServerResponse): boolean;
@@ -43,7 +43,7 @@ const maxSearch = 100;
 const maxActionBytes = 4_096;
 
 /** What actions need; seeing is what all else needs. */
-const scopeOf = (path: string): StatusScope => {
+const scopeOf = (path: string): ConsoleScope => {
   if (path === '/status/actions/drain') return 'gangway:drain';
   return path.startsWith('/status/actions/') ? 'gangway:sessions' : 'gangway:status';
 };
@@ -52,7 +52,14 @@ const scopeOf = (path: string): StatusScope => {
 type Answer = (incoming: IncomingMessage, outgoing: ServerResponse, path: string) => void;
 
 /** Finds the status page, what it is told, and what it can do (docs/decisions/0044). */
-export function findOfPage({ assets, door, viewers, actions, about, relay }: StatusRoutes): FindEndpoint {
+export function findConsoleEndpoint({
+  assets,
+  access: door,
+  viewers,
+  actions,
+  about,
+  relay,
+}: ConsoleRoutes): FindEndpoint {
   const files = new Map([...assets].map(([name, asset]) => [pathOfAsset(name), readable(serve(asset))]));
 
   /** Only the page itself asks, and for somebody who may. */
@@ -123,7 +130,7 @@ function say(outgoing: ServerResponse, status: number, value: object): void {
   respondWithJson(outgoing, status, JSON.stringify(value), { 'cache-control': 'no-store' });
 }
 
-function wishOf({ url = '' }: IncomingMessage): Wish {
+function wishOf({ url = '' }: IncomingMessage): PageSubscription {
   const query = new URLSearchParams(url.slice(pathOf(url).length));
   const server = query.get('server') ?? '';
   const session = query.get('session') ?? '';

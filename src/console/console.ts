@@ -1,19 +1,19 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { FindEndpoint } from '../http/router.ts';
-import { keyOfId } from '../session/session-key.ts';
-import { nameOf, type SessionName } from '../session/session-observer.ts';
+import { keyFromId } from '../session/session-key.ts';
+import { type SessionName, sessionName } from '../session/session-observer.ts';
 import type { Changes } from '../store/shared/changes.ts';
 import { detach } from '../util/boundary.ts';
-import { closedDoor, type Door } from './access-policy.ts';
-import { type About, findOfPage } from './console-routes.ts';
-import { StatusActions } from './operator-actions.ts';
+import { type AccessPolicy, denyAll } from './access-policy.ts';
+import { type About, findConsoleEndpoint } from './console-routes.ts';
+import { OperatorActions } from './operator-actions.ts';
 import { readAssets } from './page-assets.ts';
-import { Viewers } from './page-subscriptions.ts';
-import { type EndpointPlace, readdress } from './playground/endpoint-relay.ts';
-import { PlaySessions } from './playground/playground-sessions.ts';
-import { Instances } from './snapshot/known-instances.ts';
-import { Look, type LookParts } from './snapshot/snapshot-builder.ts';
+import { PageSubscriptions } from './page-subscriptions.ts';
+import { type EndpointAddress, relayToEndpoint } from './playground/endpoint-relay.ts';
+import { PlaygroundSessions } from './playground/playground-sessions.ts';
+import { KnownInstances } from './snapshot/known-instances.ts';
+import { SnapshotBuilder, type SnapshotSources } from './snapshot/snapshot-builder.ts';
 
 /** A session as the page can end it. */
 export interface EndableSession {
@@ -22,9 +22,9 @@ export interface EndableSession {
 }
 
 /** What the status page stands on. */
-export interface StatusPageParts extends LookParts {
+export interface ConsoleParts extends SnapshotSources {
   readonly logger: Logger;
-  readonly door: Door;
+  readonly access: AccessPolicy;
   /** What instances tell each other; undefined if there is one alone. */
   readonly changes: Changes | undefined;
   about(): About;
@@ -34,7 +34,7 @@ export interface StatusPageParts extends LookParts {
   /** Ends this instance in order (P9). */
   drain(): void;
   /** Where the clients of a server reach it. */
-  placeOf(server: string): EndpointPlace | undefined;
+  placeOf(server: string): EndpointAddress | undefined;
   /** Answers requests of the playground as it answers those of any client. */
   readonly listener: RequestListener;
   /** How long clients are told to wait before they come back, in milliseconds. */
@@ -55,14 +55,14 @@ export interface StatusPage {
 const awayMarginMs = 10_000;
 
 /** Puts the status page together (docs/decisions/0044). */
-export function createStatusPage(parts: StatusPageParts): StatusPage {
-  const { record, logger, door, changes, about, onFailed, drain, listener } = parts;
-  const look = new Look(parts);
-  const instances = new Instances({ changes, summary: () => look.summary(), onFailed });
-  const { flow, happenings } = record;
-  const viewers = new Viewers({
-    flow,
-    happenings,
+export function createStatusPage(parts: ConsoleParts): StatusPage {
+  const { record, logger, access: door, changes, about, onFailed, drain, listener } = parts;
+  const look = new SnapshotBuilder(parts);
+  const instances = new KnownInstances({ changes, summary: () => look.summary(), onFailed });
+  const { tap: flow, events: happenings } = record;
+  const viewers = new PageSubscriptions({
+    tap: flow,
+    events: happenings,
     snapshot: (search) => look.snapshot(search, instances),
     session: (watched) => look.session(watched),
   });
@@ -71,13 +71,13 @@ export function createStatusPage(parts: StatusPageParts): StatusPage {
     detach('admin', found?.end(reason));
     return found !== undefined;
   };
-  const played = new PlaySessions({
+  const played = new PlaygroundSessions({
     awayMs: parts.retryMs + awayMarginMs,
     onGone: (name) => {
       endSession(name, 'client_gone');
     },
   });
-  const actions = new StatusActions({
+  const actions = new OperatorActions({
     logger,
     drain,
     endSession: (server, session) => endSession({ server, session }, 'operator'),
@@ -91,14 +91,14 @@ export function createStatusPage(parts: StatusPageParts): StatusPage {
     const place = parts.placeOf(server);
     if (place === undefined) return false;
     const id = incoming.headers['mcp-session-id'];
-    if (typeof id === 'string') played.hear(nameOf(keyOfId(id), server), outgoing);
-    readdress(incoming, place);
+    if (typeof id === 'string') played.hear(sessionName(keyFromId(id), server), outgoing);
+    relayToEndpoint(incoming, place);
     listener(incoming, outgoing);
     return true;
   };
   return {
-    urlAt: (adminUrl) => (door === closedDoor ? undefined : `${adminUrl}/`),
-    at: findOfPage({ assets: readAssets(), door, viewers, actions, about, relay }),
+    urlAt: (adminUrl) => (door === denyAll ? undefined : `${adminUrl}/`),
+    at: findConsoleEndpoint({ assets: readAssets(), access: door, viewers, actions, about, relay }),
     async close() {
       viewers.close();
       played.close();

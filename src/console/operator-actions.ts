@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 
 /** What can be done from the page. */
-export interface StatusActionsOptions {
+export interface OperatorActionsOptions {
   readonly logger: Logger;
   /** Ends a session, by its short name. False if there is none. */
   endSession(server: string, session: string): boolean;
@@ -18,11 +18,11 @@ export interface ActionOutcome {
 }
 
 /** The actions, each by its name. Whatever is done is logged as done from the page. */
-export class StatusActions {
-  readonly #options: StatusActionsOptions;
+export class OperatorActions {
+  readonly #options: OperatorActionsOptions;
   #isDraining = false;
 
-  constructor(options: StatusActionsOptions) {
+  constructor(options: OperatorActionsOptions) {
     this.#options = options;
   }
 

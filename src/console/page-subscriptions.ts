@@ -1,28 +1,28 @@
 import type { ServerResponse } from 'node:http';
 import { contain } from '../util/boundary.ts';
 import type { BackendOwner } from './record/backend-owner.ts';
-import type { Flow, PassedMessage } from './record/message-tap.ts';
-import type { Happenings } from './record/recent-events.ts';
+import type { MessageTap, PassedMessage } from './record/message-tap.ts';
+import type { RecentEvents } from './record/recent-events.ts';
 import type { SessionView, Snapshot } from './snapshot/snapshot.ts';
 
 /** What one open page wants to see. */
-export interface Wish {
+export interface PageSubscription {
   readonly search: string;
   /** The session of which it wants the messages. */
   readonly watched: BackendOwner | undefined;
 }
 
 /** What open pages are shown. */
-export interface ViewersOptions {
-  readonly flow: Flow;
-  readonly happenings: Happenings;
+export interface PageSubscriptionsOptions {
+  readonly tap: MessageTap;
+  readonly events: RecentEvents;
   snapshot(search: string): Snapshot;
   /** The session that a page watches; undefined if it is not here (any more). */
   session(watched: BackendOwner): SessionView | undefined;
 }
 
 /** More pages are not served (P8): each costs a snapshot a second. */
-export const maxViewers = 20;
+export const maxOpenPages = 20;
 
 /** How often pages are told what happened; what passes in between goes out together. */
 const flushMs = 250;
@@ -35,14 +35,14 @@ const maxMessagesPerFlush = 50;
 
 /** One open page. */
 class Viewer {
-  readonly wish: Wish;
+  readonly wish: PageSubscription;
   readonly #outgoing: ServerResponse;
   readonly #unwatch: (() => void) | undefined;
   #told = 0;
   #messages: PassedMessage[] = [];
   #skipped = 0;
 
-  constructor(outgoing: ServerResponse, wish: Wish, flow: Flow) {
+  constructor(outgoing: ServerResponse, wish: PageSubscription, flow: MessageTap) {
     this.wish = wish;
     this.#outgoing = outgoing;
     const { watched } = wish;
@@ -63,13 +63,13 @@ class Viewer {
   }
 
   /** Tells how all is, and how the session is that the page watches: it may not be among those that are listed. */
-  tell(snapshot: Snapshot, { session }: Pick<ViewersOptions, 'session'>): void {
+  tell(snapshot: Snapshot, { session }: Pick<PageSubscriptionsOptions, 'session'>): void {
     const { watched } = this.wish;
     this.send('state', snapshot);
     if (watched !== undefined) this.send('watched', { ...watched, found: session(watched) });
   }
 
-  flush(happenings: Happenings): void {
+  flush(happenings: RecentEvents): void {
     if (this.isBehind) return;
     const news = happenings.after(this.#told);
     if (news.length > 0) {
@@ -94,25 +94,25 @@ class Viewer {
 }
 
 /** The open pages. While there is none, nothing is done. */
-export class Viewers {
-  readonly #options: ViewersOptions;
+export class PageSubscriptions {
+  readonly #options: PageSubscriptionsOptions;
   readonly #viewers = new Set<Viewer>();
   #timer: NodeJS.Timeout | undefined;
   #flushes = 0;
   #isClosed = false;
 
-  constructor(options: ViewersOptions) {
+  constructor(options: PageSubscriptionsOptions) {
     this.#options = options;
   }
 
   /** True if no page more is served. */
   get isFull(): boolean {
-    return this.#isClosed || this.#viewers.size >= maxViewers;
+    return this.#isClosed || this.#viewers.size >= maxOpenPages;
   }
 
   /** Shows a page what there is, and from now on what changes, until it is closed. */
-  add(outgoing: ServerResponse, wish: Wish): void {
-    const viewer = new Viewer(outgoing, wish, this.#options.flow);
+  add(outgoing: ServerResponse, wish: PageSubscription): void {
+    const viewer = new Viewer(outgoing, wish, this.#options.tap);
     this.#viewers.add(viewer);
     outgoing.once('close', () => {
       viewer.end();
@@ -122,7 +122,7 @@ export class Viewers {
       this.#timer = undefined;
     });
     viewer.tell(this.#options.snapshot(wish.search), this.#options);
-    viewer.flush(this.#options.happenings);
+    viewer.flush(this.#options.events);
     this.#timer ??= setInterval(() => contain('admin', () => this.#flush()), flushMs).unref();
   }
 
@@ -134,7 +134,7 @@ export class Viewers {
 
   #flush(): void {
     this.#flushes += 1;
-    const { happenings } = this.#options;
+    const { events: happenings } = this.#options;
     for (const viewer of this.#viewers) this.#contain(viewer, () => viewer.flush(happenings));
     if (this.#flushes % flushesPerSnapshot !== 0) return;
     const made = new Map<string, Snapshot>();

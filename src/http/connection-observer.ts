@@ -1,5 +1,5 @@
 /** Is told of what stays open to a server's clients. What is returned is called once, when it is not open any more. */
-export interface Traffic {
+export interface ConnectionObserver {
   onStream(): () => void;
   onWebSocket(): () => void;
 }

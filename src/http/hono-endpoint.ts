@@ -5,15 +5,15 @@ import { detach, reportFault, type Seam } from '../util/boundary.ts';
 import type { Endpoint } from './http-endpoint.ts';
 
 /** A whole answer. Its length stands in the headers, so that HEAD has it too. */
-export const whole = (text: string, status: number, headers: Readonly<Record<string, string>>): Response =>
+export const textResponse = (text: string, status: number, headers: Readonly<Record<string, string>>): Response =>
   new Response(text, {
     status,
     headers: { 'content-length': String(Buffer.byteLength(text)), 'x-content-type-options': 'nosniff', ...headers },
   });
 
 /** The same in JSON. */
-export const wholeJson = (value: object, status = 200, headers: Readonly<Record<string, string>> = {}): Response =>
-  whole(JSON.stringify(value), status, { 'content-type': 'application/json', ...headers });
+export const jsonResponse = (value: object, status = 200, headers: Readonly<Record<string, string>> = {}): Response =>
+  textResponse(JSON.stringify(value), status, { 'content-type': 'application/json', ...headers });
 
 /**
  * An endpoint whose answers are whole and ready: health, metadata, metrics. A hono application answers it. Endpoints that
@@ -22,11 +22,11 @@ export const wholeJson = (value: object, status = 200, headers: Readonly<Record<
  * The router has matched the exact path and the method before, so hono is never asked about any other (docs/decisions/0064).
  * @param seam where a fault of a handler is reported; its request is answered with `internal`
  */
-export function byHono(seam: Seam, define: (app: Hono) => void): Endpoint {
+export function honoEndpoint(seam: Seam, define: (app: Hono) => void): Endpoint {
   const app = new Hono();
   app.onError((cause) => {
     reportFault(seam, cause);
-    return whole(faultMessage('internal', null), 500, { 'content-type': 'application/json' });
+    return textResponse(faultMessage('internal', null), 500, { 'content-type': 'application/json' });
   });
   define(app);
   // HTTP/1.0 names no host; only the path counts here.

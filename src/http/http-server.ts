@@ -2,7 +2,7 @@ import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Server } from 'node:net';
 import { contain, reportFault } from '../util/boundary.ts';
-import { answerBrokenRequests } from './malformed-requests.ts';
+import { answerMalformedRequests } from './malformed-requests.ts';
 import { endAsInternal, respondWithFault } from './respond.ts';
 
 /** A certificate with its chain, and its key, both in PEM. */
@@ -12,7 +12,7 @@ export interface ServerCertificate {
 }
 
 /** What an HTTP server is made of. */
-export interface WebServerOptions {
+export interface HttpServerOptions {
   /** Without one it is plain HTTP. */
   readonly certificate: ServerCertificate | undefined;
   /** In which a request must have arrived whole, and a TLS handshake be done. */
@@ -25,7 +25,7 @@ export interface WebServerOptions {
 }
 
 /** The server below the endpoints. */
-export interface WebServer {
+export interface HttpServer {
   readonly server: Server;
   /** Connections made from now on get this one; those that stand go on. */
   renew(certificate: ServerCertificate): void;
@@ -54,7 +54,7 @@ const withStrictTransport =
 const reportBrokenResponse = (cause: unknown): void => reportFault('request', cause);
 
 /** An HTTP/1.1 server, with TLS if it has a certificate. What Node.js would refuse without a word gets one of the catalogue. */
-export function createWebServer(options: WebServerOptions, listener: RequestListener): WebServer {
+export function createHttpServer(options: HttpServerOptions, listener: RequestListener): HttpServer {
   const { certificate, bodyTimeoutMs, connectionIdleMs, maxConnections, hstsMaxAgeS } = options;
   const times = {
     requestTimeout: bodyTimeoutMs,
@@ -78,7 +78,7 @@ export function createWebServer(options: WebServerOptions, listener: RequestList
   server.on('checkExpectation', (_incoming, outgoing) =>
     contain('request', () => respondWithFault(outgoing, 'bad_expectation')),
   );
-  answerBrokenRequests(server);
+  answerMalformedRequests(server);
   // Node.js drops what follows the first 1,000 headers, and with it what the guards look at; their size is bounded anyway.
   server.maxHeadersCount = 0;
   server.maxConnections = maxConnections;

@@ -15,7 +15,7 @@ const reasons: ReadonlyMap<string | undefined, Reason> = new Map([
  * Answers what Node.js makes no request of, or only a part of one: bytes that are no HTTP, too many headers, too slow ones. The
  * connection is closed with it, since nobody knows where the next request would begin.
  */
-export function answerBrokenRequests(server: HttpServer | HttpsServer): void {
+export function answerMalformedRequests(server: HttpServer | HttpsServer): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     const reason = reasons.get(error.code) ?? (error.code?.startsWith('HPE_') ? 'bad_http' : undefined);
     // A reset or a failed TLS handshake is no fault of a request, so nobody waits for an answer.

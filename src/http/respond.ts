@@ -2,13 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Challenge } from '../auth/identity.ts';
 import { entryOf, faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
-import { tellRefusal } from './pipeline/refused-calls.ts';
+import { reportRefusal } from './pipeline/refused-calls.ts';
 
 /** With which fault a request was answered, for as long as somebody holds the request. */
 const given = new WeakMap<IncomingMessage, Reason>();
 
 /** The reason of the fault that a request was answered with; undefined if it was with none. */
-export const faultGiven = (incoming: IncomingMessage): Reason | undefined => given.get(incoming);
+export const faultOfResponse = (incoming: IncomingMessage): Reason | undefined => given.get(incoming);
 
 /**
  * The one place that turns an entry of the catalogue of faults into an HTTP response. The client is of the era that its
@@ -20,7 +20,7 @@ export function respondWithFault(
   id: RequestId | null = null,
   data?: Record<string, unknown>,
 ): void {
-  tellRefusal(outgoing.req, reason);
+  reportRefusal(outgoing.req, reason);
   given.set(outgoing.req, reason);
   const { status, retryAfterS, allow } = entryOf(reason);
   const headers: Record<string, string> = {};

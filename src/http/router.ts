@@ -7,7 +7,7 @@ import { respondWithFault } from './respond.ts';
 export type FindEndpoint = (path: string) => Endpoint | undefined;
 
 /** How requests are answered that belong to no endpoint. */
-export interface ListenerOptions {
+export interface RequestListenerOptions {
   /** Asked before all else, so that a page can read any answer. Absent where no page of another origin may read one. */
   readonly cors?: Cors;
   readonly elsewhere: 'no_such_path' | 'no_such_admin_path';
@@ -18,7 +18,10 @@ export interface ListenerOptions {
  * normalised or decoded: a proxy in front may have judged `/x/../mcp` or `/%6dcp` by another path (docs/decisions/0064).
  * A target that is a whole URL is refused: a proxy in front and the gateway could take different parts of it for the host.
  */
-export function createListener(find: FindEndpoint, { cors, elsewhere }: ListenerOptions): RequestListener {
+export function createRequestListener(
+  find: FindEndpoint,
+  { cors, elsewhere }: RequestListenerOptions,
+): RequestListener {
   return (incoming, outgoing) => {
     if (incoming.headers.origin !== undefined && cors?.(incoming, outgoing) === true) return;
     const target = incoming.url ?? '';

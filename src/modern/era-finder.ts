@@ -3,7 +3,7 @@ import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Era } from '../protocol/revisions.ts';
 import { differsByClient, type Server } from '../server/server.ts';
-import { reasonOfFailedStart } from '../session/requests/lost-calls.ts';
+import { failedStartReason } from '../session/requests/lost-calls.ts';
 import { type EraProbe, type ProbeOutcome, probeEra } from './era-probe.ts';
 import type { ModernObserver } from './modern-observer.ts';
 
@@ -42,7 +42,7 @@ const forEver = Number.POSITIVE_INFINITY;
  * What a session has just seen of a server. `modern`: it spoke as one of the modern era, so that what else is believed for a
  * while is asked for again. `end`: it ended on `initialize`.
  */
-export type SeenOfEra = 'modern' | 'end';
+export type EraEvidence = 'modern' | 'end';
 
 /** Of which era a configured server is: said, or found out at the first request and then remembered, as long as that is certain. */
 export class EraFinder {
@@ -72,7 +72,7 @@ export class EraFinder {
    * @param seen what a session has just seen of the server
    * @param isProbe no client waits for the answer
    */
-  async find(headers?: ForwardedHeaders, seen?: SeenOfEra, isProbe = false): Promise<Era | Reason> {
+  async find(headers?: ForwardedHeaders, seen?: EraEvidence, isProbe = false): Promise<Era | Reason> {
     const { era } = this;
     const isDoubted = seen === 'modern';
     const isCertain = era === 'modern' || this.#found?.believedMs === forEver;
@@ -157,4 +157,4 @@ export class EraFinder {
 type FoundEra = Extract<ProbeOutcome, { era: Era }>;
 
 const reasonOf = ({ end }: Extract<ProbeOutcome, { era: undefined }>): Reason =>
-  end === undefined ? 'server_start_timeout' : reasonOfFailedStart(end);
+  end === undefined ? 'server_start_timeout' : failedStartReason(end);

@@ -90,7 +90,7 @@ export function probeEra(options: ProbeOptions): EraProbe {
           if (response?.id === discover)
             detach('shared_process', settle({ era: readDiscovery(response).era, isDoubtful: true }));
           if (response?.id !== initialize) continue;
-          const isOpened = response.places.message?.keys.includes('result') === true;
+          const isOpened = response.memberRanges.message?.keys.includes('result') === true;
           if (isOpened) detach('shared_process', settle({ era: 'legacy', isDoubtful: true }));
           else if (readDiscovery(response).era === 'modern')
             detach('shared_process', settle({ era: 'modern', isDoubtful: false }));

@@ -10,7 +10,7 @@ import type { Era } from '../protocol/revisions.ts';
  * request was cancelled, or a client posted one, which closing the stream stands for. `unplaced`: a notification of a client,
  * while no process of the server is its own.
  */
-export type Dropped =
+export type ModernDropReason =
   | 'noise'
   | 'server_request'
   | 'late'
@@ -39,7 +39,7 @@ export interface ModernObserver {
   ended(
     server: string,
     end: BackendEnd,
-    details: { readonly inFlight: number; readonly runAgain: number; readonly dropped: Counts },
+    details: { readonly inFlight: number; readonly runAgain: number; readonly dropped: DropCounts },
   ): void;
   /**
    * It was not started, or did not answer as a server of the modern era does; the gateway alone had spoken to it. `isByProbe` if no client waits for it, and who
@@ -56,14 +56,14 @@ export interface ModernObserver {
   /** A client did not read its stream and was cut. */
   clientCut(server: string): void;
   /** So much is subscribed to that not all of it is told by other instances. */
-  wishesCut(server: string): void;
+  filtersTruncated(server: string): void;
   /** The gateway has ended the process. */
-  closed(server: string, details: { readonly dropped: Counts }): void;
+  closed(server: string, details: { readonly dropped: DropCounts }): void;
   /** A fault of the gateway itself. */
   failed(server: string, cause: unknown): void;
   /** `text` is what was dropped, for debugging only: it may hold anything. */
-  dropped(server: string, what: Dropped, text?: Buffer): void;
+  dropped(server: string, what: ModernDropReason, text?: Buffer): void;
 }
 
 /** How often something was dropped. */
-export type Counts = Readonly<Partial<Record<Dropped, number>>>;
+export type DropCounts = Readonly<Partial<Record<ModernDropReason, number>>>;

@@ -1,4 +1,4 @@
-import type { Answer, CallAnswer } from '../call/modern-answer.ts';
+import type { ModernAnswer, ModernCallAnswer } from '../call/modern-answer.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import { type Message, memberValue } from '../protocol/message/message.ts';
@@ -7,16 +7,16 @@ import type { RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
 import type { Principal } from '../protocol/principal.ts';
 import { anonymous, isSameUser } from '../protocol/principal.ts';
 import { type Era, modernRevisions } from '../protocol/revisions.ts';
-import type { ProcessRoom } from '../quota/process-capacity.ts';
+import type { ProcessCapacity } from '../quota/process-capacity.ts';
 import type { Isolation } from '../server/isolation.ts';
 import type { Changes } from '../store/shared/changes.ts';
-import type { Owners } from '../store/shared/owners.ts';
+import type { TaskOwnerStore } from '../store/shared/owners.ts';
 import { detach } from '../util/boundary.ts';
-import { EraFinder, type EraFinderOptions, type SeenOfEra } from './era-finder.ts';
-import type { Cancel, Origin } from './process/shared-calls.ts';
-import type { SharedLimits } from './process/shared-process-limits.ts';
+import { type EraEvidence, EraFinder, type EraFinderOptions } from './era-finder.ts';
+import type { CancelRequest, RequestOrigin } from './process/shared-calls.ts';
+import type { SharedProcessLimits } from './process/shared-process-limits.ts';
 import { TaskDirectory } from './process/task-directory.ts';
-import type { Asker } from './process/task-owners.ts';
+import type { TaskRequester } from './process/task-owners.ts';
 import type { Tenant, TenantHost } from './process/tenant.ts';
 import { Tenants } from './process/tenants.ts';
 import { type ParamFault, ToolHeaders } from './process/tool-headers.ts';
@@ -24,15 +24,15 @@ import { SessionAccess } from './session-access.ts';
 
 /** What a configured server needs to be served to clients of the modern era. */
 export interface ModernServerOptions extends EraFinderOptions {
-  readonly limits: SharedLimits;
+  readonly limits: SharedProcessLimits;
   /** What instances tell each other; undefined if there is one alone. */
   readonly changes?: Changes | undefined;
   /** What instances that reach one server tell each other of its tasks; undefined if there is one alone. */
-  readonly owners?: Owners | undefined;
+  readonly owners?: TaskOwnerStore | undefined;
   /** Who shares its process, or a connection to it; `shared` where it is not said. */
   readonly isolation?: Isolation;
   /** Counts the processes of users; absent where nothing is counted. */
-  readonly room?: ProcessRoom | undefined;
+  readonly room?: ProcessCapacity | undefined;
   /** A process that nobody uses is ended after so many milliseconds, unless all clients share it. */
   readonly idleMs?: number;
 }
@@ -43,7 +43,7 @@ export interface SessionOwner {
 }
 
 /** What a client's request brings beside its text. */
-export interface ClientOrigin extends Asker {
+export interface ClientOrigin extends TaskRequester {
   /** Of the client's request, for the server. */
   readonly forwarded?: ForwardedHeaders | undefined;
 }
@@ -125,7 +125,7 @@ export class ModernServer {
   }
 
   /** As `EraFinder.find`. */
-  findEra(headers?: ForwardedHeaders, seen?: SeenOfEra, isProbe = false): Promise<Era | Reason> {
+  findEra(headers?: ForwardedHeaders, seen?: EraEvidence, isProbe = false): Promise<Era | Reason> {
     return this.#finder.find(headers, seen, isProbe);
   }
 
@@ -141,7 +141,7 @@ export class ModernServer {
   }
 
   /** Hands a request to the server that its client waits for. */
-  request(request: Message, logLevel: LogLevel | undefined, answer: Answer, origin: ClientOrigin): void {
+  request(request: Message, logLevel: LogLevel | undefined, answer: ModernAnswer, origin: ClientOrigin): void {
     const { server, observer } = this.#options;
     const { principal, forwarded } = origin;
     const cancel = this.#request(request, logLevel, answer, principal, {
@@ -162,11 +162,11 @@ export class ModernServer {
       revision: () => this.revision,
       take: () => {
         const tenant = isApart ? this.#tenants.apart(principal, true) : this.#tenants.of(principal, true);
-        if (typeof tenant !== 'string') tenant.holders += 1;
+        if (typeof tenant !== 'string') tenant.users += 1;
         return tenant;
       },
       leave: (tenant) => {
-        tenant.holders -= 1;
+        tenant.users -= 1;
         tenant.usedAt = performance.now();
         if (isApart) detach('shared_process', this.#tenants.end(tenant));
       },
@@ -174,7 +174,7 @@ export class ModernServer {
   }
 
   /** As `request`, for a question whether the server is well, which no client waits for; where all share a process. */
-  probe(request: Message, answer: CallAnswer): Cancel {
+  probe(request: Message, answer: ModernCallAnswer): CancelRequest {
     return this.#request(request, undefined, answer, anonymous, { isOfSession: true, isOfProbe: true });
   }
 
@@ -182,7 +182,7 @@ export class ModernServer {
   notify(notification: Message, { principal, forwarded }: ClientOrigin): Reason | undefined {
     if (this.#isolation === 'request') {
       // Each request has a process of its own: there is none that this could be for.
-      this.noteUnplaced(notification.text);
+      this.reportUnplaced(notification.text);
       return undefined;
     }
     const tenant = this.#tenants.of(principal, false);
@@ -190,7 +190,7 @@ export class ModernServer {
   }
 
   /** A notification of a client has no process to go to. */
-  noteUnplaced(text: Buffer): void {
+  reportUnplaced(text: Buffer): void {
     this.#options.observer.dropped(this.name, 'unplaced', text);
   }
 
@@ -202,10 +202,10 @@ export class ModernServer {
   #request(
     request: Message,
     logLevel: LogLevel | undefined,
-    answer: CallAnswer,
+    answer: ModernCallAnswer,
     principal: Principal,
-    origin: Origin,
-  ): Cancel {
+    origin: RequestOrigin,
+  ): CancelRequest {
     const isApart = this.#isolation === 'request';
     const tenant = isApart
       ? this.#tenants.apart(principal, false, this.#toolsOfAll)
@@ -224,11 +224,11 @@ export class ModernServer {
     tenant: Tenant,
     request: Message,
     logLevel: LogLevel | undefined,
-    answer: CallAnswer,
-    origin: Origin,
-  ): Cancel {
+    answer: ModernCallAnswer,
+    origin: RequestOrigin,
+  ): CancelRequest {
     const end = (): void => detach('shared_process', this.#tenants.end(tenant));
-    const once: CallAnswer = {
+    const once: ModernCallAnswer = {
       message: (text) => answer.message(text),
       response(text, status, isError) {
         answer.response(text, status, isError);

@@ -1,9 +1,9 @@
-import type { CallAnswer } from '../call/modern-answer.ts';
+import type { ModernCallAnswer } from '../call/modern-answer.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
-import type { Cancel } from './process/shared-calls.ts';
+import type { CancelRequest } from './process/shared-calls.ts';
 import type { Tenant } from './process/tenant.ts';
 
 /** What the way of a session to its server needs. */
@@ -37,8 +37,13 @@ export class SessionAccess {
     return this.#options.revision();
   }
 
-  /** As `ServerSide.ask` of `era/` has it. */
-  ask(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer, headers?: ForwardedHeaders): Cancel {
+  /** As `ModernServerAccess.request` of `era/` has it. */
+  request(
+    request: Message,
+    logLevel: LogLevel | undefined,
+    answer: ModernCallAnswer,
+    headers?: ForwardedHeaders,
+  ): CancelRequest {
     const tenant = this.#hasLeft ? 'unknown_session' : (this.#tenant ?? this.#options.take());
     if (typeof tenant === 'string') {
       answer.fault(tenant);
@@ -54,7 +59,7 @@ export class SessionAccess {
   }
 
   /** The session is over, or lets go of its server for a while. */
-  leave(): void {
+  release(): void {
     this.#hasLeft = true;
     if (this.#tenant !== undefined) this.#options.leave(this.#tenant);
     this.#tenant = undefined;

@@ -11,7 +11,7 @@ interface Window<T> {
  * Tells of the first thing of a kind at once, and of those that follow within a second together: of the newest, with the number of
  * those before it that were left out. Kinds are few and no words of a peer.
  */
-export class OnceASecond<T> {
+export class FloodLimiter<T> {
   readonly #tell: (thing: T, leftOut: number) => void;
   readonly #windows = new Map<string, Window<T>>();
 
@@ -19,7 +19,7 @@ export class OnceASecond<T> {
     this.#tell = tell;
   }
 
-  note(kind: string, thing: T): void {
+  report(kind: string, thing: T): void {
     const open = this.#windows.get(kind);
     if (open === undefined) {
       this.#tell(thing, 0);

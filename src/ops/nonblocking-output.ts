@@ -8,7 +8,7 @@ const flags = constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
  * A descriptor for what stdout or stderr is, which refuses with EAGAIN what its reader does not take, in place of waiting for it.
  * A file takes everything, and stays as it is.
  */
-export function openUnblocked(target: 1 | 2): number {
+export function openNonblocking(target: 1 | 2): number {
   const stat = fstatSync(target);
   // A socket cannot be opened anew. Node.js takes it out of blocking mode itself when it makes its stream of it.
   if (stat.isSocket()) makeStream(target);

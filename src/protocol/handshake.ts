@@ -18,7 +18,7 @@ const maxAnswerBytes = 1024 * 1024;
 const maxInitializeBytes = 64 * 1024;
 
 /** True for a client's `initialize` that opens no session. */
-export const isTooLarge = ({ text }: Pick<Message, 'text'>): boolean => text.length > maxInitializeBytes;
+export const isHandshakeTooLarge = ({ text }: Pick<Message, 'text'>): boolean => text.length > maxInitializeBytes;
 
 /** Larger capabilities are not built (P8). Those of real servers have some hundred bytes. */
 const maxCapabilitiesBytes = 64 * 1024;
@@ -35,7 +35,7 @@ export function readHandshake(response: Buffer): Handshake | undefined {
 }
 
 /** True for an answer to `initialize` that is none for its size alone, or for that of a part: a client would take it for one. */
-export const saysTooMuch = (response: Buffer): boolean =>
+export const isAnswerTooLarge = (response: Buffer): boolean =>
   response.length > maxAnswerBytes ||
   (readHandshake(response) === undefined && valueAt(response, ['result', 'protocolVersion'])?.[0] === quote);
 

@@ -1,5 +1,5 @@
 import type { Reason } from '../protocol/faults.ts';
-import { Rate, type RateLimit } from './rate.ts';
+import { type RateLimit, RequestRate } from './rate.ts';
 
 /** What may be in use at once, and how fast; `undefined` for any number. */
 export interface AccountLimits {
@@ -17,7 +17,7 @@ export interface AccountLimits {
 export type AccountReasons = Readonly<Record<keyof AccountLimits, Reason>>;
 
 /** What one principal, or all together, have in use on this instance. */
-export class Account {
+export class QuotaAccount {
   sessions = 0;
   /** Clients that listen before they open their session (HTTP+SSE). */
   waiting = 0;
@@ -26,19 +26,23 @@ export class Account {
   bytes = 0;
   /** There may be another one of the same principal by now. */
   isForgotten = false;
-  readonly starts: Rate;
-  readonly #requests: Rate;
+  readonly starts: RequestRate;
+  readonly #requests: RequestRate;
   readonly #limits: AccountLimits;
   readonly #reasons: AccountReasons;
-  readonly #onRequests: (rate: Rate) => void;
+  readonly #onRequests: (rate: RequestRate) => void;
 
   /** @param onRequests is told when requests were counted */
-  constructor(limits: AccountLimits, reasons: AccountReasons, onRequests: (rate: Rate) => void = () => undefined) {
+  constructor(
+    limits: AccountLimits,
+    reasons: AccountReasons,
+    onRequests: (rate: RequestRate) => void = () => undefined,
+  ) {
     this.#limits = limits;
     this.#reasons = reasons;
     this.#onRequests = onRequests;
-    this.#requests = new Rate(limits.requests);
-    this.starts = new Rate(limits.starts);
+    this.#requests = new RequestRate(limits.requests);
+    this.starts = new RequestRate(limits.starts);
   }
 
   /** Why there may be no request more with so many bytes. */

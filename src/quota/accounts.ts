@@ -1,5 +1,5 @@
 import type { Principal } from '../protocol/principal.ts';
-import type { Account } from './account.ts';
+import type { QuotaAccount } from './account.ts';
 
 /** So many accounts are looked through for unused ones at the first time; then whenever their number has doubled. */
 const firstSweepAt = 1_000;
@@ -8,15 +8,15 @@ const firstSweepAt = 1_000;
  * An account for each principal that has something in use, or had lately: as many as twice that, or as `firstSweepAt`, are
  * kept (P8).
  */
-export class Accounts {
-  readonly #byKey = new Map<string, Account>();
+export class QuotaAccounts {
+  readonly #byKey = new Map<string, QuotaAccount>();
   /** Requests of one user mostly bring the same object: to look it up costs a tenth of making its key. */
-  readonly #found = new WeakMap<Principal, Account>();
-  readonly #create: (key: string) => Account;
+  readonly #found = new WeakMap<Principal, QuotaAccount>();
+  readonly #create: (key: string) => QuotaAccount;
   #sweepAt = firstSweepAt;
 
   /** @param create makes an account for who has none, under a name that is its own */
-  constructor(create: (key: string) => Account) {
+  constructor(create: (key: string) => QuotaAccount) {
     this.#create = create;
   }
 
@@ -26,7 +26,7 @@ export class Accounts {
   }
 
   /** The account of a principal. Ask anew for each use: one that is not in use may be forgotten. */
-  of(principal: Principal): Account {
+  of(principal: Principal): QuotaAccount {
     const found = this.#found.get(principal);
     if (found !== undefined && !found.isForgotten) return found;
     const account = this.#lookUp(keyOf(principal));
@@ -34,7 +34,7 @@ export class Accounts {
     return account;
   }
 
-  #lookUp(key: string): Account {
+  #lookUp(key: string): QuotaAccount {
     const known = this.#byKey.get(key);
     if (known !== undefined) return known;
     if (this.#byKey.size >= this.#sweepAt) this.#sweep();

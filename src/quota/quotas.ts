@@ -3,12 +3,12 @@ import type { Principal } from '../protocol/principal.ts';
 import { anonymous, isSameUser } from '../protocol/principal.ts';
 import type { Server } from '../server/server.ts';
 import type { Rates } from '../store/shared/rates.ts';
-import { Account, type AccountLimits, type AccountReasons } from './account.ts';
-import { Accounts } from './accounts.ts';
-import type { Rate } from './rate.ts';
-import { CountedVisit, uncounted, type Visit } from './request-permit.ts';
-import { createSeat, type Seat, uncountedSeat } from './session-permit.ts';
-import { SharedUse } from './shared-rate.ts';
+import { type AccountLimits, type AccountReasons, QuotaAccount } from './account.ts';
+import { QuotaAccounts } from './accounts.ts';
+import type { RequestRate } from './rate.ts';
+import { CountedRequestPermit, type RequestPermit, uncountedRequestPermit } from './request-permit.ts';
+import { createSessionPermit, type SessionPermit, uncountedSessionPermit } from './session-permit.ts';
+import { SharedRate } from './shared-rate.ts';
 
 /** What is counted, and where. */
 export interface QuotasOptions {
@@ -23,13 +23,13 @@ export interface QuotasOptions {
 }
 
 /** What a session is asked for by. */
-export interface SessionOf {
+export interface SessionUse {
   readonly server: Pick<Server, 'isRemote' | 'sharesProcess'>;
   readonly principal: Principal;
 }
 
 /** What a process is started for that is of no session. */
-export interface ProcessOf {
+export interface ProcessUse {
   readonly server: Pick<Server, 'isRemote'>;
   readonly principal: Principal;
 }
@@ -41,27 +41,27 @@ export interface ProcessOf {
  */
 export interface Quotas {
   /** Lets in a request with so many bytes, or a WebSocket; else says why not. */
-  enter(principal: Principal, bytes: number): Visit | Reason;
+  admitRequest(principal: Principal, bytes: number): RequestPermit | Reason;
   /** Why this principal may open no session more. */
-  refusesSession(of: SessionOf): Reason | undefined;
+  sessionRefusal(of: SessionUse): Reason | undefined;
   /** Counts a session. */
-  take(of: SessionOf): Seat;
+  acquireSession(of: SessionUse): SessionPermit;
   /** Lets a client wait for a session that it is about to open, and returns what ends that; else says why not. */
-  wait(principal: Principal): Reason | (() => void);
+  admitWaiting(principal: Principal): Reason | (() => void);
   /** Why this principal may have no process more beside his sessions. */
-  refusesProcess(of: ProcessOf): Reason | undefined;
+  processRefusal(of: ProcessUse): Reason | undefined;
   /** Counts such a process. */
-  takeProcess(of: ProcessOf): Seat;
+  acquireProcess(of: ProcessUse): SessionPermit;
 }
 
 /** No quotas at all. */
 export const noQuotas: Quotas = {
-  enter: () => uncounted,
-  refusesSession: () => undefined,
-  take: () => uncountedSeat,
-  wait: () => () => undefined,
-  refusesProcess: () => undefined,
-  takeProcess: () => uncountedSeat,
+  admitRequest: () => uncountedRequestPermit,
+  sessionRefusal: () => undefined,
+  acquireSession: () => uncountedSessionPermit,
+  admitWaiting: () => () => undefined,
+  processRefusal: () => undefined,
+  acquireProcess: () => uncountedSessionPermit,
 };
 
 const ownReasons: AccountReasons = {
@@ -92,33 +92,33 @@ const limitsRequests = ({ streams, bytes, requests }: AccountLimits): boolean =>
 /** Quotas with these limits; none at all where there are none. */
 export function createQuotas({ own, all, rates, onFailed }: QuotasOptions): Quotas {
   if (!isAnything(own) && !isAnything(all)) return noQuotas;
-  const shared = new SharedUse(rates, onFailed);
-  const accounts = new Accounts((key) => {
-    const onRequests = own.requests && ((rate: Rate) => shared.note(`requests ${key}`, rate));
-    return new Account(own, ownReasons, onRequests);
+  const shared = new SharedRate(rates, onFailed);
+  const accounts = new QuotaAccounts((key) => {
+    const onRequests = own.requests && ((rate: RequestRate) => shared.note(`requests ${key}`, rate));
+    return new QuotaAccount(own, ownReasons, onRequests);
   });
-  const together = new Account(all, allReasons);
+  const together = new QuotaAccount(all, allReasons);
   const onlyTogether = [together];
 
   /** Whoever is nobody in particular has no account: else each would be throttled by what the others do. */
-  const accountsOf = (principal: Principal): readonly Account[] =>
+  const accountsOf = (principal: Principal): readonly QuotaAccount[] =>
     isSameUser(principal, anonymous) ? onlyTogether : [accounts.of(principal), together];
 
   const countsRequests = limitsRequests(own) || limitsRequests(all);
 
   return {
-    enter(principal, bytes) {
-      if (!countsRequests) return uncounted;
+    admitRequest(principal, bytes) {
+      if (!countsRequests) return uncountedRequestPermit;
       const nowMs = performance.now();
       const counted = accountsOf(principal);
       for (const account of counted) {
         const refused = account.refusesStream ?? account.refusesRequest(bytes, nowMs);
         if (refused !== undefined) return refused;
       }
-      return new CountedVisit(counted, bytes, nowMs);
+      return new CountedRequestPermit(counted, bytes, nowMs);
     },
 
-    refusesSession({ server, principal }) {
+    sessionRefusal({ server, principal }) {
       const nowMs = performance.now();
       for (const account of accountsOf(principal)) {
         const refused = account.refusesSession(hasProcess(server), nowMs);
@@ -127,10 +127,10 @@ export function createQuotas({ own, all, rates, onFailed }: QuotasOptions): Quot
       return undefined;
     },
 
-    take: ({ server, principal }) =>
-      createSeat(accountsOf(principal), { sessions: 1, processes: hasProcess(server) ? 1 : 0 }),
+    acquireSession: ({ server, principal }) =>
+      createSessionPermit(accountsOf(principal), { sessions: 1, processes: hasProcess(server) ? 1 : 0 }),
 
-    refusesProcess({ server, principal }) {
+    processRefusal({ server, principal }) {
       if (server.isRemote) return undefined;
       const nowMs = performance.now();
       for (const account of accountsOf(principal)) {
@@ -140,10 +140,10 @@ export function createQuotas({ own, all, rates, onFailed }: QuotasOptions): Quot
       return undefined;
     },
 
-    takeProcess: ({ server, principal }) =>
-      createSeat(accountsOf(principal), { sessions: 0, processes: server.isRemote ? 0 : 1 }),
+    acquireProcess: ({ server, principal }) =>
+      createSessionPermit(accountsOf(principal), { sessions: 0, processes: server.isRemote ? 0 : 1 }),
 
-    wait(principal) {
+    admitWaiting(principal) {
       const counted = accountsOf(principal);
       for (const { refusesWaiting } of counted) if (refusesWaiting !== undefined) return refusesWaiting;
       for (const account of counted) account.waiting += 1;
@@ -154,4 +154,4 @@ export function createQuotas({ own, all, rates, onFailed }: QuotasOptions): Quot
   };
 }
 
-const hasProcess = ({ isRemote, sharesProcess = false }: SessionOf['server']): boolean => !isRemote && !sharesProcess;
+const hasProcess = ({ isRemote, sharesProcess = false }: SessionUse['server']): boolean => !isRemote && !sharesProcess;

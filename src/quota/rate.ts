@@ -11,7 +11,7 @@ const toleranceMs = 0.001;
  * What was used of a rate, as a debt in time: each use costs `everyMs`, and a second of the debt is paid off each second
  * (the generic cell rate algorithm of ATM, ITU-T I.371). One number, however many uses there are.
  */
-export class Rate {
+export class RequestRate {
   readonly #everyMs: number;
   readonly #burstMs: number;
   #paidAt = Number.NEGATIVE_INFINITY;

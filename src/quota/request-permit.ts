@@ -1,33 +1,37 @@
 import type { Reason } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message/message.ts';
-import type { Account } from './account.ts';
+import type { QuotaAccount } from './account.ts';
 
 /** What an HTTP request, or a WebSocket, has in use from when it was let in until it is over. */
-export interface Visit {
+export interface RequestPermit {
   /**
    * Its body was read, of which it may not have said how long it would be. A batch was let in as one request; its other
    * messages are counted now, and whoever comes next has to wait for them.
    */
-  read(messages: readonly Message[]): void;
+  countMessages(messages: readonly Message[]): void;
   /**
    * Messages on a connection that is open already; none for something that is no message, which counts as one.
    * @returns why they are refused, or what is to be called when they were taken
    */
-  next(messages: readonly Message[]): Reason | (() => void);
+  admitNext(messages: readonly Message[]): Reason | (() => void);
   /** Nothing of it is left. Idempotent. */
-  leave(): void;
+  release(): void;
 }
 
 /** Where nothing is counted. */
-export const uncounted: Visit = { read: () => undefined, next: () => () => undefined, leave: () => undefined };
+export const uncountedRequestPermit: RequestPermit = {
+  countMessages: () => undefined,
+  admitNext: () => () => undefined,
+  release: () => undefined,
+};
 
 /** A visit that is counted in the accounts of who is there. */
-export class CountedVisit implements Visit {
-  readonly #accounts: readonly Account[];
+export class CountedRequestPermit implements RequestPermit {
+  readonly #accounts: readonly QuotaAccount[];
   #bytes: number;
   #isOver = false;
 
-  constructor(accounts: readonly Account[], bytes: number, nowMs: number) {
+  constructor(accounts: readonly QuotaAccount[], bytes: number, nowMs: number) {
     this.#accounts = accounts;
     this.#bytes = bytes;
     for (const account of accounts) {
@@ -37,13 +41,13 @@ export class CountedVisit implements Visit {
     }
   }
 
-  read(messages: readonly Message[]): void {
+  countMessages(messages: readonly Message[]): void {
     const bytes = bytesOf(messages);
     if (messages.length > 1) this.#count(messages.length - 1, performance.now());
     if (!this.#isOver && bytes !== this.#bytes) this.#hold(bytes - this.#bytes);
   }
 
-  next(messages: readonly Message[]): Reason | (() => void) {
+  admitNext(messages: readonly Message[]): Reason | (() => void) {
     const bytes = bytesOf(messages);
     const nowMs = performance.now();
     for (const account of this.#accounts) {
@@ -59,7 +63,7 @@ export class CountedVisit implements Visit {
     };
   }
 
-  leave(): void {
+  release(): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#hold(-this.#bytes);

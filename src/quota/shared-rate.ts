@@ -1,7 +1,7 @@
 import type { Rates } from '../store/shared/rates.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import { detach } from '../util/boundary.ts';
-import type { Rate } from './rate.ts';
+import type { RequestRate } from './rate.ts';
 
 /** How often instances tell each other what was used: nothing is asked of the store for a single request. */
 const shareMs = 500;
@@ -11,11 +11,11 @@ const shareMs = 500;
  * what the others have used a little later, and what comes of it is known from then on. With the store away, each instance
  * goes on by itself (P7), and what it used meanwhile is not told later.
  */
-export class SharedUse {
+export class SharedRate {
   readonly #rates: Rates;
   readonly #onFailed: (cause: unknown) => void;
   /** What was used and is not told, by name. */
-  readonly #untold = new Map<string, Rate>();
+  readonly #untold = new Map<string, RequestRate>();
   #timer: NodeJS.Timeout | undefined;
   #isTelling = false;
 
@@ -25,7 +25,7 @@ export class SharedUse {
   }
 
   /** A rate was used. */
-  note(name: string, rate: Rate): void {
+  note(name: string, rate: RequestRate): void {
     this.#untold.set(name, rate);
     if (!this.#isTelling) this.#timer ??= setTimeout(() => detach('background', this.#tell()), shareMs).unref();
   }
@@ -40,7 +40,7 @@ export class SharedUse {
     if (this.#untold.size > 0) this.#timer = setTimeout(() => detach('background', this.#tell()), shareMs).unref();
   }
 
-  async #tellOne(name: string, rate: Rate): Promise<void> {
+  async #tellOne(name: string, rate: RequestRate): Promise<void> {
     // By the time of the question and not of the answer: a slow answer must not make the debt larger than it is.
     const askedAt = performance.now();
     try {

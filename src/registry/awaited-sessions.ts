@@ -2,13 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Reason } from '../protocol/faults.ts';
 import type { EventId } from '../protocol/wire/event-id.ts';
 import type { Reply } from '../reply/reply.ts';
-import type { Visitor } from '../session/lookup.ts';
+import type { SessionLookup } from '../session/lookup.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
 
 /** What those who expect a session need of their instance. */
-export interface ExpectedOptions {
+export interface AwaitedSessionsOptions {
   /** Looks for the session: here, and at other instances. `later`: nothing can be known now. */
-  look(visitor: Visitor): Promise<SessionHandle | Reason | 'later'>;
+  find(visitor: SessionLookup): Promise<SessionHandle | Reason | 'later'>;
   /** More clients than this do not wait at once: each costs a connection, and a question to the store now and then (P8). */
   readonly maxWaiting: number;
 }
@@ -18,13 +18,13 @@ const firstPauseMs = 50;
 const longestPauseMs = 500;
 
 /** Clients that listen to a session that they are about to open, on this instance or on another one. */
-export class Expected {
-  readonly #options: ExpectedOptions;
+export class AwaitedSessions {
+  readonly #options: AwaitedSessionsOptions;
   readonly #waiting = new Map<string, Set<AbortController>>();
   #size = 0;
   #isClosed = false;
 
-  constructor(options: ExpectedOptions) {
+  constructor(options: AwaitedSessionsOptions) {
     this.#options = options;
   }
 
@@ -35,7 +35,7 @@ export class Expected {
   }
 
   /** Listens as soon as there is the session, after the event `after`; answers with a fault if there is none by then. */
-  async listen(visitor: Visitor, withinMs: number, after: EventId, reply: Reply): Promise<void> {
+  async listen(visitor: SessionLookup, withinMs: number, after: EventId, reply: Reply): Promise<void> {
     this.#size += 1;
     try {
       const session = await this.#find(visitor, performance.now() + withinMs, reply);
@@ -57,10 +57,10 @@ export class Expected {
     for (const key of this.#waiting.keys()) this.arrived(key);
   }
 
-  async #find(visitor: Visitor, until: number, reply: Reply): Promise<SessionHandle | Reason> {
+  async #find(visitor: SessionLookup, until: number, reply: Reply): Promise<SessionHandle | Reason> {
     reply.onGone(() => this.arrived(visitor.key));
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(1.5 * pauseMs, longestPauseMs)) {
-      const found = await this.#options.look(visitor);
+      const found = await this.#options.find(visitor);
       if (found !== 'later' && found !== 'unknown_session') return found;
       if (this.#isClosed) return 'draining';
       if (reply.isGone || performance.now() >= until) return 'unknown_session';

@@ -1,46 +1,46 @@
 import { randomBytes } from 'node:crypto';
 import type { Reason } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message/message.ts';
-import type { Quotas, SessionOf } from '../quota/quotas.ts';
+import type { Quotas, SessionUse } from '../quota/quotas.ts';
 import type { Reply } from '../reply/reply.ts';
-import type { SessionEnd } from '../session/end-reason.ts';
-import type { Visitor } from '../session/lookup.ts';
+import type { SessionEndReason } from '../session/end-reason.ts';
+import type { SessionLookup } from '../session/lookup.ts';
 import { Session } from '../session/session.ts';
-import { keyOfId } from '../session/session-key.ts';
+import { keyFromId } from '../session/session-key.ts';
 import type { SessionObserver } from '../session/session-observer.ts';
-import { alone, type SessionOptions, type SessionParts } from '../session/session-options.ts';
+import { type SessionOptions, type SessionParts, singleInstance } from '../session/session-options.ts';
 import type { Store } from '../store/store.ts';
 
 /** What sessions of connections need of those around them. */
-export interface ConnectedSessionsOptions {
+export interface ConnectionSessionsOptions {
   readonly options: SessionOptions;
   readonly observer: SessionObserver;
   readonly storeSignal: AbortSignal;
   readonly quotas: Quotas;
   /** Why no session more is opened, if it is not. */
-  refuses(of: SessionOf, initialize: Message): Reason | undefined;
+  refuses(of: SessionUse, initialize: Message): Reason | undefined;
 }
 
 /** Where a session of a connection is kept, and who is told of its end. */
-export interface ConnectedHome {
+export interface ConnectionSessionHome {
   /** Of this instance alone. */
   readonly store: Store;
   /** The most bytes of one event: nobody has to keep it for a client that comes back. */
   readonly maxEventBytes: number;
   /** The session ends; what it still says to its client comes after. */
-  onEnding(reason: SessionEnd): void;
+  onEnding(reason: SessionEndReason): void;
 }
 
 /**
  * Sessions that live and die with one connection of their client (docs/decisions/0019). No other instance and no shared
  * store knows of them, nobody can ask for one, and who has the connection ends the session with it.
  */
-export class ConnectedSessions {
-  readonly #options: ConnectedSessionsOptions;
+export class ConnectionSessions {
+  readonly #options: ConnectionSessionsOptions;
   readonly #sessions = new Set<Session>();
   readonly #ending = new Set<Session>();
 
-  constructor(options: ConnectedSessionsOptions) {
+  constructor(options: ConnectionSessionsOptions) {
     this.#options = options;
   }
 
@@ -65,10 +65,10 @@ export class ConnectedSessions {
    * @returns undefined if it was refused, which the reply says
    */
   open(
-    { server, principal }: Pick<Visitor, 'server' | 'principal'>,
+    { server, principal }: Pick<SessionLookup, 'server' | 'principal'>,
     initialize: Message,
     reply: Reply,
-    { store, maxEventBytes, onEnding }: ConnectedHome,
+    { store, maxEventBytes, onEnding }: ConnectionSessionHome,
   ): Session | undefined {
     const { options, observer, storeSignal, quotas, refuses } = this.#options;
     const refused = refuses({ server, principal }, initialize);
@@ -76,12 +76,12 @@ export class ConnectedSessions {
       reply.fault(refused, initialize.id ?? null);
       return undefined;
     }
-    const seat = quotas.take({ server, principal });
+    const seat = quotas.acquireSession({ server, principal });
     const parts: SessionParts = {
-      key: keyOfId(randomBytes(32).toString('base64url')),
+      key: keyFromId(randomBytes(32).toString('base64url')),
       server,
       principal,
-      instance: () => alone,
+      instance: () => singleInstance,
       store,
       storeSignal,
       options: { ...options, maxEventBytes },

@@ -8,7 +8,7 @@ const renewalsPerLife = 4;
  * Keeps the records of an instance's sessions from expiring: each is renewed once in every round, and a round is spread over
  * the time until the next one, so that many sessions are no burst that calls have to wait behind.
  */
-export class Renewal {
+export class RecordRenewal {
   /** How long a round takes, in milliseconds. Two renewals of a session are at most twice as far apart. */
   readonly everyMs: number;
   readonly #store: Store;

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Server } from '../server/server.ts';
-import type { SessionEnd } from '../session/end-reason.ts';
+import type { SessionEndReason } from '../session/end-reason.ts';
 import type { Session } from '../session/session.ts';
 import { detach } from '../util/boundary.ts';
 
@@ -19,9 +19,13 @@ const lookMs = 250;
  * Ends a session when no request of it is in flight, or at the deadline with an error for what waits (P9).
  * @param reason `draining` in its place where the session has not been opened yet, and nobody could go on with it
  */
-export async function endInOrder(session: Session, reason: SessionEnd, deadline: Promise<unknown>): Promise<void> {
+export async function endInOrder(
+  session: Session,
+  reason: SessionEndReason,
+  deadline: Promise<unknown>,
+): Promise<void> {
   await Promise.race([session.whenIdle(), deadline]);
-  if (reason === 'released' && session.hasPlaceless) await deadline;
+  if (reason === 'released' && session.hasUnresumableClients) await deadline;
   await session.end(session.isReady ? reason : 'draining');
 }
 

@@ -1,30 +1,30 @@
 import { randomBytes } from 'node:crypto';
 import { Cluster, type ClusterLimits } from '../cluster/cluster.ts';
 import type { Reason } from '../protocol/faults.ts';
-import { isTooLarge } from '../protocol/handshake.ts';
+import { isHandshakeTooLarge } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { Principal } from '../protocol/principal.ts';
 import { isSame } from '../protocol/principal.ts';
 import type { EventId } from '../protocol/wire/event-id.ts';
-import type { ProcessReason, ProcessRoom } from '../quota/process-capacity.ts';
-import { noQuotas, type ProcessOf, type Quotas, type SessionOf } from '../quota/quotas.ts';
-import type { Seat } from '../quota/session-permit.ts';
+import type { ProcessCapacity, ProcessPurpose } from '../quota/process-capacity.ts';
+import { noQuotas, type ProcessUse, type Quotas, type SessionUse } from '../quota/quotas.ts';
+import type { SessionPermit } from '../quota/session-permit.ts';
 import type { Headers, Reply } from '../reply/reply.ts';
 import type { Server } from '../server/server.ts';
-import { hasGivenKey, isRevisionOf, type Visitor } from '../session/lookup.ts';
+import { hasAssignedKey, isRevisionOf, type SessionLookup } from '../session/lookup.ts';
 import type { Adoption } from '../session/record/adoption.ts';
 import { Session, type SessionStart } from '../session/session.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
-import { keyOfId, keyOfToken } from '../session/session-key.ts';
-import { nameOf, type SessionObserver } from '../session/session-observer.ts';
-import { alone, type SessionOptions, type SessionParts } from '../session/session-options.ts';
-import type { WaitingMail } from '../store/instances.ts';
+import { keyFromId, keyFromToken } from '../session/session-key.ts';
+import { type SessionObserver, sessionName } from '../session/session-observer.ts';
+import { type SessionOptions, type SessionParts, singleInstance } from '../session/session-options.ts';
+import type { MailboxBacklog } from '../store/instances.ts';
 import type { Store } from '../store/store.ts';
 import { contain, detach } from '../util/boundary.ts';
-import { Expected } from './awaited-sessions.ts';
-import { ConnectedSessions } from './connection-sessions.ts';
+import { AwaitedSessions } from './awaited-sessions.ts';
+import { ConnectionSessions } from './connection-sessions.ts';
 import { type Readiness, readinessOf } from './readiness.ts';
-import { Renewal } from './record-renewal.ts';
+import { RecordRenewal } from './record-renewal.ts';
 import { endInOrder, Retirements } from './retirement.ts';
 import { Sweep } from './sweep.ts';
 
@@ -47,9 +47,9 @@ export interface SessionsOptions extends SessionOptions {
 }
 
 /** The sessions of one instance, by key, and the way to those of others. */
-export class Sessions implements ProcessRoom {
+export class Sessions implements ProcessCapacity {
   /** Those that have no key for others: each has one connection. */
-  readonly connected: ConnectedSessions;
+  readonly connected: ConnectionSessions;
   /** Ends those of servers that are configured in another way by now. */
   readonly retirements: Retirements;
   readonly #options: SessionsOptions;
@@ -62,24 +62,24 @@ export class Sessions implements ProcessRoom {
   readonly #sweep = new Sweep(() => this.#endOverdue());
   readonly #cluster: Cluster | undefined;
   /** Clients of one stream, which listen before they open their session. */
-  readonly #expected: Expected;
+  readonly #expected: AwaitedSessions;
   readonly #closing = new AbortController();
   /** True once `drain` was called: no new sessions. */
   isDraining = false;
   /** What other instances have sent to this one and it has not received; undefined if there are none. */
-  readonly waitingMail = (): Promise<WaitingMail> | undefined => this.#cluster?.waitingMail();
-  readonly #renewal: Renewal;
+  readonly mailboxBacklog = (): Promise<MailboxBacklog> | undefined => this.#cluster?.mailboxBacklog();
+  readonly #renewal: RecordRenewal;
 
   constructor(options: SessionsOptions) {
     this.#options = options;
     this.#quotas = options.quotas ?? noQuotas;
     const { cluster, store, sessionIdleMs, sseLingerMs, requestIdleMs, requestMaxMs } = options;
     // Also without other instances: a store in memory forgets a session that nobody renews, too.
-    this.#renewal = new Renewal(store, options.recordTtlMs, options.observer);
+    this.#renewal = new RecordRenewal(store, options.recordTtlMs, options.observer);
     const shortestMs = Math.min(sessionIdleMs, sseLingerMs, requestIdleMs, requestMaxMs, this.#renewal.everyMs);
     this.#sweep.notice(shortestMs);
-    this.#expected = new Expected({ look: (visitor) => this.#look(visitor), maxWaiting: options.maxSessions });
-    this.connected = new ConnectedSessions({
+    this.#expected = new AwaitedSessions({ find: (visitor) => this.#look(visitor), maxWaiting: options.maxSessions });
+    this.connected = new ConnectionSessions({
       options,
       observer: options.observer,
       storeSignal: this.#closing.signal,
@@ -99,7 +99,7 @@ export class Sessions implements ProcessRoom {
       isEnding: (key) => this.#ending.has(key),
       endingHere: (key) => (this.#ending.get(key)?.leavesNoRecord ? 'unknown_session' : undefined),
       streamsOf: (server) => options.observer.streamsOf?.(server),
-      onWornOut: (key, { name }) => options.observer.wornOut(nameOf(key, name)),
+      onTakeoverLimit: (key, { name }) => options.observer.takeoverLimitReached(sessionName(key, name)),
       onTerm: () => options.observer.clusterJoined(),
       onFailed: (cause) => options.observer.clusterFailed(cause),
     });
@@ -120,7 +120,7 @@ export class Sessions implements ProcessRoom {
   /** Opens a session for a client's `initialize` and answers it. */
   open(server: Server, principal: Principal, initialize: Message, reply: Reply): void {
     const id = randomBytes(32).toString('base64url');
-    const visitor = { key: keyOfId(id), server, principal };
+    const visitor = { key: keyFromId(id), server, principal };
     this.#openSoon(visitor, initialize, reply, { 'mcp-session-id': id }).catch(this.#failed(reply));
   }
 
@@ -129,7 +129,7 @@ export class Sessions implements ProcessRoom {
    * (docs/decisions/0018). The reply is `accepted` when the session is there, or `json` with the server's refusal.
    */
   openOneStream(token: string, server: Server, principal: Principal, initialize: Message, reply: Reply): void {
-    const visitor = { key: keyOfToken(token, principal), server, principal, isOneStream: true };
+    const visitor = { key: keyFromToken(token, principal), server, principal, isOneStream: true };
     this.#openSoon(visitor, initialize, reply).catch(this.#failed(reply));
   }
 
@@ -143,20 +143,20 @@ export class Sessions implements ProcessRoom {
 
   /** The session under this endpoint token, as `at`. */
   atToken(token: string, server: Server, principal: Principal, version: string | undefined): SessionHandle | Reason {
-    return this.#find({ key: keyOfToken(token, principal), server, principal, version, isOneStream: true });
+    return this.#find({ key: keyFromToken(token, principal), server, principal, version, isOneStream: true });
   }
 
   /**
    * The session in one of the places of a group, wherever it is (docs/decisions/0027). `unknown_session` if there is none, or
    * it cannot be known now: `openForGroup` settles it.
    */
-  async ofGroup(visitor: Visitor): Promise<SessionHandle | Reason> {
+  async ofGroup(visitor: SessionLookup): Promise<SessionHandle | Reason> {
     const found = await this.#look(visitor);
     return found === 'later' ? 'unknown_session' : found;
   }
 
   /** Opens the session of a place and answers `initialize`, with `already_initialized` if there is one by then. */
-  openForGroup(visitor: Visitor, initialize: Message, reply: Reply): void {
+  openForGroup(visitor: SessionLookup, initialize: Message, reply: Reply): void {
     this.#openSoon(visitor, initialize, reply).catch(this.#failed(reply));
   }
 
@@ -164,24 +164,30 @@ export class Sessions implements ProcessRoom {
    * Listens to the session that a client is about to open under this endpoint token, wherever its `initialize` lands.
    * @returns why not, if it may not; else the reply is answered, now or later
    */
-  expect(token: string, server: Server, principal: Principal, after: EventId, reply: Reply): Reason | undefined {
+  listenBeforeOpen(
+    token: string,
+    server: Server,
+    principal: Principal,
+    after: EventId,
+    reply: Reply,
+  ): Reason | undefined {
     const { refusal } = this.#expected;
     if (refusal !== undefined) return refusal;
-    const leave = this.#quotas.wait(principal);
+    const leave = this.#quotas.admitWaiting(principal);
     if (typeof leave === 'string') return leave;
-    const visitor = { key: keyOfToken(token, principal), server, principal, isOneStream: true };
+    const visitor = { key: keyFromToken(token, principal), server, principal, isOneStream: true };
     const withinMs = this.#options.sseLingerMs + server.startTimeoutMs;
     this.#expected.listen(visitor, withinMs, after, reply).catch(this.#failed(reply)).finally(leave);
     return undefined;
   }
 
   /** As `ProcessRoom` has it. */
-  takeProcess(of: ProcessOf, { isAdmitted, isOfRequest }: ProcessReason): Seat | Reason {
+  acquireProcess(of: ProcessUse, { isAdmitted, isOfRequest }: ProcessPurpose): SessionPermit | Reason {
     const quotas = this.#quotas;
-    const own = isOfRequest ? quotas.refusesSession(of) : quotas.refusesProcess(of);
+    const own = isOfRequest ? quotas.sessionRefusal(of) : quotas.processRefusal(of);
     const refused = isAdmitted ? undefined : (own ?? this.#lacksRoom());
     if (refused !== undefined) return refused;
-    const seat = isOfRequest ? quotas.take(of) : quotas.takeProcess(of);
+    const seat = isOfRequest ? quotas.acquireSession(of) : quotas.acquireProcess(of);
     this.#processes += 1;
     return {
       started: () => seat.started(),
@@ -232,19 +238,19 @@ export class Sessions implements ProcessRoom {
     };
   }
 
-  #find(visitor: Visitor): SessionHandle | Reason {
+  #find(visitor: SessionLookup): SessionHandle | Reason {
     const { key, server, principal, version } = visitor;
     const session = this.#byKey.get(key);
     const isTheirs = session?.server.name === server.name && isSame(session.principal, principal);
     // Others do not know of one that is not ready, whose client waits; to whom it does not belong it is unknown (P11).
-    if (!isTheirs || (hasGivenKey(visitor) && !session.isReady))
+    if (!isTheirs || (hasAssignedKey(visitor) && !session.isReady))
       return this.#cluster?.handleOf(visitor) ?? 'unknown_session';
     if (!isRevisionOf(session, version)) return 'unsupported_version';
     return this.#cluster?.guard.handleOf(session) ?? session;
   }
 
   /** Whether there is a session, here or elsewhere. */
-  async #look(visitor: Visitor): Promise<SessionHandle | Reason | 'later'> {
+  async #look(visitor: SessionLookup): Promise<SessionHandle | Reason | 'later'> {
     if (this.#byKey.get(visitor.key)?.isReady === false) return 'later';
     if (this.#cluster === undefined) return this.#find(visitor);
     const said = await this.#cluster.directory.admits(visitor);
@@ -252,7 +258,7 @@ export class Sessions implements ProcessRoom {
     return said === 'yes' ? this.#find(visitor) : said.fault;
   }
 
-  async #openSoon(visitor: Visitor, initialize: Message, reply: Reply, headers?: Headers): Promise<void> {
+  async #openSoon(visitor: SessionLookup, initialize: Message, reply: Reply, headers?: Headers): Promise<void> {
     const cluster = this.#cluster;
     const id = initialize.id ?? null;
     if (cluster !== undefined && !cluster.lease.isHeld && !(await cluster.isReady())) {
@@ -260,14 +266,14 @@ export class Sessions implements ProcessRoom {
       return;
     }
     // Only where the key is not made here there can be a session already.
-    if (hasGivenKey(visitor) && typeof (await this.#look(visitor)) === 'object')
+    if (hasAssignedKey(visitor) && typeof (await this.#look(visitor)) === 'object')
       return reply.fault('already_initialized', id);
     // The place of a group is free when nothing is left of the session that had it.
     if (visitor.isGroup) await this.#ending.get(visitor.key)?.end('idle');
     if (!reply.isGone) this.#open(visitor, initialize, reply, headers);
   }
 
-  #open(visitor: Visitor, initialize: Message, reply: Reply, headers?: Headers): void {
+  #open(visitor: SessionLookup, initialize: Message, reply: Reply, headers?: Headers): void {
     const { key, server, principal, isOneStream, isGroup, topic } = visitor;
     const isTaken = this.#byKey.has(key) || this.#ending.has(key);
     const refused = isTaken ? 'already_initialized' : this.#refuses({ server, principal }, initialize);
@@ -277,11 +283,11 @@ export class Sessions implements ProcessRoom {
   }
 
   /** Why no session more is opened here. */
-  #refuses(of: SessionOf, initialize: Message): Reason | undefined {
-    if (isTooLarge(initialize)) return 'initialize_too_large';
+  #refuses(of: SessionUse, initialize: Message): Reason | undefined {
+    if (isHandshakeTooLarge(initialize)) return 'initialize_too_large';
     if (this.isDraining) return 'draining';
     if (this.retirements.includes(of.server)) return 'server_reconfigured';
-    return this.#quotas.refusesSession(of) ?? this.#lacksRoom();
+    return this.#quotas.sessionRefusal(of) ?? this.#lacksRoom();
   }
 
   #lacksRoom(): Reason | undefined {
@@ -300,11 +306,11 @@ export class Sessions implements ProcessRoom {
     const { store, observer } = this.#options;
     const cluster = this.#cluster;
     const term = cluster?.lease.term ?? 0;
-    const seat = this.#quotas.take({ server, principal });
+    const seat = this.#quotas.acquireSession({ server, principal });
     this.#sweep.notice(server.hibernateAfterMs);
     const parts: SessionParts = {
       ...{ key, server, principal, store, observer, options: this.#options, storeSignal: this.#closing.signal },
-      instance: () => cluster?.lease ?? alone,
+      instance: () => cluster?.lease ?? singleInstance,
       onStart: seat.started,
       onReady: () => {
         detach('session', cluster?.opened(session, term));

@@ -2,7 +2,7 @@ import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { EventSink, Headers, Reply } from './reply.ts';
 
 /** A reply that stands before another one: what the request brings, and whether its client is there, is that one's to say. */
-export abstract class PassedReply implements Reply {
+export abstract class ForwardingReply implements Reply {
   protected readonly reply: Reply;
 
   constructor(reply: Reply) {
@@ -33,8 +33,8 @@ export abstract class PassedReply implements Reply {
     return this.reply.requestId;
   }
 
-  get asking(): Reply['asking'] {
-    return this.reply.asking;
+  get attempt(): Reply['attempt'] {
+    return this.reply.attempt;
   }
 
   get isGone(): boolean {

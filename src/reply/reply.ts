@@ -22,7 +22,7 @@ export interface Reply {
   /** True if the client has an event id of this very stream already, on this connection: it needs no priming event. */
   readonly isContinued?: boolean;
   /** Set for a request that came by way of another instance, which may ask for the same again. */
-  readonly asking?: Asking | undefined;
+  readonly attempt?: RequestAttempt | undefined;
   /** True once the client's connection is gone; answering then does nothing. */
   readonly isGone: boolean;
   /** The listener is called once if the connection goes before the answer was sent whole. */
@@ -42,12 +42,12 @@ export interface Reply {
 }
 
 /** A request that another instance asks for on behalf of its client. */
-export interface Asking {
-  readonly name: string;
+export interface RequestAttempt {
+  readonly id: string;
   /** The names under which it was asked for before, oldest first. */
-  readonly earlier: readonly string[];
+  readonly previousIds: readonly string[];
   /** True where not the client is gone but the way to its instance: it may ask for the answer again. */
-  readonly isParted: boolean;
+  readonly isDetached: boolean;
 }
 
 /** Response headers beyond those that belong to the content type. */

@@ -1,6 +1,6 @@
 import { faultMessage, type Reason } from '../protocol/faults.ts';
-import { type EventId, requestsOf } from '../protocol/wire/event-id.ts';
-import { encodeLastWord } from '../protocol/wire/sse.ts';
+import { type EventId, readRequestIds } from '../protocol/wire/event-id.ts';
+import { encodeFinalEvents } from '../protocol/wire/sse.ts';
 
 /**
  * Why a stream can never be resumed, or not for so long that its client is not to wait (P3); and what the requests that it
@@ -18,8 +18,8 @@ const lasting: ReadonlyMap<Reason, Reason> = new Map([
  * SDKs (v1 and v2) take no status of a GET for the end of a request: after a 404 it waits for its own time-out (P3).
  * @returns undefined if the stream may be resumed later, or the event id names no request
  */
-export function lastWordOn(reason: Reason, after: EventId): Buffer | undefined {
+export function finalEventsFor(reason: Reason, after: EventId): Buffer | undefined {
   const said = lasting.get(reason);
-  const texts = said === undefined ? [] : requestsOf(after).map((id) => faultMessage(said, id));
-  return texts.length === 0 ? undefined : encodeLastWord(texts, after);
+  const texts = said === undefined ? [] : readRequestIds(after).map((id) => faultMessage(said, id));
+  return texts.length === 0 ? undefined : encodeFinalEvents(texts, after);
 }

@@ -1,5 +1,5 @@
 import type { OpenBackend } from '../backend/backend.ts';
-import type { Credentials } from '../protocol/http/client-credentials.ts';
+import type { ClientCredentials } from '../protocol/http/client-credentials.ts';
 
 /** One configured server, as sessions use it. */
 export interface Server {
@@ -10,7 +10,7 @@ export interface Server {
   /** The headers of its clients that it is to get, in small letters; absent for none. */
   readonly forwardHeaders?: readonly string[];
   /** What it gets of each of its clients beside that, and does not serve without; absent for nothing. */
-  readonly credentials?: Credentials | undefined;
+  readonly credentials?: ClientCredentials | undefined;
   /** True if somebody else runs it: it may be away for a while, and is back without the gateway starting it. */
   readonly isRemote: boolean;
   /** True if sessions certainly have no process of their own, but one that all share. */

@@ -1,4 +1,4 @@
-import type { Calls } from '../call/call-table.ts';
+import type { CallTable } from '../call/call-table.ts';
 import type { ServerRequests } from './requests/server-requests.ts';
 
 /**
@@ -6,11 +6,11 @@ import type { ServerRequests } from './requests/server-requests.ts';
  * nobody asks for it at the moment.
  */
 export class Activity {
-  readonly #calls: Calls;
+  readonly #calls: CallTable;
   readonly #serverRequests: ServerRequests;
   readonly #requestMaxMs: number;
 
-  constructor(calls: Calls, serverRequests: ServerRequests, requestMaxMs: number) {
+  constructor(calls: CallTable, serverRequests: ServerRequests, requestMaxMs: number) {
     this.#calls = calls;
     this.#serverRequests = serverRequests;
     this.#requestMaxMs = requestMaxMs;

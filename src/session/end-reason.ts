@@ -2,7 +2,7 @@ import { type Call, failCall } from '../call/call-table.ts';
 import type { Reason } from '../protocol/faults.ts';
 
 /** Why a session ended. */
-export type SessionEnd =
+export type SessionEndReason =
   | 'deleted'
   | 'idle'
   | 'operator'
@@ -24,10 +24,10 @@ export type SessionEnd =
   | 'internal';
 
 /** Ends after which a server that keeps sessions by itself is told that this one is over. */
-export const isForGood: ReadonlySet<SessionEnd> = new Set(['deleted', 'operator']);
+export const isFinal: ReadonlySet<SessionEndReason> = new Set(['deleted', 'operator']);
 
 /** What clients get for their open requests when a session ends. */
-export const faultAtEnd: Readonly<Record<SessionEnd, Reason>> = {
+export const faultForEnd: Readonly<Record<SessionEndReason, Reason>> = {
   deleted: 'session_ended',
   idle: 'session_ended',
   operator: 'session_ended',
@@ -53,25 +53,25 @@ export const faultAtEnd: Readonly<Record<SessionEnd, Reason>> = {
  * The fault for a request that never began because its session ended first: nothing of it reached the server. Where the session
  * goes on elsewhere the client sends it again; where it is over, the client is to open another one.
  */
-export function faultBeforeStart(reason: SessionEnd): Reason {
+export function faultBeforeStart(reason: SessionEndReason): Reason {
   if (reason === 'moved') return 'store_unavailable';
   if (isLeaving(reason)) return 'draining';
   return reason === 'store_unavailable' || reason === 'internal' ? reason : 'unknown_session';
 }
 
-const isLeaving = (reason: SessionEnd): boolean => reason === 'draining' || reason === 'released';
+const isLeaving = (reason: SessionEndReason): boolean => reason === 'draining' || reason === 'released';
 
 /**
  * Ends a call with its session. One that its client has cancelled gets no response any more (2025-11-25,
  * basic/utilities/cancellation) but where its POST has to be answered still; the next owner of a released one tells what became of it.
  */
-export function endCall(call: Call, reason: SessionEnd): void {
-  const { id, answer, cancelTimer, watch } = call;
+export function endCall(call: Call, reason: SessionEndReason): void {
+  const { id, answer, cancelTimer, report: watch } = call;
   const isCancelled = cancelTimer !== undefined && reason !== 'released';
   // Of a session that never was nothing is left: another instance opens one.
   if (call.method === 'initialize' && isLeaving(reason)) failCall(call, 'draining');
   else if (reason === 'moved') answer.abandon(id);
-  else if (!isCancelled) failCall(call, faultAtEnd[reason]);
+  else if (!isCancelled) failCall(call, faultForEnd[reason]);
   else if (answer.stream === undefined) failCall(call, 'cancelled');
   else watch?.failed('cancelled');
 }

@@ -1,21 +1,21 @@
-import type { Conversation } from './pipeline.ts';
+import type { SessionPipeline } from './pipeline.ts';
 import type { ClientState } from './record/client-state.ts';
 
 /** For how long nothing has come of a session. */
 export class Idleness {
   readonly #client: ClientState;
-  readonly #talk: Conversation;
+  readonly #talk: SessionPipeline;
   /** When the client has sent something last, on the monotonic clock in milliseconds. */
-  heardAt = performance.now();
+  lastActivityAt = performance.now();
 
-  constructor(client: ClientState, talk: Conversation) {
+  constructor(client: ClientState, talk: SessionPipeline) {
     this.#client = client;
     this.#talk = talk;
   }
 
   /** The client has sent something. */
-  heard(): void {
-    this.heardAt = performance.now();
+  noteActivity(): void {
+    this.lastActivityAt = performance.now();
   }
 
   /**
@@ -23,13 +23,13 @@ export class Idleness {
    * no activity, unless it is all that the client has.
    */
   isIdleSince(ms: number): boolean {
-    return !(this.#client.isOneStream && this.#talk.outbound.streams.hasGet) && this.#isQuietSince(ms);
+    return !(this.#client.isOneStream && this.#talk.delivery.streams.hasGet) && this.#isQuietSince(ms);
   }
 
   /** True if the client has but one stream, has not listened to it for so long, and waits for no answer. */
   isDesertedSince(ms: number): boolean {
-    const { calls, outbound } = this.#talk;
-    return this.#client.isOneStream && calls.size === 0 && outbound.streams.unheardMs >= ms;
+    const { calls, delivery: outbound } = this.#talk;
+    return this.#client.isOneStream && calls.size === 0 && outbound.streams.unreadGetMs >= ms;
   }
 
   /**
@@ -37,13 +37,13 @@ export class Idleness {
    * and was asked nothing. Sessions of groups end when they are idle, and are opened again.
    */
   isUnusedSince(ms: number): boolean {
-    const { upstream, activity } = this.#talk;
+    const { supervisor: upstream, activity } = this.#talk;
     const isWanted = activity.hasQuestions || this.#client.expectsServer;
     return !isWanted && upstream.state === 'live' && this.#isQuietSince(ms);
   }
 
   #isQuietSince(ms: number): boolean {
     const { idleSince } = this.#talk.activity;
-    return idleSince !== undefined && performance.now() - Math.max(this.heardAt, idleSince) >= ms;
+    return idleSince !== undefined && performance.now() - Math.max(this.lastActivityAt, idleSince) >= ms;
   }
 }

@@ -5,7 +5,7 @@ import type { Server } from '../server/server.ts';
 import type { ClientKind } from './record/client-state.ts';
 
 /** Who asks for a session. */
-export interface Visitor extends ClientKind {
+export interface SessionLookup extends ClientKind {
   readonly key: string;
   readonly server: Server;
   readonly principal: Principal;
@@ -22,4 +22,4 @@ export const isRevisionOf = (session: { readonly protocolVersion: string }, vers
   version === undefined || version === session.protocolVersion || isServedRevision(version);
 
 /** True if the key of the session is not made for it alone: there can be another one under it. */
-export const hasGivenKey = ({ isOneStream = false, isGroup = false }: ClientKind): boolean => isOneStream || isGroup;
+export const hasAssignedKey = ({ isOneStream = false, isGroup = false }: ClientKind): boolean => isOneStream || isGroup;

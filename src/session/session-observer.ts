@@ -1,7 +1,7 @@
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { CallObserver } from '../call/call-report.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
-import type { SessionEnd } from './end-reason.ts';
+import type { SessionEndReason } from './end-reason.ts';
 
 /**
  * What a session could not deliver. `noise`: a line of the server that is no JSON-RPC. `unknown_response`: the server
@@ -11,7 +11,7 @@ import type { SessionEnd } from './end-reason.ts';
  * `unattributable`: a message to one of a group's clients, and nothing says to which.
  * `history_lost`: events that a client came back for were no longer kept, and it was told.
  */
-export type Dropped =
+export type SessionDropReason =
   | 'noise'
   | 'unknown_response'
   | 'unknown_client_response'
@@ -28,7 +28,7 @@ export interface SessionName {
 }
 
 /** The name of a session by its key. */
-export const nameOf = (key: string, server: string): SessionName => ({ server, session: key.slice(0, 8) });
+export const sessionName = (key: string, server: string): SessionName => ({ server, session: key.slice(0, 8) });
 
 /**
  * What came of a client that asked for a stream by its last event id. `resumed`: it goes on. `complete`: nothing will follow.
@@ -63,8 +63,8 @@ export interface SessionObserver {
   ended(
     name: SessionName,
     details: {
-      reason: SessionEnd;
-      dropped: Partial<Record<Dropped, number>>;
+      reason: SessionEndReason;
+      dropped: Partial<Record<SessionDropReason, number>>;
       /** The code of the error with which the server refused `initialize`. */
       errorCode?: number | undefined;
     },
@@ -72,7 +72,7 @@ export interface SessionObserver {
   /** A session was taken over from another instance, with so many calls that it left unanswered. */
   adopted(name: SessionName, details: { pending: number }): void;
   /** A session was ended because its owners were lost too often in a short while: it may be what they die of. */
-  wornOut(name: SessionName): void;
+  takeoverLimitReached(name: SessionName): void;
   /** The server ended by itself, or could not be started; `isAtStart` if the session's first one has not answered `initialize`. */
   backendEnded(name: SessionName, end: BackendEnd, details: { readonly isAtStart: boolean }): void;
   /** Nobody uses the session: its backend is ended until somebody does. */
@@ -83,7 +83,7 @@ export interface SessionObserver {
    * `text` is what was dropped, for debugging only: it may hold anything. `isAtStart` if the session's first backend has not
    * answered `initialize`.
    */
-  dropped(name: SessionName, what: Dropped, text?: Buffer, isAtStart?: boolean): void;
+  dropped(name: SessionName, what: SessionDropReason, text?: Buffer, isAtStart?: boolean): void;
   /** A fault of the gateway itself. */
   failed(name: SessionName, cause: unknown): void;
   /** The store that instances share answers, for the first time or again. */
@@ -93,7 +93,7 @@ export interface SessionObserver {
 }
 
 /** Tells what failed in a session: a store that is away or full, as such; anything else is a fault of the gateway itself. */
-export function tellFailure(observer: SessionObserver, name: SessionName, cause: unknown): void {
+export function reportFailure(observer: SessionObserver, name: SessionName, cause: unknown): void {
   if (cause instanceof StoreUnavailable) observer.clusterFailed(cause);
   else observer.failed(name, cause);
 }

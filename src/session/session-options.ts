@@ -1,11 +1,11 @@
 import type { Principal } from '../protocol/principal.ts';
 import type { Server } from '../server/server.ts';
 import type { Store } from '../store/store.ts';
-import type { SessionEnd } from './end-reason.ts';
+import type { SessionEndReason } from './end-reason.ts';
 import type { SessionName, SessionObserver } from './session-observer.ts';
 
 /** A server whose backends the observer sees, in the session of this name. */
-export const seenBy = (observer: SessionObserver, server: Server, name: SessionName): Server =>
+export const observeBackends = (observer: SessionObserver, server: Server, name: SessionName): Server =>
   observer.seeBackends === undefined ? server : { ...server, open: observer.seeBackends(name, server.open) };
 
 /** Times and sizes that hold for every session; `docs/reference/configuration.md` explains each. */
@@ -35,7 +35,7 @@ export interface SessionOptions {
 }
 
 /** An instance that shares its store with nobody; see `SessionParts.instance`. */
-export const alone = { name: '', term: 0 };
+export const singleInstance = { name: '', term: 0 };
 
 /** What a session is made of. */
 export interface SessionParts {
@@ -55,7 +55,7 @@ export interface SessionParts {
   /** The server has answered `initialize`, and the record is there. */
   onReady(): void;
   /** The session can no longer be used; what it started is still ending. */
-  onEnding(reason: SessionEnd): void;
+  onEnding(reason: SessionEndReason): void;
   /** Nothing of the session is left. */
   onEnded(): void;
 }

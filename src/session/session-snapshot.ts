@@ -1,8 +1,8 @@
-import type { Conversation } from './pipeline.ts';
+import type { SessionPipeline } from './pipeline.ts';
 import type { ClientState } from './record/client-state.ts';
 
 /** What a person sees who looks at a session: no content and no id (P12). */
-export interface Glance {
+export interface SessionSnapshot {
   readonly kind: 'session' | 'group' | 'one stream';
   /** It has no process now, and gets one when it is used again. */
   readonly isHibernating: boolean;
@@ -16,11 +16,11 @@ export interface Glance {
 }
 
 /** Looks at a session. */
-export function glanceAt(
+export function snapshotSession(
   { isGroup, isOneStream }: ClientState,
-  { calls, outbound, upstream }: Conversation,
-  times: Pick<Glance, 'startedAt' | 'lastActivityAt'>,
-): Glance {
+  { calls, delivery: outbound, supervisor: upstream }: SessionPipeline,
+  times: Pick<SessionSnapshot, 'startedAt' | 'lastActivityAt'>,
+): SessionSnapshot {
   const kind = isGroup ? 'group' : isOneStream ? 'one stream' : 'session';
   const isHibernating = upstream.state === 'hibernating';
   return { kind, isHibernating, calls: calls.size, streams: outbound.streams.size, ...times };

@@ -1,8 +1,8 @@
 import { type Call, failCall } from '../call/call-table.ts';
 import type { OpeningAnswer } from '../call/legacy-answer.ts';
-import { type Handshake, readHandshake, saysTooMuch } from '../protocol/handshake.ts';
+import { type Handshake, isAnswerTooLarge, readHandshake } from '../protocol/handshake.ts';
 import { errorCodeIn } from '../protocol/json/splice.ts';
-import { type Message, readOwn } from '../protocol/message/message.ts';
+import { type Message, readGatewayMessage } from '../protocol/message/message.ts';
 import type { Principal } from '../protocol/principal.ts';
 import { allowsBatches, assumedRevision } from '../protocol/revisions.ts';
 import type { EventId } from '../protocol/wire/event-id.ts';
@@ -11,20 +11,20 @@ import type { Server } from '../server/server.ts';
 import { type Registration, SessionExists } from '../store/session-records.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import { detach } from '../util/boundary.ts';
-import { endCall, faultBeforeStart, isForGood, type SessionEnd } from './end-reason.ts';
-import type { Refusal } from './events/event-writer.ts';
+import { endCall, faultBeforeStart, isFinal, type SessionEndReason } from './end-reason.ts';
+import type { WriteRefusal } from './events/event-writer.ts';
 import { Idleness } from './idleness.ts';
-import { hasGivenKey } from './lookup.ts';
-import { Conversation } from './pipeline.ts';
+import { hasAssignedKey } from './lookup.ts';
+import { SessionPipeline } from './pipeline.ts';
 import type { Adoption } from './record/adoption.ts';
 import { type ClientKind, ClientState } from './record/client-state.ts';
-import { RecordKeeper } from './record/record.ts';
-import { Proof } from './record/takeover-proof.ts';
+import { SessionRecordKeeper } from './record/record.ts';
+import { TakeoverProof } from './record/takeover-proof.ts';
 import { UsedScopes } from './record/used-scopes.ts';
-import type { Post, SessionHandle } from './session-handle.ts';
-import { nameOf, type SessionName, tellFailure } from './session-observer.ts';
+import type { ClientPost, SessionHandle } from './session-handle.ts';
+import { reportFailure, type SessionName, sessionName } from './session-observer.ts';
 import type { SessionParts } from './session-options.ts';
-import { type Glance, glanceAt } from './session-snapshot.ts';
+import { type SessionSnapshot, snapshotSession } from './session-snapshot.ts';
 
 /** How a session begins: with a client's `initialize`, or where an earlier owner left it. */
 export interface SessionStart extends ClientKind {
@@ -52,8 +52,8 @@ export class Session implements SessionHandle {
   protocolVersion: string = assumedRevision;
   readonly #parts: SessionParts;
   readonly #client: ClientState;
-  readonly #talk: Conversation;
-  readonly #record: RecordKeeper;
+  readonly #talk: SessionPipeline;
+  readonly #record: SessionRecordKeeper;
   readonly #usedScopes: UsedScopes;
   /** Aborted when nothing more is asked of the store. */
   readonly #over = new AbortController();
@@ -61,12 +61,12 @@ export class Session implements SessionHandle {
   /** The server has answered `initialize`, and the record is there. */
   #isOpen = false;
   /** Of a session that was taken over. */
-  #proof: Proof | undefined;
+  #proof: TakeoverProof | undefined;
   #startTimer: NodeJS.Timeout | undefined;
   #ending: Promise<void> | undefined;
   /** With which error the server refused `initialize`. */
   #refusedWith: number | undefined;
-  #endReason: SessionEnd | undefined;
+  #endReason: SessionEndReason | undefined;
   #forgotten: Promise<void> | undefined;
 
   constructor(parts: SessionParts, start: SessionStart) {
@@ -76,11 +76,11 @@ export class Session implements SessionHandle {
     this.epoch = epoch;
     this.principal = principal;
     this.server = server;
-    this.name = nameOf(key, server.name);
+    this.name = sessionName(key, server.name);
     this.#parts = parts;
     this.#client = new ClientState(initialize, adoption?.record, start);
     this.isOfGroup = this.#client.isGroup;
-    this.#record = new RecordKeeper({
+    this.#record = new SessionRecordKeeper({
       ...{ sessions: store.sessions, key, server, principal, epoch, client: this.#client, instance },
       signal: this.#over.signal,
       endSignal: storeSignal,
@@ -94,7 +94,7 @@ export class Session implements SessionHandle {
       onAdmitted: (reply) => this.#hear(reply),
       endFault: () => this.#endReason && faultBeforeStart(this.#endReason),
     });
-    this.#talk = new Conversation({
+    this.#talk = new SessionPipeline({
       ...{ parts, name: this.name, epoch, client: this.#client, adoption, signal: this.#over.signal },
       protocolVersion: () => this.protocolVersion,
       onInitialized: (answer, call, response) =>
@@ -102,7 +102,7 @@ export class Session implements SessionHandle {
       onClientChanged: () => this.#record.amend(),
       register: () => this.register(),
       onRefused: (why, cause) => this.#refused(why, cause),
-      onAnswered: () => this.#proof?.give(),
+      onAnswered: () => this.#proof?.confirm(),
       onOver: (reason) => detach('session', this.end(reason)),
     });
     this.idleness = new Idleness(this.#client, this.#talk);
@@ -120,20 +120,20 @@ export class Session implements SessionHandle {
     );
     this.#usedScopes.begin(reply.needs);
     this.#hear(reply);
-    this.#talk.start(readOwn(this.#client.initialize), reply, headers);
+    this.#talk.start(readGatewayMessage(this.#client.initialize), reply, headers);
   }
 
   /** Passes the messages of one POST to the server and answers the POST. */
-  post(post: Post, reply: Reply): void {
+  post(post: ClientPost, reply: Reply): void {
     this.#usedScopes.admit(reply, post, () => {
       if (post.isBatch && !allowsBatches(this.protocolVersion)) return reply.fault('batch_not_allowed', null);
-      this.#talk.inbound.post(post, reply);
+      this.#talk.requests.post(post, reply);
     });
   }
 
   /** Opens the standalone GET stream, or continues the stream that `lastEventId` belongs to. */
   listen(lastEventId: EventId | undefined, reply: Reply): void {
-    const { streams } = this.#talk.outbound;
+    const { streams } = this.#talk.delivery;
     this.#usedScopes.admit(reply, undefined, () => {
       if (lastEventId === undefined) streams.listen(reply);
       else detach('session', streams.resume(reply, lastEventId), () => reply.fault('internal', null));
@@ -144,7 +144,7 @@ export class Session implements SessionHandle {
   hibernateIfUnused(): void {
     const { hibernateAfterMs } = this.server;
     if (hibernateAfterMs === undefined || !this.isReady || !this.idleness.isUnusedSince(hibernateAfterMs)) return;
-    this.#talk.upstream.hibernate();
+    this.#talk.supervisor.hibernate();
     this.#parts.observer.hibernated(this.name);
   }
 
@@ -153,18 +153,21 @@ export class Session implements SessionHandle {
    * here go on elsewhere, or are told what is known (P3).
    * @param openForMs connections that are younger are left alone
    */
-  strand(openForMs: number): void {
+  detachClients(openForMs: number): void {
     this.#talk.strand(openForMs);
   }
 
   /** Ends calls that take too long. */
   endOverdueCalls(): void {
-    this.#talk.inbound.endOverdue();
+    this.#talk.requests.endOverdue();
   }
 
   /** What a person sees who looks at it. */
-  get glance(): Glance {
-    return glanceAt(this.#client, this.#talk, { startedAt: this.#startedAt, lastActivityAt: this.idleness.heardAt });
+  get snapshot(): SessionSnapshot {
+    return snapshotSession(this.#client, this.#talk, {
+      startedAt: this.#startedAt,
+      lastActivityAt: this.idleness.lastActivityAt,
+    });
   }
 
   /** Resolves when no request is in flight, and no task unfinished. */
@@ -183,8 +186,8 @@ export class Session implements SessionHandle {
   }
 
   /** True if a client has no event id on its stream yet, with which it could go on elsewhere. */
-  get hasPlaceless(): boolean {
-    return this.#talk.outbound.streams.hasPlaceless;
+  get hasUnresumableClients(): boolean {
+    return this.#talk.delivery.streams.hasUnresumableClients;
   }
 
   /** True if the session was ended, and not given up for others; one that never opened does not speak for its key. */
@@ -195,20 +198,20 @@ export class Session implements SessionHandle {
 
   /** Says again what is owned here; see `SessionRecords.register`. */
   register(): Promise<Registration> {
-    const { tail, log } = this.#talk.outbound.sayable;
+    const { tail, log } = this.#talk.delivery.recoveryState;
     return this.#record.register(tail, log);
   }
 
   /** The session was registered in a new term: what the log had confirmed before may be lost. */
   check(): void {
-    this.#talk.outbound.check();
+    this.#talk.delivery.check();
   }
 
   /**
    * Ends the session here: open requests are answered, streams and the backend are closed, and the record is removed, or
    * given up for others where the session is `released`, or left alone where it has `moved`. Idempotent.
    */
-  end(reason: SessionEnd): Promise<void> {
+  end(reason: SessionEndReason): Promise<void> {
     this.#endReason ??= reason;
     this.#ending ??= this.#end(reason);
     return this.#ending;
@@ -225,7 +228,7 @@ export class Session implements SessionHandle {
     });
   }
 
-  async #end(reason: SessionEnd): Promise<void> {
+  async #end(reason: SessionEndReason): Promise<void> {
     const { observer, onEnding, onEnded, options } = this.#parts;
     onEnding(reason);
     clearTimeout(this.#startTimer);
@@ -234,16 +237,16 @@ export class Session implements SessionHandle {
     setTimeout(() => this.#over.abort(), options.storeWaitMs).unref();
     this.#talk.close();
     for (const call of this.#talk.calls.takeAll()) endCall(call, reason);
-    if (reason === 'moved') this.#talk.outbound.abandon();
+    if (reason === 'moved') this.#talk.delivery.abandon();
     this.#forgotten = this.#try(
-      reason === 'moved' ? undefined : () => this.#talk.outbound.close(reason === 'released'),
+      reason === 'moved' ? undefined : () => this.#talk.delivery.close(reason === 'released'),
     ).then(() => this.#try(this.#forget(reason)));
-    await this.#forgotten.then(() => this.#try(() => this.#talk.upstream.close(isForGood.has(reason))));
+    await this.#forgotten.then(() => this.#try(() => this.#talk.supervisor.close(isFinal.has(reason))));
     observer.ended(this.name, { reason, dropped: this.#talk.dropped, errorCode: this.#refusedWith });
     onEnded();
   }
 
-  #forget(reason: SessionEnd): (() => Promise<void>) | undefined {
+  #forget(reason: SessionEndReason): (() => Promise<void>) | undefined {
     if (reason === 'moved' || !this.#isOpen) return undefined;
     return () => (reason === 'released' ? this.#record.release() : this.#record.end());
   }
@@ -259,11 +262,11 @@ export class Session implements SessionHandle {
     this.#startTimer = undefined; // which would keep what it was to do
     const handshake = readHandshake(response.text);
     if (handshake === undefined) {
-      if (saysTooMuch(response.text)) {
-        call.watch?.failed('handshake_too_large');
+      if (isAnswerTooLarge(response.text)) {
+        call.report?.failed('handshake_too_large');
         answer.fail(call.id, 'handshake_too_large');
       } else {
-        call.watch?.answered(response);
+        call.report?.answered(response);
         answer.refused(call.id, response.text);
       }
       this.#refusedWith = errorCodeIn(response.text);
@@ -276,7 +279,7 @@ export class Session implements SessionHandle {
       await this.#record.create(response.text, handshake.protocolVersion);
     } catch (cause) {
       // Where the key is not made here, only the store knows all that there are and were.
-      const isTaken = hasGivenKey(this.#client) && cause instanceof SessionExists;
+      const isTaken = hasAssignedKey(this.#client) && cause instanceof SessionExists;
       const reason = cause instanceof StoreUnavailable ? 'store_unavailable' : 'internal';
       if (!isTaken) this.#report(cause);
       if (isTaken) failCall(call, 'already_initialized');
@@ -293,19 +296,19 @@ export class Session implements SessionHandle {
     }
     this.#isOpen = true;
     this.#parts.onReady();
-    call.watch?.answered(response);
+    call.report?.answered(response);
     answer.response(call.id, response.text);
     this.#talk.open(handshake);
     const startMs = Math.round(performance.now() - this.#startedAt);
     const { protocolVersion } = this;
-    this.#parts.observer.started(this.name, { protocolVersion, startMs, pid: this.#talk.upstream.pid });
+    this.#parts.observer.started(this.name, { protocolVersion, startMs, pid: this.#talk.supervisor.pid });
   }
 
   /** The client has sent something. What it brings for the server goes with what the gateway asks of it from now on. */
   #hear({ forwarded, isContinued }: Reply): void {
-    this.idleness.heard();
+    this.idleness.noteActivity();
     // A stream that goes on where an earlier owner left it is no news: its client opened it long ago.
-    if (forwarded !== undefined && !isContinued) this.#talk.upstream.hear(forwarded);
+    if (forwarded !== undefined && !isContinued) this.#talk.supervisor.rememberHeaders(forwarded);
   }
 
   #adopt(adoption: Adoption): void {
@@ -313,14 +316,14 @@ export class Session implements SessionHandle {
     this.#record.adopt(adoption.record);
     this.#isOpen = true;
     this.#talk.adopt(adoption, readHandshake(adoption.record.initialized) as Handshake);
-    this.#proof = new Proof({
-      isServerUp: () => this.#talk.upstream.state !== 'restoring',
-      tell: () => detach('session', this.#record.progress()),
+    this.#proof = new TakeoverProof({
+      isServerUp: () => this.#talk.supervisor.state !== 'restoring',
+      confirm: () => detach('session', this.#record.progress()),
     });
   }
 
   /** The log takes no more events from here: somebody else has the session, it was ended, or there is a fault. */
-  #refused(why: Refusal, cause: unknown): void {
+  #refused(why: WriteRefusal, cause: unknown): void {
     if (this.#ending !== undefined) return; // the log refuses events of a session that was removed from it
     const reason = why === 'fenced' ? 'moved' : why === 'ended' ? 'deleted' : 'internal';
     if (reason === 'internal') this.#report(new Error(`the event log answered ${why}`, { cause }));
@@ -328,6 +331,6 @@ export class Session implements SessionHandle {
   }
 
   #report(cause: unknown): void {
-    tellFailure(this.#parts.observer, this.name, cause);
+    reportFailure(this.#parts.observer, this.name, cause);
   }
 }

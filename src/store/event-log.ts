@@ -1,5 +1,5 @@
 import type { RequestId } from '../protocol/faults.ts';
-import type { Position } from '../protocol/wire/event-id.ts';
+import type { LogPosition } from '../protocol/wire/event-id.ts';
 
 /** A request of a client whose answer is a stream, and which its server has not answered yet. */
 export interface PendingCall {
@@ -19,7 +19,7 @@ export interface NewEvent {
   /** Its number in the log, one more than the last one's. */
   readonly seq: number;
   /** The stream's event before this one; undefined for the stream's first. The chain that makes a gap visible. */
-  readonly previous: Position | undefined;
+  readonly previous: LogPosition | undefined;
   /** The JSON text of its message; empty for a priming event. */
   readonly data: Buffer;
   /** True for the event after which the stream ends: its answer is complete. */
@@ -35,7 +35,7 @@ export interface StoredEvent {
   readonly epoch: number;
   readonly stream: number;
   readonly seq: number;
-  readonly previous: Position | undefined;
+  readonly previous: LogPosition | undefined;
   readonly data: Buffer;
   readonly last: boolean;
 }
@@ -63,7 +63,7 @@ export type ReadOutcome =
       /** True if the stream has ended, so that nothing will follow its newest event. */
       readonly ended: boolean;
       /** The place of the stream's newest event, kept or not; undefined where even that is no longer known. */
-      readonly newest: Position | undefined;
+      readonly newest: LogPosition | undefined;
     }
   /**
    * No stream of this number has had an event. One that has ended and whose events are all evicted is `ok`, `broken` and
@@ -92,7 +92,7 @@ export interface EventLog {
   append(key: string, epoch: number, expectedTail: number, events: readonly NewEvent[]): Promise<AppendOutcome>;
 
   /** The events of one stream after a place, or from its oldest on, at most `limit` of them (at least one if there is one). */
-  read(key: string, stream: number, after: Position | undefined, limit: number): Promise<ReadOutcome>;
+  read(key: string, stream: number, after: LogPosition | undefined, limit: number): Promise<ReadOutcome>;
 }
 
 /** The limits of one session's log (P8); what is over them is evicted, oldest first. */

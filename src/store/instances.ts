@@ -1,5 +1,5 @@
 /** What a renewal said. */
-export interface Renewal {
+export interface LeaseRenewal {
   /** False if the lease had lapsed or the instance was declared dead: it must join anew under another name. */
   readonly held: boolean;
   /**
@@ -8,11 +8,11 @@ export interface Renewal {
    */
   readonly dataAgeMs: number;
   /** Names this life of the store's data; another value than before says that it was lost. */
-  readonly birth: string;
+  readonly storeGeneration: string;
 }
 
 /** A message from one instance to another. */
-export interface Letter {
+export interface MailboxMessage {
   readonly from: string;
   /** Counts the letters from this sender to this mailbox, from 1. A repeat has its number again; a hole is a loss. */
   readonly number: number;
@@ -20,14 +20,14 @@ export interface Letter {
 }
 
 /** What was in a mailbox. */
-export interface Delivery {
-  readonly letters: readonly Letter[];
+export interface MailboxBatch {
+  readonly messages: readonly MailboxMessage[];
   /** For `discard`, once all of these letters were acted on. */
-  readonly receipt: string;
+  readonly ackToken: string;
 }
 
 /** Letters that nobody has received yet. */
-export interface WaitingMail {
+export interface MailboxBacklog {
   readonly bytes: number;
   /** For how long the oldest of them has been there; 0 if there is none. */
   readonly oldestMs: number;
@@ -41,12 +41,12 @@ export interface WaitingMail {
  */
 export interface Instances {
   /** Announces a new name, with a lease and an empty mailbox. Says what a renewal would; one declared dead is not held. */
-  join(instance: string): Promise<Renewal>;
+  join(instance: string): Promise<LeaseRenewal>;
   /**
    * Renews a lease for its whole time, from when the store sees this; the caller counts from when it asked. Works also
    * while the store refuses writes for want of memory.
    */
-  renew(instance: string): Promise<Renewal>;
+  renew(instance: string): Promise<LeaseRenewal>;
   /** Gives up name and lease: nothing more is posted. What is in the mailbox can still be received, until it expires. */
   leave(instance: string): Promise<void>;
   /** Which of these hold their lease, in their order. */
@@ -59,13 +59,13 @@ export interface Instances {
    * them in twice; the receiver drops repeats. `full`: the mailbox holds so much unread that these do not fit; one that is
    * empty takes anything. `gone`: the receiver does not live, nothing was put in.
    */
-  post(to: string, from: string, first: number, contents: readonly Buffer[]): Promise<'posted' | 'full' | 'gone'>;
+  enqueue(to: string, from: string, first: number, contents: readonly Buffer[]): Promise<'posted' | 'full' | 'gone'>;
   /**
    * Waits for letters, at most `waitMs`, and gives those after the last ones that this store handed out for this mailbox;
    * undefined if none came. After the store was away, those that are not discarded are given again. Always settles, a
    * little after `waitMs` at the latest, whatever becomes of connections. One call at a time for each mailbox.
    */
-  receive(instance: string, waitMs: number): Promise<Delivery | undefined>;
+  receive(instance: string, waitMs: number): Promise<MailboxBatch | undefined>;
   /**
    * Takes back what a sender has posted to an instance without a lease, as far as it was not given to that yet: then it never
    * is. Returns the numbers of those letters. One that was posted twice may have been given once all the same; so may one
@@ -73,7 +73,7 @@ export interface Instances {
    */
   withdraw(to: string, from: string): Promise<readonly number[]>;
   /** Frees what a delivery and those before it held of the mailbox. */
-  discard(instance: string, receipt: string): Promise<void>;
+  acknowledge(instance: string, receipt: string): Promise<void>;
   /** What is in a mailbox that this store has not handed out of it. */
-  waiting(instance: string): Promise<WaitingMail>;
+  backlog(instance: string): Promise<MailboxBacklog>;
 }

@@ -10,7 +10,7 @@ const longestPauseMs = 1_000;
  * operation rejects with otherwise, and with `StoreUnavailable` once the signal is aborted.
  * @param operation may be repeated, as all that `Store` offers
  */
-export async function patiently<T>(operation: () => Promise<T>, signal: AbortSignal): Promise<T> {
+export async function retryWhileUnavailable<T>(operation: () => Promise<T>, signal: AbortSignal): Promise<T> {
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
     try {
       return await operation();

@@ -1,5 +1,5 @@
 import type { Principal } from '../protocol/principal.ts';
-import type { Position } from '../protocol/wire/event-id.ts';
+import type { LogPosition } from '../protocol/wire/event-id.ts';
 import type { PendingCall } from './event-log.ts';
 
 /** What is known of a session, beside its events. */
@@ -30,7 +30,7 @@ export type RecordChanges = Partial<Pick<SessionRecord, 'clientState' | 'clientS
 
 /** Which event of a stream is its newest, kept or not. */
 export interface StreamTail {
-  readonly newest: Position;
+  readonly newest: LogPosition;
   readonly ended: boolean;
 }
 
@@ -98,7 +98,7 @@ export interface SessionRecords {
    */
   takeOver(key: string, from: { readonly owner: string; readonly epoch: number }, owner: string): Promise<TakeOver>;
   /** The session has made progress under this owner: the takeovers before it do not count any more. */
-  progress(key: string, epoch: number): Promise<'done' | 'fenced' | 'no_record'>;
+  confirmTakeover(key: string, epoch: number): Promise<'done' | 'fenced' | 'no_record'>;
   /** Gives a session up for others: its owner becomes empty. */
   release(key: string, epoch: number): Promise<'done' | 'fenced' | 'no_record'>;
   /** Keeps these sessions from expiring: records, logs and all. One sweep, many sessions. */

@@ -2,8 +2,8 @@ import type { EventLog } from './event-log.ts';
 import type { Instances } from './instances.ts';
 import type { SessionRecords } from './session-records.ts';
 import type { Changes } from './shared/changes.ts';
-import type { Outcomes } from './shared/outcomes.ts';
-import type { Owners } from './shared/owners.ts';
+import type { RoundOutcomeStore } from './shared/outcomes.ts';
+import type { TaskOwnerStore } from './shared/owners.ts';
 import type { Rates } from './shared/rates.ts';
 import type { Secrets } from './shared/secrets.ts';
 
@@ -22,8 +22,8 @@ export interface Store {
   readonly instances: Instances;
   readonly secrets: Secrets;
   readonly changes: Changes;
-  readonly outcomes: Outcomes;
-  readonly owners: Owners;
+  readonly outcomes: RoundOutcomeStore;
+  readonly owners: TaskOwnerStore;
   readonly rates: Rates;
   /** For how long the store has answered without a break, in milliseconds; 0 while it does not. */
   healthyForMs(): number;

@@ -3,7 +3,7 @@
  * else the buffer itself. A message of 100 bytes is mostly a slice of the 64 KiB chunk that a pipe was read with;
  * without the copy a log of 1,000 such events holds 64 MiB. So no more than twice the bytes that a limit counts is held.
  */
-export function ownBytes(bytes: Buffer): Buffer {
+export function detachBytes(bytes: Buffer): Buffer {
   if (bytes.buffer.byteLength <= bytes.length * 2) return bytes;
   const copy = Buffer.allocUnsafeSlow(bytes.length); // "slow": not a slice of Node.js' shared pool
   bytes.copy(copy);
@@ -14,20 +14,20 @@ export function ownBytes(bytes: Buffer): Buffer {
  * The same for a batch, at the cost of one copy for all of it: mostly they lie side by side in one chunk. Their common
  * memory is held until the last of them is dropped, so this is for events that are dropped in their order.
  */
-export function ownBytesOf(batch: readonly Buffer[]): Buffer[] {
+export function detachedBytes(batch: readonly Buffer[]): Buffer[] {
   const first = batch.find((data) => data.length > 0);
-  if (batch.length < 2 || first === undefined) return batch.map(ownBytes);
+  if (batch.length < 2 || first === undefined) return batch.map(detachBytes);
   const { buffer: memory, byteOffset: start } = first;
   let end = start;
   let bytes = 0;
   for (const data of batch) {
     if (data.length === 0) continue;
-    if (data.buffer !== memory || data.byteOffset < end) return batch.map(ownBytes);
+    if (data.buffer !== memory || data.byteOffset < end) return batch.map(detachBytes);
     end = data.byteOffset + data.length;
     bytes += data.length;
   }
   if (memory.byteLength <= bytes * 2) return [...batch];
-  if (end - start > bytes * 2) return batch.map(ownBytes);
+  if (end - start > bytes * 2) return batch.map(detachBytes);
   const copy = Buffer.allocUnsafeSlow(end - start);
   copy.set(new Uint8Array(memory, start, copy.length));
   const copied = ({ byteOffset, length }: Buffer) => copy.subarray(byteOffset - start, byteOffset - start + length);

@@ -2,7 +2,7 @@
  * A copy with memory of its own, for what is kept as long as a session: `Buffer.from` takes a part of a slab that many share, all
  * of which stays as long as any part of it.
  */
-export function ownCopy(of: string | Uint8Array): Buffer {
+export function detachedCopy(of: string | Uint8Array): Buffer {
   if (typeof of !== 'string') {
     const copy = Buffer.allocUnsafeSlow(of.length);
     copy.set(of);

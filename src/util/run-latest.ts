@@ -4,7 +4,7 @@ import { detach } from './boundary.ts';
  * @param run what it rejects with is reported; it is run again when it is due again
  * @returns what to call when it is due
  */
-export function whenDue(run: () => Promise<void>): () => void {
+export function runLatest(run: () => Promise<void>): () => void {
   let isDue = false;
   let isRunning = false;
   const go = async (): Promise<void> => {

@@ -3,17 +3,17 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Backend, BackendEnd, BackendEvents } from '../../src/backend/backend.ts';
-import { contained } from '../../src/backend/contain-faults.ts';
-import { OwnerDesk } from '../../src/cluster/forward/owner-endpoint.ts';
-import { Flow } from '../../src/console/record/message-tap.ts';
-import { createWebServer } from '../../src/http/http-server.ts';
-import { readPosted } from '../../src/http/pipeline/read-messages.ts';
+import { containFaults } from '../../src/backend/contain-faults.ts';
+import { OwnerEndpoint } from '../../src/cluster/forward/owner-endpoint.ts';
+import { MessageTap } from '../../src/console/record/message-tap.ts';
+import { createHttpServer } from '../../src/http/http-server.ts';
+import { readPostedMessages } from '../../src/http/pipeline/read-messages.ts';
 import { respondWithJson } from '../../src/http/respond.ts';
 import { createFaultReporter, shownFault } from '../../src/ops/log/fault-log.ts';
 import { Sweep } from '../../src/registry/sweep.ts';
-import { Router } from '../../src/session/requests/attribution.ts';
+import { Attribution } from '../../src/session/requests/attribution.ts';
 import { createRedisChanges, type RedisChangesParts } from '../../src/store/redis/shared/redis-changes.ts';
-import { Followers } from '../../src/store/shared/followers.ts';
+import { ChangeSubscribers } from '../../src/store/shared/followers.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
 import { contain, detach, reportFault, reportFaultsTo, type Seam } from '../../src/util/boundary.ts';
 import { call as callOf, createShared } from '../modern/shared-fixture.ts';
@@ -107,9 +107,9 @@ describe('a boundary', () => {
 });
 
 describe('a request', () => {
-  async function serve(listener: Parameters<typeof createWebServer>[1]): Promise<string> {
+  async function serve(listener: Parameters<typeof createHttpServer>[1]): Promise<string> {
     const limits = { bodyTimeoutMs: 10_000, connectionIdleMs: 10_000, maxConnections: 10, hstsMaxAgeS: 0 };
-    const web = createWebServer({ certificate: undefined, ...limits }, listener);
+    const web = createHttpServer({ certificate: undefined, ...limits }, listener);
     web.server.listen(0, '127.0.0.1');
     await once(web.server, 'listening');
     onTestFinished(() => web.close(0));
@@ -144,7 +144,7 @@ describe('a request', () => {
     const url = await serve((incoming, outgoing) =>
       incoming.url === fine
         ? respondWithJson(outgoing, 200, '{}')
-        : readPosted(outgoing, { maxBodyBytes: 1_000, maxDepth: 10 }, true, throwSlip),
+        : readPostedMessages(outgoing, { maxBodyBytes: 1_000, maxDepth: 10 }, true, throwSlip),
     );
     const body = '{"jsonrpc":"2.0","id":"seven","method":"ping"}';
     const answer = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
@@ -167,8 +167,8 @@ describe('a session', () => {
   it('[C-09] ends alone as internal when the routing of one line throws', async () => {
     const { open, observer } = openSessions();
     const [one, other] = [await open(), await open()];
-    const receive = Router.prototype.receive;
-    vi.spyOn(Router.prototype, 'receive').mockImplementation(function (this: Router, line) {
+    const receive = Attribution.prototype.receive;
+    vi.spyOn(Attribution.prototype, 'receive').mockImplementation(function (this: Attribution, line) {
       if (line.text.includes('poison')) throwSlip();
       receive.call(this, line);
     });
@@ -187,8 +187,8 @@ describe('a session', () => {
   it('[C-09] ends as internal when the last lines of a server that exits throw', async () => {
     const { open, observer } = openSessions();
     const { backend, call } = await open();
-    const receive = Router.prototype.receive;
-    vi.spyOn(Router.prototype, 'receive').mockImplementation(function (this: Router, line) {
+    const receive = Attribution.prototype.receive;
+    vi.spyOn(Attribution.prototype, 'receive').mockImplementation(function (this: Attribution, line) {
       if (line.text.includes('poison')) throwSlip();
       receive.call(this, line);
     });
@@ -206,7 +206,7 @@ describe('a backend', () => {
   function openContained(events: Partial<BackendEvents>, throwing: Partial<Backend> = {}) {
     const ends = createInbox<BackendEnd>();
     const fake = createFakeServer();
-    const open = contained((own, options) => Object.assign(fake.open(own, options), throwing));
+    const open = containFaults((own, options) => Object.assign(fake.open(own, options), throwing));
     const all = {
       onMessages: () => undefined,
       onUnanswered: () => undefined,
@@ -239,7 +239,7 @@ describe('a backend', () => {
 
   it('[S-01] that cannot be opened ends as failed', async () => {
     const ends = createInbox<BackendEnd>();
-    const backend = contained(throwSlip)({
+    const backend = containFaults(throwSlip)({
       onMessages: () => undefined,
       onUnanswered: () => undefined,
       onEnd: (end) => ends.push(end),
@@ -277,11 +277,11 @@ describe('a shared process', () => {
 
 describe('a listener of the store', () => {
   it('[C-12] that throws is told that it missed something, and the others hear the change', () => {
-    const followers = new Followers();
+    const followers = new ChangeSubscribers();
     const heard: string[] = [];
     followers.add('t', { onChange: throwSlip, onMissed: () => void heard.push('missed') });
     followers.add('t', { onChange: (text) => void heard.push(text.toString()), onMissed: () => undefined });
-    followers.tell('t', Buffer.from('change'));
+    followers.notify('t', Buffer.from('change'));
     expect(heard).toEqual(['missed', 'change']);
     expectFaults('store');
   });
@@ -306,7 +306,7 @@ describe('a listener of the store', () => {
     } as unknown as RedisChangesParts);
     onTestFinished(() => changes.close());
     const heard = createInbox<string>();
-    await changes.follow('t', {
+    await changes.subscribe('t', {
       onChange: (text) => (text.toString() === 'bad' ? throwSlip() : heard.push(text.toString())),
       onMissed: () => heard.push('missed'),
     });
@@ -323,12 +323,12 @@ describe('a message of another instance', () => {
 
   it('[C-10] at which something throws is answered under its number', () => {
     const sent: object[] = [];
-    const desk = new OwnerDesk({
-      held: () => ({ post: throwSlip, listen: throwSlip, remove: throwSlip }),
+    const desk = new OwnerEndpoint({
+      findHere: () => ({ post: throwSlip, listen: throwSlip, remove: throwSlip }),
       isChanging: () => false,
       send: (to, letter) => void sent.push({ to, ...letter }),
     });
-    expect(() => desk.take('in', post, Buffer.from('no!'))).toThrow('no message');
+    expect(() => desk.receive('in', post, Buffer.from('no!'))).toThrow('no message');
     desk.refuse('in', 7, 'internal');
     expect(sent).toEqual([{ to: 'in', kind: 'fault', n: 7, reason: 'internal', id: null }]);
     expect([...desk.ingresses]).toEqual([]);
@@ -337,7 +337,7 @@ describe('a message of another instance', () => {
 
 describe('a watcher of the status page', () => {
   it('[C-08] that throws harms no message that passes', () => {
-    const flow = new Flow(false);
+    const flow = new MessageTap(false);
     flow.watch({ owner: { server: 's' }, onMessage: throwSlip });
     flow.passed({ server: 's' }, 'server', Buffer.from('{"jsonrpc":"2.0","method":"x"}'));
     expectFaults('admin');

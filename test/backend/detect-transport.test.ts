@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { createDetector, type WebTransport } from '../../src/backend/detect-transport.ts';
+import { createTransportDetector, type WebTransport } from '../../src/backend/detect-transport.ts';
 import { openSse } from '../../src/backend/sse/sse-backend.ts';
-import { openHttp } from '../../src/backend/streamable-http/streamable-http-backend.ts';
+import { openStreamableHttp } from '../../src/backend/streamable-http/streamable-http-backend.ts';
 import { openBackend } from './open-backend.ts';
 import { beginStream, event, startSseServer } from './sse/sse-server.ts';
 import { initialize, initialized, startHttpServer } from './streamable-http/streamable-http-server.ts';
@@ -11,8 +11,8 @@ const answer = JSON.stringify({ jsonrpc: '2.0', id: 0, result: { protocolVersion
 function detectorOf(url: URL) {
   const found: WebTransport[] = [];
   const limits = { url, connectTimeoutMs: 500, endpointTimeoutMs: 200 };
-  const open = createDetector({
-    open: { http: (events) => openHttp(limits, events), sse: (events) => openSse(limits, events) },
+  const open = createTransportDetector({
+    open: { http: (events) => openStreamableHttp(limits, events), sse: (events) => openSse(limits, events) },
     onFound: (transport) => void found.push(transport),
   });
   return { found, open: () => openBackend(open) };

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type EndedCall, OpenCall } from '../../src/call/call-report.ts';
+import { CallReport, type EndedCall } from '../../src/call/call-report.ts';
 import { readMessage } from '../support/fake-backend.ts';
 
 beforeEach(() => void vi.useFakeTimers());
@@ -11,7 +11,7 @@ const response = readMessage({ jsonrpc: '2.0', id: 1, result: {} });
 function open() {
   const ended: EndedCall[] = [];
   const observer = { wantsNames: false, ended: (call: EndedCall) => void ended.push(call), refused: () => undefined };
-  const call = new OpenCall(observer, { server: 's', era: 'legacy', principal: undefined });
+  const call = new CallReport(observer, { server: 's', era: 'legacy', principal: undefined });
   const pass = (ms: number) => void vi.advanceTimersByTime(ms);
   const times = () => {
     const [{ durationMs, serverMs, waitedMs } = {} as EndedCall] = ended;
@@ -26,7 +26,7 @@ describe('the time of a call', () => {
     pass(1);
     call.sent();
     pass(20);
-    call.heard();
+    call.responseReceived();
     pass(2);
     call.answered(response);
     expect(times()).toEqual({ durationMs: 23, serverMs: 20, waitedMs: 0 });
@@ -36,15 +36,15 @@ describe('the time of a call', () => {
     const { call, pass, times } = open();
     call.sent();
     pass(10);
-    call.asked();
+    call.waitsForClient();
     pass(100);
-    call.asked();
+    call.waitsForClient();
     pass(100);
     call.settled();
     pass(100);
     call.settled();
     pass(10);
-    call.asked();
+    call.waitsForClient();
     pass(1_000);
     call.settled();
     pass(10);
@@ -73,9 +73,9 @@ describe('the time of a call', () => {
   it('has no wait behind the response: who answers with a question open does not wait for it', () => {
     const { call, pass, times } = open();
     call.sent();
-    call.asked();
+    call.waitsForClient();
     pass(50);
-    call.heard();
+    call.responseReceived();
     pass(5);
     call.settled();
     call.answered(response);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Call, Calls } from '../../src/call/call-table.ts';
-import { Answer } from '../../src/call/legacy-answer.ts';
+import { type Call, CallTable } from '../../src/call/call-table.ts';
+import { LegacyAnswer } from '../../src/call/legacy-answer.ts';
 import type { RequestId } from '../../src/protocol/faults.ts';
 import { readMessage } from '../support/fake-backend.ts';
 import { acceptsBoth, acceptsJson, createFakeReply, type FakeReply } from '../support/fake-reply.ts';
@@ -24,14 +24,14 @@ interface Draft {
 function aCall(id: RequestId, draft: Draft = {}): Call {
   const { token, taskId, method = 'tools/call', isGone, reply = createFakeReply(acceptsBoth) } = draft;
   const options = { reply, ids: [id], isBatch: false, primes: false, upgradeAfterMs: 2 ** 30, maxEventBytes: 1_000 };
-  const answer = new Answer(host, options);
+  const answer = new LegacyAnswer(host, options);
   if (isGone) reply.leave();
   return { id, method, progressToken: token, taskId, answer, text: undefined, activeAt: 0, startedAt: 0 };
 }
 
 describe('a message that the server sent beside requests', () => {
-  const set = (...calls: Call[]): Calls => {
-    const all = new Calls();
+  const set = (...calls: Call[]): CallTable => {
+    const all = new CallTable();
     for (const call of calls) all.add(call);
     return all;
   };
@@ -130,7 +130,7 @@ const rows: readonly Row[] = [
 
 describe('[R7.09] [R7.10] P2: where a message of the server belongs', () => {
   it.each(rows)('%s', (_, drafts, message, hasGet, to) => {
-    const calls = new Calls();
+    const calls = new CallTable();
     for (const [id, draft] of Object.entries(drafts)) calls.add(aCall(id, draft));
     const destination = calls.attribute(readMessage(message), hasGet);
     expect(destination === 'get' ? 'get' : destination.id).toBe(to);
@@ -138,7 +138,7 @@ describe('[R7.09] [R7.10] P2: where a message of the server belongs', () => {
 
   it('is the stream of a call that has become one and whose client has gone since: it can be collected there', async () => {
     const reply = createFakeReply();
-    const calls = new Calls();
+    const calls = new CallTable();
     const call = aCall(1, { reply });
     calls.add(call);
     call.answer.message(Buffer.from(JSON.stringify(log)));
@@ -148,7 +148,7 @@ describe('[R7.09] [R7.10] P2: where a message of the server belongs', () => {
   });
 
   it('is no longer a call that was answered', () => {
-    const calls = new Calls();
+    const calls = new CallTable();
     calls.add(aCall(1, { token: 't' }));
     calls.add(aCall(2));
     calls.take(1);
@@ -157,7 +157,7 @@ describe('[R7.09] [R7.10] P2: where a message of the server belongs', () => {
   });
 
   it('stays the newer one of two calls with the same token when the older one is answered', () => {
-    const calls = new Calls();
+    const calls = new CallTable();
     for (const id of [1, 2, 3]) calls.add(aCall(id, id < 3 ? { token: 't' } : {}));
     calls.take(1);
     expect(calls.attribute(readMessage(progress('t')), true)).toMatchObject({ id: 2 });
@@ -166,7 +166,7 @@ describe('[R7.09] [R7.10] P2: where a message of the server belongs', () => {
 
 describe('the calls in flight', () => {
   it('[R7.03] are told apart by the type of their ids', () => {
-    const calls = new Calls();
+    const calls = new CallTable();
     calls.add(aCall(1));
     expect([calls.has(1), calls.has('1')]).toEqual([true, false]);
     expect(calls.take('1')).toBeUndefined();
@@ -175,13 +175,13 @@ describe('the calls in flight', () => {
   });
 
   it('are taken out once', () => {
-    const calls = new Calls();
+    const calls = new CallTable();
     calls.add(aCall(1));
     expect([calls.take(1)?.id, calls.take(1)]).toEqual([1, undefined]);
   });
 
   it('tell when the last one is answered', async () => {
-    const calls = new Calls();
+    const calls = new CallTable();
     await calls.whenEmpty();
     calls.add(aCall(1));
     calls.add(aCall(2));
@@ -197,7 +197,7 @@ describe('the calls in flight', () => {
   });
 
   it('are all taken out in the order in which they came', () => {
-    const calls = new Calls();
+    const calls = new CallTable();
     for (const id of ['b', 1, 'a']) calls.add(aCall(id));
     expect(calls.takeAll().map(({ id }) => id)).toEqual(['b', 1, 'a']);
     expect(calls.size).toBe(0);

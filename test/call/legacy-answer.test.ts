@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Answer, type AnswerHost, type AnswerOptions } from '../../src/call/legacy-answer.ts';
+import { LegacyAnswer, type LegacyAnswerHost, type LegacyAnswerOptions } from '../../src/call/legacy-answer.ts';
 import type { RequestId } from '../../src/protocol/faults.ts';
 import type { EventSink } from '../../src/reply/reply.ts';
 import { acceptsBoth, acceptsJson, acceptsSse, createFakeReply, type FakeReply } from '../support/fake-reply.ts';
@@ -19,7 +19,7 @@ function createHost() {
   const opened: { sink: EventSink | undefined; ids: readonly RequestId[] }[] = [];
   const undeliverable: RequestId[] = [];
   let flushes = 0;
-  const host: AnswerHost = {
+  const host: LegacyAnswerHost = {
     openStream(sink, ids) {
       opened.push({ sink, ids });
       return opened.length;
@@ -35,9 +35,9 @@ function createHost() {
   return { host, emitted, opened, undeliverable, flushes: () => flushes };
 }
 
-function createAnswer(reply: FakeReply = createFakeReply(), options: Partial<AnswerOptions> = {}) {
+function createAnswer(reply: FakeReply = createFakeReply(), options: Partial<LegacyAnswerOptions> = {}) {
   const fixture = createHost();
-  const answer = new Answer(fixture.host, {
+  const answer = new LegacyAnswer(fixture.host, {
     reply,
     ids: [1],
     isBatch: false,
@@ -311,7 +311,7 @@ describe('[P8] a response larger than an event may be', () => {
 });
 
 describe('an answer whose way to the client is lost, of which another instance may ask again', () => {
-  const createParted = (accepts = acceptsBoth, options: Partial<AnswerOptions> = {}) => {
+  const createParted = (accepts = acceptsBoth, options: Partial<LegacyAnswerOptions> = {}) => {
     let isParted = false;
     const asking = {
       name: 'in 1',
@@ -329,7 +329,7 @@ describe('an answer whose way to the client is lost, of which another instance m
 
   it('[P3] is kept as a stream without a connection, with all that is said before it', () => {
     const { answer, reply, emitted, opened, undeliverable } = createParted(acceptsBoth, { primes: true });
-    expect([answer.hasStream, answer.isParted]).toEqual([true, true]);
+    expect([answer.hasStream, answer.isDetached]).toEqual([true, true]);
     answer.message(bytes(notification));
     answer.response(1, bytes(response(1)));
     expect(opened).toEqual([{ sink: undefined, ids: [1] }]);
@@ -338,7 +338,7 @@ describe('an answer whose way to the client is lost, of which another instance m
       [notification, false],
       [response(1), true],
     ]);
-    expect([reply.given, undeliverable, answer.isParted]).toEqual([undefined, [], false]);
+    expect([reply.given, undeliverable, answer.isDetached]).toEqual([undefined, [], false]);
   });
 
   it('is kept also where it would have been JSON, or is an error', () => {

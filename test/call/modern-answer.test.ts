@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Answer, type AnswerOptions } from '../../src/call/modern-answer.ts';
+import { ModernAnswer, type ModernAnswerOptions } from '../../src/call/modern-answer.ts';
 import { acceptsBoth, acceptsJson, acceptsSse, createFakeReply } from '../support/fake-reply.ts';
 
 const text = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 const result = { jsonrpc: '2.0', id: 'x', result: {} };
 const note = (n: number) => ({ jsonrpc: '2.0', method: 'notifications/progress', params: { n } });
 
-function answerTo(accepts = acceptsBoth, more: Partial<AnswerOptions> = {}) {
+function answerTo(accepts = acceptsBoth, more: Partial<ModernAnswerOptions> = {}) {
   const reply = createFakeReply(accepts);
-  const answer = new Answer({ reply, id: 'x', commitAfterMs: 15_000, slowReaderMs: 1_000, ...more });
+  const answer = new ModernAnswer({ reply, id: 'x', commitAfterMs: 15_000, slowReaderMs: 1_000, ...more });
   const gone: string[] = [];
   answer.onGone((why) => gone.push(why));
   return { reply, answer, gone };

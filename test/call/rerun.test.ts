@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import type { Call } from '../../src/call/call-table.ts';
-import { Answer } from '../../src/call/legacy-answer.ts';
-import { Reruns } from '../../src/call/rerun.ts';
+import { LegacyAnswer } from '../../src/call/legacy-answer.ts';
+import { RerunPolicy } from '../../src/call/rerun.ts';
 import { createFakeReply } from '../support/fake-reply.ts';
 
-const answer = new Answer(
+const answer = new LegacyAnswer(
   { openStream: () => 1, emit: () => undefined, flush: () => undefined, onUndeliverable: () => undefined },
   { reply: createFakeReply(), ids: [1], isBatch: false, primes: false, upgradeAfterMs: 2 ** 30, maxEventBytes: 1 },
 );
 
 /** A call as the session makes it: with its text where that may be needed. */
-function aCall(reruns: Reruns, method: string, params: unknown = {}, more: Partial<Call> = {}): Call {
+function aCall(reruns: RerunPolicy, method: string, params: unknown = {}, more: Partial<Call> = {}): Call {
   const text = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
   const kept = reruns.mayNeed(method, text) ? text : undefined;
   const base = { id: 1, method, progressToken: undefined, taskId: undefined, answer, text: kept };
@@ -18,7 +18,7 @@ function aCall(reruns: Reruns, method: string, params: unknown = {}, more: Parti
 }
 
 it('[P8] a large request is not kept, whatever its method', () => {
-  const reruns = new Reruns('hints');
+  const reruns = new RerunPolicy('hints');
   const large = { uri: `file:///${'x'.repeat(16 * 1024)}` };
   expect(aCall(reruns, 'resources/read', large).text).toBeUndefined();
   expect(reruns.allows(aCall(reruns, 'resources/read', large), 'loss')).toBe(false);
@@ -44,7 +44,7 @@ describe('what is run again after the loss of its server', () => {
   it.each([...harmless, 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'])(
     '[F12] [P3] %s',
     (method) => {
-      const reruns = new Reruns('safe');
+      const reruns = new RerunPolicy('safe');
       expect(reruns.allows(aCall(reruns, method), 'loss')).toBe(true);
     },
   );
@@ -53,14 +53,14 @@ describe('what is run again after the loss of its server', () => {
     '[F12] [P3] but not %j',
     (method) => {
       for (const mode of ['safe', 'hints'] as const) {
-        const reruns = new Reruns(mode);
+        const reruns = new RerunPolicy(mode);
         expect(reruns.allows(aCall(reruns, method), 'loss')).toBe(false);
       }
     },
   );
 
   it('[F12] [P3] and nothing that has asked its client, was cancelled or was run again before', () => {
-    const reruns = new Reruns('safe');
+    const reruns = new RerunPolicy('safe');
     const timer = setTimeout(() => undefined, 0);
     for (const more of [{ hasAsked: true }, { rerunAfter: 'loss' } as const, { cancelTimer: timer }]) {
       expect(reruns.allows(aCall(reruns, 'resources/read', {}, more), 'loss')).toBe(false);
@@ -69,18 +69,18 @@ describe('what is run again after the loss of its server', () => {
   });
 
   it('[F28] [P3] but what was run again because its POST broke, a moment before its server was lost', () => {
-    const reruns = new Reruns('safe');
+    const reruns = new RerunPolicy('safe');
     const call = aCall(reruns, 'resources/read', {}, { rerunAfter: 'broken_post' });
     expect([reruns.allows(call, 'broken_post'), reruns.allows(call, 'loss')]).toEqual([false, true]);
   });
 });
 
 describe('hints', () => {
-  const allows = (reruns: Reruns, name: unknown): boolean =>
+  const allows = (reruns: RerunPolicy, name: unknown): boolean =>
     reruns.allows(aCall(reruns, 'tools/call', { name }), 'loss');
 
   it('[F12] [P3] count as the newest list has them, and only under rerun: hints', () => {
-    const reruns = new Reruns('hints');
+    const reruns = new RerunPolicy('hints');
     reruns.answered(
       'tools/list',
       toolList([
@@ -102,7 +102,7 @@ describe('hints', () => {
     reruns.answered('tools/list', toolList([{ name: 'reads' }]));
     expect(['reads', 'idem'].map((name) => allows(reruns, name))).toEqual([false, true]);
 
-    const safe = new Reruns('safe');
+    const safe = new RerunPolicy('safe');
     safe.answered('tools/list', toolList([{ name: 'reads', annotations: { readOnlyHint: true } }]));
     expect([allows(safe, 'reads'), safe.mayNeed('tools/call', Buffer.from('{}'))]).toEqual([false, false]);
   });
@@ -114,14 +114,14 @@ describe('hints', () => {
     ['names that cannot be text', [{ name: { toString: 1, valueOf: 1 }, annotations: { readOnlyHint: true } }]],
     ['annotations that are none', [{ name: 'x', annotations: 5 }]],
   ])('[F12] of a server that lists %s are none, and do no harm', (_, tools) => {
-    const reruns = new Reruns('hints');
+    const reruns = new RerunPolicy('hints');
     reruns.answered('tools/list', toolList(tools));
     reruns.answered('tools/list', Buffer.from('{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":""}}'));
     for (const name of ['x', undefined, null, 5, { toString: 1, valueOf: 1 }]) expect(allows(reruns, name)).toBe(false);
   });
 
   it('[F12] [P8] of ever new tools do not fill the memory: those beyond the limit are not run again', () => {
-    const reruns = new Reruns('hints');
+    const reruns = new RerunPolicy('hints');
     for (let page = 0; page < 20; page++) {
       const tools = Array.from({ length: 1_000 }, (_, n) => ({
         name: `${page}.${n}`,
@@ -131,7 +131,7 @@ describe('hints', () => {
     }
     expect([allows(reruns, '0.0'), allows(reruns, '9.999'), allows(reruns, '19.999')]).toEqual([true, true, false]);
     const long = 'x'.repeat(1_000);
-    const other = new Reruns('hints');
+    const other = new RerunPolicy('hints');
     other.answered('tools/list', toolList([{ name: long, annotations: { readOnlyHint: true } }]));
     expect(allows(other, long)).toBe(false);
   });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type TaskNews, Tasks, taskNewsOf } from '../../src/call/tasks.ts';
+import { readTaskUpdate, Tasks, type TaskUpdate } from '../../src/call/tasks.ts';
 import { readMessage } from '../support/fake-backend.ts';
 
 const maxMs = 1_000;
@@ -20,7 +20,7 @@ function begun(taskId = 't', ttl?: unknown): Tasks {
 }
 
 describe('a request', () => {
-  const rows: readonly (readonly [string, object | undefined, TaskNews | undefined])[] = [
+  const rows: readonly (readonly [string, object | undefined, TaskUpdate | undefined])[] = [
     ['tools/call', { name: 'x', task: { ttl: 1 } }, 'start'],
     ['sampling/createMessage', { task: {} }, 'start'],
     ['tools/call', { name: 'task', arguments: { task: {} } }, undefined],
@@ -31,14 +31,14 @@ describe('a request', () => {
     ['__proto__', undefined, undefined],
   ];
   it.each(rows)('%s with %j can tell of tasks: %s', (method, params, news) => {
-    expect(taskNewsOf(readMessage({ jsonrpc: '2.0', id: 1, method, ...(params && { params }) }))).toBe(news);
+    expect(readTaskUpdate(readMessage({ jsonrpc: '2.0', id: 1, method, ...(params && { params }) }))).toBe(news);
   });
 });
 
 describe('an unfinished task', () => {
   it('is known from when it begins until its owner says that it is over, in whatever way', () => {
     const ends: readonly ((tasks: Tasks) => void)[] = [
-      (tasks) => tasks.told(status({ taskId: 't', status: 'completed' })),
+      (tasks) => tasks.update(status({ taskId: 't', status: 'completed' })),
       (tasks) => tasks.answered('state', 't', response({ taskId: 't', status: 'failed' })),
       (tasks) =>
         tasks.answered('list', undefined, response({ tasks: [working('u'), { taskId: 't', status: 'cancelled' }] })),
@@ -46,7 +46,7 @@ describe('an unfinished task', () => {
     ];
     for (const end of ends) {
       const tasks = begun();
-      tasks.told(status({ taskId: 't', status: 'input_required' }));
+      tasks.update(status({ taskId: 't', status: 'input_required' }));
       expect([tasks.has('t'), tasks.areUnfinished(maxMs)]).toEqual([true, true]);
       end(tasks);
       expect(tasks.has('t')).toBe(false);

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readConfiguration } from '../../src/config/config.ts';
-import type { Fault } from '../../src/config/issues.ts';
+import type { ConfigurationIssue } from '../../src/config/issues.ts';
 import { environmentNameOf, flagOf } from '../../src/config/options/option-names.ts';
 import { globalOptions, serverOptions } from '../../src/config/options/options.ts';
 import { configFileVariable } from '../../src/config/sources/environment-variables.ts';
@@ -30,7 +30,7 @@ function configOf(given: Given) {
   return result.config;
 }
 
-function faultsOf(given: Given): readonly Fault[] {
+function faultsOf(given: Given): readonly ConfigurationIssue[] {
   const result = read(given);
   return result.ok ? [] : result.faults;
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { expect, test } from 'vitest';
 import { ApiKeys, digestOfKey } from '../../src/auth/api-keys.ts';
 import { createAuthenticate } from '../../src/auth/authenticate.ts';
-import { closedDoor, guardedDoor, makeWord, wordDoor } from '../../src/console/access-policy.ts';
+import { denyAll, makeStartToken, requireScope, requireStartToken } from '../../src/console/access-policy.ts';
 import { requestWith } from '../auth/authentication-request.ts';
 
 const incoming = (key?: string): IncomingMessage =>
@@ -13,7 +13,7 @@ const keys = new ApiKeys([
   { name: 'operator', sha256: digestOfKey('operator-key'), scopes: ['gangway:status', 'gangway:sessions'] },
   { name: 'client', sha256: digestOfKey('client-key') },
 ]);
-const door = guardedDoor(createAuthenticate({ authenticators: [keys.authenticator] }));
+const door = requireScope(createAuthenticate({ authenticators: [keys.authenticator] }));
 
 test.each([
   ['nobody', undefined, 'gangway:status', 401],
@@ -28,15 +28,15 @@ test.each([
 });
 
 test('[S-04] at the door of a word that is let in, and all else is told what to show', async () => {
-  const word = makeWord();
+  const word = makeStartToken();
   expect(word).toMatch(/^[\w-]{43}$/);
-  expect(makeWord()).not.toBe(word);
-  const byWord = wordDoor(word);
+  expect(makeStartToken()).not.toBe(word);
+  const byWord = requireStartToken(word);
   expect(await byWord(incoming(word), 'gangway:drain')).toBeUndefined();
   for (const shown of [undefined, 'viewer-key', word.slice(1), `${word}x`])
     expect(await byWord(incoming(shown), 'gangway:status')).toMatchObject({ status: 401, asksFor: 'word' });
 });
 
 test('the closed door is open for nobody', async () => {
-  expect((await closedDoor(incoming('viewer-key'), 'gangway:status'))?.status).toBe(403);
+  expect((await denyAll(incoming('viewer-key'), 'gangway:status'))?.status).toBe(403);
 });

@@ -1,9 +1,9 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { maxViewers, Viewers } from '../../src/console/page-subscriptions.ts';
-import { Flow } from '../../src/console/record/message-tap.ts';
-import { Happenings } from '../../src/console/record/recent-events.ts';
+import { maxOpenPages, PageSubscriptions } from '../../src/console/page-subscriptions.ts';
+import { MessageTap } from '../../src/console/record/message-tap.ts';
+import { RecentEvents } from '../../src/console/record/recent-events.ts';
 import type { SessionView, Snapshot } from '../../src/console/snapshot/snapshot.ts';
 
 beforeEach(() => vi.useFakeTimers());
@@ -26,11 +26,11 @@ class FakeOutgoing extends EventEmitter {
 }
 
 function createViewers() {
-  const flow = new Flow(false);
-  const happenings = new Happenings();
+  const flow = new MessageTap(false);
+  const happenings = new RecentEvents();
   const snapshot = vi.fn((search: string) => ({ search }) as unknown as Snapshot);
   const session = vi.fn((): SessionView | undefined => undefined);
-  const viewers = new Viewers({ flow, happenings, snapshot, session });
+  const viewers = new PageSubscriptions({ tap: flow, events: happenings, snapshot, session });
   const open = (search = '', watched?: { server: string; session: string }) => {
     const outgoing = new FakeOutgoing();
     viewers.add(outgoing as unknown as ServerResponse, { search, watched });
@@ -61,7 +61,7 @@ test('pages that ask for the same share a look, one a second', () => {
 
 test('a page hears what happened before it came, once, and then what happens', () => {
   const { happenings, open } = createViewers();
-  happenings.ofSessions.wornOut?.({ server: 'files', session: 'abcd1234' });
+  happenings.ofSessions.takeoverLimitReached?.({ server: 'files', session: 'abcd1234' });
   const page = open();
   vi.advanceTimersByTime(500);
   happenings.ofSessions.clusterJoined?.();
@@ -120,7 +120,7 @@ test('a page that does not read is sent nothing until it does, and not what it m
 
 test('there are no more pages than may be', () => {
   const { viewers, open } = createViewers();
-  const pages = Array.from({ length: maxViewers }, () => open());
+  const pages = Array.from({ length: maxOpenPages }, () => open());
   expect(viewers.isFull).toBe(true);
   pages[0]?.end();
   expect(viewers.isFull).toBe(false);

@@ -80,10 +80,10 @@ export function leasesContract(name: string, { open }: Fixture): void {
       const first = await store.instances.join('a');
       await advance(120);
       const second = await other.instances.join('b');
-      expect(second.birth).toBe(first.birth);
-      expect(first.birth).not.toBe('');
+      expect(second.storeGeneration).toBe(first.storeGeneration);
+      expect(first.storeGeneration).not.toBe('');
       expect(second.dataAgeMs - first.dataAgeMs).toBeGreaterThanOrEqual(100);
-      expect((await store.instances.renew('a')).birth).toBe(first.birth);
+      expect((await store.instances.renew('a')).storeGeneration).toBe(first.storeGeneration);
     });
 
     it('keeps names apart, whatever they look like', async () => {

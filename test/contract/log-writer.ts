@@ -1,4 +1,4 @@
-import type { Position } from '../../src/protocol/wire/event-id.ts';
+import type { LogPosition } from '../../src/protocol/wire/event-id.ts';
 import type { AppendOutcome, NewEvent } from '../../src/store/event-log.ts';
 import type { SessionRecord } from '../../src/store/session-records.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -15,7 +15,7 @@ export interface LogWriter {
   /** The number of the last event made. */
   readonly tail: number;
   /** The place of an event by its number. */
-  at(seq: number): Position;
+  at(seq: number): LogPosition;
   /** Makes the next events without appending them: from now on the writer takes them for sent. */
   make(...drafts: readonly Draft[]): readonly NewEvent[];
   /** Makes events and appends them behind the ones made before; says only the word of the outcome. */
@@ -41,7 +41,7 @@ export const aRecord = (fields: Partial<SessionRecord> = {}): SessionRecord => (
 
 /** @param epoch under which it writes; its numbers begin at 1 */
 export function createLogWriter(store: Store, key: string, epoch = firstEpoch): LogWriter {
-  const newestOf = new Map<number, Position>();
+  const newestOf = new Map<number, LogPosition>();
   let tail = 0;
 
   const make = (...drafts: readonly Draft[]): readonly NewEvent[] =>

@@ -1,4 +1,4 @@
-import { comparePositions, type Position } from '../../src/protocol/wire/event-id.ts';
+import { compareLogPositions, type LogPosition } from '../../src/protocol/wire/event-id.ts';
 import type { LogLimits, NewEvent, PendingCall, ReadOutcome, StoredEvent } from '../../src/store/event-log.ts';
 import type { LogState, StreamTail } from '../../src/store/session-records.ts';
 
@@ -121,15 +121,15 @@ export function expectedState({ everything, pending }: ModelSession): LogState {
 export function expectedRead(
   session: ModelSession,
   stream: number,
-  after: Position | undefined,
+  after: LogPosition | undefined,
   limit: number,
 ): ReadOutcome {
   const ofStream = session.everything.filter(({ event }) => event.stream === stream);
   const newest = ofStream.at(-1)?.event;
   const isForgotten = newest?.last === true && ofStream.every(({ isKept }) => !isKept);
   if (newest === undefined || isForgotten) return expectedOfForgotten(session, stream, after);
-  if (after !== undefined && comparePositions(after, newest) > 0) return { outcome: 'in_future' };
-  const wanted = ofStream.filter(({ event }) => after === undefined || comparePositions(event, after) > 0);
+  if (after !== undefined && compareLogPositions(after, newest) > 0) return { outcome: 'in_future' };
+  const wanted = ofStream.filter(({ event }) => after === undefined || compareLogPositions(event, after) > 0);
   const kept = wanted.filter(({ isKept }) => isKept).map(({ event }) => event);
   const events = kept.slice(0, Math.max(1, limit));
   return {
@@ -145,11 +145,11 @@ export function expectedRead(
 function expectedOfForgotten(
   { everything, epoch, tail }: ModelSession,
   stream: number,
-  after: Position | undefined,
+  after: LogPosition | undefined,
 ): ReadOutcome {
   const newestStream = Math.max(-1, ...everything.map(({ event }) => event.stream));
   if (stream === 0 || stream > newestStream) return { outcome: 'unknown_stream' };
-  if (after !== undefined && comparePositions(after, { epoch, seq: tail }) > 0) return { outcome: 'in_future' };
+  if (after !== undefined && compareLogPositions(after, { epoch, seq: tail }) > 0) return { outcome: 'in_future' };
   return { outcome: 'ok', events: [], broken: true, atTail: true, ended: true, newest: undefined };
 }
 

@@ -50,8 +50,8 @@ describe('access to Redis', () => {
     const store = await openRedisStore({ url, prefix });
     await store.sessions.create('s', aRecord());
     await store.instances.join('me');
-    await store.instances.post('me', 'b', 1, [Buffer.from('x')]);
-    expect((await store.instances.receive('me', 1_000))?.letters).toHaveLength(1);
+    await store.instances.enqueue('me', 'b', 1, [Buffer.from('x')]);
+    expect((await store.instances.receive('me', 1_000))?.messages).toHaveLength(1);
     expect(await store.sessions.find('s')).toEqual(aRecord());
     await store.close();
   });

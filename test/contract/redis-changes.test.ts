@@ -14,7 +14,7 @@ describe('changes in Redis', () => {
 
   async function follow(store: Store) {
     const heard: string[] = [];
-    await store.changes.follow('a', {
+    await store.changes.subscribe('a', {
       onChange: (text) => heard.push(text.toString()),
       onMissed: () => heard.push('missed'),
     });
@@ -22,7 +22,7 @@ describe('changes in Redis', () => {
   }
   const tell = (store: Store, text: string) =>
     untilAnswered(async () => {
-      await store.changes.announce('a', Buffer.from(text));
+      await store.changes.publish('a', Buffer.from(text));
       return true;
     });
 

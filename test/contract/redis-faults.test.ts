@@ -92,12 +92,12 @@ describe('the Redis store, when Redis', () => {
     try {
       expect(await reasonOf(store.log.append('s', epoch, 1, batch))).toBe('full');
       expect(await reasonOf(store.sessions.create('t', aRecord()))).toBe('full');
-      expect(await reasonOf(store.instances.post('me', 'b', 1, [Buffer.alloc(10)]))).toBe('full');
+      expect(await reasonOf(store.instances.enqueue('me', 'b', 1, [Buffer.alloc(10)]))).toBe('full');
       expect(await reasonOf(store.sessions.takeOver('s', { owner: 'instance-1', epoch }, 'b'))).toBe('full');
       const state = { tails: new Map(), newestStream: -1, pending: [] };
       expect(await reasonOf(store.sessions.register('t', aRecord(), 0, state))).toBe('full');
       expect(await store.sessions.register('s', aRecord({ owner: 'me' }), 1, state)).toBe('registered');
-      expect(await store.instances.renew('me')).toMatchObject({ held: true, birth: before.birth });
+      expect(await store.instances.renew('me')).toMatchObject({ held: true, birth: before.storeGeneration });
       expect(await store.instances.join('new name')).toMatchObject({ held: true });
       // A mailbox that was lost is made again although there is no room: whoever reads it waits as long as it is told.
       for (const key of (await redis.cli('KEYS', '*:mailbox')).split('\n')) await redis.cli('DEL', key);
@@ -177,7 +177,7 @@ describe('the Redis store, when Redis', () => {
     await waitFor(() => recoveries > 0, { what: 'the recovery' });
     const renewal = await mine.instances.renew('me');
     expect(renewal.held).toBe(false);
-    expect(renewal.birth).not.toBe(first.birth);
+    expect(renewal.storeGeneration).not.toBe(first.storeGeneration);
     expect(renewal.dataAgeMs).toBeLessThan(5_000);
     expect((await mine.log.append('t', epoch, 0, [])).outcome).toBe('no_record');
     const nothing = { tails: new Map(), newestStream: -1, pending: [] };

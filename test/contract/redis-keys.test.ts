@@ -80,13 +80,13 @@ describe('the keys of the Redis store', () => {
     await redis.empty();
     const { instances, close } = await openRedisStore({ url: redis.url, prefix: freshPrefix() });
     await instances.join('a');
-    await instances.post('a', 'b', 1, [Buffer.from('x')]);
+    await instances.enqueue('a', 'b', 1, [Buffer.from('x')]);
     const delivery = await instances.receive('a', 100);
-    await instances.discard('a', delivery?.receipt ?? '');
+    await instances.acknowledge('a', delivery?.ackToken ?? '');
     const keys = (await redis.cli('KEYS', '*instance*')).split('\n').filter((key) => !key.endsWith(':lease'));
     expect(keys).toHaveLength(3);
     for (const key of keys) await redis.cli('PEXPIRE', key, '5000');
-    await instances.post('a', 'b', 2, [Buffer.from('y')]); // it may be read much later
+    await instances.enqueue('a', 'b', 2, [Buffer.from('y')]); // it may be read much later
     await instances.renew('a');
     for (const key of keys) expect(Number(await redis.cli('PTTL', key)), key).toBeGreaterThan(60_000);
     await close();

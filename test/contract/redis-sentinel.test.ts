@@ -40,8 +40,8 @@ describe('a server found by sentinels', () => {
     await waitFor(() => recoveries > 0, { what: 'word of the recovery' });
     expect(await withDeadline(waiting, { what: 'the receiver to settle' })).toBeInstanceOf(StoreUnavailable);
     const again = store.instances.receive('a', 10_000);
-    expect(await untilAnswered(() => store.instances.post('a', 'b', 1, [Buffer.from('x')]))).toBe('posted');
-    expect((await again)?.letters).toHaveLength(1);
+    expect(await untilAnswered(() => store.instances.enqueue('a', 'b', 1, [Buffer.from('x')]))).toBe('posted');
+    expect((await again)?.messages).toHaveLength(1);
     await store.close();
   }, 60_000);
 });

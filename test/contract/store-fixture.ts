@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Position } from '../../src/protocol/wire/event-id.ts';
+import type { LogPosition } from '../../src/protocol/wire/event-id.ts';
 import type { LogLimits, ReadOutcome } from '../../src/store/event-log.ts';
 import type { Store } from '../../src/store/store.ts';
 import { aRecord, createLogWriter, type LogWriter } from './log-writer.ts';
@@ -56,7 +56,7 @@ export function createFixture(makeStore: MakeStore) {
       const { store, other, advance, isRealTime } = await open(limits);
       await store.sessions.create('s', aRecord());
       const writer = createLogWriter(store, 's');
-      const read = (stream: number, after?: Position, limit = 1_000) => store.log.read('s', stream, after, limit);
+      const read = (stream: number, after?: LogPosition, limit = 1_000) => store.log.read('s', stream, after, limit);
       return { store, other, advance, isRealTime, writer, read };
     },
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Position } from '../../src/protocol/wire/event-id.ts';
+import type { LogPosition } from '../../src/protocol/wire/event-id.ts';
 import type { NewEvent, PendingCall } from '../../src/store/event-log.ts';
 import type { TakeOver } from '../../src/store/session-records.ts';
 import { firstTakeoverPauseMs, maxTakeovers } from '../../src/store/takeover-limit.ts';
@@ -91,7 +91,7 @@ export function takeoverContract(name: string, { openSession }: Fixture): void {
       const { store, other, read } = await openSession();
       const stored: string[] = [];
       let current: { readonly owner: string; readonly epoch: number } = from;
-      let newest: Position | undefined;
+      let newest: LogPosition | undefined;
       for (let round = 0; round < 12; round += 1) {
         const [mine, next] = round % 2 === 0 ? [store, other] : [other, store];
         const { epoch: old } = current;
@@ -156,11 +156,11 @@ export function takeoverContract(name: string, { openSession }: Fixture): void {
       let known = aRecord();
       for (let round = 0; round < 3 * maxTakeovers; round += 1) {
         known = takenOf(await store.sessions.takeOver('s', known, `owner ${round}`)).record;
-        if (round % 2 === 1) expect(await other.sessions.progress('s', known.epoch)).toBe('done');
+        if (round % 2 === 1) expect(await other.sessions.confirmTakeover('s', known.epoch)).toBe('done');
       }
-      expect(await store.sessions.progress('s', known.epoch - 1)).toBe('fenced');
-      expect(await store.sessions.progress('s', known.epoch + 1)).toBe('no_record');
-      expect(await store.sessions.progress('t', 1)).toBe('no_record');
+      expect(await store.sessions.confirmTakeover('s', known.epoch - 1)).toBe('fenced');
+      expect(await store.sessions.confirmTakeover('s', known.epoch + 1)).toBe('no_record');
+      expect(await store.sessions.confirmTakeover('t', 1)).toBe('no_record');
     });
 
     it('[U-01] lets takeovers without progress wait ever longer, and ends the session after many', async (context) => {
@@ -183,7 +183,7 @@ export function takeoverContract(name: string, { openSession }: Fixture): void {
       expect(await store.sessions.takeOver('s', from, 'last')).toEqual({ outcome: 'unknown' });
       expect(await store.sessions.find('s')).toBeUndefined();
       expect((await store.log.append('s', known.epoch, 0, [])).outcome).toBe('fenced');
-      expect(await store.sessions.progress('s', known.epoch)).not.toBe('done');
+      expect(await store.sessions.confirmTakeover('s', known.epoch)).not.toBe('done');
     });
 
     it('does not count takeovers of released sessions', async () => {

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { examineEras } from '../../src/app/commands/check/examine-server.ts';
 import type { OpenBackend } from '../../src/backend/backend.ts';
-import { Answer } from '../../src/call/modern-answer.ts';
+import { ModernAnswer } from '../../src/call/modern-answer.ts';
 import { CredentialMarks } from '../../src/era/keys/credential-marks.ts';
 import { RequestStates } from '../../src/era/keys/request-state.ts';
 import { configuredKeys } from '../../src/era/keys/state-keys.ts';
 import { openEitherEra } from '../../src/era/legacy-on-modern/open-either-era.ts';
-import type { ServerSide } from '../../src/era/legacy-on-modern/server-side.ts';
+import type { ModernServerAccess } from '../../src/era/legacy-on-modern/server-side.ts';
 import { Translator } from '../../src/era/legacy-on-modern/translator.ts';
 import { Groups } from '../../src/era/modern-on-legacy/groups.ts';
 import { probeEra } from '../../src/modern/era-probe.ts';
@@ -20,7 +20,7 @@ import { Sessions } from '../../src/registry/sessions.ts';
 import type { EventSink, Reply } from '../../src/reply/reply.ts';
 import type { Server } from '../../src/server/server.ts';
 import { Session } from '../../src/session/session.ts';
-import { keyOfId } from '../../src/session/session-key.ts';
+import { keyFromId } from '../../src/session/session-key.ts';
 import type { SessionObserver } from '../../src/session/session-observer.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { reportFaultsTo } from '../../src/util/boundary.ts';
@@ -122,7 +122,7 @@ const nothing = (): undefined => undefined;
 const failed = (_name: unknown, cause: unknown): void => void slips.push(cause);
 
 const sessionObserver: SessionObserver = {
-  ...{ started: nothing, ended: nothing, adopted: nothing, wornOut: nothing, backendEnded: nothing },
+  ...{ started: nothing, ended: nothing, adopted: nothing, takeoverLimitReached: nothing, backendEnded: nothing },
   ...{ hibernated: nothing, restored: nothing, dropped: nothing, clusterJoined: nothing },
   failed,
   clusterFailed: (cause) => void slips.push(cause),
@@ -130,7 +130,7 @@ const sessionObserver: SessionObserver = {
 
 const modernObserver: ModernObserver = {
   ...{ eraFound: nothing, isolationUnused: nothing, ready: nothing, ended: nothing, wroteAtStart: nothing },
-  ...{ startFailed: nothing, crashLoop: nothing, clientCut: nothing, wishesCut: nothing, closed: nothing },
+  ...{ startFailed: nothing, crashLoop: nothing, clientCut: nothing, filtersTruncated: nothing, closed: nothing },
   dropped: nothing,
   failed,
 };
@@ -180,7 +180,7 @@ async function runSession(open: OpenBackend, end: () => Promise<void>, chosen: r
   sessions.open(server, nobody, initialize, opening);
   await settle(() => opening.answers > 0);
   const id = opening.headers['mcp-session-id'];
-  const session = id === undefined ? undefined : sessions.at(keyOfId(id), server, nobody, undefined);
+  const session = id === undefined ? undefined : sessions.at(keyFromId(id), server, nobody, undefined);
   if (session instanceof Session) {
     session.listen(undefined, new CountingReply(undefined));
     const initialized = readMessage({ jsonrpc: '2.0', method: 'notifications/initialized' });
@@ -210,9 +210,9 @@ const newShared = (open: OpenBackend): SharedServer =>
   });
 
 /** A modern server, as a translator uses it. */
-const sideOf = (shared: SharedServer): ServerSide => ({
-  ...{ name: 's', revision: '2026-07-28', leave: nothing },
-  ask: (request, logLevel, answer) => shared.request(request, logLevel, answer, { isOfSession: true }),
+const sideOf = (shared: SharedServer): ModernServerAccess => ({
+  ...{ name: 's', revision: '2026-07-28', release: nothing },
+  request: (request, logLevel, answer) => shared.request(request, logLevel, answer, { isOfSession: true }),
   notify: (message) => shared.notify(message),
 });
 
@@ -227,14 +227,14 @@ const modernRequests: readonly (readonly [method: string, params: object])[] = [
 /** Modern clients with one request each. */
 function askAll(
   chosen: readonly number[],
-  ask: (request: ReturnType<typeof readMessage>, answer: Answer) => void,
+  ask: (request: ReturnType<typeof readMessage>, answer: ModernAnswer) => void,
 ): CountingReply[] {
   return chosen.map((which, index) => {
     const [method, params] = modernRequests[which % modernRequests.length] as (typeof modernRequests)[number];
     const meta = { [metaKeys.clientCapabilities]: index % 2 === 0 ? { elicitation: {}, sampling: {} } : {} };
     const request = readMessage(modernBody(method, params, { id: index, meta }));
     const reply = new CountingReply(index);
-    ask(request, new Answer({ reply, id: index, commitAfterMs: never, slowReaderMs: never }));
+    ask(request, new ModernAnswer({ reply, id: index, commitAfterMs: never, slowReaderMs: never }));
     return reply;
   });
 }

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { splitCommand } from '../../src/backend/stdio/launch/split-command.ts';
 import { type ConfigurationSources, readConfiguration } from '../../src/config/config.ts';
-import type { Fault } from '../../src/config/issues.ts';
+import type { ConfigurationIssue } from '../../src/config/issues.ts';
 import { environmentNameOf, flagOf } from '../../src/config/options/option-names.ts';
 import { globalOptions, serverOptions } from '../../src/config/options/options.ts';
 import { readServerUrl } from '../../src/config/server-url.ts';
-import { findJsonFault } from '../../src/config/sources/json-syntax.ts';
+import { findJsonSyntaxError } from '../../src/config/sources/json-syntax.ts';
 import { parseRedisUrl } from '../../src/store/redis/connection/redis-url.ts';
 import { anyText, jsonText } from '../support/json-texts.ts';
 import { parses } from '../support/plain-json.ts';
@@ -32,7 +32,7 @@ const value = fc.oneof(
 );
 
 /** What is told of a fault, without the name of the file that it is in. */
-const toldOf = ({ path, message }: Fault): string => path.slice(path.lastIndexOf(': ') + 1) + message;
+const toldOf = ({ path, message }: ConfigurationIssue): string => path.slice(path.lastIndexOf(': ') + 1) + message;
 
 /** What is done with any configuration: it is taken, or all that is wrong is told. */
 function read(sources: Partial<ConfigurationSources>): void {
@@ -126,7 +126,7 @@ const jsonFaults = createFuzzer({
   share: 4,
   cases: fc.oneof(fileTexts, jsonText.value, fc.string()),
   check(text) {
-    const fault = findJsonFault(text);
+    const fault = findJsonSyntaxError(text);
     if (fault === undefined) assert.ok(parses(text));
     else {
       assert.ok(fault.line > 0 && fault.column > 0 && text.split('\n').length >= fault.line);

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
-import type { Answer, Connection } from '../../src/backend/http-client/http-connection.ts';
-import { Body } from '../../src/backend/http-client/response-body.ts';
+import type { HttpConnection, HttpResponse } from '../../src/backend/http-client/http-connection.ts';
+import { ResponseBody } from '../../src/backend/http-client/response-body.ts';
 import type { Heard } from './hostile-texts.ts';
 
 /** Does one step at a message; `say` with texts, and the number that says in which way. */
@@ -35,7 +35,7 @@ function eventsOf(texts: readonly Buffer[], way: number): Buffer {
 }
 
 /** What stands for the HTTP connections of a backend; the tests put it in place of `web/connection.ts`. */
-export function openConnection(): Connection {
+export function openConnection(): HttpConnection {
   const react = current;
   const cuts = new Set<() => void>();
   let tellStream: ((chunk: Buffer) => void) | undefined;
@@ -44,8 +44,8 @@ export function openConnection(): Connection {
     mediaType: string,
     chunks: readonly Buffer[],
     headers = {},
-  ): Answer & { end(): void } => {
-    const body: Body = new Body({ resume: () => undefined, cut: (cause) => body.end(cause) });
+  ): HttpResponse & { end(): void } => {
+    const body: ResponseBody = new ResponseBody({ resume: () => undefined, abort: (cause) => body.end(cause) });
     for (const chunk of chunks) body.take(chunk);
     cuts.add(() => body.end(new Error('cut')));
     return { status, mediaType, headers, body, end: () => body.end() };
@@ -57,7 +57,7 @@ export function openConnection(): Connection {
         cuts.add(abort);
         if (signal instanceof AbortSignal) signal.addEventListener('abort', abort, { once: true });
         else signal.onAbort = abort;
-        const give = (answer: Answer & { end(): void }, ends: boolean): void => {
+        const give = (answer: HttpResponse & { end(): void }, ends: boolean): void => {
           if (ends) answer.end();
           resolve(answer);
         };

@@ -1,8 +1,8 @@
 import type { Backend, OpenBackend } from '../../src/backend/backend.ts';
-import { contained } from '../../src/backend/contain-faults.ts';
+import { containFaults } from '../../src/backend/contain-faults.ts';
 import { openModernHttp } from '../../src/backend/modern-http/modern-http-backend.ts';
 import { openSse } from '../../src/backend/sse/sse-backend.ts';
-import { openHttp } from '../../src/backend/streamable-http/streamable-http-backend.ts';
+import { openStreamableHttp } from '../../src/backend/streamable-http/streamable-http-backend.ts';
 import { openWebSocket } from '../../src/backend/websocket/websocket-backend.ts';
 import { flattenLineBreaks, LineSplitter } from '../../src/protocol/wire/lines.ts';
 import { type React, reactNow, reactWith, read } from './fake-sockets.ts';
@@ -35,7 +35,7 @@ export function createHostile(kind: Kind, steps: readonly Step[], honestUntil?: 
   reactWith(react);
   const opened: Backend[] = [];
   let isOver = false;
-  const open = contained((events, options) => {
+  const open = containFaults((events, options) => {
     const backend = openers[kind](events, options);
     opened.push(backend);
     if (isOver) queueMicrotask(() => void backend.close());
@@ -93,7 +93,7 @@ const url = new URL('http://hostile.test/mcp');
 
 const openers: Readonly<Record<Kind, OpenBackend>> = {
   lines: openLines,
-  http: (events, options) => openHttp({ ...limits, url }, events, options),
+  http: (events, options) => openStreamableHttp({ ...limits, url }, events, options),
   sse: (events, options) => openSse({ ...limits, url, endpointTimeoutMs: 2 ** 30 }, events, options),
   'modern-http': (events) => openModernHttp({ ...limits, url, version: '1' }, events),
   websocket: (events, options) =>

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import type { Head } from '../../src/cluster/link/peer-messages.ts';
-import { readLetter, writeLetter } from '../../src/cluster/link/peer-messages.ts';
+import type { PeerMessageHead } from '../../src/cluster/link/peer-messages.ts';
+import { decodePeerMessage, encodePeerMessage } from '../../src/cluster/link/peer-messages.ts';
 import type { NewEvent, PendingCall } from '../../src/store/event-log.ts';
 import { parseRecord, parseState, recordArguments, stateArguments } from '../../src/store/redis/codec.ts';
-import { packContents, parsePost, sizeOf } from '../../src/store/redis/instances/mailbox-codec.ts';
+import { mailboxBytes, packMessages, parseMailboxEntry } from '../../src/store/redis/instances/mailbox-codec.ts';
 import { fromSegment, toSegments } from '../../src/store/redis/log/segments.ts';
 import type { ScriptArgument } from '../../src/store/redis/script.ts';
 import { record } from './corpus.ts';
@@ -116,7 +116,7 @@ const records = createFuzzer({
   },
 });
 
-const heads: fc.Arbitrary<Head> = fc.oneof(
+const heads: fc.Arbitrary<PeerMessageHead> = fc.oneof(
   record({ kind: fc.constant('chunk' as const), n: number, at: text }),
   record({ kind: fc.constantFrom('gone' as const, 'moved' as const, 'finish' as const, 'cut' as const), n: number }),
   record({ kind: fc.constant('listen' as const), n: number, key: text, after: text, continues: fc.boolean() }),
@@ -147,13 +147,13 @@ const letters = createFuzzer({
     number,
   ),
   check([sent, from, first]) {
-    const contents = sent.map(([head, parts]) => writeLetter(head, ...parts));
-    assert.ok(sizeOf(contents) >= contents.length * 64);
-    const fields = ['f', from, 'n', first, 'z', 1, 'd', packContents(contents)];
-    const post = parsePost([stored('1-1'), fields.map(stored)]);
+    const contents = sent.map(([head, parts]) => encodePeerMessage(head, ...parts));
+    assert.ok(mailboxBytes(contents) >= contents.length * 64);
+    const fields = ['f', from, 'n', first, 'z', 1, 'd', packMessages(contents)];
+    const post = parseMailboxEntry([stored('1-1'), fields.map(stored)]);
     assert.deepEqual({ id: post.id, totalBytes: post.totalBytes }, { id: '1-1', totalBytes: '1' });
     assert.deepEqual(
-      post.letters.map((letter) => ({ ...letter, content: readLetter(letter.content) })),
+      post.letters.map((letter) => ({ ...letter, content: decodePeerMessage(letter.content) })),
       sent.map(([head, parts], index) => ({
         from,
         number: first + index,

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { RequestStates, type StateBinding } from '../../src/era/keys/request-state.ts';
+import { type RequestStateBinding, RequestStates } from '../../src/era/keys/request-state.ts';
 import { configuredKeys } from '../../src/era/keys/state-keys.ts';
 import { record } from './corpus.ts';
 import { createFuzzer } from './fuzzer.ts';
 
 const states = new RequestStates(configuredKeys(['a key of these fuzzers, long enough', 'an older one']), () => 999);
 const part = fc.oneof(fc.string({ unit: 'binary', maxLength: 6 }), fc.constantFrom('', 'a', '"', '","'));
-const binding: fc.Arbitrary<StateBinding> = record({
+const binding: fc.Arbitrary<RequestStateBinding> = record({
   principal: record({ issuer: part, subject: part, client: part }),
   server: part,
   digest: part,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { replaceParts, spliceId, valueAt } from '../../src/protocol/json/splice.ts';
 import { putMembers, removalsOf, withoutMember } from '../../src/protocol/message/edit-members.ts';
-import { type Message, placeOf, readOne } from '../../src/protocol/message/message.ts';
+import { type Message, memberRange, readOne } from '../../src/protocol/message/message.ts';
 import { renumber, restoreId, restoreToken } from '../../src/protocol/modern/renumber.ts';
 import { jsonText, keyText, space } from '../support/json-texts.ts';
 import { corpusOf, mutated } from './corpus.ts';
@@ -48,7 +48,7 @@ const ids = createFuzzer({
   check([bytes, renamed]) {
     const request = readOne(Buffer.from(bytes));
     if (request?.kind !== 'request') return;
-    const place = placeOf(request, 'message', 'id');
+    const place = memberRange(request, 'message', 'id');
     assert.ok(place !== undefined);
     const by = JSON.stringify(renamed);
     const spliced = spliceId(request.text, by);
@@ -60,7 +60,7 @@ const ids = createFuzzer({
     assert.equal(there.progressToken, request.progressToken === undefined ? undefined : renamed);
     const withId = restoreId(there, out.idText);
     const tokenPlace =
-      out.tokenText === undefined ? undefined : placeOf(readOne(withId) as Message, 'meta', 'progressToken');
+      out.tokenText === undefined ? undefined : memberRange(readOne(withId) as Message, 'meta', 'progressToken');
     const back = tokenPlace ? replaceParts(withId, [{ ...tokenPlace, by: out.tokenText as string }]) : withId;
     assert.ok(back.equals(request.text));
     if (out.tokenText !== undefined) {
@@ -85,10 +85,10 @@ const members = createFuzzer({
   check([bytes, level, keys, value]) {
     const message = readOne(Buffer.from(bytes));
     if (message === undefined) return;
-    const isNewMeta = level === 'meta' && message.places.meta === undefined;
+    const isNewMeta = level === 'meta' && message.memberRanges.meta === undefined;
     // What is no object there would stand beside the new one, or be replaced by it.
-    if (isNewMeta && placeOf(message, 'params', '_meta') !== undefined) return;
-    if (placeOf(message, 'message', 'params') !== undefined && message.places.params === undefined) return;
+    if (isNewMeta && memberRange(message, 'params', '_meta') !== undefined) return;
+    if (memberRange(message, 'message', 'params') !== undefined && message.memberRanges.params === undefined) return;
     const put = putMembers(
       message,
       level,

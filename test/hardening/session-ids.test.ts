@@ -4,7 +4,7 @@ import { readBody } from '../../src/protocol/message/message.ts';
 import { Sessions } from '../../src/registry/sessions.ts';
 import type { Reply } from '../../src/reply/reply.ts';
 import { Session } from '../../src/session/session.ts';
-import { keyOfId } from '../../src/session/session-key.ts';
+import { keyFromId } from '../../src/session/session-key.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { everythingFixture, startGateway } from '../support/gateway.ts';
 import { initialize, open } from '../support/http-client.ts';
@@ -58,7 +58,7 @@ describe('session ids of one instance', () => {
       dropped: nobody,
       failed: nobody,
       clusterFailed: nobody,
-      wornOut: nobody,
+      takeoverLimitReached: nobody,
       clusterJoined: nobody,
     },
     maxSessions: 20_000,
@@ -136,7 +136,7 @@ describe('session ids of one instance', () => {
 
     // Each opens its own session, for its server and its principal alone.
     const [first = ''] = ids;
-    const at = ids.map((id) => sessions.at(keyOfId(id), server, principal, undefined));
+    const at = ids.map((id) => sessions.at(keyFromId(id), server, principal, undefined));
     expect(at.filter((session) => session instanceof Session)).toHaveLength(count);
     expect(new Set(at).size).toBe(count);
     expect(sessions.at(first, { ...server, name: 'other' }, principal, undefined)).toBe('unknown_session');

@@ -20,7 +20,7 @@ import {
   type ProcessState,
   readProcess,
 } from '../../src/backend/stdio/processes/process-identity.ts';
-import { formatNotes, notesName } from '../../src/backend/stdio/stale-groups/journal-format.ts';
+import { formatJournal, journalFileName } from '../../src/backend/stdio/stale-groups/journal-format.ts';
 import { type Gateway, type GatewayOptions, root, startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { type ProcessInfo, stillAlive, waitForDescendants, waitUntilGone } from '../support/processes.ts';
@@ -199,8 +199,8 @@ describe.runIf(isLinux)('after kill -9 of the gateway, the next start', () => {
     const place = makePlace();
     mkdirSync(place.notes, { mode: 0o700 });
     const innocent = await startInnocent();
-    const file = (number: number) => join(place.notes, notesName({ pid: 2 ** 30 + number, startTicks: 1 }));
-    const good = formatNotes({ gateway: deadGateway(), aliveTicks: 1, groups: [innocent] });
+    const file = (number: number) => join(place.notes, journalFileName({ pid: 2 ** 30 + number, startTicks: 1 }));
+    const good = formatJournal({ gateway: deadGateway(), aliveTicks: 1, groups: [innocent] });
     const elsewhere = join(place.runtime, 'elsewhere');
     writeFileSync(elsewhere, good, { mode: 0o600 });
 
@@ -259,8 +259,8 @@ const deadGateway = () => ({ ...(ownIdentity() as NonNullable<ReturnType<typeof 
 /** Writes a file as a gateway would have; returns its name. */
 function writeNotes({ notes }: Place, holder: string, groups: readonly ProcessIdentity[], place = {}): string {
   const gateway = { ...deadGateway(), ...place, startTicks: holder.length };
-  const name = notesName(gateway);
-  writeFileSync(join(notes, name), formatNotes({ gateway, aliveTicks: 1, groups }), { mode: 0o600 });
+  const name = journalFileName(gateway);
+  writeFileSync(join(notes, name), formatJournal({ gateway, aliveTicks: 1, groups }), { mode: 0o600 });
   return name;
 }
 

@@ -1,7 +1,7 @@
-import type { CallAnswer } from '../../src/call/modern-answer.ts';
-import type { Counts, Dropped, ModernObserver } from '../../src/modern/modern-observer.ts';
-import type { Origin } from '../../src/modern/process/shared-calls.ts';
-import type { SharedLimits } from '../../src/modern/process/shared-process-limits.ts';
+import type { ModernCallAnswer } from '../../src/call/modern-answer.ts';
+import type { DropCounts, ModernDropReason, ModernObserver } from '../../src/modern/modern-observer.ts';
+import type { RequestOrigin } from '../../src/modern/process/shared-calls.ts';
+import type { SharedProcessLimits } from '../../src/modern/process/shared-process-limits.ts';
 import { SharedServer } from '../../src/modern/process/shared-server.ts';
 import type { Reason } from '../../src/protocol/faults.ts';
 import { readBody } from '../../src/protocol/message/message.ts';
@@ -14,7 +14,7 @@ export const subscriptionKey = 'io.modelcontextprotocol/subscriptionId';
 
 /** What a client got, in order. */
 export interface Client {
-  readonly answer: CallAnswer;
+  readonly answer: ModernCallAnswer;
   // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
   readonly got: Inbox<any>;
   /** It does not wait any more. */
@@ -25,17 +25,17 @@ export interface Shared {
   readonly server: FakeServer;
   readonly shared: SharedServer;
   readonly observed: Inbox<readonly [string, ...unknown[]]>;
-  readonly dropped: (Dropped | undefined)[];
+  readonly dropped: (ModernDropReason | undefined)[];
   readonly tools: string[];
   /** Sends a request of a client of its own. */
-  send(request: object | string, logLevel?: LogLevel, origin?: Origin): Client;
+  send(request: object | string, logLevel?: LogLevel, origin?: RequestOrigin): Client;
   /** The id that the newest backend knows the n-th request by; the first is the gateway's `server/discover`. */
   numberOf(n: number): number;
 }
 
 export const discovered = { supportedVersions: ['2026-07-28'], capabilities: {} };
 
-const limits: SharedLimits = {
+const limits: SharedProcessLimits = {
   maxSharedCalls: 1_000,
   maxQueuedBytes: 1024 * 1024,
   cancelGraceMs: 60_000,
@@ -49,7 +49,7 @@ export function createShared({
   rerun = 'safe',
   startTimeoutMs = 10_000,
   ...more
-}: Partial<SharedLimits> & {
+}: Partial<SharedProcessLimits> & {
   readonly onSend?: (message: Record<string, unknown>, backend: FakeBackend) => void;
   readonly rerun?: 'safe' | 'hints';
   readonly startTimeoutMs?: number;
@@ -64,13 +64,13 @@ export function createShared({
 /** A shared server in front of any fake one. */
 export function sharedOf(
   server: FakeServer,
-  given: Partial<SharedLimits> = {},
+  given: Partial<SharedProcessLimits> = {},
   rerun: 'safe' | 'hints' = 'safe',
   startTimeoutMs = 10_000,
   more: Partial<Server> = {},
 ): Shared {
   const observed = createInbox<readonly [string, ...unknown[]]>();
-  const dropped: (Dropped | undefined)[] = [];
+  const dropped: (ModernDropReason | undefined)[] = [];
   const tools: string[] = [];
   const note =
     (what: string) =>
@@ -85,9 +85,9 @@ export function sharedOf(
     startFailed: note('startFailed'),
     crashLoop: note('crashLoop'),
     clientCut: note('clientCut'),
-    wishesCut: note('wishesCut'),
+    filtersTruncated: note('wishesCut'),
     failed: note('failed'),
-    closed: (_server: string, details: { dropped: Counts }) => observed.push(['closed', details]),
+    closed: (_server: string, details: { dropped: DropCounts }) => observed.push(['closed', details]),
     dropped: (_server, what) => void dropped.push(what),
   };
   const shared = new SharedServer({

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { Account, type AccountReasons } from '../../src/quota/account.ts';
-import { Accounts } from '../../src/quota/accounts.ts';
+import { type AccountReasons, QuotaAccount } from '../../src/quota/account.ts';
+import { QuotaAccounts } from '../../src/quota/accounts.ts';
 
 const reasons: AccountReasons = {
   sessions: 'quota_sessions',
@@ -14,7 +14,7 @@ const reasons: AccountReasons = {
 function createFixture() {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
-  const accounts = new Accounts(() => new Account({ starts: { burst: 1, everyMs: 5_000 } }, reasons));
+  const accounts = new QuotaAccounts(() => new QuotaAccount({ starts: { burst: 1, everyMs: 5_000 } }, reasons));
   return { accounts, of: (subject: string) => accounts.of({ issuer: '', subject, client: '' }) };
 }
 

@@ -1,10 +1,10 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { readOwn } from '../../src/protocol/message/message.ts';
+import { readGatewayMessage } from '../../src/protocol/message/message.ts';
 import type { Principal } from '../../src/protocol/principal.ts';
 import { anonymous } from '../../src/protocol/principal.ts';
 import type { AccountLimits } from '../../src/quota/account.ts';
 import { createQuotas, noQuotas, type Quotas } from '../../src/quota/quotas.ts';
-import type { Visit } from '../../src/quota/request-permit.ts';
+import type { RequestPermit } from '../../src/quota/request-permit.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { Rates } from '../../src/store/shared/rates.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
@@ -15,7 +15,7 @@ const [alice, bob] = ['alice', 'bob'].map((subject) => ({ issuer: 'i', subject, 
 ];
 const local = { isRemote: false };
 const remote = { isRemote: true };
-const ping = readOwn(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping"}'));
+const ping = readGatewayMessage(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping"}'));
 const pingBytes = ping.text.length;
 
 interface FixtureOptions {
@@ -35,8 +35,8 @@ function createFixture({ own = {}, all = {}, rates }: FixtureOptions = {}) {
 }
 
 /** Enters, and throws if refused. */
-function enter(quotas: Quotas, principal: Principal, bytes = 0): Visit {
-  const visit = quotas.enter(principal, bytes);
+function enter(quotas: Quotas, principal: Principal, bytes = 0): RequestPermit {
+  const visit = quotas.admitRequest(principal, bytes);
   if (typeof visit === 'string') throw new Error(visit);
   return visit;
 }
@@ -45,9 +45,9 @@ function enter(quotas: Quotas, principal: Principal, bytes = 0): Visit {
 function countLetIn(quotas: Quotas, principal: Principal, of = 100): number {
   let count = 0;
   for (let n = 0; n < of; n++) {
-    const visit = quotas.enter(principal, 0);
+    const visit = quotas.admitRequest(principal, 0);
     if (typeof visit === 'string') continue;
-    visit.leave();
+    visit.release();
     count += 1;
   }
   return count;
@@ -57,43 +57,43 @@ describe('[S20] what a principal has open', () => {
   it('is refused beyond the quota, for it alone, until something is over', () => {
     const { quotas } = createFixture({ own: { streams: 2 } });
     const [first] = [enter(quotas, alice), enter(quotas, alice)];
-    expect(quotas.enter({ ...alice }, 0)).toBe('quota_streams');
+    expect(quotas.admitRequest({ ...alice }, 0)).toBe('quota_streams');
     enter(quotas, bob);
-    first?.leave();
-    first?.leave(); // counts once
+    first?.release();
+    first?.release(); // counts once
     enter(quotas, alice);
-    expect(quotas.enter(alice, 0)).toBe('quota_streams');
+    expect(quotas.admitRequest(alice, 0)).toBe('quota_streams');
   });
 
   it('holds bytes from when it is let in until it is over, as many as there are when they are known', () => {
     const { quotas } = createFixture({ own: { bytes: 1_000 }, all: { bytes: 1_500 } });
     const long = enter(quotas, alice, 1_000);
-    expect([quotas.enter(alice, 1), quotas.enter(bob, 501)]).toEqual(['quota_bytes', 'gateway_busy']);
-    long.read([ping]);
+    expect([quotas.admitRequest(alice, 1), quotas.admitRequest(bob, 501)]).toEqual(['quota_bytes', 'gateway_busy']);
+    long.countMessages([ping]);
     const rest = enter(quotas, alice, 1_000 - pingBytes);
-    expect(quotas.enter(alice, 1)).toBe('quota_bytes');
-    long.leave();
+    expect(quotas.admitRequest(alice, 1)).toBe('quota_bytes');
+    long.release();
     enter(quotas, alice, pingBytes);
-    rest.leave();
-    rest.read([ping]); // too late: the client has gone while its body came
+    rest.release();
+    rest.countMessages([ping]); // too late: the client has gone while its body came
     enter(quotas, alice, 1_000 - pingBytes);
-    expect(quotas.enter(alice, 1)).toBe('quota_bytes');
+    expect(quotas.admitRequest(alice, 1)).toBe('quota_bytes');
   });
 
   it('holds the bytes of messages on its connection until they are taken, or it is closed', () => {
     const { quotas } = createFixture({ own: { bytes: 2 * pingBytes } });
     const visit = enter(quotas, alice);
-    const [over] = [visit.next([ping]), visit.next([ping])];
-    expect(visit.next([ping])).toBe('quota_bytes');
+    const [over] = [visit.admitNext([ping]), visit.admitNext([ping])];
+    expect(visit.admitNext([ping])).toBe('quota_bytes');
     if (typeof over !== 'function') throw new Error('refused');
     over();
     over(); // counts once
-    expect(visit.next([ping, ping])).toBe('quota_bytes');
-    expect(typeof visit.next([ping])).toBe('function');
-    visit.leave();
+    expect(visit.admitNext([ping, ping])).toBe('quota_bytes');
+    expect(typeof visit.admitNext([ping])).toBe('function');
+    visit.release();
     over();
     enter(quotas, alice, 2 * pingBytes);
-    expect(quotas.enter(alice, 1)).toBe('quota_bytes');
+    expect(quotas.admitRequest(alice, 1)).toBe('quota_bytes');
   });
 });
 
@@ -106,17 +106,17 @@ describe('[S20] requests of a principal', () => {
     expect(countLetIn(quotas, bob)).toBe(10);
     vi.advanceTimersByTime(300);
     expect(countLetIn(quotas, alice)).toBe(3);
-    expect(quotas.enter(alice, 0)).toBe('quota_requests');
+    expect(quotas.admitRequest(alice, 0)).toBe('quota_requests');
   });
 
   it('are all messages of a batch, and on a connection', () => {
     const { quotas } = createFixture({ own: { requests } });
     const visit = enter(quotas, alice);
-    visit.read(Array(4).fill(ping));
-    expect(typeof visit.next([ping, ping])).toBe('function');
-    expect(typeof visit.next([])).toBe('function');
+    visit.countMessages(Array(4).fill(ping));
+    expect(typeof visit.admitNext([ping, ping])).toBe('function');
+    expect(typeof visit.admitNext([])).toBe('function');
     expect(countLetIn(quotas, alice)).toBe(3);
-    expect(visit.next([ping])).toBe('quota_requests');
+    expect(visit.admitNext([ping])).toBe('quota_requests');
   });
 
   it('of instances that share a store are counted together: what one lets in too much, all wait for', async () => {
@@ -160,41 +160,41 @@ describe('[S20] sessions of a principal', () => {
   it('are refused beyond the quota; one that is ending counts no more, but its process does', () => {
     const { quotas } = createFixture({ own: { sessions: 2, processes: 3 } });
     const of = { server: local, principal: alice };
-    const seats = [quotas.take(of), quotas.take(of)];
-    expect(quotas.refusesSession(of)).toBe('quota_sessions');
-    expect(quotas.refusesSession({ ...of, principal: bob })).toBeUndefined();
+    const seats = [quotas.acquireSession(of), quotas.acquireSession(of)];
+    expect(quotas.sessionRefusal(of)).toBe('quota_sessions');
+    expect(quotas.sessionRefusal({ ...of, principal: bob })).toBeUndefined();
     for (const seat of seats) seat.ending();
-    expect(quotas.refusesSession(of)).toBeUndefined();
-    quotas.take(of);
-    expect(quotas.refusesSession(of)).toBe('quota_processes');
+    expect(quotas.sessionRefusal(of)).toBeUndefined();
+    quotas.acquireSession(of);
+    expect(quotas.sessionRefusal(of)).toBe('quota_processes');
     seats[0]?.ended();
-    expect(quotas.refusesSession(of)).toBeUndefined();
+    expect(quotas.sessionRefusal(of)).toBeUndefined();
   });
 
   it('have no process if the server is remote, or all share one', () => {
     const { quotas } = createFixture({ own: { processes: 1, starts: { burst: 1, everyMs: 1_000 } } });
     for (const server of [remote, { ...local, sharesProcess: true }]) {
-      const seat = quotas.take({ server, principal: alice });
+      const seat = quotas.acquireSession({ server, principal: alice });
       seat.started();
     }
-    expect(quotas.refusesSession({ server: local, principal: alice })).toBeUndefined();
+    expect(quotas.sessionRefusal({ server: local, principal: alice })).toBeUndefined();
   });
 
   it('may start so many processes in a time; those that were lost and started again count, too', () => {
     const starts = { burst: 3, everyMs: 1_000 };
     const { quotas } = createFixture({ own: { starts }, all: { starts: { burst: 5, everyMs: 1_000 } } });
-    const seat = quotas.take({ server: local, principal: alice });
+    const seat = quotas.acquireSession({ server: local, principal: alice });
     for (let n = 0; n < 4; n++) seat.started();
-    expect(quotas.refusesSession({ server: local, principal: alice })).toBe('quota_starts');
-    expect(quotas.refusesSession({ server: remote, principal: alice })).toBeUndefined();
-    expect(quotas.refusesSession({ server: local, principal: bob })).toBeUndefined();
-    quotas.take({ server: local, principal: bob }).started();
-    expect(quotas.refusesSession({ server: local, principal: bob })).toBe('too_many_starts');
+    expect(quotas.sessionRefusal({ server: local, principal: alice })).toBe('quota_starts');
+    expect(quotas.sessionRefusal({ server: remote, principal: alice })).toBeUndefined();
+    expect(quotas.sessionRefusal({ server: local, principal: bob })).toBeUndefined();
+    quotas.acquireSession({ server: local, principal: bob }).started();
+    expect(quotas.sessionRefusal({ server: local, principal: bob })).toBe('too_many_starts');
     vi.advanceTimersByTime(1_000);
-    expect(quotas.refusesSession({ server: local, principal: bob })).toBeUndefined();
-    expect(quotas.refusesSession({ server: local, principal: alice })).toBe('quota_starts');
+    expect(quotas.sessionRefusal({ server: local, principal: bob })).toBeUndefined();
+    expect(quotas.sessionRefusal({ server: local, principal: alice })).toBe('quota_starts');
     vi.advanceTimersByTime(1_000);
-    expect(quotas.refusesSession({ server: local, principal: alice })).toBeUndefined();
+    expect(quotas.sessionRefusal({ server: local, principal: alice })).toBeUndefined();
   });
 });
 
@@ -202,13 +202,13 @@ describe('quotas', () => {
   it('are only those of all for who is nobody in particular', () => {
     const one = { streams: 1, sessions: 1, bytes: 1, requests: { burst: 1, everyMs: 1_000 } };
     const { quotas } = createFixture({ own: one, all: { requests: { burst: 3, everyMs: 1_000 } } });
-    const visits = Array.from({ length: 4 }, () => quotas.enter(anonymous, 100));
+    const visits = Array.from({ length: 4 }, () => quotas.admitRequest(anonymous, 100));
     expect(visits.map((visit) => (typeof visit === 'string' ? visit : 'in'))).toEqual([
       ...['in', 'in', 'in'],
       'gateway_busy',
     ]);
-    quotas.take({ server: local, principal: anonymous });
-    expect(quotas.refusesSession({ server: local, principal: anonymous })).toBeUndefined();
+    quotas.acquireSession({ server: local, principal: anonymous });
+    expect(quotas.sessionRefusal({ server: local, principal: anonymous })).toBeUndefined();
   });
 
   it('keep apart principals whose parts look alike', () => {

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Rate } from '../../src/quota/rate.ts';
+import { RequestRate } from '../../src/quota/rate.ts';
 
 /** Uses that were let in, of those that came at these times. */
-function letIn(rate: Rate, times: readonly number[]): number[] {
+function letIn(rate: RequestRate, times: readonly number[]): number[] {
   return times.filter((atMs) => {
     const has = rate.hasRoom(atMs);
     if (has) rate.use(1, atMs);
@@ -13,13 +13,13 @@ function letIn(rate: Rate, times: readonly number[]): number[] {
 
 describe('a rate', () => {
   it('lets in its burst at once, and then one after each time', () => {
-    const rate = new Rate({ burst: 3, everyMs: 100 });
+    const rate = new RequestRate({ burst: 3, everyMs: 100 });
     const times = Array.from({ length: 100 }, (_, n) => 5_000 + n * 5);
     expect(letIn(rate, times)).toEqual([5_000, 5_005, 5_010, 5_100, 5_200, 5_300, 5_400]);
   });
 
   it('lets in its burst again after a rest, and no more than that', () => {
-    const rate = new Rate({ burst: 3, everyMs: 100 });
+    const rate = new RequestRate({ burst: 3, everyMs: 100 });
     letIn(rate, Array(9).fill(0));
     expect(letIn(rate, Array(9).fill(300))).toHaveLength(3);
     expect(letIn(rate, Array(9).fill(1_000_000))).toHaveLength(3);
@@ -38,7 +38,7 @@ describe('a rate', () => {
             atMs += gap;
             return atMs;
           });
-          const [first = 0, ...more] = letIn(new Rate({ burst, everyMs }), times);
+          const [first = 0, ...more] = letIn(new RequestRate({ burst, everyMs }), times);
           const last = more.at(-1) ?? first;
           expect(more.length + 1).toBeLessThanOrEqual(burst + (last - first) / everyMs + 0.01);
         },
@@ -47,19 +47,19 @@ describe('a rate', () => {
   });
 
   it('has what was used without room waited for', () => {
-    const rate = new Rate({ burst: 2, everyMs: 100 });
+    const rate = new RequestRate({ burst: 2, everyMs: 100 });
     rate.use(10, 0);
     expect(letIn(rate, [0, 800, 899, 900, 999, 1_000])).toEqual([900, 1_000]);
   });
 
   it('without a limit always has room', () => {
-    const rate = new Rate(undefined);
+    const rate = new RequestRate(undefined);
     rate.use(1e9, 0);
     expect([rate.hasRoom(0), rate.isPaid(0)]).toEqual([true, true]);
   });
 
   it('that others have used too has that waited for, with what was used here since it was asked', () => {
-    const rate = new Rate({ burst: 5, everyMs: 100 });
+    const rate = new RequestRate({ burst: 5, everyMs: 100 });
     rate.use(1, 0);
     expect(rate.takeUnshared()).toBe(100);
     rate.use(1, 10);

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Sessions, type SessionsOptions } from '../../src/registry/sessions.ts';
-import type { SessionEnd } from '../../src/session/end-reason.ts';
+import type { SessionEndReason } from '../../src/session/end-reason.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
 import {
@@ -35,8 +35,8 @@ function createFixture(options: Partial<SessionsOptions> = {}) {
   });
   const open = (maxEventBytes = wideLimits.maxEventBytes) => {
     const reply = createFakeReply();
-    const ends: SessionEnd[] = [];
-    const home = { store: own, maxEventBytes, onEnding: (reason: SessionEnd) => ends.push(reason) };
+    const ends: SessionEndReason[] = [];
+    const home = { store: own, maxEventBytes, onEnding: (reason: SessionEndReason) => ends.push(reason) };
     const session = sessions.connected.open({ server, principal: nobody }, readMessage(initialize), reply, home);
     return { reply, ends, session };
   };

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Renewal } from '../../src/registry/record-renewal.ts';
+import { RecordRenewal } from '../../src/registry/record-renewal.ts';
 import type { SessionObserver } from '../../src/session/session-observer.ts';
 import type { Store } from '../../src/store/store.ts';
 
@@ -21,7 +21,7 @@ function renewals(count: number) {
     return Promise.resolve();
   });
   const clusterFailed = vi.fn();
-  const renewal = new Renewal({ sessions: { renew } } as unknown as Store, ttlMs, {
+  const renewal = new RecordRenewal({ sessions: { renew } } as unknown as Store, ttlMs, {
     clusterFailed,
   } as unknown as SessionObserver);
   const pass = (ms: number): void => {

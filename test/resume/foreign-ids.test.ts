@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type EventId, parseEventId, requestsOf } from '../../src/protocol/wire/event-id.ts';
+import { type EventId, parseEventId, readRequestIds } from '../../src/protocol/wire/event-id.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { listen } from '../support/resuming-client.ts';
 import { type CountingSession, headersOf, hold, openCounting, textsOf, withCounting } from './counting.ts';
@@ -76,7 +76,7 @@ describe('an id of a stream that is not the session’s', () => {
       const { status, events } = await bytesAfter(mine, urlOf('one'), id);
       const said = events.map(({ data = '' }) => JSON.parse(data));
       const error = expect.objectContaining({ data: { reason: 'history_lost' } });
-      expect([status, said]).toEqual([200, [{ jsonrpc: '2.0', id: requestsOf(placeOf(id))[0], error }]]);
+      expect([status, said]).toEqual([200, [{ jsonrpc: '2.0', id: readRequestIds(placeOf(id))[0], error }]]);
     }
     for (const id of ids.map(withoutRequests)) {
       const { status, events, text } = await bytesAfter(mine, urlOf('one'), id);

@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest';
 import { Sessions } from '../../src/registry/sessions.ts';
 import { Session } from '../../src/session/session.ts';
-import { keyOfId } from '../../src/session/session-key.ts';
+import { keyFromId } from '../../src/session/session-key.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { type FakeBackend, readMessage } from '../support/fake-backend.ts';
 import { createFakeReply, type FakeReply } from '../support/fake-reply.ts';
@@ -55,7 +55,7 @@ export function openSessions(): {
       const { backend } = fake;
       const given = await reply.answered();
       const id = given.kind === 'json' ? (given.headers?.['mcp-session-id'] ?? '') : '';
-      const session = sessions.at(keyOfId(id), server, nobody, undefined);
+      const session = sessions.at(keyFromId(id), server, nobody, undefined);
       if (!(session instanceof Session)) throw new Error('no session');
       return {
         session,

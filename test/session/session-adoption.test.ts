@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Reason } from '../../src/protocol/faults.ts';
 import { parseEventId } from '../../src/protocol/wire/event-id.ts';
-import type { SessionEnd } from '../../src/session/end-reason.ts';
+import type { SessionEndReason } from '../../src/session/end-reason.ts';
 import { epoch } from '../contract/log-writer.ts';
 import { readMessage } from '../support/fake-backend.ts';
 import { acceptsJson, createFakeReply } from '../support/fake-reply.ts';
@@ -233,7 +233,11 @@ describe('[P3] a session that was taken over with its server’s session', () =>
     const { resume } = fake.backend.openedWith ?? {};
     expect([fake.opened.length, fake.backend.sent.items]).toEqual([1, []]);
     expect([resume?.state, resume?.pending]).toEqual(['where it stood', ['l', 'c']]);
-    expect(resume?.taken.map((text) => JSON.parse(text.toString()))).toEqual([note('heard'), note('after'), ask('q')]);
+    expect(resume?.delivered.map((text) => JSON.parse(text.toString()))).toEqual([
+      note('heard'),
+      note('after'),
+      ask('q'),
+    ]);
     fake.backend.saysBeside(['c'], note('next'), response('c'));
     expect(await written(4)).toEqual([
       { message: note('next'), last: false },
@@ -272,7 +276,7 @@ describe('[P3] a session that was taken over with its server’s session', () =>
     const { fake, restored, post, store } = await adopt(left);
     await turn();
     post(request('new'));
-    fake.backend.ends({ untaken: [{ message: Buffer.from(JSON.stringify(request('new'))), headers: {} }] });
+    fake.backend.ends({ undelivered: [{ message: Buffer.from(JSON.stringify(request('new'))), headers: {} }] });
     await waitFor(() => fake.opened.length === 2, { what: 'a new backend' });
     const { sent, openedWith } = await restored();
     expect(openedWith?.resume).toBeUndefined();
@@ -312,7 +316,7 @@ describe('the end of a session that was taken over', () => {
     expect(vi.getTimerCount()).toBe(before);
   });
 
-  it.each<[SessionEnd, Reason]>([
+  it.each<[SessionEndReason, Reason]>([
     ['deleted', 'unknown_session'],
     ['server_exited', 'unknown_session'],
     ['released', 'draining'],

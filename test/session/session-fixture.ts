@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { Server } from '../../src/server/server.ts';
-import type { SessionEnd } from '../../src/session/end-reason.ts';
-import type { Dropped, SessionObserver } from '../../src/session/session-observer.ts';
+import type { SessionEndReason } from '../../src/session/end-reason.ts';
+import type { SessionDropReason, SessionObserver } from '../../src/session/session-observer.ts';
 import type { SessionOptions } from '../../src/session/session-options.ts';
 import { createFakeServer, type FakeServer } from '../support/fake-backend.ts';
 import { createInbox, type Inbox } from '../support/wait-for.ts';
@@ -32,23 +32,23 @@ export const wideLimits: SessionOptions = {
 
 /** An observer that keeps what it was told. */
 export interface RecordingObserver extends SessionObserver {
-  readonly ends: Inbox<SessionEnd>;
+  readonly ends: Inbox<SessionEndReason>;
   readonly adoptions: { readonly pending: number }[];
-  readonly drops: Dropped[];
+  readonly drops: SessionDropReason[];
   readonly failures: unknown[];
   readonly clusterFailures: unknown[];
 }
 
 export function createObserver(): RecordingObserver {
-  const ends = createInbox<SessionEnd>();
+  const ends = createInbox<SessionEndReason>();
   const adoptions: { pending: number }[] = [];
-  const drops: Dropped[] = [];
+  const drops: SessionDropReason[] = [];
   const failures: unknown[] = [];
   const clusterFailures: unknown[] = [];
   return {
     ...{ ends, adoptions, drops, failures, clusterFailures },
     started: () => undefined,
-    wornOut: () => undefined,
+    takeoverLimitReached: () => undefined,
     clusterJoined: () => undefined,
     ended: (_name, { reason }) => ends.push(reason),
     adopted: (_name, details) => void adoptions.push(details),

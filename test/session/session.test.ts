@@ -1,9 +1,9 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Sessions, type SessionsOptions } from '../../src/registry/sessions.ts';
 import type { Server } from '../../src/server/server.ts';
-import type { SessionEnd } from '../../src/session/end-reason.ts';
+import type { SessionEndReason } from '../../src/session/end-reason.ts';
 import { Session } from '../../src/session/session.ts';
-import { keyOfId } from '../../src/session/session-key.ts';
+import { keyFromId } from '../../src/session/session-key.ts';
 import type { SessionObserver } from '../../src/session/session-observer.ts';
 import type { SessionParts } from '../../src/session/session-options.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
@@ -26,13 +26,13 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
     },
   });
   const create = vi.spyOn(store.sessions, 'create');
-  const ended = createInbox<SessionEnd>();
+  const ended = createInbox<SessionEndReason>();
   const dropped: string[] = [];
   const failed: unknown[] = [];
   const outages: unknown[] = [];
   const observer: SessionObserver = {
     started: () => undefined,
-    wornOut: () => undefined,
+    takeoverLimitReached: () => undefined,
     clusterJoined: () => undefined,
     ended: (_name, { reason }) => ended.push(reason),
     adopted: () => undefined,
@@ -92,7 +92,7 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
     fake.backend.says({ jsonrpc: '2.0', id: 0, result: { protocolVersion: version } });
     const given = await withDeadline(reply.answered(), { deadlineMs: 1_000, what: 'the answer' });
     const id = given.kind === 'json' ? (given.headers?.['mcp-session-id'] ?? '') : '';
-    const session = sessions.at(keyOfId(id), server, nobody, undefined);
+    const session = sessions.at(keyFromId(id), server, nobody, undefined);
     if (!(session instanceof Session)) throw new Error('no session');
     return { id, session, backend: fake.backend };
   };
@@ -457,15 +457,15 @@ describe('sessions', () => {
   it('[P11] do not exist for another principal or another server', async () => {
     const { sessions, server, open } = createFixture();
     const { id, session } = await open();
-    expect(sessions.at(keyOfId(id), server, { ...nobody, subject: 'x' }, undefined)).toBe('unknown_session');
-    expect(sessions.at(keyOfId(id), { ...server, name: 'other' }, nobody, undefined)).toBe('unknown_session');
-    expect(sessions.at(keyOfId(id), server, { ...nobody }, undefined)).toBe(session);
+    expect(sessions.at(keyFromId(id), server, { ...nobody, subject: 'x' }, undefined)).toBe('unknown_session');
+    expect(sessions.at(keyFromId(id), { ...server, name: 'other' }, nobody, undefined)).toBe('unknown_session');
+    expect(sessions.at(keyFromId(id), server, { ...nobody }, undefined)).toBe(session);
   });
 
   it('are had in the negotiated revision and in each that is served, and in no other', async () => {
     const { sessions, server, open } = createFixture();
     const { id, session } = await open();
-    const at = (of: string, version: string | undefined) => sessions.at(keyOfId(of), server, nobody, version);
+    const at = (of: string, version: string | undefined) => sessions.at(keyFromId(of), server, nobody, version);
     for (const version of [undefined, '2025-11-25', '2025-06-18', '2025-03-26']) expect(at(id, version)).toBe(session);
     for (const version of ['', '2024-01-01', 'x']) expect(at(id, version)).toBe('unsupported_version');
     expect(at('other', 'x')).toBe('unknown_session'); // which says nothing of what others may have
@@ -488,7 +488,7 @@ describe('sessions', () => {
   it('[S18] [R7.19] have no id such as __proto__', () => {
     const { sessions, server } = createFixture();
     for (const id of ['__proto__', 'constructor', 'toString'])
-      expect(sessions.at(keyOfId(id), server, nobody, undefined)).toBe('unknown_session');
+      expect(sessions.at(keyFromId(id), server, nobody, undefined)).toBe('unknown_session');
   });
 
   it('end when they are idle, but not during a call and not right after it', async () => {
@@ -634,8 +634,8 @@ describe('[C-07] the record of a session that lives', () => {
     const { open } = createFixture({ recordTtlMs: hourMs, store });
     const { id, session } = await open();
     for (let hour = 0; hour < 48; hour += 1) await vi.advanceTimersByTimeAsync(hourMs);
-    expect(await store.sessions.find(keyOfId(id))).toBeDefined();
+    expect(await store.sessions.find(keyFromId(id))).toBeDefined();
     await session.end('deleted');
-    expect(await store.sessions.find(keyOfId(id))).toBeUndefined();
+    expect(await store.sessions.find(keyFromId(id))).toBeUndefined();
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { patiently } from '../../src/store/retry-unavailable.ts';
+import { retryWhileUnavailable } from '../../src/store/retry-unavailable.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
 
 vi.mock('node:timers/promises', () => import('../support/fake-delay.ts'));
@@ -22,7 +22,7 @@ function failing(times: number, cause: () => Error = away) {
 describe('patiently', () => {
   it('gives at once what the operation gives', async () => {
     const { operation } = failing(0);
-    expect(await patiently(operation, new AbortController().signal)).toBe(1);
+    expect(await retryWhileUnavailable(operation, new AbortController().signal)).toBe(1);
   });
 
   it('[P7] asks again while the store is not available, with pauses that grow up to a second', async () => {
@@ -30,7 +30,7 @@ describe('patiently', () => {
     onTestFinished(() => void vi.restoreAllMocks());
     const pauses = [25, 50, 100, 200, 400, 800, 1_000, 1_000];
     const { operation, tries } = failing(pauses.length);
-    const result = patiently(operation, new AbortController().signal);
+    const result = retryWhileUnavailable(operation, new AbortController().signal);
     for (const [index, pauseMs] of pauses.entries()) {
       await vi.advanceTimersByTimeAsync(pauseMs - 1);
       expect(tries()).toBe(index + 1);
@@ -43,7 +43,7 @@ describe('patiently', () => {
     vi.spyOn(Math, 'random').mockReturnValue(0);
     onTestFinished(() => void vi.restoreAllMocks());
     const { operation, tries } = failing(1);
-    const result = patiently(operation, new AbortController().signal);
+    const result = retryWhileUnavailable(operation, new AbortController().signal);
     await vi.advanceTimersByTimeAsync(11);
     expect(tries()).toBe(1);
     await vi.advanceTimersByTimeAsync(1);
@@ -53,19 +53,19 @@ describe('patiently', () => {
   it('rejects at once with any other fault, and asks no more', async () => {
     const cause = new RangeError('a hole');
     const { operation, tries } = failing(5, () => cause);
-    await expect(patiently(operation, new AbortController().signal)).rejects.toBe(cause);
+    await expect(retryWhileUnavailable(operation, new AbortController().signal)).rejects.toBe(cause);
     expect(tries()).toBe(1);
   });
 
   it('rejects with what the store said once nobody waits, in the middle of a pause too', async () => {
     const { operation, tries } = failing(Number.POSITIVE_INFINITY);
     const controller = new AbortController();
-    const result = patiently(operation, controller.signal);
+    const result = retryWhileUnavailable(operation, controller.signal);
     const rejected = expect(result).rejects.toBeInstanceOf(StoreUnavailable);
     controller.abort();
     await rejected;
     expect(tries()).toBe(1);
-    await expect(patiently(operation, controller.signal)).rejects.toBeInstanceOf(StoreUnavailable);
+    await expect(retryWhileUnavailable(operation, controller.signal)).rejects.toBeInstanceOf(StoreUnavailable);
     expect(tries()).toBe(2);
   });
 });

@@ -1,5 +1,5 @@
 import { deniesReaching, isReason, type RequestId } from '../../src/protocol/faults.ts';
-import { comparePositions, parseEventId } from '../../src/protocol/wire/event-id.ts';
+import { compareLogPositions, parseEventId } from '../../src/protocol/wire/event-id.ts';
 import type { Message } from './http-client.ts';
 import {
   isResponseMessage,
@@ -146,7 +146,7 @@ function isStreamless(
   if (call !== undefined || at === undefined) return false;
   const own = connections.filter((connection) => connection.call === id);
   const ids = own.flatMap(({ events }) => events.map((event) => parseEventId(event.id ?? '')));
-  return ids.every((other) => other === undefined || comparePositions(at, other) < 0);
+  return ids.every((other) => other === undefined || compareLogPositions(at, other) < 0);
 }
 
 /** Finds what belongs to somebody else. */

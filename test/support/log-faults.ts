@@ -1,9 +1,9 @@
-import { comparePositions, type Position } from '../../src/protocol/wire/event-id.ts';
+import { compareLogPositions, type LogPosition } from '../../src/protocol/wire/event-id.ts';
 import type { LogEntry, SessionLog } from './session-logs.ts';
 import { isResponseMessage, messageOf } from './transcript.ts';
 import { createViolations, type Violation } from './violation.ts';
 
-const textOf = ({ epoch, seq }: Position): string => `${epoch}-${seq}`;
+const textOf = ({ epoch, seq }: LogPosition): string => `${epoch}-${seq}`;
 
 /** What the checks of logs are to excuse. */
 export interface LogAllowances {
@@ -12,11 +12,15 @@ export interface LogAllowances {
 }
 
 /** True if a place may be missing in a log: it was evicted, or lost before the owner registered the session again. */
-export function mayBeMissing(place: Position, { entries }: SessionLog, { isDataLost = false }: LogAllowances): boolean {
+export function mayBeMissing(
+  place: LogPosition,
+  { entries }: SessionLog,
+  { isDataLost = false }: LogAllowances,
+): boolean {
   const [first] = entries;
-  if (first === undefined || comparePositions(place, first) < 0) return true;
+  if (first === undefined || compareLogPositions(place, first) < 0) return true;
   // The marker of a registration has the number of the newest event that the owner had written.
-  return isDataLost && entries.some((entry) => isRegistration(entry) && comparePositions(place, entry) <= 0);
+  return isDataLost && entries.some((entry) => isRegistration(entry) && compareLogPositions(place, entry) <= 0);
 }
 
 const isRegistration = ({ stream, seq }: LogEntry): boolean => stream === undefined && seq > 0;
@@ -33,7 +37,8 @@ export function faultsOfLog(name: string, log: SessionLog, allowances: LogAllowa
     const { stream, previous, seq, epoch } = entry;
     const place = textOf(entry);
     if (last !== undefined && epoch < last.epoch) add('old_epoch', `${place} was appended after ${textOf(last)}`);
-    else if (last !== undefined && comparePositions(last, entry) >= 0) add('order', `${place} follows ${textOf(last)}`);
+    else if (last !== undefined && compareLogPositions(last, entry) >= 0)
+      add('order', `${place} follows ${textOf(last)}`);
     else if (last?.epoch === epoch && seq !== last.seq + 1 && !(allowances.isDataLost && isRegistration(entry)))
       add('gap', `${place} follows ${textOf(last)}`);
     last = entry;
@@ -43,8 +48,8 @@ export function faultsOfLog(name: string, log: SessionLog, allowances: LogAllowa
     const isDirect =
       before === undefined
         ? previous === undefined || mayBeMissing(previous, log, allowances)
-        : previous !== undefined && comparePositions(previous, before) === 0;
-    const isLost = previous !== undefined && before !== undefined && comparePositions(previous, before) > 0;
+        : previous !== undefined && compareLogPositions(previous, before) === 0;
+    const isLost = previous !== undefined && before !== undefined && compareLogPositions(previous, before) > 0;
     if (!isDirect && !(isLost && mayBeMissing(previous, log, allowances))) {
       const is = previous === undefined ? 'nothing' : textOf(previous);
       add(
@@ -85,13 +90,13 @@ export function faultsOfGrowth(name: string, before: SessionLog, after: SessionL
     if (earlier !== undefined && (earlier.data !== entry.data || earlier.stream !== entry.stream)) {
       add('rewritten', `${place} has changed`);
     }
-    if (earlier !== undefined || newest === undefined || comparePositions(entry, newest) > 0) continue;
+    if (earlier !== undefined || newest === undefined || compareLogPositions(entry, newest) > 0) continue;
     add(entry.epoch < newest.epoch ? 'old_epoch' : 'rewritten', `${place} was appended after ${textOf(newest)}`);
   }
   const oldest = after.entries[0];
   const left = new Set(after.entries.map(textOf));
   for (const entry of before.entries) {
-    const isEvicted = oldest !== undefined && comparePositions(entry, oldest) < 0;
+    const isEvicted = oldest !== undefined && compareLogPositions(entry, oldest) < 0;
     if (!isEvicted && !left.has(textOf(entry))) add('rewritten', `${textOf(entry)} is gone, and was not evicted`);
   }
   return found;

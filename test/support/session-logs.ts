@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { type Position, parseEventId } from '../../src/protocol/wire/event-id.ts';
+import { type LogPosition, parseEventId } from '../../src/protocol/wire/event-id.ts';
 import type { RedisServer } from './redis-server.ts';
 
 /** One entry of a session's log. */
-export interface LogEntry extends Position {
+export interface LogEntry extends LogPosition {
   /** Undefined for the marker that a takeover writes. */
   readonly stream: number | undefined;
-  readonly previous: Position | undefined;
+  readonly previous: LogPosition | undefined;
   /** The text of the message; empty for a priming event and for a marker. */
   readonly data: string;
   /** True for the event after which its stream ends. */
@@ -74,7 +74,7 @@ export function decodeEntry(id: string, fields: readonly string[]): readonly Log
 }
 
 /** Reads `<epoch>-<seq>`. */
-function placeOf(text: string): Position {
+function placeOf(text: string): LogPosition {
   const id = parseEventId(`0.${text}`);
   if (id === undefined) throw new Error(`Not a place in a log: ${text}`);
   return { epoch: id.epoch, seq: id.seq };

@@ -1,9 +1,9 @@
 import {
-  comparePositions,
+  compareLogPositions,
   type EventId,
+  finalSeq,
   formatEventId,
   parseEventId,
-  toldSeq,
 } from '../../src/protocol/wire/event-id.ts';
 import { type LogAllowances, mayBeMissing } from './log-faults.ts';
 import type { LogEntry, SessionLog } from './session-logs.ts';
@@ -57,7 +57,7 @@ function collect(connections: readonly RecordedConnection[], log: SessionLog | u
   const streamOf = new Map<string, number>();
   for (const { id, data } of connections.flatMap(({ events }) => events)) {
     const parsed = id === undefined ? undefined : parseEventId(id);
-    if (id === undefined || parsed === undefined || parsed.seq === toldSeq || data === undefined || data === '')
+    if (id === undefined || parsed === undefined || parsed.seq === finalSeq || data === undefined || data === '')
       continue;
     const key = textOf(parsed);
     const other = contents.get(key);
@@ -69,7 +69,7 @@ function collect(connections: readonly RecordedConnection[], log: SessionLog | u
     ids.set(key, parsed);
   }
   const byStream = new Map<number, EventId[]>();
-  for (const id of [...ids.values()].sort(comparePositions)) {
+  for (const id of [...ids.values()].sort(compareLogPositions)) {
     byStream.set(id.stream, [...(byStream.get(id.stream) ?? []), id]);
   }
   return { logged, contents, byStream };
@@ -101,7 +101,7 @@ function checkConnection(
     if (id === undefined && data === undefined) continue;
     const place = id === undefined ? undefined : parseEventId(id);
     const isLost = data?.includes('"reason":"history_lost"') === true;
-    if ((isLost && place === undefined) || place?.seq === toldSeq) continue;
+    if ((isLost && place === undefined) || place?.seq === finalSeq) continue;
     // The gateway's own word on a stream whose owner was lost before an event of it was in the log.
     if (id === undefined && call !== undefined && /"error":.*"reason":"/.test(data ?? '')) continue;
     if (place === undefined) {
@@ -112,17 +112,17 @@ function checkConnection(
     if (place.stream !== stream) add('foreign', `${at}: ${id} is not of stream ${stream}`);
     if (data === undefined || data === '') {
       if (index > 0) add('order', `${at}: a priming event ${id} behind others`);
-      if (resumed !== undefined && comparePositions(place, resumed) !== 0) {
+      if (resumed !== undefined && compareLogPositions(place, resumed) !== 0) {
         add('order', `${at}: a priming event ${id} on a stream that was resumed from ${after}`);
       }
       has = place;
       continue;
     }
     const floor = last ?? resumed;
-    if (floor !== undefined && comparePositions(place, floor) === 0) add('double', `${at}: ${id} again`);
+    if (floor !== undefined && compareLogPositions(place, floor) === 0) add('double', `${at}: ${id} again`);
     else if (floor !== undefined && place.epoch < floor.epoch) {
       add('old_epoch', `${at}: ${id} after ${textOf(floor)}`);
-    } else if (floor !== undefined && comparePositions(place, floor) < 0) {
+    } else if (floor !== undefined && compareLogPositions(place, floor) < 0) {
       add('order', `${at}: ${id} after ${textOf(floor)}`);
     }
     const lacking = has === 'unknown' ? undefined : missedBetween(has, place, logged, byStream.get(place.stream) ?? []);
@@ -134,8 +134,9 @@ function checkConnection(
   }
   // 204: there is nothing more, and there will not be. (An orderly end says only that the client may come again.)
   const newest = stream === undefined ? undefined : byStream.get(stream)?.at(-1);
-  if (status !== 204 || newest === undefined || typeof has === 'string' || comparePositions(newest, has) <= 0) return;
-  if (has.seq !== toldSeq) add('gap', `${where}: 204 after ${after}, without ${textOf(newest)}`);
+  if (status !== 204 || newest === undefined || typeof has === 'string' || compareLogPositions(newest, has) <= 0)
+    return;
+  if (has.seq !== finalSeq) add('gap', `${where}: 204 after ${after}, without ${textOf(newest)}`);
 }
 
 /** A place as text, whatever requests its id names. */
@@ -149,8 +150,8 @@ function missedBetween(
   ids: readonly EventId[],
 ): string | undefined {
   const isBehind = (one: { epoch: number; seq: number }): boolean =>
-    has === 'nothing' || comparePositions(one, has) > 0;
-  const between = ids.find((one) => isBehind(one) && comparePositions(one, place) < 0);
+    has === 'nothing' || compareLogPositions(one, has) > 0;
+  const between = ids.find((one) => isBehind(one) && compareLogPositions(one, place) < 0);
   if (between !== undefined) return textOf(between);
   const previous = logged.get(textOf(place))?.previous;
   // What has no message is not missed.

@@ -15,5 +15,5 @@ export async function startUsedRedis(options: RedisOptions = {}): Promise<RedisS
 
 /** Makes the data of a Redis a day old, also of one that has none yet. */
 export async function makeOld(redis: RedisServer): Promise<void> {
-  await redis.cli('SET', createKeys('gangway').birth, `used:${Date.now() - ageMs}`);
+  await redis.cli('SET', createKeys('gangway').storeGeneration, `used:${Date.now() - ageMs}`);
 }

@@ -1,7 +1,12 @@
 import type { Logger } from 'pino';
 import { type Authenticator, createAuthenticate } from '../../auth/authenticate.ts';
-import { type Authenticate, authenticateNobody } from '../../auth/identity.ts';
-import { type Resource, resourceAt, resourceMetadata, rootMetadataPath } from '../../auth/oauth/protected-resources.ts';
+import { type Authenticate, noAuthentication } from '../../auth/identity.ts';
+import {
+  type ProtectedResource,
+  protectedResourceAt,
+  resourceMetadata,
+  rootMetadataPath,
+} from '../../auth/oauth/protected-resources.ts';
 import { Authorization } from '../../auth/scopes/authorization.ts';
 import { ScopeRules } from '../../auth/scopes/scope-rules.ts';
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
@@ -63,20 +68,20 @@ function accessTo(
 ): Access {
   const { authIssuer, authAudience, servers } = config;
   const metadata = new Map<string, object>();
-  const describe = (resource: Resource, { requiredScopes }: ServerConfig, paths: readonly string[]): void => {
+  const describe = (resource: ProtectedResource, { requiredScopes }: ServerConfig, paths: readonly string[]): void => {
     const document = resourceMetadata(resource, { issuers: authIssuer, scopes: requiredScopes });
     for (const path of paths) metadata.set(path, document);
   };
 
   const accessOf = (server: ServerConfig): ServerAccess => {
     const rules = new ScopeRules(server);
-    const resources = byToken === undefined ? new Map<string, Resource>() : resourcesOf(config, server);
+    const resources = byToken === undefined ? new Map<string, ProtectedResource>() : resourcesOf(config, server);
     for (const resource of resources.values()) describe(resource, server, resource.metadataPaths);
     const [first] = resources.values();
     if (first !== undefined && servers.length === 1) describe(first, server, [rootMetadataPath]);
     const metadataUrls = [...resources].map(([path, { metadataUrl }]) => [path, metadataUrl] as const);
     const authorization = new Authorization({ rules, resourceMetadata: new Map(metadataUrls) });
-    if (!hasAuthentication(config)) return { authenticate: authenticateNobody, authorization };
+    if (!hasAuthentication(config)) return { authenticate: noAuthentication, authorization };
     const audiences = new Set([...authAudience, ...[...resources.values()].map(({ url }) => url)]);
     const authenticate = createAuthenticate({
       authenticators: byToken === undefined ? authenticators : [...authenticators, byToken(audiences)],
@@ -94,14 +99,14 @@ function accessTo(
 }
 
 /** The endpoints of a server by path; to whoever POSTs for a stream of HTTP+SSE, the stream is the resource. */
-function resourcesOf(config: GatewayConfig, server: ServerConfig): Map<string, Resource> {
+function resourcesOf(config: GatewayConfig, server: ServerConfig): Map<string, ProtectedResource> {
   const { publicUrl = '' } = config;
-  const entries = endpointPathsOf(config, server).flatMap(({ mcp, ws, old }) => [
+  const entries = endpointPathsOf(config, server).flatMap(({ mcp, ws, legacySse: old }) => [
     [mcp, mcp] as const,
     ...(ws === undefined ? [] : [[ws, ws] as const]),
     ...(old === undefined ? [] : [[old.stream, old.stream] as const, [old.messages, old.stream] as const]),
   ]);
-  return new Map(entries.map(([path, resource]) => [path, resourceAt(publicUrl, resource)]));
+  return new Map(entries.map(([path, resource]) => [path, protectedResourceAt(publicUrl, resource)]));
 }
 
 /** What checks tokens is loaded only where there are some: without, a start takes less. */

@@ -6,12 +6,12 @@ import type { CredentialWatch } from '../../auth/credential-watch.ts';
 import { createProxyIdentity } from '../../auth/proxy-identity.ts';
 import { readKeysFile } from '../../config/access/api-key-sources.ts';
 import type { GatewayConfig } from '../../config/config.ts';
-import { type Report, told } from '../../config/issues.ts';
+import { type ReportIssue, renderIssueMessage } from '../../config/issues.ts';
 import { flagOf } from '../../config/options/option-names.ts';
 import { watchFiles } from '../file-watch.ts';
 
 /** Who may use the gateway. */
-export interface Authentication {
+export interface ClientAuthentication {
   /** Of the kinds of credentials that the gateway itself knows, in the order in which they are asked. */
   readonly authenticators: readonly Authenticator[];
   /** Headers that say who somebody is, in small letters. */
@@ -23,7 +23,11 @@ export interface Authentication {
 }
 
 /** Puts together what is configured. Throws an error for the operator if the file of keys is not what it was just now. */
-export function createAuthentication(config: GatewayConfig, watch: CredentialWatch, logger: Logger): Authentication {
+export function createAuthentication(
+  config: GatewayConfig,
+  watch: CredentialWatch,
+  logger: Logger,
+): ClientAuthentication {
   const { apiKeysFile, apiKeys, proxyIdentityHeader: header, proxyScopesHeader: scopesHeader, trustedProxy } = config;
   const hierarchy = new Map(Object.entries(config.impliedScopes));
   const nothing = { close: () => undefined };
@@ -55,7 +59,7 @@ export function createAuthentication(config: GatewayConfig, watch: CredentialWat
 
 function loadKeys(file: string): readonly ApiKey[] {
   const faults: string[] = [];
-  const report: Report = (path, message) => faults.push(`${path} ${told(message, flagOf)}`);
+  const report: ReportIssue = (path, message) => faults.push(`${path} ${renderIssueMessage(message, flagOf)}`);
   const keys = readKeysFile(readFileSync(file, 'utf8'), file, report);
   if (keys === undefined) throw new Error(faults.join('; '));
   return keys;

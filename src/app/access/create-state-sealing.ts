@@ -5,7 +5,7 @@ import { configuredKeys, storedKeys } from '../../era/keys/state-keys.ts';
 import type { Store } from '../../store/store.ts';
 
 /** What instances can do that share keys: the configured ones, else one that the store keeps. */
-export interface Keyed {
+export interface StateSealing {
   /** Makes and opens the states of modern clients. */
   readonly states: RequestStates;
   /** Recognises credentials of clients for their servers. */
@@ -13,7 +13,7 @@ export interface Keyed {
 }
 
 /** Makes both. */
-export function createKeyed({ stateKey: [newest, ...older] }: GatewayConfig, store: Store): Keyed {
+export function createStateSealing({ stateKey: [newest, ...older] }: GatewayConfig, store: Store): StateSealing {
   const keys = newest === undefined ? storedKeys(store) : configuredKeys([newest, ...older]);
   return { states: new RequestStates(keys), marks: new CredentialMarks(keys) };
 }

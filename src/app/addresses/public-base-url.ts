@@ -5,7 +5,7 @@ import type { ServerCertificate } from '../../http/http-server.ts';
 import { displayHost } from './listen.ts';
 
 /** The settings that decide by which name a client can call the gateway. */
-export interface ShownBaseOptions {
+export interface PublicBaseUrlOptions {
   /** The address that the gateway is bound to. */
   readonly host: string;
   readonly port: number;
@@ -16,7 +16,7 @@ export interface ShownBaseOptions {
 }
 
 /** Scheme, host and port of the URLs that are printed, and what curl needs to use them from this machine. */
-export interface ShownBase {
+export interface PublicBaseUrl {
   /** `http://127.0.0.1:8080` */
   readonly url: string;
   /** Arguments for curl; empty where the URL alone is enough. */
@@ -28,7 +28,7 @@ export interface ShownBase {
  * certificate is valid for it where there is such a name.
  * @param certificatePath the file of the certificate, for curl
  */
-export function shownBase(options: ShownBaseOptions, certificatePath?: string): ShownBase {
+export function publicBaseUrl(options: PublicBaseUrlOptions, certificatePath?: string): PublicBaseUrl {
   const { host, port, allowHost, rules, certificate } = options;
   const own = displayHost(host);
   const parsed = certificate && new X509Certificate(certificate.cert);

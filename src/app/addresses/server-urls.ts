@@ -6,7 +6,7 @@ import type { ServedServer } from '../servers/served-server.ts';
 import type { ServerChanges } from '../servers/server-set.ts';
 
 /** Where a server can be reached. */
-export interface Urls {
+export interface ServerUrls {
   readonly server: string;
   readonly url: string;
   /** The same behind its name, for a server that has a path without and was named by the operator. */
@@ -25,14 +25,14 @@ export interface Urls {
  * @param base scheme, host and port
  * @param isNamed the operator has named it: its path with the name is told, too
  */
-export function urlsOf(
+export function serverUrls(
   { config: own, modern: { era = 'legacy' } }: ServedServer,
   config: GatewayConfig,
   base: string,
   isNamed: boolean,
   health: ServerHealth,
-): Urls {
-  const [{ mcp, ws, old }, other] = endpointPathsOf(config, own);
+): ServerUrls {
+  const [{ mcp, ws, legacySse: old }, other] = endpointPathsOf(config, own);
   const onWs = ws && { ws: base.replace('http', 'ws') + ws };
   const named = isNamed && other !== undefined && { named: base + other.mcp };
   const { why, help = '' } = health.lastFailureOf(own.name) ?? {};
@@ -55,8 +55,12 @@ export type ChangedUrls = Readonly<Record<keyof ServerChanges, readonly string[]
  * What a new configuration is to those who have URLs of servers.
  * @param changed the servers that are configured in another way
  */
-export function changedUrls(before: readonly Urls[], now: readonly Urls[], changed: readonly string[]): ChangedUrls {
-  const byUrl = (all: readonly Urls[]): Map<string, string> =>
+export function changedUrls(
+  before: readonly ServerUrls[],
+  now: readonly ServerUrls[],
+  changed: readonly string[],
+): ChangedUrls {
+  const byUrl = (all: readonly ServerUrls[]): Map<string, string> =>
     new Map(all.flatMap(({ server, url, named }) => [url, named ?? url].map((each) => [each, server])));
   const [old, current] = [byUrl(before), byUrl(now)];
   const isOther = (url: string): boolean =>

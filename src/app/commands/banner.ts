@@ -1,7 +1,7 @@
 import { quote } from 'shell-quote';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import { legacyRevisions, modernRevisions } from '../../protocol/revisions.ts';
-import type { Urls } from '../addresses/server-urls.ts';
+import type { ServerUrls } from '../addresses/server-urls.ts';
 import { version } from '../version.ts';
 
 /** What else there is to say. */
@@ -21,7 +21,7 @@ export interface BannerDetails {
  * apart, with what to do. Only a single server is tried at the start, so of several it says that nobody did, and what does.
  */
 export function renderBanner(
-  urls: readonly Urls[],
+  urls: readonly ServerUrls[],
   { needsKey, curlArguments = [], statusPage, file }: BannerDetails,
 ): string {
   const width = Math.max(...urls.map(({ server }) => server.length));
@@ -51,7 +51,7 @@ const untriedLine = (file: string): string =>
   `The servers were not checked. To check them: mcp-gangway check --config ${quote([file])}`;
 
 /** A command whose output shows that the gateway and the server behind it work. */
-function curlLine({ url, era }: Urls, needsKey: boolean, curlArguments: readonly string[]): string {
+function curlLine({ url, era }: ServerUrls, needsKey: boolean, curlArguments: readonly string[]): string {
   const key = needsKey ? " -H 'Authorization: Bearer KEY'" : '';
   const request = era === 'modern' ? listTools() : openSession();
   const more = curlArguments.length > 0 ? ` ${quote([...curlArguments])}` : '';

@@ -8,7 +8,7 @@ import { displayHost } from '../addresses/listen.ts';
 const timeoutMs = 4_000;
 
 /** The result of asking a gateway for its health. */
-export interface AskedHealth {
+export interface HealthAnswer {
   readonly isWell: boolean;
   /** One sentence for a person. */
   readonly text: string;
@@ -18,10 +18,10 @@ export interface AskedHealth {
  * Asks a running gateway for its health, as its configuration says where it listens. Never rejects.
  * @param path `/healthz` or `/readyz`
  */
-export async function askHealth(
+export async function requestHealth(
   { host, port, tlsCert }: Pick<GatewayConfig, 'host' | 'port' | 'tlsCert'>,
   path: string,
-): Promise<AskedHealth> {
+): Promise<HealthAnswer> {
   const url = `${tlsCert === undefined ? 'http' : 'https'}://${displayHost(host)}:${port}${path}`;
   try {
     const status = await statusOf(url);

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { isatty } from 'node:tty';
 import type { Logger } from 'pino';
-import { killAllGroupsNow, setGroupWitness } from '../../backend/stdio/processes/process-group.ts';
+import { killAllGroupsNow, setProcessGroupListener } from '../../backend/stdio/processes/process-group.ts';
 import { ownIdentity } from '../../backend/stdio/processes/process-identity.ts';
-import { createGroupNotes } from '../../backend/stdio/stale-groups/group-journal.ts';
-import { endLeftBehind } from '../../backend/stdio/stale-groups/kill-stale-groups.ts';
+import { createGroupJournal } from '../../backend/stdio/stale-groups/group-journal.ts';
+import { killStaleProcessGroups } from '../../backend/stdio/stale-groups/kill-stale-groups.ts';
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import { type Configuration, type GatewayConfig, readConfiguration } from '../../config/config.ts';
 import { renderHelp } from '../../config/help/help.ts';
@@ -22,7 +22,7 @@ import { renderBanner } from './banner.ts';
 import { check } from './check/check-command.ts';
 import { createProgressLine, noProgressLine } from './check/progress-line.ts';
 import { jsonListener, textListener } from './check/render-check.ts';
-import { argumentsOfContainer, askHealth } from './health-command.ts';
+import { argumentsOfContainer, requestHealth } from './health-command.ts';
 import { makeKey } from './key-command.ts';
 
 /** Exit codes: 0 all is well, 1 it could not be done, 2 the configuration is wrong. */
@@ -33,7 +33,7 @@ const misconfigured = 2;
 const endSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
 /** The program: reads the command line, the environment and the file, and does what they say. */
-export async function main(): Promise<void> {
+export async function runCommand(): Promise<void> {
   const read = (): Configuration =>
     readConfiguration({
       argv: argumentsGiven(),
@@ -62,7 +62,7 @@ export async function main(): Promise<void> {
   }
   const { command, config, warnings, file, isJson, asksReady } = configuration;
   if (command === 'health') {
-    const { isWell, text } = await askHealth(config, asksReady ? '/readyz' : '/healthz');
+    const { isWell, text } = await requestHealth(config, asksReady ? '/readyz' : '/healthz');
     process.stdout.write(`${text}\n`);
     process.exitCode = isWell ? 0 : failed;
     return;
@@ -70,7 +70,7 @@ export async function main(): Promise<void> {
   process.on('exit', killAllGroupsNow);
   if (command === 'check') {
     for (const signal of endSignals) process.once(signal, () => process.exit(failed)); // which ends what was started
-    noteGroups(() => undefined);
+    journalGroups(() => undefined);
     const progress = process.stderr.isTTY ? createProgressLine(process.stderr) : noProgressLine;
     const print = (text: string): void => progress.past(() => process.stdout.write(text));
     const json = isJson ? jsonListener() : undefined;
@@ -120,7 +120,7 @@ async function serve(config: GatewayConfig, source: ConfigurationSource, log: Lo
   let gateway: Gateway | undefined;
   endOnSignals(() => gateway, config, logger);
   if (await cleanUp(logger))
-    noteGroups((why) =>
+    journalGroups((why) =>
       logger.warn({ why }, 'cannot record the server processes: if the gateway is killed, they may keep running'),
     );
   try {
@@ -159,7 +159,7 @@ async function cleanUp(logger: Logger): Promise<boolean> {
     return false;
   }
   try {
-    const { gateways, ignored, ...groups } = await endLeftBehind({ directory: stateDirectory(), self });
+    const { gateways, ignored, ...groups } = await killStaleProcessGroups({ directory: stateDirectory(), self });
     for (const file of ignored)
       logger.warn({ file }, 'ignored a process record that another user may have written; remove it');
     const isClean = groups.survived.length + groups.unknown.length === 0;
@@ -173,12 +173,12 @@ async function cleanUp(logger: Logger): Promise<boolean> {
 }
 
 /** Notes what this gateway starts, for the clean-up of the next one, until it ends in order. */
-function noteGroups(onUnable: (why: string) => void): void {
+function journalGroups(onUnable: (why: string) => void): void {
   const self = ownIdentity();
   // All processes of a container end with the first one.
   if (self === undefined || self.pid === 1) return;
-  const notes = createGroupNotes({ directory: stateDirectory(), self, onUnable });
-  setGroupWitness(notes);
+  const notes = createGroupJournal({ directory: stateDirectory(), self, onUnable });
+  setProcessGroupListener(notes);
   process.on('exit', notes.close);
 }
 

@@ -8,7 +8,7 @@ import { type Era, legacyRevisions, modernRevisions } from '../../protocol/revis
 import { version } from '../version.ts';
 
 /** What the gateway says to a server by itself, to see whether it works. */
-export interface Trial {
+export interface ProbeSession {
   /** The result, an object; rejects with a sentence for the operator if there is an error, no answer in time, or the server ends. */
   request(method: string, params: object): Promise<object>;
   notify(method: string): void;
@@ -26,7 +26,7 @@ export interface InitializeResult {
 }
 
 /** Opens a session as a client does. */
-export async function initialize(trial: Trial): Promise<InitializeResult> {
+export async function initialize(trial: ProbeSession): Promise<InitializeResult> {
   const result = (await trial.request('initialize', {
     protocolVersion: legacyRevisions.at(-1),
     capabilities: {},
@@ -47,7 +47,7 @@ export interface DiscoverResult {
  * Asks a server of the modern era what it is. One that refuses the version of the question and names it all the same is
  * asked once more (2026-07-28, basic/versioning). Rejects if it serves no revision that the gateway knows.
  */
-export async function discover(trial: Trial): Promise<DiscoverResult> {
+export async function discover(trial: ProbeSession): Promise<DiscoverResult> {
   const ask = (): Promise<DiscoverResult> => trial.request('server/discover', {}) as Promise<DiscoverResult>;
   const result = await ask().catch((error: Error) => {
     const discovery = error instanceof Refused ? readDiscovery(error.response) : undefined;
@@ -97,7 +97,7 @@ const maxNoiseLines = 5;
 const maxNoiseBytes = 200;
 
 /** The first lines of a server's stdout that are no messages. */
-export class Noise {
+export class StdoutNoise {
   readonly lines: string[] = [];
 
   /** Takes any line of the server. */
@@ -123,12 +123,12 @@ interface Waiting {
  * The few lines of a client that a trial needs: one request at a time, everything else the server says is ignored. In the
  * modern era each request has its envelope.
  */
-export function openTrial(open: OpenBackend, timeoutMs: number, era: Era = 'legacy'): Trial {
+export function openProbeSession(open: OpenBackend, timeoutMs: number, era: Era = 'legacy'): ProbeSession {
   let waiting: Waiting | undefined;
   let lastId = 0;
   let end: BackendEnd | undefined;
   let isSilent = false;
-  const noise = new Noise();
+  const noise = new StdoutNoise();
 
   const settle = (line: Buffer): void => {
     noise.note(line);
@@ -200,7 +200,7 @@ function errorText(error: unknown): string {
 }
 
 /** A server that is of no use, for the operator. */
-export class Unusable extends Error {
+export class ServerUnusableError extends Error {
   /** What to do about it; empty where the message says so. */
   readonly help: string;
   /** The last lines that the server wrote beside the protocol: they can hold anything. */
@@ -208,7 +208,7 @@ export class Unusable extends Error {
   /** How its backend ended, if it did. */
   readonly end: BackendEnd | undefined;
 
-  constructor(message: string, { help = '', output = [], end }: Partial<Omit<Unusable, keyof Error>> = {}) {
+  constructor(message: string, { help = '', output = [], end }: Partial<Omit<ServerUnusableError, keyof Error>> = {}) {
     super(message);
     this.help = help;
     this.output = output;
@@ -217,18 +217,18 @@ export class Unusable extends Error {
 }
 
 /** The server neither does what it was asked for nor refuses: who waits for that learns nothing of its era. */
-export class NoAnswer extends Unusable {}
+export class NoAnswerError extends ServerUnusableError {}
 
 /** For the operator: nothing came in time. */
-export const explainSilence = (method: string, timeoutMs: number, output: readonly string[] = []): NoAnswer =>
-  new NoAnswer(`The server did not answer ${method} within ${timeoutMs} ms. Check that it is an MCP server.`, {
+export const explainSilence = (method: string, timeoutMs: number, output: readonly string[] = []): NoAnswerError =>
+  new NoAnswerError(`The server did not answer ${method} within ${timeoutMs} ms. Check that it is an MCP server.`, {
     output,
     help: helpIfSilent,
   });
 
 /** For the operator: the server is no more, or never was. */
-export function explainEnd(end: BackendEnd): Unusable {
+export function explainEnd(end: BackendEnd): ServerUnusableError {
   const { reason, detail, lastOutput: output = [] } = end;
-  if (reason === 'failed') return new Unusable(detail, { end });
-  return new Unusable(`No answer arrived. ${detail}`, { help: helpIfEnded, output, end });
+  if (reason === 'failed') return new ServerUnusableError(detail, { end });
+  return new ServerUnusableError(`No answer arrived. ${detail}`, { help: helpIfEnded, output, end });
 }

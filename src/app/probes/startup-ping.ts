@@ -5,13 +5,13 @@ import { type Era, modernRevisions } from '../../protocol/revisions.ts';
 import { version } from '../version.ts';
 
 /** A server that nobody has used is asked after this: most clients come before, and what they meet tells more. */
-export const askAfterMs = 3_000;
+export const pingAfterMs = 3_000;
 
 /** A server that has not answered after this is told of. */
 export const silentMs = 5_000;
 
 /** What a first question needs. */
-export interface FirstQuestionOptions {
+export interface StartupPingOptions {
   readonly era: Era | 'auto';
   onAnswered(): void;
   /** It has not answered this for `silentMs`; it still may. */
@@ -19,9 +19,9 @@ export interface FirstQuestionOptions {
 }
 
 /** One question to the first backend of a server, which nobody has used yet. */
-export interface FirstQuestion {
+export interface StartupPing {
   /** Opens backends; the first one is asked. */
-  readonly watched: (open: OpenBackend) => OpenBackend;
+  readonly attach: (open: OpenBackend) => OpenBackend;
   /** Asks `askAfterMs` from now. */
   begin(): void;
   /** Somebody uses the backend: what it does is theirs to see, and it is not asked any more. */
@@ -38,7 +38,7 @@ const id = 'mcp-gangway-first';
  * that may come before `initialize` (2025-11-25, basic/lifecycle), and whatever a server of the modern era answers to it is
  * an answer too. The answer is nobody else's, also if it comes when a client has the process.
  */
-export function createFirstQuestion({ era, onAnswered, onSilent }: FirstQuestionOptions): FirstQuestion {
+export function createStartupPing({ era, onAnswered, onSilent }: StartupPingOptions): StartupPing {
   const method = era === 'modern' ? 'server/discover' : 'ping';
   let isFirst = true;
   let ask: (() => void) | undefined;
@@ -68,7 +68,7 @@ export function createFirstQuestion({ era, onAnswered, onSilent }: FirstQuestion
   });
 
   return {
-    watched: (open) => (events, opening) => {
+    attach: (open) => (events, opening) => {
       if (!isFirst) return open(events, opening);
       isFirst = false;
       const backend = open(heard(events), opening);
@@ -80,7 +80,7 @@ export function createFirstQuestion({ era, onAnswered, onSilent }: FirstQuestion
       return backend;
     },
     begin() {
-      timer = setTimeout(() => ask?.(), askAfterMs).unref();
+      timer = setTimeout(() => ask?.(), pingAfterMs).unref();
     },
     end: () => clearTimeout(timer),
     get isOpen() {

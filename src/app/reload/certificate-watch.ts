@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type CertificateFiles, readCertificate } from '../../config/access/certificate-files.ts';
-import { told } from '../../config/issues.ts';
+import { renderIssueMessage } from '../../config/issues.ts';
 import { flagOf } from '../../config/options/option-names.ts';
 import type { ServerCertificate } from '../../http/http-server.ts';
 import { watchFiles } from '../file-watch.ts';
@@ -27,7 +27,7 @@ export function watchCertificate({ files, current, onRenewed, onRefused }: Certi
   let known = current;
   const look = (): void => {
     const read = readCertificate(files, (path) => readFileSync(path, 'utf8'));
-    if (!read.ok) return onRefused(`${flagOf(read.option)} ${told(read.message, flagOf)}`);
+    if (!read.ok) return onRefused(`${flagOf(read.option)} ${renderIssueMessage(read.message, flagOf)}`);
     const { certificate } = read;
     if (certificate === undefined || (certificate.cert === known.cert && certificate.key === known.key)) return;
     known = certificate;

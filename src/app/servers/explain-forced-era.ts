@@ -1,5 +1,5 @@
 import type { Era } from '../../protocol/revisions.ts';
-import { discover, initialize, openTrial, Unusable } from '../probes/probe-session.ts';
+import { discover, initialize, openProbeSession, ServerUnusableError } from '../probes/probe-session.ts';
 import type { Openers } from './remote-openers.ts';
 
 /**
@@ -15,7 +15,7 @@ export async function explainForcedEra(
   const other: Era = era === 'modern' ? 'legacy' : 'modern';
   const openOther = other === 'modern' ? openModern : open;
   if (openOther === undefined) return error;
-  const trial = openTrial(openOther, timeoutMs, other);
+  const trial = openProbeSession(openOther, timeoutMs, other);
   try {
     const speaksModern = other === 'modern' && (await discover(trial)) !== undefined;
     const speaksLegacy = other === 'legacy' && typeof (await initialize(trial)).protocolVersion === 'string';
@@ -26,5 +26,5 @@ export async function explainForcedEra(
     await trial.close();
   }
   const speaks = `The server speaks the ${other} era, but --era is ${era}. Remove --era.`;
-  return new Unusable(`${speaks} ${error.message}`);
+  return new ServerUnusableError(`${speaks} ${error.message}`);
 }

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
-import { asksClients } from '../../config/options/client-credential-options.ts';
-import { type Failure, failureOf } from '../../ops/health/server-failure.ts';
+import { usesClientCredentials } from '../../config/options/client-credential-options.ts';
+import { type ServerFailure, serverFailure } from '../../ops/health/server-failure.ts';
 import type { ServerHealth } from '../../ops/health/server-health.ts';
-import { readOwn } from '../../protocol/message/message.ts';
+import { readGatewayMessage } from '../../protocol/message/message.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import { detach } from '../../util/boundary.ts';
-import { discover, initialize, openTrial, Unusable } from '../probes/probe-session.ts';
+import { discover, initialize, openProbeSession, ServerUnusableError } from '../probes/probe-session.ts';
 import { version } from '../version.ts';
 import type { ServedServer } from './served-server.ts';
 
@@ -25,7 +25,7 @@ export interface ServerProbe {
 export function startProbing(served: ServedServer, health: ServerHealth, logger: Logger): ServerProbe | undefined {
   const { config } = served;
   const { name, probeEveryMs, probeFailures, probeSuccesses } = config;
-  if (probeEveryMs === 0 || asksClients(config)) return undefined;
+  if (probeEveryMs === 0 || usesClientCredentials(config)) return undefined;
   let isStopped = false;
   let timer: NodeJS.Timeout | undefined;
   let state: 'up' | 'down' | undefined;
@@ -41,24 +41,24 @@ export function startProbing(served: ServedServer, health: ServerHealth, logger:
     const needed = state === undefined ? 1 : isWell ? probeSuccesses : probeFailures;
     if (inARow >= needed) state = isWell ? 'up' : 'down';
     if (outcome === 'well') health.started(name);
-    else if (outcome instanceof Unusable && outcome.end !== undefined)
-      health.ended(name, outcome.end, { isAtStart: true, ifClosed: failureOf('no_answer') });
+    else if (outcome instanceof ServerUnusableError && outcome.end !== undefined)
+      health.ended(name, outcome.end, { isAtStart: true, ifClosed: serverFailure('no_answer') });
     // Of a server that could not be started, who started it has told why.
-    else if (!(outcome instanceof NotStarted)) health.failed(name, failureOf('no_answer'));
+    else if (!(outcome instanceof NotStarted)) health.failed(name, serverFailure('no_answer'));
     if (state === undefined) return;
     health.probed(name, state);
     if (state === 'up') tell();
-    else if (!isWell) tell(health.lastFailureOf(name) ?? failureOf('no_answer'), outcome);
+    else if (!isWell) tell(health.lastFailureOf(name) ?? serverFailure('no_answer'), outcome);
   };
 
-  const tell = (failure?: Failure, outcome?: unknown): void => {
+  const tell = (failure?: ServerFailure, outcome?: unknown): void => {
     const news = failure?.why ?? 'up';
     if (told === news) return;
     told = news;
     if (failure === undefined) return logger.info({ server: name }, 'server is up according to its probes');
     const { reason, why: detail, help } = failure;
     // Nobody but the gateway has spoken to a server that is asked in a session of its own.
-    const lastOutput = outcome instanceof Unusable && outcome.output.length > 0 ? outcome.output : undefined;
+    const lastOutput = outcome instanceof ServerUnusableError && outcome.output.length > 0 ? outcome.output : undefined;
     logger.warn({ server: name, reason, detail, lastOutput, help }, 'server is down according to its probes');
   };
 
@@ -93,7 +93,7 @@ async function answers(served: ServedServer): Promise<void> {
   if (era === 'server_start_failed' || era === 'server_unauthorized') throw new NotStarted(era);
   if (era !== 'legacy' && era !== 'modern')
     throw new Error(`the gateway could not detect the era of the server: ${era}`);
-  const trial = openTrial(served.running.openSibling, probeTimeoutMs, era);
+  const trial = openProbeSession(served.running.openSibling, probeTimeoutMs, era);
   try {
     if (era === 'modern') await discover(trial);
     else {
@@ -129,7 +129,7 @@ function askModern({ modern, config }: ServedServer): Promise<void> {
       clearTimeout(timer);
       settled();
     };
-    const cancel = modern.probe(readOwn(question), {
+    const cancel = modern.probe(readGatewayMessage(question), {
       message: () => false,
       response: () => settle(resolve),
       fault: (reason) => settle(() => reject(new Error(reason))),

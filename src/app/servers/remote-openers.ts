@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import type { OpenBackend } from '../../backend/backend.ts';
-import { createDetector, type WebTransport } from '../../backend/detect-transport.ts';
+import { createTransportDetector, type WebTransport } from '../../backend/detect-transport.ts';
 import { openModernHttp } from '../../backend/modern-http/modern-http-backend.ts';
 import { openSocket } from '../../backend/socket/socket-backend.ts';
 import { openSse } from '../../backend/sse/sse-backend.ts';
-import { openHttp } from '../../backend/streamable-http/streamable-http-backend.ts';
+import { openStreamableHttp } from '../../backend/streamable-http/streamable-http-backend.ts';
 import type { UpstreamTls } from '../../backend/upstream-tls.ts';
 import { openWebSocket } from '../../backend/websocket/websocket-backend.ts';
 import type { GatewayConfig, RemoteServer } from '../../config/config.ts';
@@ -27,7 +27,7 @@ export interface Openers {
  * How backends of a remote server are opened. Throws an error for the operator if a certificate or key cannot be read or
  * used: at the start, not at the first session.
  */
-export function openersOfRemote(
+export function remoteOpeners(
   { address, headers, connectTimeoutMs, endpointTimeoutMs, postTimeoutMs, upstreamIdleMs, ...files }: RemoteServer,
   { maxLineBytes, maxQueuedBytes, maxSharedCalls, keepAliveMs }: GatewayConfig,
   { onStarted, onPostFailed, onTransport, onToolsHidden }: ServerListeners,
@@ -48,13 +48,14 @@ export function openersOfRemote(
   const onFailed = (detail: string, dropped: number): void => onPostFailed?.(detail, dropped);
   const http = { ...web, postTimeoutMs, idleTimeoutMs: upstreamIdleMs, onPostFailed: onFailed };
   const open: Readonly<Record<WebTransport, OpenBackend>> = {
-    http: (events, opening) => openHttp(http, events, opening),
+    http: (events, opening) => openStreamableHttp(http, events, opening),
     sse: (events, opening) => openSse({ ...http, ...told, endpointTimeoutMs }, events, opening),
   };
   if (transport === 'sse') return { open: open.sse, openModern: undefined, isOverHttp: false };
   const modern = { ...http, version, maxRequests: maxSharedCalls };
   return {
-    open: transport === 'http' ? open.http : createDetector({ open, onFound: (found) => onTransport?.(found) }),
+    open:
+      transport === 'http' ? open.http : createTransportDetector({ open, onFound: (found) => onTransport?.(found) }),
     openModern: (events) => openModernHttp({ ...modern, onToolsHidden: (names) => onToolsHidden?.(names) }, events),
     isOverHttp: true,
   };

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { OpenBackend } from '../../backend/backend.ts';
-import { contained } from '../../backend/contain-faults.ts';
-import { unopened } from '../../backend/failed-backend.ts';
+import { containFaults } from '../../backend/contain-faults.ts';
+import { failedBackend } from '../../backend/failed-backend.ts';
 import { childEnvironment } from '../../backend/stdio/launch/child-environment.ts';
 import { locate } from '../../backend/stdio/launch/locate-program.ts';
 import {
@@ -17,12 +17,12 @@ import { canWatchMemory } from '../../backend/stdio/processes/memory-limit.ts';
 import { openStdio } from '../../backend/stdio/stdio-backend.ts';
 import { createWarmPool, type WarmPool } from '../../backend/warm-pool.ts';
 import type { GatewayConfig, LocalServer, ServerConfig } from '../../config/config.ts';
-import { credentialsOf } from '../../config/options/client-credential-options.ts';
+import { configuredCredentials } from '../../config/options/client-credential-options.ts';
 import { flagOf } from '../../config/options/option-names.ts';
 import type { Environment } from '../../config/sources/environment-variables.ts';
 import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Server } from '../../server/server.ts';
-import { type Openers, openersOfRemote } from './remote-openers.ts';
+import { type Openers, remoteOpeners } from './remote-openers.ts';
 import type { ServerListeners } from './server-listeners.ts';
 
 /** A configured server, ready for sessions. */
@@ -56,10 +56,10 @@ export function openersOf(
   environment: Environment,
   listeners: ServerListeners,
 ): Openers {
-  const { counted = (open) => open } = listeners;
-  const kept = (open: OpenBackend): OpenBackend => counted(contained(open));
+  const { countBackend: counted = (open) => open } = listeners;
+  const kept = (open: OpenBackend): OpenBackend => counted(containFaults(open));
   if (config.address !== undefined) {
-    const { open, openModern, isOverHttp } = openersOfRemote(config, gateway, listeners);
+    const { open, openModern, isOverHttp } = remoteOpeners(config, gateway, listeners);
     return { open: kept(open), openModern: openModern && kept(openModern), isOverHttp };
   }
   const open = kept(openerOfLocal(config, gateway, environment, listeners));
@@ -82,14 +82,14 @@ function openerOfLocal(
   const launcher = launcherFor(config, environment);
   const own = childEnvironment(environment, env);
   const program = { command, args, cwd, env: own, uid, gid, launcher, isOnCommandLine };
-  const credentials = credentialsOf(config);
+  const credentials = configuredCredentials(config);
   return (events, opening) => {
     const brought = opening?.headers?.() ?? noHeaders;
     // No process runs with the credentials of nobody, or with those of the gateway's user in their place.
     const lacking = credentials && [...credentials.parts.keys()].find((name) => !Object.hasOwn(brought, name));
     if (lacking !== undefined) {
       const detail = `The server needs ${lacking} of a client, and no client is connected.`;
-      return unopened(Promise.resolve({ reason: 'failed', detail }), events);
+      return failedBackend(Promise.resolve({ reason: 'failed', detail }), events);
     }
     const backend = openStdio(
       {
@@ -176,10 +176,10 @@ export function runServer(
   });
   const { name, era, startTimeoutMs, onBackendExit, rerun, forwardHeaders } = config;
   const hibernateAfterMs = config.hibernateAfterMs || undefined;
-  const digest = digestOf(config);
+  const digest = configurationDigest(config);
   const isRemote = config.address !== undefined;
   const sharesProcess = era === 'modern';
-  const credentials = credentialsOf(config);
+  const credentials = configuredCredentials(config);
   const options = {
     ...{ isRemote, sharesProcess, startTimeoutMs, onBackendExit, rerun, hibernateAfterMs, forwardHeaders },
     credentials,
@@ -196,7 +196,7 @@ export function runServer(
  * Two servers of one name are the same to their sessions if this is. Of the environment, of headers and of the query of a
  * URL only the names count: a digest of secrets could be guessed at, and a rotated one is no other server.
  */
-export const digestOf = (config: ServerConfig): string =>
+export const configurationDigest = (config: ServerConfig): string =>
   createHash('sha256')
     .update(JSON.stringify([recordVersion, ...identityOf(config)]))
     .digest('base64url')

@@ -1,7 +1,7 @@
 import type { OpenBackend } from '../../backend/backend.ts';
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
-import { asksClients } from '../../config/options/client-credential-options.ts';
+import { usesClientCredentials } from '../../config/options/client-credential-options.ts';
 import { isolationOf, modernIsolationOf } from '../../config/servers/process-sharing.ts';
 import { openEitherEra } from '../../era/legacy-on-modern/open-either-era.ts';
 import { Translator } from '../../era/legacy-on-modern/translator.ts';
@@ -13,7 +13,7 @@ import { anonymous } from '../../protocol/principal.ts';
 import type { Sessions } from '../../registry/sessions.ts';
 import type { Server } from '../../server/server.ts';
 import type { Store } from '../../store/store.ts';
-import type { Keyed } from '../access/create-state-sealing.ts';
+import type { StateSealing } from '../access/create-state-sealing.ts';
 import { version } from '../version.ts';
 import type { RunningServer } from './run-server.ts';
 
@@ -32,7 +32,7 @@ export interface ServingParts {
   readonly config: GatewayConfig;
   readonly sessions: Sessions;
   readonly store: Store;
-  readonly keyed: Keyed;
+  readonly keyed: StateSealing;
   readonly observer: ModernObserver;
   readonly health: ServerHealth;
 }
@@ -93,7 +93,7 @@ function runModern(
     era: config.era,
   });
   // One that is to get something of its clients may answer nobody without.
-  if (!asksClients(config)) setTimeout(() => modern.start(), startAheadMs).unref();
+  if (!usesClientCredentials(config)) setTimeout(() => modern.start(), startAheadMs).unref();
   return modern;
 }
 

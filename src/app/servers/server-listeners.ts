@@ -1,18 +1,18 @@
 import type { BackendEnd, OpenBackend } from '../../backend/backend.ts';
 import type { WebTransport } from '../../backend/detect-transport.ts';
 import type { ServerConfig } from '../../config/config.ts';
-import { failureOf } from '../../ops/health/server-failure.ts';
+import { serverFailure } from '../../ops/health/server-failure.ts';
 import type { ServerHealth } from '../../ops/health/server-health.ts';
 import { helpOfEnd, withCheck } from '../../ops/health/start-help.ts';
 import type { Log } from '../../ops/log/log.ts';
-import type { ProcessNames } from '../../ops/log/session-by-process.ts';
+import type { SessionByProcess } from '../../ops/log/session-by-process.ts';
 import type { Era } from '../../protocol/revisions.ts';
-import type { Unusable } from '../probes/probe-session.ts';
+import type { ServerUnusableError } from '../probes/probe-session.ts';
 
 /** What is told of a server's processes outside of sessions. */
 export interface ServerListeners {
   /** Makes what opens its backends tell of them. */
-  counted?(open: OpenBackend): OpenBackend;
+  countBackend?(open: OpenBackend): OpenBackend;
   /** A process of the server runs, or a connection to it stands. */
   onStarted?(): void;
   /** A line of its stderr, cut, escaped and rate-limited. */
@@ -28,17 +28,17 @@ export interface ServerListeners {
   /** It answered the first question, which the gateway asks an only server at its start; in this era, if that tells. */
   onAnswered?(era?: Era): void;
   /** It has not answered that, or not yet. */
-  onSilent?(why: Unusable): void;
+  onSilent?(why: ServerUnusableError): void;
 }
 
 /**
  * Logs what is told of one server, its stderr as a part of its own, and notes what it says of its health.
  * @param processes whose each process is, once its session has begun
  */
-export function listenTo(
+export function createServerListeners(
   { name: server }: Pick<ServerConfig, 'name'>,
   log: Log,
-  processes: ProcessNames,
+  processes: SessionByProcess,
   health: ServerHealth,
 ): ServerListeners {
   const logger = log.server;
@@ -70,7 +70,7 @@ export function listenTo(
     },
     onSilent({ message: detail, output, help }) {
       logger.warn({ server, detail, lastOutput: shown(output), help: withCheck(help) }, 'server does not answer');
-      health.failed(server, failureOf('no_answer'));
+      health.failed(server, serverFailure('no_answer'));
     },
   };
 }

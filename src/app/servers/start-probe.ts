@@ -4,8 +4,8 @@ import type { Environment } from '../../config/sources/environment-variables.ts'
 import { helpIfEnded } from '../../ops/health/start-help.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { detach } from '../../util/boundary.ts';
-import { discover, explainSilence, initialize, openTrial, type Trial } from '../probes/probe-session.ts';
-import { createFirstQuestion, silentMs } from '../probes/startup-ping.ts';
+import { discover, explainSilence, initialize, openProbeSession, type ProbeSession } from '../probes/probe-session.ts';
+import { createStartupPing, silentMs } from '../probes/startup-ping.ts';
 import { explainForcedEra } from './explain-forced-era.ts';
 import { type RunningServer, runServer } from './run-server.ts';
 import type { ServerListeners } from './server-listeners.ts';
@@ -34,17 +34,17 @@ export interface StartProbe {
  * not wasted: the first session takes it. If none comes soon it is asked whether it answers. Rejects if it cannot be started.
  */
 export async function awaitStart(probe: StartProbe): Promise<RunningServer> {
-  return saysNothingFirst(probe.config) ? awaitAnswer(probe) : awaitSpare(probe);
+  return needsRequestToConnect(probe.config) ? awaitAnswer(probe) : awaitSpare(probe);
 }
 
 /** A Streamable HTTP server does nothing until it is asked something. */
-const saysNothingFirst = ({ address }: ServerConfig): boolean =>
+const needsRequestToConnect = ({ address }: ServerConfig): boolean =>
   address?.transport === 'http' || address?.transport === 'auto';
 
 async function awaitAnswer({ config, gateway, environment, listeners }: StartProbe): Promise<RunningServer> {
   const running = runServer(config, gateway, environment, listeners);
   const { era, startTimeoutMs } = config;
-  const answersBy = async (trial: Trial, question: (trial: Trial) => Promise<unknown>): Promise<void> => {
+  const answersBy = async (trial: ProbeSession, question: (trial: ProbeSession) => Promise<unknown>): Promise<void> => {
     try {
       await question(trial);
     } finally {
@@ -53,11 +53,11 @@ async function awaitAnswer({ config, gateway, environment, listeners }: StartPro
   };
   const answersModern = async (): Promise<'modern'> => {
     if (running.modern === undefined) throw new Error('The transport of the server has no modern era.');
-    await answersBy(openTrial(running.modern.open, startTimeoutMs, 'modern'), discover);
+    await answersBy(openProbeSession(running.modern.open, startTimeoutMs, 'modern'), discover);
     return 'modern';
   };
   const answersLegacy = async (): Promise<'legacy'> => {
-    await answersBy(openTrial(running.server.open, startTimeoutMs), initialize);
+    await answersBy(openProbeSession(running.server.open, startTimeoutMs), initialize);
     return 'legacy';
   };
   const answers = async (): Promise<Era> => {
@@ -90,14 +90,14 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
   /** A session has a process of the server: from now on one that ends is that session's matter. */
   let isUsed = false;
   /** Some servers choose their era by their first request: a process that was asked is no client's, unless the era is known. */
-  const isSpoilt = (): boolean => config.era === 'auto' && !isUsed;
+  const mustNotBeReused = (): boolean => config.era === 'auto' && !isUsed;
   /** What was written before a client came: so much may be shown. */
   const output: string[] = [];
-  const question = createFirstQuestion({
+  const question = createStartupPing({
     era: config.era,
     onAnswered() {
       listeners.onAnswered?.();
-      if (!isSpoilt()) return;
+      if (!mustNotBeReused()) return;
       running.pool.renew();
       running.pool.addSpare(firstSpareMs);
     },
@@ -112,7 +112,7 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
         if (output.length > maxOutputLines) output.shift();
         listeners.onStderr?.(line, pid);
       },
-      counted: (open) => question.watched(listeners.counted?.(open) ?? open),
+      countBackend: (open) => question.attach(listeners.countBackend?.(open) ?? open),
       onStarted() {
         if (hasStarted) return;
         hasStarted = true;
@@ -138,7 +138,7 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
       },
     });
     const use: OpenBackend = (events, options) => {
-      if (isSpoilt() && question.isOpen) running.pool.renew();
+      if (mustNotBeReused() && question.isOpen) running.pool.renew();
       isUsed = true;
       question.end();
       return running.pool.open(events, options);

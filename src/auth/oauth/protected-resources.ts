@@ -2,7 +2,7 @@
 const wellKnown = '/.well-known/oauth-protected-resource';
 
 /** An endpoint as OAuth sees it: a protected resource. */
-export interface Resource {
+export interface ProtectedResource {
   /** Its identifier: the URL at which clients reach it (2026-07-28, basic/authorization, "Canonical Server URI"). */
   readonly url: string;
   /** The URL of its metadata (RFC 9728, section 3.1). */
@@ -12,7 +12,7 @@ export interface Resource {
 }
 
 /** The resource at a path of the gateway. `publicUrl` is what stands before its paths, without a slash at the end. */
-export function resourceAt(publicUrl: string, path: string): Resource {
+export function protectedResourceAt(publicUrl: string, path: string): ProtectedResource {
   const { origin, pathname } = new URL(publicUrl + path);
   const metadataPath = wellKnown + pathname;
   return {
@@ -35,7 +35,7 @@ export interface ResourceMetadataOptions {
 }
 
 /** The metadata of a resource (RFC 9728, section 2). */
-export const resourceMetadata = ({ url }: Resource, { issuers, scopes }: ResourceMetadataOptions): object => ({
+export const resourceMetadata = ({ url }: ProtectedResource, { issuers, scopes }: ResourceMetadataOptions): object => ({
   resource: url,
   authorization_servers: issuers,
   ...(scopes.length > 0 && { scopes_supported: scopes }),

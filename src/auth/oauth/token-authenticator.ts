@@ -1,6 +1,6 @@
 import type { Authenticator } from '../authenticate.ts';
 import type { BearerToken } from '../bearer-token.ts';
-import { type Challenge, type Identity, shownText } from '../identity.ts';
+import { type Challenge, type Identity, printableText } from '../identity.ts';
 import { VerifiedTokens } from './verified-tokens.ts';
 import { type TokenFault, type VerifiedToken, type VerifyOptions, verifyToken } from './verify-token.ts';
 
@@ -26,9 +26,9 @@ export function createTokenAuthenticators(options: VerifyOptions): (audiences: R
       if ('reason' in outcome) return outcome;
       const isMeant = outcome.audiences.some((audience) => audiences.has(audience));
       if (isMeant) return outcome.identity;
-      const seen = outcome.audiences.slice(0, maxShownAudiences).map(shownText);
+      const seen = outcome.audiences.slice(0, maxShownAudiences).map(printableText);
       const description = 'The access token was issued for another resource';
-      return { reason: 'credentials_invalid', because: { why: 'aud', expected: [...audiences], seen, description } };
+      return { reason: 'credentials_invalid', detail: { why: 'aud', expected: [...audiences], seen, description } };
     };
     return (_incoming, token) => {
       if (token === undefined) return undefined;

@@ -1,5 +1,5 @@
 import { decodeJwt, type JWTPayload } from 'jose';
-import { type Because, type Challenge, type Identity, shownText } from '../identity.ts';
+import { type Challenge, type Identity, printableText, type RefusalDetail } from '../identity.ts';
 import { type ScopeHierarchy, splitScopes, withImplied } from '../scopes/scope-hierarchy.ts';
 import type { IssuerKeys, KeySet } from './issuer-keys.ts';
 import { signedClaims } from './signed-claims.ts';
@@ -29,7 +29,7 @@ export interface VerifyOptions {
 }
 
 /** Why there is no proof: the token is none that holds here, or it could not be found out. */
-export type TokenFault = Pick<Challenge, 'because'> & { readonly reason: 'credentials_invalid' | 'token_not_checked' };
+export type TokenFault = Pick<Challenge, 'detail'> & { readonly reason: 'credentials_invalid' | 'token_not_checked' };
 
 const notChecked: TokenFault = { reason: 'token_not_checked' };
 
@@ -50,7 +50,7 @@ export async function verifyToken(token: string, options: VerifyOptions): Promis
   const { algorithms, clockSkewMs, now } = options;
   const refused = (why: string, claims?: JWTPayload): TokenFault => ({
     reason: 'credentials_invalid',
-    because: explain(why, claims, options),
+    detail: explain(why, claims, options),
   });
   let invalid: TokenFault | undefined;
   const onInvalid = (why: string, claims?: JWTPayload): void => {
@@ -87,13 +87,13 @@ export async function verifyToken(token: string, options: VerifyOptions): Promis
 }
 
 /** What is wrong with a token. Issuer, audience and times are no secrets; nothing else of it is told (P12). */
-function explain(why: string, claims: JWTPayload | undefined, { issuers, now }: VerifyOptions): Because {
+function explain(why: string, claims: JWTPayload | undefined, { issuers, now }: VerifyOptions): RefusalDetail {
   const { iss, exp } = claims ?? {};
   if (why === 'iss') {
     const expected = [...issuers.keys()];
     if (typeof iss !== 'string') return { why, expected };
     const description = 'The issuer of the access token is not trusted here';
-    return { why, expected, seen: shownText(iss), description };
+    return { why, expected, seen: printableText(iss), description };
   }
   if (why === 'exp' && typeof exp === 'number') {
     const seen = timeText(exp * 1_000);

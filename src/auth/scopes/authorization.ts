@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Message } from '../../protocol/message/message.ts';
-import { challengeWith } from '../challenge-header.ts';
+import { challengeHeader } from '../challenge-header.ts';
 import { type Authenticate, type Challenge, type Identity, isChallenge } from '../identity.ts';
 import type { ScopeRules } from './scope-rules.ts';
 
@@ -46,14 +46,14 @@ export class Authorization {
    * knows. Clients that ask for no more than they are told keep what they had (2025-11-25, basic/authorization, "Runtime
    * Insufficient Scope Errors", the recommended approach; in 2026-07-28 it is left to the server).
    */
-  wanted({ scopes }: Identity, needed: readonly string[]): readonly string[] {
+  requestedScopes({ scopes }: Identity, needed: readonly string[]): readonly string[] {
     return this.#rules.all.filter((scope) => needed.includes(scope) || scopes?.has(scope) === true);
   }
 
   /** The challenge for an identity that lacks some of these scopes. */
   challengeTo(identity: Identity, needed: readonly string[], incoming: Pick<IncomingMessage, 'url'>): Challenge {
-    const parameters = this.parametersFor(incoming, this.wanted(identity, needed));
-    return { reason: 'insufficient_scope', wwwAuthenticate: challengeWith('insufficient_scope', parameters) };
+    const parameters = this.parametersFor(incoming, this.requestedScopes(identity, needed));
+    return { reason: 'insufficient_scope', wwwAuthenticate: challengeHeader('insufficient_scope', parameters) };
   }
 
   /** Authentication that lets nobody in who lacks what every request needs. */
@@ -61,7 +61,7 @@ export class Authorization {
     const { always } = this.#rules;
     if (always.length === 0) return authenticate;
     const judge = (outcome: Identity | Challenge, incoming: IncomingMessage): Identity | Challenge =>
-      isChallenge(outcome) || hasAll(outcome, always) ? outcome : this.challengeTo(outcome, always, incoming);
+      isChallenge(outcome) || hasAllScopes(outcome, always) ? outcome : this.challengeTo(outcome, always, incoming);
     return (incoming) => {
       const outcome = authenticate(incoming);
       return outcome instanceof Promise ? outcome.then((later) => judge(later, incoming)) : judge(outcome, incoming);
@@ -70,5 +70,5 @@ export class Authorization {
 }
 
 /** True if an identity allows what needs these scopes. */
-export const hasAll = ({ scopes }: Pick<Identity, 'scopes'>, needed: readonly string[]): boolean =>
+export const hasAllScopes = ({ scopes }: Pick<Identity, 'scopes'>, needed: readonly string[]): boolean =>
   scopes === undefined || needed.every((scope) => scopes.has(scope));

@@ -1,4 +1,4 @@
-import { type Message, memberValue, placeOf } from '../../protocol/message/message.ts';
+import { type Message, memberRange, memberValue } from '../../protocol/message/message.ts';
 import { matchesGlob } from '../../util/glob.ts';
 
 /** Which scopes a server asks for, as it is configured. */
@@ -58,7 +58,7 @@ export class ScopeRules {
 
 /** The tool that is called; undefined for what is no name, whatever a server may make of it. */
 function nameOf(message: Message): string | undefined {
-  const place = placeOf(message, 'params', 'name');
+  const place = memberRange(message, 'params', 'name');
   if (place === undefined || place.end - place.start > maxNameBytes) return undefined;
   const name = memberValue(message, 'params', 'name');
   return typeof name === 'string' ? name : undefined;

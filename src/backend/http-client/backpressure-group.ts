@@ -1,26 +1,26 @@
 import { detach } from '../../util/boundary.ts';
-import type { Body } from './response-body.ts';
+import type { ResponseBody } from './response-body.ts';
 
 /** A body brought nothing for too long. */
-export class Silence extends Error {
+export class IdleTimeoutError extends Error {
   override readonly name = 'Silence';
 }
 
 /** All bodies that a backend reads, stopped and started as one (P8). */
-export interface Flow {
+export interface BackpressureGroup {
   /**
    * Reads a body to its end. Rejects if it breaks before, with `Silence` if it brought nothing for `idleMs`.
    * @param onChunk called for each chunk, in order; never while paused. If it returns a promise, nothing more is read of this body
    *   until that is settled, and its end is told after it. A rejection breaks the body off
    * @param idleMs 0 for ever. While reading is stopped silence is not the server's, and does not count
    */
-  read(body: Body, onChunk: (chunk: Buffer) => Promise<void> | undefined, idleMs?: number): Promise<void>;
+  read(body: ResponseBody, onChunk: (chunk: Buffer) => Promise<void> | undefined, idleMs?: number): Promise<void>;
   pause(): void;
   resume(): void;
 }
 
 /** The flow of one backend. */
-export function createFlow(): Flow {
+export function createBackpressureGroup(): BackpressureGroup {
   /** Of each body that is read: what reading stopped or going on means for it. */
   const turns = new Set<() => void>();
   let isPaused = false;
@@ -36,7 +36,7 @@ export function createFlow(): Flow {
         const limitIdle = (): void => {
           clearTimeout(timer);
           if (idleMs === 0 || isPaused || taking !== undefined) return;
-          timer = setTimeout(() => body.destroy(new Silence(`nothing for ${idleMs} ms`)), idleMs);
+          timer = setTimeout(() => body.destroy(new IdleTimeoutError(`nothing for ${idleMs} ms`)), idleMs);
         };
         const turn = (): void => {
           body[isPaused || taking !== undefined ? 'pause' : 'resume']();

@@ -2,7 +2,7 @@
  * Cuts what is under way, one thing at a time, as an AbortController does. That one costs a fifth of a small exchange, and
  * hardly any exchange is ever cut: its signal is made only for those that ask for it.
  */
-export class Cut {
+export class Canceller {
   aborted = false;
   /** Whoever is to be cut sets it, and takes it away when he is done. */
   onAbort: (() => void) | undefined;

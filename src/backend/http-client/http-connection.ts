@@ -1,24 +1,24 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { UpstreamTls } from '../upstream-tls.ts';
-import type { Cut } from './canceller.ts';
-import { httpClient } from './load-undici.ts';
-import { Body } from './response-body.ts';
+import type { Canceller } from './canceller.ts';
+import { loadUndici } from './load-undici.ts';
+import { ResponseBody } from './response-body.ts';
 
 /** The head of an answer and its body, not yet read. */
-export interface Answer {
+export interface HttpResponse {
   readonly status: number;
   /** `text/event-stream`, in small letters and without parameters; empty where there is none. */
   readonly mediaType: string;
   readonly headers: IncomingHttpHeaders;
-  readonly body: Body;
+  readonly body: ResponseBody;
 }
 
 /**
  * The HTTP connections of one backend to one origin, and of nobody else: no other session's bytes ever pass through them, and
  * nothing goes to another origin.
  */
-export interface Connection {
+export interface HttpConnection {
   /** Rejects if no head of an answer comes. Redirects are answers like others: none is followed. */
   request(what: {
     readonly method: 'GET' | 'POST' | 'DELETE';
@@ -26,8 +26,8 @@ export interface Connection {
     readonly url: URL;
     readonly headers: Readonly<Record<string, string>>;
     readonly body?: Uint8Array;
-    readonly signal: AbortSignal | Cut;
-  }): Promise<Answer>;
+    readonly signal: AbortSignal | Canceller;
+  }): Promise<HttpResponse>;
   /** Cuts all connections. Never rejects. */
   close(): Promise<void>;
 }
@@ -40,7 +40,7 @@ export const postHeaders = { 'content-type': 'application/json', accept: 'applic
  * @param headers sent with every request
  * @param maxConnections further requests wait for one to be free
  */
-export function openConnection({
+export function openHttpConnection({
   origin,
   headers: configured,
   tls,
@@ -52,10 +52,10 @@ export function openConnection({
   readonly tls: UpstreamTls;
   readonly connectTimeoutMs: number;
   readonly maxConnections: number;
-}): Connection {
+}): HttpConnection {
   // A compressed stream is not understood here, and is of no use between two neighbours.
   const common = { ...configured, 'accept-encoding': 'identity' };
-  const pool = new (httpClient().Pool)(origin, {
+  const pool = new (loadUndici().Pool)(origin, {
     connect: { timeout: connectTimeoutMs, ...tls },
     connections: maxConnections,
     pipelining: 1,
@@ -80,7 +80,7 @@ export function openConnection({
   };
 }
 
-const aborted = (): Error => new (httpClient().errors.RequestAbortedError)();
+const aborted = (): Error => new (loadUndici().errors.RequestAbortedError)();
 
 function mediaTypeOf({ 'content-type': type, 'content-encoding': encoding }: IncomingHttpHeaders): string {
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return '';
@@ -89,8 +89,8 @@ function mediaTypeOf({ 'content-type': type, 'content-encoding': encoding }: Inc
 
 /** What becomes of a request. */
 interface Settle {
-  readonly signal: AbortSignal | Cut;
-  resolve(answer: Answer): void;
+  readonly signal: AbortSignal | Canceller;
+  resolve(answer: HttpResponse): void;
   /** No head of an answer came. */
   reject(cause: Error): void;
 }
@@ -100,7 +100,7 @@ class AnswerHandler implements Dispatcher.DispatchHandlers {
   readonly #settle: Settle;
   readonly #onAborted = (): void => this.#cut(aborted());
   #abort: ((cause: Error) => void) | undefined;
-  #body: Body | undefined;
+  #body: ResponseBody | undefined;
 
   constructor(settle: Settle) {
     this.#settle = settle;
@@ -116,8 +116,8 @@ class AnswerHandler implements Dispatcher.DispatchHandlers {
 
   onHeaders(status: number, rawHeaders: Buffer[], resume: () => void): boolean {
     if (status < 200) return true;
-    const headers = httpClient().util.parseHeaders(rawHeaders);
-    this.#body = new Body({ resume, cut: (cause) => this.#cut(cause) });
+    const headers = loadUndici().util.parseHeaders(rawHeaders);
+    this.#body = new ResponseBody({ resume, abort: (cause) => this.#cut(cause) });
     this.#settle.resolve({ status, mediaType: mediaTypeOf(headers), headers, body: this.#body });
     return true;
   }

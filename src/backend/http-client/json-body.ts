@@ -1,13 +1,17 @@
 import { joinChunks } from '../../util/join-chunks.ts';
-import type { Flow } from './backpressure-group.ts';
-import type { Answer } from './http-connection.ts';
+import type { BackpressureGroup } from './backpressure-group.ts';
+import type { HttpResponse } from './http-connection.ts';
 
 /**
  * Reads the JSON of an answer. Rejects if it breaks before its end.
  * @param maxBytes stops a server whose answer never ends from filling the memory
  * @returns undefined if it is larger; it was given up then
  */
-export async function readJson(body: Answer['body'], flow: Flow, maxBytes: number): Promise<Buffer | undefined> {
+export async function readJsonBody(
+  body: HttpResponse['body'],
+  flow: BackpressureGroup,
+  maxBytes: number,
+): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {

@@ -2,16 +2,16 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import type { Message } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
-import type { Parcel } from '../backend.ts';
+import type { QueuedMessage } from '../backend.ts';
 import { messagesFor } from './message-texts.ts';
 
 /** A text on its way, and the messages in it: none if it is something else. */
-export interface Sending extends Parcel {
+export interface OutgoingMessage extends QueuedMessage {
   readonly messages: readonly Message[];
 }
 
 /** What becomes of a message that goes out. Neither ever rejects. */
-export interface Delivery {
+export interface PostProgress {
   /** The server can no longer mistake the order: the next message may go out. */
   readonly passed: Promise<unknown>;
   /** The server has the message, or will never have it: it is no longer held here. */
@@ -19,15 +19,15 @@ export interface Delivery {
 }
 
 /** The way of messages to a server: each goes out when the one before has passed. */
-export interface Sender {
+export interface OrderedSender {
   /** As `Backend.send`, while the backend lives. The message is not copied: it must not be changed afterwards. */
   send(message: Uint8Array, headers: ForwardedHeaders): 'sent' | 'full';
   /** There is somewhere to send to: what waits goes out. */
-  start(deliver: (sending: Sending) => Delivery): void;
+  start(deliver: (sending: OutgoingMessage) => PostProgress): void;
   /** Sends nothing more: what waits is kept, and what is sent from now on waits too. */
   hold(): void;
   /** Takes out what waits. */
-  takeAll(): readonly Parcel[];
+  takeAll(): readonly QueuedMessage[];
 }
 
 /**
@@ -36,11 +36,11 @@ export interface Sender {
  * @param maxQueuedBytes how much may wait, or be under way. One message alone is always taken; and what is no request, as much again:
  *   requests wait for their calls, and a cancellation or response may be what ends one
  */
-export function createSender(maxQueuedBytes: number, onFault: (cause: unknown) => void): Sender {
-  let queue: Sending[] = [];
+export function createOrderedSender(maxQueuedBytes: number, onFault: (cause: unknown) => void): OrderedSender {
+  let queue: OutgoingMessage[] = [];
   let heldBytes = 0;
   let isRunning = false;
-  let deliver: ((sending: Sending) => Delivery) | undefined;
+  let deliver: ((sending: OutgoingMessage) => PostProgress) | undefined;
 
   const run = async (): Promise<void> => {
     if (isRunning) return;

@@ -3,7 +3,7 @@ import type { Message } from '../../protocol/message/message.ts';
 // The order of POSTs to one server: which wait for which. Requests go beside each other, as clients send them.
 
 /** A server that does not accept a message for so long holds up the messages after it no longer. */
-export const maxHoldMs = 5_000;
+export const maxBlockingMs = 5_000;
 
 /**
  * So long a cancellation waits for the head of the answer to what it cancels. On two connections it could arrive first; a
@@ -24,22 +24,22 @@ const maxOpenPosts = 256;
 export const maxConnections = maxOpenPosts + 8;
 
 /** What a server does from then on in another way: what is asked next must not come first. */
-const settling = new Set(['logging/setLevel', 'resources/unsubscribe']);
+const stateChangingMethods = new Set(['logging/setLevel', 'resources/unsubscribe']);
 
 /**
  * How long at most those that follow wait for the server to accept what is posted: not for a request, unless it is one that
  * settles something, nor for a cancellation, which may wait itself.
  * @param messages what is posted; none if it is something else
  */
-export function holdsUpMs(messages: readonly Message[]): number {
-  if (messages.length === 0) return maxHoldMs;
+export function blocksNextForMs(messages: readonly Message[]): number {
+  if (messages.length === 0) return maxBlockingMs;
   return Math.max(...messages.map(holdMs));
 }
 
 function holdMs({ kind, method, cancels }: Message): number {
   if (cancels !== undefined) return 0;
-  if (kind !== 'request') return maxHoldMs;
-  return settling.has(method ?? '') ? maxOvertakeMs : 0;
+  if (kind !== 'request') return maxBlockingMs;
+  return stateChangingMethods.has(method ?? '') ? maxOvertakeMs : 0;
 }
 
 /** The POSTs of requests that are under way: a server has no more at once than it has connections for (P8). */
@@ -63,7 +63,7 @@ export class OpenRequests {
       const timer = setTimeout(() => {
         this.#waiting.delete(admit);
         resolve(false);
-      }, maxHoldMs).unref();
+      }, maxBlockingMs).unref();
       this.#waiting.add(admit);
     });
   }
@@ -83,5 +83,5 @@ export class OpenRequests {
 /** Why a request was not posted: there was no room among `OpenRequests`. */
 export const noRoom = {
   reason: 'server_busy',
-  detail: `The server has ${maxOpenPosts} open requests, and none of them ended within ${maxHoldMs} ms.`,
+  detail: `The server has ${maxOpenPosts} open requests, and none of them ended within ${maxBlockingMs} ms.`,
 } as const;

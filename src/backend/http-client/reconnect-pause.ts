@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { codeOf } from '../connect-failure.ts';
+import { connectErrorCode } from '../connect-failure.ts';
 
 /** So long a server may be away until a request is given up that it has not taken, or whose answer broke. */
-export const maxAwayMs = 15_000;
+export const maxUnreachableMs = 15_000;
 
 const firstPauseMs = 250;
 /** A server that names no pause at all must not be asked in a loop. */
@@ -17,7 +17,7 @@ const maxAskedMs = 60_000;
  * @param leftMs a pause ends with the time that there is for all attempts: the last attempt is made then
  * @returns false if the signal was aborted meanwhile
  */
-export async function pause(
+export async function pauseBeforeReconnect(
   failures: number,
   {
     askedMs = firstPauseMs,
@@ -40,4 +40,4 @@ const unsent: ReadonlySet<string> = new Set([
 ]);
 
 /** True if no connection came about, so that the server has not seen anything of the request. */
-export const isUnsentAfter = (cause: unknown): boolean => unsent.has(codeOf(cause));
+export const isUnsentAfter = (cause: unknown): boolean => unsent.has(connectErrorCode(cause));

@@ -1,5 +1,5 @@
 /** Takes what a body brings. */
-export interface BodyReader {
+export interface ResponseBodyReader {
   onChunk(chunk: Buffer): void;
   /** The body is over: complete, or broken off for this cause. Nothing follows. */
   onEnd(cause: Error | undefined): void;
@@ -13,20 +13,20 @@ const maxIdleMs = 2_000;
 const maxUnreadBytes = 64 * 1024;
 
 /** What a body needs of its connection. */
-export interface BodySource {
+export interface ResponseBodySource {
   /** The connection is read on. */
   resume(): void;
   /** Cuts the connection. `Body.end` is told of it. */
-  cut(cause: Error): void;
+  abort(cause: Error): void;
 }
 
 /**
  * The body of an answer as it comes in, for one reader. It does what is needed here and no more: a stream of Node.js costs
  * as much as the rest of a small exchange. What came before a break is read before the break is told.
  */
-export class Body {
-  readonly #source: BodySource;
-  #reader: BodyReader | undefined;
+export class ResponseBody {
+  readonly #source: ResponseBodySource;
+  #reader: ResponseBodyReader | undefined;
   #held: Buffer[] = [];
   #heldBytes = 0;
   #isPaused = false;
@@ -36,12 +36,12 @@ export class Body {
   #cause: Error | undefined;
   #isOver = false;
 
-  constructor(source: BodySource) {
+  constructor(source: ResponseBodySource) {
     this.#source = source;
   }
 
   /** Begins to read: what is there already is told before this returns. */
-  read(reader: BodyReader): void {
+  read(reader: ResponseBodyReader): void {
     this.#reader = reader;
     this.#goOn();
   }
@@ -61,7 +61,7 @@ export class Body {
     this.#held = [];
     this.#heldBytes = 0;
     this.#isPaused = false;
-    if (!this.#hasEnded) this.#source.cut(cause);
+    if (!this.#hasEnded) this.#source.abort(cause);
     else this.#cause ??= cause;
     this.#tell();
   }
@@ -70,7 +70,7 @@ export class Body {
    * Reads what is of no interest, to keep the connection. Resolves when it is over, however.
    * @param limitMs how long at most, 0 for ever
    */
-  dump(limitMs = maxIdleMs): Promise<void> {
+  drain(limitMs = maxIdleMs): Promise<void> {
     return new Promise((resolve) => {
       let bytes = 0;
       let timer: NodeJS.Timeout | undefined;

@@ -5,14 +5,14 @@ import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
 import { explainConnectFailure, isUnauthorized } from '../connect-failure.ts';
-import { createFlow } from '../http-client/backpressure-group.ts';
-import { Cut } from '../http-client/canceller.ts';
-import { openConnection } from '../http-client/http-connection.ts';
+import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
+import { Canceller } from '../http-client/canceller.ts';
+import { openHttpConnection } from '../http-client/http-connection.ts';
 import { messagesFor } from '../http-client/message-texts.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
-import { isAsOfLegacyServer, isRefusal, isUnwell, saysLegacy } from './era-of-answer.ts';
-import { explainStatus, type Outcome, post } from './modern-post.ts';
-import { createRequester, headersOf } from './requester.ts';
+import { isLegacyDiscovery, isRefusal, isUnrelatedToEra, looksLikeLegacyRefusal } from './era-of-answer.ts';
+import { explainModernStatus, type ModernPostOutcome, postModernMessage } from './modern-post.ts';
+import { createModernRequester, headersOf } from './requester.ts';
 
 /** A Streamable HTTP server of the modern era and the limits of its backend. */
 export interface ModernHttpOptions {
@@ -76,11 +76,19 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
   } = options;
   const where = url.origin;
   const maxConnections = maxRequests + spareConnections;
-  const connection = openConnection({ origin: where, headers, tls, connectTimeoutMs, maxConnections });
-  const flow = createFlow();
-  const requester = createRequester({ url, connection, flow, maxLineBytes, idleTimeoutMs, version, onToolsHidden });
-  const requests = new Map<RequestId, Cut>();
-  const notifications = new Set<Cut>();
+  const connection = openHttpConnection({ origin: where, headers, tls, connectTimeoutMs, maxConnections });
+  const flow = createBackpressureGroup();
+  const requester = createModernRequester({
+    url,
+    connection,
+    flow,
+    maxLineBytes,
+    idleTimeoutMs,
+    version,
+    onToolsHidden,
+  });
+  const requests = new Map<RequestId, Canceller>();
+  const notifications = new Set<Canceller>();
   let heldBytes = 0;
   let hasAnswered = false;
   let dropped = 0;
@@ -103,12 +111,12 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
 
   const request = async (asked: Message, forwarded: ForwardedHeaders): Promise<void> => {
     const id = asked.id as RequestId;
-    const cut = new Cut();
+    const cut = new Canceller();
     requests.set(id, cut);
     const release = hold(asked.text.length);
     const isWaitedFor = (): boolean => !isOver && requests.get(id) === cut;
     const outcome = await requester.request({
-      ...{ request: asked, forwarded, cut, waitsForServer: hasAnswered, onTaken: release },
+      ...{ request: asked, forwarded, canceller: cut, waitsForServer: hasAnswered, onAccepted: release },
       onNotifications(messages) {
         if (!isWaitedFor()) return;
         hasAnswered = true;
@@ -121,10 +129,10 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
     settle(id, outcome, forwarded);
   };
 
-  const settle = (id: RequestId, outcome: Outcome, forwarded: ForwardedHeaders): void => {
+  const settle = (id: RequestId, outcome: ModernPostOutcome, forwarded: ForwardedHeaders): void => {
     const { status = 0 } = outcome;
-    if (!hasAnswered && (!outcome.ok || isUnwell(status))) {
-      const detail = outcome.ok ? explainStatus(status, where) : outcome.detail;
+    if (!hasAnswered && (!outcome.ok || isUnrelatedToEra(status))) {
+      const detail = outcome.ok ? explainModernStatus(status, where) : outcome.detail;
       const isOtherTransport = !outcome.ok && isRefusal(status);
       return detach(
         'backend',
@@ -135,9 +143,9 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
     if (outcome.ok) events.onMessages([outcome.response], [id]);
     else {
       onPostFailed?.(outcome.detail, dropped);
-      events.onUnanswered([id], outcome.reason, outcome.isAway === true);
+      events.onUnanswered([id], outcome.reason, outcome.isUnreachable === true);
     }
-    if (isAsOfLegacyServer(outcome)) detach('backend', findOutEra(forwarded));
+    if (looksLikeLegacyRefusal(outcome)) detach('backend', findOutEra(forwarded));
   };
 
   /** A fault of the gateway has ended this request, and none other. */
@@ -151,7 +159,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
     if (now - doubtedAt < doubtPauseMs) return;
     doubtedAt = now;
     const outcome = await requester.discover(forwarded);
-    if (isOver || !saysLegacy(outcome)) return;
+    if (isOver || !isLegacyDiscovery(outcome)) return;
     detach(
       'backend',
       finish({ reason: 'exited', detail: `${where} no longer supports the revisions from 2026-07-28 on.` }),
@@ -160,28 +168,33 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
 
   const notify = async (message: Message, forwarded: ForwardedHeaders): Promise<void> => {
     const release = hold(message.text.length);
-    const cut = new Cut();
-    notifications.add(cut);
-    const timer = setTimeout(() => cut.abort(), postTimeoutMs);
+    const canceller = new Canceller();
+    notifications.add(canceller);
+    const timer = setTimeout(() => canceller.abort(), postTimeoutMs);
     const drop = (detail: string): void => {
       if (isOver) return;
       dropped += 1;
       onPostFailed?.(detail, dropped);
     };
     try {
-      const posting = { message: message.text, headers: headersOf(message, forwarded), cut, waitsForServer: true };
-      const { status, body } = await post(posting, { url, connection });
-      await body.dump();
-      if (status > 299) drop(explainStatus(status, where));
+      const posting = {
+        message: message.text,
+        headers: headersOf(message, forwarded),
+        canceller,
+        waitsForServer: true,
+      };
+      const { status, body } = await postModernMessage(posting, { url, connection });
+      await body.drain();
+      if (status > 299) drop(explainModernStatus(status, where));
     } catch (cause) {
       drop(
-        cut.aborted
+        canceller.aborted
           ? `${where} did not accept a message within ${postTimeoutMs} ms.`
           : explainConnectFailure(cause, where),
       );
     } finally {
       clearTimeout(timer);
-      notifications.delete(cut);
+      notifications.delete(canceller);
       release();
     }
   };

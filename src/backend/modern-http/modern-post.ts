@@ -1,53 +1,55 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
-import { errorCodeIn, findPlace, scalarAt } from '../../protocol/json/splice.ts';
+import { errorCodeIn, findRange, scalarAt } from '../../protocol/json/splice.ts';
 import { readLarge } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { explainConnectFailure, explainRefusal, reasonOfStatus } from '../connect-failure.ts';
-import { type Flow, Silence } from '../http-client/backpressure-group.ts';
-import type { Cut } from '../http-client/canceller.ts';
+import { type BackpressureGroup, IdleTimeoutError } from '../http-client/backpressure-group.ts';
+import type { Canceller } from '../http-client/canceller.ts';
 import { createEventReader } from '../http-client/event-reader.ts';
-import { type Answer, type Connection, postHeaders } from '../http-client/http-connection.ts';
-import { readJson } from '../http-client/json-body.ts';
+import { type HttpConnection, type HttpResponse, postHeaders } from '../http-client/http-connection.ts';
+import { readJsonBody } from '../http-client/json-body.ts';
 import { messagesIn } from '../http-client/message-texts.ts';
 import { lingerMs } from '../http-client/post-order.ts';
-import { isUnsentAfter, maxAwayMs, pause } from '../http-client/reconnect-pause.ts';
-import { type MessageEvent, readEvents } from '../web/read-events.ts';
+import { type MessageEvent, readEvents } from '../http-client/read-events.ts';
+import { isUnsentAfter, maxUnreachableMs, pauseBeforeReconnect } from '../http-client/reconnect-pause.ts';
 
 /** What all exchanges with one server need. */
-export interface ExchangeParts {
+export interface ModernPostOptions {
   readonly url: URL;
-  readonly connection: Connection;
-  readonly flow: Flow;
+  readonly connection: HttpConnection;
+  readonly flow: BackpressureGroup;
   readonly maxLineBytes: number;
   /** How long a stream may be silent, 0 for ever; then it counts as broken. */
   readonly idleTimeoutMs: number;
 }
 
 /** A message that is posted. */
-export interface Posting {
+export interface ModernPost {
   readonly message: Uint8Array;
   /** Beside those that every POST has. */
   readonly headers: Readonly<Record<string, string>>;
   /** Nobody waits any more. */
-  readonly cut: Cut;
+  readonly canceller: Canceller;
   /** False if it is given up where no connection comes about, and not tried again until the server is there. */
   readonly waitsForServer: boolean;
 }
 
 /** A request that is posted. */
-export interface Asking extends Posting {
+export interface ModernRequestPost extends ModernPost {
   readonly id: RequestId;
   /** The head of an answer came: the server has the request. */
-  onTaken(): void;
+  onAccepted(): void;
   /** Notifications that come before the response, in order. */
   onNotifications(messages: Buffer[]): void;
 }
 
 /** How an exchange ended. */
-export type Outcome = { readonly ok: true; readonly response: Buffer; readonly status: number } | Failure;
+export type ModernPostOutcome =
+  | { readonly ok: true; readonly response: Buffer; readonly status: number }
+  | ModernPostFailure;
 
 /** There is no response, and will be none. */
-export interface Failure {
+export interface ModernPostFailure {
   readonly ok: false;
   readonly reason: Reason;
   /** One sentence for the operator, without contents. */
@@ -55,7 +57,7 @@ export interface Failure {
   /** With which the server refused the request. */
   readonly status?: number;
   /** No connection came about for as long as a request waits for its server. */
-  readonly isAway?: boolean;
+  readonly isUnreachable?: boolean;
 }
 
 /**
@@ -63,38 +65,46 @@ export interface Failure {
  * basic/transports/streamable-http). A POST for which no connection comes about is tried again for `maxAwayMs`: the server
  * has not seen it. Any other is sent once. Never rejects.
  */
-export async function ask(asking: Asking, parts: ExchangeParts): Promise<Outcome> {
+export async function postModernRequest(
+  asking: ModernRequestPost,
+  parts: ModernPostOptions,
+): Promise<ModernPostOutcome> {
   const { url, flow, maxLineBytes } = parts;
   const where = url.origin;
   try {
-    const answer = await post(asking, parts);
-    asking.onTaken();
+    const answer = await postModernMessage(asking, parts);
+    asking.onAccepted();
     const { status, mediaType, body } = answer;
     const isTaken = status >= 200 && status <= 299;
     if (isTaken && mediaType === 'text/event-stream') return await readStream(answer, asking, parts);
     if (mediaType === 'application/json') {
-      const json = await readJson(body, flow, maxLineBytes);
+      const json = await readJsonBody(body, flow, maxLineBytes);
       if (json === undefined) return tooLong(where, maxLineBytes);
       const flat = flattenLineBreaks(json);
       await readLarge([flat]);
       const response = responseIn(flat, asking.id);
       if (response !== undefined) return { ok: true, response, status };
-    } else await body.dump();
+    } else await body.drain();
     return isTaken
       ? refused(`${where} answered a request without a response or an event stream (${status}).`)
-      : refused(explainStatus(status, where), status);
+      : refused(explainModernStatus(status, where), status);
   } catch (cause) {
     const isAway = asking.waitsForServer && isUnsentAfter(cause);
-    return { ok: false, reason: 'server_unreachable', detail: explainConnectFailure(cause, where), isAway };
+    return {
+      ok: false,
+      reason: 'server_unreachable',
+      detail: explainConnectFailure(cause, where),
+      isUnreachable: isAway,
+    };
   }
 }
 
 /** Posts one message until a connection comes about, within the limit. Rejects if no head of an answer comes. */
-export async function post(
-  { message, headers, cut, waitsForServer }: Posting,
-  { url, connection }: Pick<ExchangeParts, 'url' | 'connection'>,
-): Promise<Answer> {
-  const until = performance.now() + maxAwayMs;
+export async function postModernMessage(
+  { message, headers, canceller: cut, waitsForServer }: ModernPost,
+  { url, connection }: Pick<ModernPostOptions, 'url' | 'connection'>,
+): Promise<HttpResponse> {
+  const until = performance.now() + maxUnreachableMs;
   for (let failures = 0; ; failures++) {
     try {
       const all = { ...headers, ...postHeaders };
@@ -102,23 +112,28 @@ export async function post(
     } catch (cause) {
       const leftMs = until - performance.now();
       const isTooLate = !waitsForServer || leftMs <= 0;
-      if (isTooLate || !isUnsentAfter(cause) || !(await pause(failures, { leftMs, signal: cut.signal }))) throw cause;
+      if (isTooLate || !isUnsentAfter(cause) || !(await pauseBeforeReconnect(failures, { leftMs, signal: cut.signal })))
+        throw cause;
     }
   }
 }
 
-const refused = (detail: string, status?: number): Failure => ({
+const refused = (detail: string, status?: number): ModernPostFailure => ({
   ...{ ok: false, reason: reasonOfStatus(status), detail },
   ...(status !== undefined && { status }),
 });
 
-const tooLong = (where: string, maxBytes: number): Failure => ({
+const tooLong = (where: string, maxBytes: number): ModernPostFailure => ({
   ...{ ok: false, reason: 'line_too_long' },
   detail: `${where} answered a request with more than ${maxBytes} bytes.`,
 });
 
 /** Resolves with the response as soon as it is there; the rest of the stream is read on its own, and means nothing. */
-function readStream({ status, body }: Answer, asking: Asking, parts: ExchangeParts): Promise<Outcome> {
+function readStream(
+  { status, body }: HttpResponse,
+  asking: ModernRequestPost,
+  parts: ModernPostOptions,
+): Promise<ModernPostOutcome> {
   const { url, flow, maxLineBytes, idleTimeoutMs } = parts;
   const where = url.origin;
   const reader = createEventReader({ maxEventBytes: maxLineBytes });
@@ -143,7 +158,7 @@ function readStream({ status, body }: Answer, asking: Asking, parts: ExchangePar
         body.destroy();
       }
     };
-    const settle = (failure: Failure): void => {
+    const settle = (failure: ModernPostFailure): void => {
       clearTimeout(linger);
       resolve(failure); // nothing, if the response was there before
     };
@@ -155,7 +170,7 @@ function readStream({ status, body }: Answer, asking: Asking, parts: ExchangePar
         () => settle({ ok: false, reason: 'server_unreachable', detail: broken }),
         (cause: unknown) =>
           settle(
-            cause instanceof Silence
+            cause instanceof IdleTimeoutError
               ? { ok: false, reason: 'server_silent', detail: silent }
               : { ok: false, reason: 'server_unreachable', detail: broken },
           ),
@@ -175,7 +190,7 @@ const isResponseTo = (text: Buffer, id: RequestId): boolean => {
  */
 function responseIn(json: Buffer, id: RequestId): Buffer | undefined {
   if (isResponseTo(json, id)) return json;
-  const place = findPlace(json, ['error']);
+  const place = findRange(json, ['error']);
   if (typeof place !== 'object') return undefined;
   const isError =
     Number.isInteger(errorCodeIn(json)) && typeof scalarAt(json, ['error', 'message']) === 'string' && hasNoId(json);
@@ -184,10 +199,10 @@ function responseIn(json: Buffer, id: RequestId): Buffer | undefined {
   return Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":${error}}`);
 }
 
-const hasNoId = (json: Buffer): boolean => findPlace(json, ['id']) === 'absent' || scalarAt(json, ['id']) === null;
+const hasNoId = (json: Buffer): boolean => findRange(json, ['id']) === 'absent' || scalarAt(json, ['id']) === null;
 
 /** What a status that refuses a message means, and what to do about it: for the operator. */
-export function explainStatus(status: number, where: string): string {
+export function explainModernStatus(status: number, where: string): string {
   const refusal = explainRefusal(status, where);
   if (refusal !== undefined) return refusal;
   if (status === 404 || status === 405) {

@@ -1,33 +1,41 @@
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { errorCodeIn } from '../../protocol/json/splice.ts';
-import { type Message, memberValue, protocolVersionKey, readOwn } from '../../protocol/message/message.ts';
+import { type Message, memberValue, protocolVersionKey, readGatewayMessage } from '../../protocol/message/message.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import { mirroredHeaders } from '../../protocol/modern/mirrored-headers.ts';
 import { offeredTools } from '../../protocol/modern/offered-tools.ts';
 import { paramHeadersOf } from '../../protocol/modern/param-headers.ts';
 import { modernRevisions } from '../../protocol/revisions.ts';
-import { Cut } from '../http-client/canceller.ts';
-import { KnownToolsByClient } from '../mirrored-parameters.ts';
-import { type Asking, ask, type ExchangeParts, type Outcome } from './modern-post.ts';
-import { subscribe } from './subscription-stream.ts';
+import { Canceller } from '../http-client/canceller.ts';
+import { MirroredParametersByClient } from '../mirrored-parameters.ts';
+import {
+  type ModernPostOptions,
+  type ModernPostOutcome,
+  type ModernRequestPost,
+  postModernRequest,
+} from './modern-post.ts';
+import { keepSubscription } from './subscription-stream.ts';
 
 /** A request of a client, and what is told of it. */
-export type Requested = Pick<Asking, 'cut' | 'waitsForServer' | 'onTaken' | 'onNotifications'> & {
+export type ModernClientRequest = Pick<
+  ModernRequestPost,
+  'canceller' | 'waitsForServer' | 'onAccepted' | 'onNotifications'
+> & {
   readonly request: Message;
   /** Of the client's request that brought it. */
   readonly forwarded: ForwardedHeaders;
 };
 
 /** Asks a server with all that a client of the era owes it. */
-export interface Requester {
+export interface ModernRequester {
   /** Never rejects. */
-  request(what: Requested): Promise<Outcome>;
+  request(what: ModernClientRequest): Promise<ModernPostOutcome>;
   /** Asks the server for its revisions, as a question of the gateway's own. Never rejects. */
-  discover(forwarded: ForwardedHeaders): Promise<Outcome>;
+  discover(forwarded: ForwardedHeaders): Promise<ModernPostOutcome>;
 }
 
 /** What asking needs. */
-export interface RequesterParts extends ExchangeParts {
+export interface ModernRequesterOptions extends ModernPostOptions {
   /** The gateway's own version. */
   readonly version: string;
   /** Tools were left out of a list, since what they want mirrored breaks the rules. */
@@ -47,20 +55,20 @@ const ownTimeoutMs = 10_000;
  * out with the headers that mirror its body, those of a tool's parameters among them; after a mismatch of headers the list
  * of tools is read anew, and the call repeated once if it needs others; tools that break the rules are not offered.
  */
-export function createRequester({ version, onToolsHidden, ...parts }: RequesterParts): Requester {
-  const askOwn = async (method: string, params: object, forwarded: ForwardedHeaders): Promise<Outcome> => {
-    const request = readOwn(
+export function createModernRequester({ version, onToolsHidden, ...parts }: ModernRequesterOptions): ModernRequester {
+  const askOwn = async (method: string, params: object, forwarded: ForwardedHeaders): Promise<ModernPostOutcome> => {
+    const request = readGatewayMessage(
       ownRequest(`gangway ${method}`, method, { ...params }, { version, protocolVersion: newestRevision }),
     );
-    const cut = new Cut();
-    const timer = setTimeout(() => cut.abort(), ownTimeoutMs);
-    const own = { cut, waitsForServer: false, onTaken: () => undefined, onNotifications: () => undefined };
-    const outcome = await ask({ ...own, ...standardOf(request, forwarded) }, parts);
+    const canceller = new Canceller();
+    const timer = setTimeout(() => canceller.abort(), ownTimeoutMs);
+    const own = { canceller, waitsForServer: false, onAccepted: () => undefined, onNotifications: () => undefined };
+    const outcome = await postModernRequest({ ...own, ...standardOf(request, forwarded) }, parts);
     clearTimeout(timer);
     return outcome;
   };
 
-  const tools = new KnownToolsByClient({
+  const tools = new MirroredParametersByClient({
     async list(cursor, forwarded) {
       const outcome = await askOwn('tools/list', cursor === undefined ? {} : { cursor }, forwarded);
       return outcome.ok ? outcome.response : undefined;
@@ -68,7 +76,11 @@ export function createRequester({ version, onToolsHidden, ...parts }: RequesterP
   });
 
   /** What a call has besides, by what is known of its tool, or by a new list. */
-  const withParams = async (asking: Asking, { request, forwarded }: Requested, by: 'find' | 'findAnew') => {
+  const withParams = async (
+    asking: ModernRequestPost,
+    { request, forwarded }: ModernClientRequest,
+    by: 'find' | 'findAnew',
+  ) => {
     const tool = memberValue(request, 'params', 'name');
     if (typeof tool !== 'string') return asking;
     const params = await tools.of(forwarded)[by](tool, forwarded);
@@ -77,16 +89,16 @@ export function createRequester({ version, onToolsHidden, ...parts }: RequesterP
       : { ...asking, headers: { ...asking.headers, ...paramHeadersOf(params, request) } };
   };
 
-  const call = async (asking: Asking, requested: Requested): Promise<Outcome> => {
+  const call = async (asking: ModernRequestPost, requested: ModernClientRequest): Promise<ModernPostOutcome> => {
     const mirrored = await withParams(asking, requested, 'find');
-    const outcome = await ask(mirrored, parts);
-    if (!isHeaderMismatch(outcome) || requested.cut.aborted) return outcome;
+    const outcome = await postModernRequest(mirrored, parts);
+    if (!isHeaderMismatch(outcome) || requested.canceller.aborted) return outcome;
     const anew = await withParams(asking, requested, 'findAnew');
-    return hasSameHeaders(anew, mirrored) ? outcome : ask(anew, parts);
+    return hasSameHeaders(anew, mirrored) ? outcome : postModernRequest(anew, parts);
   };
 
-  const list = async (asking: Asking, { forwarded }: Requested): Promise<Outcome> => {
-    const outcome = await ask(asking, parts);
+  const list = async (asking: ModernRequestPost, { forwarded }: ModernClientRequest): Promise<ModernPostOutcome> => {
+    const outcome = await postModernRequest(asking, parts);
     if (!outcome.ok) return outcome;
     tools.of(forwarded).learn(outcome.response);
     const { text, hidden } = offeredTools(outcome.response);
@@ -97,10 +109,12 @@ export function createRequester({ version, onToolsHidden, ...parts }: RequesterP
   return {
     request(requested) {
       const { request, forwarded, ...told } = requested;
-      const asking: Asking = { ...told, ...standardOf(request, forwarded) };
+      const asking: ModernRequestPost = { ...told, ...standardOf(request, forwarded) };
       if (request.method === 'tools/call') return call(asking, requested);
       if (request.method === 'tools/list') return list(asking, requested);
-      return request.method === 'subscriptions/listen' ? subscribe(asking, parts) : ask(asking, parts);
+      return request.method === 'subscriptions/listen'
+        ? keepSubscription(asking, parts)
+        : postModernRequest(asking, parts);
     },
     discover: (forwarded) => askOwn('server/discover', {}, forwarded),
   };
@@ -114,16 +128,19 @@ export function headersOf(message: Message, forwarded: ForwardedHeaders): Readon
   return { ...forwarded, ...mirroredHeaders(message, version) };
 }
 
-const standardOf = (request: Message, forwarded: ForwardedHeaders): Pick<Asking, 'id' | 'message' | 'headers'> => ({
-  id: request.id as Asking['id'],
+const standardOf = (
+  request: Message,
+  forwarded: ForwardedHeaders,
+): Pick<ModernRequestPost, 'id' | 'message' | 'headers'> => ({
+  id: request.id as ModernRequestPost['id'],
   message: request.text,
   headers: headersOf(request, forwarded),
 });
 
-function isHeaderMismatch(outcome: Outcome): boolean {
+function isHeaderMismatch(outcome: ModernPostOutcome): boolean {
   if (!outcome.ok || outcome.status !== 400) return false;
   return errorCodeIn(outcome.response) === headerMismatch;
 }
 
-const hasSameHeaders = (one: Asking, other: Asking): boolean =>
+const hasSameHeaders = (one: ModernRequestPost, other: ModernRequestPost): boolean =>
   JSON.stringify(Object.entries(one.headers).sort()) === JSON.stringify(Object.entries(other.headers).sort());

@@ -1,5 +1,11 @@
-import { maxAwayMs, pause } from '../http-client/reconnect-pause.ts';
-import { type Asking, ask, type ExchangeParts, type Failure, type Outcome } from './modern-post.ts';
+import { maxUnreachableMs, pauseBeforeReconnect } from '../http-client/reconnect-pause.ts';
+import {
+  type ModernPostFailure,
+  type ModernPostOptions,
+  type ModernPostOutcome,
+  type ModernRequestPost,
+  postModernRequest,
+} from './modern-post.ts';
 
 /** Statuses that pass: the server, or what stands before it, is busy or starts again. */
 const passing: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
@@ -13,14 +19,17 @@ const soundMs = 5_000;
  * with the server's response, with what it refused the first stream for, or when it has been away for `maxAwayMs`. Never
  * rejects.
  */
-export async function subscribe(asking: Asking, parts: ExchangeParts): Promise<Outcome> {
+export async function keepSubscription(
+  asking: ModernRequestPost,
+  parts: ModernPostOptions,
+): Promise<ModernPostOutcome> {
   let failures = 0;
   let hasBegun = false;
   let openSince = performance.now();
   let awaySince = openSince;
   for (;;) {
     let isOpen = false;
-    const outcome = await ask(
+    const outcome = await postModernRequest(
       {
         ...asking,
         onNotifications(messages) {
@@ -32,15 +41,15 @@ export async function subscribe(asking: Asking, parts: ExchangeParts): Promise<O
       },
       parts,
     );
-    if (outcome.ok || !hasBegun || asking.cut.aborted || !mayPass(outcome)) return outcome;
+    if (outcome.ok || !hasBegun || asking.canceller.aborted || !mayPass(outcome)) return outcome;
     const now = performance.now();
     if (isOpen) awaySince = now;
-    const leftMs = awaySince + maxAwayMs - now;
+    const leftMs = awaySince + maxUnreachableMs - now;
     if (!isOpen && leftMs <= 0) return outcome;
     if (isOpen && now - openSince > soundMs) failures = 0;
-    if (!(await pause(failures++, { leftMs, signal: asking.cut.signal }))) return outcome;
+    if (!(await pauseBeforeReconnect(failures++, { leftMs, signal: asking.canceller.signal }))) return outcome;
   }
 }
 
-const mayPass = ({ reason, status = 0 }: Failure): boolean =>
+const mayPass = ({ reason, status = 0 }: ModernPostFailure): boolean =>
   reason === 'server_unreachable' || reason === 'server_silent' || passing.has(status);

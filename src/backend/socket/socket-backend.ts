@@ -4,7 +4,7 @@ import { flattenLineBreaks, LineSplitter } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
 import { explainConnectFailure } from '../connect-failure.ts';
-import { InOrder } from '../in-order.ts';
+import { OrderedDelivery } from '../in-order.ts';
 import { writeMessage } from '../line-writer.ts';
 
 /** Where a server listens that speaks the line framing of STDIO on a socket. */
@@ -60,7 +60,7 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
     socket.destroy();
   };
   /** Nothing more is read before a large line is delivered. */
-  const inOrder = new InOrder('backend', {
+  const inOrder = new OrderedDelivery('backend', {
     hold() {
       isHeld = true;
     },

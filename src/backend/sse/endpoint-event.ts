@@ -1,5 +1,5 @@
 /** Where the messages for a server go, or why the place that it named is refused. */
-export type Endpoint =
+export type MessagesUrl =
   | { readonly ok: true; readonly url: URL }
   /** One sentence without anything of what the server wrote: that can hold its session id (P12). */
   | { readonly ok: false; readonly why: string };
@@ -15,7 +15,7 @@ const origins = 'the gateway uses only the origin of the configured URL, so that
  * host and port. Everything that parsers of URLs are known to read in different ways is refused before it is parsed:
  * backslashes, control characters and blanks (the parser would drop them), user names.
  */
-export function readEndpoint(data: string, stream: URL): Endpoint {
+export function readEndpointEvent(data: string, stream: URL): MessagesUrl {
   if (data.length > maxEndpointLength) return refused(`of more than ${maxEndpointLength} characters`);
   const reference = referenceIn(data.trim());
   if (reference === undefined || reference === '') return refused('that is not a URI');
@@ -32,7 +32,7 @@ export function readEndpoint(data: string, stream: URL): Endpoint {
   return { ok: true, url };
 }
 
-const refused = (what: string): Endpoint => ({ ok: false, why: `The server named an endpoint ${what}.` });
+const refused = (what: string): MessagesUrl => ({ ok: false, why: `The server named an endpoint ${what}.` });
 
 /** The reference itself; undefined for JSON of another form. */
 function referenceIn(data: string): string | undefined {

@@ -3,26 +3,26 @@ import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { detach } from '../../util/boundary.ts';
 import { settlesWithin } from '../../util/settles-within.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenOptions } from '../backend.ts';
-import { faulty } from '../contain-faults.ts';
-import { createFlow } from '../http-client/backpressure-group.ts';
-import { openConnection } from '../http-client/http-connection.ts';
+import { endedByFault } from '../contain-faults.ts';
+import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
+import { openHttpConnection } from '../http-client/http-connection.ts';
 import { idsOf } from '../http-client/message-texts.ts';
-import { createSender, type Delivery, type Sending } from '../http-client/ordered-sender.ts';
+import { createOrderedSender, type OutgoingMessage, type PostProgress } from '../http-client/ordered-sender.ts';
 import {
-  holdsUpMs,
+  blocksNextForMs,
+  maxBlockingMs,
   maxConnections,
-  maxHoldMs,
   maxOvertakeMs,
   noRoom,
   OpenRequests,
 } from '../http-client/post-order.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
-import { type Failure, type Posted, post } from './sse-post.ts';
-import { openStream, type StreamLimits } from './sse-stream.ts';
-import { type OpenPost, OpenPosts } from './unanswered-posts.ts';
+import { postToSseServer, type SsePostFailure, type SsePostOutcome } from './sse-post.ts';
+import { openSseStream, type SseStreamLimits } from './sse-stream.ts';
+import { type UnansweredPost, UnansweredPosts } from './unanswered-posts.ts';
 
 /** A server of the HTTP+SSE transport and the limits of its backend. */
-export interface SseOptions extends Partial<StreamLimits> {
+export interface SseOptions extends Partial<SseStreamLimits> {
   /** Of its stream: http or https, without a user name. */
   readonly url: URL;
   /** Sent with every request. */
@@ -67,8 +67,8 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
     onStarted,
     onPostFailed,
   } = options;
-  const connection = openConnection({ origin: url.origin, headers, tls, connectTimeoutMs, maxConnections });
-  const flow = createFlow();
+  const connection = openHttpConnection({ origin: url.origin, headers, tls, connectTimeoutMs, maxConnections });
+  const flow = createBackpressureGroup();
   /** The server has accepted a message, or answered one. */
   let hasAccepted = false;
   let dropped = 0;
@@ -90,7 +90,7 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
     })();
     return ending;
   };
-  const fault = (cause: unknown): void => detach('backend', finish({ ...faulty, cause }));
+  const fault = (cause: unknown): void => detach('backend', finish({ ...endedByFault, cause }));
 
   const deliver = (messages: Buffer[]): void => {
     openPosts.seen(messages);
@@ -98,7 +98,7 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
   };
 
   /** A POST failed: tells it of its requests that are not answered. */
-  const refuse = (ids: readonly RequestId[], open: Iterable<RequestId>, { reason, detail }: Failure): void => {
+  const refuse = (ids: readonly RequestId[], open: Iterable<RequestId>, { reason, detail }: SsePostFailure): void => {
     const left = [...open];
     if (isOver || (ids.length > 0 && left.length === 0)) return;
     if (ids.length === 0) dropped += 1;
@@ -106,23 +106,23 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
     if (left.length > 0) events.onUnanswered(left, reason);
   };
 
-  const sender = createSender(maxQueuedBytes, fault);
-  const openPosts = new OpenPosts();
+  const sender = createOrderedSender(maxQueuedBytes, fault);
+  const openPosts = new UnansweredPosts();
   const openRequests = new OpenRequests();
 
-  const postTo = (endpoint: URL, { message, headers, messages }: Sending): Delivery => {
+  const postTo = (endpoint: URL, { message, headers, messages }: OutgoingMessage): PostProgress => {
     const ids = idsOf(messages, 'request');
     const isFirst = !hasAccepted;
     const room = ids.length === 0 || openRequests.enter();
     const cancels = messages[0]?.cancels;
-    const cancelled = cancels === undefined ? undefined : openPosts.cancel(cancels)?.taken;
+    const cancelled = cancels === undefined ? undefined : openPosts.cancel(cancels)?.accepted;
 
-    const run = async (opened: OpenPost): Promise<Posted> => {
+    const run = async (opened: UnansweredPost): Promise<SsePostOutcome> => {
       if (room !== true && !(await room)) return { ok: false, ...noRoom };
       if (cancelled !== undefined) await settlesWithin(cancelled, maxOvertakeMs);
       opened.isBegun = true;
-      const posted = await post(endpoint, message, {
-        ...{ headers, connection, flow, maxLineBytes, cut: opened.cut, open: opened.open },
+      const posted = await postToSseServer(endpoint, message, {
+        ...{ headers, connection, flow, maxLineBytes, cut: opened.canceller, open: opened.open },
         ...((isFirst || ids.length === 0) && { limitMs: postTimeoutMs }),
         onMessages: deliver,
         onTooLong: (detail) => detach('backend', finish({ reason: 'line_too_long', detail })),
@@ -130,7 +130,7 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
       if (ids.length > 0) openRequests.leave();
       return posted;
     };
-    const { taken, answered } = openPosts.add(ids, async (opened) => {
+    const { accepted: taken, answered } = openPosts.add(ids, async (opened) => {
       const posted = await run(opened);
       if (isOver) return;
       if (!posted.ok && !hasAccepted) detach('backend', finish({ reason: 'failed', detail: posted.detail }));
@@ -144,13 +144,13 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
         answered.then(() => (hasAccepted = true)),
       );
     const accepted = isFirst ? Promise.race([taken, answered]) : taken;
-    const holdMs = isFirst ? maxHoldMs : holdsUpMs(messages);
+    const holdMs = isFirst ? maxBlockingMs : blocksNextForMs(messages);
     const holdsUp = holdMs > 0 && room === true; // what waits for room is waited for by nobody
     return { passed: holdsUp ? settlesWithin(accepted, holdMs) : Promise.resolve(), settled: taken };
   };
 
   const limits = { connectTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes };
-  const stream = openStream(
+  const stream = openSseStream(
     url,
     { connection, flow, limits, headers: ofClient?.() ?? noHeaders },
     {

@@ -2,34 +2,34 @@ import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { readLarge } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
-import { codeOf, reasonOfStatus } from '../connect-failure.ts';
-import type { Flow } from '../http-client/backpressure-group.ts';
-import type { Cut } from '../http-client/canceller.ts';
+import { connectErrorCode, reasonOfStatus } from '../connect-failure.ts';
+import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
+import type { Canceller } from '../http-client/canceller.ts';
 import { createEventReader } from '../http-client/event-reader.ts';
-import { type Answer, type Connection, postHeaders } from '../http-client/http-connection.ts';
-import { readJson } from '../http-client/json-body.ts';
+import { type HttpConnection, type HttpResponse, postHeaders } from '../http-client/http-connection.ts';
+import { readJsonBody } from '../http-client/json-body.ts';
 import { messagesIn } from '../http-client/message-texts.ts';
 import { lingerMs } from '../http-client/post-order.ts';
-import { type MessageEvent, readEvents } from '../web/read-events.ts';
+import { type MessageEvent, readEvents } from '../http-client/read-events.ts';
 
 /** Its requests get this error. The detail is one sentence for the operator, without contents. */
-export interface Failure {
+export interface SsePostFailure {
   readonly ok: false;
   readonly reason: Reason;
   readonly detail: string;
 }
 
 /** What became of a message that was posted. */
-export type Posted = { readonly ok: true } | Failure;
+export type SsePostOutcome = { readonly ok: true } | SsePostFailure;
 
 /** What posting needs of its backend. */
-export interface PostParts {
-  readonly connection: Connection;
-  readonly flow: Flow;
+export interface SsePostOptions {
+  readonly connection: HttpConnection;
+  readonly flow: BackpressureGroup;
   /** Of the client's request that brought the message. */
   readonly headers: ForwardedHeaders;
   /** Gives it up: nobody waits for it any more. */
-  readonly cut: Cut;
+  readonly cut: Canceller;
   /** Its requests that are not answered. */
   readonly open: ReadonlySet<RequestId>;
   /** How long the server may take for its answer, and for all of it unless that is a stream; for ever if there is none. */
@@ -45,7 +45,7 @@ export interface PostParts {
  * Posts one message. Any 2xx means that the server has it (2024-11-05 asks for no more); its answer comes on the stream,
  * or in the body of this answer as JSON or SSE. Never rejects.
  */
-export async function post(url: URL, message: Uint8Array, parts: PostParts): Promise<Posted> {
+export async function postToSseServer(url: URL, message: Uint8Array, parts: SsePostOptions): Promise<SsePostOutcome> {
   const { connection, cut, limitMs } = parts;
   let hasExpired = false;
   const expire = (): void => {
@@ -66,15 +66,15 @@ export async function post(url: URL, message: Uint8Array, parts: PostParts): Pro
   }
 }
 
-const broken = (cause: unknown): Failure => ({
+const broken = (cause: unknown): SsePostFailure => ({
   ok: false,
   reason: 'server_unreachable',
-  detail: `A POST failed (${codeOf(cause)}).`,
+  detail: `A POST failed (${connectErrorCode(cause)}).`,
 });
 
-async function takeAnswer({ status, mediaType, body }: Answer, parts: PostParts): Promise<Posted> {
+async function takeAnswer({ status, mediaType, body }: HttpResponse, parts: SsePostOptions): Promise<SsePostOutcome> {
   if (status < 200 || status > 299) {
-    await body.dump();
+    await body.drain();
     return { ok: false, reason: reasonOfStatus(status), detail: `A POST was answered with status ${status}.` };
   }
   if (mediaType === 'text/event-stream') {
@@ -83,13 +83,16 @@ async function takeAnswer({ status, mediaType, body }: Answer, parts: PostParts)
   } else if (mediaType === 'application/json') {
     await takeJson(body, parts);
   } else {
-    await body.dump(0); // who cut it off early could end the call
+    await body.drain(0); // who cut it off early could end the call
   }
   return { ok: true };
 }
 
-async function takeJson(body: Answer['body'], { flow, maxLineBytes, onMessages, onTooLong }: PostParts): Promise<void> {
-  const text = await readJson(body, flow, maxLineBytes);
+async function takeJson(
+  body: HttpResponse['body'],
+  { flow, maxLineBytes, onMessages, onTooLong }: SsePostOptions,
+): Promise<void> {
+  const text = await readJsonBody(body, flow, maxLineBytes);
   if (text === undefined) return onTooLong(`The server answered a POST with more than ${maxLineBytes} bytes.`);
   const flat = flattenLineBreaks(text);
   await readLarge([flat]);
@@ -98,7 +101,7 @@ async function takeJson(body: Answer['body'], { flow, maxLineBytes, onMessages, 
 }
 
 /** Its end in order says nothing of the requests that it has not answered: their answers can still come on the backend's stream. */
-async function readStream(body: Answer['body'], parts: PostParts): Promise<Posted> {
+async function readStream(body: HttpResponse['body'], parts: SsePostOptions): Promise<SsePostOutcome> {
   const { flow, maxLineBytes, open, onMessages, onTooLong } = parts;
   const reader = createEventReader({ maxEventBytes: maxLineBytes });
   const take = (events: readonly MessageEvent[]): void => {

@@ -1,15 +1,15 @@
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { detach } from '../../util/boundary.ts';
 import type { BackendEnd } from '../backend.ts';
-import { codeOf, explainConnectFailure, explainRefusal, isUnauthorized } from '../connect-failure.ts';
-import { type Flow, Silence } from '../http-client/backpressure-group.ts';
+import { connectErrorCode, explainConnectFailure, explainRefusal, isUnauthorized } from '../connect-failure.ts';
+import { type BackpressureGroup, IdleTimeoutError } from '../http-client/backpressure-group.ts';
 import { createEventReader } from '../http-client/event-reader.ts';
-import type { Answer, Connection } from '../http-client/http-connection.ts';
-import { type MessageEvent, readEvents } from '../web/read-events.ts';
-import { readEndpoint } from './endpoint-event.ts';
+import type { HttpConnection, HttpResponse } from '../http-client/http-connection.ts';
+import { type MessageEvent, readEvents } from '../http-client/read-events.ts';
+import { readEndpointEvent } from './endpoint-event.ts';
 
 /** How long the stream may keep one waiting. */
-export interface StreamLimits {
+export interface SseStreamLimits {
   /** For the head of its answer. */
   readonly connectTimeoutMs: number;
   /** From then on for the `endpoint` event, whatever else comes meanwhile. */
@@ -20,22 +20,22 @@ export interface StreamLimits {
 }
 
 /** What a stream needs of its backend. */
-export interface StreamParts {
-  readonly connection: Connection;
-  readonly flow: Flow;
-  readonly limits: StreamLimits;
+export interface SseStreamOptions {
+  readonly connection: HttpConnection;
+  readonly flow: BackpressureGroup;
+  readonly limits: SseStreamLimits;
   /** Of the client. */
   readonly headers: ForwardedHeaders;
 }
 
 /** What a stream tells; nothing after its end. */
-export interface StreamEvents {
+export interface SseStreamEvents {
   onEndpoint(url: URL): void;
   onMessages(messages: Buffer[]): void;
 }
 
 /** A stream that is being read. */
-export interface Stream {
+export interface SseStream {
   /** Why it ended by itself. Never rejects. */
   readonly ended: Promise<BackendEnd>;
   close(): void;
@@ -45,11 +45,11 @@ export interface Stream {
  * Opens the GET stream of a server of 2024-11-05 and reads it to its end. `message` events are messages, the first
  * `endpoint` says where POSTs go, and others are ignored.
  */
-export function openStream(
+export function openSseStream(
   url: URL,
-  { connection, flow, limits, headers: ofClient }: StreamParts,
-  events: StreamEvents,
-): Stream {
+  { connection, flow, limits, headers: ofClient }: SseStreamOptions,
+  events: SseStreamEvents,
+): SseStream {
   const { connectTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes } = limits;
   const where = url.origin; // never more of it: the query of a URL can hold a secret
   const controller = new AbortController();
@@ -58,15 +58,15 @@ export function openStream(
   let end: BackendEnd | undefined;
   let timer: NodeJS.Timeout | undefined;
 
-  let tellEnd: (end: BackendEnd) => void;
+  let resolveEnd: (end: BackendEnd) => void;
   const ended = new Promise<BackendEnd>((resolve) => {
-    tellEnd = resolve;
+    resolveEnd = resolve;
   });
   const cut = (told: BackendEnd): void => {
     end ??= told;
     clearTimeout(timer);
     controller.abort();
-    tellEnd(end); // at once: a request whose connection is still being made takes no notice of the abort
+    resolveEnd(end); // at once: a request whose connection is still being made takes no notice of the abort
   };
   const limit = (ms: number, told: BackendEnd): void => {
     clearTimeout(timer);
@@ -74,7 +74,7 @@ export function openStream(
   };
 
   const takeEndpoint = (data: string): void => {
-    const read = readEndpoint(data, url);
+    const read = readEndpointEvent(data, url);
     if (!read.ok) return cut({ reason: endpoint === undefined ? 'failed' : 'exited', detail: read.why });
     if (endpoint === undefined) {
       endpoint = read.url.href;
@@ -122,12 +122,12 @@ export function openStream(
       const detail = `${where} ended its stream without naming an endpoint.`;
       return { reason: 'failed', detail, isOtherTransport: true };
     } catch (cause) {
-      if (cause instanceof Silence) {
+      if (cause instanceof IdleTimeoutError) {
         const detail = `${where} sent nothing for ${idleTimeoutMs} ms.`;
         return { reason: endpoint === undefined ? 'failed' : 'exited', detail };
       }
       if (endpoint === undefined) return { reason: 'failed', detail: explainConnectFailure(cause, where), cause };
-      return { reason: 'exited', detail: `The stream of ${where} broke (${codeOf(cause)}).`, cause };
+      return { reason: 'exited', detail: `The stream of ${where} broke (${connectErrorCode(cause)}).`, cause };
     }
   };
 
@@ -139,10 +139,11 @@ export function openStream(
 }
 
 /** True for a server that has an answer to a GET, and no such stream. */
-const isOther = ({ status }: Answer): boolean => status === 200 || status === 400 || status === 404 || status === 405;
+const isOther = ({ status }: HttpResponse): boolean =>
+  status === 200 || status === 400 || status === 404 || status === 405;
 
 /** What is wrong with the head of the stream's answer. */
-function faultOf({ status, mediaType }: Answer, where: string): string | undefined {
+function faultOf({ status, mediaType }: HttpResponse, where: string): string | undefined {
   const refusal = explainRefusal(status, where);
   if (refusal !== undefined) return refusal;
   if (status === 404 || status === 405) {

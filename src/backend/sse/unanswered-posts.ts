@@ -1,5 +1,5 @@
 import type { RequestId } from '../../protocol/faults.ts';
-import { Cut } from '../http-client/canceller.ts';
+import { Canceller } from '../http-client/canceller.ts';
 import { idsOf, messagesIn } from '../http-client/message-texts.ts';
 import { abandonAfterMs } from '../http-client/post-order.ts';
 
@@ -7,9 +7,9 @@ import { abandonAfterMs } from '../http-client/post-order.ts';
 const graceMs = 5_000;
 
 /** A POST that the server has not answered. */
-export interface OpenPost {
+export interface UnansweredPost {
   /** Gives it up: nobody waits for it any more. */
-  readonly cut: Cut;
+  readonly canceller: Canceller;
   /** Its requests that are not answered. */
   readonly open: ReadonlySet<RequestId>;
   /** All of them are answered. */
@@ -17,10 +17,10 @@ export interface OpenPost {
   /** The server may have seen it. Set by whoever posts. */
   isBegun: boolean;
   /** The server has answered the POST, or never will. Never rejects. */
-  taken: Promise<unknown>;
+  accepted: Promise<unknown>;
 }
 
-interface Tracked extends OpenPost {
+interface Tracked extends UnansweredPost {
   readonly open: Set<RequestId>;
   tellAnswered(): void;
   timer?: NodeJS.Timeout;
@@ -30,25 +30,25 @@ interface Tracked extends OpenPost {
  * The POSTs of requests that the server has not answered. Most servers answer one with 202 at once, those of the Java SDK when
  * the call is done: it may take as long as its call, and no longer.
  */
-export class OpenPosts {
+export class UnansweredPosts {
   readonly #byId = new Map<RequestId, Tracked>();
 
   /** @param ids of its requests: a batch has several, a notification none */
-  add(ids: readonly RequestId[], post: (post: OpenPost) => Promise<unknown>): OpenPost {
-    let tellAnswered = (): void => undefined;
+  add(ids: readonly RequestId[], post: (post: UnansweredPost) => Promise<unknown>): UnansweredPost {
+    let resolveAnswered = (): void => undefined;
     const answered = new Promise<void>((resolve) => {
-      tellAnswered = resolve;
+      resolveAnswered = resolve;
     });
     const tracked: Tracked = {
-      cut: new Cut(),
+      canceller: new Canceller(),
       open: new Set(ids),
       answered,
-      tellAnswered,
-      taken: answered,
+      tellAnswered: resolveAnswered,
+      accepted: answered,
       isBegun: false,
     };
     for (const id of ids) this.#byId.set(id, tracked);
-    tracked.taken = post(tracked).then(() => {
+    tracked.accepted = post(tracked).then(() => {
       clearTimeout(tracked.timer);
       for (const id of tracked.open) if (this.#byId.get(id) === tracked) this.#byId.delete(id);
     });
@@ -62,9 +62,9 @@ export class OpenPosts {
   }
 
   /** The client does not wait for this any more. The POST of it, if it is open. */
-  cancel(id: RequestId): OpenPost | undefined {
+  cancel(id: RequestId): UnansweredPost | undefined {
     const post = this.#byId.get(id);
-    if (post?.isBegun === false) post.cut.abort();
+    if (post?.isBegun === false) post.canceller.abort();
     else if (post !== undefined) limit(post, abandonAfterMs);
     return post;
   }
@@ -82,5 +82,5 @@ export class OpenPosts {
 
 function limit(post: Tracked, ms: number): void {
   clearTimeout(post.timer);
-  post.timer = setTimeout(() => post.cut.abort(), ms);
+  post.timer = setTimeout(() => post.canceller.abort(), ms);
 }

@@ -2,20 +2,20 @@ import { readLarge } from '../../protocol/message/message.ts';
 import { flattenLineBreaks, LineSplitter } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
-import { unopened } from '../failed-backend.ts';
-import { InOrder } from '../in-order.ts';
+import { failedBackend } from '../failed-backend.ts';
+import { OrderedDelivery } from '../in-order.ts';
 import type { Program } from './launch/program.ts';
 import { launchFailure } from './launch/setpriv.ts';
 import { explainSpawnFailure } from './launch/spawn-failure.ts';
 import { type Spawned, spawnProgram } from './launch/spawn-program.ts';
-import { drained } from './pipes/drain-pipes.ts';
-import { takeTurns } from './pipes/read-budget.ts';
+import { drainPipes } from './pipes/drain-pipes.ts';
+import { createReadBudget } from './pipes/read-budget.ts';
 import { drainStderr } from './pipes/stderr.ts';
-import { createInput } from './pipes/stdin.ts';
+import { createStdin } from './pipes/stdin.ts';
 import { watchMemory } from './processes/memory-limit.ts';
-import { describeExit, type Exit } from './processes/process-exit.ts';
-import { adoptGroup } from './processes/process-group.ts';
-import { type TerminationGrace, terminate } from './processes/terminate-group.ts';
+import { describeProcessExit, type ProcessExit } from './processes/process-exit.ts';
+import { trackProcessGroup } from './processes/process-group.ts';
+import { type TerminationGrace, terminateGroup } from './processes/terminate-group.ts';
 
 /** A STDIO server and the limits of its backend. */
 export interface StdioOptions extends Program, TerminationGrace {
@@ -51,12 +51,14 @@ const maxBytesPerTurn = 256 * 1024;
  */
 export function openStdio(options: StdioOptions, events: BackendEvents): Backend {
   const spawned = spawnProgram(options);
-  return 'failure' in spawned ? failedBackend(spawned.failure, options, events) : liveBackend(spawned, options, events);
+  return 'failure' in spawned
+    ? failedStdioBackend(spawned.failure, options, events)
+    : liveBackend(spawned, options, events);
 }
 
-function failedBackend(failure: Promise<unknown>, program: Program, events: BackendEvents): Backend {
+function failedStdioBackend(failure: Promise<unknown>, program: Program, events: BackendEvents): Backend {
   const why = failure.then((cause) => ({ reason: 'failed', ...explainSpawnFailure(cause, program), cause }) as const);
-  return unopened(why, events);
+  return failedBackend(why, events);
 }
 
 function liveBackend(
@@ -74,7 +76,7 @@ function liveBackend(
     ...grace
   } = options;
   const { stdin, stdout, stderr } = child;
-  const group = adoptGroup(pid);
+  const group = trackProcessGroup(pid);
   const splitter = new LineSplitter({ maxLineBytes });
   const { recentLines } = drainStderr(stderr, { onLine: onStderr });
   /** Output is no longer delivered, only read. */
@@ -88,7 +90,7 @@ function liveBackend(
   /** The server cut this connection itself, and was ended for it. */
   let cut: 'stdin' | 'stdout' | undefined;
 
-  const exited = new Promise<Exit>((resolve) => {
+  const exited = new Promise<ProcessExit>((resolve) => {
     child.once('exit', (exitCode, signal) => {
       hasExited = true;
       group.exists(); // at once: if nothing is left, the number is free for others and is not used again
@@ -107,7 +109,7 @@ function liveBackend(
   let ended: Promise<void> | undefined;
   /** Ends the process group, once. */
   const end = (): Promise<void> => {
-    ended ??= terminate({ ...grace, group, exited, closeStdin: input.end }).then(() => {
+    ended ??= terminateGroup({ ...grace, group, exited, closeStdin: input.end }).then(() => {
       if (!hasExited) tellEnd({ reason: isClosing ? 'closed' : 'exited', detail: 'The server survived SIGKILL.' });
     });
     return ended;
@@ -127,8 +129,8 @@ function liveBackend(
   };
   const unwatch = maxMemoryBytes === undefined ? undefined : watchMemory(pid, maxMemoryBytes, onMemory);
 
-  const reading = takeTurns(stdout, maxBytesPerTurn);
-  const input = createInput(stdin, { maxQueuedBytes, onBroken: () => endIfCut('stdin') });
+  const reading = createReadBudget(stdout, maxBytesPerTurn);
+  const input = createStdin(stdin, { maxQueuedBytes, onBroken: () => endIfCut('stdin') });
 
   const take = (lines: Buffer[]) => {
     if (isDeaf) return;
@@ -141,10 +143,10 @@ function liveBackend(
     detach('backend', end());
   };
   /** Nothing more is read before a large line is delivered. */
-  const inOrder = new InOrder('backend', reading);
+  const inOrder = new OrderedDelivery('backend', reading);
   const flat = (lines: Buffer[]): Buffer[] => (hasWrittenCr ? lines.map((line) => flattenLineBreaks(line)) : lines);
   stdout.on('data', (chunk: Buffer) => {
-    reading.took(chunk.length);
+    reading.consumed(chunk.length);
     if (hasExited) bytesAfterExit += chunk.length;
     if (bytesAfterExit > maxBytesAfterExit) isDeaf = true;
     if (isDeaf) return;
@@ -160,10 +162,10 @@ function liveBackend(
     const detail =
       cut && group.lastSignal
         ? `The server was stopped because it closed its ${cut} and kept running.`
-        : describeExit(exit);
+        : describeProcessExit(exit);
     reading.resume();
     await inOrder.idle;
-    await drained([stdout, stderr], drainAfterExitMs);
+    await drainPipes([stdout, stderr], drainAfterExitMs);
     await inOrder.idle;
     const lastLine = isDeaf ? undefined : splitter.flush();
     if (lastLine) {

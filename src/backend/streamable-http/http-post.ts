@@ -2,25 +2,25 @@ import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { type Message, readLarge } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
-import type { Parcel, RequestIds } from '../backend.ts';
+import type { QueuedMessage, RequestIds } from '../backend.ts';
 import { explainConnectFailure, reasonOfStatus } from '../connect-failure.ts';
-import type { Flow } from '../http-client/backpressure-group.ts';
-import { Cut } from '../http-client/canceller.ts';
-import { type Answer, type Connection, postHeaders } from '../http-client/http-connection.ts';
-import { readJson } from '../http-client/json-body.ts';
+import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
+import { Canceller } from '../http-client/canceller.ts';
+import { type HttpConnection, type HttpResponse, postHeaders } from '../http-client/http-connection.ts';
+import { readJsonBody } from '../http-client/json-body.ts';
 import { idsOf, messagesIn } from '../http-client/message-texts.ts';
-import { isUnsentAfter, maxAwayMs, pause } from '../http-client/reconnect-pause.ts';
-import { explainStatus, isItOne, isModernError } from './refused-post.ts';
-import type { LeaveOut } from './repeated-messages.ts';
-import { followStream } from './resumable-stream.ts';
+import { isUnsentAfter, maxUnreachableMs, pauseBeforeReconnect } from '../http-client/reconnect-pause.ts';
+import { explainPostStatus, isModernError, wrongUrlHint } from './refused-post.ts';
+import type { DropRepeats } from './repeated-messages.ts';
+import { readResumableStream } from './resumable-stream.ts';
 import type { ServerSession } from './server-session.ts';
 import { isSessionKnown } from './session-probe.ts';
 
 /** What all exchanges with one server need. */
-export interface ExchangeParts {
+export interface HttpPostOptions {
   readonly url: URL;
-  readonly connection: Connection;
-  readonly flow: Flow;
+  readonly connection: HttpConnection;
+  readonly flow: BackpressureGroup;
   readonly session: ServerSession;
   readonly maxLineBytes: number;
   readonly idleTimeoutMs: number;
@@ -34,27 +34,27 @@ export interface ExchangeParts {
 }
 
 /** One message that goes to the server. */
-export interface Outgoing extends Parcel {
+export interface OutgoingPost extends QueuedMessage {
   /** Of its requests; none for a notification or response. */
   readonly ids: RequestIds;
   /** Counts what was posted before it. */
-  readonly place: number;
+  readonly sequence: number;
   /** True for `initialize`: it does not wait for a server that is away, and its answer begins the session. */
   readonly isInitialize: boolean;
   /** Not sent before this; and not at all if it says how that ends. */
-  readonly after?: Promise<ExchangeEnd | undefined>;
+  readonly after?: Promise<HttpPostEnd | undefined>;
 }
 
 /** The answer to a message that an earlier backend posted: a stream, and its last event that was read. */
-export interface Resumed {
+export interface ResumedPost {
   readonly ids: RequestIds;
   readonly cursor: string;
   /** Leaves out what the stream repeats. */
-  readonly leaveOut: LeaveOut;
+  readonly leaveOut: DropRepeats;
 }
 
 /** How an exchange ended. */
-export type ExchangeEnd =
+export type HttpPostEnd =
   | { readonly outcome: 'done' }
   /** The server does not know the session any more; `isTaken` if it had taken the message before. */
   | { readonly outcome: 'forgotten'; readonly isTaken: boolean }
@@ -62,15 +62,15 @@ export type ExchangeEnd =
   | { readonly outcome: 'failed'; readonly reason: Reason; readonly detail: string; readonly status?: number };
 
 /** One POST and its answer. */
-export interface Exchange {
+export interface HttpPost {
   /** What is posted; undefined if another backend has posted it. */
-  readonly parcel: Outgoing | undefined;
+  readonly outgoing: OutgoingPost | undefined;
   /** No connection has come about yet: the server has seen nothing of it. */
   readonly isUnsent: boolean;
   /** The head of the answer came, or never will. */
-  readonly taken: Promise<void>;
+  readonly accepted: Promise<void>;
   /** Never rejects. */
-  readonly ended: Promise<ExchangeEnd>;
+  readonly ended: Promise<HttpPostEnd>;
   /** The requests that are not answered yet. */
   readonly open: ReadonlySet<RequestId>;
   /** The last event that was read of a stream that answers it; undefined while it cannot be resumed. */
@@ -84,19 +84,19 @@ export interface Exchange {
  * a stream, which is resumed where it breaks. A POST for which no connection comes about is tried again for `maxAwayMs`:
  * the server has not seen it. Any other is sent once. Or goes on with the answer to what another backend has posted.
  */
-export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): Exchange {
+export function startHttpPost(what: OutgoingPost | ResumedPost, parts: HttpPostOptions): HttpPost {
   const { ids } = what;
   const isInitialize = 'message' in what && what.isInitialize;
   const { url, connection, flow, session, maxLineBytes, onMessages } = parts;
   const where = url.origin;
-  const cut = new Cut();
+  const cut = new Canceller();
   const open = new Set(ids);
   let isExpired = false;
   // Its own fields, and no getters: an object that has those is a table of hashes to V8, slow and large.
   const place = { isUnsent: false, cursor: 'cursor' in what ? what.cursor : undefined };
-  let tellTaken: () => void;
+  let resolveAccepted: () => void;
   const taken = new Promise<void>((resolve) => {
-    tellTaken = resolve;
+    resolveAccepted = resolve;
   });
 
   /** @param read the messages in the texts */
@@ -105,8 +105,8 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     if (texts.length > 0) onMessages(texts, ids);
   };
 
-  const post = async ({ message, headers: forwarded }: Outgoing): Promise<Answer> => {
-    const until = performance.now() + maxAwayMs;
+  const post = async ({ message, headers: forwarded }: OutgoingPost): Promise<HttpResponse> => {
+    const until = performance.now() + maxUnreachableMs;
     for (let failures = 0; ; failures++) {
       try {
         const headers = { ...forwarded, ...postHeaders, ...session.headers };
@@ -116,14 +116,14 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
         const isTooLate = isInitialize || leftMs <= 0;
         if (isTooLate || !isUnsentAfter(cause)) throw cause;
         place.isUnsent = true;
-        if (!(await pause(failures, { leftMs, signal: cut.signal }))) throw cause;
+        if (!(await pauseBeforeReconnect(failures, { leftMs, signal: cut.signal }))) throw cause;
         place.isUnsent = false;
       }
     }
   };
 
-  const takeJson = async (body: Answer['body']): Promise<ExchangeEnd> => {
-    const json = await readJson(body, flow, maxLineBytes);
+  const takeJson = async (body: HttpResponse['body']): Promise<HttpPostEnd> => {
+    const json = await readJsonBody(body, flow, maxLineBytes);
     if (json === undefined) {
       const detail = `${where} answered a POST with more than ${maxLineBytes} bytes.`;
       return { outcome: 'failed', reason: 'line_too_long', detail };
@@ -135,12 +135,12 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     return complete();
   };
 
-  const takeStream = async (first?: Answer): Promise<ExchangeEnd> => {
-    const leaveOut: LeaveOut = 'cursor' in what ? what.leaveOut : (messages) => messages;
-    const end = await followStream({
+  const takeStream = async (first?: HttpResponse): Promise<HttpPostEnd> => {
+    const leaveOut: DropRepeats = 'cursor' in what ? what.leaveOut : (messages) => messages;
+    const end = await readResumableStream({
       ...parts,
       ...{ signal: cut.signal, first, cursor: place.cursor, isStandalone: false },
-      open: (lastEventId) => openStream(parts, lastEventId, cut.signal),
+      open: (lastEventId) => requestEventStream(parts, lastEventId, cut.signal),
       isComplete: () => open.size === 0,
       onMessages: (messages) => deliver(leaveOut(messages)),
       onCursor(id) {
@@ -155,17 +155,17 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     return { outcome: 'failed', reason, detail: `The stream with which ${where} answered a POST broke.` };
   };
 
-  const complete = (): ExchangeEnd => {
+  const complete = (): HttpPostEnd => {
     if (open.size === 0) return { outcome: 'done' };
-    const hint = isInitialize ? isItOne : '';
+    const hint = isInitialize ? wrongUrlHint : '';
     const detail = `${where} ended its answer to the POST of a request without answering the request.${hint}`;
     return { outcome: 'failed', reason: 'server_refused', detail };
   };
 
-  const takeRefusal = async ({ status, mediaType, body }: Answer): Promise<ExchangeEnd> => {
-    const text = mediaType === 'application/json' ? await readJson(body, flow, maxLineBytes) : undefined;
+  const takeRefusal = async ({ status, mediaType, body }: HttpResponse): Promise<HttpPostEnd> => {
+    const text = mediaType === 'application/json' ? await readJsonBody(body, flow, maxLineBytes) : undefined;
     const json = text && flattenLineBreaks(text);
-    if (mediaType !== 'application/json') await body.dump();
+    if (mediaType !== 'application/json') await body.drain();
     if (json !== undefined) await readLarge([json]);
     const isAnswer = json !== undefined && idsOf(messagesIn(json), 'response').some((id) => open.has(id));
     if (isAnswer) deliver([json]);
@@ -179,15 +179,15 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     return {
       outcome: 'failed',
       reason: reasonOfStatus(status),
-      detail: explainStatus(status, where, isInitialize),
+      detail: explainPostStatus(status, where, isInitialize),
       status,
     };
   };
 
-  const takeAnswer = async (answer: Answer): Promise<ExchangeEnd> => {
+  const takeAnswer = async (answer: HttpResponse): Promise<HttpPostEnd> => {
     const { status, mediaType, body } = answer;
     if (status === 404 && session.hasId) {
-      await body.dump();
+      await body.drain();
       return { outcome: 'forgotten', isTaken: false };
     }
     if (status < 200 || status > 299) return takeRefusal(answer);
@@ -195,15 +195,15 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     if (fault !== undefined) return { outcome: 'failed', reason: 'server_refused', detail: `${where} ${fault}.` };
     if (mediaType === 'text/event-stream') return takeStream(answer);
     if (mediaType === 'application/json') return takeJson(body);
-    await body.dump();
+    await body.drain();
     return complete();
   };
 
-  const run = async (): Promise<ExchangeEnd> => {
+  const run = async (): Promise<HttpPostEnd> => {
     let timer: NodeJS.Timeout | undefined;
     try {
       if ('cursor' in what) {
-        tellTaken();
+        resolveAccepted();
         return await takeStream();
       }
       if (what.after !== undefined) {
@@ -219,7 +219,7 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
         }, parts.postTimeoutMs);
       }
       const answer = await post(what);
-      tellTaken();
+      resolveAccepted();
       return await takeAnswer(answer);
     } catch (cause) {
       if (isExpired) {
@@ -229,20 +229,20 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
       return { outcome: 'failed', reason: 'server_unreachable', detail: explainConnectFailure(cause, where) };
     } finally {
       clearTimeout(timer);
-      tellTaken();
+      resolveAccepted();
     }
   };
 
-  const parcel = 'message' in what ? what : undefined;
-  return Object.assign(place, { taken, ended: run(), open, parcel, abandon: () => cut.abort() });
+  const outgoing = 'message' in what ? what : undefined;
+  return Object.assign(place, { accepted: taken, ended: run(), open, outgoing, abandon: () => cut.abort() });
 }
 
 /** Asks for the stream that follows an event, or for the standalone stream. */
-export function openStream(
-  { connection, url, session, clientHeaders }: ExchangeParts,
+export function requestEventStream(
+  { connection, url, session, clientHeaders }: HttpPostOptions,
   lastEventId: string | undefined,
   signal: AbortSignal,
-): Promise<Answer> {
+): Promise<HttpResponse> {
   const cursor = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
   const own = { accept: 'text/event-stream', 'cache-control': 'no-store' };
   const headers = { ...clientHeaders(), ...own, ...session.headers, ...cursor };

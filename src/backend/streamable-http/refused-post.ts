@@ -10,14 +10,14 @@ export const isModernError = (json: Buffer): boolean =>
   messagesIn(json).some(({ isError, text }) => isError && modernCodes.has(errorCodeIn(text)));
 
 /** What to ask oneself if the first answer of a server is none of MCP. */
-export const isItOne = ' Check that it is the URL of an MCP server.';
+export const wrongUrlHint = ' Check that it is the URL of an MCP server.';
 
 /** What a status that refuses a POST means, and what to do about it: for the operator. `initialize` is the first that a server gets. */
-export function explainStatus(status: number, where: string, isInitialize: boolean): string {
+export function explainPostStatus(status: number, where: string, isInitialize: boolean): string {
   const refusal = explainRefusal(status, where);
   if (refusal !== undefined) return refusal;
   if (status === 404 || status === 405) {
     return `${where} accepts no messages at this path (${status}). Correct the URL; many end in /mcp.`;
   }
-  return `${where} answered a POST with status ${status}.${isInitialize ? isItOne : ''}`;
+  return `${where} answered a POST with status ${status}.${isInitialize ? wrongUrlHint : ''}`;
 }

@@ -1,11 +1,11 @@
 /** Leaves out of one stream what it repeats, up to the first message that is new: from there on nothing is repeated. */
-export type LeaveOut = (messages: Buffer[]) => Buffer[];
+export type DropRepeats = (messages: Buffer[]) => Buffer[];
 
 /**
  * What servers repeat when their streams are resumed from an event that lies further back than what was taken of them.
  * @param taken the messages that were taken since that event, of all streams
  */
-export function createRepeats(taken: readonly Buffer[]): () => LeaveOut {
+export function createRepeatFilter(taken: readonly Buffer[]): () => DropRepeats {
   const counts = new Map<string, number>();
   for (const message of taken) counts.set(keyOf(message), (counts.get(keyOf(message)) ?? 0) + 1);
   const isRepeat = (message: Buffer): boolean => {

@@ -1,13 +1,13 @@
 import type { Reason } from '../../protocol/faults.ts';
-import type { Flow } from '../http-client/backpressure-group.ts';
+import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
 import { createEventReader } from '../http-client/event-reader.ts';
-import type { Answer } from '../http-client/http-connection.ts';
+import type { HttpResponse } from '../http-client/http-connection.ts';
 import { lingerMs } from '../http-client/post-order.ts';
-import { maxAwayMs, pause } from '../http-client/reconnect-pause.ts';
-import { type MessageEvent, readEvents } from '../web/read-events.ts';
+import { type MessageEvent, readEvents } from '../http-client/read-events.ts';
+import { maxUnreachableMs, pauseBeforeReconnect } from '../http-client/reconnect-pause.ts';
 
 /** How a stream came to its end. */
-export type StreamEnd =
+export type ResumableStreamEnd =
   /** All that was waited for has come, or nobody waits any more. */
   | { readonly outcome: 'complete' }
   /** The server no longer knows the session. */
@@ -17,15 +17,15 @@ export type StreamEnd =
   | { readonly outcome: 'lost'; readonly reason: Reason };
 
 /** What following a stream needs. */
-export interface StreamParts {
-  readonly flow: Flow;
+export interface ResumableStreamOptions {
+  readonly flow: BackpressureGroup;
   readonly maxLineBytes: number;
   /** How long the stream may be silent, 0 for ever; then it counts as broken. */
   readonly idleTimeoutMs: number;
   /** Aborted when nobody waits any more. */
   readonly signal: AbortSignal;
   /** The answer to a POST, where that is to be read first. */
-  readonly first?: Answer | undefined;
+  readonly first?: HttpResponse | undefined;
   /** Where an earlier reader of the stream stood. */
   readonly cursor?: string | undefined;
   /**
@@ -34,7 +34,7 @@ export interface StreamParts {
    */
   readonly isStandalone: boolean;
   /** Asks for what follows this event; for a stream of its own if there is none. Rejects if the server is not reached. */
-  open(lastEventId: string | undefined): Promise<Answer>;
+  open(lastEventId: string | undefined): Promise<HttpResponse>;
   /** True once nothing more need come. */
   isComplete(): boolean;
   onMessages(messages: Buffer[]): void;
@@ -50,7 +50,7 @@ const passing: ReadonlySet<number> = new Set([408, 409, 425, 429, 500, 502, 503,
  * when it ends or breaks before it is complete, it is resumed after its last event id. Nothing is told twice, as far as the
  * server keeps to its ids.
  */
-export async function followStream(parts: StreamParts): Promise<StreamEnd> {
+export async function readResumableStream(parts: ResumableStreamOptions): Promise<ResumableStreamEnd> {
   const { signal, isStandalone } = parts;
   let answer = parts.first;
   let lastEventId = parts.cursor;
@@ -71,18 +71,18 @@ export async function followStream(parts: StreamParts): Promise<StreamEnd> {
       failures = read.lastEventId === undefined ? failures + 1 : 0;
     }
     const mayTakeLong = isStandalone || askedMs !== undefined;
-    const leftMs = mayTakeLong ? Number.POSITIVE_INFINITY : awaySince + maxAwayMs - performance.now();
-    if (wasOpen && !(await pause(failures, { askedMs, leftMs, signal }))) return { outcome: 'complete' };
+    const leftMs = mayTakeLong ? Number.POSITIVE_INFINITY : awaySince + maxUnreachableMs - performance.now();
+    if (wasOpen && !(await pauseBeforeReconnect(failures, { askedMs, leftMs, signal }))) return { outcome: 'complete' };
     answer = await parts.open(lastEventId).catch(() => undefined); // not reached: tried again, within the limit below
     if (answer?.status === 200 && answer.mediaType === 'text/event-stream') {
       wasOpen = true;
       continue;
     }
     const status = answer?.status;
-    await answer?.body.dump().catch(() => undefined); // what it says is of no interest
+    await answer?.body.drain().catch(() => undefined); // what it says is of no interest
     if (status === 404 && wasOpen) return { outcome: 'forgotten' };
     if (status !== undefined && !passing.has(status)) return { outcome: 'refused', status };
-    if (!isStandalone && performance.now() - awaySince >= maxAwayMs) {
+    if (!isStandalone && performance.now() - awaySince >= maxUnreachableMs) {
       return { outcome: 'lost', reason: 'server_unreachable' };
     }
     answer = undefined;
@@ -92,7 +92,7 @@ export async function followStream(parts: StreamParts): Promise<StreamEnd> {
 }
 
 /** Reads one connection of the stream to its end, however it ends. */
-async function readStream({ body }: Answer, parts: StreamParts) {
+async function readStream({ body }: HttpResponse, parts: ResumableStreamOptions) {
   const { flow, maxLineBytes, idleTimeoutMs, isComplete, onMessages, onCursor } = parts;
   const reader = createEventReader({ maxEventBytes: maxLineBytes });
   let lastEventId: string | undefined;

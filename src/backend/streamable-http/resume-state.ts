@@ -1,7 +1,7 @@
 import type { RequestIds } from '../backend.ts';
 
 /** What another backend needs to go on with a session at the server. It opens the session: a secret (P12). */
-export interface HttpState {
+export interface ResumeState {
   /** Of the server's session, where it gave one. */
   readonly id?: string | undefined;
   readonly version?: string | undefined;
@@ -12,10 +12,10 @@ export interface HttpState {
 }
 
 /** Reads what `createStateTeller` told. */
-export const readState = (text: string): HttpState => JSON.parse(text) as HttpState;
+export const parseResumeState = (text: string): ResumeState => JSON.parse(text) as ResumeState;
 
 /** Tells where a backend stands, seldom enough to be kept in a store. */
-export interface StateTeller {
+export interface ResumeStateReporter {
   /** The session has begun: without that nothing could be gone on with. */
   began(): void;
   /** There is something that could not be gone on with by what was told last. */
@@ -29,7 +29,10 @@ export interface StateTeller {
 const soonMs = 250;
 const laterMs = 5_000;
 
-export function createStateTeller(current: () => HttpState, tell: (state: string) => void): StateTeller {
+export function createResumeStateReporter(
+  current: () => ResumeState,
+  tell: (state: string) => void,
+): ResumeStateReporter {
   let told = '';
   let timer: { readonly handle: NodeJS.Timeout; readonly isSoon: boolean } | undefined;
   const run = (): void => {

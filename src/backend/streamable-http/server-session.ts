@@ -1,6 +1,6 @@
 import { readHandshake } from '../../protocol/handshake.ts';
-import type { Answer } from '../http-client/http-connection.ts';
-import type { HttpState } from './resume-state.ts';
+import type { HttpResponse } from '../http-client/http-connection.ts';
+import type { ResumeState } from './resume-state.ts';
 
 /** Longer ids are refused: each request would be as long. */
 const maxIdLength = 1024;
@@ -17,14 +17,14 @@ export class ServerSession {
   #headers: Readonly<Record<string, string>> = {};
 
   /** Goes on with a session that another backend began. */
-  resume({ id, version }: Pick<HttpState, 'id' | 'version'>): void {
+  resume({ id, version }: Pick<ResumeState, 'id' | 'version'>): void {
     this.#id = id;
     this.#version = version;
     this.#changed();
   }
 
   /** What `resume` needs. */
-  get state(): Pick<HttpState, 'id' | 'version'> {
+  get state(): Pick<ResumeState, 'id' | 'version'> {
     return { id: this.#id, version: this.#version };
   }
 
@@ -38,7 +38,7 @@ export class ServerSession {
   }
 
   /** Takes the id from the head of the answer to `initialize`. Returns what is wrong with it, if anything. */
-  begin({ headers }: Answer): string | undefined {
+  begin({ headers }: HttpResponse): string | undefined {
     const id = headers[idHeader];
     if (id === undefined) return undefined;
     if (typeof id !== 'string') return 'gave two session ids';

@@ -1,11 +1,11 @@
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { type Connection, postHeaders } from '../http-client/http-connection.ts';
+import { type HttpConnection, postHeaders } from '../http-client/http-connection.ts';
 import type { ServerSession } from './server-session.ts';
 
 /** What the question needs. */
-export interface SessionProbeParts {
+export interface SessionProbeOptions {
   readonly url: URL;
-  readonly connection: Connection;
+  readonly connection: HttpConnection;
   readonly session: ServerSession;
   clientHeaders(): ForwardedHeaders;
 }
@@ -21,12 +21,17 @@ const ping = Buffer.from('{"jsonrpc":"2.0","id":"mcp-gangway-session","method":"
  * for a session that is unknown, as after their restart. False only if the server refuses a ping in the same way. Never
  * rejects.
  */
-export async function isSessionKnown({ connection, url, session, clientHeaders }: SessionProbeParts): Promise<boolean> {
+export async function isSessionKnown({
+  connection,
+  url,
+  session,
+  clientHeaders,
+}: SessionProbeOptions): Promise<boolean> {
   const headers = { ...clientHeaders(), ...postHeaders, ...session.headers };
   const signal = AbortSignal.timeout(timeoutMs);
   try {
     const { status, body } = await connection.request({ method: 'POST', url, headers, body: ping, signal });
-    await body.dump();
+    await body.drain();
     return status !== 400 && status !== 404;
   } catch {
     return true; // it could not be asked: what is known stays

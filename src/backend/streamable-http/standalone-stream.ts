@@ -1,39 +1,45 @@
 import { detach } from '../../util/boundary.ts';
 import { settlesWithin } from '../../util/settles-within.ts';
-import type { Answer } from '../http-client/http-connection.ts';
-import type { LeaveOut } from './repeated-messages.ts';
-import { followStream, type StreamEnd, type StreamParts } from './resumable-stream.ts';
+import type { HttpResponse } from '../http-client/http-connection.ts';
+import type { DropRepeats } from './repeated-messages.ts';
+import { type ResumableStreamEnd, type ResumableStreamOptions, readResumableStream } from './resumable-stream.ts';
 
 /** What the standalone stream needs. */
-export interface StandaloneParts
-  extends Pick<StreamParts, 'flow' | 'maxLineBytes' | 'idleTimeoutMs' | 'signal' | 'onMessages'> {
-  open(lastEventId: string | undefined): Promise<Answer>;
+export interface StandaloneStreamOptions
+  extends Pick<ResumableStreamOptions, 'flow' | 'maxLineBytes' | 'idleTimeoutMs' | 'signal' | 'onMessages'> {
+  open(lastEventId: string | undefined): Promise<HttpResponse>;
   onCursor(isFirst: boolean): void;
-  onEnd(end: StreamEnd): void;
+  onEnd(end: ResumableStreamEnd): void;
 }
 
 /** The server's messages that belong to no request (2025-11-25, basic/transports, "Listening for Messages from the Server"). */
-export interface Standalone {
+export interface StandaloneStream {
   /** The last event that was read. */
   readonly cursor: string | undefined;
   /** Follows the stream from an event on, or from its beginning. Once. */
-  follow(from?: string, leaveOut?: LeaveOut): void;
+  follow(from?: string, leaveOut?: DropRepeats): void;
   /**
    * Resolves when the stream, if it is followed, is open or refused, or after `maxUnheardMs`. What a server says there while
    * nobody listens is lost: a question of the first call to its client, and the call would wait for ever.
    */
-  heard(): Promise<unknown>;
+  whenOpen(): Promise<unknown>;
 }
 
 /** A server may send the head of a stream with its first event only, and is not waited for longer. */
 const maxUnheardMs = 250;
 
-export function createStandalone({ open, onMessages, onCursor, onEnd, ...parts }: StandaloneParts): Standalone {
+export function createStandaloneStream({
+  open,
+  onMessages,
+  onCursor,
+  onEnd,
+  ...parts
+}: StandaloneStreamOptions): StandaloneStream {
   let isFollowed = false;
   let cursor: string | undefined;
-  let tellHeard: () => void;
+  let resolveOpen: () => void;
   const heard = new Promise<void>((resolve) => {
-    tellHeard = resolve;
+    resolveOpen = resolve;
   });
   return {
     get cursor() {
@@ -43,12 +49,12 @@ export function createStandalone({ open, onMessages, onCursor, onEnd, ...parts }
       if (isFollowed || parts.signal.aborted) return;
       isFollowed = true;
       cursor = from;
-      const followed = followStream({
+      const followed = readResumableStream({
         ...parts,
         ...{ cursor, isStandalone: true },
         open: (lastEventId) => {
           const opened = open(lastEventId);
-          opened.then(tellHeard, tellHeard);
+          opened.then(resolveOpen, resolveOpen);
           return opened;
         },
         isComplete: () => false,
@@ -60,6 +66,6 @@ export function createStandalone({ open, onMessages, onCursor, onEnd, ...parts }
       });
       detach('backend', followed.then(onEnd));
     },
-    heard: async () => isFollowed && settlesWithin(heard, maxUnheardMs),
+    whenOpen: async () => isFollowed && settlesWithin(heard, maxUnheardMs),
   };
 }

@@ -4,29 +4,29 @@ import { detach } from '../../util/boundary.ts';
 import { settlesWithin } from '../../util/settles-within.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenOptions, RequestIds, Resume } from '../backend.ts';
 import { isUnauthorized } from '../connect-failure.ts';
-import { faulty } from '../contain-faults.ts';
-import { createFlow } from '../http-client/backpressure-group.ts';
-import { openConnection } from '../http-client/http-connection.ts';
+import { endedByFault } from '../contain-faults.ts';
+import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
+import { openHttpConnection } from '../http-client/http-connection.ts';
 import { idsOf, messagesIn } from '../http-client/message-texts.ts';
-import { createSender, type Delivery, type Sending } from '../http-client/ordered-sender.ts';
+import { createOrderedSender, type OutgoingMessage, type PostProgress } from '../http-client/ordered-sender.ts';
 import {
   abandonAfterMs,
-  holdsUpMs,
+  blocksNextForMs,
+  maxBlockingMs,
   maxConnections,
-  maxHoldMs,
   maxOvertakeMs,
   noRoom,
   OpenRequests,
 } from '../http-client/post-order.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
-import { type Exchange, type ExchangeEnd, type Outgoing, openStream, startExchange } from './http-post.ts';
-import { createRepeats } from './repeated-messages.ts';
-import { createStateTeller, type HttpState, readState } from './resume-state.ts';
+import { type HttpPost, type HttpPostEnd, type OutgoingPost, requestEventStream, startHttpPost } from './http-post.ts';
+import { createRepeatFilter } from './repeated-messages.ts';
+import { createResumeStateReporter, parseResumeState, type ResumeState } from './resume-state.ts';
 import { ServerSession } from './server-session.ts';
-import { createStandalone } from './standalone-stream.ts';
+import { createStandaloneStream } from './standalone-stream.ts';
 
 /** A server of the Streamable HTTP transport and the limits of its backend. */
-export interface HttpOptions {
+export interface StreamableHttpOptions {
   /** http or https, without a user name. */
   readonly url: URL;
   /** Sent with every request. */
@@ -73,8 +73,8 @@ const closed: BackendEnd = { reason: 'closed', detail: 'The gateway closed the c
  * `initialize` fails, the server counts as not started (`failed`). Requests go to the origin of `url` alone, and no redirect
  * is followed. Nothing is asked of the server before the first message.
  */
-export function openHttp(
-  options: HttpOptions,
+export function openStreamableHttp(
+  options: StreamableHttpOptions,
   events: BackendEvents,
   { headers: clientHeaders = () => noHeaders, resume }: OpenOptions = {},
 ): Backend {
@@ -89,13 +89,13 @@ export function openHttp(
     maxQueuedBytes = 16 * 1024 * 1024,
     onPostFailed,
   } = options;
-  const connection = openConnection({ origin: url.origin, headers, tls, connectTimeoutMs, maxConnections });
-  const flow = createFlow();
+  const connection = openHttpConnection({ origin: url.origin, headers, tls, connectTimeoutMs, maxConnections });
+  const flow = createBackpressureGroup();
   const session = new ServerSession();
-  const sender = createSender(maxQueuedBytes, (cause) => fault(cause));
-  const exchanges = new Set<Exchange>();
+  const sender = createOrderedSender(maxQueuedBytes, (cause) => fault(cause));
+  const exchanges = new Set<HttpPost>();
   const over = new AbortController();
-  const untaken: Outgoing[] = [];
+  const untaken: OutgoingPost[] = [];
   let posted = 0;
   let isForgotten = false;
   let dropped = 0;
@@ -118,7 +118,7 @@ export function openHttp(
     })();
     return ending;
   };
-  const fault = (cause: unknown): void => detach('backend', finish({ ...faulty, cause }));
+  const fault = (cause: unknown): void => detach('backend', finish({ ...endedByFault, cause }));
 
   /** Ends the session at the server, as a client that is done with it should. 405 is its right. */
   const endSession = async (): Promise<void> => {
@@ -128,7 +128,7 @@ export function openHttp(
       headers: { ...clientHeaders(), ...session.headers },
     });
     await deleted.then(
-      ({ body }) => body.dump(),
+      ({ body }) => body.drain(),
       () => undefined, // a server that is away forgets the session by itself
     );
   };
@@ -139,13 +139,13 @@ export function openHttp(
   const limits = { maxLineBytes, idleTimeoutMs, postTimeoutMs };
   const onCursor = (isFirst: boolean): void => (isFirst ? teller.changed() : teller.moved());
   const parts = { url, connection, flow, session, ...limits, clientHeaders, onMessages: deliver, onCursor };
-  const teller = createStateTeller(
+  const teller = createResumeStateReporter(
     () => ({ ...session.state, cursor: standalone.cursor, streams: [...exchanges].flatMap(placeOf) }),
     (state) => isOver || events.onState?.(state),
   );
 
   /** @param parcel what the server refused for it */
-  const forgotten = (parcel?: Outgoing): void => {
+  const forgotten = (parcel?: OutgoingPost): void => {
     if (parcel !== undefined) untaken.push(parcel);
     if (isForgotten) return;
     isForgotten = true;
@@ -154,21 +154,22 @@ export function openHttp(
     detach(
       'backend',
       settlesWithin(others, forgottenGraceMs).then(() => {
-        for (const { isUnsent, parcel } of exchanges) if (isUnsent && parcel !== undefined) untaken.push(parcel);
-        untaken.sort((a, b) => a.place - b.place);
+        for (const { isUnsent, outgoing: parcel } of exchanges)
+          if (isUnsent && parcel !== undefined) untaken.push(parcel);
+        untaken.sort((a, b) => a.sequence - b.sequence);
         return finish({
           reason: 'exited',
           detail: `${url.origin} no longer knows the session.`,
-          untaken: [...untaken, ...sender.takeAll()],
+          undelivered: [...untaken, ...sender.takeAll()],
         });
       }),
     );
   };
 
-  const standalone = createStandalone({
+  const standalone = createStandaloneStream({
     ...parts,
     signal: over.signal,
-    open: (lastEventId) => openStream(parts, lastEventId, over.signal),
+    open: (lastEventId) => requestEventStream(parts, lastEventId, over.signal),
     onMessages: (messages) => deliver(messages, []),
     onCursor,
     onEnd(end) {
@@ -190,13 +191,13 @@ export function openHttp(
   const openRequests = new OpenRequests();
 
   /** The exchange that a cancellation is about. */
-  const exchangeOf = (id: RequestId | undefined): Exchange | undefined =>
+  const exchangeOf = (id: RequestId | undefined): HttpPost | undefined =>
     id === undefined ? undefined : [...exchanges].find(({ open }) => open.has(id));
 
-  const settle = (exchange: Exchange, end: ExchangeEnd, isInitialize = false): void => {
+  const settle = (exchange: HttpPost, end: HttpPostEnd, isInitialize = false): void => {
     exchanges.delete(exchange);
     if (isOver || end.outcome === 'done') return;
-    if (end.outcome === 'forgotten') return forgotten(end.isTaken ? undefined : exchange.parcel);
+    if (end.outcome === 'forgotten') return forgotten(end.isTaken ? undefined : exchange.outgoing);
     if (isInitialize) {
       const isOtherTransport = otherStatuses.has(end.status ?? 0);
       return detach(
@@ -210,7 +211,7 @@ export function openHttp(
     if (left.length > 0) events.onUnanswered(left, end.reason);
   };
 
-  const post = ({ message, headers, messages }: Sending): Delivery => {
+  const post = ({ message, headers, messages }: OutgoingMessage): PostProgress => {
     const ids = idsOf(messages, 'request');
     const [first] = messages;
     const isInitialize = first?.method === 'initialize';
@@ -218,17 +219,17 @@ export function openHttp(
     const room = ids.length === 0 || openRequests.enter();
     let isIn = ids.length > 0 && room === true;
     const cancelled = exchangeOf(first?.cancels);
-    const wait = async (): Promise<ExchangeEnd | undefined> => {
+    const wait = async (): Promise<HttpPostEnd | undefined> => {
       const hasRoom = await room;
       isIn = ids.length > 0 && hasRoom;
       if (room !== true && isForgotten) return { outcome: 'forgotten', isTaken: false };
       if (!hasRoom) return { outcome: 'failed', ...noRoom };
-      if (cancelled !== undefined) await settlesWithin(cancelled.taken, maxOvertakeMs);
+      if (cancelled !== undefined) await settlesWithin(cancelled.accepted, maxOvertakeMs);
       return undefined;
     };
     const after = (room !== true || cancelled !== undefined) && { after: wait() };
-    const exchange = startExchange(
-      { message, headers, ids, place: posted++, isInitialize, ...after },
+    const exchange = startHttpPost(
+      { message, headers, ids, sequence: posted++, isInitialize, ...after },
       isInitialize ? { ...parts, onMessages: greet } : parts,
     );
     exchanges.add(exchange);
@@ -240,41 +241,44 @@ export function openHttp(
       if (end.outcome === 'done' && isInitialized) standalone.follow();
     });
     detach('backend', ended, fault);
-    if (isInitialize) return { passed: Promise.race([greeted, ended]), settled: exchange.taken };
+    if (isInitialize) return { passed: Promise.race([greeted, ended]), settled: exchange.accepted };
     if (isInitialized) {
-      const passed = settlesWithin(ended, maxHoldMs).then(standalone.heard);
-      return { passed, settled: exchange.taken };
+      const passed = settlesWithin(ended, maxBlockingMs).then(standalone.whenOpen);
+      return { passed, settled: exchange.accepted };
     }
-    const holdMs = holdsUpMs(messages);
+    const holdMs = blocksNextForMs(messages);
     const holdsUp = holdMs > 0 && room === true; // what waits for room is waited for by nobody
-    return { passed: holdsUp ? settlesWithin(exchange.taken, holdMs) : Promise.resolve(), settled: exchange.taken };
+    return {
+      passed: holdsUp ? settlesWithin(exchange.accepted, holdMs) : Promise.resolve(),
+      settled: exchange.accepted,
+    };
   };
 
   /** The response to `initialize` has come. */
-  let tellGreeted: () => void;
+  let resolveInitialized: () => void;
   const greeted = new Promise<void>((resolve) => {
-    tellGreeted = resolve;
+    resolveInitialized = resolve;
   });
   /** What comes with the answer to `initialize`. */
   const greet = (messages: Buffer[], of: RequestIds): void => {
     for (const { text } of messages.flatMap(messagesIn).filter(({ kind }) => kind === 'response')) {
       session.agree(text);
-      tellGreeted();
+      resolveInitialized();
     }
     deliver(messages, of);
     teller.began();
   };
 
   /** Goes on where another backend stood. */
-  const goOn = ({ state, pending, taken }: Resume): void => {
-    const { cursor: from, streams, ...known } = readState(state);
-    const repeats = createRepeats(taken);
+  const goOn = ({ state, pending, delivered: taken }: Resume): void => {
+    const { cursor: from, streams, ...known } = parseResumeState(state);
+    const repeats = createRepeatFilter(taken);
     session.resume(known);
     const left = new Set(pending);
     for (const stream of streams) {
       const ids = stream.ids.filter((id) => left.delete(id));
       if (ids.length === 0) continue;
-      const exchange = startExchange({ ids, cursor: stream.cursor, leaveOut: repeats() }, parts);
+      const exchange = startHttpPost({ ids, cursor: stream.cursor, leaveOut: repeats() }, parts);
       exchanges.add(exchange);
       openRequests.add();
       detach(
@@ -305,5 +309,5 @@ export function openHttp(
 }
 
 /** Where a stream stands that answers requests; nothing for an answer that cannot be resumed. */
-const placeOf = ({ open, cursor }: Exchange): HttpState['streams'] =>
+const placeOf = ({ open, cursor }: HttpPost): ResumeState['streams'] =>
   cursor === undefined || open.size === 0 ? [] : [{ ids: [...open], cursor }];

@@ -8,8 +8,8 @@ import {
   type Tracer,
 } from '@opentelemetry/api';
 import { errorCodeIn } from '../../protocol/json/splice.ts';
-import { maxNameLength, nameOfCall } from '../../protocol/message/call-name.ts';
-import { type Message, placeOf } from '../../protocol/message/message.ts';
+import { maxNameLength, readCallName } from '../../protocol/message/call-name.ts';
+import { type Message, memberRange } from '../../protocol/message/message.ts';
 import { isToolError } from '../../protocol/message/tool-error.ts';
 
 /** Which request a span is of, and on which side of the gateway. */
@@ -36,7 +36,7 @@ const nameKeys: ReadonlyMap<string | undefined, string> = new Map([
  */
 export function startCallSpan({ tracer, request, side, attributes, parent, links = [] }: CallSpanOptions): Span {
   const method = (request.method ?? '').slice(0, maxNameLength);
-  const name = nameOfCall(request);
+  const name = readCallName(request);
   const nameKey = nameKeys.get(method);
   const described: Attributes = {
     ...attributes,
@@ -54,7 +54,7 @@ export function startCallSpan({ tracer, request, side, attributes, parent, links
 
 /** Ends a span with the response to its request. */
 export function endWithResponse(span: Span, method: string | undefined, response: Message): void {
-  if (placeOf(response, 'message', 'error') !== undefined) {
+  if (memberRange(response, 'message', 'error') !== undefined) {
     const code = errorCodeIn(response.text)?.toString();
     if (code !== undefined) span.setAttribute('rpc.response.status_code', code);
     return endWithError(span, code ?? '_OTHER');

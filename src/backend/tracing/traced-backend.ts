@@ -18,7 +18,7 @@ interface OpenSpan {
  * are, as does `initialize`, which is said again to a server that takes the place of another.
  * @param server its name
  */
-export function traced(open: OpenBackend, tracer: Tracer, server: string): OpenBackend {
+export function traceBackend(open: OpenBackend, tracer: Tracer, server: string): OpenBackend {
   return (events, options) => {
     // No more than there are calls, which have a limit: one that is given up is cancelled at the server.
     const spans = new Map<RequestId, OpenSpan>();

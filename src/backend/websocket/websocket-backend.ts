@@ -5,7 +5,7 @@ import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenOptions } from '../backend.ts';
 import { isUnauthorized } from '../connect-failure.ts';
-import { InOrder } from '../in-order.ts';
+import { OrderedDelivery } from '../in-order.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
 import { limitsOf, maxUnansweredPings, subprotocol, watchPeer } from '../websocket-peer.ts';
 import { explainAnswer, explainBreak, explainClose, explainFailure } from './websocket-failure.ts';
@@ -78,7 +78,7 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     peer.terminate();
   };
   /** Nothing more is read before a large message is delivered. */
-  const inOrder = new InOrder('backend', {
+  const inOrder = new OrderedDelivery('backend', {
     hold() {
       isHeld = true;
       peer.pause();

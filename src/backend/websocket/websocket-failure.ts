@@ -1,5 +1,5 @@
 import type { BackendEnd } from '../backend.ts';
-import { codeOf, explainConnectFailure, explainRefusal } from '../connect-failure.ts';
+import { connectErrorCode, explainConnectFailure, explainRefusal } from '../connect-failure.ts';
 
 /** What ended a WebSocket, in words for the operator; nothing of the server's text, which can hold anything (P12). */
 
@@ -13,7 +13,7 @@ export function explainAnswer(status: number, where: string): string {
 
 /** A connection that was not made. */
 export function explainFailure(cause: Error, where: string): BackendEnd {
-  const code = codeOf(cause);
+  const code = connectErrorCode(cause);
   const isAnswered = code === 'unknown error' || code.startsWith('HPE_'); // a handshake or HTTP that is none has no other
   const detail = isAnswered
     ? `${where} did not answer like a WebSocket server. Correct the URL.`
@@ -23,7 +23,7 @@ export function explainFailure(cause: Error, where: string): BackendEnd {
 
 /** A connection on which the server sent what it must not. */
 export function explainBreak(cause: Error, where: string, maxLineBytes: number): BackendEnd {
-  const code = codeOf(cause);
+  const code = connectErrorCode(cause);
   if (code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') {
     return { reason: 'line_too_long', detail: `The server sent a message of more than ${maxLineBytes} bytes.`, cause };
   }

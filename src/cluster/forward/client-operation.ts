@@ -1,33 +1,33 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { type EventId, formatEventId } from '../../protocol/wire/event-id.ts';
-import type { Post } from '../../session/session-handle.ts';
-import type { Brought, ToOwner } from '../link/peer-messages.ts';
-import type { ContinuedReply } from './client-reply.ts';
+import type { ClientPost } from '../../session/session-handle.ts';
+import type { ForwardedContext, MessageToOwner } from '../link/peer-messages.ts';
+import type { ClientReply } from './client-reply.ts';
 
 /** What a client wants of a session that another instance may hold. */
-export type Wanted =
-  | ({ readonly kind: 'post' } & Post)
+export type ClientOperation =
+  | ({ readonly kind: 'post' } & ClientPost)
   | { readonly kind: 'listen'; readonly after: EventId | undefined }
   | { readonly kind: 'remove' };
 
 /** How it is asked for. */
-export interface Asking {
+export interface ForwardAttempt {
   readonly n: number;
   readonly key: string;
   /** The names under which it was asked for before, oldest first. */
-  readonly earlier: readonly string[];
-  readonly reply: ContinuedReply;
+  readonly previousIds: readonly string[];
+  readonly reply: ClientReply;
 }
 
 /** The requests that are to be answered. */
-export const requestIds = (wanted: Wanted): readonly RequestId[] =>
+export const operationRequestIds = (wanted: ClientOperation): readonly RequestId[] =>
   wanted.kind !== 'post'
     ? []
     : wanted.messages.filter(({ kind }) => kind === 'request').map(({ id }) => id as RequestId);
 
 /** An owner is told no more of the names under which it was asked before. */
-export const maxNames = 10;
+export const maxPreviousIds = 10;
 
 /** The requests have a member of their own: instances before they had names in event ids read the place alone. */
 function placeIn(after: EventId | undefined): { readonly after?: string; readonly requests?: string } {
@@ -37,10 +37,10 @@ function placeIn(after: EventId | undefined): { readonly after?: string; readonl
 }
 
 /** The letter that asks an owner. */
-export function letterOf(
-  wanted: Wanted,
-  { n, key, earlier, reply }: Asking,
-): { readonly letter: ToOwner; readonly body: readonly Buffer[] } {
+export function messageToOwner(
+  wanted: ClientOperation,
+  { n, key, previousIds: earlier, reply }: ForwardAttempt,
+): { readonly letter: MessageToOwner; readonly body: readonly Buffer[] } {
   const brought = broughtBy(reply);
   const { accepts, isContinued: continues, mayHaveRun: again } = reply;
   if (wanted.kind === 'remove') return { letter: { kind: 'remove', n, key, ...brought }, body: [] };
@@ -61,7 +61,7 @@ export function letterOf(
   return { letter: { kind: 'post', n, key, isBatch, ...asked }, body };
 }
 
-function broughtBy({ forwarded = noHeaders, scopes, needs, requestId }: ContinuedReply): Brought {
+function broughtBy({ forwarded = noHeaders, scopes, needs, requestId }: ClientReply): ForwardedContext {
   return {
     ...(forwarded !== noHeaders && { forwarded }),
     ...(scopes && { scopes: [...scopes] }),

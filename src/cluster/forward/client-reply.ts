@@ -1,23 +1,23 @@
 import { deniesReaching, entryOf, faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
 import type { Accepts } from '../../protocol/http/media-types.ts';
 import type { EventId } from '../../protocol/wire/event-id.ts';
-import { encodeEvents, encodeLastWord, encodeMessage, encodeRetry, noData } from '../../protocol/wire/sse.ts';
-import { PassedReply } from '../../reply/forwarding-reply.ts';
+import { encodeEvents, encodeFinalEvents, encodeMessage, encodeRetry, noData } from '../../protocol/wire/sse.ts';
+import { ForwardingReply } from '../../reply/forwarding-reply.ts';
 import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
-import { lastWordOn } from '../../reply/unresumable-stream.ts';
+import { finalEventsFor } from '../../reply/unresumable-stream.ts';
 import { returnWindowMs } from '../../session/events/streams.ts';
 
 /**
  * A client's response that may be answered by several owners of the session in turn, or that begins before it is known who
  * answers it: once its event stream is open, every later answer goes into that stream.
  */
-export class ContinuedReply extends PassedReply {
+export class ClientReply extends ForwardingReply {
   /** The requests that are answered, for errors in band. */
   readonly #ids: readonly RequestId[];
   /** Set once an event id of the stream was sent. */
   isContinued = false;
   /** The newest event id that the client has of the stream; undefined as long as it has none. */
-  place: EventId | undefined;
+  position: EventId | undefined;
   /** The client resumes a stream, and may do so elsewhere. */
   readonly #resumes: boolean;
   /** Set once an owner may have passed the request on: then no fault may tell the client to send it again (P7). */
@@ -33,7 +33,7 @@ export class ContinuedReply extends PassedReply {
   constructor(reply: Reply, ids: readonly RequestId[], after?: EventId) {
     super(reply);
     this.#ids = ids;
-    this.place = after;
+    this.position = after;
     this.#resumes = after !== undefined;
     if (reply.isGone) this.#gone.abort();
     reply.onGone(() => {
@@ -68,15 +68,15 @@ export class ContinuedReply extends PassedReply {
     this.#timer = setTimeout(() => {
       if (this.#isDone) return;
       const sink = this.stream();
-      if (this.place === undefined || retryMs === undefined || this.isContinued) return;
-      sink.write(encodeEvents([{ ...this.place, data: noData }], retryMs, this.place.requests));
+      if (this.position === undefined || retryMs === undefined || this.isContinued) return;
+      sink.write(encodeEvents([{ ...this.position, data: noData }], retryMs, this.position.requests));
       this.isContinued = true;
     }, ms);
   }
 
   /** True if the client was sent this very place. Events are behind the place that is asked for: only priming events name it. */
   isAt({ stream, epoch, seq }: EventId): boolean {
-    const { isContinued, place } = this;
+    const { isContinued, position: place } = this;
     return isContinued && place?.stream === stream && place.epoch === epoch && place.seq === seq;
   }
 
@@ -121,7 +121,7 @@ export class ContinuedReply extends PassedReply {
   }
 
   /** Ends the stream for its client to go on with another instance, some time within these milliseconds. */
-  endForNow(withinMs = returnWindowMs): void {
+  endForReconnect(withinMs = returnWindowMs): void {
     this.#finish(() => {
       this.#sink?.write(encodeRetry(Math.random() * withinMs));
       this.#sink?.end();
@@ -141,11 +141,11 @@ export class ContinuedReply extends PassedReply {
 
   /** Of a stream that is resumed nothing is said unless it is lost: its client comes back. */
   #lastWords(reason: Reason, data: Record<string, unknown> | undefined): Buffer | undefined {
-    const { place } = this;
-    if (this.#resumes) return place && lastWordOn(reason, place);
+    const { position: place } = this;
+    if (this.#resumes) return place && finalEventsFor(reason, place);
     const texts = this.#ids.map((id) => faultMessage(reason, id, data));
     // A client that has an event id would come back with it.
-    if (place !== undefined && texts.length > 0) return encodeLastWord(texts, place);
+    if (place !== undefined && texts.length > 0) return encodeFinalEvents(texts, place);
     return Buffer.concat(texts.map((text) => encodeMessage(Buffer.from(text))));
   }
 

@@ -1,16 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isHarmless } from '../../call/rerun.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
-import { type EventId, formatRequests, parseEventId, requestsOf } from '../../protocol/wire/event-id.ts';
+import { type EventId, formatRequests, parseEventId, readRequestIds } from '../../protocol/wire/event-id.ts';
 import type { EventSink, Reply } from '../../reply/reply.ts';
 import { getStream, returnWindowMs, strandedReturnMs } from '../../session/events/streams.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
 import { detach } from '../../util/boundary.ts';
-import type { ToIngress } from '../link/peer-messages.ts';
-import { letterOf, maxNames, requestIds, type Wanted } from './client-operation.ts';
-import { ContinuedReply } from './client-reply.ts';
-import type { Ending, ExchangeHost, Failed } from './forwarding-host.ts';
-import { nameOf } from './owner-endpoint.ts';
+import type { MessageToIngress } from '../link/peer-messages.ts';
+import { type ClientOperation, maxPreviousIds, messageToOwner, operationRequestIds } from './client-operation.ts';
+import { ClientReply } from './client-reply.ts';
+import type { AttemptEnd, FailedAttempt, ForwardingHost } from './forwarding-host.ts';
+import { attemptId } from './owner-endpoint.ts';
 
 /** A letter in a mailbox, and when it was posted, on the monotonic clock. */
 interface PostedLetter {
@@ -29,13 +29,13 @@ const receiptBytes = 64 * 1024;
  * Outlives owners (P3): a stream goes on behind its last event id with the next one, as the client itself would by
  * Last-Event-ID; a request that may have been run is run again where that is harmless, and else ends in `outcome_unknown`.
  */
-export class Exchange {
+export class ForwardedRequest {
   /** The numbers of what was asked, the newest last: another asking has another one; see `take`. */
   readonly numbers: number[] = [];
   readonly key: string;
-  readonly #host: ExchangeHost;
-  readonly #reply: ContinuedReply;
-  #wanted: Wanted;
+  readonly #host: ForwardingHost;
+  readonly #reply: ClientReply;
+  #wanted: ClientOperation;
   readonly #ids: readonly RequestId[];
   /** How the event ids of the client name its requests. */
   readonly #named: Pick<EventId, 'requests'>;
@@ -45,7 +45,7 @@ export class Exchange {
   #owner: string | undefined;
   /** What the owner was asked by, while that letter can be taken back. */
   #letter: PostedLetter | undefined;
-  #end: ((why: Ending) => void) | undefined;
+  #end: ((why: AttemptEnd) => void) | undefined;
   readonly #beganAt = performance.now();
   #lostAt = Number.NEGATIVE_INFINITY;
   #sink: EventSink | undefined;
@@ -54,12 +54,12 @@ export class Exchange {
   /** Something of a stream was passed on. */
   #hasWritten = false;
 
-  constructor(key: string, wanted: Wanted, reply: Reply, host: ExchangeHost) {
+  constructor(key: string, wanted: ClientOperation, reply: Reply, host: ForwardingHost) {
     this.key = key;
     this.#wanted = wanted;
     this.#host = host;
-    this.#ids = requestIds(wanted);
-    this.#reply = new ContinuedReply(reply, this.#ids, wanted.kind === 'listen' ? wanted.after : undefined);
+    this.#ids = operationRequestIds(wanted);
+    this.#reply = new ClientReply(reply, this.#ids, wanted.kind === 'listen' ? wanted.after : undefined);
     const requests = wanted.kind === 'listen' ? wanted.after?.requests : formatRequests(this.#ids);
     this.#named = requests === undefined ? {} : { requests };
     this.#reply.mayHaveRun = wanted.kind === 'post' && wanted.again === true;
@@ -82,7 +82,7 @@ export class Exchange {
   /** True if the client waits for the answer to a request, with which it came or which its event id names. */
   get awaitsAnswer(): boolean {
     const { after } = this.#wanted.kind === 'listen' ? this.#wanted : {};
-    return this.requestId !== null || (after !== undefined && requestsOf(after).length > 0);
+    return this.requestId !== null || (after !== undefined && readRequestIds(after).length > 0);
   }
 
   /** True for a stream that may wait for ever. */
@@ -99,7 +99,7 @@ export class Exchange {
   async run(): Promise<void> {
     try {
       if (this.#wanted.kind === 'listen') this.#reply.openAfter(this.#host.earlyStreamMs, this.#host.retryMsOfPriming);
-      let failed: Failed | undefined;
+      let failed: FailedAttempt | undefined;
       while (!this.#reply.isDone && (await this.#host.admit(this.#reply)) && !(await this.#replayed())) {
         const owner = await this.#host.locate(this.#reply, failed);
         if (owner === 'none' || this.#reply.isDone) return;
@@ -116,22 +116,22 @@ export class Exchange {
   }
 
   /** This instance stops: a client that can go on elsewhere is sent there, over a while. */
-  letGo(): void {
+  detach(): void {
     if (!this.#reply.isContinued || this.#host.isOneStream) return;
-    this.#reply.endForNow();
+    this.#reply.endForReconnect();
     this.#letOwnerGo();
     this.#over('answered');
   }
 
   /** This instance stops now. */
-  giveUp(): void {
-    if (this.listens && this.#host.isOneStream) this.#reply.endForNow();
+  close(): void {
+    if (this.listens && this.#host.isOneStream) this.#reply.endForReconnect();
     else this.#abandon('draining');
     this.#over('answered');
   }
 
   /** Nothing could be known of the session in time. */
-  refuse(): void {
+  endUnknown(): void {
     this.#reply.fault('store_unavailable', this.requestId);
   }
 
@@ -140,13 +140,13 @@ export class Exchange {
    * that can go on elsewhere is sent there, and one that waits for an answer is told what is known. A GET stream waits (P7).
    * @param since requests that came later are left alone: they have their own limit
    */
-  strand(since: number): void {
+  endUnreachable(since: number): void {
     if (this.#beganAt > since) return;
     const after = this.#wanted.kind === 'listen' ? this.#wanted.after : undefined;
     const waitsForAnswer = this.requestId !== null || (after !== undefined && after.stream !== getStream);
     if (this.listens && (!waitsForAnswer || this.#host.isOneStream)) return;
     const canGoOn = this.#reply.isContinued || after !== undefined;
-    if (canGoOn && !this.#host.isOneStream) this.#reply.endForNow(strandedReturnMs);
+    if (canGoOn && !this.#host.isOneStream) this.#reply.endForReconnect(strandedReturnMs);
     else this.#abandon('store_unavailable');
     this.#letOwnerGo();
     this.#over('answered');
@@ -166,14 +166,14 @@ export class Exchange {
    * The owner is lost, or a letter was: what it still says does not count.
    * @param withdrawn the letters that a lost owner never saw; nothing is known of those posted before `since`
    */
-  lose(withdrawn?: ReadonlySet<number>, since = 0): void {
+  ownerLost(withdrawn?: ReadonlySet<number>, since = 0): void {
     const letter = this.#letter;
     const isUnseen = letter !== undefined && withdrawn?.has(letter.number) === true && letter.at >= since;
     this.#over(isUnseen ? 'gone' : 'lost');
   }
 
   /** The owner has said something that cannot be read here. What it was is not known, nor whether the server did anything. */
-  misread(from: string, n: number): void {
+  replyUnreadable(from: string, n: number): void {
     if (n !== this.n || from !== this.#owner || this.#end === undefined) return;
     this.#letOwnerGo();
     this.#abandon('outcome_unknown');
@@ -189,7 +189,7 @@ export class Exchange {
    * Takes a letter about this request. Parts of a stream count only as an answer to what was asked last, or they would come
    * twice; a whole answer counts whenever it comes.
    */
-  take(from: string, letter: ToIngress, body: Buffer): void {
+  receive(from: string, letter: MessageToIngress, body: Buffer): void {
     if (letter.n !== this.n) {
       if (letter.kind === 'json' && !this.#reply.isStream) this.#answerLate(letter, body);
       return;
@@ -228,7 +228,7 @@ export class Exchange {
   }
 
   /** Ends the owner's part at once: the next letter of the same delivery, behind a hole, must not count. */
-  #over(why: Ending): void {
+  #over(why: AttemptEnd): void {
     const end = this.#end;
     this.#end = undefined;
     end?.(why);
@@ -242,19 +242,20 @@ export class Exchange {
     this.#wanted = { kind: 'listen', after: reached };
     // Or what was replayed would be sent again after the loss of the next owner.
     this.#cursor = reached;
-    this.#reply.place = reached;
+    this.#reply.position = reached;
     return false;
   }
 
   /** Passes the request on to its owner, and waits for how that ends. */
-  async #ask(owner: string): Promise<Ending> {
+  async #ask(owner: string): Promise<AttemptEnd> {
     this.#owner = owner;
-    const ended = new Promise<Ending>((resolve) => {
+    const ended = new Promise<AttemptEnd>((resolve) => {
       this.#end = resolve;
     });
-    const asking = { n: this.n, key: this.key, earlier: this.#asked, reply: this.#reply };
-    const { letter, body } = letterOf(this.#wanted, asking);
-    if (letter.kind === 'post') this.#asked = [...this.#asked, nameOf(this.#host.name(), this.n)].slice(-maxNames);
+    const asking = { n: this.n, key: this.key, previousIds: this.#asked, reply: this.#reply };
+    const { letter, body } = messageToOwner(this.#wanted, asking);
+    if (letter.kind === 'post')
+      this.#asked = [...this.#asked, attemptId(this.#host.name(), this.n)].slice(-maxPreviousIds);
     const at = performance.now();
     const posted = await this.#host.send(owner, letter, body, (number) => {
       this.#letter = { number, at };
@@ -271,7 +272,7 @@ export class Exchange {
   }
 
   /** The answer was on its way when it was asked for again. */
-  #answerLate({ headers }: Extract<ToIngress, { kind: 'json' }>, body: Buffer): void {
+  #answerLate({ headers }: Extract<MessageToIngress, { kind: 'json' }>, body: Buffer): void {
     this.#reply.json(body, headers);
     this.#letOwnerGo();
     this.#over('answered');
@@ -288,7 +289,7 @@ export class Exchange {
     if (this.#wanted.kind === 'post') this.#reply.mayHaveRun = true;
   }
 
-  #leave(why: Ending): Ending {
+  #leave(why: AttemptEnd): AttemptEnd {
     if (why === 'lost' || why === 'gone') this.#lostAt = performance.now();
     this.#owner = undefined;
     this.#letter = undefined;
@@ -317,7 +318,7 @@ export class Exchange {
   /** The client has an event id, with which it or the next owner goes on. */
   #reach(place: EventId): void {
     this.#cursor = place;
-    this.#reply.place = place;
+    this.#reply.position = place;
     this.#reply.isContinued = true;
   }
 
@@ -373,10 +374,10 @@ export class Exchange {
 
 /** What is known of an owner that did not answer. Denials count as long as the same owner says so of the same epoch. */
 function failedAfter(
-  before: Failed | undefined,
+  before: FailedAttempt | undefined,
   { instance, epoch }: { readonly instance: string; readonly epoch: number },
-  why: Exclude<Ending, 'answered'>,
-): Failed {
+  why: Exclude<AttemptEnd, 'answered'>,
+): FailedAttempt {
   if (why === 'ending') return { instance, epoch, why: 'moved', denials: 0 };
   if (why !== 'moved') return { instance, epoch, why, denials: 0 };
   const isSame = before?.instance === instance && before.epoch === epoch;

@@ -1,32 +1,37 @@
 import type { EventId } from '../../protocol/wire/event-id.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
-import type { ToOwner } from '../link/peer-messages.ts';
-import type { Posted } from '../link/send-queue.ts';
-import type { ContinuedReply } from './client-reply.ts';
+import type { MessageToOwner } from '../link/peer-messages.ts';
+import type { SendOutcome } from '../link/send-queue.ts';
+import type { ClientReply } from './client-reply.ts';
 
 /** Who can answer. `none`: the reply was answered, there is nobody to ask. */
-export type Owner =
+export type SessionOwnerLocation =
   | { readonly here: SessionHandle }
   /** The one that the record names, under the epoch that the record has. */
   | { readonly instance: string; readonly epoch: number }
   | 'none';
 
 /** What an exchange needs of its instance. */
-export interface ExchangeHost {
+export interface ForwardingHost {
   /** True if there is the session, and the client may use it; waits while that cannot be known. Else answers the reply. */
-  admit(reply: ContinuedReply): Promise<boolean>;
+  admit(reply: ClientReply): Promise<boolean>;
   /**
    * Finds who holds the session, or makes it be held here; waits while that cannot be known. Answers the reply where the
    * session cannot be served.
    * @param failed the owner that was asked last, and what came of it
    */
-  locate(reply: ContinuedReply, failed: Failed | undefined): Promise<Owner>;
+  locate(reply: ClientReply, failed: FailedAttempt | undefined): Promise<SessionOwnerLocation>;
   /** Sends a letter to an owner, and has its replies brought here. `onNumber` as `Mail.send` has it. */
-  send(to: string, letter: ToOwner, body?: readonly Buffer[], onNumber?: (number: number) => void): Promise<Posted>;
+  send(
+    to: string,
+    letter: MessageToOwner,
+    body?: readonly Buffer[],
+    onNumber?: (number: number) => void,
+  ): Promise<SendOutcome>;
   /** False if an instance is lost, or nothing can be known of it. */
   isAlive(instance: string): Promise<boolean>;
   /** Reads from the log what is there of a stream; see `replay.ts`. */
-  replay(after: EventId, reply: ContinuedReply): Promise<EventId | 'complete'>;
+  replay(after: EventId, reply: ClientReply): Promise<EventId | 'complete'>;
   /** The name of this instance now. */
   name(): string;
   /** Another number for the exchange, by which letters find it from now on. */
@@ -45,10 +50,10 @@ export interface ExchangeHost {
  * session up, or to get it. `gone`: there is no such instance, or it has never seen the request, which is as new for the
  * next one. `lost`: it may have had the request.
  */
-export type Ending = 'answered' | 'moved' | 'ending' | 'gone' | 'lost';
+export type AttemptEnd = 'answered' | 'moved' | 'ending' | 'gone' | 'lost';
 
 /** An owner that did not answer. */
-export interface Failed {
+export interface FailedAttempt {
   readonly instance: string;
   readonly epoch: number;
   readonly why: 'moved' | 'gone' | 'lost';

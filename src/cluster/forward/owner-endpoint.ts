@@ -3,27 +3,27 @@ import type { Accepts } from '../../protocol/http/media-types.ts';
 import { type Message, readBody } from '../../protocol/message/message.ts';
 import { parseEventId } from '../../protocol/wire/event-id.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
-import type { Brought, ToIngress, ToOwner } from '../link/peer-messages.ts';
-import { type Asked, RemoteReply } from './remote-reply.ts';
+import type { ForwardedContext, MessageToIngress, MessageToOwner } from '../link/peer-messages.ts';
+import { RemoteReply, type RemoteReplyContext } from './remote-reply.ts';
 
 /** What the owner's desk needs of its instance. */
-export interface OwnerDeskOptions {
+export interface OwnerEndpointOptions {
   /** The session as it is held here, if it is. */
-  held(key: string): SessionHandle | undefined;
+  findHere(key: string): SessionHandle | undefined;
   /** True while a session that is not to be had is being opened, taken over or ended here. */
   isChanging(key: string): boolean;
-  send(to: string, letter: ToIngress, body?: Buffer): void;
+  send(to: string, letter: MessageToIngress, body?: Buffer): void;
 }
 
 const streamOnly: Accepts = { json: false, sse: true };
 
 /** Where letters of ingresses arrive at the owner: each request gets a reply that travels back by letter. */
-export class OwnerDesk {
-  readonly #options: OwnerDeskOptions;
+export class OwnerEndpoint {
+  readonly #options: OwnerEndpointOptions;
   /** By ingress, then by the request's number there. */
   readonly #replies = new Map<string, Map<number, RemoteReply>>();
 
-  constructor(options: OwnerDeskOptions) {
+  constructor(options: OwnerEndpointOptions) {
     this.#options = options;
   }
 
@@ -32,7 +32,7 @@ export class OwnerDesk {
     return this.#replies.keys();
   }
 
-  take(from: string, letter: ToOwner, body: Buffer): void {
+  receive(from: string, letter: MessageToOwner, body: Buffer): void {
     if (letter.kind === 'gone')
       return this.#replies
         .get(from)
@@ -41,7 +41,7 @@ export class OwnerDesk {
     if (letter.kind === 'read') return this.#replies.get(from)?.get(letter.n)?.read(letter.bytes);
     const { n, key } = letter;
     const brought = broughtIn(letter);
-    const session = this.#options.held(key);
+    const session = this.#options.findHere(key);
     if (session === undefined) {
       const isEnding = this.#options.isChanging(key);
       return this.#options.send(from, { kind: 'moved', n, ...(isEnding && { isEnding }) });
@@ -66,13 +66,13 @@ export class OwnerDesk {
   }
 
   /** The way to this ingress is lost: whether somebody waits there still is not known. */
-  lose(ingress: string): void {
+  ingressLost(ingress: string): void {
     const replies = this.#replies.get(ingress);
     this.#replies.delete(ingress);
     for (const reply of replies?.values() ?? []) reply.close(true);
   }
 
-  #replyTo(from: string, n: number, asked: Omit<Asked, 'name'>): RemoteReply {
+  #replyTo(from: string, n: number, asked: Omit<RemoteReplyContext, 'name'>): RemoteReply {
     const replies = this.#replies.get(from) ?? new Map<number, RemoteReply>();
     this.#replies.set(from, replies);
     const forget = (): void => {
@@ -81,7 +81,7 @@ export class OwnerDesk {
     };
     const reply = new RemoteReply(
       n,
-      { ...asked, name: nameOf(from, n) },
+      { ...asked, name: attemptId(from, n) },
       {
         send: (letter, body) => this.#options.send(from, letter, body),
         forget,
@@ -94,9 +94,14 @@ export class OwnerDesk {
 }
 
 /** What the request of an ingress is called at its owner, whatever the ingress is called by then. */
-export const nameOf = (ingress: string, n: number): string => `${ingress} ${n}`;
+export const attemptId = (ingress: string, n: number): string => `${ingress} ${n}`;
 
-const broughtIn = ({ forwarded, scopes, needs, requestId }: Brought): Pick<Asked, keyof Brought> => ({
+const broughtIn = ({
+  forwarded,
+  scopes,
+  needs,
+  requestId,
+}: ForwardedContext): Pick<RemoteReplyContext, keyof ForwardedContext> => ({
   forwarded,
   scopes: scopes && new Set(scopes),
   needs,

@@ -1,38 +1,41 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Accepts } from '../../protocol/http/media-types.ts';
-import type { Asking, EventSink, Headers, Reply } from '../../reply/reply.ts';
-import type { ToIngress } from '../link/peer-messages.ts';
+import type { EventSink, Headers, Reply, RequestAttempt } from '../../reply/reply.ts';
+import type { MessageToIngress } from '../link/peer-messages.ts';
 
 /** More bytes than this that the client has not taken yet, and the stream is told to wait (P8). */
 const windowBytes = 256 * 1024;
 
 /** What carries the replies to the ingress. */
-export interface Carrier {
-  send(letter: ToIngress, body?: Buffer): void;
+export interface PeerReplyChannel {
+  send(letter: MessageToIngress, body?: Buffer): void;
   /** Nothing more will be sent for the request. */
   forget(): void;
 }
 
 /** What the ingress says of a request beside its messages. */
-export type Asked = Pick<Reply, 'accepts' | 'forwarded' | 'scopes' | 'needs' | 'requestId' | 'isContinued'> & {
+export type RemoteReplyContext = Pick<
+  Reply,
+  'accepts' | 'forwarded' | 'scopes' | 'needs' | 'requestId' | 'isContinued'
+> & {
   /** See `Asking`. */
   readonly name: string;
   readonly earlier?: readonly string[] | undefined;
 };
 
 /** The owner's side of a response that another instance sends: what is answered here travels by letter. */
-export class RemoteReply implements Reply, Asking {
+export class RemoteReply implements Reply, RequestAttempt {
   readonly accepts: Accepts;
   readonly forwarded: ForwardedHeaders | undefined;
   readonly scopes: ReadonlySet<string> | undefined;
   readonly needs: readonly string[] | undefined;
   readonly requestId: string | undefined;
   readonly isContinued: boolean;
-  readonly name: string;
-  readonly earlier: readonly string[];
+  readonly id: string;
+  readonly previousIds: readonly string[];
   readonly #n: number;
-  readonly #carrier: Carrier;
+  readonly #carrier: PeerReplyChannel;
   #isGone = false;
   #isParted = false;
   #isDone = false;
@@ -41,10 +44,10 @@ export class RemoteReply implements Reply, Asking {
   readonly #closed: (() => void)[] = [];
   readonly #drained: (() => void)[] = [];
 
-  constructor(n: number, asked: Asked, carrier: Carrier) {
+  constructor(n: number, asked: RemoteReplyContext, carrier: PeerReplyChannel) {
     const { accepts, forwarded, scopes, needs, requestId, isContinued = false, name, earlier = [] } = asked;
-    this.name = name;
-    this.earlier = earlier;
+    this.id = name;
+    this.previousIds = earlier;
     this.#n = n;
     this.accepts = accepts;
     this.forwarded = forwarded;
@@ -55,11 +58,11 @@ export class RemoteReply implements Reply, Asking {
     this.#carrier = carrier;
   }
 
-  get asking(): Asking {
+  get attempt(): RequestAttempt {
     return this;
   }
 
-  get isParted(): boolean {
+  get isDetached(): boolean {
     return this.#isParted;
   }
 
@@ -128,7 +131,7 @@ export class RemoteReply implements Reply, Asking {
     for (const listener of [...this.#gone.splice(0), ...this.#closed.splice(0)]) listener();
   }
 
-  #finish(letter: ToIngress, body?: Buffer): void {
+  #finish(letter: MessageToIngress, body?: Buffer): void {
     if (this.#isDone) return;
     this.#isDone = true;
     this.#carrier.send(letter, body);

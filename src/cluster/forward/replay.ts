@@ -1,9 +1,9 @@
-import { type EventId, formatEventId, toldSeq } from '../../protocol/wire/event-id.ts';
+import { type EventId, finalSeq, formatEventId } from '../../protocol/wire/event-id.ts';
 import { encodeEvents, noData } from '../../protocol/wire/sse.ts';
-import { bytesPerWrite, eventsPerRead, upTo } from '../../session/events/cursor.ts';
-import { patientLog } from '../../session/events/patient-log.ts';
+import { bytesPerWrite, eventsPerRead, eventsUpTo } from '../../session/events/cursor.ts';
+import { retryingLog } from '../../session/events/patient-log.ts';
 import type { EventLog } from '../../store/event-log.ts';
-import type { ContinuedReply } from './client-reply.ts';
+import type { ClientReply } from './client-reply.ts';
 
 /** What a replay needs. */
 export interface ReplayOptions {
@@ -26,20 +26,20 @@ export interface ReplayOptions {
 export async function replay(
   { log: impatient, key, retryMs, slowReaderMs, primes, onWritten }: ReplayOptions,
   after: EventId,
-  reply: ContinuedReply,
+  reply: ClientReply,
 ): Promise<EventId | 'complete'> {
-  if (after.seq === toldSeq) {
+  if (after.seq === finalSeq) {
     reply.nothing();
     return 'complete';
   }
-  const log = patientLog(impatient, reply.gone);
+  const log = retryingLog(impatient, reply.gone);
   const { stream, requests } = after;
   let place = after;
   for (;;) {
     const read = await log.read(key, stream, place, eventsPerRead);
     if (reply.isDone) return 'complete';
     if (read.outcome !== 'ok' || read.broken) return place;
-    const events = upTo(read.events, bytesPerWrite);
+    const events = eventsUpTo(read.events, bytesPerWrite);
     const newest = events.at(-1);
     // Nothing new. One that was delivered whole is answered by the owner's rules, or, without one, ends here.
     if (newest === undefined && !(read.ended && reply.isStream)) {

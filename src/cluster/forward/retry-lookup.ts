@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Reason } from '../../protocol/faults.ts';
-import type { ContinuedReply } from './client-reply.ts';
-import type { Exchange } from './forwarded-request.ts';
+import type { ClientReply } from './client-reply.ts';
+import type { ForwardedRequest } from './forwarded-request.ts';
 
 /** What asking again and again needs. */
-export interface InsistenceOptions {
+export interface RetryLookupOptions {
   /** How long a POST may wait in all before somebody is asked, in milliseconds. */
   readonly waitMs: number;
   /** True once the instance has stopped. */
@@ -26,11 +26,11 @@ const longestPauseMs = 500;
  * @returns undefined if the reply was answered here, with the fault that was said or that none was known in time, or if it
  *   was answered elsewhere meanwhile
  */
-export async function askUntilKnown<T extends object | string>(
+export async function retryLookup<T extends object | string>(
   ask: () => Promise<T | Refused | 'later'>,
-  exchange: Exchange,
-  reply: ContinuedReply,
-  { waitMs, isClosed }: InsistenceOptions,
+  exchange: ForwardedRequest,
+  reply: ClientReply,
+  { waitMs, isClosed }: RetryLookupOptions,
 ): Promise<T | undefined> {
   for (let pauseMs = firstPauseMs; !reply.isDone; pauseMs = Math.min(1.5 * pauseMs, longestPauseMs)) {
     const said = await ask();
@@ -42,7 +42,7 @@ export async function askUntilKnown<T extends object | string>(
       return undefined;
     }
     const isLate = !exchange.listens && performance.now() >= exchange.mayWaitUntil(waitMs);
-    if (isLate || isClosed()) exchange.refuse();
+    if (isLate || isClosed()) exchange.endUnknown();
     else await delay(pauseMs * (0.75 + Math.random() / 2), undefined, { ref: false });
   }
   return undefined;

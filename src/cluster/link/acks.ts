@@ -1,8 +1,8 @@
-import type { Delivery, Instances } from '../../store/instances.ts';
+import type { Instances, MailboxBatch } from '../../store/instances.ts';
 import { detach } from '../../util/boundary.ts';
 
 /** What the receipts need. */
-export interface ReceiptsOptions {
+export interface AcksOptions {
   readonly instances: Instances;
   /** Deliveries of so many bytes are freed at once: their senders may wait for the room (P8). */
   readonly atOnceBytes: number;
@@ -13,18 +13,18 @@ export interface ReceiptsOptions {
 const laterMs = 50;
 
 /** What was taken from a mailbox and is to be freed there. */
-export class Receipts {
-  readonly #options: ReceiptsOptions;
+export class Acks {
+  readonly #options: AcksOptions;
   #newest: { readonly name: string; readonly receipt: string } | undefined;
   #bytes = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: ReceiptsOptions) {
+  constructor(options: AcksOptions) {
     this.#options = options;
   }
 
   /** All letters of a delivery to this name were acted on. */
-  add(name: string, { letters, receipt }: Delivery): void {
+  add(name: string, { messages: letters, ackToken: receipt }: MailboxBatch): void {
     if (this.#newest !== undefined && this.#newest.name !== name) this.#free();
     this.#newest = { name, receipt };
     for (const { content } of letters) this.#bytes += content.length;
@@ -41,6 +41,6 @@ export class Receipts {
     if (freed === undefined) return;
     const { instances, onFailed } = this.#options;
     // A receipt frees what came before it too.
-    detach('cluster', instances.discard(freed.name, freed.receipt).catch(onFailed));
+    detach('cluster', instances.acknowledge(freed.name, freed.receipt).catch(onFailed));
   }
 }

@@ -1,17 +1,24 @@
-import type { Instances, Letter } from '../../store/instances.ts';
+import type { Instances, MailboxMessage } from '../../store/instances.ts';
 import { contain, detach, reportFault } from '../../util/boundary.ts';
-import { type Head, type ReadLetter, readLetter, type ToIngress, type ToOwner, writeLetter } from './peer-messages.ts';
-import { Outbox, type Posted } from './send-queue.ts';
+import {
+  type DecodedPeerMessage,
+  decodePeerMessage,
+  encodePeerMessage,
+  type MessageToIngress,
+  type MessageToOwner,
+  type PeerMessageHead,
+} from './peer-messages.ts';
+import { type SendOutcome, SendQueue } from './send-queue.ts';
 
 /** What of a letter says whom it is for: `n` names a request at its ingress, and `key` a session at its owner. */
-export interface Addressed {
+export interface PeerMessageAddress {
   readonly kind: string;
   readonly n?: unknown;
   readonly key?: unknown;
 }
 
 /** What the mail needs. */
-export interface MailOptions {
+export interface PeerLinkOptions {
   readonly instances: Instances;
   /** The name of this instance now. */
   name(): string;
@@ -19,12 +26,12 @@ export interface MailOptions {
   readonly requestWaitMs: number;
   readonly mailboxMaxBytes: number;
   /** A letter came. */
-  onLetter(from: string, head: ToOwner | ToIngress, body: Buffer): void;
+  onMessage(from: string, head: MessageToOwner | MessageToIngress, body: Buffer): void;
   /**
    * A letter came whose head can be read, and that cannot be acted on: it is of a later version, or a fault was stopped at it.
    * Whoever waits for what it asks or answers must not wait any longer.
    */
-  onMisread(from: string, head: Addressed, why: 'version' | 'fault'): void;
+  onUnreadable(from: string, head: PeerMessageAddress, why: 'version' | 'fault'): void;
   /** Letters between this instance and another one were lost: what waits for it here must not wait any longer. */
   onLoss(peer: string): void;
 }
@@ -45,10 +52,10 @@ const maxSenders = 1_000;
 const maxReceivers = 1_000;
 
 /** Letters to other instances and from them: sent in order, taken once each, and a loss is noticed on both sides. */
-export class Mail {
-  readonly #options: MailOptions;
+export class PeerLink {
+  readonly #options: PeerLinkOptions;
   /** Who was written to last is last. */
-  readonly #outboxes = new Map<string, Outbox>();
+  readonly #outboxes = new Map<string, SendQueue>();
   /**
    * The number of the first letter to a new receiver: above the last number of each one that was forgotten for want of room. A
    * receiver takes a lower number for a repeat. It takes a higher one for a hole, and what waits for it is asked again.
@@ -60,7 +67,7 @@ export class Mail {
   readonly #parts = new Map<string, Buffer[]>();
   readonly #closing = new AbortController();
 
-  constructor(options: MailOptions) {
+  constructor(options: PeerLinkOptions) {
     this.#options = options;
   }
 
@@ -68,12 +75,17 @@ export class Mail {
    * Sends a letter. Never rejects.
    * @param onNumber is told by which number `withdraw` knows the letter; not told if it may have been posted twice
    */
-  send(to: string, head: Head, body: readonly Buffer[] = [], onNumber?: (number: number) => void): Promise<Posted> {
+  send(
+    to: string,
+    head: PeerMessageHead,
+    body: readonly Buffer[] = [],
+    onNumber?: (number: number) => void,
+  ): Promise<SendOutcome> {
     // A request waits for room only so long; anything else would leave the other side in the dark.
     const isRequest = head.kind === 'post' || head.kind === 'listen' || head.kind === 'remove';
     const waitMs = isRequest ? this.#options.requestWaitMs : undefined;
     const isNotice = head.kind === 'hole' || head.kind === 'hello';
-    return this.#outboxTo(to).send(partsOf(writeLetter(head, ...body)), waitMs, isNotice, onNumber);
+    return this.#outboxTo(to).send(partsOf(encodePeerMessage(head, ...body)), waitMs, isNotice, onNumber);
   }
 
   /** Takes back what a lost instance was not given of the letters from here; their numbers. */
@@ -82,7 +94,7 @@ export class Mail {
   }
 
   /** Takes a letter as it was delivered: a repeat is dropped, and a hole in the numbers is told to both sides. */
-  take({ from, number, content }: Letter): void {
+  receive({ from, number, content }: MailboxMessage): void {
     const last = this.#received.get(from) ?? 0;
     if (number <= last) return;
     this.#note(from, number);
@@ -105,16 +117,16 @@ export class Mail {
     const letter = this.#read(from, content);
     if (letter === undefined) return;
     const { head, body, isKnown } = letter;
-    if (!isKnown) this.#options.onMisread(from, head, 'version');
+    if (!isKnown) this.#options.onUnreadable(from, head, 'version');
     else if (head.kind === 'part') this.#assemble(from, head, body);
     else if (head.kind === 'hole') this.#options.onLoss(from);
     else if (head.kind !== 'hello') this.#act(from, head, body);
   }
 
   /** Undefined for what is no letter: nobody can be answered by a number, so the sender asks again for all that it waits for. */
-  #read(from: string, content: Buffer): ReadLetter | undefined {
+  #read(from: string, content: Buffer): DecodedPeerMessage | undefined {
     try {
-      return readLetter(content);
+      return decodePeerMessage(content);
     } catch (cause) {
       const tellSoon = (): void => detach('cluster', this.send(from, { kind: 'hole' }));
       setTimeout(tellSoon, unreadPauseMs).unref();
@@ -123,11 +135,11 @@ export class Mail {
     }
   }
 
-  #act(from: string, head: ToOwner | ToIngress, body: Buffer): void {
+  #act(from: string, head: MessageToOwner | MessageToIngress, body: Buffer): void {
     contain(
       'cluster',
-      () => this.#options.onLetter(from, head, body),
-      () => this.#options.onMisread(from, head, 'fault'),
+      () => this.#options.onMessage(from, head, body),
+      () => this.#options.onUnreadable(from, head, 'fault'),
     );
   }
 
@@ -146,7 +158,7 @@ export class Mail {
   }
 
   /** Makes every receiver look for holes: the store may have lost what was sent last. */
-  greet(): void {
+  sendHello(): void {
     for (const to of this.receivers) detach('cluster', this.send(to, { kind: 'hello' }));
   }
 
@@ -171,7 +183,7 @@ export class Mail {
     this.restart();
   }
 
-  #outboxTo(to: string): Outbox {
+  #outboxTo(to: string): SendQueue {
     const known = this.#outboxes.get(to);
     this.#outboxes.delete(to); // so that the order is that of the last letters
     if (known !== undefined && !known.isClosed) {
@@ -181,7 +193,7 @@ export class Mail {
     const { instances, name, mailboxMaxBytes } = this.#options;
     const { signal } = this.#closing;
     const first = known?.next ?? this.#first;
-    const outbox = new Outbox({ instances, from: name(), to, first, maxBytes: mailboxMaxBytes, signal });
+    const outbox = new SendQueue({ instances, from: name(), to, first, maxBytes: mailboxMaxBytes, signal });
     this.#outboxes.set(to, outbox);
     if (this.#outboxes.size > maxReceivers) this.#forgetOldest();
     return outbox;
@@ -196,13 +208,13 @@ export class Mail {
   }
 }
 
-type Part = Extract<Head, { readonly kind: 'part' }>;
+type Part = Extract<PeerMessageHead, { readonly kind: 'part' }>;
 
 function partsOf(letter: Buffer): readonly Buffer[] {
   if (letter.length <= partBytes) return [letter];
   const count = Math.ceil(letter.length / partBytes);
   return Array.from({ length: count }, (_, index) => {
     const body = letter.subarray(index * partBytes, (index + 1) * partBytes);
-    return writeLetter({ kind: 'part', index, isLast: index === count - 1 }, body);
+    return encodePeerMessage({ kind: 'part', index, isLast: index === count - 1 }, body);
   });
 }

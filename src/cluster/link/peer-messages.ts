@@ -2,19 +2,19 @@ import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Accepts } from '../../protocol/http/media-types.ts';
 import type { Headers } from '../../reply/reply.ts';
-import type { GroupWishes } from '../../session/session-handle.ts';
+import type { GroupRequestOptions } from '../../session/session-handle.ts';
 
 /**
  * What instances say to each other (docs/decisions/0015): requests of clients go from the ingress to the owner, replies
  * come back. `n` names a request at its ingress. A letter is a JSON head, its length before it, and a body of bytes that are
  * passed on as they are.
  */
-export type ToOwner =
+export type MessageToOwner =
   /**
    * Messages of a POST; the body is their texts. `again` if an earlier owner may have had them; `earlier` are the names under
    * which they were asked for before (`Asking`).
    */
-  | (Brought & {
+  | (ForwardedContext & {
       readonly kind: 'post';
       readonly n: number;
       readonly key: string;
@@ -23,12 +23,12 @@ export type ToOwner =
       readonly again: boolean;
       readonly earlier?: readonly string[];
       readonly lengths: readonly number[];
-      readonly group?: GroupWishes;
+      readonly group?: GroupRequestOptions;
     })
   /**
    * A GET; `after` and `requests` are its Last-Event-ID, or where an earlier owner's part of it ended: then it `continues`.
    */
-  | (Brought & {
+  | (ForwardedContext & {
       readonly kind: 'listen';
       readonly n: number;
       readonly key: string;
@@ -37,21 +37,21 @@ export type ToOwner =
       readonly continues: boolean;
     })
   /** A DELETE. */
-  | (Brought & { readonly kind: 'remove'; readonly n: number; readonly key: string })
+  | (ForwardedContext & { readonly kind: 'remove'; readonly n: number; readonly key: string })
   /** The client of a request is gone, or, with `asksAgain`, has its answer from now on under another number. */
   | { readonly kind: 'gone'; readonly n: number; readonly asksAgain?: true }
   /** The client has taken so many bytes of the request's stream. */
   | { readonly kind: 'read'; readonly n: number; readonly bytes: number };
 
 /** What a request brings beside what it asks for; see `Reply`. */
-export interface Brought {
+export interface ForwardedContext {
   readonly forwarded?: ForwardedHeaders;
   readonly scopes?: readonly string[];
   readonly needs?: readonly string[];
   readonly requestId?: string;
 }
 
-export type ToIngress =
+export type MessageToIngress =
   /** The owner does not have the session of this request. `isEnding`: it is about to give it up, or to get it; ask again. */
   | { readonly kind: 'moved'; readonly n: number; readonly isEnding?: true }
   | { readonly kind: 'json'; readonly n: number; readonly headers?: Headers }
@@ -69,9 +69,9 @@ export type ToIngress =
   | { readonly kind: 'chunk'; readonly n: number; readonly at?: string }
   | { readonly kind: 'finish' | 'cut'; readonly n: number };
 
-export type Head =
-  | ToOwner
-  | ToIngress
+export type PeerMessageHead =
+  | MessageToOwner
+  | MessageToIngress
   /** Says nothing but its number, so that a hole before it shows. */
   | { readonly kind: 'hello' }
   /** A piece of a letter that is too large for one; its body is put behind those of the pieces before it. */
@@ -86,19 +86,19 @@ const nothing = Buffer.alloc(0);
  * The version of what instances say to each other. It goes up with any change that an instance of the version before would take in
  * another sense. The frame stays: a length, a JSON head with `v`, `kind` and `n`, and a body.
  */
-export const letterVersion = 1;
+export const peerMessageVersion = 1;
 
 /** A letter's content. The body is copied. */
-export function writeLetter(head: Head, ...body: readonly Buffer[]): Buffer {
-  const text = Buffer.from(`{"v":${letterVersion},${JSON.stringify(head).slice(1)}`);
+export function encodePeerMessage(head: PeerMessageHead, ...body: readonly Buffer[]): Buffer {
+  const text = Buffer.from(`{"v":${peerMessageVersion},${JSON.stringify(head).slice(1)}`);
   const length = Buffer.alloc(lengthBytes);
   length.writeUInt32BE(text.length);
   return Buffer.concat([length, text, ...body]);
 }
 
 /** What a letter is read as. */
-export interface ReadLetter {
-  readonly head: Head;
+export interface DecodedPeerMessage {
+  readonly head: PeerMessageHead;
   readonly body: Buffer;
   /** False for one of a later version: what its head means is not known, but for `n`, and `key` where it asks for something. */
   readonly isKnown: boolean;
@@ -108,13 +108,13 @@ export interface ReadLetter {
  * Reads a letter's content. Before letters had a version, instances wrote them as version 1 has them. Throws at what is no
  * letter.
  */
-export function readLetter(content: Buffer): ReadLetter {
+export function decodePeerMessage(content: Buffer): DecodedPeerMessage {
   const end = lengthBytes + content.readUInt32BE(0);
-  const read = JSON.parse(content.toString('utf8', lengthBytes, end)) as Head & { readonly v?: unknown };
-  const { v = letterVersion, ...head } = read;
+  const read = JSON.parse(content.toString('utf8', lengthBytes, end)) as PeerMessageHead & { readonly v?: unknown };
+  const { v = peerMessageVersion, ...head } = read;
   return {
-    head: head as Head,
+    head: head as PeerMessageHead,
     body: end < content.length ? content.subarray(end) : nothing,
-    isKnown: v === letterVersion,
+    isKnown: v === peerMessageVersion,
   };
 }

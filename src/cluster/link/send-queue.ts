@@ -1,16 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Instances } from '../../store/instances.ts';
-import { patiently } from '../../store/retry-unavailable.ts';
+import { retryWhileUnavailable } from '../../store/retry-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
 
 /**
  * What became of a letter. `full`: the receiver did not keep up for as long as the letter could wait. `gone`: there is no
  * such receiver, and it never saw the letter. `lost`: it may have.
  */
-export type Posted = 'posted' | 'full' | 'gone' | 'lost';
+export type SendOutcome = 'posted' | 'full' | 'gone' | 'lost';
 
 /** What an outbox needs. */
-export interface OutboxOptions {
+export interface SendQueueOptions {
   readonly instances: Instances;
   readonly from: string;
   readonly to: string;
@@ -31,7 +31,7 @@ interface Waiting {
 interface WholeLetter {
   /** On the monotonic clock, until when it may wait for room; for ever if it must not be lost, or is there in part. */
   until: number;
-  settle(posted: Posted): void;
+  settle(posted: SendOutcome): void;
   readonly onNumber: ((number: number) => void) | undefined;
 }
 
@@ -42,8 +42,8 @@ const firstPauseMs = 10;
 const longestPauseMs = 250;
 
 /** Letters from this instance to another one, in order, each put into the mailbox exactly once as the receiver sees it. */
-export class Outbox {
-  readonly #options: OutboxOptions;
+export class SendQueue {
+  readonly #options: SendQueueOptions;
   #queue: Waiting[] = [];
   #bytes = 0;
   #next: number;
@@ -52,7 +52,7 @@ export class Outbox {
   #isRunning = false;
   #isGone = false;
 
-  constructor(options: OutboxOptions) {
+  constructor(options: SendQueueOptions) {
     this.#options = options;
     this.#next = options.first;
   }
@@ -68,7 +68,7 @@ export class Outbox {
     waitMs = Number.POSITIVE_INFINITY,
     isNotice = false,
     onNumber?: (number: number) => void,
-  ): Promise<Posted> {
+  ): Promise<SendOutcome> {
     if (this.#isGone) return Promise.resolve('gone');
     const bytes = parts.reduce((sum, { length }) => sum + length, 0);
     const isFull = this.#bytes > 0 && this.#bytes + bytes > this.#options.maxBytes;
@@ -115,15 +115,15 @@ export class Outbox {
       const contents = batch.map(({ content }) => content);
       let isPostedOnce = !isUnsure;
       // Once a post has had no answer the letters may be there, whatever later answers say.
-      const post = async (): Promise<Posted> => {
+      const post = async (): Promise<SendOutcome> => {
         isPostedOnce &&= !isUnsure;
         const wasUnsure = isUnsure;
         isUnsure = true;
-        const answer = await instances.post(to, from, this.#next, contents);
+        const answer = await instances.enqueue(to, from, this.#next, contents);
         isUnsure = wasUnsure && answer === 'full';
         return wasUnsure && answer === 'gone' ? 'lost' : answer;
       };
-      const posted = await patiently(post, signal).catch(() => 'lost' as const);
+      const posted = await retryWhileUnavailable(post, signal).catch(() => 'lost' as const);
       this.#underWay = posted === 'full' && isUnsure ? batch.length : 0;
       if (posted === 'gone' || posted === 'lost') {
         // What may have arrived keeps its numbers: if it did not, the hole tells.
@@ -168,7 +168,7 @@ export class Outbox {
     return this.#queue.slice(0, end < 0 ? undefined : end);
   }
 
-  #settle(letters: readonly Waiting[], posted: Posted): void {
+  #settle(letters: readonly Waiting[], posted: SendOutcome): void {
     for (const { content, letter, isLast } of letters) {
       this.#bytes -= content.length;
       if (isLast) letter.settle(posted); // a receiver acts on nothing less than all parts

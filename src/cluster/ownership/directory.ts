@@ -2,16 +2,16 @@ import type { Reason } from '../../protocol/faults.ts';
 import { isSame } from '../../protocol/principal.ts';
 import { hasPrimingEvent } from '../../protocol/revisions.ts';
 import type { Server } from '../../server/server.ts';
-import { isRevisionOf, type Visitor } from '../../session/lookup.ts';
+import { isRevisionOf, type SessionLookup } from '../../session/lookup.ts';
 import { type Adoption, prepareAdoption } from '../../session/record/adoption.ts';
-import { usedScopesIn } from '../../session/record/client-state.ts';
+import { readUsedScopes } from '../../session/record/client-state.ts';
 import { coversAll } from '../../session/record/used-scopes.ts';
 import type { Session } from '../../session/session.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
 import type { SessionRecord } from '../../store/session-records.ts';
 import type { Store } from '../../store/store.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
-import type { Failed } from '../forward/forwarding-host.ts';
+import type { FailedAttempt } from '../forward/forwarding-host.ts';
 import type { Lease } from './lease.ts';
 
 /** What the directory needs. */
@@ -32,7 +32,7 @@ export interface DirectoryOptions {
   /** True if the store was away since the start: only then what it lacks may be what it lost with its last writes. */
   hadBreak(): boolean;
   /** A session was ended instead of taken over: its owners were lost too often. */
-  onWornOut(key: string, server: Server): void;
+  onTakeoverLimit(key: string, server: Server): void;
   /** False while no session may be taken over: the instance is about to stop. */
   mayAdopt(): boolean;
 }
@@ -41,7 +41,7 @@ export interface DirectoryOptions {
  * What is known of where a session is. `later`: it cannot be known now; ask again. A fault that `isPassing` is one for
  * requests; a stream can wait for its end.
  */
-export type Whereabouts =
+export type SessionLocation =
   | { readonly here: SessionHandle }
   | { readonly instance: string; readonly epoch: number }
   | { readonly fault: Reason; readonly isPassing?: true }
@@ -66,9 +66,9 @@ type Loss = 'nobody' | 'lost' | 'denied';
 export class Directory {
   readonly #options: DirectoryOptions;
   readonly #records = new Map<string, SessionRecord>();
-  readonly #takeovers = new Map<string, Promise<Whereabouts>>();
+  readonly #takeovers = new Map<string, Promise<SessionLocation>>();
   /** Denials after which a pause was made. */
-  readonly #paused = new WeakSet<Failed>();
+  readonly #paused = new WeakSet<FailedAttempt>();
 
   constructor(options: DirectoryOptions) {
     this.#options = options;
@@ -78,7 +78,7 @@ export class Directory {
    * Whether there is a session that this visitor may use.
    * @param isFresh what the session has used by now counts, not what it had when its record was last looked up
    */
-  async admits(visitor: Visitor, isFresh = false): Promise<'yes' | { readonly fault: Reason } | 'later'> {
+  async admits(visitor: SessionLookup, isFresh = false): Promise<'yes' | { readonly fault: Reason } | 'later'> {
     const { key, server, version } = visitor;
     const session = this.#options.find(key);
     const here = session && recordOf(session);
@@ -106,7 +106,7 @@ export class Directory {
    * Who holds the session.
    * @param failed the owner that was asked last, and what came of it
    */
-  async locate(visitor: Visitor, failed: Failed | undefined): Promise<Whereabouts> {
+  async locate(visitor: SessionLookup, failed: FailedAttempt | undefined): Promise<SessionLocation> {
     const { key } = visitor;
     const held = this.#held(key);
     if (held !== undefined) return { here: held };
@@ -183,7 +183,7 @@ export class Directory {
   }
 
   /** One at a time for each session. */
-  #takeOver(visitor: Visitor, from: SessionRecord, loss: Loss): Promise<Whereabouts> {
+  #takeOver(visitor: SessionLookup, from: SessionRecord, loss: Loss): Promise<SessionLocation> {
     const { key } = visitor;
     const held = this.#held(key);
     if (held !== undefined) return Promise.resolve({ here: held }); // taken over while the record was looked up
@@ -194,9 +194,9 @@ export class Directory {
     return takeover;
   }
 
-  async #tryToTakeOver(visitor: Visitor, from: SessionRecord, loss: Loss): Promise<Whereabouts> {
+  async #tryToTakeOver(visitor: SessionLookup, from: SessionRecord, loss: Loss): Promise<SessionLocation> {
     const { key, forwarded } = visitor;
-    const { store, lease, leaseMs, mayAdopt, adopt, onWornOut } = this.#options;
+    const { store, lease, leaseMs, mayAdopt, adopt, onTakeoverLimit } = this.#options;
     const server = this.#serverOf(from, visitor.server);
     if (server === undefined) return { fault: 'other_configuration' };
     if (!mayAdopt()) return { fault: 'draining' };
@@ -217,7 +217,7 @@ export class Directory {
       const { term } = lease;
       const taken = await store.sessions.takeOver(key, from, lease.name);
       if (taken.outcome === 'worn_out') {
-        onWornOut(key, server);
+        onTakeoverLimit(key, server);
         return { fault: 'unknown_session' };
       }
       if (taken.outcome === 'paused')
@@ -251,7 +251,7 @@ const recordOf = ({ server, principal, protocolVersion, usedScopes }: Session) =
 /** What decides whether a session is there for a visitor, as it is held here or as its record says. */
 type Admitting = SessionRecord | ReturnType<typeof recordOf>;
 
-function isVisitor(of: Admitting, { server, principal, scopes }: Visitor): boolean {
+function isVisitor(of: Admitting, { server, principal, scopes }: SessionLookup): boolean {
   if (of.server !== server.name || !isSame(of.principal, principal)) return false;
-  return scopes === undefined || coversAll(scopes, 'usedScopes' in of ? of.usedScopes : usedScopesIn(of.clientState));
+  return scopes === undefined || coversAll(scopes, 'usedScopes' in of ? of.usedScopes : readUsedScopes(of.clientState));
 }

@@ -1,14 +1,14 @@
 import { isHarmless } from '../../call/rerun.ts';
 import type { RequestId } from '../../protocol/faults.ts';
-import { PassedReply } from '../../reply/forwarding-reply.ts';
+import { ForwardingReply } from '../../reply/forwarding-reply.ts';
 import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
 import type { Session } from '../../session/session.ts';
-import type { Post, SessionHandle } from '../../session/session-handle.ts';
+import type { ClientPost, SessionHandle } from '../../session/session-handle.ts';
 import { detach } from '../../util/boundary.ts';
 import type { Lease } from './lease.ts';
 
 /** What a guard needs. */
-export interface GuardOptions {
+export interface OwnershipGuardOptions {
   readonly lease: Lease;
   /** How long a request waits that was not handed to its server yet. */
   readonly storeWaitMs: number;
@@ -23,13 +23,13 @@ export interface GuardOptions {
  * registered in the current term, nothing is in the way. Else requests wait before they are handed on, and answers that are
  * in no log wait before they are given: another instance may have the session.
  */
-export class Guard {
-  readonly #options: GuardOptions;
+export class OwnershipGuard {
+  readonly #options: OwnershipGuardOptions;
   readonly #verified = new WeakMap<Session, number>();
   /** What lets those go on who wait, by session. */
   readonly #waiting = new Map<Session, Set<() => void>>();
 
-  constructor(options: GuardOptions) {
+  constructor(options: OwnershipGuardOptions) {
     this.#options = options;
   }
 
@@ -88,7 +88,7 @@ export class Guard {
     detach(
       'cluster',
       this.#wait(session, this.#options.storeWaitMs).then(() => {
-        if (reply.isGone && reply.asking?.isParted !== true) return;
+        if (reply.isGone && reply.attempt?.isDetached !== true) return;
         if (this.covers(session)) here();
         else if (session.isReady) reply.fault('store_unavailable', id);
         else elsewhere(this.#options.elsewhere(session));
@@ -112,7 +112,7 @@ export class Guard {
     });
   }
 
-  #guarded(session: Session, post: Post, reply: Reply): Reply {
+  #guarded(session: Session, post: ClientPost, reply: Reply): Reply {
     const id = requestId(post);
     const fault: Reply['fault'] = (reason, of, data) => {
       // The session is somebody else's now: who has it runs again what may be (P3).
@@ -135,7 +135,7 @@ export class Guard {
 }
 
 /** A reply whose answers pass when they may be given. */
-class GuardedReply extends PassedReply {
+class GuardedReply extends ForwardingReply {
   /** Not the server's word, so it need not wait. */
   readonly fault: Reply['fault'];
   readonly #pass: (answer: () => void) => void;
@@ -172,4 +172,5 @@ class GuardedReply extends PassedReply {
 }
 
 /** The request that an error answers. */
-const requestId = ({ messages }: Post): RequestId | null => messages.find(({ kind }) => kind === 'request')?.id ?? null;
+const requestId = ({ messages }: ClientPost): RequestId | null =>
+  messages.find(({ kind }) => kind === 'request')?.id ?? null;

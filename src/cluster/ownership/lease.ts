@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Instances, Letter, Renewal } from '../../store/instances.ts';
+import type { Instances, LeaseRenewal, MailboxMessage } from '../../store/instances.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
-import { Receipts } from '../link/acks.ts';
+import { Acks } from '../link/acks.ts';
 
 /** What a lease needs. */
 export interface LeaseOptions {
@@ -16,7 +16,7 @@ export interface LeaseOptions {
   /** What all letters in a mailbox have together at most. */
   readonly mailboxMaxBytes: number;
   /** A letter came. In order for each sender; called again with the next one only after it returned. */
-  onLetter(letter: Letter): void;
+  onPeerMessage(letter: MailboxMessage): void;
   /** The lease was not relied on for a while, but nobody had it: what waited can go on. */
   onHeld(): void;
   /** The instance has another name; what was sent to or from the old one is lost. */
@@ -43,13 +43,13 @@ export class Lease {
   /** Counts the times from which on everything owned here has to be registered again; 0 before the first lease. */
   term = 0;
   readonly #options: LeaseOptions;
-  readonly #receipts: Receipts;
+  readonly #receipts: Acks;
   #name = newName();
   #isJoined = false;
   #heldUntil = Number.NEGATIVE_INFINITY;
   #sentAt = Number.NEGATIVE_INFINITY;
   #renewing: Promise<void> | undefined;
-  #said: Renewal | undefined;
+  #said: LeaseRenewal | undefined;
   #saidAt = Number.NEGATIVE_INFINITY;
   #isClosed = false;
   #loop: Promise<void> | undefined;
@@ -57,7 +57,7 @@ export class Lease {
   constructor(options: LeaseOptions) {
     this.#options = options;
     const { instances, mailboxMaxBytes, onFailed } = options;
-    this.#receipts = new Receipts({ instances, atOnceBytes: mailboxMaxBytes / partsFreedAtOnce, onFailed });
+    this.#receipts = new Acks({ instances, atOnceBytes: mailboxMaxBytes / partsFreedAtOnce, onFailed });
   }
 
   /** The name of this instance. One that lost its lease takes another: a name never lives twice. */
@@ -113,7 +113,7 @@ export class Lease {
     try {
       await instances.leave(this.#name);
       const rest = await instances.receive(this.#name, 1);
-      for (const letter of rest?.letters ?? []) this.#take(letter);
+      for (const letter of rest?.messages ?? []) this.#take(letter);
     } catch (cause) {
       // Without the store the lease lapses by itself, and so does the mailbox.
       if (!(cause instanceof StoreUnavailable)) this.#options.onFailed(cause);
@@ -141,7 +141,7 @@ export class Lease {
         const delivery = await instances.receive(name, Math.ceil(Math.min(dueMs, renewMs)));
         // A letter to a name that is dead is not acted on: its sender has turned to somebody else.
         if (delivery !== undefined && (await this.#isSure())) {
-          for (const letter of delivery.letters) this.#take(letter);
+          for (const letter of delivery.messages) this.#take(letter);
           this.#receipts.add(name, delivery);
         }
         // Only here: if the mailbox cannot be read, nobody may take this instance for one that serves.
@@ -158,9 +158,9 @@ export class Lease {
     }
   }
 
-  #take(letter: Letter): void {
+  #take(letter: MailboxMessage): void {
     try {
-      this.#options.onLetter(letter);
+      this.#options.onPeerMessage(letter);
     } catch (cause) {
       this.#options.onFailed(cause); // one bad letter must not end the loop, and with it the lease
     }
@@ -188,14 +188,14 @@ export class Lease {
     const sentAt = performance.now();
     this.#sentAt = sentAt;
     try {
-      const before = this.#said?.birth;
+      const before = this.#said?.storeGeneration;
       const said = await this.#options.instances.renew(this.#name);
       const wasHeld = this.isHeld; // now: it may have lapsed while the store was asked
       this.#note(said, sentAt);
       if (!said.held) {
         this.#heldUntil = Number.NEGATIVE_INFINITY;
         this.#isJoined = false;
-      } else if (said.birth !== before) this.beginTerm();
+      } else if (said.storeGeneration !== before) this.beginTerm();
       else if (!wasHeld) this.#options.onHeld();
     } catch (cause) {
       this.#sentAt = sentAt - this.#options.renewMs + pauseMs; // soon again
@@ -203,7 +203,7 @@ export class Lease {
     }
   }
 
-  #note(said: Renewal, sentAt: number): void {
+  #note(said: LeaseRenewal, sentAt: number): void {
     this.#said = said;
     this.#saidAt = sentAt;
     this.#sentAt = sentAt;

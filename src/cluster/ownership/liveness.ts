@@ -1,5 +1,5 @@
 import type { Instances } from '../../store/instances.ts';
-import { patiently } from '../../store/retry-unavailable.ts';
+import { retryWhileUnavailable } from '../../store/retry-unavailable.ts';
 
 /**
  * True if an instance holds its lease. A store that is away is asked again, for so long as a lease lasts: what cannot be
@@ -7,6 +7,6 @@ import { patiently } from '../../store/retry-unavailable.ts';
  */
 export async function isAlive(instances: Instances, instance: string, leaseMs: number): Promise<boolean> {
   const ask = () => instances.areAlive([instance]);
-  const [holdsLease] = await patiently(ask, AbortSignal.timeout(leaseMs)).catch(() => []);
+  const [holdsLease] = await retryWhileUnavailable(ask, AbortSignal.timeout(leaseMs)).catch(() => []);
   return holdsLease === true;
 }

@@ -1,7 +1,7 @@
 import type { Session } from '../../session/session.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
-import type { Guard } from './guard.ts';
+import type { OwnershipGuard } from './guard.ts';
 import type { Lease } from './lease.ts';
 
 /** So many sessions are registered at once: a store that has just come back has others to answer too. */
@@ -15,7 +15,7 @@ const maxAtOnce = 50;
 export async function registerAll(
   sessions: Iterable<Session>,
   lease: Lease,
-  guard: Guard,
+  guard: OwnershipGuard,
   onFailed: (cause: unknown) => void,
 ): Promise<void> {
   const { term } = lease;
@@ -37,9 +37,9 @@ export async function registerAll(
 }
 
 /** Gives one after the other: with thousands the last one comes seconds after the first, and requests do not wait for long. */
-function inOrder(sessions: Iterable<Session>, guard: Guard): () => Session | undefined {
+function inOrder(sessions: Iterable<Session>, guard: OwnershipGuard): () => Session | undefined {
   const waiting = [...sessions].filter(({ isReady }) => isReady);
-  waiting.sort((a, b) => a.idleness.heardAt - b.idleness.heardAt);
+  waiting.sort((a, b) => a.idleness.lastActivityAt - b.idleness.lastActivityAt);
   const left = new Set(waiting);
   return () => {
     for (const session of guard.wanted) if (left.delete(session)) return session;

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { type ApiKey, digestOfKey } from '../../auth/api-keys.ts';
-import type { Report } from '../issues.ts';
+import type { ReportIssue } from '../issues.ts';
 import { matching } from '../options/option-kinds.ts';
 import { flagOf } from '../options/option-names.ts';
 import { apiKeysVariable, type Environment } from '../sources/environment-variables.ts';
 import { checkValue } from '../sources/given-values.ts';
-import { findJsonFault } from '../sources/json-syntax.ts';
+import { findJsonSyntaxError } from '../sources/json-syntax.ts';
 
 /** Who shows a key: stands in logs, so it is one word. */
 export const keyName = matching(
@@ -38,9 +38,9 @@ const entries = z.array(entry, { error: 'must be a JSON list of objects with nam
  * @param file its name, for the paths of faults; none of them repeats a value
  * @returns the keys; undefined if anything is wrong with them, which was reported
  */
-export function readKeysFile(text: string, file: string, report: Report): readonly ApiKey[] | undefined {
+export function readKeysFile(text: string, file: string, report: ReportIssue): readonly ApiKey[] | undefined {
   const json = text.replace(/^\uFEFF/, '');
-  const fault = findJsonFault(json);
+  const fault = findJsonSyntaxError(json);
   if (fault !== undefined) {
     report(`${file}:${fault.line}:${fault.column}`, `is not valid JSON: ${fault.message}`);
     return undefined;
@@ -76,7 +76,7 @@ export interface KeysOfEnvironment {
  * The keys that the environment has, as `name:sha256:hash` or `name:key`, separated by commas; they allow everything, and do not
  * expire.
  */
-export function readKeysOfEnvironment(env: Environment, report: Report): KeysOfEnvironment {
+export function readKeysOfEnvironment(env: Environment, report: ReportIssue): KeysOfEnvironment {
   const text = env[apiKeysVariable] ?? '';
   if (text === '') return { keys: [], hasClear: false };
   let hasClear = false;

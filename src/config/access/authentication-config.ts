@@ -1,39 +1,44 @@
 import type { ApiKey } from '../../auth/api-keys.ts';
-import { type Credentials, credentialHeaders } from '../../protocol/http/client-credentials.ts';
-import type { Message, Report } from '../issues.ts';
-import { credentialsOf } from '../options/client-credential-options.ts';
+import { type ClientCredentials, credentialHeaders } from '../../protocol/http/client-credentials.ts';
+import type { IssueMessage, ReportIssue } from '../issues.ts';
+import { configuredCredentials } from '../options/client-credential-options.ts';
 import type { GlobalOptions, ServerOptions } from '../options/options.ts';
 import type { ServerAddress } from '../server-url.ts';
-import { type Given, placeOf } from '../sources/given-values.ts';
+import { type Given, optionLocation } from '../sources/given-values.ts';
 
 /** What is configured of who may use the gateway. */
-export type Authentication = Pick<
+export type AuthenticationConfig = Pick<
   GlobalOptions,
   'apiKeysFile' | 'authIssuer' | 'proxyIdentityHeader' | 'proxyScopesHeader' | 'trustedProxy'
 > & { readonly apiKeys: readonly ApiKey[] };
 
 /** True if the gateway wants to know who sends a request. A file of keys without a key lets nobody in. */
-export const hasAuthentication = ({ apiKeysFile, apiKeys, authIssuer, proxyIdentityHeader }: Authentication): boolean =>
+export const hasAuthentication = ({
+  apiKeysFile,
+  apiKeys,
+  authIssuer,
+  proxyIdentityHeader,
+}: AuthenticationConfig): boolean =>
   apiKeysFile !== undefined || apiKeys.length > 0 || authIssuer.length > 0 || proxyIdentityHeader !== undefined;
 
 /** Reports what of the authentication would not do what it seems to. */
 export function checkAuthentication(
-  authentication: Authentication,
+  authentication: AuthenticationConfig,
   servers: readonly (Pick<ServerOptions, 'forwardHeaders' | 'isolation' | 'credentials'> & {
     readonly name: string;
     readonly address?: ServerAddress | undefined;
   })[],
   sources: readonly Given[],
-  report: Report,
+  report: ReportIssue,
 ): void {
   const { proxyIdentityHeader, proxyScopesHeader, trustedProxy } = authentication;
   if ((proxyIdentityHeader === undefined) !== (trustedProxy.length === 0))
     report(
-      placeOf(sources, 'proxyIdentityHeader', 'trustedProxy'),
+      optionLocation(sources, 'proxyIdentityHeader', 'trustedProxy'),
       (nameOf) =>
         `needs ${nameOf(proxyIdentityHeader === undefined ? 'proxyIdentityHeader' : 'trustedProxy')}: one names the header with the user, the other the proxy that may send it`,
     );
-  const atScopes = placeOf(sources, 'proxyScopesHeader');
+  const atScopes = optionLocation(sources, 'proxyScopesHeader');
   if (proxyScopesHeader !== undefined && proxyIdentityHeader === undefined)
     report(atScopes, (nameOf) => `needs ${nameOf('proxyIdentityHeader')}`);
   if (proxyScopesHeader !== undefined && proxyScopesHeader === proxyIdentityHeader)
@@ -41,7 +46,7 @@ export function checkAuthentication(
   const isAuthenticated = hasAuthentication(authentication);
   for (const server of servers) {
     const { name, forwardHeaders, isolation } = server;
-    const credentials = credentialsOf(server);
+    const credentials = configuredCredentials(server);
     const fault = credentials && credentialsFault(credentials, isAuthenticated, proxyIdentityHeader);
     if (fault !== undefined) report(`server ${name}`, fault);
     if (isAuthenticated && forwardHeaders.includes('authorization'))
@@ -64,10 +69,10 @@ const tokenStays = 'they must not reach a server, so remove it';
 
 /** What is wrong with what a server gets of its clients, by how these are authenticated. */
 function credentialsFault(
-  credentials: Credentials,
+  credentials: ClientCredentials,
   isAuthenticated: boolean,
   proxyIdentityHeader: string | undefined,
-): Message | undefined {
+): IssueMessage | undefined {
   const headers = credentialHeaders(credentials);
   const hasClaim = [...credentials.parts.values()].flat().some(({ kind }) => kind === 'claim');
   if (hasClaim && !isAuthenticated)

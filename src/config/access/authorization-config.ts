@@ -1,6 +1,6 @@
-import type { Report } from '../issues.ts';
+import type { ReportIssue } from '../issues.ts';
 import type { GlobalOptions, ServerOptions } from '../options/options.ts';
-import { firstGiven, type Given, placeOf } from '../sources/given-values.ts';
+import { firstGiven, type Given, optionLocation } from '../sources/given-values.ts';
 
 type Configured = Pick<GlobalOptions, 'authIssuer' | 'authJwksUrl' | 'publicUrl'> & {
   readonly servers: readonly Pick<ServerOptions, 'requiredScopes' | 'toolScopes'>[];
@@ -17,19 +17,19 @@ export function checkAuthorization(
   config: Configured,
   isAuthenticated: boolean,
   sources: readonly Given[],
-  report: Report,
+  report: ReportIssue,
 ): void {
   const { authIssuer, authJwksUrl, publicUrl, servers } = config;
   if (authIssuer.length > 0) {
     if (publicUrl === undefined) {
       report(
-        placeOf(sources, 'authIssuer'),
+        optionLocation(sources, 'authIssuer'),
         (nameOf) => `needs ${nameOf('publicUrl')}: the gateway accepts only tokens for its own URL`,
       );
     }
     if (authIssuer.length > 1 && authJwksUrl !== undefined) {
       report(
-        placeOf(sources, 'authJwksUrl'),
+        optionLocation(sources, 'authJwksUrl'),
         (nameOf) =>
           `is only for a single ${nameOf('authIssuer')}; with several, the metadata of each issuer must name its keys`,
       );
@@ -43,7 +43,7 @@ export function checkAuthorization(
   if (isAuthenticated) return;
   if (servers.some(({ requiredScopes, toolScopes }) => requiredScopes.length + Object.keys(toolScopes).length > 0)) {
     report(
-      placeOf(sources, 'requiredScopes', 'toolScopes'),
+      optionLocation(sources, 'requiredScopes', 'toolScopes'),
       (nameOf) =>
         `requires scopes, which need authentication; set ${nameOf('authIssuer')}, ${nameOf('apiKeysFile')} or ${nameOf('proxyIdentityHeader')}`,
     );

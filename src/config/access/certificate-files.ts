@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import type { ServerCertificate } from '../../http/http-server.ts';
-import type { Message } from '../issues.ts';
+import type { IssueMessage } from '../issues.ts';
 import type { GlobalOptions } from '../options/options.ts';
 
 /** The files of the gateway's own certificate. */
@@ -10,9 +10,13 @@ export type CertificateFiles = Pick<GlobalOptions, 'tlsCert' | 'tlsKey'>;
 /** A certificate that can be used, or which option is wrong and why. */
 export type CertificateRead =
   | { readonly ok: true; readonly certificate: ServerCertificate | undefined }
-  | { readonly ok: false; readonly option: keyof CertificateFiles; readonly message: Message };
+  | { readonly ok: false; readonly option: keyof CertificateFiles; readonly message: IssueMessage };
 
-const refused = (option: keyof CertificateFiles, message: Message): CertificateRead => ({ ok: false, option, message });
+const refused = (option: keyof CertificateFiles, message: IssueMessage): CertificateRead => ({
+  ok: false,
+  option,
+  message,
+});
 
 /**
  * Reads certificate and key, and tries whether they belong together: a wrong pair is found before anybody connects.

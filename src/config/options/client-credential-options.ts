@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { type Credentials, parseCredential } from '../../protocol/http/client-credentials.ts';
-import type { Message, Report } from '../issues.ts';
+import { type ClientCredentials, parseCredential } from '../../protocol/http/client-credentials.ts';
+import type { IssueMessage, ReportIssue } from '../issues.ts';
 import { hasHeaders, type ServerAddress } from '../server-url.ts';
 import type { Option } from './option-kinds.ts';
 import { headerFault } from './remote-options.ts';
@@ -49,10 +49,10 @@ interface Configured {
 }
 
 /** What a server gets of its clients, ready for use; undefined for nothing. */
-export function credentialsOf({
+export function configuredCredentials({
   credentials,
   address,
-}: Pick<Configured, 'credentials' | 'address'>): Credentials | undefined {
+}: Pick<Configured, 'credentials' | 'address'>): ClientCredentials | undefined {
   const given = Object.entries(credentials);
   if (given.length === 0) return undefined;
   const isLocal = address === undefined;
@@ -63,7 +63,7 @@ export function credentialsOf({
 }
 
 /** True if what one client brings makes the server another one than it is for others. */
-export const asksClients = ({
+export const usesClientCredentials = ({
   credentials,
   forwardHeaders,
 }: Pick<Configured, 'credentials' | 'forwardHeaders'>): boolean =>
@@ -75,7 +75,12 @@ export const asksClients = ({
  * @param path where the server stands
  * @returns the server as it is to be run
  */
-export function checkCredentials<T extends Configured>(server: T, isOwn: boolean, path: string, report: Report): T {
+export function checkCredentials<T extends Configured>(
+  server: T,
+  isOwn: boolean,
+  path: string,
+  report: ReportIssue,
+): T {
   const { credentials, address, env, headers, forwardHeaders, warm, era, isolation } = server;
   const names = Object.keys(credentials);
   if (names.length === 0) return server;
@@ -87,7 +92,7 @@ export function checkCredentials<T extends Configured>(server: T, isOwn: boolean
       );
     return { ...server, credentials: {} };
   }
-  const tell = (message: Message | undefined): void => {
+  const tell = (message: IssueMessage | undefined): void => {
     if (message !== undefined) report(path, message);
   };
   if (address === undefined) {
@@ -120,7 +125,7 @@ export function checkCredentials<T extends Configured>(server: T, isOwn: boolean
 }
 
 /** Headers that are of the connection, or are secrets of the gateway or of all servers behind one name, and not of this one. */
-function sourceFault(text: string): Message | undefined {
+function sourceFault(text: string): IssueMessage | undefined {
   for (const part of parseCredential(text) ?? []) {
     if (part.kind !== 'header') continue;
     const fault =
@@ -130,7 +135,7 @@ function sourceFault(text: string): Message | undefined {
   return undefined;
 }
 
-function variableFault(name: string, env: Readonly<Record<string, string>>): Message | undefined {
+function variableFault(name: string, env: Readonly<Record<string, string>>): IssueMessage | undefined {
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
     return (nameOf) => `has a name in ${nameOf('credentials')} that is not a valid environment variable name`;
   if (runsCode.test(name))
@@ -141,7 +146,7 @@ function variableFault(name: string, env: Readonly<Record<string, string>>): Mes
     : undefined;
 }
 
-function credentialHeaderFault(name: string, own: readonly string[]): Message | undefined {
+function credentialHeaderFault(name: string, own: readonly string[]): IssueMessage | undefined {
   const fault = headerFault(name);
   if (fault !== undefined) return (nameOf) => `has a name in ${nameOf('credentials')} that ${fault}`;
   return own.includes(name)

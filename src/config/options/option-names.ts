@@ -1,4 +1,4 @@
-import type { Fault, NameOf } from '../issues.ts';
+import type { ConfigurationIssue, NameOf } from '../issues.ts';
 
 /**
  * Flags that are not named by their keys: one is given for each header, while the file has all of them in one place; one that
@@ -25,7 +25,7 @@ export const environmentNameOf = (key: string): string =>
  * What options are called where a fault stands, so that who mistook himself on the command line is told in its words.
  * @param hasFile there is a file, where all stands that is neither in the environment nor an option of the command line
  */
-export function namesAt(path: Fault['path'], hasFile: boolean): NameOf {
+export function namesAt(path: ConfigurationIssue['path'], hasFile: boolean): NameOf {
   if (path.startsWith('GANGWAY_')) return environmentNameOf;
   return path.startsWith('--') || !hasFile ? flagOf : (key) => key;
 }

@@ -4,12 +4,12 @@ import type { Isolation } from '../../server/isolation.ts';
 import { largestMessageBytes, largestTotalBytes, longestMs, mebibyte, minute, second } from '../units.ts';
 import { authOptions } from './auth-options.ts';
 import { credentialOptions } from './client-credential-options.ts';
-import { sharedOptions } from './cluster-options.ts';
+import { clusterOptions } from './cluster-options.ts';
 import { probeOptions } from './health-options.ts';
 import { logOptions } from './log-options.ts';
 import { oauthOptions, scopeOptions } from './oauth-options.ts';
 import { file, integer, list, matching, type Option, systemText, text, turnedOff, turnedOn } from './option-kinds.ts';
-import { resourceOptions } from './process-limit-options.ts';
+import { processLimitOptions } from './process-limit-options.ts';
 import { quotaOptions } from './quota-options.ts';
 import { remoteOptions } from './remote-options.ts';
 
@@ -76,7 +76,7 @@ export const globalOptions = {
   inspect: turnedOn(
     'Show message contents on the status page, shortened and without apparent credentials. Use this only for a gateway of your own.',
   ),
-  ...sharedOptions,
+  ...clusterOptions,
   ...authOptions,
   ...oauthOptions,
   allowOrigin: list(
@@ -295,7 +295,7 @@ export const serverOptions = {
   ws: turnedOff('Whether to serve WebSocket clients, at --ws-path.'),
   ...probeOptions,
   ...scopeOptions,
-  ...resourceOptions,
+  ...processLimitOptions,
   ...remoteOptions,
   ...credentialOptions,
 } as const satisfies OptionTable;

@@ -1,11 +1,11 @@
-import type { Report } from '../issues.ts';
+import type { ReportIssue } from '../issues.ts';
 import { integer, optional } from './option-kinds.ts';
 
 /** The number that says "leave it as it is" to setuid(2) is none of a user. */
 const largestId = 2 ** 32 - 2;
 
 /** Options of one STDIO server that say what its processes may use. */
-export const resourceOptions = {
+export const processLimitOptions = {
   uid: optional([0, largestId], 'Numeric user id of a STDIO server. Requires --gid and a gateway that runs as root.'),
   gid: optional([0, largestId], 'Numeric group id of a STDIO server, which gets no other group.'),
   nice: integer(0, [0, 19], 'Niceness of a STDIO server: a higher value gives other processes priority.'),
@@ -32,7 +32,7 @@ export const resourceOptions = {
 export function checkUser(
   { uid, gid }: { readonly uid: number | undefined; readonly gid: number | undefined },
   path: string,
-  report: Report,
+  report: ReportIssue,
 ): void {
   if (uid !== undefined && gid === undefined)
     report(path, (nameOf) => `has ${nameOf('uid')} without ${nameOf('gid')}; set both`);

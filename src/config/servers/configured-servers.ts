@@ -1,10 +1,10 @@
-import type { Report } from '../issues.ts';
+import type { ReportIssue } from '../issues.ts';
 import { checkCredentials } from '../options/client-credential-options.ts';
 import { type ServerOptions, serverOptions } from '../options/options.ts';
 import { checkUser } from '../options/process-limit-options.ts';
 import { readServerUrl, type ServerAddress } from '../server-url.ts';
 import type { CommandLine } from '../sources/command-line.ts';
-import { splitWhole } from '../sources/command-text.ts';
+import { splitCommandText } from '../sources/command-text.ts';
 import type { ConfigFile } from '../sources/config-file.ts';
 import { resolveOptions } from '../sources/given-values.ts';
 import type { EntryContext } from '../sources/server-entry.ts';
@@ -73,7 +73,7 @@ function readSingleServer(
     context.report('--', "must be followed by the server's command");
     return [];
   }
-  const words = args.length > 0 ? serverCommand : splitWhole(command, '--', context);
+  const words = args.length > 0 ? serverCommand : splitCommandText(command, '--', context);
   if (words === undefined) return [];
   const [first = '', ...rest] = words;
   checkUser(common, '--', context.report);
@@ -86,7 +86,7 @@ function readRemoteServer(
   url: CommandLine['url'],
   path: string,
   common: ServerOptions,
-  report: Report,
+  report: ReportIssue,
 ): RemoteServer[] {
   if (url === undefined) return [];
   const address = readAddress(url, common, report);
@@ -103,7 +103,7 @@ const checkForClients = <T extends ServerConfig>(
   server: T,
   own: Pick<ReadonlySet<string>, 'has'>,
   path: string,
-  report: Report,
+  report: ReportIssue,
 ): T => {
   const forwarding = checkForwarding(server, own.has('forwardHeaders'), path, report);
   const withCredentials = checkCredentials(forwarding, own.has('credentials'), path, report);
@@ -114,7 +114,7 @@ const checkForClients = <T extends ServerConfig>(
 function readAddress(
   { path, text }: { readonly path: string; readonly text: string },
   { transport, era, upstreamCert, upstreamKey }: ServerOptions,
-  report: Report,
+  report: ReportIssue,
 ): ServerAddress | undefined {
   if ((upstreamCert === undefined) !== (upstreamKey === undefined)) {
     report(path, (nameOf) => `needs both ${nameOf('upstreamCert')} and ${nameOf('upstreamKey')}, or neither`);
@@ -140,7 +140,7 @@ function resolveFileServers(
   file: ConfigFile | undefined,
   gatewayPath: string,
   common: ServerOptions,
-  report: Report,
+  report: ReportIssue,
 ): ServerConfig[] {
   return (file?.servers ?? []).flatMap(({ name, path, words, url, given }) => {
     const fault = serverNameFault(name, gatewayPath);

@@ -1,4 +1,4 @@
-import type { Report } from '../issues.ts';
+import type { ReportIssue } from '../issues.ts';
 import type { ServerOptions } from '../options/options.ts';
 import { hasHeaders, type ServerAddress } from '../server-url.ts';
 
@@ -13,7 +13,7 @@ interface Configured extends ServerOptions {
  * @param path where the server stands
  * @returns the server as it is to be run
  */
-export function checkForwarding<T extends Configured>(server: T, isOwn: boolean, path: string, report: Report): T {
+export function checkForwarding<T extends Configured>(server: T, isOwn: boolean, path: string, report: ReportIssue): T {
   const { forwardHeaders, headers, warm } = server;
   if (forwardHeaders.length === 0) return server;
   if (!hasHeaders(server.address)) {

@@ -1,4 +1,4 @@
-import type { Report } from '../issues.ts';
+import type { ReportIssue } from '../issues.ts';
 import type { ServerOptions } from '../options/options.ts';
 import type { ServerAddress } from '../server-url.ts';
 
@@ -11,7 +11,12 @@ interface Configured extends ServerOptions {
  * @param isOwn the option is given for this server; one for all servers is none for those that somebody else runs
  * @returns the server as it is to be run
  */
-export function checkHibernation<T extends Configured>(server: T, isOwn: boolean, path: string, report: Report): T {
+export function checkHibernation<T extends Configured>(
+  server: T,
+  isOwn: boolean,
+  path: string,
+  report: ReportIssue,
+): T {
   const { hibernateAfterMs, address, onBackendExit } = server;
   if (hibernateAfterMs === 0) return server;
   if (address !== undefined) {

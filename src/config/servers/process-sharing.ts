@@ -1,5 +1,5 @@
 import type { Isolation } from '../../server/isolation.ts';
-import type { Report } from '../issues.ts';
+import type { ReportIssue } from '../issues.ts';
 import type { ServerOptions } from '../options/options.ts';
 import type { ServerAddress } from '../server-url.ts';
 
@@ -17,12 +17,12 @@ export const isolationOf = (isolation: ServerOptions['isolation'], isAuthenticat
  * connection of its own, whatever is said: nothing is there to be kept apart.
  */
 export function modernIsolationOf({ isolation, address }: Configured, isAuthenticated: boolean): Isolation {
-  if (isOverHttp(address)) return 'shared';
+  if (isServedOverHttp(address)) return 'shared';
   return isolation === 'auto' ? (isAuthenticated ? 'principal' : 'shared') : isolation;
 }
 
 /** True for a server of which each modern request has a connection of its own. */
-export const isOverHttp = (address: ServerAddress | undefined): boolean =>
+export const isServedOverHttp = (address: ServerAddress | undefined): boolean =>
   address?.transport === 'http' || address?.transport === 'auto';
 
 /**
@@ -31,10 +31,10 @@ export const isOverHttp = (address: ServerAddress | undefined): boolean =>
  * @param path where the server stands
  * @returns the server as it is to be run
  */
-export function checkIsolation<T extends Configured>(server: T, isOwn: boolean, path: string, report: Report): T {
+export function checkIsolation<T extends Configured>(server: T, isOwn: boolean, path: string, report: ReportIssue): T {
   const { isolation, era, sessionless, address } = server;
   // Requests without a session have one of the gateway's own, which the option is about at any server.
-  const applies = era !== 'modern' || !isOverHttp(address) || sessionless === 'serve';
+  const applies = era !== 'modern' || !isServedOverHttp(address) || sessionless === 'serve';
   if (isolation === 'auto' || applies) return server;
   if (isOwn) {
     report(

@@ -1,4 +1,4 @@
-import { type Report, shown } from '../issues.ts';
+import { abbreviateName, type ReportIssue } from '../issues.ts';
 import type { Option } from '../options/option-kinds.ts';
 import { flagOf, nearestName } from '../options/option-names.ts';
 import { globalOptions, serverOptions } from '../options/options.ts';
@@ -54,7 +54,7 @@ const isKnownFlag = (argument: string) => knownFlags.includes(argument.split('='
  * Reads the arguments. Not node:util's parseArgs: that one throws at the first fault, or else takes `--host` for the
  * value of a `--port` before it. Words are not repeated in faults: a stray one may be a secret, or a URL with one.
  */
-export function readCommandLine(argv: readonly string[], report: Report): CommandLine {
+export function readCommandLine(argv: readonly string[], report: ReportIssue): CommandLine {
   const end = argv.indexOf('--');
   const own = end === -1 ? argv : argv.slice(0, end);
   const texts = new Map<string, string[]>();
@@ -131,7 +131,7 @@ const isUrl = (word: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(word);
 /** Kinds that hold more than one text. */
 const repeatable: ReadonlySet<Option['kind']> = new Set(['list', 'map', 'headers']);
 
-function givenValues(texts: ReadonlyMap<string, string[]>, report: Report): Given {
+function givenValues(texts: ReadonlyMap<string, string[]>, report: ReportIssue): Given {
   const given = new Map<string, GivenValue>();
   for (const [flag, values] of texts) {
     const key = keyOfFlag.get(flag);
@@ -142,7 +142,7 @@ function givenValues(texts: ReadonlyMap<string, string[]>, report: Report): Give
   return given;
 }
 
-function reportWords(words: readonly number[], own: readonly string[], report: Report): void {
+function reportWords(words: readonly number[], own: readonly string[], report: ReportIssue): void {
   for (const [count, index] of words.entries()) {
     const path = `argument ${index + 1}`;
     if (count > 0) report(path, "is unexpected; put the server's command and its arguments after --");
@@ -165,7 +165,7 @@ function firstUrl(words: readonly number[], own: readonly string[]): CommandLine
 
 /** The name of an unknown option without what may be a value: `-pSECRET`, `--token:SECRET`. */
 function nameOfUnknown(argument: string): string {
-  return shown(/^--[A-Za-z0-9_-]*|^-[!-~]/.exec(argument)?.[0] ?? '-');
+  return abbreviateName(/^--[A-Za-z0-9_-]*|^-[!-~]/.exec(argument)?.[0] ?? '-');
 }
 
 function unknownFlag(flag: string): string {

@@ -1,5 +1,5 @@
 import { splitCommand } from '../../backend/stdio/launch/split-command.ts';
-import type { Report } from '../issues.ts';
+import type { ReportIssue } from '../issues.ts';
 
 /** True if there is a file of exactly this name. */
 export type FindCommand = (name: string) => boolean;
@@ -8,10 +8,10 @@ export type FindCommand = (name: string) => boolean;
  * The words of a command that was given as one string: with blanks in it it is split, unless a file has that very name.
  * Reports a string that cannot be split.
  */
-export function splitWhole(
+export function splitCommandText(
   text: string,
   path: string,
-  { findCommand, report }: { findCommand: FindCommand; report: Report },
+  { findCommand, report }: { findCommand: FindCommand; report: ReportIssue },
 ): [string, ...string[]] | undefined {
   if (!/\s/.test(text) || findCommand(text)) return [text];
   const split = splitCommand(text);

@@ -1,7 +1,7 @@
 import { memberPath } from '../issues.ts';
 import { globalOptions, serverOptions } from '../options/options.ts';
 import type { Given, GivenValue } from './given-values.ts';
-import { findJsonFault } from './json-syntax.ts';
+import { findJsonSyntaxError } from './json-syntax.ts';
 import {
   type EntryContext,
   isDisabled,
@@ -33,7 +33,7 @@ export function readConfigFile(text: string, file: string, context: EntryContext
   const nothing = { given, servers: [] };
 
   const json = text.replace(/^\uFEFF/, '');
-  const fault = findJsonFault(json);
+  const fault = findJsonSyntaxError(json);
   if (fault !== undefined) {
     report(`${file}:${fault.line}:${fault.column}`, `is not valid JSON: ${fault.message}`);
     return nothing;

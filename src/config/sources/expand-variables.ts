@@ -1,4 +1,4 @@
-import { memberPath, type Report } from '../issues.ts';
+import { memberPath, type ReportIssue } from '../issues.ts';
 import type { Environment } from './environment-variables.ts';
 
 /**
@@ -6,7 +6,7 @@ import type { Environment } from './environment-variables.ts';
  * the environment. As in a shell, `:-` also stands in for an empty variable. Other values pass as they are. A variable
  * that is not set and has no default is a fault; what it brings in is not expanded again.
  */
-export function expandVariables(value: unknown, path: string, env: Environment, report: Report): unknown {
+export function expandVariables(value: unknown, path: string, env: Environment, report: ReportIssue): unknown {
   if (typeof value === 'string') return expandText(value, path, env, report);
   if (Array.isArray(value)) return value.map((item, index) => expandMember(item, memberPath(path, index), env, report));
   if (typeof value !== 'object' || value === null) return value;
@@ -15,11 +15,11 @@ export function expandVariables(value: unknown, path: string, env: Environment, 
   );
 }
 
-function expandMember(value: unknown, path: string, env: Environment, report: Report): unknown {
+function expandMember(value: unknown, path: string, env: Environment, report: ReportIssue): unknown {
   return typeof value === 'string' ? expandText(value, path, env, report) : value;
 }
 
-function expandText(text: string, path: string, env: Environment, report: Report): string {
+function expandText(text: string, path: string, env: Environment, report: ReportIssue): string {
   return text.replace(
     /\$\{([A-Za-z_][A-Za-z0-9_]*)(:(-?)([^{}]*))?\}/g,
     (whole, name: string, colon: string | undefined, dash: string | undefined, fallback: string | undefined) => {

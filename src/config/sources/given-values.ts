@@ -1,11 +1,11 @@
 import type { z } from 'zod';
-import { type Fault, memberPath, type Report } from '../issues.ts';
+import { type ConfigurationIssue, memberPath, type ReportIssue } from '../issues.ts';
 import type { Option } from '../options/option-kinds.ts';
 import type { OptionTable, OptionValues } from '../options/options.ts';
 
 /** A value as one source gives it: where it stands, and itself, not yet checked. */
 export interface GivenValue {
-  readonly path: Fault['path'];
+  readonly path: ConfigurationIssue['path'];
   readonly value: unknown;
 }
 
@@ -51,7 +51,7 @@ export function resolveOptions<T extends OptionTable>(
   table: T,
   sources: readonly Given[],
   fallbacks: OptionValues<T>,
-  report: Report,
+  report: ReportIssue,
 ): OptionValues<T> {
   const values: Record<string, unknown> = { ...fallbacks };
   for (const [key, { schema }] of Object.entries(table)) {
@@ -65,7 +65,7 @@ export function resolveOptions<T extends OptionTable>(
 }
 
 /** A value that its schema takes, or undefined and a report of each thing that is wrong with it. */
-export function checkValue<T>(schema: z.ZodType<T>, { path, value }: GivenValue, report: Report): T | undefined {
+export function checkValue<T>(schema: z.ZodType<T>, { path, value }: GivenValue, report: ReportIssue): T | undefined {
   const checked = schema.safeParse(value);
   if (checked.success) return checked.data;
   for (const issue of checked.error.issues) report(issue.path.reduce<string>(memberPath, path), issue.message);
@@ -78,7 +78,11 @@ export function firstGiven(sources: readonly Given[], key: string): GivenValue |
 }
 
 /** Where the first of these options stands that is given; the first name where none is. */
-export const placeOf = (sources: readonly Given[], key: string, ...others: readonly string[]): Fault['path'] =>
+export const optionLocation = (
+  sources: readonly Given[],
+  key: string,
+  ...others: readonly string[]
+): ConfigurationIssue['path'] =>
   [key, ...others].map((each) => firstGiven(sources, each)?.path).find((path) => path !== undefined) ?? key;
 
 /** The defaults of a table's options. */

@@ -1,5 +1,5 @@
 /** Where JSON text stops being JSON. Lines and columns count from 1. */
-export interface JsonFault {
+export interface JsonSyntaxError {
   readonly line: number;
   readonly column: number;
   readonly message: string;
@@ -13,7 +13,7 @@ const maxDepth = 100;
  * in an object, of which `JSON.parse` would silently drop one. Used instead of V8's message, which has no place in
  * some versions of Node.js and repeats the text around it, secrets included.
  */
-export function findJsonFault(text: string): JsonFault | undefined {
+export function findJsonSyntaxError(text: string): JsonSyntaxError | undefined {
   let at = 0;
   let message: string | undefined;
 

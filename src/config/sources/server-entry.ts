@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { docsPage } from '../../util/docs-page.ts';
-import { memberPath, type Report } from '../issues.ts';
+import { memberPath, type ReportIssue } from '../issues.ts';
 import { systemText } from '../options/option-kinds.ts';
 import { nearestName } from '../options/option-names.ts';
 import { serverOptions } from '../options/options.ts';
 import type { TransportChoice } from '../server-url.ts';
-import { type FindCommand, splitWhole } from './command-text.ts';
+import { type FindCommand, splitCommandText } from './command-text.ts';
 import type { Environment } from './environment-variables.ts';
 import { expandVariables } from './expand-variables.ts';
 import { checkValue, type Given, type GivenValue } from './given-values.ts';
@@ -14,7 +14,7 @@ import { checkValue, type Given, type GivenValue } from './given-values.ts';
 export interface EntryContext {
   readonly env: Environment;
   readonly findCommand: FindCommand;
-  readonly report: Report;
+  readonly report: ReportIssue;
 }
 
 /** One server of the file; its name and options are not yet checked. */
@@ -82,7 +82,7 @@ export function unknownKey(key: string, known: readonly string[]): string {
 }
 
 /** What clients' files say of the transport. */
-function checkType(given: Given, report: Report): void {
+function checkType(given: Given, report: ReportIssue): void {
   const type = given.get('type');
   if (type === undefined) return;
   const isRemote = given.has('url');
@@ -104,7 +104,7 @@ function transportOf(type: unknown): TransportChoice | undefined {
 }
 
 /** True for a server that is reached by a URL; reports keys that are of the other form. */
-function checkForm(given: Given, report: Report): boolean {
+function checkForm(given: Given, report: ReportIssue): boolean {
   const isRemote = given.has('url') || (transportOf(given.get('type')?.value) !== undefined && !given.has('command'));
   const others = given.has('url')
     ? ['command', 'args', 'cwd', 'env']
@@ -119,7 +119,7 @@ function checkForm(given: Given, report: Report): boolean {
   return isRemote;
 }
 
-function readUrl(given: Given, report: Report): ServerEntry['url'] {
+function readUrl(given: Given, report: ReportIssue): ServerEntry['url'] {
   const url = given.get('url');
   const text = url === undefined ? undefined : checkValue(systemText, url, report);
   return url === undefined || text === undefined ? undefined : { path: url.path, text };
@@ -135,5 +135,5 @@ function readWords(given: Given, path: string, context: EntryContext): [string, 
   const name = checkValue(commandSchema, command, report);
   const args = checkValue(argsSchema, given.get('args') ?? { path, value: [] }, report);
   if (name === undefined || args === undefined) return undefined;
-  return given.has('args') ? [name, ...args] : splitWhole(name, command.path, context);
+  return given.has('args') ? [name, ...args] : splitCommandText(name, command.path, context);
 }

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 const authorizationHeader = 'x-gangway-authorization';
 
 /** Where a server's clients reach it. */
-export interface EndpointPlace {
+export interface EndpointAddress {
   readonly path: string;
   /** A name by which the endpoint may be called. */
   readonly host: string;
@@ -14,7 +14,7 @@ export interface EndpointPlace {
  * Makes a request of the playground one of the endpoint at this path, as if it had come there: the endpoint asks it who it is,
  * and lets it do what it lets any client do. The page's origin was checked by the admin port, and is nothing to the endpoint.
  */
-export function readdress(incoming: IncomingMessage, { path, host }: EndpointPlace): void {
+export function relayToEndpoint(incoming: IncomingMessage, { path, host }: EndpointAddress): void {
   const { headers } = incoming;
   const authorization = headers[authorizationHeader];
   delete headers[authorizationHeader];

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import type { SessionName } from '../../session/session-observer.ts';
-import { keyOf } from '../record/backend-owner.ts';
+import { backendOwnerKey } from '../record/backend-owner.ts';
 
 /** How it is known that a page is gone, and what is done then. */
-export interface PlaySessionsOptions {
+export interface PlaygroundSessionsOptions {
   /** So long a page may be without any request of a session. */
   readonly awayMs: number;
   /** The page of this session is gone. Nothing may be left of the session itself. */
@@ -23,17 +23,17 @@ interface Played {
  * Ends the sessions of pages that are gone, also of those that could not say so. A page listens all the time, as clients do, so
  * that one without any open request is gone, or in a network that has broken, from which it comes back.
  */
-export class PlaySessions {
-  readonly #options: PlaySessionsOptions;
+export class PlaygroundSessions {
+  readonly #options: PlaygroundSessionsOptions;
   readonly #played = new Map<string, Played>();
 
-  constructor(options: PlaySessionsOptions) {
+  constructor(options: PlaygroundSessionsOptions) {
     this.#options = options;
   }
 
   /** A request of the playground is about to be answered, which names this session. */
   hear(name: SessionName, outgoing: ServerResponse): void {
-    const key = keyOf(name);
+    const key = backendOwnerKey(name);
     const played = this.#played.get(key) ?? { open: 0, isTheirs: false, away: undefined };
     this.#played.set(key, played);
     clearTimeout(played.away);

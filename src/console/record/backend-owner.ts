@@ -5,4 +5,4 @@ export interface BackendOwner {
 }
 
 /** The key of an owner; server names have no blank. */
-export const keyOf = ({ server, session = '' }: BackendOwner): string => `${server} ${session}`;
+export const backendOwnerKey = ({ server, session = '' }: BackendOwner): string => `${server} ${session}`;

@@ -1,33 +1,33 @@
 import type { ModernObserver } from '../../modern/modern-observer.ts';
-import { both } from '../../ops/combine-observers.ts';
+import { combineObservers } from '../../ops/combine-observers.ts';
 import type { SessionObserver, StreamObserver } from '../../session/session-observer.ts';
 import { CallRates } from './call-rates.ts';
-import { Flow } from './message-tap.ts';
-import { SeenBackends } from './observed-backends.ts';
-import { Happenings } from './recent-events.ts';
+import { MessageTap } from './message-tap.ts';
+import { ObservedBackends } from './observed-backends.ts';
+import { RecentEvents } from './recent-events.ts';
 import { StderrLines } from './stderr-lines.ts';
 
 /**
  * What is noted for the status page while nobody looks: numbers, and the newest of what happens seldom. All of it is bounded;
  * messages are looked at only while a page shows their session.
  */
-export class StatusRecord {
-  readonly flow: Flow;
-  readonly backends: SeenBackends;
-  readonly happenings = new Happenings();
+export class ConsoleRecord {
+  readonly tap: MessageTap;
+  readonly backends: ObservedBackends;
+  readonly events = new RecentEvents();
   readonly rates = new CallRates();
   readonly stderr = new StderrLines();
 
   /** @param inspects true if the page shows what messages say */
   constructor(inspects: boolean) {
-    this.flow = new Flow(inspects);
-    this.backends = new SeenBackends(this.flow);
+    this.tap = new MessageTap(inspects);
+    this.backends = new ObservedBackends(this.tap);
   }
 
   /** The observer of sessions, and this one with it. */
   withSessions(observer: SessionObserver): SessionObserver {
-    const { ofSessions } = this.happenings;
-    const noted = both(observer, {
+    const { ofSessions } = this.events;
+    const noted = combineObservers(observer, {
       ...ofSessions,
       ended: (name, details) => {
         this.backends.forget(name);
@@ -43,7 +43,7 @@ export class StatusRecord {
 
   /** The observer of servers that all clients share, and this one with it. */
   withShared(observer: ModernObserver): ModernObserver {
-    const noted = both(observer, this.happenings.ofShared);
+    const noted = combineObservers(observer, this.events.ofShared);
     return { ...noted, seeBackends: (server, open) => this.backends.seen({ server }, open) };
   }
 
@@ -57,7 +57,7 @@ export class StatusRecord {
     return {
       resumed: (outcome) => {
         observer?.resumed(outcome);
-        if (outcome === 'resumed') this.happenings.resumed({ server, ...(session !== undefined && { session }) });
+        if (outcome === 'resumed') this.events.resumed({ server, ...(session !== undefined && { session }) });
       },
       delivered: (count, source) => observer?.delivered(count, source),
     };

@@ -1,17 +1,17 @@
 import type { RequestId } from '../../protocol/faults.ts';
-import { type Message, placeOf, readBody } from '../../protocol/message/message.ts';
+import { type Message, memberRange, readBody } from '../../protocol/message/message.ts';
 import { contain } from '../../util/boundary.ts';
-import { type BackendOwner, keyOf } from './backend-owner.ts';
-import { shownContent } from './redacted-content.ts';
+import { type BackendOwner, backendOwnerKey } from './backend-owner.ts';
+import { redactContent } from './redacted-content.ts';
 
 /** Who has sent a message. */
-export type Sender = 'client' | 'server';
+export type MessageSource = 'client' | 'server';
 
 /** One message as the page shows it. */
 export interface PassedMessage {
   /** In milliseconds since 1970. */
   readonly at: number;
-  readonly from: Sender;
+  readonly from: MessageSource;
   readonly kind: Message['kind'] | 'noise';
   /** Of a response the method that it answers, where that was seen. */
   readonly method?: string | undefined;
@@ -25,7 +25,7 @@ export interface PassedMessage {
 }
 
 /** Who looks at the messages of one session. */
-export interface FlowWatcher {
+export interface MessageTapListener {
   readonly owner: BackendOwner;
   onMessage(message: PassedMessage): void;
   /** False while further messages are only counted: what they say is not looked at. */
@@ -42,7 +42,7 @@ const maxMethodLength = 128;
 const maxReadBytes = 1024 * 1024;
 
 interface Watched {
-  readonly watchers: Set<FlowWatcher>;
+  readonly watchers: Set<MessageTapListener>;
   /** Requests without an answer, by who has sent them and their id. */
   readonly open: Map<string, { readonly method: string; readonly at: number }>;
 }
@@ -51,7 +51,7 @@ interface Watched {
  * The messages of sessions as they pass, for those who look at one of them. Nothing is kept, and nothing is done while nobody
  * looks: whoever passes messages asks `isWatched` first.
  */
-export class Flow {
+export class MessageTap {
   /** True while anybody looks at any session. */
   isWatched = false;
   readonly #inspects: boolean;
@@ -63,8 +63,8 @@ export class Flow {
   }
 
   /** Looks at the messages of a session from now on. Returns what ends that. */
-  watch(watcher: FlowWatcher): () => void {
-    const key = keyOf(watcher.owner);
+  watch(watcher: MessageTapListener): () => void {
+    const key = backendOwnerKey(watcher.owner);
     const watched = this.#byOwner.get(key) ?? { watchers: new Set(), open: new Map() };
     watched.watchers.add(watcher);
     this.#byOwner.set(key, watched);
@@ -77,21 +77,21 @@ export class Flow {
   }
 
   /** A message passes. */
-  passed(owner: BackendOwner, from: Sender, text: Uint8Array): void {
-    const watched = this.#byOwner.get(keyOf(owner));
+  passed(owner: BackendOwner, from: MessageSource, text: Uint8Array): void {
+    const watched = this.#byOwner.get(backendOwnerKey(owner));
     if (watched === undefined) return;
     // Whoever looks must not harm what is looked at.
     contain('admin', () => this.#tell(watched, from, text));
   }
 
-  #tell(watched: Watched, from: Sender, text: Uint8Array): void {
+  #tell(watched: Watched, from: MessageSource, text: Uint8Array): void {
     const isShown = [...watched.watchers].some((watcher) => watcher.hasRoom?.() ?? true);
     for (const message of this.#read(watched, from, text, isShown))
       for (const watcher of watched.watchers) watcher.onMessage(message);
   }
 
-  #read({ open }: Watched, from: Sender, bytes: Uint8Array, isShown: boolean): PassedMessage[] {
-    const common = { at: Date.now(), from, ...(this.#inspects && isShown && { text: shownContent(bytes) }) };
+  #read({ open }: Watched, from: MessageSource, bytes: Uint8Array, isShown: boolean): PassedMessage[] {
+    const common = { at: Date.now(), from, ...(this.#inspects && isShown && { text: redactContent(bytes) }) };
     const noise: PassedMessage = { ...common, kind: 'noise', size: bytes.length };
     if (bytes.length > maxReadBytes) return [noise];
     const body = readBody(Buffer.from(bytes), Number.POSITIVE_INFINITY);
@@ -107,7 +107,7 @@ export class Flow {
 /** What a message is about, and how long it took if it is a response. */
 function answered(
   open: Watched['open'],
-  from: Sender,
+  from: MessageSource,
   message: Message,
 ): Pick<PassedMessage, 'method' | 'ms' | 'isError'> {
   const method = message.method?.slice(0, maxMethodLength);
@@ -121,8 +121,8 @@ function answered(
   const key = requestKey(from === 'client' ? 'server' : 'client', message.id);
   const request = open.get(key);
   open.delete(key);
-  const isError = placeOf(message, 'message', 'error') !== undefined;
+  const isError = memberRange(message, 'message', 'error') !== undefined;
   return { isError, ...(request && { method: request.method, ms: Math.round(performance.now() - request.at) }) };
 }
 
-const requestKey = (from: Sender, id: RequestId | null | undefined): string => `${from} ${typeof id} ${id}`;
+const requestKey = (from: MessageSource, id: RequestId | null | undefined): string => `${from} ${typeof id} ${id}`;

@@ -1,12 +1,12 @@
 import type { Backend, BackendEnd, BackendEvents, OpenBackend } from '../../backend/backend.ts';
-import { SeenThrough } from '../../backend/backend-decorator.ts';
+import { BackendDecorator } from '../../backend/backend-decorator.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { detach } from '../../util/boundary.ts';
-import { type BackendOwner, keyOf } from './backend-owner.ts';
-import type { Flow } from './message-tap.ts';
+import { type BackendOwner, backendOwnerKey } from './backend-owner.ts';
+import type { MessageTap } from './message-tap.ts';
 
 /** A backend that lives. */
-export interface SeenBackend extends BackendOwner {
+export interface ObservedBackend extends BackendOwner {
   readonly pid: number | undefined;
   /** How many the owner has lost before. */
   readonly restarts: number;
@@ -15,17 +15,17 @@ export interface SeenBackend extends BackendOwner {
 }
 
 /** A backend that lives, and what is sent to it. */
-class Live extends SeenThrough implements SeenBackend {
-  readonly session: SeenBackend['session'];
+class Live extends BackendDecorator implements ObservedBackend {
+  readonly session: ObservedBackend['session'];
   readonly server: string;
   readonly restarts: number;
   readonly openedAt = performance.now();
   /** It is being ended for another one to take its place. */
   isRestarted = false;
   readonly #owned: Owned;
-  readonly #flow: Flow;
+  readonly #flow: MessageTap;
 
-  constructor(backend: Backend, owned: Owned, flow: Flow) {
+  constructor(backend: Backend, owned: Owned, flow: MessageTap) {
     super(backend);
     this.session = owned.owner.session;
     this.server = owned.owner.server;
@@ -55,11 +55,11 @@ interface Owned {
 const restarted = { reason: 'exited', detail: 'The server was restarted from the status page.' } as const;
 
 /** The backends that live, by whose they are, and what passes them, for those who look. */
-export class SeenBackends {
-  readonly #flow: Flow;
+export class ObservedBackends {
+  readonly #flow: MessageTap;
   readonly #byOwner = new Map<string, Owned>();
 
-  constructor(flow: Flow) {
+  constructor(flow: MessageTap) {
     this.#flow = flow;
   }
 
@@ -82,17 +82,17 @@ export class SeenBackends {
 
   /** Nothing of a session is left. */
   forget(owner: BackendOwner): void {
-    this.#byOwner.delete(keyOf(owner));
+    this.#byOwner.delete(backendOwnerKey(owner));
   }
 
   /** Those that live, of all owners. */
-  *live(): Iterable<SeenBackend> {
+  *live(): Iterable<ObservedBackend> {
     for (const { live } of this.#byOwner.values()) yield* live;
   }
 
   /** What is known of an owner. */
   of(owner: BackendOwner): { readonly messages: number; readonly restarts: number } | undefined {
-    const owned = this.#byOwner.get(keyOf(owner));
+    const owned = this.#byOwner.get(backendOwnerKey(owner));
     return owned && { messages: owned.messages, restarts: owned.losses };
   }
 
@@ -125,7 +125,7 @@ export class SeenBackends {
   }
 
   #of(owner: BackendOwner): Owned {
-    const key = keyOf(owner);
+    const key = backendOwnerKey(owner);
     const known = this.#byOwner.get(key);
     if (known !== undefined) return known;
     const created: Owned = { owner, live: new Set(), losses: 0, messages: 0 };

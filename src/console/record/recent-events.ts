@@ -2,7 +2,7 @@ import type { ModernObserver } from '../../modern/modern-observer.ts';
 import type { SessionName, SessionObserver } from '../../session/session-observer.ts';
 
 /** What happens seldom enough to be looked at one by one. */
-export type HappeningKind =
+export type RecentEventKind =
   | 'session_started'
   | 'session_ended'
   | 'session_adopted'
@@ -22,12 +22,12 @@ export type HappeningKind =
   | 'redis_back';
 
 /** One thing that happened: no id, and no content but the first line of a server that is no message (P12). */
-export interface Happening {
+export interface RecentEvent {
   /** Counts them from 1. */
   readonly number: number;
   /** In milliseconds since 1970. */
   readonly at: number;
-  readonly kind: HappeningKind;
+  readonly kind: RecentEventKind;
   readonly server?: string;
   /** The short name of the session. */
   readonly session?: string;
@@ -41,13 +41,13 @@ const maxKept = 200;
 const outageMs = 10_000;
 
 /** The newest things that happened. */
-export class Happenings {
-  readonly #kept: Happening[] = [];
+export class RecentEvents {
+  readonly #kept: RecentEvent[] = [];
   #newest = 0;
   #awayAt = Number.NEGATIVE_INFINITY;
 
   /** Those behind this number that are still kept, oldest first. */
-  after(number: number): readonly Happening[] {
+  after(number: number): readonly RecentEvent[] {
     return this.#kept.filter((happening) => happening.number > number);
   }
 
@@ -67,7 +67,7 @@ export class Happenings {
       this.#add('session_started', name, `Revision ${protocolVersion.slice(0, 32)}, after ${startMs} ms.`),
     ended: (name, { reason }) => this.#add('session_ended', name, `Reason: ${reason}.`),
     adopted: (name, { pending }) => this.#add('session_adopted', name, `Unanswered requests: ${pending}.`),
-    wornOut: (name) => this.#add('session_worn_out', name),
+    takeoverLimitReached: (name) => this.#add('session_worn_out', name),
     backendEnded: (name, { reason }) => this.#add('backend_ended', name, `Reason: ${reason}.`),
     hibernated: (name) => this.#add('hibernated', name),
     restored: (name, { isWaking, losses }) =>
@@ -93,7 +93,7 @@ export class Happenings {
     crashLoop: (server) => this.#add('crash_loop', { server }),
   };
 
-  #add(kind: HappeningKind, of: Partial<SessionName> = {}, detail?: string): void {
+  #add(kind: RecentEventKind, of: Partial<SessionName> = {}, detail?: string): void {
     this.#newest += 1;
     this.#kept.push({ number: this.#newest, at: Date.now(), kind, ...of, ...(detail !== undefined && { detail }) });
     if (this.#kept.length > maxKept) this.#kept.shift();

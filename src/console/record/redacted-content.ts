@@ -26,13 +26,13 @@ const credentialForms: readonly (readonly [form: RegExp, shown: string])[] = [
  * A text as a person may see it who looks at what passes: cut, and without what looks like a credential. It cannot know all of
  * them, which is why it takes `--inspect` to see any.
  */
-export function shownContent(bytes: Uint8Array): string {
+export function redactContent(bytes: Uint8Array): string {
   const read = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, maxRead)).toString('utf8');
-  return cut(withoutCredentials(read), bytes.length > maxRead);
+  return cut(redactCredentials(read), bytes.length > maxRead);
 }
 
 /** A text without what looks like a credential. */
-export function withoutCredentials(text: string): string {
+export function redactCredentials(text: string): string {
   const withoutMembers = text.replace(member, (whole: string, name: string, colon: string) =>
     credentialName.test(name) ? `"${name}"${colon}"${hidden}"` : whole,
   );

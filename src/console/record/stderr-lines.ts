@@ -1,4 +1,4 @@
-import { withoutCredentials } from './redacted-content.ts';
+import { redactCredentials } from './redacted-content.ts';
 
 /** A line that a process of a server wrote to stderr. */
 export interface StderrLine {
@@ -23,7 +23,7 @@ export class StderrLines {
 
   /** Oldest first, without what looks like a credential. */
   of(server: string): readonly StderrLine[] {
-    return (this.#byServer.get(server) ?? []).map(({ pid, line }) => ({ pid, line: withoutCredentials(line) }));
+    return (this.#byServer.get(server) ?? []).map(({ pid, line }) => ({ pid, line: redactCredentials(line) }));
   }
 
   /** A server is not configured any more. */

@@ -10,7 +10,7 @@ export interface InstanceSummary {
 }
 
 /** What the instances of a cluster need of this one. */
-export interface InstancesOptions {
+export interface KnownInstancesOptions {
   /** What instances tell each other; undefined if there is one alone. */
   readonly changes: Changes | undefined;
   summary(): InstanceSummary;
@@ -39,14 +39,14 @@ const question = Buffer.from('?');
  * The instances that share the store, as they say themselves. Nobody keeps a list: while somebody looks at a page, its
  * instance asks, and all that live answer.
  */
-export class Instances {
-  readonly #options: InstancesOptions;
+export class KnownInstances {
+  readonly #options: KnownInstancesOptions;
   readonly #others = new Map<string, { readonly summary: InstanceSummary; readonly at: number }>();
   #answeredAt = Number.NEGATIVE_INFINITY;
   #askedAt = Number.NEGATIVE_INFINITY;
   #stop: Promise<(() => void) | undefined> | undefined;
 
-  constructor(options: InstancesOptions) {
+  constructor(options: KnownInstancesOptions) {
     this.#options = options;
     this.#follow();
   }
@@ -67,7 +67,7 @@ export class Instances {
   #follow(): void {
     const { changes, onFailed } = this.#options;
     const listener = { onChange: (text: Buffer) => this.#hear(text), onMissed: () => undefined };
-    this.#stop = changes?.follow(topic, listener).catch((cause: unknown) => {
+    this.#stop = changes?.subscribe(topic, listener).catch((cause: unknown) => {
       onFailed(cause);
       this.#stop = undefined; // the next who looks tries again
       return undefined;
@@ -97,7 +97,7 @@ export class Instances {
   }
 
   #say(text: Buffer): void {
-    this.#options.changes?.announce(topic, text).catch(this.#options.onFailed);
+    this.#options.changes?.publish(topic, text).catch(this.#options.onFailed);
   }
 }
 

@@ -8,7 +8,7 @@ export interface GroupMemory {
 const lookMs = 3_000;
 
 /** The memory of servers' processes with all that they have started, as it was a moment ago: nobody waits for a look. */
-export class ChildMemory {
+export class ProcessMemory {
   readonly #usageOf: (groups: ReadonlySet<number>) => Promise<readonly GroupMemory[]>;
   readonly #onFailed: (cause: unknown) => void;
   #bytes: ReadonlyMap<number, number> = new Map();

@@ -1,13 +1,13 @@
 import type { Readiness } from '../../registry/readiness.ts';
-import { type BackendOwner, keyOf } from '../record/backend-owner.ts';
-import type { StatusRecord } from '../record/console-record.ts';
-import type { InstanceSummary, Instances } from './known-instances.ts';
+import { type BackendOwner, backendOwnerKey } from '../record/backend-owner.ts';
+import type { ConsoleRecord } from '../record/console-record.ts';
+import type { InstanceSummary, KnownInstances } from './known-instances.ts';
 import {
   type BackendsOf,
   type ChildView,
-  type LookedAtSession,
   type ServerHealthView,
   type ServerView,
+  type SessionState,
   type SessionView,
   type Snapshot,
   showChildren,
@@ -16,7 +16,7 @@ import {
 } from './snapshot.ts';
 
 /** A server as it is known outside of the record. */
-export interface LookedAtServer {
+export interface ServerState {
   readonly name: string;
   readonly transport: string;
   readonly era: string;
@@ -26,24 +26,24 @@ export interface LookedAtServer {
 }
 
 /** What is looked at. */
-export interface LookParts {
-  readonly record: StatusRecord;
+export interface SnapshotSources {
+  readonly record: ConsoleRecord;
   /** How this instance is named; no secret, and nothing that a client needs. */
   readonly name: string;
   readonly version: string;
   readonly maxSessions: number;
   readiness(): Readiness;
-  sessions(): readonly LookedAtSession[];
-  servers(): readonly LookedAtServer[];
+  sessions(): readonly SessionState[];
+  servers(): readonly ServerState[];
   /** What these processes use with all that they have started, in bytes; what is not known is left out. */
   memoryOf(pids: ReadonlySet<number>): ReadonlyMap<number, number>;
 }
 
 /** Looks at a gateway for the page: nothing of it is kept between two looks. */
-export class Look {
-  readonly #parts: LookParts;
+export class SnapshotBuilder {
+  readonly #parts: SnapshotSources;
 
-  constructor(parts: LookParts) {
+  constructor(parts: SnapshotSources) {
     this.#parts = parts;
   }
 
@@ -51,13 +51,13 @@ export class Look {
   summary(): InstanceSummary {
     const { name, version, readiness, sessions, servers } = this.#parts;
     const all = sessions();
-    const streams = all.reduce((sum, { glance }) => sum + glance.streams, 0);
+    const streams = all.reduce((sum, { snapshot }) => sum + snapshot.streams, 0);
     const shared = servers().reduce((sum, server) => sum + server.shared.streams, 0);
     return { name, version, readiness: readiness(), sessions: all.length, streams: streams + shared };
   }
 
   /** All that the page shows. */
-  snapshot(search: string, instances: Instances): Snapshot {
+  snapshot(search: string, instances: KnownInstances): Snapshot {
     const { record, maxSessions, sessions } = this.#parts;
     const all = sessions();
     const servers = this.#servers(all);
@@ -84,11 +84,11 @@ export class Look {
 
   #backendsOf(): BackendsOf {
     const { backends } = this.#parts.record;
-    const pids = new Map(Array.from(backends.live(), (owner) => [keyOf(owner), owner.pid]));
-    return (name) => ({ messages: backends.of(name)?.messages ?? 0, pid: pids.get(keyOf(name)) });
+    const pids = new Map(Array.from(backends.live(), (owner) => [backendOwnerKey(owner), owner.pid]));
+    return (name) => ({ messages: backends.of(name)?.messages ?? 0, pid: pids.get(backendOwnerKey(name)) });
   }
 
-  #servers(sessions: readonly LookedAtSession[]): ServerView[] {
+  #servers(sessions: readonly SessionState[]): ServerView[] {
     const { record } = this.#parts;
     const counts = countsByServer(sessions);
     const children = this.#children();
@@ -131,14 +131,14 @@ interface Counts {
   calls: number;
 }
 
-function countsByServer(sessions: readonly LookedAtSession[]): ReadonlyMap<string, Counts> {
+function countsByServer(sessions: readonly SessionState[]): ReadonlyMap<string, Counts> {
   const counts = new Map<string, Counts>();
-  for (const { name, glance } of sessions) {
+  for (const { name, snapshot } of sessions) {
     const count = counts.get(name.server) ?? { sessions: 0, streams: 0, calls: 0 };
     counts.set(name.server, count);
     count.sessions += 1;
-    count.streams += glance.streams;
-    count.calls += glance.calls;
+    count.streams += snapshot.streams;
+    count.calls += snapshot.calls;
   }
   return counts;
 }

@@ -1,4 +1,4 @@
-import type { Glance } from '../../session/session-snapshot.ts';
+import type { SessionSnapshot } from '../../session/session-snapshot.ts';
 import type { Plots, Totals } from '../record/call-rates.ts';
 import type { StderrLine } from '../record/stderr-lines.ts';
 import type { InstanceSummary } from './known-instances.ts';
@@ -80,10 +80,10 @@ export interface SessionView {
 }
 
 /** What is looked at of a session. */
-export interface LookedAtSession {
+export interface SessionState {
   readonly name: { readonly server: string; readonly session: string };
   readonly protocolVersion: string;
-  readonly glance: Glance;
+  readonly snapshot: SessionSnapshot;
 }
 
 /** A list is no longer than this, however many sessions there are (P8). */
@@ -91,29 +91,29 @@ const maxSessionsShown = 50;
 const maxChildrenShown = 5;
 
 /** What the backends of a session are and have had. */
-export type BackendsOf = (name: LookedAtSession['name']) => Pick<SessionView, 'messages' | 'pid'>;
+export type BackendsOf = (name: SessionState['name']) => Pick<SessionView, 'messages' | 'pid'>;
 
 /** One session. */
 export function showSession(
-  { name, protocolVersion, glance }: LookedAtSession,
+  { name, protocolVersion, snapshot }: SessionState,
   of: BackendsOf,
   now = performance.now(),
 ): SessionView {
-  const { kind, isHibernating, calls, streams, startedAt, lastActivityAt } = glance;
+  const { kind, isHibernating, calls, streams, startedAt, lastActivityAt } = snapshot;
   const times = { idleMs: calls > 0 ? 0 : Math.round(now - lastActivityAt), upMs: Math.round(now - startedAt) };
   return { ...name, revision: protocolVersion, kind, isHibernating, calls, streams, ...times, ...of(name) };
 }
 
 /** The sessions that a text is found in, those used last first. */
-export function showSessions(all: readonly LookedAtSession[], search: string, of: BackendsOf): SessionViews {
+export function showSessions(all: readonly SessionState[], search: string, of: BackendsOf): SessionViews {
   const wanted = search.toLowerCase();
-  const isFound = ({ name, protocolVersion, glance }: LookedAtSession): boolean =>
-    `${name.server} ${name.session} ${protocolVersion} ${glance.kind}${glance.isHibernating ? ' hibernating' : ''}`
+  const isFound = ({ name, protocolVersion, snapshot }: SessionState): boolean =>
+    `${name.server} ${name.session} ${protocolVersion} ${snapshot.kind}${snapshot.isHibernating ? ' hibernating' : ''}`
       .toLowerCase()
       .includes(wanted);
   const found = wanted === '' ? [...all] : all.filter(isFound);
   const shown = found
-    .sort((a, b) => b.glance.lastActivityAt - a.glance.lastActivityAt)
+    .sort((a, b) => b.snapshot.lastActivityAt - a.snapshot.lastActivityAt)
     .slice(0, maxSessionsShown)
     .map((session) => showSession(session, of));
   return { total: all.length, found: found.length, shown };

@@ -3,7 +3,7 @@ import type { Principal } from '../../protocol/principal.ts';
 import type { StateKeys } from './state-keys.ts';
 
 /** What a state holds for: shown with anything else it is refused (2026-07-28, basic/patterns/mrtr, "Server Requirements"). */
-export interface StateBinding {
+export interface RequestStateBinding {
   readonly principal: Principal;
   /** The name of the configured server. */
   readonly server: string;
@@ -12,7 +12,7 @@ export interface StateBinding {
 }
 
 /** What is in a state. */
-export interface StateContent<T> {
+export interface RequestStateContent<T> {
   /** Which round of the request asked for input, from 1. */
   readonly round: number;
   /** When it stops to hold, by the system's clock: it is shown to other instances. */
@@ -60,7 +60,7 @@ export class RequestStates {
   }
 
   /** The state as text; undefined if it would be longer than one may be. Rejects with `StoreUnavailable` while there is no key. */
-  async seal<T>(binding: StateBinding, content: StateContent<T>): Promise<string | undefined> {
+  async seal<T>(binding: RequestStateBinding, content: RequestStateContent<T>): Promise<string | undefined> {
     const plain = Buffer.from(JSON.stringify(content));
     if (Math.ceil(((headBytes + plain.length + tagBytes) * 4) / 3) > maxStateLength) return undefined;
     const [secret] = await this.#keys.all();
@@ -76,7 +76,7 @@ export class RequestStates {
    * What is in a state that was sealed for this; undefined if it was not, or not by these keys, or has expired. Rejects with
    * `StoreUnavailable` while the keys cannot be had.
    */
-  async open<T>(binding: StateBinding, state: string): Promise<StateContent<T> | undefined> {
+  async open<T>(binding: RequestStateBinding, state: string): Promise<RequestStateContent<T> | undefined> {
     if (state.length > maxStateLength) return undefined;
     const sealed = Buffer.from(state, 'base64url');
     // The decoder is lenient: only what it would write itself is the text that was made.
@@ -85,7 +85,7 @@ export class RequestStates {
     const secret = await this.#find(sealed.subarray(1, 1 + markBytes));
     const plain = secret && unseal(secret, sealed, binding);
     if (plain === undefined) return undefined;
-    const content = JSON.parse(plain.toString()) as StateContent<T>;
+    const content = JSON.parse(plain.toString()) as RequestStateContent<T>;
     return content.expiresAtMs > this.#now() ? content : undefined;
   }
 
@@ -95,7 +95,7 @@ export class RequestStates {
   }
 }
 
-function unseal(secret: Buffer, sealed: Buffer, binding: StateBinding): Buffer | undefined {
+function unseal(secret: Buffer, sealed: Buffer, binding: RequestStateBinding): Buffer | undefined {
   const head = sealed.subarray(0, headBytes);
   const salt = head.subarray(1 + markBytes, -nonceBytes);
   const box = createDecipheriv(cipher, keyOf(secret, salt), head.subarray(-nonceBytes), { authTagLength: tagBytes });
@@ -116,7 +116,7 @@ const keyOf = (secret: Buffer, salt: Buffer): Buffer =>
 const markOf = (secret: Buffer): Buffer =>
   createHash('sha256').update('mcp-gangway state key mark').update(secret).digest().subarray(0, markBytes);
 
-function boundTo({ principal, server, digest }: StateBinding, head: Buffer): Buffer {
+function boundTo({ principal, server, digest }: RequestStateBinding, head: Buffer): Buffer {
   const { issuer, subject, client } = principal;
   return Buffer.concat([head, Buffer.from(JSON.stringify([issuer, subject, client, server, digest]))]);
 }

@@ -12,7 +12,7 @@ type Entry =
  * What a translator has to say to its session, in order: told outside of any call into the backend, and what comes in one
  * moment as one portion, as `BackendEvents` promises. While the session is paused it waits here.
  */
-export class Outbox {
+export class HeldOutput {
   readonly #events: Pick<BackendEvents, 'onMessages' | 'onUnanswered'>;
   #entries: Entry[] = [];
   #heldBytes = 0;
@@ -25,7 +25,7 @@ export class Outbox {
   }
 
   /** Something that can be missed. `of`: the request that it belongs to. False if there is no room for it. */
-  tell(text: Buffer, of?: RequestId): boolean {
+  notify(text: Buffer, of?: RequestId): boolean {
     if (this.#isClosed || this.#heldBytes > maxHeldBytes) return false;
     this.#add({ text, of });
     return true;
@@ -33,12 +33,12 @@ export class Outbox {
 
   /** The response to a request. Where there is no room for it, the request stays unanswered. */
   respond(id: RequestId, text: Buffer): void {
-    if (this.#heldBytes > maxHeldBytes) this.leave(id, 'slow_reader');
+    if (this.#heldBytes > maxHeldBytes) this.abandon(id, 'slow_reader');
     else this.#add({ text, of: id });
   }
 
   /** The request will have no response, for this reason. */
-  leave(id: RequestId, reason: Reason): void {
+  abandon(id: RequestId, reason: Reason): void {
     this.#add({ unanswered: id, reason });
   }
 

@@ -6,7 +6,7 @@ import { type Message, readOne, readResponse } from '../../protocol/message/mess
 import { readDiscovery, versionsAt } from '../../protocol/modern/discovery.ts';
 import { legacyRevisions } from '../../protocol/revisions.ts';
 import { detach } from '../../util/boundary.ts';
-import type { EraSource } from './server-side.ts';
+import type { EraLookup } from './server-side.ts';
 
 /** How a server is opened for a session where its era is not known. */
 export interface EitherEraOptions {
@@ -14,7 +14,7 @@ export interface EitherEraOptions {
   readonly direct: OpenBackend;
   /** A backend for a server of the modern era. */
   readonly translated: OpenBackend;
-  readonly eras: EraSource;
+  readonly eras: EraLookup;
   /** The server is reached over HTTP: where it refuses `initialize` by a status, its backend counts as not started. */
   readonly isOverHttp: boolean;
   /** The server has opened a session of the legacy era by itself; told with each. */
@@ -72,7 +72,7 @@ export function openEitherEra(options: EitherEraOptions): OpenBackend {
 interface UndecidedOptions {
   openDirect(events: BackendEvents): Backend;
   openTranslated(events: BackendEvents): Backend;
-  readonly eras: EraSource;
+  readonly eras: EraLookup;
   readonly silentMs: number;
   /** True for an end that may be the server's way to refuse `initialize`. */
   refusedBy(end: BackendEnd): boolean;
@@ -164,7 +164,7 @@ class UndecidedBackend implements Backend {
     if (this.#state !== 'opening') return this.#hear(undefined, tell);
     const { id } = this.#opening ?? {};
     const answer = lines.map(readResponse).find((response) => response !== undefined && response.id === id);
-    if (answer?.places.message?.keys.includes('result')) {
+    if (answer?.memberRanges.message?.keys.includes('result')) {
       this.#decide();
       this.#options.onAnswered();
     }

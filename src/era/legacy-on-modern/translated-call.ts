@@ -1,37 +1,37 @@
-import type { CallAnswer } from '../../call/modern-answer.ts';
-import { canAsk } from '../../call/rerun.ts';
-import type { Cancel } from '../../modern/process/shared-calls.ts';
+import type { ModernCallAnswer } from '../../call/modern-answer.ts';
+import { mayRequestInput } from '../../call/rerun.ts';
+import type { CancelRequest } from '../../modern/process/shared-calls.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { type Message, placeOf, readOwn } from '../../protocol/message/message.ts';
+import { type Message, memberRange, readGatewayMessage } from '../../protocol/message/message.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import {
   type InputRequired,
   readInputRequired,
-  requestOf,
   resultTypeOf,
-  retryOf,
+  toLegacyRequest,
+  toRetryRequest,
 } from '../../protocol/translate/legacy-on-modern/input-required.ts';
 import { asLegacyResponse } from '../../protocol/translate/legacy-on-modern/legacy-response.ts';
-import { cancellationOf } from '../../session/requests/server-requests.ts';
-import type { Outbox } from './held-output.ts';
-import type { ServerSide } from './server-side.ts';
+import { cancellation } from '../../session/requests/server-requests.ts';
+import type { HeldOutput } from './held-output.ts';
+import type { ModernServerAccess } from './server-side.ts';
 
 /** What the requests of one translator share. */
-export interface CallHost {
-  readonly server: ServerSide;
-  readonly outbox: Outbox;
+export interface TranslatedCallHost {
+  readonly server: ModernServerAccess;
+  readonly output: HeldOutput;
   /** An id that no question of this translator had, under which the answer comes to the call. */
   openQuestion(call: TranslatedCall): string;
   closeQuestion(id: string): void;
   /** Makes room for so many bytes more of what the call keeps; false if there is none. Given back when the call is over. */
-  hold(bytes: number): boolean;
+  reserveBytes(bytes: number): boolean;
   /** The call is answered, or will not be for this reason. */
   onOver(call: TranslatedCall, reason?: Reason): void;
 }
 
 /** A request of a client as its server is to get it. */
-export interface Asking {
+export interface TranslatedCallInit {
   readonly id: RequestId;
   /** With its envelope. */
   readonly request: Message;
@@ -47,13 +47,13 @@ const maxRounds = 10;
  * needs to know becomes requests to the client, all that it asks for at once; when all are answered the request is sent again,
  * with the answers and the server's state. The client sees one request and one response.
  */
-export class TranslatedCall implements CallAnswer {
+export class TranslatedCall implements ModernCallAnswer {
   readonly id: RequestId;
   /** What is kept as long as the call may have to be sent again. */
   heldBytes: number;
-  readonly #host: CallHost;
-  readonly #asking: Asking;
-  #cancelAtServer: Cancel = () => undefined;
+  readonly #host: TranslatedCallHost;
+  readonly #asking: TranslatedCallInit;
+  #cancelAtServer: CancelRequest = () => undefined;
   #rounds = 0;
   /** The round that the client is to answer. */
   #round: InputRequired | undefined;
@@ -62,7 +62,7 @@ export class TranslatedCall implements CallAnswer {
   #answers = new Map<string, string>();
   #isOver = false;
 
-  constructor(host: CallHost, asking: Asking) {
+  constructor(host: TranslatedCallHost, asking: TranslatedCallInit) {
     this.id = asking.id;
     this.heldBytes = asking.request.text.length;
     this.#host = host;
@@ -80,11 +80,11 @@ export class TranslatedCall implements CallAnswer {
     if (key === undefined || round === undefined) return;
     this.#open.delete(questionId);
     this.#host.closeQuestion(questionId);
-    const place = placeOf(answer, 'message', 'result');
+    const place = memberRange(answer, 'message', 'result');
     // The server can be told of results only. It keeps nothing of the request that it waits for: nobody has to tell it.
     if (place === undefined) return this.#fail('input_refused');
     const bytes = place.end - place.start;
-    if (!this.#host.hold(bytes)) return this.#fail('input_too_large');
+    if (!this.#host.reserveBytes(bytes)) return this.#fail('input_too_large');
     this.heldBytes += bytes;
     this.#answers.set(key, answer.text.toString('utf8', place.start, place.end));
     if (this.#open.size === 0) this.#retry(round);
@@ -102,18 +102,19 @@ export class TranslatedCall implements CallAnswer {
   }
 
   message(text: Buffer): boolean {
-    return !this.#isOver && this.#host.outbox.tell(text, this.id);
+    return !this.#isOver && this.#host.output.notify(text, this.id);
   }
 
   response(text: Buffer): void {
     if (this.#isOver) return;
     const { method } = this.#asking.request;
-    const response = readOwn(text);
+    const response = readGatewayMessage(text);
     const type = resultTypeOf(response);
-    if (type === 'input_required' && canAsk(method as string)) return this.#ask(response);
-    if (type !== 'complete' && response.places.message?.keys.includes('result')) return this.#fail('unserved_result');
+    if (type === 'input_required' && mayRequestInput(method as string)) return this.#ask(response);
+    if (type !== 'complete' && response.memberRanges.message?.keys.includes('result'))
+      return this.#fail('unserved_result');
     this.#end();
-    this.#host.outbox.respond(this.id, asLegacyResponse(response, method as string));
+    this.#host.output.respond(this.id, asLegacyResponse(response, method as string));
     this.#host.onOver(this);
   }
 
@@ -123,12 +124,12 @@ export class TranslatedCall implements CallAnswer {
 
   #send(request: Message): void {
     const { logLevel, headers } = this.#asking;
-    const cancel = this.#host.server.ask(request, logLevel, this, headers);
+    const cancel = this.#host.server.request(request, logLevel, this, headers);
     if (!this.#isOver) this.#cancelAtServer = cancel;
   }
 
   #ask(response: Message): void {
-    const { outbox } = this.#host;
+    const { output: outbox } = this.#host;
     this.#rounds += 1;
     const round = readInputRequired(response);
     if (round === undefined) return this.#fail('unserved_result');
@@ -139,18 +140,18 @@ export class TranslatedCall implements CallAnswer {
     for (const question of round.questions) {
       const questionId = this.#host.openQuestion(this);
       this.#open.set(questionId, question.key);
-      if (!outbox.tell(requestOf(question, questionId), this.id)) return this.#fail('slow_reader');
+      if (!outbox.notify(toLegacyRequest(question, questionId), this.id)) return this.#fail('slow_reader');
     }
   }
 
   #retry({ stateText }: InputRequired): void {
     this.#round = undefined;
-    this.#send(readOwn(retryOf(this.#asking.request, this.#answers, stateText)));
+    this.#send(readGatewayMessage(toRetryRequest(this.#asking.request, this.#answers, stateText)));
   }
 
   #fail(reason: Reason): void {
     this.#end();
-    this.#host.outbox.leave(this.id, reason);
+    this.#host.output.abandon(this.id, reason);
     this.#host.onOver(this, reason);
   }
 
@@ -159,7 +160,7 @@ export class TranslatedCall implements CallAnswer {
     this.#isOver = true;
     for (const questionId of this.#open.keys()) {
       this.#host.closeQuestion(questionId);
-      this.#host.outbox.tell(cancellationOf(questionId, 'The request that needed this input has ended.'), this.id);
+      this.#host.output.notify(cancellation(questionId, 'The request that needed this input has ended.'), this.id);
     }
     this.#open.clear();
   }

@@ -1,27 +1,27 @@
 import type { Backend, BackendEvents, OpenOptions } from '../../backend/backend.ts';
-import type { CallAnswer } from '../../call/modern-answer.ts';
-import { ChangeFeed, type Outcome } from '../../modern/changes/change-feed.ts';
+import type { ModernCallAnswer } from '../../call/modern-answer.ts';
+import { ChangeFeed, type SubscribeOutcome } from '../../modern/changes/change-feed.ts';
 import { entryOf, type Reason, type RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { findPlace, scalarAt, spliceId, valueAt } from '../../protocol/json/splice.ts';
-import { type Message, memberValue, readOwn } from '../../protocol/message/message.ts';
+import { findRange, scalarAt, spliceId, valueAt } from '../../protocol/json/splice.ts';
+import { type Message, memberValue, readGatewayMessage } from '../../protocol/message/message.ts';
 import { type LogLevel, readLogLevel } from '../../protocol/modern/log-levels.ts';
-import type { Filter } from '../../protocol/modern/subscription-filter.ts';
+import type { SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
 import {
   type LegacyClient,
   readLegacyClient,
   withEnvelope,
 } from '../../protocol/translate/legacy-on-modern/legacy-client.ts';
 import { asLegacyResponse } from '../../protocol/translate/legacy-on-modern/legacy-response.ts';
-import { openingOf } from '../../protocol/translate/legacy-on-modern/opening.ts';
-import { idOf } from '../../session/requests/client-requests.ts';
-import { Outbox } from './held-output.ts';
-import type { ServerSide } from './server-side.ts';
-import { type CallHost, TranslatedCall } from './translated-call.ts';
+import { toInitializeResult } from '../../protocol/translate/legacy-on-modern/opening.ts';
+import { requestId } from '../../session/requests/client-requests.ts';
+import { HeldOutput } from './held-output.ts';
+import type { ModernServerAccess } from './server-side.ts';
+import { TranslatedCall, type TranslatedCallHost } from './translated-call.ts';
 
 /** What a translator needs. */
 export interface TranslatorOptions {
-  readonly server: ServerSide;
+  readonly server: ModernServerAccess;
   /** Each request has a connection of its own. */
   readonly isOverHttp: boolean;
   /** Requests that may have to be sent again, and answers to questions, have no more bytes than this in all (P8). */
@@ -47,7 +47,7 @@ interface Capabilities {
   readonly logs: boolean;
   readonly tellsOfResources: boolean;
   /** The lists whose changes it tells of. */
-  readonly changes: Filter;
+  readonly changes: SubscriptionFilter;
 }
 
 const noCapabilities: Capabilities = { logs: false, tellsOfResources: false, changes: {} };
@@ -58,7 +58,7 @@ function capabilitiesIn(opening: Buffer): Capabilities {
   const text = valueAt(opening, ['result', 'capabilities']) ?? Buffer.from('{}');
   const flags = changingLists.filter((list) => scalarAt(text, [list, 'listChanged']) === true);
   return {
-    logs: typeof findPlace(text, ['logging']) === 'object',
+    logs: typeof findRange(text, ['logging']) === 'object',
     tellsOfResources: scalarAt(text, ['resources', 'subscribe']) === true,
     changes: Object.fromEntries(flags.map((list) => [`${list}ListChanged`, true])),
   };
@@ -75,9 +75,9 @@ export class Translator implements Backend {
   readonly #options: TranslatorOptions;
   readonly #events: BackendEvents;
   readonly #newestHeaders: NonNullable<OpenOptions['headers']>;
-  readonly #outbox: Outbox;
+  readonly #outbox: HeldOutput;
   readonly #feed: ChangeFeed;
-  readonly #host: CallHost;
+  readonly #host: TranslatedCallHost;
   /** Until `initialize` has been answered, none that matters. */
   #client: LegacyClient = { revision: '', infoText: undefined, capabilitiesText: '{}' };
   #capabilities = noCapabilities;
@@ -93,21 +93,21 @@ export class Translator implements Backend {
     this.#options = options;
     this.#events = events;
     this.#newestHeaders = headers ?? (() => ({}));
-    this.#outbox = new Outbox(events);
+    this.#outbox = new HeldOutput(events);
     this.#feed = new ChangeFeed({
       listen: (filter, answer) => this.#listen(filter, answer),
-      onChange: (notification) => this.#outbox.tell(notification),
+      onChange: (notification) => this.#outbox.notify(notification),
       isUnordered: options.isOverHttp,
     });
     this.#host = {
       server: options.server,
-      outbox: this.#outbox,
+      output: this.#outbox,
       openQuestion: (call) => {
         const id = `mcp-gangway-input-${++this.#lastQuestion}`;
         this.#questions.set(id, call);
         return id;
       },
-      hold: (bytes) => this.#hold(bytes),
+      reserveBytes: (bytes) => this.#hold(bytes),
       closeQuestion: (id) => {
         this.#questions.delete(id);
       },
@@ -117,7 +117,7 @@ export class Translator implements Backend {
 
   send(message: Uint8Array, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
     if (this.#isEnded) return 'ended';
-    const read = readOwn(Buffer.from(message.buffer, message.byteOffset, message.byteLength));
+    const read = readGatewayMessage(Buffer.from(message.buffer, message.byteOffset, message.byteLength));
     if (read.kind === 'request') return this.#ask(read, headers);
     if (read.kind === 'notification') return this.#notify(read, headers);
     const { id } = read;
@@ -145,13 +145,13 @@ export class Translator implements Backend {
     else if (method === 'logging/setLevel' && logs) this.#setLevel(request);
     else if (method === 'resources/subscribe' && tellsOfResources) this.#subscribe(request);
     else if (method === 'resources/unsubscribe' && tellsOfResources) this.#unsubscribe(request);
-    else if (untranslated.has(method)) this.#outbox.leave(idOf(request), 'method_of_other_era');
+    else if (untranslated.has(method)) this.#outbox.abandon(requestId(request), 'method_of_other_era');
     else return this.#pass(request, headers);
     return 'sent';
   }
 
   #pass(request: Message, headers: ForwardedHeaders | undefined): 'sent' | 'full' {
-    const id = idOf(request);
+    const id = requestId(request);
     const logLevel = this.#logLevel;
     const asking = { id, request: this.#enveloped(request, logLevel), logLevel, headers };
     if (!this.#hold(asking.request.text.length)) return 'full';
@@ -187,43 +187,43 @@ export class Translator implements Backend {
 
   /** Opens the session: what the server says of itself is asked of it each time, since it may have been started anew. */
   #initialize(request: Message, headers: ForwardedHeaders | undefined): void {
-    const id = idOf(request);
+    const id = requestId(request);
     this.#client = readLegacyClient(request);
     const discover = this.#own('server/discover', {});
-    const answer: CallAnswer = {
+    const answer: ModernCallAnswer = {
       message: () => false,
       response: (text) => {
         const { revision } = this.#client;
-        const opening = openingOf(readOwn(text), revision, this.#options.server.name);
-        const own = readOwn(spliceId(opening, JSON.stringify(id)));
+        const opening = toInitializeResult(readGatewayMessage(text), revision, this.#options.server.name);
+        const own = readGatewayMessage(spliceId(opening, JSON.stringify(id)));
         this.#capabilities = capabilitiesIn(opening);
         this.#outbox.respond(id, own.text);
       },
       fault: (reason) => {
-        this.#outbox.leave(id, reason);
+        this.#outbox.abandon(id, reason);
         this.#endSoon(entryOf(reason).message);
       },
     };
-    this.#options.server.ask(discover, undefined, answer, headers);
+    this.#options.server.request(discover, undefined, answer, headers);
   }
 
   #setLevel(request: Message): void {
     const level = readLogLevel(memberValue(request, 'params', 'level'));
-    if (level === undefined) return this.#outbox.leave(idOf(request), 'bad_log_level');
+    if (level === undefined) return this.#outbox.abandon(requestId(request), 'bad_log_level');
     this.#logLevel = level;
     this.#confirm(request);
   }
 
   #subscribe(request: Message): void {
     const uri = memberValue(request, 'params', 'uri');
-    if (typeof uri !== 'string') return this.#outbox.leave(idOf(request), 'bad_uri');
+    if (typeof uri !== 'string') return this.#outbox.abandon(requestId(request), 'bad_uri');
     this.#feed.subscribe(uri, (outcome) => this.#tellSubscriber(request, outcome));
   }
 
-  #tellSubscriber(request: Message, outcome: Outcome): void {
-    const id = idOf(request);
+  #tellSubscriber(request: Message, outcome: SubscribeOutcome): void {
+    const id = requestId(request);
     if (outcome === 'subscribed') this.#confirm(request);
-    else if ('reason' in outcome) this.#outbox.leave(id, outcome.reason);
+    else if ('reason' in outcome) this.#outbox.abandon(id, outcome.reason);
     else {
       const text = asLegacyResponse(outcome.error, request.method as string);
       this.#outbox.respond(id, spliceId(text, JSON.stringify(id)));
@@ -232,29 +232,32 @@ export class Translator implements Backend {
 
   #unsubscribe(request: Message): void {
     const uri = memberValue(request, 'params', 'uri');
-    if (typeof uri !== 'string') return this.#outbox.leave(idOf(request), 'bad_uri');
+    if (typeof uri !== 'string') return this.#outbox.abandon(requestId(request), 'bad_uri');
     this.#feed.unsubscribe(uri);
     this.#confirm(request);
   }
 
   /** Answers with an empty result; official clients take no other one where the legacy era has an empty one. */
   #confirm(request: Message): void {
-    const id = idOf(request);
+    const id = requestId(request);
     this.#outbox.respond(id, Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: {} })));
   }
 
-  #listen(filter: Filter, answer: CallAnswer): () => void {
+  #listen(filter: SubscriptionFilter, answer: ModernCallAnswer): () => void {
     const request = this.#own('subscriptions/listen', { notifications: filter });
-    return this.#options.server.ask(request, undefined, answer, this.#newestHeaders());
+    return this.#options.server.request(request, undefined, answer, this.#newestHeaders());
   }
 
   /** A request of the translator's own, in the name of its client. */
   #own(method: string, params: object): Message {
-    return this.#enveloped(readOwn(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, method, params }))), undefined);
+    return this.#enveloped(
+      readGatewayMessage(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, method, params }))),
+      undefined,
+    );
   }
 
   #enveloped(request: Message, logLevel: LogLevel | undefined): Message {
-    return readOwn(withEnvelope(request, this.#client, this.#options.server.revision, logLevel));
+    return readGatewayMessage(withEnvelope(request, this.#client, this.#options.server.revision, logLevel));
   }
 
   #hold(bytes: number): boolean {
@@ -274,7 +277,7 @@ export class Translator implements Backend {
     this.#outbox.close();
     this.#feed.close();
     for (const call of this.#calls.values()) call.cancel();
-    this.#options.server.leave();
+    this.#options.server.release();
     queueMicrotask(() => this.#events.onEnd({ reason, detail })); // outside of any call into the backend
   }
 }

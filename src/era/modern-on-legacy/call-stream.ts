@@ -3,9 +3,9 @@ import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import type { EventId } from '../../protocol/wire/event-id.ts';
-import type { Post, SessionHandle } from '../../session/session-handle.ts';
+import type { ClientPost, SessionHandle } from '../../session/session-handle.ts';
 import { detach } from '../../util/boundary.ts';
-import { type Place, SessionReply } from './session-reply.ts';
+import { type EventPosition, SessionReply } from './session-reply.ts';
 
 /** A stream that ends without the response is gone on with so often in a row, after these pauses. */
 const maxContinued = 5;
@@ -19,7 +19,7 @@ export interface CallStreamOptions {
   readonly forwarded: ForwardedHeaders | undefined;
   /** The session as it is now, or why there is none. */
   find(): Promise<SessionHandle | Reason>;
-  message(message: Message, place: Place): void;
+  message(message: Message, place: EventPosition): void;
   /** Nothing more is heard of the call. */
   failed(reason: Reason): void;
 }
@@ -52,7 +52,7 @@ export class CallStream {
   }
 
   /** Hands the request to a session. Resolves with why it was not taken, or when it was. */
-  post(handle: SessionHandle, post: Post): Promise<Reason | undefined> {
+  post(handle: SessionHandle, post: ClientPost): Promise<Reason | undefined> {
     return new Promise((resolve) => {
       const taken = (): void => resolve(undefined);
       this.#reply = new SessionReply(
@@ -77,7 +77,7 @@ export class CallStream {
   /** Hears what comes behind an event of the call's stream. */
   listen(handle: SessionHandle, after: EventId): void {
     const listener = {
-      message: (message: Message, place: Place): void => this.#hear(message, place),
+      message: (message: Message, place: EventPosition): void => this.#hear(message, place),
       fault: (reason: Reason): void => this.#fail(lostReasons.has(reason) ? 'outcome_unknown' : reason),
       ended: (): void => this.#ended(),
       opened: (): void => {
@@ -92,10 +92,10 @@ export class CallStream {
   /** Hears no more. */
   leave(): void {
     this.#hasLeft = true;
-    this.#reply?.leave();
+    this.#reply?.disconnect();
   }
 
-  #hear(message: Message, place: Place): void {
+  #hear(message: Message, place: EventPosition): void {
     if (this.#hasLeft) return;
     this.#newest = place.at ?? this.#newest;
     this.#continued = 0;

@@ -1,31 +1,31 @@
-import { canAsk } from '../../call/rerun.ts';
+import { mayRequestInput } from '../../call/rerun.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
-import { ownFaultOf } from '../../protocol/message/gateway-fault.ts';
-import { type Message, readOwn } from '../../protocol/message/message.ts';
+import { readGatewayFault } from '../../protocol/message/gateway-fault.ts';
+import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
 import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
-import { type Renumbered, restoreId, restoreToken } from '../../protocol/modern/renumber.ts';
-import { needOf } from '../../protocol/translate/modern-on-legacy/askable.ts';
-import type { Opened } from '../../protocol/translate/modern-on-legacy/legacy-discovery.ts';
-import { comparePositions, type EventId } from '../../protocol/wire/event-id.ts';
+import { type RenumberedRequest, restoreId, restoreToken } from '../../protocol/modern/renumber.ts';
+import { requiredFeature } from '../../protocol/translate/modern-on-legacy/askable.ts';
+import type { InitializedServer } from '../../protocol/translate/modern-on-legacy/legacy-discovery.ts';
+import { compareLogPositions, type EventId } from '../../protocol/wire/event-id.ts';
 import { ServerRequests } from '../../session/requests/server-requests.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
-import type { StateContent } from '../keys/request-state.ts';
+import type { RequestStateContent } from '../keys/request-state.ts';
 import { CallStream } from './call-stream.ts';
-import type { Asked, CallHost } from './group-request.ts';
-import { Questions } from './rounds/open-questions.ts';
+import type { GroupCallHost, GroupRequest } from './group-request.ts';
+import { OpenQuestions } from './rounds/open-questions.ts';
 import {
-  answersTo,
-  formatPlace,
-  inputRequired,
+  formatStreamPosition,
+  inputRequiredResult,
   type ParkedCall,
-  parsePlace,
-  questionOf,
+  parseStreamPosition,
+  toLegacyAnswers,
+  toServerQuestion,
 } from './rounds/parked-call.ts';
-import { type Outcome, RoundOutcome } from './rounds/round-outcome.ts';
-import { say } from './send-own.ts';
-import type { Place as StreamPlace } from './session-reply.ts';
-import type { OpenPlace, Place } from './slot.ts';
+import { type KeptOutcome, RoundOutcome } from './rounds/round-outcome.ts';
+import { sendNotifications } from './send-own.ts';
+import type { EventPosition as StreamPlace } from './session-reply.ts';
+import type { OpenSlot, PoolSlot } from './slot.ts';
 
 /** One place is waited for so long before the next one is asked again, in milliseconds. */
 const turnMs = 2_000;
@@ -46,13 +46,13 @@ const keptMs = 65_000;
  * reading the call's stream, which is in the log (docs/design.md, D7).
  */
 export class GroupCall {
-  readonly #host: CallHost;
-  readonly #asked: Asked;
+  readonly #host: GroupCallHost;
+  readonly #asked: GroupRequest;
   #id: RequestId;
-  readonly #sent: Renumbered;
-  readonly #questions = new Questions();
-  #place: Place | undefined;
-  #opened: Opened | undefined;
+  readonly #sent: RenumberedRequest;
+  readonly #questions = new OpenQuestions();
+  #place: PoolSlot | undefined;
+  #opened: InitializedServer | undefined;
   readonly #stream: CallStream;
   /** Up to which event the client was told by an earlier request. */
   #told: EventId | undefined;
@@ -62,7 +62,7 @@ export class GroupCall {
   #bundle: NodeJS.Timeout | undefined;
   #isOver = false;
 
-  constructor(host: CallHost, asked: Asked) {
+  constructor(host: GroupCallHost, asked: GroupRequest) {
     this.#host = host;
     this.#asked = asked;
     this.#id = host.newId();
@@ -70,7 +70,7 @@ export class GroupCall {
     this.#sent = form.sent(request, this.#id);
     this.#stream = new CallStream({
       forwarded,
-      find: () => (this.#place as Place).find(forwarded),
+      find: () => (this.#place as PoolSlot).find(forwarded),
       message: (message, at) => this.#hear(message, at),
       failed: (reason) => detach('session', this.#lose(reason), () => this.#fail('internal')),
     });
@@ -78,14 +78,14 @@ export class GroupCall {
   }
 
   /** Runs the request at the first of these places that can serve it. */
-  async run(places: readonly Place[]): Promise<void> {
+  async run(places: readonly PoolSlot[]): Promise<void> {
     const { answer, forwarded } = this.#asked;
     const until = performance.now() + this.#host.idleMs;
     const shift = Math.floor(Math.random() * places.length);
     let reopened = 0;
     for (let n = 0; !this.#isOver; ) {
       const isLast = n >= places.length - 1;
-      const place = places[(n < places.length ? n : n + shift) % places.length] as Place;
+      const place = places[(n < places.length ? n : n + shift) % places.length] as PoolSlot;
       if (!place.isOpen) answer.awaitsStart();
       const open = await place.open(forwarded);
       answer.started();
@@ -107,47 +107,47 @@ export class GroupCall {
    * @param answers results by key, as JSON text
    */
   async resume(
-    place: Place,
-    { round, value }: StateContent<ParkedCall>,
+    place: PoolSlot,
+    { round, value }: RequestStateContent<ParkedCall>,
     answers: ReadonlyMap<string, Buffer>,
   ): Promise<void> {
     this.#id = value.call;
     this.#round = round;
-    this.#told = parsePlace(value.told);
+    this.#told = parseStreamPosition(value.told);
     this.#questions.settled(value.answered);
-    const { messages, digest } = answersTo(value.open, answers);
+    const { messages, digest } = toLegacyAnswers(value.open, answers);
     this.#outcome = new RoundOutcome(this.#host.outcomes, value.call, round, digest);
     // A store that is away knows of no outcome. An owner that is here goes on without it, and takes each round once.
     if (await this.#repeat()) return;
-    const open = await place.revisit(this.#asked.forwarded);
+    const open = await place.reopen(this.#asked.forwarded);
     if (this.#asked.answer.isOver) return;
     if (typeof open === 'string')
       return this.#lose(open === 'unknown_session' ? 'outcome_unknown' : roundRefusal(open));
     this.#enter(place, open);
     this.#questions.settled(messages.map(({ id }) => id as RequestId));
     const group = { turnMs: 0, round: { name: `${value.call} ${round}`, digest } };
-    const refused = await say(open.handle, messages, group, this.#asked.forwarded);
+    const refused = await sendNotifications(open.handle, messages, group, this.#asked.forwarded);
     if (refused === 'unknown_session') return this.#lose('outcome_unknown');
     // The call goes on: for the client whose answers it has, or waiting for these to be sent again.
     if (refused !== undefined) return this.#leave({ reason: roundRefusal(refused) });
     if (this.#isOver) return;
     // Where nothing is left to be asked again, only what is new has to be in the log still.
     const isComplete = messages.length === value.open.length;
-    this.#stream.listen(open.handle, parsePlace(isComplete ? value.told : value.after));
+    this.#stream.listen(open.handle, parseStreamPosition(isComplete ? value.told : value.after));
   }
 
-  #enter(place: Place, { opened }: OpenPlace): void {
+  #enter(place: PoolSlot, { opened }: OpenSlot): void {
     this.#place = place;
     this.#opened = opened;
   }
 
   /** Hands the request to a session. Resolves with why it was not taken, or when it was. */
-  #post(place: Place, open: OpenPlace, waitMs: number): Promise<Reason | undefined> {
+  #post(place: PoolSlot, open: OpenSlot, waitMs: number): Promise<Reason | undefined> {
     const { logLevel } = this.#asked;
     this.#enter(place, open);
     const wantsLogs = logLevel !== undefined && open.opened.capabilitiesText.includes('"logging"');
     const group = { turnMs: waitMs, ...(wantsLogs && { logLevel }) };
-    return this.#stream.post(open.handle, { messages: [readOwn(this.#sent.text)], isBatch: false, group });
+    return this.#stream.post(open.handle, { messages: [readGatewayMessage(this.#sent.text)], isBatch: false, group });
   }
 
   #hear(message: Message, { before, at }: StreamPlace): void {
@@ -155,8 +155,9 @@ export class GroupCall {
     const { kind, cancels } = message;
     if (kind === 'response') this.#finish(message);
     else if (kind === 'request') this.#ask(message, before, at);
-    else if (cancels !== undefined) this.#questions.withdrawn(cancels);
-    else if (at === undefined || this.#told === undefined || comparePositions(at, this.#told) > 0) this.#tell(message);
+    else if (cancels !== undefined) this.#questions.withdraw(cancels);
+    else if (at === undefined || this.#told === undefined || compareLogPositions(at, this.#told) > 0)
+      this.#tell(message);
   }
 
   /** A notification that belongs to the request. */
@@ -171,20 +172,20 @@ export class GroupCall {
   #ask(message: Message, before: EventId | undefined, at: EventId | undefined): void {
     if (this.#questions.isSettled(message.id as RequestId)) return;
     const { request, askable, form } = this.#asked;
-    const need = needOf(message);
-    const isAskable = need !== undefined && canAsk(request.method as string) && before !== undefined;
+    const need = requiredFeature(message);
+    const isAskable = need !== undefined && mayRequestInput(request.method as string) && before !== undefined;
     if (!isAskable || at === undefined || this.#questions.isFull) {
       this.#say(ServerRequests.refusal(message));
       return;
     }
     if (!askable.has(need.flag)) {
       this.#say(ServerRequests.refusal(message));
-      if (!form.isToldWhatItLacks) return;
+      if (!form.namesMissingCapabilities) return;
       this.#cancelAtServer('The client does not support the input that the server requests.');
       this.#conclude({ reason: 'missing_capability', data: { requiredCapabilities: need.required } });
       return;
     }
-    this.#questions.ask(questionOf(message, at), before);
+    this.#questions.ask(toServerQuestion(message, at), before);
     this.#bundle ??= setTimeout(() => detach('session', this.#park()), bundleMs);
   }
 
@@ -194,12 +195,12 @@ export class GroupCall {
     const { open, answered, after } = this.#questions;
     if (this.#isOver || after === undefined) return;
     const { answer } = this.#asked;
-    const place = this.#place as Place;
+    const place = this.#place as PoolSlot;
     const parked: ParkedCall = {
       place: place.key,
       call: this.#id,
-      after: formatPlace(after),
-      told: formatPlace(this.#stream.newest as EventId),
+      after: formatStreamPosition(after),
+      told: formatStreamPosition(this.#stream.newest as EventId),
       open: open.map(({ key, id }) => [key, id]),
       answered,
     };
@@ -210,7 +211,7 @@ export class GroupCall {
       const state = await this.#host.seal(this.#asked, this.#round + 1, parked);
       if (state === undefined) throw new Error('the ids of the questions are too long');
       if (answer.isOver) return this.#abandon(place, 'The client no longer waits for the answer.');
-      const text = inputRequired(this.#sent.idText, open, state, this.#opened?.serverInfoText);
+      const text = inputRequiredResult(this.#sent.idText, open, state, this.#opened?.serverInfoText);
       await this.#keep({ text, status: 200 }, this.#host.idleMs + keptMs);
       answer.response(text, 200);
     } catch (cause) {
@@ -221,14 +222,14 @@ export class GroupCall {
   }
 
   /** Nobody will come back for a call that waits. */
-  #abandon(place: Place, reason: string): void {
+  #abandon(place: PoolSlot, reason: string): void {
     this.#cancelAtServer(reason);
     this.#host.onOver(place);
   }
 
   #finish(response: Message): void {
     const { request, form } = this.#asked;
-    const own = ownFaultOf(response);
+    const own = readGatewayFault(response);
     if (request.method === 'tools/list' && !response.isError) this.#host.onTools(this.#asked, response.text);
     const { serverInfoText, capabilitiesText = '{}' } = this.#opened ?? {};
     const { idText } = this.#sent;
@@ -237,10 +238,10 @@ export class GroupCall {
   }
 
   /** The call has come to its end. Who sends the round again is told the same, though nothing else is left of the call. */
-  #conclude(outcome: Outcome): void {
+  #conclude(outcome: KeptOutcome): void {
     this.#close();
     const tell = (): void => {
-      this.#host.onOver(this.#place as Place);
+      this.#host.onOver(this.#place as PoolSlot);
       this.#tellOutcome(outcome);
     };
     if (this.#outcome === undefined) tell();
@@ -248,7 +249,7 @@ export class GroupCall {
   }
 
   /** A store that is away keeps nothing from its client but a repetition. */
-  async #keep(outcome: Outcome, forMs: number): Promise<void> {
+  async #keep(outcome: KeptOutcome, forMs: number): Promise<void> {
     await this.#outcome?.keep(outcome, forMs).catch((cause: unknown) => this.#host.reasonOf(cause));
   }
 
@@ -260,13 +261,13 @@ export class GroupCall {
   }
 
   /** Answers this request, and leaves the call to others. */
-  #leave(outcome: Outcome): void {
+  #leave(outcome: KeptOutcome): void {
     this.#close();
     if ('reason' in outcome) return this.#tellOutcome(outcome);
-    this.#tellOutcome({ ...outcome, text: restoreId(readOwn(outcome.text), this.#sent.idText) });
+    this.#tellOutcome({ ...outcome, text: restoreId(readGatewayMessage(outcome.text), this.#sent.idText) });
   }
 
-  #tellOutcome(outcome: Outcome): void {
+  #tellOutcome(outcome: KeptOutcome): void {
     const { answer } = this.#asked;
     if (answer.isOver) return;
     if ('reason' in outcome) answer.fault(outcome.reason, outcome.data);
@@ -303,7 +304,7 @@ export class GroupCall {
       'session',
       this.#place?.find(this.#asked.forwarded).then((handle) => {
         if (typeof handle !== 'string')
-          detach('session', say(handle, [readOwn(text)], undefined, this.#asked.forwarded));
+          detach('session', sendNotifications(handle, [readGatewayMessage(text)], undefined, this.#asked.forwarded));
       }),
     );
   }

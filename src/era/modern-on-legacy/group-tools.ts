@@ -6,7 +6,7 @@ import { mayMirror } from '../../protocol/modern/param-headers.ts';
 import type { Principal } from '../../protocol/principal.ts';
 
 /** Whose tools they are: a list may be for one client alone (P11). */
-export interface ToolsOf {
+export interface ToolListOwner {
   readonly principal: Principal;
   readonly forwarded: ForwardedHeaders | undefined;
 }
@@ -22,23 +22,23 @@ const paramPrefix = 'mcp-param-';
  * for a call that brings such a header, or once a list with such a tool has passed.
  */
 export class GroupTools {
-  readonly #list: (of: ToolsOf, cursor: string | undefined) => Promise<Buffer | undefined>;
+  readonly #list: (of: ToolListOwner, cursor: string | undefined) => Promise<Buffer | undefined>;
   readonly #byPrincipal = new Map<string, ToolHeaders>();
 
   /** @param list asks the server for a page of its list of tools, as a question of the gateway's own */
-  constructor(list: (of: ToolsOf, cursor: string | undefined) => Promise<Buffer | undefined>) {
+  constructor(list: (of: ToolListOwner, cursor: string | undefined) => Promise<Buffer | undefined>) {
     this.#list = list;
   }
 
   /** A list of tools, or a page of one, passes. */
-  learn(response: Buffer, of: ToolsOf): void {
+  learn(response: Buffer, of: ToolListOwner): void {
     const known = this.#byPrincipal.get(keyOf(of));
     if (known === undefined && !mayMirror(response)) return;
     (known ?? this.#add(of)).learn(response, of.forwarded);
   }
 
   /** Checks a `tools/call`. */
-  check(call: Message, headers: RequestHeaders, of: ToolsOf): ParamFault | Promise<ParamFault> {
+  check(call: Message, headers: RequestHeaders, of: ToolListOwner): ParamFault | Promise<ParamFault> {
     const isMirrored = Object.keys(headers).some((name) => name.startsWith(paramPrefix));
     if (!isMirrored && this.#byPrincipal.size === 0) return undefined;
     const known = this.#byPrincipal.get(keyOf(of));
@@ -46,7 +46,7 @@ export class GroupTools {
     return (known ?? this.#add(of)).check(call, memberValue(call, 'params', 'name'), headers, of.forwarded);
   }
 
-  #add(of: ToolsOf): ToolHeaders {
+  #add(of: ToolListOwner): ToolHeaders {
     const { principal } = of;
     const tools = new ToolHeaders({
       list: (cursor, forwarded) =>
@@ -59,5 +59,5 @@ export class GroupTools {
   }
 }
 
-const keyOf = ({ principal: { issuer, subject, client } }: ToolsOf): string =>
+const keyOf = ({ principal: { issuer, subject, client } }: ToolListOwner): string =>
   JSON.stringify([issuer, subject, client]);

@@ -1,40 +1,44 @@
 import { randomBytes } from 'node:crypto';
-import type { Answer } from '../../call/modern-answer.ts';
-import { canAsk } from '../../call/rerun.ts';
+import type { ModernAnswer } from '../../call/modern-answer.ts';
+import { mayRequestInput } from '../../call/rerun.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { type Message, placeOf, readOwn } from '../../protocol/message/message.ts';
+import { type Message, memberRange, readGatewayMessage } from '../../protocol/message/message.ts';
 import { clientCapabilitiesKey, type Envelope, readClientInfo } from '../../protocol/modern/envelope.ts';
 import type { RequestHeaders } from '../../protocol/modern/mirrored-headers.ts';
 import { type Retry, readRetry } from '../../protocol/modern/retry.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { anonymous, isSame } from '../../protocol/principal.ts';
 import { modernRevisions } from '../../protocol/revisions.ts';
-import { type Askable, capabilitiesOf, readAskable } from '../../protocol/translate/modern-on-legacy/askable.ts';
-import { discoveryOf } from '../../protocol/translate/modern-on-legacy/legacy-discovery.ts';
+import {
+  type ClientFeature,
+  capabilitiesOf,
+  readClientFeatures,
+} from '../../protocol/translate/modern-on-legacy/askable.ts';
+import { toDiscovery } from '../../protocol/translate/modern-on-legacy/legacy-discovery.ts';
 import { asLegacyNotification } from '../../protocol/translate/modern-on-legacy/legacy-request.ts';
 import type { Isolation } from '../../server/isolation.ts';
-import { keyOfPlace } from '../../session/session-key.ts';
+import { keyFromSlot } from '../../session/session-key.ts';
 import type { Changes } from '../../store/shared/changes.ts';
-import type { Outcomes } from '../../store/shared/outcomes.ts';
+import type { RoundOutcomeStore } from '../../store/shared/outcomes.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
 import type { CredentialMarks } from '../keys/credential-marks.ts';
-import type { RequestStates, StateContent } from '../keys/request-state.ts';
+import type { RequestStateContent, RequestStates } from '../keys/request-state.ts';
 import { legacyForm, modernForm } from './client-form.ts';
 import { GroupCall } from './group-call.ts';
-import { bindingOf, topicOf, type Whose } from './group-member.ts';
-import type { Asked, CallHost } from './group-request.ts';
-import { GroupTools, type ToolsOf } from './group-tools.ts';
+import { type GroupMember, groupTopic, stateBinding } from './group-member.ts';
+import type { GroupCallHost, GroupRequest } from './group-request.ts';
+import { GroupTools, type ToolListOwner } from './group-tools.ts';
 import { needsSession } from './needs-session.ts';
 import type { ParkedCall } from './rounds/parked-call.ts';
-import { ask, say } from './send-own.ts';
+import { sendNotifications, sendRequest } from './send-own.ts';
 import { SessionReply } from './session-reply.ts';
-import { type OpenPlace, Place, type PlaceHost, type PlaceOf } from './slot.ts';
-import { Listeners } from './subscriptions/group-subscriptions.ts';
+import { type OpenSlot, PoolSlot, type PoolSlotHost, type PoolSlotParts } from './slot.ts';
+import { GroupSubscriptions } from './subscriptions/group-subscriptions.ts';
 
 /** What the groups of a server need. */
-export interface GroupsOptions extends PlaceHost {
+export interface GroupsOptions extends PoolSlotHost {
   readonly states: RequestStates;
   /** Who brings other credentials for the server is somebody else (P11). */
   readonly marks: CredentialMarks;
@@ -44,7 +48,7 @@ export interface GroupsOptions extends PlaceHost {
   readonly poolMax: number;
   /** What servers of groups say has changed, on any instance. */
   readonly changes: Changes;
-  readonly outcomes: Outcomes;
+  readonly outcomes: RoundOutcomeStore;
   /** The most subscriptions at once. */
   readonly maxListeners: number;
   /** So long a request waits for a turn, and a parked call for its client, in milliseconds. */
@@ -52,7 +56,7 @@ export interface GroupsOptions extends PlaceHost {
 }
 
 /** Who asks, beside what the request says. */
-export interface Asker {
+export interface GroupCaller {
   readonly principal: Principal;
   readonly forwarded: ForwardedHeaders | undefined;
 }
@@ -72,27 +76,27 @@ const untranslated: ReadonlySet<string | undefined> = new Set([
  */
 export class Groups {
   readonly #options: GroupsOptions;
-  readonly #places = new Map<string, Place>();
+  readonly #places = new Map<string, PoolSlot>();
   /** What the server said of itself, by whom and what it was told of its client: the newest answers. Nobody else's (P11). */
-  readonly #opened = new Map<string, Omit<OpenPlace, 'handle'>>();
+  readonly #opened = new Map<string, Omit<OpenSlot, 'handle'>>();
   /** Before the numbers of this instance's requests: those of others have another one. */
   readonly #mark = randomBytes(6).toString('base64url');
   #lastId = 0;
-  readonly #listeners: Listeners;
+  readonly #listeners: GroupSubscriptions;
   readonly #tools = new GroupTools((of, cursor) =>
     this.#listTools(of, cursor).catch((cause: unknown) => {
       this.#reasonOf(cause); // the call itself is told what is wrong
       return undefined;
     }),
   );
-  readonly #host: CallHost;
+  readonly #host: GroupCallHost;
   /** What the newest request led to: the next one is mostly like it. */
-  #newest: (GroupOf & { readonly mayWait: boolean; readonly places: readonly Place[] }) | undefined;
+  #newest: (GroupOf & { readonly mayWait: boolean; readonly places: readonly PoolSlot[] }) | undefined;
 
   constructor(options: GroupsOptions) {
     this.#options = options;
     this.#host = this.#hostOfCalls();
-    this.#listeners = new Listeners(options.changes, options.maxListeners);
+    this.#listeners = new GroupSubscriptions(options.changes, options.maxListeners);
   }
 
   /** Ends the subscriptions in order (P9). */
@@ -104,13 +108,13 @@ export class Groups {
   checkParams(
     call: Message,
     headers: RequestHeaders,
-    { principal, forwarded }: Asker,
+    { principal, forwarded }: GroupCaller,
   ): ReturnType<GroupTools['check']> {
     return this.#tools.check(call, headers, { ...this.#sharerOf({ principal, credentials: '' }), forwarded });
   }
 
   /** Serves a request of the modern era, whose envelope and headers are as they should be. */
-  request(request: Message, { logLevel }: Envelope, asker: Asker, answer: Answer): void {
+  request(request: Message, { logLevel }: Envelope, asker: GroupCaller, answer: ModernAnswer): void {
     this.#watch(this.#serve(request, logLevel, asker, answer), answer);
   }
 
@@ -118,7 +122,7 @@ export class Groups {
    * Serves a request of the legacy era that names no session, of a server of either era (docs/decisions/0031). Its client can be
    * asked nothing, and what only a session could remember is refused.
    */
-  sessionless(request: Message, asker: Asker, answer: Answer): void {
+  sessionless(request: Message, asker: GroupCaller, answer: ModernAnswer): void {
     if (needsSession(request)) return answer.fault('session_required');
     this.#watch(this.#serveSessionless(request, asker, answer), answer);
   }
@@ -127,7 +131,7 @@ export class Groups {
    * Hands a notification of a modern client to the server, in each session that its group has. None is opened for it.
    * @returns false if there is no session: nobody can hear it
    */
-  async notify(notification: Message, asker: Asker): Promise<boolean> {
+  async notify(notification: Message, asker: GroupCaller): Promise<boolean> {
     try {
       return this.#options.isolation !== 'request' && (await this.#notify(notification, asker));
     } catch (cause) {
@@ -136,39 +140,47 @@ export class Groups {
     }
   }
 
-  async #notify(notification: Message, asker: Asker): Promise<boolean> {
-    const declared = placeOf(notification, 'meta', clientCapabilitiesKey);
-    const askable = declared ? readAskable(notification.text.subarray(declared.start, declared.end)) : nothing;
+  async #notify(notification: Message, asker: GroupCaller): Promise<boolean> {
+    const declared = memberRange(notification, 'meta', clientCapabilitiesKey);
+    const askable = declared ? readClientFeatures(notification.text.subarray(declared.start, declared.end)) : nothing;
     const { principal, credentials } = this.#sharerOf(await this.#whose(asker));
     const { forwarded } = asker;
     const of = { principal, credentials, capabilitiesText: capabilitiesOf(askable), forwarded };
-    const message = readOwn(asLegacyNotification(notification));
+    const message = readGatewayMessage(asLegacyNotification(notification));
     const refusals = await Promise.all(
       this.#placesFor(of, askable.size > 0).map(async (place) => {
         const handle = await place.find(forwarded);
-        return typeof handle === 'string' ? handle : say(handle, [message], undefined, forwarded);
+        return typeof handle === 'string' ? handle : sendNotifications(handle, [message], undefined, forwarded);
       }),
     );
     return refusals.includes(undefined);
   }
 
-  async #serveSessionless(request: Message, asker: Asker, answer: Answer): Promise<void> {
+  async #serveSessionless(request: Message, asker: GroupCaller, answer: ModernAnswer): Promise<void> {
     const by = await this.#whose(asker);
     if (answer.isOver) return;
     const { forwarded } = asker;
-    const asked: Asked = { request, by, form: legacyForm, askable: nothing, logLevel: undefined, answer, forwarded };
+    const asked: GroupRequest = {
+      request,
+      member: by,
+      form: legacyForm,
+      askable: nothing,
+      logLevel: undefined,
+      answer,
+      forwarded,
+    };
     const of = { ...this.#sharerOf(by), capabilitiesText: capabilitiesOf(nothing), forwarded };
     await new GroupCall(this.#host, asked).run(this.#placesFor(of, false));
   }
 
   /** At once for a request that brings nothing for its server, as most. */
-  #whose({ principal, forwarded = noHeaders }: Asker): Whose | Promise<Whose> {
+  #whose({ principal, forwarded = noHeaders }: GroupCaller): GroupMember | Promise<GroupMember> {
     if (forwarded === noHeaders) return { principal, credentials: '' };
     const { marks, server } = this.#options;
     return marks.of(server.name, forwarded).then((credentials) => ({ principal, credentials }));
   }
 
-  #watch(served: Promise<void>, answer: Answer): void {
+  #watch(served: Promise<void>, answer: ModernAnswer): void {
     served.catch((cause: unknown) => {
       const reason = this.#reasonOf(cause);
       if (!answer.isOver) answer.fault(reason);
@@ -181,11 +193,16 @@ export class Groups {
     return 'internal';
   }
 
-  async #serve(request: Message, logLevel: Envelope['logLevel'], asker: Asker, answer: Answer): Promise<void> {
+  async #serve(
+    request: Message,
+    logLevel: Envelope['logLevel'],
+    asker: GroupCaller,
+    answer: ModernAnswer,
+  ): Promise<void> {
     const { method } = request;
     if (untranslated.has(method)) return answer.fault('method_removed');
-    const declared = placeOf(request, 'meta', clientCapabilitiesKey) as { start: number; end: number };
-    const askable = readAskable(request.text.subarray(declared.start, declared.end));
+    const declared = memberRange(request, 'meta', clientCapabilitiesKey) as { start: number; end: number };
+    const askable = readClientFeatures(request.text.subarray(declared.start, declared.end));
     const whose = this.#whose(asker);
     const by = whose instanceof Promise ? await whose : whose;
     if (answer.isOver) return;
@@ -195,17 +212,17 @@ export class Groups {
     const of = { principal, credentials, capabilitiesText: capabilitiesOf(askable), infoText, forwarded };
     if (method === 'server/discover') return this.#discover(request, of, answer);
     if (method === 'subscriptions/listen') return this.#listen(request, of, answer);
-    const asked: Asked = { request, by, form: modernForm, askable, logLevel, answer, forwarded };
-    const retry = canAsk(method as string) ? readRetry(request) : undefined;
+    const asked: GroupRequest = { request, member: by, form: modernForm, askable, logLevel, answer, forwarded };
+    const retry = mayRequestInput(method as string) ? readRetry(request) : undefined;
     if (retry !== undefined) return this.#retry(asked, retry);
     // Once the server has the call, it is too late to find that its questions cannot be passed on.
-    if (askable.size > 0 && canAsk(method as string)) await this.#options.states.ready();
+    if (askable.size > 0 && mayRequestInput(method as string)) await this.#options.states.ready();
     await new GroupCall(this.#host, asked).run(this.#placesFor(of, askable.size > 0));
   }
 
-  async #retry(asked: Asked, { state, answers }: Retry): Promise<void> {
-    const { answer, request, by } = asked;
-    const binding = bindingOf(this.#options.server, request, by);
+  async #retry(asked: GroupRequest, { state, answers }: Retry): Promise<void> {
+    const { answer, request, member: by } = asked;
+    const binding = stateBinding(this.#options.server, request, by);
     const content = state && (await this.#options.states.open<ParkedCall>(binding, state).catch(notTaken));
     if (answer.isOver) return;
     if (content === 'input_not_taken') return answer.fault(content);
@@ -217,24 +234,25 @@ export class Groups {
       key,
       principal: sharer.principal,
       capabilitiesText: '{}',
-      topic: topicOf(this.#options.server, sharer),
+      topic: groupTopic(this.#options.server, sharer),
     };
-    const place = this.#places.get(key) ?? new Place(this.#options, of, () => undefined);
+    const place = this.#places.get(key) ?? new PoolSlot(this.#options, of, () => undefined);
     await new GroupCall(this.#host, asked).resume(place, content, answers);
   }
 
-  #hostOfCalls(): CallHost {
+  #hostOfCalls(): GroupCallHost {
     const { server, states, outcomes, requestIdleMs, isolation } = this.#options;
     return {
       outcomes,
       idleMs: requestIdleMs,
       newId: () => this.#newId(),
-      seal: ({ request, by }, round, value) => {
-        const content: StateContent<ParkedCall> = { round, expiresAtMs: Date.now() + requestIdleMs, value };
-        return states.seal(bindingOf(server, request, by), content);
+      seal: ({ request, member: by }, round, value) => {
+        const content: RequestStateContent<ParkedCall> = { round, expiresAtMs: Date.now() + requestIdleMs, value };
+        return states.seal(stateBinding(server, request, by), content);
       },
       reasonOf: (cause) => this.#reasonOf(cause),
-      onTools: ({ by, forwarded }, response) => this.#tools.learn(response, { ...this.#sharerOf(by), forwarded }),
+      onTools: ({ member: by, forwarded }, response) =>
+        this.#tools.learn(response, { ...this.#sharerOf(by), forwarded }),
       onOver: (place) => {
         if (isolation === 'request') this.#leave(place);
       },
@@ -242,16 +260,16 @@ export class Groups {
   }
 
   /** Asks for the server's tools in a session of the group that declares nothing. */
-  async #listTools({ principal, forwarded }: ToolsOf, cursor: string | undefined): Promise<Buffer | undefined> {
+  async #listTools({ principal, forwarded }: ToolListOwner, cursor: string | undefined): Promise<Buffer | undefined> {
     const { credentials } = await this.#whose({ principal, forwarded });
     const of = { principal, credentials, capabilitiesText: capabilitiesOf(nothing), forwarded };
-    const [place] = this.#placesFor(of, false) as [Place];
+    const [place] = this.#placesFor(of, false) as [PoolSlot];
     try {
       const open = await place.open(forwarded);
       if (typeof open === 'string') return undefined;
       const params = cursor === undefined ? {} : { cursor };
       const request = { jsonrpc: '2.0', id: this.#newId(), method: 'tools/list', params };
-      return await ask(open.handle, readOwn(Buffer.from(JSON.stringify(request))), forwarded);
+      return await sendRequest(open.handle, readGatewayMessage(Buffer.from(JSON.stringify(request))), forwarded);
     } finally {
       if (this.#options.isolation === 'request') this.#leave(place);
     }
@@ -263,15 +281,15 @@ export class Groups {
   }
 
   /** As whom a client has sessions. What it parks stays its own in any case (`bindingOf`). */
-  #sharerOf(by: Whose): Whose {
+  #sharerOf(by: GroupMember): GroupMember {
     return this.#options.isolation === 'shared' ? { ...by, principal: anonymous } : by;
   }
 
-  #listen(request: Message, of: GroupOf, answer: Answer): Promise<void> {
-    const [place] = this.#placesFor(of, false) as [Place];
+  #listen(request: Message, of: GroupOf, answer: ModernAnswer): Promise<void> {
+    const [place] = this.#placesFor(of, false) as [PoolSlot];
     return this.#listeners.listen({
       ...{ request, answer, place, forwarded: of.forwarded, name: this.#newId() },
-      topic: topicOf(this.#options.server, of),
+      topic: groupTopic(this.#options.server, of),
       onOver: () => {
         if (this.#options.isolation === 'request') this.#leave(place);
       },
@@ -279,26 +297,26 @@ export class Groups {
   }
 
   /** What the server said at `initialize`, as an answer to `server/discover`. */
-  async #discover(request: Message, of: GroupOf, answer: Answer): Promise<void> {
+  async #discover(request: Message, of: GroupOf, answer: ModernAnswer): Promise<void> {
     const known =
-      this.#opened.get(openedKey(topicOf(this.#options.server, of), of.capabilitiesText)) ?? (await this.#open(of));
+      this.#opened.get(openedKey(groupTopic(this.#options.server, of), of.capabilitiesText)) ?? (await this.#open(of));
     if (answer.isOver) return;
     if (typeof known === 'string') return answer.fault(known);
-    const id = placeOf(request, 'message', 'id') as { start: number; end: number };
+    const id = memberRange(request, 'message', 'id') as { start: number; end: number };
     // As what the server spoke then it can be spoken to by clients that open with `initialize`.
     const versions = [...new Set([known.protocolVersion, ...modernRevisions])];
-    answer.response(discoveryOf(known.opened, request.text.toString('utf8', id.start, id.end), versions), 200);
+    answer.response(toDiscovery(known.opened, request.text.toString('utf8', id.start, id.end), versions), 200);
   }
 
-  async #open(of: GroupOf): Promise<Omit<OpenPlace, 'handle'> | Reason> {
-    const [place] = this.#placesFor(of, false) as [Place];
+  async #open(of: GroupOf): Promise<Omit<OpenSlot, 'handle'> | Reason> {
+    const [place] = this.#placesFor(of, false) as [PoolSlot];
     const open = await place.open(of.forwarded);
     if (this.#options.isolation === 'request') this.#leave(place);
     return open;
   }
 
   /** The places of a group: the first is its home. */
-  #placesFor(of: GroupOf, mayWait: boolean): readonly Place[] {
+  #placesFor(of: GroupOf, mayWait: boolean): readonly PoolSlot[] {
     const { principal, capabilitiesText, credentials } = of;
     const newest = this.#newest;
     const isOfGroup = newest?.capabilitiesText === capabilitiesText && newest.credentials === credentials;
@@ -308,26 +326,26 @@ export class Groups {
     return places;
   }
 
-  #findPlaces(of: GroupOf, mayWait: boolean): readonly Place[] {
+  #findPlaces(of: GroupOf, mayWait: boolean): readonly PoolSlot[] {
     const { principal, capabilitiesText, credentials, infoText } = of;
     const { server, isolation, poolMax } = this.#options;
-    const topic = topicOf(this.#options.server, of);
+    const topic = groupTopic(this.#options.server, of);
     if (isolation === 'request') {
-      const key = keyOfPlace([server.name, server.digest, randomBytes(32).toString('base64url')]);
+      const key = keyFromSlot([server.name, server.digest, randomBytes(32).toString('base64url')]);
       return [this.#place({ key, principal, capabilitiesText, infoText, topic })];
     }
     const { issuer, subject, client } = principal;
     const group = [server.name, server.digest, issuer, subject, client, capabilitiesText, credentials];
     return Array.from({ length: mayWait ? poolMax : 1 }, (_, slot) => {
-      const key = keyOfPlace([...group, String(slot)]);
+      const key = keyFromSlot([...group, String(slot)]);
       return this.#place({ key, principal, capabilitiesText, topic });
     });
   }
 
-  #place(of: PlaceOf): Place {
+  #place(of: PoolSlotParts): PoolSlot {
     const known = this.#places.get(of.key);
     if (known !== undefined) return known;
-    const place = new Place(this.#options, of, (opened) =>
+    const place = new PoolSlot(this.#options, of, (opened) =>
       keepNewest(this.#opened, openedKey(of.topic, of.capabilitiesText), opened),
     );
     keepNewest(this.#places, of.key, place);
@@ -335,7 +353,7 @@ export class Groups {
   }
 
   /** Ends the session of a place that was for one request. */
-  #leave(place: Place): void {
+  #leave(place: PoolSlot): void {
     this.#places.delete(place.key);
     const nobody = new SessionReply({ message: () => undefined, fault: () => undefined, ended: () => undefined });
     detach(
@@ -353,7 +371,7 @@ function notTaken(cause: unknown): 'input_not_taken' {
   throw cause;
 }
 
-const nothing: ReadonlySet<Askable> = new Set();
+const nothing: ReadonlySet<ClientFeature> = new Set();
 
 /** Sets an entry, and forgets the oldest of too many. */
 function keepNewest<V>(entries: Map<string, V>, key: string, value: V): void {
@@ -366,7 +384,7 @@ function keepNewest<V>(entries: Map<string, V>, key: string, value: V): void {
 const openedKey = (topic: string, capabilitiesText: string): string => JSON.stringify([topic, capabilitiesText]);
 
 /** What clients of one group have in common. */
-interface GroupOf extends Whose {
+interface GroupOf extends GroupMember {
   readonly capabilitiesText: string;
   /** As `PlaceOf` has it. */
   readonly infoText?: string | undefined;

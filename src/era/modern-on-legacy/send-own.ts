@@ -1,14 +1,14 @@
 import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import type { GroupWishes, SessionHandle } from '../../session/session-handle.ts';
+import type { GroupRequestOptions, SessionHandle } from '../../session/session-handle.ts';
 import { SessionReply } from './session-reply.ts';
 
 /** Tells a session, as its client, what needs no answer. Resolves with why it was not taken. */
-export function say(
+export function sendNotifications(
   handle: SessionHandle,
   messages: readonly Message[],
-  group: GroupWishes | undefined,
+  group: GroupRequestOptions | undefined,
   forwarded: ForwardedHeaders | undefined,
 ): Promise<Reason | undefined> {
   return new Promise((resolve) => {
@@ -22,7 +22,7 @@ export function say(
 const ownTimeoutMs = 10_000;
 
 /** Asks a session, as its client. Resolves with the response; undefined if none came. */
-export function ask(
+export function sendRequest(
   handle: SessionHandle,
   request: Message,
   forwarded: ForwardedHeaders | undefined,

@@ -6,15 +6,15 @@ import { decodeEvents } from '../../protocol/wire/sse.ts';
 import type { EventSink, Reply } from '../../reply/reply.ts';
 
 /** Where a message stands on its stream: behind which event one has to go on to hear it again, or what comes after it. */
-export interface Place {
+export interface EventPosition {
   readonly before: EventId | undefined;
   readonly at: EventId | undefined;
 }
 
 /** Who hears what a session answers. */
-export interface Listener {
+export interface SessionReplyListener {
   /** A message of the answer, and where it stands; without a place it can be heard once only. */
-  message(message: Message, place: Place): void;
+  message(message: Message, place: EventPosition): void;
   /** The answer of the session, or of the gateway for it, is an error of the catalogue. */
   fault(reason: Reason, data?: Record<string, unknown>): void;
   /** What was sent was taken, if there was no request in it. */
@@ -32,14 +32,14 @@ export interface Listener {
 export class SessionReply implements Reply {
   readonly accepts = { json: true, sse: true };
   readonly forwarded: ForwardedHeaders | undefined;
-  readonly #listener: Listener;
+  readonly #listener: SessionReplyListener;
   readonly #gone: (() => void)[] = [];
   #isGone = false;
   /** The newest event that was heard. */
   #at: EventId | undefined;
 
   /** @param after where the stream is gone on with */
-  constructor(listener: Listener, forwarded?: ForwardedHeaders, after?: EventId) {
+  constructor(listener: SessionReplyListener, forwarded?: ForwardedHeaders, after?: EventId) {
     this.#listener = listener;
     this.forwarded = forwarded;
     this.#at = after;
@@ -50,7 +50,7 @@ export class SessionReply implements Reply {
   }
 
   /** Hears no more. The session sees a client that is gone. */
-  leave(): void {
+  disconnect(): void {
     if (this.#isGone) return;
     this.#isGone = true;
     for (const listener of this.#gone.splice(0)) listener();

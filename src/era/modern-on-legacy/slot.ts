@@ -2,13 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Reason } from '../../protocol/faults.ts';
 import { readHandshake } from '../../protocol/handshake.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { type Message, readOwn } from '../../protocol/message/message.ts';
+import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { legacyRevisions } from '../../protocol/revisions.ts';
-import { type Opened, readOpened } from '../../protocol/translate/modern-on-legacy/legacy-discovery.ts';
+import { type InitializedServer, readInitialized } from '../../protocol/translate/modern-on-legacy/legacy-discovery.ts';
 import type { Sessions } from '../../registry/sessions.ts';
 import type { Server } from '../../server/server.ts';
-import type { Visitor } from '../../session/lookup.ts';
+import type { SessionLookup } from '../../session/lookup.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
 import type { Store } from '../../store/store.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
@@ -16,7 +16,7 @@ import { detach } from '../../util/boundary.ts';
 import { SessionReply } from './session-reply.ts';
 
 /** What the places of a server have in common. */
-export interface PlaceHost {
+export interface PoolSlotHost {
   readonly sessions: Pick<Sessions, 'ofGroup' | 'openForGroup'>;
   readonly records: Pick<Store['sessions'], 'find'>;
   readonly server: Server;
@@ -29,7 +29,7 @@ export interface PlaceHost {
 }
 
 /** What a place is for. */
-export interface PlaceOf {
+export interface PoolSlotParts {
   readonly key: string;
   readonly principal: Principal;
   /** What its server is told that it may ask for, as JSON text. */
@@ -41,10 +41,10 @@ export interface PlaceOf {
 }
 
 /** A session of a group that is there to be used. */
-export interface OpenPlace {
+export interface OpenSlot {
   readonly handle: SessionHandle;
   /** What its server said of itself. */
-  readonly opened: Opened;
+  readonly opened: InitializedServer;
   readonly protocolVersion: string;
 }
 
@@ -52,23 +52,23 @@ export interface OpenPlace {
 const pauseMs = 50;
 
 const initializeId = 'mcp-gangway-open';
-const initialized = readOwn(Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}'));
+const initialized = readGatewayMessage(Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}'));
 
 /**
  * One place for a session of a group (docs/decisions/0027). Its key says what it is for, so that every instance finds the
  * session that is there, wherever it is held; where there is none, whoever needs it first opens it as its client.
  */
-export class Place {
+export class PoolSlot {
   readonly key: string;
-  readonly #host: PlaceHost;
-  readonly #of: PlaceOf;
-  readonly #onOpened: (opened: Omit<OpenPlace, 'handle'>) => void;
-  #known: Omit<OpenPlace, 'handle'> | undefined;
-  #newest: OpenPlace | undefined;
-  #opening: Promise<Omit<OpenPlace, 'handle'> | Reason> | undefined;
+  readonly #host: PoolSlotHost;
+  readonly #of: PoolSlotParts;
+  readonly #onOpened: (opened: Omit<OpenSlot, 'handle'>) => void;
+  #known: Omit<OpenSlot, 'handle'> | undefined;
+  #newest: OpenSlot | undefined;
+  #opening: Promise<Omit<OpenSlot, 'handle'> | Reason> | undefined;
 
   /** @param onOpened is told what the server said of itself when its session was opened or found */
-  constructor(host: PlaceHost, of: PlaceOf, onOpened: (opened: Omit<OpenPlace, 'handle'>) => void) {
+  constructor(host: PoolSlotHost, of: PoolSlotParts, onOpened: (opened: Omit<OpenSlot, 'handle'>) => void) {
     this.#host = host;
     this.#of = of;
     this.key = of.key;
@@ -84,7 +84,7 @@ export class Place {
    * The session, opened if need be, or why there is none.
    * @param forwarded what the request brings for the server
    */
-  async open(forwarded?: ForwardedHeaders): Promise<OpenPlace | Reason> {
+  async open(forwarded?: ForwardedHeaders): Promise<OpenSlot | Reason> {
     let known = this.#known;
     if (known === undefined) {
       this.#opening ??= this.#settle(forwarded).finally(() => {
@@ -102,7 +102,7 @@ export class Place {
   }
 
   /** As `open`, for a session that is there because something was begun in it: it is not opened anew. */
-  async revisit(forwarded?: ForwardedHeaders): Promise<OpenPlace | Reason> {
+  async reopen(forwarded?: ForwardedHeaders): Promise<OpenSlot | Reason> {
     const said = this.#known ?? (await this.#said());
     if (said === undefined) return 'unknown_session';
     if (typeof said === 'string') return said;
@@ -114,7 +114,7 @@ export class Place {
   }
 
   /** The same as for the request before, mostly. */
-  #openAs(handle: SessionHandle, known: Omit<OpenPlace, 'handle'>): OpenPlace {
+  #openAs(handle: SessionHandle, known: Omit<OpenSlot, 'handle'>): OpenSlot {
     const newest = this.#newest;
     if (newest?.handle === handle && newest.opened === known.opened) return newest;
     this.#newest = { handle, ...known };
@@ -137,13 +137,13 @@ export class Place {
     this.#known = undefined;
   }
 
-  #visitor(forwarded: ForwardedHeaders | undefined): Visitor {
+  #visitor(forwarded: ForwardedHeaders | undefined): SessionLookup {
     const { key, principal, topic } = this.#of;
     return { key, server: this.#host.server, principal, isGroup: true, topic, forwarded };
   }
 
   /** Finds what is there, or opens it, until one of both has come about. */
-  async #settle(forwarded: ForwardedHeaders | undefined): Promise<Omit<OpenPlace, 'handle'> | Reason> {
+  async #settle(forwarded: ForwardedHeaders | undefined): Promise<Omit<OpenSlot, 'handle'> | Reason> {
     const until = performance.now() + this.#host.settleMs;
     for (;;) {
       const said = await this.#said();
@@ -194,19 +194,21 @@ export class Place {
   }
 }
 
-function readAnswer(text: Buffer): Omit<OpenPlace, 'handle'> | Reason {
+function readAnswer(text: Buffer): Omit<OpenSlot, 'handle'> | Reason {
   const handshake = readHandshake(text);
   if (handshake === undefined) return 'server_start_failed';
-  return { opened: readOpened(readOwn(text)), protocolVersion: handshake.protocolVersion };
+  return { opened: readInitialized(readGatewayMessage(text)), protocolVersion: handshake.protocolVersion };
 }
 
 /**
  * The `initialize` of the gateway as a client (2025-11-25, basic/lifecycle): in the name of its client where the process is that
  * one's alone, else in its own.
  */
-function initializeOf({ capabilitiesText, infoText }: PlaceOf, version: string): Message {
+function initializeOf({ capabilitiesText, infoText }: PoolSlotParts, version: string): Message {
   const protocolVersion = JSON.stringify(legacyRevisions.at(-1));
   const clientInfo = infoText ?? JSON.stringify({ name: 'mcp-gangway', version });
   const params = `{"protocolVersion":${protocolVersion},"capabilities":${capabilitiesText},"clientInfo":${clientInfo}}`;
-  return readOwn(Buffer.from(`{"jsonrpc":"2.0","id":"${initializeId}","method":"initialize","params":${params}}`));
+  return readGatewayMessage(
+    Buffer.from(`{"jsonrpc":"2.0","id":"${initializeId}","method":"initialize","params":${params}}`),
+  );
 }

@@ -1,26 +1,32 @@
 import { readAccept } from '../../protocol/http/media-types.ts';
 import { headerOf } from '../../protocol/http/request-header.ts';
-import { keyOfToken } from '../../session/session-key.ts';
+import { keyFromToken } from '../../session/session-key.ts';
 import type { Endpoint } from '../http-endpoint.ts';
 import { behindAdmission } from '../pipeline/admission.ts';
-import { authorized, neededBy, refuse } from '../pipeline/authorize-messages.ts';
-import { notServedHere } from '../pipeline/modern-not-served.ts';
-import { readPosted } from '../pipeline/read-messages.ts';
+import { authorizeMessages, refusePost, scopesNeededBy } from '../pipeline/authorize-messages.ts';
+import { modernNotServedData } from '../pipeline/modern-not-served.ts';
+import { readPostedMessages } from '../pipeline/read-messages.ts';
 import { logMessages, logSession, requestIdOf } from '../pipeline/request-log-fields.ts';
-import { endingReply } from '../replies/expiring-reply.ts';
-import { PostReply, SseReply, type SseStreamOptions } from '../replies/legacy-sse-reply.ts';
-import { beginning, isToken, newToken, parsePlace, type SsePlace } from '../replies/legacy-sse-resume-point.ts';
+import { expiringReply } from '../replies/expiring-reply.ts';
+import { LegacyPostReply, LegacySseReply, type LegacySseReplyOptions } from '../replies/legacy-sse-reply.ts';
+import {
+  beginningOfStream,
+  isEndpointToken,
+  type LegacySseResumePoint,
+  newEndpointToken,
+  parseLegacySseEventId,
+} from '../replies/legacy-sse-resume-point.ts';
 import { respondWithFault } from '../respond.ts';
-import type { EndpointOptions } from './streamable-http.ts';
+import type { StreamableHttpEndpointOptions } from './streamable-http.ts';
 
 /** What the two endpoints of one server need. */
-export type SseFaceOptions = EndpointOptions & SseStreamOptions;
+export type LegacySseOptions = StreamableHttpEndpointOptions & LegacySseReplyOptions;
 
 /**
  * The event stream of HTTP+SSE (2024-11-05, basic/transports), for clients that speak nothing newer: GET opens it, and, with
  * the id of an event, goes on behind that on any instance, which that transport never had.
  */
-export function createSseStream(options: SseFaceOptions): Endpoint {
+export function createLegacySseStream(options: LegacySseOptions): Endpoint {
   const { server, sessions } = options;
   return behindAdmission(options, (incoming, outgoing, sender) => {
     const { principal } = sender;
@@ -29,10 +35,15 @@ export function createSseStream(options: SseFaceOptions): Endpoint {
     const place = placeOf(headerOf(incoming, 'last-event-id'));
     if (place === undefined) return respondWithFault(outgoing, 'bad_event_id');
     const { token, after } = place;
-    logSession(incoming, () => keyOfToken(token, principal));
-    const reply = endingReply(new SseReply(outgoing, place, options, sender), sender.identity, options.watch, null);
+    logSession(incoming, () => keyFromToken(token, principal));
+    const reply = expiringReply(
+      new LegacySseReply(outgoing, place, options, sender),
+      sender.identity,
+      options.watch,
+      null,
+    );
     if (after.epoch === 0) {
-      const refused = sessions.expect(token, server, principal, after, reply);
+      const refused = sessions.listenBeforeOpen(token, server, principal, after, reply);
       if (refused === undefined)
         reply.stream(); // which says where `initialize` is to be sent
       else reply.fault(refused, null);
@@ -45,30 +56,30 @@ export function createSseStream(options: SseFaceOptions): Endpoint {
 }
 
 /** Where such clients POST their messages. What is answered to them is on the stream. */
-export function createMessagesEndpoint(options: SseFaceOptions): Endpoint {
+export function createLegacyMessagesEndpoint(options: LegacySseOptions): Endpoint {
   const { server, sessions, authorization } = options;
   const trace = options.tracePosts?.(server.name, 'http');
   return behindAdmission(options, (incoming, outgoing, sender) => {
     const { principal } = sender;
     if (incoming.method !== 'POST') return respondWithFault(outgoing, 'only_messages');
-    readPosted(outgoing, options, true, (read) => {
-      const needs = neededBy(read, authorization);
-      const allowed = authorized(read, needs, sender.identity, authorization, incoming.url);
-      const said = new PostReply(outgoing, options, sender, needs);
-      const plain = endingReply(said, sender.identity, options.watch, allowed.id);
-      if (!allowed.ok) return refuse(allowed, outgoing, plain);
-      sender.visit.read(allowed.messages);
+    readPostedMessages(outgoing, options, true, (read) => {
+      const needs = scopesNeededBy(read, authorization);
+      const allowed = authorizeMessages(read, needs, sender.identity, authorization, incoming.url);
+      const said = new LegacyPostReply(outgoing, options, sender, needs);
+      const plain = expiringReply(said, sender.identity, options.watch, allowed.id);
+      if (!allowed.ok) return refusePost(allowed, outgoing, plain);
+      sender.permit.countMessages(allowed.messages);
       const traced = trace?.(allowed, incoming.headers, requestIdOf(incoming));
       if (traced !== undefined) logMessages(incoming, traced.posted.messages);
       const reply = traced?.watch(plain) ?? plain;
       const { messages, isBatch, modern, initialize, id } = traced?.posted ?? allowed;
       if (modern !== undefined) {
         const header = headerOf(incoming, 'mcp-protocol-version');
-        return reply.fault('modern_not_served', id, { ...notServedHere(modern, header) });
+        return reply.fault('modern_not_served', id, { ...modernNotServedData(modern, header) });
       }
       const token = tokenOf(incoming.url ?? '');
       if (token === undefined) return reply.fault('unknown_token', id);
-      logSession(incoming, () => keyOfToken(token, principal));
+      logSession(incoming, () => keyFromToken(token, principal));
       if (initialize !== undefined && !isBatch)
         return sessions.openOneStream(token, server, principal, initialize, reply);
       const session = sessions.atToken(token, server, principal, headerOf(incoming, 'mcp-protocol-version'));
@@ -79,14 +90,14 @@ export function createMessagesEndpoint(options: SseFaceOptions): Endpoint {
 }
 
 /** Where a client is; a new one is at the beginning of a session that it has yet to open. */
-function placeOf(lastEventId: string | undefined): SsePlace | undefined {
+function placeOf(lastEventId: string | undefined): LegacySseResumePoint | undefined {
   // An empty Last-Event-ID means that the client has none (WHATWG HTML, section 9.2.3).
-  if (lastEventId === undefined || lastEventId === '') return { token: newToken(), after: beginning };
-  return parsePlace(lastEventId);
+  if (lastEventId === undefined || lastEventId === '') return { token: newEndpointToken(), after: beginningOfStream };
+  return parseLegacySseEventId(lastEventId);
 }
 
 /** The endpoint token of a request: there is one, and nothing else that looks like it. */
 function tokenOf(url: string): string | undefined {
   const [token, ...others] = new URLSearchParams(url.slice(url.indexOf('?') + 1)).getAll('token');
-  return token !== undefined && others.length === 0 && isToken(token) ? token : undefined;
+  return token !== undefined && others.length === 0 && isEndpointToken(token) ? token : undefined;
 }

@@ -1,5 +1,5 @@
-import { type CallObserver, type CallOrigin, OpenCall } from '../../call/call-report.ts';
-import { Answer } from '../../call/modern-answer.ts';
+import { type CallObserver, type CallOrigin, CallReport } from '../../call/call-report.ts';
+import { ModernAnswer } from '../../call/modern-answer.ts';
 import type { Groups } from '../../era/modern-on-legacy/groups.ts';
 import type { ClientOrigin, ModernServer } from '../../modern/modern-server.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
@@ -7,15 +7,15 @@ import { type Message, memberValue, protocolVersionKey } from '../../protocol/me
 import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
 import { type Envelope, readEnvelope } from '../../protocol/modern/envelope.ts';
 import { disagreeingHeader, missingHeader, type RequestHeaders } from '../../protocol/modern/mirrored-headers.ts';
-import { asksForTooMuch, hasFilter, isAmbiguous } from '../../protocol/modern/subscription-filter.ts';
+import { exceedsFilterLimits, hasFilter, isFilterAmbiguous } from '../../protocol/modern/subscription-filter.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { type Era, modernRevisions } from '../../protocol/revisions.ts';
 import type { Reply } from '../../reply/reply.ts';
 import { detach } from '../../util/boundary.ts';
-import type { Sender } from '../pipeline/admission.ts';
+import type { AdmittedRequest } from '../pipeline/admission.ts';
 
 /** What the face needs. */
-export interface ModernFaceOptions {
+export interface ModernEndpointOptions {
   readonly modern: ModernServer;
   /** The same server, where it is of the legacy era. */
   readonly groups: Groups;
@@ -26,9 +26,9 @@ export interface ModernFaceOptions {
 }
 
 /** The endpoint of one server for clients of the modern era, who have POST only. */
-export interface ModernFace {
+export interface ModernEndpoint {
   /** Answers a POST of the modern era, or one that claims to be. */
-  post(message: Message, headers: RequestHeaders, sender: Pick<Sender, 'principal'>, reply: Reply): void;
+  post(message: Message, headers: RequestHeaders, sender: Pick<AdmittedRequest, 'principal'>, reply: Reply): void;
 }
 
 /** What is wrong with a message, as the catalogue of faults has it. */
@@ -57,22 +57,22 @@ const mismatchOf = (header: string, headers: RequestHeaders): Record<string, unk
  * are refused in the order of the official server: envelope, headers that disagree with the body, version, headers that are
  * missing, mirrored parameters; what is left is the server's to answer. What is wrong in itself starts no server.
  */
-export function createModernFace({
+export function createModernEndpoint({
   modern,
   groups,
   commitAfterMs,
   slowReaderMs,
   calls,
-}: ModernFaceOptions): ModernFace {
-  const watchOf = (request: Message, principal: Principal, reply: Reply): OpenCall | undefined => {
+}: ModernEndpointOptions): ModernEndpoint {
+  const watchOf = (request: Message, principal: Principal, reply: Reply): CallReport | undefined => {
     if (calls === undefined) return undefined;
     const origin: CallOrigin = { server: modern.name, era: 'modern', principal };
-    return new OpenCall(calls, origin, request, reply);
+    return new CallReport(calls, origin, request, reply);
   };
   const request = (
     message: Message,
     headers: RequestHeaders,
-    { principal }: Pick<Sender, 'principal'>,
+    { principal }: Pick<AdmittedRequest, 'principal'>,
     reply: Reply,
   ): void => {
     const { forwarded, scopes, needs } = reply;
@@ -80,7 +80,7 @@ export function createModernFace({
     const hidesServerErrors = message.method === 'server/discover';
     const watch = watchOf(message, principal, reply);
     const id = message.id as RequestId;
-    const answer = new Answer({ reply, id, commitAfterMs, slowReaderMs, hidesServerErrors, watch });
+    const answer = new ModernAnswer({ reply, id, commitAfterMs, slowReaderMs, hidesServerErrors, watch });
     const read = readEnvelope(message);
     if (!read.ok) return answer.fault('bad_envelope', { missing: read.missing });
     const { envelope } = read;
@@ -133,8 +133,8 @@ export function createModernFace({
     const header = missingHeader(message, headers);
     if (header !== undefined) return { reason: 'header_mismatch', data: mismatchOf(header, headers) };
     if (message.method === 'subscriptions/listen') {
-      if (isAmbiguous(message)) return { reason: 'duplicate_key' };
-      if (asksForTooMuch(message)) return { reason: 'filter_too_large' };
+      if (isFilterAmbiguous(message)) return { reason: 'duplicate_key' };
+      if (exceedsFilterLimits(message)) return { reason: 'filter_too_large' };
     }
     return removedMethods.has(message.method) ? { reason: 'method_removed' } : undefined;
   };
@@ -142,7 +142,7 @@ export function createModernFace({
   const judgeParams = (
     outcome: ReturnType<ModernServer['checkParams']>,
     headers: RequestHeaders,
-    answer: Answer,
+    answer: ModernAnswer,
     pass: () => void,
   ): void => {
     const judge = (fault: Awaited<typeof outcome>): void => {
@@ -160,14 +160,14 @@ export function createModernFace({
   const notifyLegacyServer = async (message: Message, principal: Principal, reply: Reply): Promise<void> => {
     const isVendors = isVendorNotification(message);
     const isTaken = isVendors && (await groups.notify(message, { principal, forwarded: reply.forwarded }));
-    if (isVendors && !isTaken) modern.noteUnplaced(message.text);
+    if (isVendors && !isTaken) modern.reportUnplaced(message.text);
     reply.accepted();
   };
 
   const notify = (
     message: Message,
     headers: RequestHeaders,
-    { principal }: Pick<Sender, 'principal'>,
+    { principal }: Pick<AdmittedRequest, 'principal'>,
     reply: Reply,
   ): void => {
     const version = memberValue(message, 'meta', protocolVersionKey);

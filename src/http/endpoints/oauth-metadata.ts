@@ -1,4 +1,4 @@
-import { byHono, wholeJson } from '../hono-endpoint.ts';
+import { honoEndpoint, jsonResponse } from '../hono-endpoint.ts';
 import type { Endpoint } from '../http-endpoint.ts';
 import { byMethod } from '../router.ts';
 
@@ -18,8 +18,8 @@ const preflight = {
 
 /** Serves the metadata of a protected resource (RFC 9728, section 3). */
 export function createMetadataEndpoint(document: object): Endpoint {
-  const answer = byHono('request', (app) => {
-    app.get('*', () => wholeJson(document, 200, { ...cors, 'cache-control': cacheControl }));
+  const answer = honoEndpoint('request', (app) => {
+    app.get('*', () => jsonResponse(document, 200, { ...cors, 'cache-control': cacheControl }));
     app.options('*', (context) => context.body(null, 204, preflight));
   });
   return byMethod({ GET: answer, HEAD: answer, OPTIONS: answer });

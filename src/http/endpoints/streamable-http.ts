@@ -11,20 +11,20 @@ import type { Sessions } from '../../registry/sessions.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
 import type { Endpoint } from '../http-endpoint.ts';
-import { type AdmissionOptions, behindAdmission, type Sender } from '../pipeline/admission.ts';
-import { authorized, neededBy, refuse } from '../pipeline/authorize-messages.ts';
-import { readPosted } from '../pipeline/read-messages.ts';
+import { type AdmissionOptions, type AdmittedRequest, behindAdmission } from '../pipeline/admission.ts';
+import { authorizeMessages, refusePost, scopesNeededBy } from '../pipeline/authorize-messages.ts';
+import { readPostedMessages } from '../pipeline/read-messages.ts';
 import { logMessages, logSession, requestIdOf } from '../pipeline/request-log-fields.ts';
-import { shownSession } from '../pipeline/session-header.ts';
-import { endingReply } from '../replies/expiring-reply.ts';
+import { readSessionHeader } from '../pipeline/session-header.ts';
+import { expiringReply } from '../replies/expiring-reply.ts';
 import { HttpReply } from '../replies/http-reply.ts';
 import { ResumeReply } from '../replies/resume-reply.ts';
 import { respondWithFault } from '../respond.ts';
-import { createModernFace } from './modern.ts';
-import { createSessionlessFace } from './sessionless.ts';
+import { createModernEndpoint } from './modern.ts';
+import { createSessionlessEndpoint } from './sessionless.ts';
 
 /** What an endpoint needs. */
-export interface EndpointOptions extends AdmissionOptions {
+export interface StreamableHttpEndpointOptions extends AdmissionOptions {
   readonly sessions: Sessions;
   /** The server as clients of the modern era meet it. */
   readonly modern: ModernServer;
@@ -41,32 +41,32 @@ export interface EndpointOptions extends AdmissionOptions {
 }
 
 /** Answers a request that was let in. */
-type Method = (incoming: IncomingMessage, outgoing: ServerResponse, sender: Sender) => void;
+type Method = (incoming: IncomingMessage, outgoing: ServerResponse, sender: AdmittedRequest) => void;
 
 /**
  * The Streamable HTTP endpoint of one server (2025-11-25, basic/transports): POST brings messages, GET opens the
  * standalone stream or resumes one, DELETE ends the session. What is of the modern era goes to its own face, whatever
  * session it names (2026-07-28, basic/versioning).
  */
-export function createEndpoint(options: EndpointOptions): Endpoint {
+export function createStreamableHttpEndpoint(options: StreamableHttpEndpointOptions): Endpoint {
   const { server, sessions, authorization } = options;
   const trace = options.tracePosts?.(server.name, 'http');
-  const modernFace = createModernFace(options);
-  const sessionlessFace = options.sessionless === 'serve' ? createSessionlessFace(options) : undefined;
+  const modernFace = createModernEndpoint(options);
+  const sessionlessFace = options.sessionless === 'serve' ? createSessionlessEndpoint(options) : undefined;
   const replyTo = (
     outgoing: ServerResponse,
     accepts: Accepts,
-    sender: Sender,
+    sender: AdmittedRequest,
     id: RequestId | null = null,
     needs?: readonly string[],
     era?: Era,
   ): Reply => {
     const reply = new HttpReply(outgoing, accepts, options, sender, needs);
-    return endingReply(reply, sender.identity, options.watch, id, era);
+    return expiringReply(reply, sender.identity, options.watch, id, era);
   };
 
-  const findSession = (incoming: IncomingMessage, { principal }: Sender): SessionHandle | Reason => {
-    const shown = shownSession(incoming);
+  const findSession = (incoming: IncomingMessage, { principal }: AdmittedRequest): SessionHandle | Reason => {
+    const shown = readSessionHeader(incoming);
     if (typeof shown === 'string') return shown;
     logSession(incoming, shown.key);
     return sessions.at(shown.key, server, principal, headerOf(incoming, 'mcp-protocol-version'));
@@ -81,13 +81,13 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
 
   const post: Method = (incoming, outgoing, sender) => {
     const accepts = readAccept(incoming.headers.accept);
-    readPosted(outgoing, options, accepts.json || accepts.sse, (read) => {
-      const needs = neededBy(read, authorization);
-      const allowed = authorized(read, needs, sender.identity, authorization, incoming.url);
+    readPostedMessages(outgoing, options, accepts.json || accepts.sse, (read) => {
+      const needs = scopesNeededBy(read, authorization);
+      const allowed = authorizeMessages(read, needs, sender.identity, authorization, incoming.url);
       const era = allowed.ok && allowed.modern !== undefined ? 'modern' : 'legacy';
       const plain = replyTo(outgoing, accepts, sender, allowed.id, needs, era);
-      if (!allowed.ok) return refuse(allowed, outgoing, plain);
-      sender.visit.read(allowed.messages);
+      if (!allowed.ok) return refusePost(allowed, outgoing, plain);
+      sender.permit.countMessages(allowed.messages);
       const traced = trace?.(allowed, incoming.headers, requestIdOf(incoming));
       if (traced !== undefined) logMessages(incoming, traced.posted.messages);
       const posted = traced?.posted ?? allowed;

@@ -1,33 +1,33 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   type Authenticate,
-  type Because,
   type Challenge,
   type Identity,
   isChallenge,
-  shownText,
+  printableText,
+  type RefusalDetail,
 } from '../../auth/identity.ts';
 import type { Authorization } from '../../auth/scopes/authorization.ts';
 import type { CallObserver } from '../../call/call-report.ts';
 import type { CredentialMarks } from '../../era/keys/credential-marks.ts';
 import { entryOf, type Reason } from '../../protocol/faults.ts';
-import { type Brought, bringCredentials } from '../../protocol/http/client-credentials.ts';
+import { type CredentialResult, resolveCredentials } from '../../protocol/http/client-credentials.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { noQuotas, type Quotas } from '../../quota/quotas.ts';
-import type { Visit } from '../../quota/request-permit.ts';
+import type { RequestPermit } from '../../quota/request-permit.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
-import type { Traffic } from '../connection-observer.ts';
+import type { ConnectionObserver } from '../connection-observer.ts';
 import { endAsInternal, respondWithChallenge } from '../respond.ts';
-import { noteRequest, noteSender } from './refused-calls.ts';
-import { createGuard, type GuardOptions } from './request-guard.ts';
+import { recordPrincipal, recordRequest } from './refused-calls.ts';
+import { createRequestGuard, type RequestGuardOptions } from './request-guard.ts';
 import { logServer } from './request-log-fields.ts';
-import { bytesOf, endWith } from './request-permits.ts';
-import type { TracePosts } from './trace-requests.ts';
+import { releaseWithResponse, reservedBytes } from './request-permits.ts';
+import type { RequestTracing } from './trace-requests.ts';
 
 /** What stands before every endpoint of a server. */
-export interface AdmissionOptions extends GuardOptions {
+export interface AdmissionOptions extends RequestGuardOptions {
   readonly authenticate: Authenticate;
   /** Marks credentials, so that the same can be recognised; see `CredentialMarks`. */
   readonly marks: CredentialMarks;
@@ -40,15 +40,15 @@ export interface AdmissionOptions extends GuardOptions {
   /** Is told of calls that are refused, and of those of modern clients; absent if nobody wants to know. */
   readonly calls?: CallObserver | undefined;
   /** Is told of what stays open; absent if nobody wants to know. */
-  readonly traffic?: Traffic | undefined;
+  readonly traffic?: ConnectionObserver | undefined;
   /** Is told of each request that is not let in; absent if nobody wants to know. */
   readonly onRefused?: ((server: string, challenge: Challenge) => void) | undefined;
   /** Makes spans of requests that could be read; absent where nobody traces. */
-  readonly tracePosts?: TracePosts | undefined;
+  readonly tracePosts?: RequestTracing | undefined;
 }
 
 /** Who sends a request, and what it brings for the server. */
-export interface Sender {
+export interface AdmittedRequest {
   readonly identity: Identity;
   /**
    * To whom what the request makes belongs (P11): the sender, and at a server that is started with credentials of its client
@@ -57,13 +57,13 @@ export interface Sender {
   readonly principal: Principal;
   readonly forwarded: ForwardedHeaders;
   /** What the request has in use. */
-  readonly visit: Visit;
+  readonly permit: RequestPermit;
 }
 
 /** Who hears whether a request is let in: one of both, once, or none if its client leaves before that is known. */
-export interface Doors {
+export interface AdmissionCallbacks {
   /** Whoever lets a sender in ends the visit when all is over. */
-  admitted(sender: Sender): void;
+  admitted(sender: AdmittedRequest): void;
   refused(challenge: Challenge): void;
   /** A fault of the gateway itself has ended the request, before or after it was let in. */
   failed(): void;
@@ -74,31 +74,33 @@ export interface Doors {
  * sends it, then whether it brings what its server needs of it, and whether there may be one more of him. Nothing of a body is
  * read before, so that nobody without credentials can make the gateway hold anything. At once, where nothing needs to be asked.
  */
-export function createAdmission(options: AdmissionOptions): (incoming: IncomingMessage, doors: Doors) => void {
+export function createAdmission(
+  options: AdmissionOptions,
+): (incoming: IncomingMessage, doors: AdmissionCallbacks) => void {
   const { server, marks, authorization, quotas = noQuotas, maxBodyBytes, calls } = options;
   const { credentials } = server;
   const authenticate = authorization.guard(options.authenticate);
-  const guard = createGuard(options);
+  const guard = createRequestGuard(options);
   return (incoming, doors) => {
     logServer(incoming, server.name);
-    if (calls !== undefined) noteRequest(incoming, calls, server.name);
+    if (calls !== undefined) recordRequest(incoming, calls, server.name);
     const forwarded = guard(incoming);
     const turnAway = (challenge: Challenge): void => {
       options.onRefused?.(server.name, challenge);
       doors.refused(challenge);
     };
-    if (typeof forwarded === 'string') return turnAway({ reason: forwarded, because: seenIn(incoming, forwarded) });
+    if (typeof forwarded === 'string') return turnAway({ reason: forwarded, detail: seenIn(incoming, forwarded) });
     const judge = (outcome: Identity | Challenge): void => {
       if (isChallenge(outcome)) return turnAway(outcome);
       const { principal } = outcome;
-      if (calls !== undefined) noteSender(incoming, principal);
+      if (calls !== undefined) recordPrincipal(incoming, principal);
       const admit = (owner: Principal, values: ForwardedHeaders): void => {
-        const visit = quotas.enter(principal, bytesOf(incoming, maxBodyBytes));
+        const visit = quotas.admitRequest(principal, reservedBytes(incoming, maxBodyBytes));
         if (typeof visit === 'string') doors.refused({ reason: visit });
-        else doors.admitted({ identity: outcome, principal: owner, forwarded: values, visit });
+        else doors.admitted({ identity: outcome, principal: owner, forwarded: values, permit: visit });
       };
       if (credentials === undefined) return admit(principal, forwarded);
-      const brought = bringCredentials(credentials, incoming.headers, claimsOf(outcome), forwarded);
+      const brought = resolveCredentials(credentials, incoming.headers, claimsOf(outcome), forwarded);
       if (!brought.ok) return doors.refused(challengeOf(brought));
       const { values } = brought;
       if (credentials.as === 'headers') return admit(principal, values);
@@ -123,9 +125,9 @@ export function createAdmission(options: AdmissionOptions): (incoming: IncomingM
 }
 
 /** The header for which the guard refuses a request. */
-function seenIn({ headers }: IncomingMessage, reason: Reason): Because | undefined {
-  if (reason === 'origin_not_allowed') return { why: 'Origin', seen: shownText(headers.origin) };
-  if (reason === 'bad_host' || reason === 'host_not_allowed') return { why: 'Host', seen: shownText(headers.host) };
+function seenIn({ headers }: IncomingMessage, reason: Reason): RefusalDetail | undefined {
+  if (reason === 'origin_not_allowed') return { why: 'Origin', seen: printableText(headers.origin) };
+  if (reason === 'bad_host' || reason === 'host_not_allowed') return { why: 'Host', seen: printableText(headers.host) };
   return undefined;
 }
 
@@ -133,7 +135,7 @@ function seenIn({ headers }: IncomingMessage, reason: Reason): Because | undefin
 const claimsOf = ({ principal, claims }: Identity): Identity['claims'] =>
   principal.subject === '' ? claims : { sub: principal.subject, ...claims };
 
-function challengeOf(brought: Exclude<Brought, { ok: true }>): Challenge {
+function challengeOf(brought: Exclude<CredentialResult, { ok: true }>): Challenge {
   if (brought.lacks === 'room') return { reason: 'forwarded_too_large' };
   const { lacks, name } = brought;
   return { reason: lacks === 'header' ? 'credential_missing' : 'claim_missing', data: { [lacks]: name } };
@@ -157,13 +159,13 @@ function releaseSoon(outgoing: ServerResponse): void {
 /** An endpoint that serves those who are let in. */
 export function behindAdmission(
   options: AdmissionOptions,
-  serve: (incoming: IncomingMessage, outgoing: ServerResponse, sender: Sender) => void,
+  serve: (incoming: IncomingMessage, outgoing: ServerResponse, sender: AdmittedRequest) => void,
 ): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
   const admit = createAdmission(options);
   return (incoming, outgoing) =>
     admit(incoming, {
       admitted(sender) {
-        endWith(outgoing, sender.visit);
+        releaseWithResponse(outgoing, sender.permit);
         serve(incoming, outgoing, sender);
       },
       refused(challenge) {

@@ -6,7 +6,10 @@ import { legacyRevisions } from '../../protocol/revisions.ts';
  * which revisions it serves, and which one was asked for.
  * @param header `MCP-Protocol-Version`, where there are headers
  */
-export function notServedHere(message: Message, header?: string): { supported: readonly string[]; requested?: string } {
+export function modernNotServedData(
+  message: Message,
+  header?: string,
+): { supported: readonly string[]; requested?: string } {
   const named = memberValue(message, 'meta', protocolVersionKey) ?? header;
   return { supported: legacyRevisions, ...(typeof named === 'string' && { requested: named }) };
 }

@@ -7,12 +7,12 @@ import { type Message, readBody, readLarge } from '../../protocol/message/messag
 import { namesModernRevision } from '../../protocol/revisions.ts';
 import { contain } from '../../util/boundary.ts';
 import { endAsInternal } from '../respond.ts';
-import { noteBody, noteMessages } from './refused-calls.ts';
-import { type Body, readRequestBody } from './request-body.ts';
+import { recordBodyReceived, recordMessages } from './refused-calls.ts';
+import { type RequestBody, readRequestBody } from './request-body.ts';
 import { logMessages } from './request-log-fields.ts';
 
 /** What a POST brought, or why it is refused: `id` is that of the request that the error answers. */
-export type Posted =
+export type PostedMessages =
   | {
       readonly ok: true;
       readonly messages: readonly Message[];
@@ -45,23 +45,23 @@ const limits: ScanLimits = { maxBatch: 100, maxMembers: 4096, foldsKeys: true };
  * request as `internal`.
  * @param isAcceptable false if the client takes no form of answer that there is
  */
-export function readPosted(
+export function readPostedMessages(
   outgoing: ServerResponse,
   limits: PostLimits,
   isAcceptable: boolean,
-  done: (posted: Posted) => void,
+  done: (posted: PostedMessages) => void,
 ): void {
   const { req: incoming } = outgoing;
   const refused = refuseHeaders(incoming) ?? (isAcceptable ? undefined : 'not_acceptable');
   if (refused !== undefined) return done(refusal(refused));
   let id: RequestId | null = null;
-  const take = (body: Body): void => {
+  const take = (body: RequestBody): void => {
     if (body.ok) {
-      noteBody(incoming);
+      recordBodyReceived(incoming);
       const posted = readMessages(body.bytes, limits.maxDepth, headerOf(incoming, 'mcp-protocol-version'));
       id = posted.id;
       if (posted.ok) {
-        noteMessages(incoming, posted.messages);
+        recordMessages(incoming, posted.messages);
         logMessages(incoming, posted.messages);
       }
       done(posted);
@@ -80,7 +80,7 @@ export function readPosted(
   });
 }
 
-const refusal = (reason: Reason, id: RequestId | null = null, data?: Record<string, unknown>): Posted => ({
+const refusal = (reason: Reason, id: RequestId | null = null, data?: Record<string, unknown>): PostedMessages => ({
   ok: false,
   reason,
   id,
@@ -103,7 +103,7 @@ export const readLargePosted = (bytes: Buffer, maxDepth: number): Promise<void> 
  * @param bytes without a byte order mark
  * @param version what is said of their revision beside the text
  */
-export function readMessages(bytes: Buffer, maxDepth: number, version?: string): Posted {
+export function readMessages(bytes: Buffer, maxDepth: number, version?: string): PostedMessages {
   const body = readBody(bytes, maxDepth, limits);
   if (!body.ok) return refusal(body.reason);
   const messages: Message[] = [];

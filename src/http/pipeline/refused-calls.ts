@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { type CallObserver, type CallOrigin, type Came, OpenCall } from '../../call/call-report.ts';
+import { type ArrivalInfo, type CallObserver, type CallOrigin, CallReport } from '../../call/call-report.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import type { Principal } from '../../protocol/principal.ts';
@@ -30,20 +30,20 @@ type Noted = IncomingMessage & { [noted]?: Note | undefined };
 const endsAnswerOnly: ReadonlySet<Reason> = new Set(['credentials_expired']);
 
 /** A request has come to an endpoint whose calls somebody wants to be told of. */
-export function noteRequest(incoming: IncomingMessage, calls: CallObserver, server: string): void {
+export function recordRequest(incoming: IncomingMessage, calls: CallObserver, server: string): void {
   const startedAt = performance.now();
   const note: Note = { calls, server, startedAt, receivedAt: undefined, principal: undefined, messages: undefined };
   (incoming as Noted)[noted] = note;
 }
 
 /** Its sender is let in. */
-export function noteSender(incoming: IncomingMessage, principal: Principal): void {
+export function recordPrincipal(incoming: IncomingMessage, principal: Principal): void {
   const note = (incoming as Noted)[noted];
   if (note !== undefined) note.principal = principal;
 }
 
 /** Its body has come whole. */
-export function noteBody(incoming: IncomingMessage): void {
+export function recordBodyReceived(incoming: IncomingMessage): void {
   const note = (incoming as Noted)[noted];
   if (note !== undefined) note.receivedAt = performance.now();
 }
@@ -52,7 +52,7 @@ export function noteBody(incoming: IncomingMessage): void {
 export const receivedAt = (incoming: IncomingMessage): number | undefined => (incoming as Noted)[noted]?.receivedAt;
 
 /** Its body was read. */
-export function noteMessages(incoming: IncomingMessage, messages: readonly Message[]): void {
+export function recordMessages(incoming: IncomingMessage, messages: readonly Message[]): void {
   const note = (incoming as Noted)[noted];
   if (note !== undefined) note.messages = messages;
 }
@@ -61,7 +61,7 @@ export function noteMessages(incoming: IncomingMessage, messages: readonly Messa
  * It is answered with a fault: its calls end with that. Also told of are those who are not let in, whatever they wanted, and a
  * POST that cannot be read.
  */
-export function tellRefusal(incoming: IncomingMessage, reason: Reason): void {
+export function reportRefusal(incoming: IncomingMessage, reason: Reason): void {
   const note = (incoming as Noted)[noted];
   if (note === undefined || endsAnswerOnly.has(reason)) return;
   (incoming as Noted)[noted] = undefined;
@@ -70,23 +70,23 @@ export function tellRefusal(incoming: IncomingMessage, reason: Reason): void {
   if (principal !== undefined && incoming.method !== 'POST') return; // opens or ends a stream or session: no call
   const header = incoming.headers['mcp-protocol-version']?.toString();
   const isModern = namesModernRevision(header) || messages?.some((message) => message.isModern);
-  endRefused(calls, { server, era: isModern ? 'modern' : 'legacy', principal }, messages, reason, {
+  reportRefusedCalls(calls, { server, era: isModern ? 'modern' : 'legacy', principal }, messages, reason, {
     receivedAt: startedAt,
     requestId: requestIdOf(incoming),
   });
 }
 
 /** Ends the calls among messages that are refused together; undefined for what was not read. */
-export function endRefused(
+export function reportRefusedCalls(
   calls: CallObserver,
   origin: CallOrigin,
   messages: readonly Message[] | undefined,
   reason: Reason,
-  came?: Came,
+  came?: ArrivalInfo,
 ): void {
-  if (messages === undefined) return new OpenCall(calls, origin, undefined, came).failed(reason);
+  if (messages === undefined) return new CallReport(calls, origin, undefined, came).failed(reason);
   for (const message of messages) {
     if (message.kind !== 'request') continue;
-    new OpenCall(calls, origin, message, came).failed(reason);
+    new CallReport(calls, origin, message, came).failed(reason);
   }
 }

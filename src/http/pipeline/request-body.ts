@@ -3,7 +3,7 @@ import type { Reason } from '../../protocol/faults.ts';
 import { joinChunks } from '../../util/join-chunks.ts';
 
 /** What came of reading a body; `aborted` if the client left in the middle, so that there is nobody to answer. */
-export type Body =
+export type RequestBody =
   | { readonly ok: true; readonly bytes: Buffer }
   | { readonly ok: false; readonly reason: Reason | 'aborted' };
 
@@ -11,7 +11,7 @@ export type Body =
  * Reads a request's body whole, at most `maxBytes` of it: a larger one is refused by its Content-Length, or as soon as
  * it is seen to be larger. `done` is called exactly once.
  */
-export function readRequestBody(incoming: IncomingMessage, maxBytes: number, done: (body: Body) => void): void {
+export function readRequestBody(incoming: IncomingMessage, maxBytes: number, done: (body: RequestBody) => void): void {
   if (Number(incoming.headers['content-length'] ?? 0) > maxBytes) {
     done({ ok: false, reason: 'body_too_large' });
     return;
@@ -19,7 +19,7 @@ export function readRequestBody(incoming: IncomingMessage, maxBytes: number, don
   const chunks: Buffer[] = [];
   let size = 0;
   let isDone = false;
-  const finish = (body: Body): void => {
+  const finish = (body: RequestBody): void => {
     if (isDone) return;
     isDone = true;
     chunks.length = 0;

@@ -7,7 +7,7 @@ import type { Server } from '../../server/server.ts';
 import { hasSingleHeaders } from './single-headers.ts';
 
 /** What stands before every endpoint of a server. */
-export interface GuardOptions {
+export interface RequestGuardOptions {
   readonly server: Server;
   readonly originRules: OriginRules;
   /** Further headers, in small letters, that may stand once: those by which a proxy says who its user is. */
@@ -15,10 +15,10 @@ export interface GuardOptions {
 }
 
 /** Says why a request is refused by its headers, whatever it asks for; else which of them its server is to get. */
-export type Guard = (incoming: IncomingMessage) => ForwardedHeaders | Reason;
+export type RequestGuard = (incoming: IncomingMessage) => ForwardedHeaders | Reason;
 
 /** The guard of a server's endpoints. */
-export function createGuard({ server, originRules, identityHeaders = [] }: GuardOptions): Guard {
+export function createRequestGuard({ server, originRules, identityHeaders = [] }: RequestGuardOptions): RequestGuard {
   const { forwardHeaders = [], credentials } = server;
   const forServer = [...forwardHeaders, ...(credentials ? credentialHeaders(credentials) : [])];
   const single = new Set([...forServer, ...identityHeaders]);

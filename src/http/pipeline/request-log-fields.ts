@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { readTraceContext } from '../../protocol/http/trace-context.ts';
-import { maxNameLength, nameOfCall } from '../../protocol/message/call-name.ts';
+import { maxNameLength, readCallName } from '../../protocol/message/call-name.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import { nameOf } from '../../session/session-observer.ts';
+import { sessionName } from '../../session/session-observer.ts';
 
 /** What the log says of a request beside how it was answered; each is undefined until it is known. */
-export interface LoggedRequest {
+export interface RequestLogFields {
   readonly requestId: string;
   server?: string;
   /** The short name of its session. */
@@ -20,11 +20,11 @@ export interface LoggedRequest {
 
 /** On the request, as in refused-calls.ts: where nobody logs requests this costs a look at what is not there. */
 const logged = Symbol('log fields of the request');
-type Logged = IncomingMessage & { [logged]?: LoggedRequest };
+type Logged = IncomingMessage & { [logged]?: RequestLogFields };
 
 /** The request will have a line in the log. */
-export function logRequest(incoming: IncomingMessage, requestId: string): LoggedRequest {
-  const line: LoggedRequest = { requestId };
+export function logRequest(incoming: IncomingMessage, requestId: string): RequestLogFields {
+  const line: RequestLogFields = { requestId };
   (incoming as Logged)[logged] = line;
   return line;
 }
@@ -41,7 +41,7 @@ export function logServer(incoming: IncomingMessage, server: string): void {
  */
 export function logSession(incoming: IncomingMessage, key: string | (() => string)): void {
   const line = (incoming as Logged)[logged];
-  if (line !== undefined) line.session = nameOf(typeof key === 'string' ? key : key(), '').session;
+  if (line !== undefined) line.session = sessionName(typeof key === 'string' ? key : key(), '').session;
 }
 
 /** These messages are in it. Called again where a trace was begun for them. */
@@ -49,7 +49,7 @@ export function logMessages(incoming: IncomingMessage, [message]: readonly Messa
   const line = (incoming as Logged)[logged];
   if (line === undefined || message === undefined) return;
   line.call = message.method?.slice(0, maxNameLength);
-  line.name = nameOfCall(message);
+  line.name = readCallName(message);
   line.traceId = traceIdOf(message, incoming.headers);
 }
 

@@ -1,15 +1,15 @@
 import type { IncomingMessage } from 'node:http';
-import { lastShown } from '../../auth/cache-per-connection.ts';
+import { cachePerConnection } from '../../auth/cache-per-connection.ts';
 import type { Reason } from '../../protocol/faults.ts';
-import { keyOfId } from '../../session/session-key.ts';
+import { keyFromId } from '../../session/session-key.ts';
 
 /** Visible characters (2025-11-25, basic/transports, "Session Management"), and not more than anybody issues. */
 const form = /^[\x21-\x7e]{1,128}$/;
 
-const shownBy = lastShown('Mcp-Session-Id', (id) => (form.test(id) ? { key: keyOfId(id) } : undefined));
+const shownBy = cachePerConnection('Mcp-Session-Id', (id) => (form.test(id) ? { key: keyFromId(id) } : undefined));
 
 /** The name of the session (`keyOfId`) whose id a request has, or why it has none. */
-export function shownSession({ headers, socket }: IncomingMessage): { readonly key: string } | Reason {
+export function readSessionHeader({ headers, socket }: IncomingMessage): { readonly key: string } | Reason {
   const id = headers['mcp-session-id'];
   if (id === undefined) return 'session_required';
   return (typeof id === 'string' ? shownBy(socket, id) : undefined) ?? 'bad_session_id';

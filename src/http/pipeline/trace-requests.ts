@@ -5,16 +5,16 @@ import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { putTraceContext, readTraceContext } from '../../protocol/http/trace-context.ts';
 import { type Message, readBody } from '../../protocol/message/message.ts';
 import { decodeEvents } from '../../protocol/wire/sse.ts';
-import { PassedReply } from '../../reply/forwarding-reply.ts';
+import { ForwardingReply } from '../../reply/forwarding-reply.ts';
 import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
 import { contain } from '../../util/boundary.ts';
-import type { Posted } from './read-messages.ts';
+import type { PostedMessages } from './read-messages.ts';
 
 /** What was read of a POST, or of a frame on a WebSocket. */
-type ReadPost = Extract<Posted, { ok: true }>;
+type ReadPost = Extract<PostedMessages, { ok: true }>;
 
 /** A post whose requests have spans. */
-export interface TracedPost<P extends ReadPost> {
+export interface TracedMessages<P extends ReadPost> {
   /** The same, each request with its span in `params._meta`. */
   readonly posted: P;
   /** Ends the spans with what the reply is answered with. */
@@ -25,22 +25,22 @@ export interface TracedPost<P extends ReadPost> {
  * Begins the spans of the requests in a post; undefined if there are none. `headers` are those that it came with, `requestId` is
  * what logs call it by, if it has an id.
  */
-export type TracePost = <P extends ReadPost>(
+export type TraceRequests = <P extends ReadPost>(
   posted: P,
   headers: IncomingHttpHeaders,
   requestId?: string,
-) => TracedPost<P> | undefined;
+) => TracedMessages<P> | undefined;
 
 /** For each server, by the protocol of its clients. */
-export type TracePosts = (server: string, protocol: 'http' | 'websocket') => TracePost;
+export type RequestTracing = (server: string, protocol: 'http' | 'websocket') => TraceRequests;
 
 /**
  * Spans of what clients ask: from when a request was read to its response, or, where that comes on another connection, to when it
  * was accepted. The parent is what `params._meta` of the request says, else what its headers say; where both do, the
  * headers' is linked (OpenTelemetry GenAI, "MCP", "Context propagation").
  */
-export const createTracePosts =
-  (tracer: Tracer): TracePosts =>
+export const createRequestTracing =
+  (tracer: Tracer): RequestTracing =>
   (server, protocol) =>
     createTracePost(tracer, {
       'mcp_gangway.server': server,
@@ -48,7 +48,7 @@ export const createTracePosts =
       'network.protocol.name': protocol,
     });
 
-function createTracePost(tracer: Tracer, ofServer: Attributes): TracePost {
+function createTracePost(tracer: Tracer, ofServer: Attributes): TraceRequests {
   const begin = (
     request: Message,
     headers: IncomingHttpHeaders,
@@ -100,7 +100,7 @@ interface OpenSpan {
 }
 
 /** A reply that ends spans with their responses, wherever in it they are, or with the end of all. */
-class WatchedReply extends PassedReply {
+class WatchedReply extends ForwardingReply {
   #spans: readonly OpenSpan[];
 
   constructor(reply: Reply, spans: readonly OpenSpan[]) {

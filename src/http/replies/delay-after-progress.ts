@@ -19,7 +19,7 @@ export interface SingleEventSink extends Omit<EventSink, 'write'> {
 }
 
 /** Writes events to a sink, some of them a little later: no response right behind progress. */
-export function keepApart(sink: SingleEventSink): SingleEventSink {
+export function delayResponseAfterProgress(sink: SingleEventSink): SingleEventSink {
   const drained: (() => void)[] = [];
   let waiting: DecodedEvent[] = [];
   let waitingBytes = 0;

@@ -1,9 +1,9 @@
-import type { CredentialWatch, Held } from '../../auth/credential-watch.ts';
-import { everybody, type Identity } from '../../auth/identity.ts';
+import type { CredentialBound, CredentialWatch } from '../../auth/credential-watch.ts';
+import { anonymousIdentity, type Identity } from '../../auth/identity.ts';
 import { faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { encodeMessage } from '../../protocol/wire/sse.ts';
-import { PassedReply } from '../../reply/forwarding-reply.ts';
+import { ForwardingReply } from '../../reply/forwarding-reply.ts';
 import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
 
 /**
@@ -13,18 +13,18 @@ import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
  * @param id the request that is answered
  * @param era that of the request
  */
-export const endingReply = (
+export const expiringReply = (
   reply: Reply,
   identity: Identity,
   watch: CredentialWatch,
   id: RequestId | null,
   era: Era = 'legacy',
-): Reply => (identity === everybody ? reply : new EndingReply(reply, identity, watch, id, era));
+): Reply => (identity === anonymousIdentity ? reply : new ExpiringReply(reply, identity, watch, id, era));
 
-class EndingReply extends PassedReply implements Held {
+class ExpiringReply extends ForwardingReply implements CredentialBound {
   readonly identity: Identity;
-  before: Held | undefined;
-  after: Held | undefined;
+  before: CredentialBound | undefined;
+  after: CredentialBound | undefined;
   readonly #watch: CredentialWatch;
   readonly #id: RequestId | null;
   readonly #era: Era;

@@ -4,8 +4,8 @@ import type { Accepts } from '../../protocol/http/media-types.ts';
 import { keepAliveComment } from '../../protocol/wire/sse.ts';
 import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
 import { contain } from '../../util/boundary.ts';
-import type { Traffic } from '../connection-observer.ts';
-import type { Sender } from '../pipeline/admission.ts';
+import type { ConnectionObserver } from '../connection-observer.ts';
+import type { AdmittedRequest } from '../pipeline/admission.ts';
 import { receivedAt } from '../pipeline/refused-calls.ts';
 import { requestIdOf } from '../pipeline/request-log-fields.ts';
 import { hasFailed, respondWithFault, respondWithJson } from '../respond.ts';
@@ -29,7 +29,7 @@ export interface ReplyTimes {
   readonly keepAliveMs: number;
   /** How long a client may leave the rest of a complete answer unread. */
   readonly slowReaderMs: number;
-  readonly traffic?: Pick<Traffic, 'onStream'> | undefined;
+  readonly traffic?: Pick<ConnectionObserver, 'onStream'> | undefined;
 }
 
 /** A session's reply on a Node.js response: a class, since every request gets one. */
@@ -46,7 +46,7 @@ export class HttpReply implements Reply {
     outgoing: ServerResponse,
     accepts: Accepts,
     times: ReplyTimes,
-    sender: Sender,
+    sender: AdmittedRequest,
     needs?: readonly string[] | undefined,
   ) {
     this.accepts = accepts;
@@ -77,7 +77,7 @@ export class HttpReply implements Reply {
   }
 
   json(text: Buffer, headers?: Headers, status = 200): void {
-    if (text.length > pipeBytes) cutIfUnread(this.outgoing, this.#times);
+    if (text.length > pipeBytes) abortIfUnread(this.outgoing, this.#times);
     respondWithJson(this.outgoing, status, text, headers);
   }
 
@@ -106,7 +106,7 @@ export class HttpReply implements Reply {
  * Call it before the end of an answer: a client that never reads the rest would hold it, and its socket, for ever (P8).
  * The time starts again with every part that the client takes.
  */
-function cutIfUnread(outgoing: ServerResponse, { slowReaderMs }: ReplyTimes): void {
+function abortIfUnread(outgoing: ServerResponse, { slowReaderMs }: ReplyTimes): void {
   outgoing.setTimeout(slowReaderMs, () => outgoing.destroy());
 }
 
@@ -141,7 +141,7 @@ export function openEventStream(outgoing: ServerResponse, times: ReplyTimes, hea
     },
     end() {
       clearInterval(keepAlive);
-      cutIfUnread(outgoing, times);
+      abortIfUnread(outgoing, times);
       outgoing.end();
     },
     cut: () => {

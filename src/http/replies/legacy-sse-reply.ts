@@ -3,11 +3,11 @@ import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { formatEventId } from '../../protocol/wire/event-id.ts';
 import { type DecodedEvent, decodeEvents, encodeEvent } from '../../protocol/wire/sse.ts';
 import type { EventSink, Headers } from '../../reply/reply.ts';
-import type { Sender } from '../pipeline/admission.ts';
+import type { AdmittedRequest } from '../pipeline/admission.ts';
 import { respondWithFault, respondWithJson } from '../respond.ts';
-import { keepApart } from './delay-after-progress.ts';
+import { delayResponseAfterProgress } from './delay-after-progress.ts';
 import { HttpReply, openEventStream, type ReplyTimes } from './http-reply.ts';
-import { formatPlace, type SsePlace } from './legacy-sse-resume-point.ts';
+import { formatLegacySseEventId, type LegacySseResumePoint } from './legacy-sse-resume-point.ts';
 
 /** What faults are called where there is no Mcp-Session-Id. */
 const names: ReadonlyMap<Reason, Reason> = new Map([
@@ -18,7 +18,7 @@ const names: ReadonlyMap<Reason, Reason> = new Map([
 const nameOf = (reason: Reason): Reason => names.get(reason) ?? reason;
 
 /** The times of a stream, and its endpoint. */
-export interface SseStreamOptions extends ReplyTimes {
+export interface LegacySseReplyOptions extends ReplyTimes {
   /** The path that messages are POSTed to, without the token. */
   readonly messagesPath: string;
   /** The reconnection time that the client is told. */
@@ -30,12 +30,17 @@ export interface SseStreamOptions extends ReplyTimes {
  * under the id of the place that the client has already: a client that loses its connection right after it is where it was.
  * It opens once, by whoever comes first; later the session goes on on the same one.
  */
-export class SseReply extends HttpReply {
-  readonly #place: SsePlace;
-  readonly #options: SseStreamOptions;
+export class LegacySseReply extends HttpReply {
+  readonly #place: LegacySseResumePoint;
+  readonly #options: LegacySseReplyOptions;
   #sink: EventSink | undefined;
 
-  constructor(outgoing: ServerResponse, place: SsePlace, options: SseStreamOptions, sender: Sender) {
+  constructor(
+    outgoing: ServerResponse,
+    place: LegacySseResumePoint,
+    options: LegacySseReplyOptions,
+    sender: AdmittedRequest,
+  ) {
     super(outgoing, { json: false, sse: true }, options, sender);
     this.#place = place;
     this.#options = options;
@@ -58,10 +63,10 @@ export class SseReply extends HttpReply {
     const { messagesPath, retryMs } = this.#options;
     const opened = openEventStream(this.outgoing, this.#options, headers);
     const data = Buffer.from(`${messagesPath}?token=${token}`);
-    const id = formatPlace(token, formatEventId(after.stream, after));
+    const id = formatLegacySseEventId(token, formatEventId(after.stream, after));
     opened.write(encodeEvent({ id, retryMs, type: 'endpoint', data }));
     const write = (events: readonly DecodedEvent[]) => opened.write(Buffer.concat(events.map(encodeEvent)));
-    const apart = keepApart({ ...opened, write });
+    const apart = delayResponseAfterProgress({ ...opened, write });
     this.#sink = { ...apart, write: (text) => apart.write(eventsFor(text, token)) };
     return this.#sink;
   }
@@ -73,12 +78,19 @@ export class SseReply extends HttpReply {
  */
 function eventsFor(text: Buffer, token: string): DecodedEvent[] {
   const shown = decodeEvents(text).filter(({ data }) => data === undefined || data.length > 0);
-  return shown.map((event) => (event.id === undefined ? event : { ...event, id: formatPlace(token, event.id) }));
+  return shown.map((event) =>
+    event.id === undefined ? event : { ...event, id: formatLegacySseEventId(token, event.id) },
+  );
 }
 
 /** A session's reply to a POST of such a client: its answers go to the stream, so that little can be said here. */
-export class PostReply extends HttpReply {
-  constructor(outgoing: ServerResponse, times: ReplyTimes, sender: Sender, needs: readonly string[] | undefined) {
+export class LegacyPostReply extends HttpReply {
+  constructor(
+    outgoing: ServerResponse,
+    times: ReplyTimes,
+    sender: AdmittedRequest,
+    needs: readonly string[] | undefined,
+  ) {
     super(outgoing, { json: true, sse: true }, times, sender, needs);
   }
 

@@ -1,11 +1,11 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
-import { type EventId, toldSeq } from '../../protocol/wire/event-id.ts';
-import { PassedReply } from '../../reply/forwarding-reply.ts';
+import { type EventId, finalSeq } from '../../protocol/wire/event-id.ts';
+import { ForwardingReply } from '../../reply/forwarding-reply.ts';
 import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
-import { lastWordOn } from '../../reply/unresumable-stream.ts';
+import { finalEventsFor } from '../../reply/unresumable-stream.ts';
 
 /** The reply to a GET with `Last-Event-ID`: a stream that can never be resumed is answered with its end, not with a status. */
-export class ResumeReply extends PassedReply {
+export class ResumeReply extends ForwardingReply {
   readonly #after: EventId;
 
   constructor(reply: Reply, after: EventId) {
@@ -34,8 +34,8 @@ export class ResumeReply extends PassedReply {
   }
 
   fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
-    const lastWord = lastWordOn(reason, this.#after);
-    if (reason === 'unknown_session' && this.#after.seq === toldSeq) this.reply.nothing();
+    const lastWord = finalEventsFor(reason, this.#after);
+    if (reason === 'unknown_session' && this.#after.seq === finalSeq) this.reply.nothing();
     else if (lastWord === undefined) this.reply.fault(reason, id, data);
     else {
       const sink = this.reply.stream();

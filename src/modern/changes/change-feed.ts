@@ -1,21 +1,21 @@
-import type { CallAnswer } from '../../call/modern-answer.ts';
+import type { ModernCallAnswer } from '../../call/modern-answer.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { errorCodeIn } from '../../protocol/json/splice.ts';
 import { withoutMember } from '../../protocol/message/edit-members.ts';
-import { type Message, memberValue, readOwn } from '../../protocol/message/message.ts';
+import { type Message, memberValue, readGatewayMessage } from '../../protocol/message/message.ts';
 import { missedChanges } from '../../protocol/modern/missed-changes.ts';
 import { subscriptionIdKey } from '../../protocol/modern/renumber.ts';
-import { type Filter, maxSubscriptions, readFilter } from '../../protocol/modern/subscription-filter.ts';
+import { maxSubscriptions, readFilter, type SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
 import { contain } from '../../util/boundary.ts';
 import { RepeatedChanges } from './repeated-changes.ts';
 
 /** How the wish to hear of a resource ended: the server tells of it, or it said why not, or nothing came of the question. */
-export type Outcome = 'subscribed' | { readonly error: Message } | { readonly reason: Reason };
+export type SubscribeOutcome = 'subscribed' | { readonly error: Message } | { readonly reason: Reason };
 
 /** What a feed needs of its listener. */
 export interface ChangeFeedOptions {
   /** Asks the server, under any id. Returns what to call when the subscription is not wanted any more. */
-  listen(filter: Filter, answer: CallAnswer): () => void;
+  listen(filter: SubscriptionFilter, answer: ModernCallAnswer): () => void;
   /** Something has changed: a notification as the legacy era has it. False if it could not be passed on. */
   onChange(notification: Buffer): boolean;
   /**
@@ -34,12 +34,12 @@ const maxPauseMs = 60_000;
 
 interface Wish {
   readonly uri: string;
-  settle(outcome: Outcome): void;
+  settle(outcome: SubscribeOutcome): void;
 }
 
 /** A subscription at the server. */
 interface Listen {
-  readonly filter: Filter;
+  readonly filter: SubscriptionFilter;
   /** Who asked for resources that are in this filter for the first time. */
   readonly wishes: readonly Wish[];
   cancel: () => void;
@@ -56,7 +56,7 @@ const noSuchMethod = -32601;
 export class ChangeFeed {
   readonly #options: ChangeFeedOptions;
   readonly #changes: RepeatedChanges<Listen>;
-  #lists: Filter = {};
+  #lists: SubscriptionFilter = {};
   readonly #uris = new Set<string>();
   #wishes: Wish[] = [];
   #current: Listen | undefined;
@@ -77,18 +77,18 @@ export class ChangeFeed {
   constructor(options: ChangeFeedOptions) {
     this.#options = options;
     this.#changes = new RepeatedChanges(
-      (text, listen) => this.#isUnsubscribed(listen, readOwn(text)) || options.onChange(text),
+      (text, listen) => this.#isUnsubscribed(listen, readGatewayMessage(text)) || options.onChange(text),
     );
   }
 
   /** Listens to changes of these lists from now on. */
-  openLists(lists: Filter): void {
+  openLists(lists: SubscriptionFilter): void {
     this.#lists = lists;
     this.#updateSoon();
   }
 
   /** Listens to changes of a resource; `settle` is called when the server has agreed to tell of them, or not. */
-  subscribe(uri: string, settle: (outcome: Outcome) => void): void {
+  subscribe(uri: string, settle: (outcome: SubscribeOutcome) => void): void {
     const isWanted = this.#uris.has(uri);
     if (isWanted && this.#opening === undefined && this.#agreed.has(uri)) return settle('subscribed');
     if (!isWanted && this.#uris.size >= maxSubscriptions) return settle({ reason: 'too_many_subscriptions' });
@@ -150,8 +150,8 @@ export class ChangeFeed {
     const listen: Listen = { filter, wishes, cancel: () => undefined };
     this.#opening = listen;
     const cancel = this.#options.listen(filter, {
-      message: (text) => this.#take(listen, readOwn(text)),
-      response: (text) => this.#ended(listen, readOwn(text)),
+      message: (text) => this.#take(listen, readGatewayMessage(text)),
+      response: (text) => this.#ended(listen, readGatewayMessage(text)),
       fault: (reason) => this.#failed(listen, { reason }),
     });
     listen.cancel = cancel;
@@ -215,7 +215,7 @@ export class ChangeFeed {
     this.#updateLater();
   }
 
-  #failed(listen: Listen, why: Exclude<Outcome, 'subscribed'>): void {
+  #failed(listen: Listen, why: Exclude<SubscribeOutcome, 'subscribed'>): void {
     if (listen === this.#current) {
       this.#current = undefined;
       this.#hasMissed = true;
@@ -247,7 +247,7 @@ function agreedUris(acknowledgement: Message): ReadonlySet<unknown> {
   return new Set(readFilter(acknowledgement).resourceSubscriptions);
 }
 
-const isUnknownMethod = (why: Exclude<Outcome, 'subscribed'>): boolean => {
+const isUnknownMethod = (why: Exclude<SubscribeOutcome, 'subscribed'>): boolean => {
   if (!('error' in why)) return false;
   return errorCodeIn(why.error.text) === noSuchMethod;
 };
@@ -255,6 +255,6 @@ const isUnknownMethod = (why: Exclude<Outcome, 'subscribed'>): boolean => {
 /** A notification of a subscription without what says of which: a legacy client has none. */
 function asLegacyChange(text: Buffer): Buffer {
   const rest = withoutMember(text, ['params', '_meta', subscriptionIdKey]);
-  const { places } = readOwn(rest);
+  const { memberRanges: places } = readGatewayMessage(rest);
   return places.meta?.keys.length === 0 ? withoutMember(rest, ['params', '_meta']) : rest;
 }

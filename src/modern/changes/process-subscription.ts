@@ -1,33 +1,33 @@
-import { type Filter, maxSubscriptions } from '../../protocol/modern/subscription-filter.ts';
+import { maxSubscriptions, type SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
 import { ChangeFeed, type ChangeFeedOptions } from './change-feed.ts';
-import { isEmpty } from './wanted-filters.ts';
+import { isEmptyFilter } from './wanted-filters.ts';
 
 /** What a mirror needs of its instance. */
-export interface MirrorOptions extends Pick<ChangeFeedOptions, 'listen' | 'onChange'> {
+export interface ProcessSubscriptionOptions extends Pick<ChangeFeedOptions, 'listen' | 'onChange'> {
   /** More resources are wanted than the process is asked for (P8). */
   onCut(): void;
 }
 
 /** The subscription of an instance at its own process, of which it tells other instances; as long as the process runs. */
-export class Mirror {
-  readonly #options: MirrorOptions;
+export class ProcessSubscription {
+  readonly #options: ProcessSubscriptionOptions;
   readonly #feed: ChangeFeed;
   readonly #uris = new Set<string>();
-  #filter: Filter = {};
+  #filter: SubscriptionFilter = {};
   #isCut = false;
 
-  constructor(options: MirrorOptions) {
+  constructor(options: ProcessSubscriptionOptions) {
     this.#options = options;
     this.#feed = new ChangeFeed({ listen: options.listen, onChange: options.onChange, isUnordered: false });
   }
 
   /** Somebody wants to hear of something. */
-  get isWanted(): boolean {
-    return !isEmpty(this.#filter);
+  get isNeeded(): boolean {
+    return !isEmptyFilter(this.#filter);
   }
 
   /** Listens to this from now on. */
-  want(filter: Filter): void {
+  setFilter(filter: SubscriptionFilter): void {
     this.#filter = filter;
     const { resourceSubscriptions: uris = [], ...lists } = filter;
     this.#feed.openLists(lists);

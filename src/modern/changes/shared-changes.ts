@@ -1,19 +1,24 @@
 import { randomUUID } from 'node:crypto';
-import type { CallAnswer } from '../../call/modern-answer.ts';
-import { type Message, readOwn } from '../../protocol/message/message.ts';
-import type { Filter } from '../../protocol/modern/subscription-filter.ts';
-import { patiently } from '../../store/retry-unavailable.ts';
-import { ChangeTeller } from '../../store/shared/change-throttle.ts';
+import type { ModernCallAnswer } from '../../call/modern-answer.ts';
+import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
+import type { SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
+import { retryWhileUnavailable } from '../../store/retry-unavailable.ts';
+import { ChangeThrottle } from '../../store/shared/change-throttle.ts';
 import type { Changes } from '../../store/shared/changes.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { contain, detach } from '../../util/boundary.ts';
-import { whenDue } from '../../util/run-latest.ts';
+import { runLatest } from '../../util/run-latest.ts';
 import { settlesWithin } from '../../util/settles-within.ts';
-import { type PeerWord, readPeerWord, type Wants, writePeerWord } from './peer-announcements.ts';
-import { Peers, sayEveryMs } from './peers.ts';
-import { Mirror } from './process-subscription.ts';
-import { Subscription } from './subscription.ts';
-import { isEmpty, Wishes } from './wanted-filters.ts';
+import {
+  decodeAnnouncement,
+  encodeAnnouncement,
+  type FilterAnnouncement,
+  type PeerAnnouncement,
+} from './peer-announcements.ts';
+import { announceEveryMs, ChangePeers } from './peers.ts';
+import { ProcessSubscription } from './process-subscription.ts';
+import { ListenSubscription } from './subscription.ts';
+import { isEmptyFilter, WantedFilters } from './wanted-filters.ts';
 
 /** What instances need to tell each other of the changes of one server. */
 export interface SharedChangesOptions {
@@ -21,7 +26,7 @@ export interface SharedChangesOptions {
   /** The same for all instances that have this server, and for no other server. */
   readonly topic: string;
   /** Opens a subscription of the gateway's own at the process, which runs. Returns what ends it. */
-  listen(filter: Filter, answer: CallAnswer): () => void;
+  listen(filter: SubscriptionFilter, answer: ModernCallAnswer): () => void;
   /** So much is subscribed to that not all of it is told by other instances. */
   onCut(): void;
 }
@@ -37,12 +42,12 @@ export interface SharedChangesOptions {
 export class SharedChanges {
   readonly #options: SharedChangesOptions;
   readonly #name = randomUUID();
-  readonly #subscriptions = new Set<Subscription>();
-  readonly #own = new Wishes();
-  readonly #peers = new Peers();
-  readonly #teller: ChangeTeller;
+  readonly #subscriptions = new Set<ListenSubscription>();
+  readonly #own = new WantedFilters();
+  readonly #peers = new ChangePeers();
+  readonly #teller: ChangeThrottle;
   readonly #closing = new AbortController();
-  #mirror: Mirror | undefined;
+  #mirror: ProcessSubscription | undefined;
   #wasWanted = false;
   #isDraining = false;
   #unfollow: (() => void) | undefined;
@@ -54,22 +59,22 @@ export class SharedChanges {
   /** The others are to be told that nothing is known of them. */
   #asks = false;
   /** Each is one text at a time that waits for the store (P8). */
-  readonly #sayWants = whenDue(async () => {
+  readonly #sayWants = runLatest(async () => {
     await this.#tell(() => this.#wants());
     await delay(betweenWantsMs);
   });
-  readonly #sayHeeds = whenDue(() => this.#tellHeeds());
-  readonly #sayAny = whenDue(() => this.#tell(() => ({ kind: 'any', from: this.#name })));
+  readonly #sayHeeds = runLatest(() => this.#tellHeeds());
+  readonly #sayAny = runLatest(() => this.#tell(() => ({ kind: 'any', from: this.#name })));
 
   constructor(options: SharedChangesOptions) {
     this.#options = options;
-    this.#teller = new ChangeTeller(options.changes, (cause) => this.#untold(cause));
+    this.#teller = new ChangeThrottle(options.changes, (cause) => this.#untold(cause));
   }
 
   /** Begins to hear the others. Before it, nothing is asked of the store. */
   join(): void {
     if (this.#timer !== undefined) return;
-    this.#timer = setInterval(() => contain('shared_process', () => this.#renew()), sayEveryMs).unref();
+    this.#timer = setInterval(() => contain('shared_process', () => this.#renew()), announceEveryMs).unref();
     detach('shared_process', this.#follow());
   }
 
@@ -79,19 +84,24 @@ export class SharedChanges {
    * @param waits it is opened only when the others tell of it
    * @returns what ends it
    */
-  listen(request: Message, answer: CallAnswer, waits: boolean, open: (answer: CallAnswer) => () => void): () => void {
+  listen(
+    request: Message,
+    answer: ModernCallAnswer,
+    waits: boolean,
+    open: (answer: ModernCallAnswer) => () => void,
+  ): () => void {
     this.join();
-    const subscription = new Subscription(request, answer, () => {
+    const subscription = new ListenSubscription(request, answer, () => {
       this.#subscriptions.delete(subscription);
-      if (this.#own.remove(subscription.wanted)) this.#change();
+      if (this.#own.remove(subscription.filter)) this.#change();
     });
     this.#subscriptions.add(subscription);
-    if (this.#own.add(subscription.wanted)) this.#change();
+    if (this.#own.add(subscription.filter)) this.#change();
     let cancel = (): void => undefined;
     const begin = (): void => {
       if (!subscription.isOver) cancel = open(subscription);
     };
-    if (waits) detach('shared_process', this.#peers.whenHeeded(this.#version).then(begin));
+    if (waits) detach('shared_process', this.#peers.whenAcknowledged(this.#version).then(begin));
     else begin();
     return () => {
       subscription.end();
@@ -102,10 +112,10 @@ export class SharedChanges {
   /** A process runs, and was sent nothing yet: what the others want is the first that it is asked. */
   processReady(): void {
     if (this.#isDraining) return;
-    const mirror = new Mirror({
+    const mirror = new ProcessSubscription({
       listen: this.#options.listen,
       onChange: (text) => {
-        this.#teller.tell(this.#options.topic, writePeerWord({ kind: 'change', from: this.#name, text }));
+        this.#teller.notify(this.#options.topic, encodeAnnouncement({ kind: 'change', from: this.#name, text }));
         return true;
       },
       onCut: () => this.#options.onCut(),
@@ -138,7 +148,7 @@ export class SharedChanges {
     if (!this.#wasWanted) return;
     // Its last requests may have changed something.
     const { changes, topic } = this.#options;
-    const announced = changes.announce(topic, writePeerWord({ kind: 'any', from: this.#name })).catch(ignoreAway);
+    const announced = changes.publish(topic, encodeAnnouncement({ kind: 'any', from: this.#name })).catch(ignoreAway);
     await settlesWithin(announced, lastWordMs);
   }
 
@@ -146,41 +156,44 @@ export class SharedChanges {
     const mirror = this.#mirror;
     this.#mirror = undefined;
     mirror?.close();
-    this.#peers.forgetTold();
-    return mirror?.isWanted === true;
+    this.#peers.forgetAcknowledgements();
+    return mirror?.isNeeded === true;
   }
 
   async #follow(): Promise<void> {
     const { changes, topic } = this.#options;
-    const listener = { onChange: (text: Buffer) => this.#take(readPeerWord(text)), onMissed: () => this.#missed() };
+    const listener = {
+      onChange: (text: Buffer) => this.#take(decodeAnnouncement(text)),
+      onMissed: () => this.#missed(),
+    };
     const { signal } = this.#closing;
-    const unfollow = await patiently(() => changes.follow(topic, listener), signal).catch(ignoreAway);
+    const unfollow = await retryWhileUnavailable(() => changes.subscribe(topic, listener), signal).catch(ignoreAway);
     if (unfollow === undefined || signal.aborted) return unfollow?.();
     this.#unfollow = unfollow;
     this.#sayAtOnce({ asks: true });
   }
 
-  #take(word: PeerWord): void {
+  #take(word: PeerAnnouncement): void {
     if (word.from === this.#name) {
       if (word.kind === 'wants' && word.asks) this.#asks = false; // the others hear it too
     } else if (word.kind === 'wants') this.#note(word);
-    else if (word.kind === 'change') this.#hear(readOwn(word.text));
+    else if (word.kind === 'change') this.#hear(readGatewayMessage(word.text));
     else if (word.kind === 'any') this.#hear(undefined);
     else if (word.of === this.#name) this.#peers.heeds(word.from, word.version);
   }
 
-  #note(wants: Wants): void {
+  #note(wants: FilterAnnouncement): void {
     const { isKnown, isNew } = this.#peers.note(wants);
     if (wants.asks) this.#sayAtOnce();
     if (!isNew && !wants.asks) return;
     // One that was there before, and is not known: the process ran without telling of what it wants.
-    this.#isLate ||= !isKnown && !wants.asks && !isEmpty(wants.filter) && this.#mirror !== undefined;
+    this.#isLate ||= !isKnown && !wants.asks && !isEmptyFilter(wants.filter) && this.#mirror !== undefined;
     this.#heed();
   }
 
   /** The process is asked to tell of what the others want now. */
   #heed(): void {
-    this.#mirror?.want(this.#peers.wanted());
+    this.#mirror?.setFilter(this.#peers.combinedFilter());
     this.#sayHeeds();
   }
 
@@ -191,13 +204,13 @@ export class SharedChanges {
     if (mirror === undefined || mirror !== this.#mirror) return;
     if (this.#isLate) this.#sayAny();
     this.#isLate = false;
-    for (const { from: of, version } of this.#peers.takeUntold()) {
+    for (const { from: of, version } of this.#peers.takeUnacknowledged()) {
       await this.#tell(() => ({ kind: 'heeds', from: this.#name, of, version }));
     }
   }
 
   #hear(change: Message | undefined): void {
-    for (const subscription of [...this.#subscriptions]) subscription.hear(change);
+    for (const subscription of [...this.#subscriptions]) subscription.notify(change);
   }
 
   /** Neither changes nor wishes of a while were heard. */
@@ -212,7 +225,7 @@ export class SharedChanges {
   }
 
   #renew(): void {
-    if (this.#peers.forgetLost()) this.#mirror?.want(this.#peers.wanted());
+    if (this.#peers.forgetLost()) this.#mirror?.setFilter(this.#peers.combinedFilter());
     this.#say();
   }
 
@@ -236,8 +249,8 @@ export class SharedChanges {
       );
   }
 
-  #wants(): Wants {
-    const { filter, isCut } = this.#own.told();
+  #wants(): FilterAnnouncement {
+    const { filter, isCut } = this.#own.snapshot();
     if (isCut && !this.#isCut) this.#options.onCut();
     this.#isCut = isCut;
     const isRunning = this.#mirror !== undefined;
@@ -245,11 +258,11 @@ export class SharedChanges {
   }
 
   /** Tells the others, when the store is there again if it is not, until this is closed. */
-  async #tell(word: () => PeerWord): Promise<void> {
+  async #tell(word: () => PeerAnnouncement): Promise<void> {
     const { changes, topic } = this.#options;
     const { signal } = this.#closing;
     if (signal.aborted) return;
-    await patiently(() => changes.announce(topic, writePeerWord(word())), signal).catch(ignoreAway);
+    await retryWhileUnavailable(() => changes.publish(topic, encodeAnnouncement(word())), signal).catch(ignoreAway);
   }
 }
 

@@ -2,7 +2,7 @@ import type { RequestIds } from '../../backend/backend.ts';
 import { faultMessage, type RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { type Message, maxServerDepth, readBody } from '../../protocol/message/message.ts';
-import { progressOf } from '../../protocol/message/progress-value.ts';
+import { readProgressValue } from '../../protocol/message/progress-value.ts';
 import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
 import { withServedVersions } from '../../protocol/modern/discovery.ts';
 import { statusOf } from '../../protocol/modern/error-status.ts';
@@ -17,11 +17,11 @@ import {
   subscriptionOf,
 } from '../../protocol/modern/renumber.ts';
 import { contain } from '../../util/boundary.ts';
-import type { Dropped } from '../modern-observer.ts';
+import type { ModernDropReason } from '../modern-observer.ts';
 import type { SharedCall, SharedCalls } from './shared-calls.ts';
 
 /** What deliveries need of their server. */
-export interface DeliveriesOptions {
+export interface ProcessAttributionOptions {
   readonly calls: SharedCalls;
   /** True if the server has declared a capability, or has not said what it can do. */
   declares(capability: string): boolean;
@@ -30,13 +30,13 @@ export interface DeliveriesOptions {
   /** The server says that its list of tools has changed. */
   onToolsChanged(): void;
   /** True if a subscriber may hear of the task that a notification tells of. */
-  mayHearOfTask(call: SharedCall, notification: Message): boolean;
-  onDropped(what: Dropped, text: Buffer): void;
+  maySeeTask(call: SharedCall, notification: Message): boolean;
+  onDropped(what: ModernDropReason, text: Buffer): void;
   /**
    * Sends the server a message of the gateway's own.
    * @param headers of the client whose request it concerns
    */
-  tellServer(text: Buffer, headers: ForwardedHeaders | undefined): void;
+  sendToServer(text: Buffer, headers: ForwardedHeaders | undefined): void;
 }
 
 const acknowledged = 'notifications/subscriptions/acknowledged';
@@ -61,10 +61,10 @@ const requestScoped: ReadonlySet<string | undefined> = new Set(['notifications/p
  * wanted by one request only; notifications that no specification defines by there being one request only. A transport that tells beside which request a message came says so of each, and what names
  * another one is not believed. Whatever is not known to belong to a request goes to nobody.
  */
-export class Deliveries {
-  readonly #options: DeliveriesOptions;
+export class ProcessAttribution {
+  readonly #options: ProcessAttributionOptions;
 
-  constructor(options: DeliveriesOptions) {
+  constructor(options: ProcessAttributionOptions) {
     this.#options = options;
   }
 
@@ -91,7 +91,7 @@ export class Deliveries {
 
   /** The era has no requests of servers. A server that sends one all the same is not left waiting, and its client with it. */
   #refuse({ id = null, text }: Message, beside: RequestId | undefined): void {
-    const { calls, tellServer } = this.#options;
+    const { calls, sendToServer: tellServer } = this.#options;
     this.#drop('server_request', text);
     tellServer(Buffer.from(faultMessage('no_server_requests', id, {}, 'modern')), calls.get(beside)?.headers);
   }
@@ -110,7 +110,7 @@ export class Deliveries {
   #answer(call: SharedCall, response: Message): void {
     const { declares, onAnswered } = this.#options;
     onAnswered(call, response.text);
-    if (response.isUnread) return call.answer.fault('response_too_complex');
+    if (response.isStandIn) return call.answer.fault('response_too_complex');
     const restore = call.isListen ? restoreListenResponse : restoreId;
     const text = restore(response, call.idText);
     const told = call.method === 'server/discover' ? withServedVersions(text) : text;
@@ -150,7 +150,7 @@ export class Deliveries {
       }
       call.isAcknowledged = true;
     } else if (!call.isAcknowledged || requestScoped.has(method)) return this.#drop('unacknowledged', text);
-    if (method === ofTask && !this.#options.mayHearOfTask(call, notification)) return this.#drop('foreign', text);
+    if (method === ofTask && !this.#options.maySeeTask(call, notification)) return this.#drop('foreign', text);
     this.#send(call, restoreSubscription(notification, call.idText));
   }
 
@@ -159,7 +159,7 @@ export class Deliveries {
     const call = this.#options.calls.get(progressToken);
     if (call?.tokenText === undefined || call.isListen) return this.#drop('late', text);
     call.activeAt = performance.now();
-    const progress = progressOf(text);
+    const progress = readProgressValue(text);
     if (call.isRerun && progress <= call.lastProgress) return;
     call.lastProgress = progress;
     this.#send(call, restoreToken(notification, call.tokenText));
@@ -192,7 +192,7 @@ export class Deliveries {
     });
   }
 
-  #drop(what: Dropped, text: Buffer): void {
+  #drop(what: ModernDropReason, text: Buffer): void {
     this.#options.onDropped(what, text);
   }
 }

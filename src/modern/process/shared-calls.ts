@@ -1,14 +1,14 @@
-import type { CallAnswer } from '../../call/modern-answer.ts';
+import type { ModernCallAnswer } from '../../call/modern-answer.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
-import type { Asker } from './task-owners.ts';
+import type { TaskRequester } from './task-owners.ts';
 
 /** Where a request comes from. */
-export interface Origin {
+export interface RequestOrigin {
   /** Of the client's request that brought it, for the server. */
   readonly headers?: ForwardedHeaders | undefined;
   /** Who sends it; absent where users are not told apart. */
-  readonly asker?: Asker | undefined;
+  readonly asker?: TaskRequester | undefined;
   /** It is of a session of the legacy era, which is served until it ends. */
   readonly isOfSession?: boolean;
   /** No client waits for it: the gateway asks whether the server is well, or listens for other instances. */
@@ -19,7 +19,7 @@ export interface Origin {
  * To be called when the client of a request does not wait any more.
  * @param reason as the client gave it, for the server
  */
-export type Cancel = (reason?: string) => void;
+export type CancelRequest = (reason?: string) => void;
 
 /** A request in flight at a server that all clients share. */
 export interface SharedCall {
@@ -33,11 +33,11 @@ export interface SharedCall {
   readonly logLevel: LogLevel | undefined;
   /** It is a subscription: it stays open, and is sent again to a process that replaces its own. */
   readonly isListen: boolean;
-  readonly answer: CallAnswer;
+  readonly answer: ModernCallAnswer;
   /** Of its client, for the server; they go with this request and no other. */
   readonly headers: ForwardedHeaders;
   /** Of a subscription, or a request that may begin a task, where users are told apart: whose it is. */
-  readonly asker: Asker | undefined;
+  readonly asker: TaskRequester | undefined;
   /** See `Origin`. */
   readonly isOfSession: boolean;
   readonly isOfProbe: boolean;
@@ -74,7 +74,7 @@ type Asked = Pick<
 >;
 
 /** A call that was not sent yet. Member by member, since it is made for each request and copies of objects cost more. */
-export function newCall(asked: Asked): SharedCall {
+export function createSharedCall(asked: Asked): SharedCall {
   const now = performance.now();
   return {
     number: asked.number,

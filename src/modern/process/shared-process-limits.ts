@@ -1,5 +1,5 @@
 /** Times and sizes that hold for every shared server; `docs/reference/configuration.md` explains each. */
-export interface SharedLimits {
+export interface SharedProcessLimits {
   readonly maxSharedCalls: number;
   readonly maxQueuedBytes: number;
   readonly cancelGraceMs: number;

@@ -1,26 +1,32 @@
 import type { BackendEnd, RequestIds } from '../../backend/backend.ts';
-import type { CallAnswer } from '../../call/modern-answer.ts';
-import { Reruns } from '../../call/rerun.ts';
+import type { ModernCallAnswer } from '../../call/modern-answer.ts';
+import { RerunPolicy } from '../../call/rerun.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import { listenResult, renumber } from '../../protocol/modern/renumber.ts';
 import { differsByClient, type Server } from '../../server/server.ts';
-import { reasonOfLoss } from '../../session/requests/lost-calls.ts';
+import { lossReason } from '../../session/requests/lost-calls.ts';
 import { contain } from '../../util/boundary.ts';
-import type { Counts, Dropped, ModernObserver } from '../modern-observer.ts';
-import { Deliveries } from './attribution.ts';
+import type { DropCounts, ModernDropReason, ModernObserver } from '../modern-observer.ts';
+import { ProcessAttribution } from './attribution.ts';
 import { HeldNotifications } from './held-notifications.ts';
-import { type Cancel, newCall, type Origin, type SharedCall, SharedCalls } from './shared-calls.ts';
+import {
+  type CancelRequest,
+  createSharedCall,
+  type RequestOrigin,
+  type SharedCall,
+  SharedCalls,
+} from './shared-calls.ts';
 import { SharedProcess } from './shared-process.ts';
-import type { SharedLimits } from './shared-process-limits.ts';
+import type { SharedProcessLimits } from './shared-process-limits.ts';
 import { knowsTasks, TaskOwners } from './task-owners.ts';
 
 export interface SharedServerOptions {
   readonly server: Server;
   readonly version: string;
-  readonly limits: SharedLimits;
+  readonly limits: SharedProcessLimits;
   readonly observer: ModernObserver;
   /** Nothing is started before this is settled: an earlier process of the same clients still ends. */
   readonly after?: Promise<unknown> | undefined;
@@ -52,9 +58,9 @@ export class SharedServer {
   readonly #options: SharedServerOptions;
   readonly #calls = new SharedCalls();
   readonly #held = new HeldNotifications();
-  readonly #deliveries: Deliveries;
+  readonly #deliveries: ProcessAttribution;
   readonly #process: SharedProcess;
-  readonly #reruns: Reruns;
+  readonly #reruns: RerunPolicy;
   /** Whose the tasks are that it has begun. */
   readonly tasks = new TaskOwners();
   readonly #sweep: NodeJS.Timeout;
@@ -62,20 +68,20 @@ export class SharedServer {
   #capabilities: ReadonlySet<string> | undefined;
   #lastNumber = 0;
   #isDraining = false;
-  #dropped = new Map<Dropped, number>();
+  #dropped = new Map<ModernDropReason, number>();
 
   constructor(options: SharedServerOptions) {
     this.#options = options;
     const { server, version, limits } = options;
-    this.#reruns = new Reruns(server.rerun);
-    this.#deliveries = new Deliveries({
+    this.#reruns = new RerunPolicy(server.rerun);
+    this.#deliveries = new ProcessAttribution({
       calls: this.#calls,
       declares: (capability) => this.#capabilities?.has(capability) ?? true,
       onAnswered: (call, text) => this.#answered(call, text),
       onToolsChanged: options.onToolsChanged,
-      mayHearOfTask: ({ asker }, notification) => asker === undefined || this.tasks.names(notification, asker),
+      maySeeTask: ({ asker }, notification) => asker === undefined || this.tasks.names(notification, asker),
       onDropped: (what, text) => this.#drop(what, text),
-      tellServer: (text, headers) => {
+      sendToServer: (text, headers) => {
         this.#process.send(text, headers);
       },
     });
@@ -113,9 +119,9 @@ export class SharedServer {
   request(
     request: Message,
     logLevel: LogLevel | undefined,
-    answer: CallAnswer,
-    { headers = noHeaders, asker: sender, isOfSession = false, isOfProbe = false }: Origin = {},
-  ): Cancel {
+    answer: ModernCallAnswer,
+    { headers = noHeaders, asker: sender, isOfSession = false, isOfProbe = false }: RequestOrigin = {},
+  ): CancelRequest {
     const refused = this.#refusal(request, isOfSession) ?? (sender && this.tasks.refusal(request, sender));
     if (refused !== undefined) {
       answer.fault(refused);
@@ -128,7 +134,7 @@ export class SharedServer {
     const text = isListen && sender !== undefined ? this.tasks.withOwnTasks(renumbered, sender) : renumbered;
     const asker = sender !== undefined && (isListen || knowsTasks(request)) ? sender : undefined;
     const asked = { number, method, idText, tokenText, logLevel, text, isListen, answer, headers, asker };
-    const call = newCall({ ...asked, isOfSession, isOfProbe });
+    const call = createSharedCall({ ...asked, isOfSession, isOfProbe });
     this.#calls.add(call);
     if (this.#process.isReady) this.#send(call);
     else this.#startFor([call]);
@@ -294,7 +300,7 @@ export class SharedServer {
     }
     const lost = new Set(again);
     for (const call of calls) {
-      if (!lost.has(call)) this.#fail(call, reasonOfLoss(end));
+      if (!lost.has(call)) this.#fail(call, lossReason(end));
     }
     this.#startFor(again);
   }
@@ -346,12 +352,12 @@ export class SharedServer {
     }
   }
 
-  #drop(what: Dropped, text?: Buffer): void {
+  #drop(what: ModernDropReason, text?: Buffer): void {
     this.#dropped.set(what, (this.#dropped.get(what) ?? 0) + 1);
     this.#options.observer.dropped(this.#options.server.name, what, text);
   }
 
-  #takeCounts(): Counts {
+  #takeCounts(): DropCounts {
     const counts = Object.fromEntries(this.#dropped);
     this.#dropped = new Map();
     return counts;

@@ -1,16 +1,23 @@
-import type { CallAnswer } from '../../call/modern-answer.ts';
+import type { ModernCallAnswer } from '../../call/modern-answer.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import type { Owners } from '../../store/shared/owners.ts';
+import type { TaskOwnerStore } from '../../store/shared/owners.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
-import type { Cancel } from './shared-calls.ts';
-import { type Asker, knowsTasks, type Owned, readTask, type TaskOwners, taskIdsOf } from './task-owners.ts';
+import type { CancelRequest } from './shared-calls.ts';
+import {
+  knowsTasks,
+  readCreatedTask,
+  readTaskIds,
+  type TaskOwners,
+  type TaskOwnership,
+  type TaskRequester,
+} from './task-owners.ts';
 
 /** What the directory of the tasks of one server needs. */
 export interface TaskDirectoryOptions {
   /** The server, as all instances name it. */
   readonly topic: string;
-  readonly owners: Owners;
+  readonly owners: TaskOwnerStore;
   /** How long a task may take, whatever its server says, in milliseconds. */
   readonly maxMs: number;
   /** A fault of the gateway itself. */
@@ -43,14 +50,14 @@ export class TaskDirectory {
    */
   request(
     request: Message,
-    answer: CallAnswer,
-    asker: Asker,
+    answer: ModernCallAnswer,
+    asker: TaskRequester,
     known: TaskOwners,
-    send: (answer: CallAnswer) => Cancel,
-  ): Cancel {
-    const ids = taskIdsOf(request);
+    send: (answer: ModernCallAnswer) => CancelRequest,
+  ): CancelRequest {
+    const ids = readTaskIds(request);
     if (ids.length === 0) return send(knowsTasks(request) ? this.#telling(answer, asker) : answer);
-    let cancel: Cancel | undefined;
+    let cancel: CancelRequest | undefined;
     let isGone = false;
     const go = (isStoreThere: boolean): void => {
       if (isGone) return;
@@ -74,18 +81,18 @@ export class TaskDirectory {
       for (const [index, text] of found.entries()) {
         // What the store does not have may have been begun while it was away.
         if (text === undefined) continue;
-        const owned = JSON.parse(text.toString()) as Pick<Owned, 'owner' | 'needs'>;
+        const owned = JSON.parse(text.toString()) as Pick<TaskOwnership, 'owner' | 'needs'>;
         known.set(ids[index] as string, { ...owned, untilMs: performance.now() + maxMs });
       }
     });
   }
 
-  #telling(answer: CallAnswer, asker: Asker): CallAnswer {
+  #telling(answer: ModernCallAnswer, asker: TaskRequester): ModernCallAnswer {
     const { owners } = this.#options;
     return {
       message: (text) => answer.message(text),
       response: (text, status, isError) => {
-        const task = readTask(text, asker, longestMs);
+        const task = readCreatedTask(text, asker, longestMs);
         if (task === undefined) return answer.response(text, status, isError);
         const { owner, needs, untilMs } = task.owned;
         const forMs = Math.max(untilMs - performance.now(), 1);

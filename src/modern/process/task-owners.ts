@@ -1,15 +1,15 @@
 import type { Reason } from '../../protocol/faults.ts';
-import type { Place } from '../../protocol/json/byte-range.ts';
+import type { ByteRange } from '../../protocol/json/byte-range.ts';
 import { memberIndex } from '../../protocol/json/object-members.ts';
 import { scanList, scanObject } from '../../protocol/json/scan.ts';
-import { findPlace, replaceParts, valueAt } from '../../protocol/json/splice.ts';
-import { type Message, placeOf } from '../../protocol/message/message.ts';
+import { findRange, replaceParts, valueAt } from '../../protocol/json/splice.ts';
+import { type Message, memberRange } from '../../protocol/message/message.ts';
 import { clientCapabilitiesKey } from '../../protocol/modern/envelope.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { coversAll } from '../../session/record/used-scopes.ts';
 
 /** Who sends a request, where the gateway knows its users. */
-export interface Asker {
+export interface TaskRequester {
   readonly principal: Principal;
   /** What the credentials of the request allow; absent if they allow everything. */
   readonly scopes?: ReadonlySet<string> | undefined;
@@ -18,7 +18,7 @@ export interface Asker {
 }
 
 /** Whose a task is. */
-export interface Owned {
+export interface TaskOwnership {
   /** As `keyOfPrincipal` names him. */
   readonly owner: string;
   readonly needs: readonly string[];
@@ -47,11 +47,11 @@ const listedTasks = ['params', 'notifications', 'taskIds'];
  * there one that the gateway knows nothing of.
  */
 export class TaskOwners {
-  readonly #byId = new Map<string, Owned>();
+  readonly #byId = new Map<string, TaskOwnership>();
   readonly #counts = new Map<string, number>();
 
   /** Why a request is not for the server: it is about a task that its sender does not have, or about those of everybody. */
-  refusal(request: Message, asker: Asker): Reason | undefined {
+  refusal(request: Message, asker: TaskRequester): Reason | undefined {
     const { method } = request;
     if (method?.startsWith(ofTasks) !== true) return undefined;
     if (method === 'tasks/list') return 'method_removed';
@@ -59,22 +59,22 @@ export class TaskOwners {
   }
 
   /** True if a message names a task of this sender. */
-  names(message: Message, asker: Asker): boolean {
-    return this.#isOwn(stringAt(message.text, placeOf(message, 'params', 'taskId')), asker);
+  names(message: Message, asker: TaskRequester): boolean {
+    return this.#isOwn(stringAt(message.text, memberRange(message, 'params', 'taskId')), asker);
   }
 
   /** True if the sender began the task, and his credentials allow what that needed. */
-  #isOwn(taskId: string | undefined, { principal, scopes }: Asker): boolean {
+  #isOwn(taskId: string | undefined, { principal, scopes }: TaskRequester): boolean {
     const owned = taskId === undefined ? undefined : this.#byId.get(taskId);
-    return owned !== undefined && owned.owner === keyOfPrincipal(principal) && coversAll(scopes, owned.needs);
+    return owned !== undefined && owned.owner === principalKey(principal) && coversAll(scopes, owned.needs);
   }
 
   /**
    * A subscription without the tasks that its client does not have: as to a server that does not know them.
    * @param text of the request as the server is to get it
    */
-  withOwnTasks(text: Buffer, asker: Asker): Buffer {
-    const place = findPlace(text, listedTasks);
+  withOwnTasks(text: Buffer, asker: TaskRequester): Buffer {
+    const place = findRange(text, listedTasks);
     if (typeof place !== 'object') return text;
     const listed = text.subarray(place.start, place.end);
     const own = idsIn(listed).filter((id) => this.#isOwn(id, asker));
@@ -85,8 +85,8 @@ export class TaskOwners {
    * A request was answered: if it began a task, that is its sender's.
    * @param maxMs how long a task may take, whatever its server says
    */
-  learn(response: Buffer, asker: Asker, maxMs: number): void {
-    const task = readTask(response, asker, maxMs);
+  learn(response: Buffer, asker: TaskRequester, maxMs: number): void {
+    const task = readCreatedTask(response, asker, maxMs);
     if (task !== undefined) this.set(task.taskId, task.owned);
   }
 
@@ -96,7 +96,7 @@ export class TaskOwners {
   }
 
   /** A task is this one's from now on. */
-  set(taskId: string, owned: Owned): void {
+  set(taskId: string, owned: TaskOwnership): void {
     this.#forget(taskId);
     const { owner } = owned;
     const count = this.#counts.get(owner) ?? 0;
@@ -118,7 +118,7 @@ export class TaskOwners {
     this.#counts.clear();
   }
 
-  #forgetOldest(isMeant: (owned: Owned) => boolean): void {
+  #forgetOldest(isMeant: (owned: TaskOwnership) => boolean): void {
     for (const [taskId, owned] of this.#byId) if (isMeant(owned)) return this.#forget(taskId);
   }
 
@@ -136,15 +136,15 @@ export class TaskOwners {
  * The task that a response says was begun, as one of whoever sent the request; undefined if it says nothing of that kind.
  * @param maxMs how long a task may take, whatever its server says
  */
-export function readTask(
+export function readCreatedTask(
   response: Buffer,
-  { principal, needs = [] }: Asker,
+  { principal, needs = [] }: TaskRequester,
   maxMs: number,
-): { readonly taskId: string; readonly owned: Owned } | undefined {
+): { readonly taskId: string; readonly owned: TaskOwnership } | undefined {
   const result = valueAt(response, ['result']);
   const members = result && scanObject(result);
   if (result === undefined || members === undefined || members === 'duplicate_key') return undefined;
-  const placeIn = (key: string): Place | undefined => {
+  const placeIn = (key: string): ByteRange | undefined => {
     const index = memberIndex(members, key);
     if (index < 0) return undefined;
     return { start: members.starts[index] as number, end: members.ends[index] as number };
@@ -156,14 +156,14 @@ export function readTask(
   const ttlMs =
     ttl === undefined ? Number.NaN : Number(result.toString('latin1', ttl.start, Math.min(ttl.end, ttl.start + 20)));
   const untilMs = performance.now() + (ttlMs >= 0 ? Math.min(ttlMs, maxMs) : maxMs);
-  return { taskId, owned: { owner: keyOfPrincipal(principal), needs, untilMs } };
+  return { taskId, owned: { owner: principalKey(principal), needs, untilMs } };
 }
 
 /** The tasks that a request names: the one that it is about, or those that a subscription is to tell of. */
-export function taskIdsOf(request: Message): readonly string[] {
+export function readTaskIds(request: Message): readonly string[] {
   const { method, text } = request;
   if (method?.startsWith(ofTasks) === true) {
-    const id = stringAt(text, placeOf(request, 'params', 'taskId'));
+    const id = stringAt(text, memberRange(request, 'params', 'taskId'));
     return id === undefined ? [] : [id];
   }
   const listed = method === 'subscriptions/listen' ? valueAt(text, listedTasks) : undefined;
@@ -178,16 +178,16 @@ function idsIn(listed: Buffer): readonly string[] {
 
 /** True if the client of a request says that it knows tasks: only such a request may begin one. */
 export function knowsTasks(request: Message): boolean {
-  const place = placeOf(request, 'meta', clientCapabilitiesKey);
+  const place = memberRange(request, 'meta', clientCapabilitiesKey);
   return place !== undefined && request.text.subarray(place.start, place.end).includes('tasks');
 }
 
 /** One text for each principal, with the mark of his credentials for a server: the lengths keep the parts apart. */
-export const keyOfPrincipal = ({ issuer, subject, client, credentials = '' }: Principal): string =>
+export const principalKey = ({ issuer, subject, client, credentials = '' }: Principal): string =>
   `${issuer.length} ${subject.length} ${client.length} ${issuer}${subject}${client}${credentials}`;
 
 /** A string of no more than `maxIdLength` characters; undefined for anything else. */
-function stringAt(text: Buffer, place: Place | undefined): string | undefined {
+function stringAt(text: Buffer, place: ByteRange | undefined): string | undefined {
   if (place === undefined || text[place.start] !== quote || place.end - place.start > longestEscaped) return undefined;
   const value = JSON.parse(text.toString('utf8', place.start, place.end)) as string;
   return value.length <= maxIdLength ? value : undefined;

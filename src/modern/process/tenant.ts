@@ -1,17 +1,17 @@
-import type { CallAnswer } from '../../call/modern-answer.ts';
+import type { ModernCallAnswer } from '../../call/modern-answer.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { type Message, memberValue, readOwn } from '../../protocol/message/message.ts';
+import { type Message, memberValue, readGatewayMessage } from '../../protocol/message/message.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import type { RequestHeaders } from '../../protocol/modern/mirrored-headers.ts';
-import type { Seat } from '../../quota/session-permit.ts';
+import type { SessionPermit } from '../../quota/session-permit.ts';
 import type { Server } from '../../server/server.ts';
 import type { Changes } from '../../store/shared/changes.ts';
 import { SharedChanges } from '../changes/shared-changes.ts';
 import type { ModernObserver } from '../modern-observer.ts';
-import type { Cancel, Origin } from './shared-calls.ts';
-import type { SharedLimits } from './shared-process-limits.ts';
+import type { CancelRequest, RequestOrigin } from './shared-calls.ts';
+import type { SharedProcessLimits } from './shared-process-limits.ts';
 import { SharedServer } from './shared-server.ts';
 import type { TaskDirectory } from './task-directory.ts';
 import { type ParamFault, ToolHeaders } from './tool-headers.ts';
@@ -21,7 +21,7 @@ export interface TenantHost {
   readonly server: Server;
   /** The gateway's own version. */
   readonly version: string;
-  readonly limits: SharedLimits;
+  readonly limits: SharedProcessLimits;
   readonly observer: ModernObserver;
   /** Whose its tasks are, where other instances reach the same server; absent where none does. */
   readonly directory?: TaskDirectory | undefined;
@@ -34,13 +34,13 @@ export interface TenantHost {
 }
 
 /** What one tenant is made of. */
-export interface TenantOf {
+export interface TenantParts {
   /** What instances tell each other; undefined where nothing is to be told. */
   readonly changes: Changes | undefined;
   /** The same for this tenant on all instances, and for no other one. */
   readonly topic: string;
   /** Its process, in the accounts of whoever it is for; undefined where none is counted. */
-  readonly seat: Seat | undefined;
+  readonly permit: SessionPermit | undefined;
   /** An earlier tenant that still ends, and that this one takes the place of. */
   readonly after?: Promise<unknown> | undefined;
   /** What is known of the tools; absent for a knowledge of its own. */
@@ -56,18 +56,18 @@ const listTimeoutMs = 10_000;
  */
 export class Tenant {
   /** Sessions that use it. */
-  holders = 0;
+  users = 0;
   /** When it was last seen in use, on the monotonic clock in milliseconds. */
   usedAt = performance.now();
   readonly #host: TenantHost;
-  readonly #seat: Seat | undefined;
+  readonly #seat: SessionPermit | undefined;
   readonly #shared: SharedServer;
   readonly #tools: ToolHeaders;
   /** Undefined where one instance is all that there is, or where the server is one for all instances. */
   readonly #changes: SharedChanges | undefined;
   #ending: Promise<void> | undefined;
 
-  constructor(host: TenantHost, { changes, topic, seat, after, tools }: TenantOf) {
+  constructor(host: TenantHost, { changes, topic, permit: seat, after, tools }: TenantParts) {
     const { server, version, limits, observer } = host;
     this.#host = host;
     this.#seat = seat;
@@ -94,7 +94,7 @@ export class Tenant {
         this.#shared.request(this.#ownRequest('subscriptions/listen', { notifications }), undefined, answer, {
           isOfProbe: true,
         }),
-      onCut: () => observer.wishesCut(server.name),
+      onCut: () => observer.filtersTruncated(server.name),
     });
   }
 
@@ -105,7 +105,7 @@ export class Tenant {
 
   /** True if it must not be ended. */
   get isInUse(): boolean {
-    return this.holders > 0 || this.#shared.isBusy;
+    return this.users > 0 || this.#shared.isBusy;
   }
 
   /** True if its process runs or is being started. */
@@ -125,7 +125,12 @@ export class Tenant {
   }
 
   /** As `SharedServer.request`; a subscription hears of changes at all instances. */
-  request(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer, origin: Origin): Cancel {
+  request(
+    request: Message,
+    logLevel: LogLevel | undefined,
+    answer: ModernCallAnswer,
+    origin: RequestOrigin,
+  ): CancelRequest {
     const { directory } = this.#host;
     const { asker } = origin;
     if (directory === undefined || asker === undefined) return this.#request(request, logLevel, answer, origin);
@@ -134,12 +139,17 @@ export class Tenant {
     );
   }
 
-  #request(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer, origin: Origin): Cancel {
+  #request(
+    request: Message,
+    logLevel: LogLevel | undefined,
+    answer: ModernCallAnswer,
+    origin: RequestOrigin,
+  ): CancelRequest {
     const changes = this.#changes;
     changes?.join();
     if (changes === undefined || request.method !== 'subscriptions/listen')
       return this.#shared.request(request, logLevel, answer, origin);
-    const send = (to: CallAnswer): Cancel => this.#shared.request(request, logLevel, to, origin);
+    const send = (to: ModernCallAnswer): CancelRequest => this.#shared.request(request, logLevel, to, origin);
     // A session's calls must not overtake its subscription, and go to the process of this instance.
     return changes.listen(request, answer, origin.isOfSession !== true, send);
   }
@@ -166,7 +176,7 @@ export class Tenant {
         cancel();
         settle();
       }, listTimeoutMs);
-      const answer: CallAnswer = { message: () => false, response: settle, fault: () => settle() };
+      const answer: ModernCallAnswer = { message: () => false, response: settle, fault: () => settle() };
       const cancel = this.#shared.request(request, undefined, answer, { headers });
     });
   }
@@ -190,12 +200,12 @@ export class Tenant {
 
   #ownRequest(method: string, params: Readonly<Record<string, unknown>>): Message {
     const { version, revision } = this.#host;
-    return readOwn(ownRequest('own', method, params, { version, protocolVersion: revision() }));
+    return readGatewayMessage(ownRequest('own', method, params, { version, protocolVersion: revision() }));
   }
 }
 
 /** A server whose processes are counted as they are started. */
-const counted = (server: Server, seat: Seat): Server => ({
+const counted = (server: Server, seat: SessionPermit): Server => ({
   ...server,
   open: (events, opening) => {
     seat.started();

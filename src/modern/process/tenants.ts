@@ -1,9 +1,9 @@
 import type { Reason } from '../../protocol/faults.ts';
 import type { Principal } from '../../protocol/principal.ts';
-import type { ProcessRoom } from '../../quota/process-capacity.ts';
+import type { ProcessCapacity } from '../../quota/process-capacity.ts';
 import type { Isolation } from '../../server/isolation.ts';
 import type { Changes } from '../../store/shared/changes.ts';
-import { keyOfPrincipal } from './task-owners.ts';
+import { principalKey } from './task-owners.ts';
 import { Tenant, type TenantHost } from './tenant.ts';
 import type { ToolHeaders } from './tool-headers.ts';
 
@@ -14,7 +14,7 @@ export interface TenantsOptions {
   /** What instances tell each other; undefined if there is one alone. */
   readonly changes: Changes | undefined;
   /** Counts the processes of users; absent where nothing is counted. */
-  readonly room?: ProcessRoom | undefined;
+  readonly room?: ProcessCapacity | undefined;
   /** A process that nobody uses is ended after so many milliseconds. */
   readonly idleMs: number;
 }
@@ -48,7 +48,7 @@ export class Tenants {
     const { host, isolation, changes } = options;
     if (isolation !== 'shared') return;
     const topic = `modern ${host.server.digest} ${host.server.name}`;
-    this.#common = new Tenant(host, { changes, topic, seat: undefined });
+    this.#common = new Tenant(host, { changes, topic, permit: undefined });
     this.#all.add(this.#common);
   }
 
@@ -76,7 +76,7 @@ export class Tenants {
     if (this.#common !== undefined) return this.#common;
     const found = this.#found.get(principal);
     if (found?.isEnding === false) return found;
-    const key = keyOfPrincipal(principal);
+    const key = principalKey(principal);
     const tenant = this.#byKey.get(key) ?? this.#create(principal, isOfSession, key);
     if (typeof tenant !== 'string') this.#found.set(principal, tenant);
     return tenant;
@@ -113,10 +113,10 @@ export class Tenants {
     const { isRemote, sharesProcess, name, digest } = host.server;
     const of = { server: { isRemote }, principal };
     const isAdmitted = isOfSession && sharesProcess !== true;
-    const seat = room?.takeProcess(of, { isAdmitted, isOfRequest: key === undefined && !isOfSession });
+    const seat = room?.acquireProcess(of, { isAdmitted, isOfRequest: key === undefined && !isOfSession });
     if (typeof seat === 'string') return seat;
     const tenant = new Tenant(host, {
-      ...{ topic: `modern ${digest} ${name} ${key}`, seat, tools },
+      ...{ topic: `modern ${digest} ${name} ${key}`, permit: seat, tools },
       changes: key === undefined ? undefined : changes,
       after: key === undefined ? undefined : this.#ending.get(key),
     });

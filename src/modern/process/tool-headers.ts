@@ -1,4 +1,8 @@
-import { KnownToolsByClient, type KnownToolsOptions, type ToolParams } from '../../backend/mirrored-parameters.ts';
+import {
+  MirroredParametersByClient,
+  type MirroredParametersOptions,
+  type MirroredToolParameters,
+} from '../../backend/mirrored-parameters.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import type { RequestHeaders } from '../../protocol/modern/mirrored-headers.ts';
@@ -13,10 +17,10 @@ export type ParamFault = { readonly header: string } | 'duplicate_key' | undefin
  * old. Each client is judged by what it could list itself. A call of a tool that is not in the list passes, and so do all where no list can be had.
  */
 export class ToolHeaders {
-  readonly #tools: KnownToolsByClient;
+  readonly #tools: MirroredParametersByClient;
 
-  constructor(options: KnownToolsOptions) {
-    this.#tools = new KnownToolsByClient(options);
+  constructor(options: MirroredParametersOptions) {
+    this.#tools = new MirroredParametersByClient(options);
   }
 
   /**
@@ -43,7 +47,7 @@ export class ToolHeaders {
     forwarded: ForwardedHeaders = noHeaders,
   ): ParamFault | Promise<ParamFault> {
     if (typeof tool !== 'string') return undefined; // the server's to refuse
-    const checkBy = (params: ToolParams): ParamFault => params && checkParamHeaders(params, call, headers);
+    const checkBy = (params: MirroredToolParameters): ParamFault => params && checkParamHeaders(params, call, headers);
     const tools = this.#tools.of(forwarded);
     const found = tools.find(tool, forwarded);
     if (found instanceof Promise) return found.then(checkBy);

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { type AddressInfo, isIP } from 'node:net';
 import { createOriginRules, isHost, isLoopback } from '../../auth/origin-rules.ts';
-import { createWebServer, type ServerCertificate } from '../../http/http-server.ts';
+import { createHttpServer, type ServerCertificate } from '../../http/http-server.ts';
 import { respondWithFault } from '../../http/respond.ts';
-import { createListener, type FindEndpoint, pathOf } from '../../http/router.ts';
+import { createRequestListener, type FindEndpoint, pathOf } from '../../http/router.ts';
 
 /** What operators reach apart from clients. */
 export interface AdminServerOptions {
@@ -69,7 +69,7 @@ export async function startAdminServer({
   isOfPage,
 }: AdminServerOptions): Promise<AdminServer> {
   const rules = createOriginRules({ host, allowOrigin: [], allowHost: isLoopback(host) ? [] : allowHost });
-  const answer = createListener(find, { elsewhere: 'no_such_admin_path' });
+  const answer = createRequestListener(find, { elsewhere: 'no_such_admin_path' });
   const listener: RequestListener = (incoming, outgoing) => {
     const { host: name, origin } = incoming.headers;
     const refused = !isHost(name)
@@ -82,7 +82,7 @@ export async function startAdminServer({
     if (refused === undefined) answer(incoming, outgoing);
     else respondWithFault(outgoing, refused);
   };
-  const web = createWebServer(
+  const web = createHttpServer(
     { certificate, bodyTimeoutMs, connectionIdleMs, maxConnections, hstsMaxAgeS: 0 },
     listener,
   );

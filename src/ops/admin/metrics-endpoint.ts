@@ -1,4 +1,4 @@
-import { byHono, whole } from '../../http/hono-endpoint.ts';
+import { honoEndpoint, textResponse } from '../../http/hono-endpoint.ts';
 import type { Endpoint } from '../../http/http-endpoint.ts';
 import { readable } from '../../http/router.ts';
 import type { Exposition } from '../metrics/exposition.ts';
@@ -6,11 +6,11 @@ import type { Exposition } from '../metrics/exposition.ts';
 /** `/metrics`, in Prometheus' text format. */
 export function createMetricsEndpoint(load: () => Promise<Exposition>): Endpoint {
   return readable(
-    byHono('admin', (app) => {
+    honoEndpoint('admin', (app) => {
       app.get('*', async () => {
         const exposition = await load();
         const text = await exposition.render();
-        return whole(text, 200, { 'content-type': exposition.contentType });
+        return textResponse(text, 200, { 'content-type': exposition.contentType });
       });
     }),
   );

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { CallObserver, CallOutcome, EndedCall } from '../../call/call-report.ts';
 import type { Principal } from '../../protocol/principal.ts';
-import { OnceASecond } from '../flood-limiter.ts';
+import { FloodLimiter } from '../flood-limiter.ts';
 import { LineFile, type LineTarget } from './line-file.ts';
 
 /** What audit lines are written with. */
@@ -39,13 +39,13 @@ export function createAudit({ target, instance, logger }: AuditOptions): Audit {
   });
   const write = (call: EndedCall, leftOut = 0): void =>
     file.write(JSON.stringify({ ...stamp(), ...lineOf(call), ...(leftOut > 0 && { leftOut }) }));
-  const strangers = new OnceASecond<EndedCall>(write);
+  const strangers = new FloodLimiter<EndedCall>(write);
   return {
     wantsNames: true,
     ended(call) {
       const { origin, outcome } = call;
       // Of those whom nobody knows there can be any number; metrics count them all.
-      if (origin.principal === undefined && outcome.kind === 'fault') strangers.note(outcome.reason, call);
+      if (origin.principal === undefined && outcome.kind === 'fault') strangers.report(outcome.reason, call);
       else write(call);
     },
     refused: () => undefined, // its calls are told of

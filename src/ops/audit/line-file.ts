@@ -1,5 +1,5 @@
 import { close, constants, openSync, write } from 'node:fs';
-import { openUnblocked } from '../nonblocking-output.ts';
+import { openNonblocking } from '../nonblocking-output.ts';
 
 /** What lines are written to: a file by its path, or a descriptor that this process was started with. */
 export type LineTarget = string | 1 | 2;
@@ -168,4 +168,4 @@ const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | cons
 const ownerOnly = 0o600;
 
 const open = (target: LineTarget): number =>
-  typeof target === 'string' ? openSync(target, flags, ownerOnly) : openUnblocked(target);
+  typeof target === 'string' ? openSync(target, flags, ownerOnly) : openNonblocking(target);

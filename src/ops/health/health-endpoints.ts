@@ -1,7 +1,7 @@
-import { byHono, wholeJson } from '../../http/hono-endpoint.ts';
+import { honoEndpoint, jsonResponse } from '../../http/hono-endpoint.ts';
 import type { Endpoint } from '../../http/http-endpoint.ts';
 import { readable } from '../../http/router.ts';
-import { type ReadinessReport, shownServer } from './readiness-report.ts';
+import { type ReadinessReport, serverReadiness } from './readiness-report.ts';
 import type { ServerHealth } from './server-health.ts';
 
 /** What readiness depends on. */
@@ -20,13 +20,13 @@ export interface HealthOptions {
  */
 export function healthEndpoints({ readiness, servers, showsServers }: HealthOptions): ReadonlyMap<string, Endpoint> {
   const answer = readable(
-    byHono('request', (app) => {
-      app.get('/healthz', () => wholeJson({ status: 'ok' }));
+    honoEndpoint('request', (app) => {
+      app.get('/healthz', () => jsonResponse({ status: 'ok' }));
       app.get('/readyz', () => {
         const report = readiness();
         const { status } = report;
-        const body = showsServers ? { ...report, servers: servers.statuses.map(shownServer) } : report;
-        return wholeJson(body, status === 'ready' || status === 'degraded' ? 200 : 503);
+        const body = showsServers ? { ...report, servers: servers.statuses.map(serverReadiness) } : report;
+        return jsonResponse(body, status === 'ready' || status === 'degraded' ? 200 : 503);
       });
     }),
   );

@@ -48,7 +48,7 @@ export function readinessReport(readiness: Readiness, servers: readonly ServerSt
 }
 
 /** A server as `/readyz` tells of it: null for what is not known. */
-export function shownServer({ server, transport, era, last, probe }: ServerStatus): object {
+export function serverReadiness({ server, transport, era, last, probe }: ServerStatus): object {
   return {
     name: server,
     transport,

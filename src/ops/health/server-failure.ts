@@ -14,7 +14,7 @@ export type FailureReason =
   | 'memory_limit';
 
 /** Why a server failed. */
-export interface Failure {
+export interface ServerFailure {
   readonly reason: FailureReason;
   /** The same as a sentence of the gateway's own: without paths, addresses and what the server wrote (P12). */
   readonly why: string;
@@ -44,29 +44,33 @@ const helps: Readonly<Partial<Record<FailureReason, string>>> = {
 };
 
 /** A failure with its sentence. */
-export const failureOf = (reason: FailureReason): Failure => ({ reason, why: sentences[reason], help: helps[reason] });
+export const serverFailure = (reason: FailureReason): ServerFailure => ({
+  reason,
+  why: sentences[reason],
+  help: helps[reason],
+});
 
 /**
  * Why a backend ended; undefined if the gateway itself closed it.
  * @param isRemote the server runs by itself: what ended is a connection
  * @param isAtStart it ended before it had answered anything
  */
-export function failureOfEnd(end: BackendEnd, isRemote: boolean, isAtStart: boolean): Failure | undefined {
+export function serverFailureOfEnd(end: BackendEnd, isRemote: boolean, isAtStart: boolean): ServerFailure | undefined {
   const { reason, exitCode, signal, isNotFound = false } = end;
   switch (reason) {
     case 'closed':
       return undefined;
     case 'failed':
-      return failureOf(isRemote ? 'unreachable' : isNotFound ? 'not_found' : 'not_started');
+      return serverFailure(isRemote ? 'unreachable' : isNotFound ? 'not_found' : 'not_started');
     case 'exited':
-      if (isRemote) return failureOf('disconnected');
+      if (isRemote) return serverFailure('disconnected');
       return {
         reason,
         why: `${sentences.exited}${byWhat(exitCode, signal)}.`,
         help: isAtStart ? withCheck(helpIfEnded) : undefined,
       };
     default:
-      return failureOf(reason);
+      return serverFailure(reason);
   }
 }
 

@@ -1,11 +1,11 @@
 import type { BackendEnd } from '../../backend/backend.ts';
 import type { Era } from '../../protocol/revisions.ts';
-import { type Failure, failureOfEnd } from './server-failure.ts';
+import { type ServerFailure, serverFailureOfEnd } from './server-failure.ts';
 
 /** What came of the newest try to use a server, by whomever. */
 export type ServerOutcome =
   /** It answered `initialize`, `server/discover` or a probe. */
-  { readonly state: 'started'; readonly at: Date } | ({ readonly state: 'failed'; readonly at: Date } & Failure);
+  { readonly state: 'started'; readonly at: Date } | ({ readonly state: 'failed'; readonly at: Date } & ServerFailure);
 
 /** What is known of how a server does. Names it as its configuration does, and says nothing that is secret (P12). */
 export interface ServerStatus {
@@ -32,7 +32,7 @@ export interface ServerOfHealth {
 
 interface HowEnded {
   readonly isAtStart?: boolean;
-  readonly ifClosed?: Failure;
+  readonly ifClosed?: ServerFailure;
 }
 
 interface Entry extends ServerOfHealth {
@@ -68,7 +68,7 @@ export class ServerHealth {
   }
 
   /** Why the newest try to use a server failed; undefined if it did not. */
-  lastFailureOf(server: string): Failure | undefined {
+  lastFailureOf(server: string): ServerFailure | undefined {
     const last = this.#servers.get(server)?.last;
     return last?.state === 'failed' ? last : undefined;
   }
@@ -87,7 +87,7 @@ export class ServerHealth {
   }
 
   /** It did not. */
-  failed(server: string, failure: Failure): void {
+  failed(server: string, failure: ServerFailure): void {
     this.#note(server, { state: 'failed', at: new Date(), ...failure });
   }
 
@@ -97,7 +97,7 @@ export class ServerHealth {
    * @param ifClosed what it means if the gateway itself closed it; nothing if not said
    */
   ended(server: string, end: BackendEnd, { isAtStart = false, ifClosed }: HowEnded = {}): void {
-    const failure = failureOfEnd(end, this.#servers.get(server)?.transport !== 'stdio', isAtStart) ?? ifClosed;
+    const failure = serverFailureOfEnd(end, this.#servers.get(server)?.transport !== 'stdio', isAtStart) ?? ifClosed;
     if (failure !== undefined) this.failed(server, failure);
   }
 

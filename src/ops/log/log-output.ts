@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs';
-import { openUnblocked } from '../nonblocking-output.ts';
+import { openNonblocking } from '../nonblocking-output.ts';
 
 /** What waits for a reader that takes nothing, at most; what comes then is lost (P8). Some thousand lines. */
 const maxWaitingBytes = 1024 * 1024;
@@ -40,7 +40,7 @@ export class LogOutput {
 
   constructor({ target, lostLine }: LogOutputOptions) {
     this.#lostLine = lostLine;
-    this.#fd = openUnblocked(target);
+    this.#fd = openNonblocking(target);
   }
 
   /** @param line with its end */

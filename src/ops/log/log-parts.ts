@@ -2,7 +2,7 @@
 export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 /** A level that `--log-level` accepts. */
-export type LogLevel = (typeof logLevels)[number];
+export type GatewayLogLevel = (typeof logLevels)[number];
 
 /**
  * The parts of the gateway that log, each with a level of its own: `app` starts, ends and certificates; `http` requests and
@@ -14,7 +14,7 @@ export const logParts = ['app', 'http', 'auth', 'session', 'modern', 'server', '
 export type LogPart = (typeof logParts)[number];
 
 /** The least level that each part logs. */
-export type LogLevels = Readonly<Record<LogPart, LogLevel>>;
+export type LogLevels = Readonly<Record<LogPart, GatewayLogLevel>>;
 
 /** The first item of a text that is wrong, and what of it. */
 export interface LogLevelsFault {
@@ -36,7 +36,7 @@ export type LogLevelsRead =
  * order.
  */
 export function readLogLevels(text: string): LogLevelsRead {
-  const given = new Map<string, LogLevel>();
+  const given = new Map<string, GatewayLogLevel>();
   for (const [index, item] of text.split(',').entries()) {
     const [, part, level = ''] = /^(?:([^=]*)=)?(.*)$/s.exec(item.trim()) ?? [];
     const refused = (wrong: LogLevelsFault['wrong'], name: string): LogLevelsRead => ({
@@ -50,7 +50,7 @@ export function readLogLevels(text: string): LogLevelsRead {
   }
   const common = given.get('') ?? 'info';
   const levels = Object.fromEntries(logParts.map((part) => [part, given.get(part) ?? common]));
-  return { ok: true, levels: levels as Record<LogPart, LogLevel> };
+  return { ok: true, levels: levels as Record<LogPart, GatewayLogLevel> };
 }
 
 const isOneOf = <T extends string>(known: readonly T[], text: string): text is T =>

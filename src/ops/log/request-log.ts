@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import type { Logger } from 'pino';
 import { givenRequestId, logRequest, logSession } from '../../http/pipeline/request-log-fields.ts';
-import { faultGiven } from '../../http/respond.ts';
-import { keyOfId } from '../../session/session-key.ts';
+import { faultOfResponse } from '../../http/respond.ts';
+import { keyFromId } from '../../session/session-key.ts';
 
 /** What a log of requests needs. */
 export interface RequestLogOptions {
@@ -30,9 +30,9 @@ export function logRequests(listener: RequestListener, { logger, paths, from }: 
     outgoing.once('close', () => {
       const durationMs = Math.round(performance.now() - startedAt);
       const opened = outgoing.getHeader('mcp-session-id');
-      if (typeof opened === 'string') logSession(incoming, keyOfId(opened));
+      if (typeof opened === 'string') logSession(incoming, keyFromId(opened));
       const left = outgoing.writableFinished ? undefined : true;
-      const answer = { status: outgoing.statusCode, reason: faultGiven(incoming), durationMs, left };
+      const answer = { status: outgoing.statusCode, reason: faultOfResponse(incoming), durationMs, left };
       logger.debug({ from, ...line, method, path: paths.has(path) ? path : undefined, ...answer }, 'request');
     });
     listener(incoming, outgoing);

@@ -1,12 +1,12 @@
 import type { SessionName } from '../../session/session-observer.ts';
 
 /** Which session has which process, for whoever logs what a process does: by their short names, which open nothing (P12). */
-export class ProcessNames {
+export class SessionByProcess {
   readonly #byPid = new Map<number, string>();
   readonly #pids = new Map<string, number>();
 
   /** The process of this session is this one from now on; undefined for a server that is none of the gateway's processes. */
-  note({ session }: SessionName, pid: number | undefined): void {
+  set({ session }: SessionName, pid: number | undefined): void {
     this.forget({ session });
     if (pid === undefined) return;
     this.#byPid.set(pid, session);

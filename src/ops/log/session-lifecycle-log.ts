@@ -1,11 +1,11 @@
-import type { SessionEnd } from '../../session/end-reason.ts';
+import type { SessionEndReason } from '../../session/end-reason.ts';
 import type { SessionObserver } from '../../session/session-observer.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
-import { failureOf } from '../health/server-failure.ts';
+import { serverFailure } from '../health/server-failure.ts';
 import { helpIfSilent, helpOfEnd, withCheck } from '../health/start-help.ts';
 import { faultField } from './fault-log.ts';
 import type { Log } from './log.ts';
-import type { ProcessNames } from './session-by-process.ts';
+import type { SessionByProcess } from './session-by-process.ts';
 
 /** How much of a dropped line is shown at debug. */
 const shownBytes = 200;
@@ -24,7 +24,7 @@ const otherEra =
 const noAnswer = 'The server did not answer initialize within --start-timeout-ms.';
 
 /** Ends that are nobody's fault; the others are warnings. */
-const isExpected: ReadonlySet<SessionEnd> = new Set([
+const isExpected: ReadonlySet<SessionEndReason> = new Set([
   'deleted',
   'idle',
   'operator',
@@ -43,16 +43,16 @@ const isExpected: ReadonlySet<SessionEnd> = new Set([
  * @param isAtTerminal the log is read in the terminal of the person who runs the gateway, and shows what a server wrote last
  * @param explainOutage which Redis is away, why and what to do, for the line that says so; without secrets
  */
-export function createSessionLog(
+export function createSessionLifecycleLog(
   { session: logger, store }: Pick<Log, 'session' | 'store'>,
-  processes: ProcessNames,
+  processes: SessionByProcess,
   isAtTerminal: boolean,
   explainOutage: (cause: StoreUnavailable) => object,
 ): SessionObserver {
   let toldAt = Number.NEGATIVE_INFINITY;
   return {
     started(name, { protocolVersion, ...details }) {
-      processes.note(name, details.pid);
+      processes.set(name, details.pid);
       const revision = { protocolVersion: protocolVersion.slice(0, maxVersionLength) };
       logger.info({ ...name, ...revision, ...details }, 'session started');
     },
@@ -65,7 +65,7 @@ export function createSessionLog(
         : isSilent
           ? { detail: noAnswer, help: withCheck(helpIfSilent) }
           : reason === 'crash_loop'
-            ? { help: failureOf('crash_loop').help }
+            ? { help: serverFailure('crash_loop').help }
             : {};
       const refusal = { ...(errorCode !== undefined && { errorCode }), ...why };
       const level = isExpected.has(reason) && !isOtherEra ? 'info' : 'warn';
@@ -79,14 +79,14 @@ export function createSessionLog(
       if (!isAtTerminal && lastOutput?.length) logger.debug({ ...name, lastOutput }, 'last output of the server');
     },
     adopted: (name, details) => logger.info({ ...name, ...details }, 'session taken over'),
-    wornOut: (name) => logger.warn({ ...name, reason: 'worn_out' }, 'session ended'),
+    takeoverLimitReached: (name) => logger.warn({ ...name, reason: 'worn_out' }, 'session ended'),
     clusterJoined: () => store.info('Redis is available; sessions are shared'),
     hibernated(name) {
       processes.forget(name);
       logger.info(name, 'session hibernated');
     },
     restored(name, { pid, isWaking, losses }) {
-      processes.note(name, pid);
+      processes.set(name, pid);
       if (isWaking) logger.info({ ...name, pid }, 'session woken');
       else logger.info({ ...name, pid, losses }, 'server restored');
     },

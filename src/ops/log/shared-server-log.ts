@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Counts, ModernObserver } from '../../modern/modern-observer.ts';
+import type { DropCounts, ModernObserver } from '../../modern/modern-observer.ts';
 import { helpOfEnd } from '../health/start-help.ts';
 import { faultField } from './fault-log.ts';
 
@@ -11,9 +11,9 @@ const shownBytes = 200;
  * ready and when it ends. Contents appear at `debug` only, and so does what a server wrote that clients had spoken to (P12).
  * @param isAtTerminal the log is read in the terminal of the person who runs the gateway, and shows what a server wrote last
  */
-export function createModernLog(logger: Logger, isAtTerminal: boolean): ModernObserver {
+export function createSharedServerLog(logger: Logger, isAtTerminal: boolean): ModernObserver {
   const toldOfRequests = new Set<string>();
-  const total = (counts: Counts): object => (Object.keys(counts).length === 0 ? {} : { dropped: counts });
+  const total = (counts: DropCounts): object => (Object.keys(counts).length === 0 ? {} : { dropped: counts });
   return {
     eraFound: (server, details) => logger.info({ server, ...details }, 'detected the era of the server'),
     isolationUnused: (server) =>
@@ -42,7 +42,7 @@ export function createModernLog(logger: Logger, isAtTerminal: boolean): ModernOb
     crashLoop: (server, details) =>
       logger.warn({ server, ...details }, 'shared server exited repeatedly; the gateway waits before the next start'),
     clientCut: (server) => logger.warn({ server }, 'disconnected a client that does not read its stream'),
-    wishesCut: (server) =>
+    filtersTruncated: (server) =>
       logger.warn(
         { server },
         'too many subscribed resources to share between instances; clients of other instances miss changes of some resources',

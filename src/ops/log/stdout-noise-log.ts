@@ -8,7 +8,7 @@ const shownBytes = 200;
 const advice = 'Configure the server to log to stderr: stdout is only for MCP messages.';
 
 /** The parts of a gateway that are told of noise. */
-export interface NoiseNoticesOptions {
+export interface StdoutNoiseLogOptions {
   readonly logger: Logger;
   /** The log is read in the terminal of the person who runs the gateway. */
   readonly isAtTerminal: boolean;
@@ -23,11 +23,11 @@ export interface NoiseNoticesOptions {
  * The line itself may hold what a client said (P12). A log that is kept shows it only if the server wrote it before it had
  * answered `initialize`: until then no client has said anything.
  */
-export class NoiseNotices {
-  readonly #options: NoiseNoticesOptions;
+export class StdoutNoiseLog {
+  readonly #options: StdoutNoiseLogOptions;
   readonly #told = new Set<string>();
 
-  constructor(options: NoiseNoticesOptions) {
+  constructor(options: StdoutNoiseLogOptions) {
     this.#options = options;
   }
 

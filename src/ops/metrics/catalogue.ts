@@ -1,5 +1,5 @@
 import { allReasons, entryOf } from '../../protocol/faults.ts';
-import type { SessionEnd } from '../../session/end-reason.ts';
+import type { SessionEndReason } from '../../session/end-reason.ts';
 import type { Seam } from '../../util/boundary.ts';
 import { methodLabel, methodsOf, outcomesOf } from './method-labels.ts';
 
@@ -39,7 +39,7 @@ const begunRequests = (['legacy', 'modern'] as const).flatMap((of) =>
 const begunFaults = allReasons.filter((each) => entryOf(each).status >= 500).map((each) => [each]);
 const oneOf = (name: string, ...values: readonly string[]): Label => ({ name, values });
 
-const sessionEnds: Readonly<Record<SessionEnd, true>> = {
+const sessionEnds: Readonly<Record<SessionEndReason, true>> = {
   ...{
     deleted: true,
     operator: true,

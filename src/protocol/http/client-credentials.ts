@@ -1,4 +1,4 @@
-import { type ForwardedHeaders, isTooLarge, readForwardedHeaders } from './forwarded-headers.ts';
+import { areHeadersTooLarge, type ForwardedHeaders, readForwardedHeaders } from './forwarded-headers.ts';
 
 /** A part of a credential: text of the operator's, a header of the request, or a verified claim of its sender. */
 export type CredentialPart =
@@ -6,7 +6,7 @@ export type CredentialPart =
   | { readonly kind: 'header' | 'claim'; readonly name: string };
 
 /** What a server gets of each of its clients. */
-export interface Credentials {
+export interface ClientCredentials {
   /**
    * As environment variables of its process, which it is started with and keeps; or as headers, which go with each message
    * as those that are forwarded.
@@ -17,7 +17,7 @@ export interface Credentials {
 }
 
 /** What a request brings, or what it lacks; `room` if it brings more than `maxForwardedBytes`. */
-export type Brought =
+export type CredentialResult =
   | { readonly ok: true; readonly values: ForwardedHeaders }
   | { readonly ok: false; readonly lacks: 'header' | 'claim'; readonly name: string }
   | { readonly ok: false; readonly lacks: 'room' };
@@ -46,7 +46,7 @@ export function parseCredential(text: string): readonly CredentialPart[] | undef
 }
 
 /** The headers of a client's request that are looked at. */
-export function credentialHeaders({ parts }: Credentials): string[] {
+export function credentialHeaders({ parts }: ClientCredentials): string[] {
   const all = [...parts.values()].flat();
   return [...new Set(all.flatMap((part) => (part.kind === 'header' ? [part.name] : [])))];
 }
@@ -57,12 +57,12 @@ export function credentialHeaders({ parts }: Credentials): string[] {
  * @param headers of the request; each of `credentialHeaders` at most once, and of visible ASCII
  * @param forwarded what goes to the server beside that
  */
-export function bringCredentials(
-  credentials: Credentials,
+export function resolveCredentials(
+  credentials: ClientCredentials,
   headers: Readonly<Record<string, string | readonly string[] | undefined>>,
   claims: Readonly<Record<string, unknown>>,
   forwarded: ForwardedHeaders,
-): Brought {
+): CredentialResult {
   const { as, parts } = credentials;
   const isFit = as === 'headers' ? isHeaderText : isVariableText;
   const offered = readForwardedHeaders(headers, credentialHeaders(credentials));
@@ -81,7 +81,7 @@ export function bringCredentials(
     }
     values[name] = value;
   }
-  return isTooLarge(values) ? { ok: false, lacks: 'room' } : { ok: true, values };
+  return areHeadersTooLarge(values) ? { ok: false, lacks: 'room' } : { ok: true, values };
 }
 
 function read(from: Readonly<Record<string, unknown>>, name: string): string | undefined {

@@ -34,11 +34,11 @@ export function readForwardedHeaders(
   });
   if (found.length === 0) return noHeaders;
   const values = Object.fromEntries(found);
-  return isTooLarge(values) ? 'too_large' : values;
+  return areHeadersTooLarge(values) ? 'too_large' : values;
 }
 
 /** True if they have more bytes together than may be. */
-export const isTooLarge = (values: ForwardedHeaders): boolean =>
+export const areHeadersTooLarge = (values: ForwardedHeaders): boolean =>
   Object.entries(values).reduce((sum, [name, value]) => sum + name.length + Buffer.byteLength(value), 0) >
   maxForwardedBytes;
 
@@ -49,7 +49,7 @@ const ofTraces: ReadonlySet<string> = new Set(['traceparent', 'tracestate', 'bag
  * Says who a server's client is by the headers that it gets of it: the same text for the same headers, from which none can be
  * read. What a server told one client for itself is told to no other (P11).
  */
-export function credentialsOf(forwarded: ForwardedHeaders): string {
+export function readForwardedCredentials(forwarded: ForwardedHeaders): string {
   const entries = Object.entries(forwarded)
     .filter(([name]) => !ofTraces.has(name))
     .sort(([a], [b]) => (a < b ? -1 : 1));

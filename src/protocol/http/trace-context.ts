@@ -1,5 +1,5 @@
 import { type NewMembers, putMembers } from '../message/edit-members.ts';
-import { type Message, memberValue, placeOf, readOwn } from '../message/message.ts';
+import { type Message, memberRange, memberValue, readGatewayMessage } from '../message/message.ts';
 
 /** What carries the context of a trace, by name: `traceparent` and others (W3C Trace Context, section 3; W3C Baggage, section 3). */
 export type TraceCarrier = Readonly<Record<string, string>>;
@@ -13,7 +13,7 @@ const maxValueBytes = 8 * 1024;
  */
 export function readTraceContext(request: Message, keys: readonly string[]): TraceCarrier {
   const entries = keys.flatMap((key) => {
-    const place = placeOf(request, 'meta', key);
+    const place = memberRange(request, 'meta', key);
     if (place === undefined || place.end - place.start > maxValueBytes) return [];
     const value = memberValue(request, 'meta', key);
     return typeof value === 'string' ? [[key, value] as const] : [];
@@ -27,13 +27,13 @@ export function readTraceContext(request: Message, keys: readonly string[]): Tra
  * what it thinks of it.
  */
 export function putTraceContext(request: Message, carrier: TraceCarrier): Message {
-  const { params, meta } = request.places;
-  if (params === undefined && placeOf(request, 'message', 'params') !== undefined) return request;
-  if (meta === undefined && placeOf(request, 'params', '_meta') !== undefined) return request;
+  const { params, meta } = request.memberRanges;
+  if (params === undefined && memberRange(request, 'message', 'params') !== undefined) return request;
+  if (meta === undefined && memberRange(request, 'params', '_meta') !== undefined) return request;
   const members: NewMembers = Object.entries(carrier)
-    .filter(([key]) => key !== 'baggage' || placeOf(request, 'meta', key) === undefined)
+    .filter(([key]) => key !== 'baggage' || memberRange(request, 'meta', key) === undefined)
     .map(([key, value]) => [key, JSON.stringify(value)]);
-  return members.length === 0 ? request : readOwn(putMembers(request, 'meta', members));
+  return members.length === 0 ? request : readGatewayMessage(putMembers(request, 'meta', members));
 }
 
 /** What may stand in a header (RFC 9110, section 5.5), and does not make it larger than servers take. */

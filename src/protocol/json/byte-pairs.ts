@@ -1,4 +1,4 @@
-import { endsRun } from './string-run.ts';
+import { endsStringRun } from './string-run.ts';
 
 /**
  * The fast walk through white space and digits, by pairs of bytes. Nobody needs them without end, and a text of 64 MiB can be made
@@ -16,7 +16,7 @@ const kindsOfPair = new Uint8Array(2 ** 16);
 for (const [kind, bytes] of [
   [spaces, Buffer.from(' \t\n\r')],
   [digits, Buffer.from('0123456789')],
-  [plain, Buffer.from(Array.from({ length: 256 }, (_, byte) => byte).filter((byte) => endsRun[byte] === 0))],
+  [plain, Buffer.from(Array.from({ length: 256 }, (_, byte) => byte).filter((byte) => endsStringRun[byte] === 0))],
 ] as const)
   for (const one of bytes)
     for (const other of bytes) kindsOfPair[one * 256 + other] = (kindsOfPair[one * 256 + other] as number) | kind;
@@ -36,7 +36,7 @@ export function releasePairs(): void {
  * The place of the first byte at or after `from` that is not of this kind, or the text's end.
  * @param limit where to stop looking, at the earliest
  */
-export function endOfFar(text: Buffer, from: number, kind: number, limit = text.length): number {
+export function endOfRun(text: Buffer, from: number, kind: number, limit = text.length): number {
   const first = text.byteOffset & 1; // the first byte that begins a pair
   if (viewed !== text) {
     viewed = text;

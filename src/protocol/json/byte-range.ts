@@ -1,5 +1,5 @@
 /** A part of a text, from the byte at `start` up to the one before `end`. */
-export interface Place {
+export interface ByteRange {
   readonly start: number;
   readonly end: number;
 }

@@ -1,5 +1,5 @@
-import { digits, endOfFar, plain, releasePairs, spaces } from './byte-pairs.ts';
-import { endsRun, PlainRuns, shortRun } from './string-run.ts';
+import { digits, endOfRun, plain, releasePairs, spaces } from './byte-pairs.ts';
+import { endsStringRun, StringRuns, shortRun } from './string-run.ts';
 
 /** Why a text was refused; names of the catalogue of faults. */
 export type ScanFault =
@@ -88,7 +88,7 @@ export class JsonReader {
   /** The place in a string where it was interrupted: the string goes on behind it. */
   protected interruptedAt = 0;
   #interruption: Interruption | undefined;
-  #runs: PlainRuns | undefined;
+  #runs: StringRuns | undefined;
   /** So many bytes of a string are looked at one by one. */
   #near = shortRun;
   #values = 0;
@@ -255,12 +255,12 @@ export class JsonReader {
     let at = start + 1;
     for (;;) {
       const far = Math.min(at + this.#near, text.length);
-      while (at < far && endsRun[text[at] as number] === 0) at += 1;
+      while (at < far && endsStringRun[text[at] as number] === 0) at += 1;
       if (at === far && far < text.length) {
         const limit = this.#near === shortRun ? at : at + pairedRun;
-        if (limit > at) at = endOfFar(text, at, plain, limit);
+        if (limit > at) at = endOfRun(text, at, plain, limit);
         if (at >= limit) {
-          this.#runs ??= new PlainRuns(text);
+          this.#runs ??= new StringRuns(text);
           at = this.#runs.endOfFar(at);
         }
       }
@@ -295,7 +295,7 @@ function spaceEnd(text: Buffer, start: number): number {
   let at = start;
   const far = Math.min(start + nearRun, text.length);
   while (at < far && isSpace[text[at] as number] === 1) at += 1;
-  return at < far || at === text.length ? at : endOfFar(text, at, spaces);
+  return at < far || at === text.length ? at : endOfRun(text, at, spaces);
 }
 
 /** The place behind a number, `true`, `false` or `null`, or -1. */
@@ -331,7 +331,7 @@ function digitsEnd(text: Buffer, start: number): number {
   let at = start;
   const far = Math.min(start + nearRun, text.length);
   while (at < far && isDigit[text[at] as number] === 1) at += 1;
-  if (at === far && at < text.length) return endOfFar(text, at, digits);
+  if (at === far && at < text.length) return endOfRun(text, at, digits);
   return at > start ? at : -1;
 }
 

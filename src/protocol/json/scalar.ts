@@ -1,4 +1,4 @@
-import type { Place } from './byte-range.ts';
+import type { ByteRange } from './byte-range.ts';
 
 /** A JSON value that has no members: the only ones that are built of what a peer sent. */
 export type Scalar = string | number | boolean | null;
@@ -10,7 +10,7 @@ export const maxScalarBytes = 64 * 1024;
  * The value at a place in a text that was read before. Undefined for an object or a list, which a peer can make as deep and as wide
  * as it likes, and for more than `maxScalarBytes`.
  */
-export function scalarIn(text: Buffer, { start, end }: Place): Scalar | undefined {
+export function readScalar(text: Buffer, { start, end }: ByteRange): Scalar | undefined {
   const first = text[start];
   if (first === openBrace || first === openBracket || end - start > maxScalarBytes) return undefined;
   return JSON.parse(text.toString('utf8', start, end)) as Scalar;

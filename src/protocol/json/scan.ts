@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { Place } from './byte-range.ts';
+import type { ByteRange } from './byte-range.ts';
 import { foldKey } from './fold-key.ts';
 import { type KnownKeys, knownKeys } from './known-keys.ts';
 import { FoundMembers, type Members } from './object-members.ts';
@@ -13,7 +13,7 @@ import {
   quote,
   type ScanFault,
 } from './reader.ts';
-import { shortTexts } from './short-texts.ts';
+import { internTexts } from './short-texts.ts';
 
 /**
  * One linear pass over the bytes of a JSON text (RFC 8259) that checks it strictly and notes where the members of the
@@ -176,7 +176,7 @@ export function scanList(
  * @returns `absent` if there is no such member, or the text is no object; `duplicate_key` if its key stands there twice, or in
  *   another case where that counts
  */
-export function scanMember(text: Buffer, key: string, foldsKey = false): Place | 'absent' | 'duplicate_key' {
+export function scanMember(text: Buffer, key: string, foldsKey = false): ByteRange | 'absent' | 'duplicate_key' {
   return isUtf8(text) ? partScanner.readMember(text, key, foldsKey) : 'absent';
 }
 
@@ -233,21 +233,21 @@ class MessageScanner extends JsonReader implements Scanned {
     return this.#finish(members !== undefined) ? members?.copy() : undefined;
   }
 
-  readMember(text: Buffer, key: string, foldsKey: boolean): Place | 'absent' | 'duplicate_key' {
+  readMember(text: Buffer, key: string, foldsKey: boolean): ByteRange | 'absent' | 'duplicate_key' {
     this.begin(text, Number.POSITIVE_INFINITY);
     this.skipSpace();
     const found =
       this.text[this.at] === openBrace ? this.#findMember(key, foldsKey ? foldKey(key) : undefined) : 'absent';
     return this.#finish(found !== undefined)
-      ? (found as Place | 'absent')
+      ? (found as ByteRange | 'absent')
       : this.fault === 'duplicate_key'
         ? 'duplicate_key'
         : 'absent';
   }
 
   /** Reads an object from its brace on. Undefined if it is none, or, with the fault `duplicate_key`, has the key twice. */
-  #findMember(key: string, folded: string | undefined): Place | 'absent' | undefined {
-    let found: Place | 'absent' = 'absent';
+  #findMember(key: string, folded: string | undefined): ByteRange | 'absent' | undefined {
+    let found: ByteRange | 'absent' = 'absent';
     this.at += 1;
     this.skipSpace();
     if (this.text[this.at] === closeBrace) {
@@ -444,7 +444,7 @@ class MessageScanner extends JsonReader implements Scanned {
 }
 
 /** The keys of nearly every message, by length: comparing a few bytes costs less than making a string of them. */
-const commonKeys = shortTexts([
+const commonKeys = internTexts([
   'id',
   '_meta',
   'error',

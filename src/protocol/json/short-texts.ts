@@ -1,5 +1,5 @@
 /** Texts that are met again and again, found by their bytes: that costs less than making a string of them each time. */
-export interface ShortTexts {
+export interface InternedTexts {
   /** The text that stands between these places, if it is one of them. */
   find(bytes: Buffer, start: number, end: number): string | undefined;
 }
@@ -10,7 +10,7 @@ interface ShortText {
 }
 
 /** @param texts in ASCII; those of one length are compared one after the other */
-export function shortTexts(texts: readonly string[]): ShortTexts {
+export function internTexts(texts: readonly string[]): InternedTexts {
   const byLength: ShortText[][] = [];
   for (const text of texts) {
     while (byLength.length <= text.length) byLength.push([]);

@@ -1,9 +1,9 @@
-import type { Place } from './byte-range.ts';
-import { type Scalar, scalarIn } from './scalar.ts';
+import type { ByteRange } from './byte-range.ts';
+import { readScalar, type Scalar } from './scalar.ts';
 import { scanMember } from './scan.ts';
 
 /** A part of a text, and what stands there instead. */
-export interface Replacement extends Place {
+export interface Replacement extends ByteRange {
   /** JSON text. */
   readonly by: string;
 }
@@ -51,21 +51,21 @@ export const spliceCancelledId = (text: Buffer, idText: string): Buffer =>
   splice(text, ['params', 'requestId'], idText);
 
 function splice(text: Buffer, path: readonly string[], by: string): Buffer {
-  const place = findPlace(text, path);
+  const place = findRange(text, path);
   if (typeof place !== 'object') throw new Error(`the message has no ${path.join('.')}`);
   return replaceParts(text, [{ ...place, by }]);
 }
 
 /** The text of a value that is reached by these keys, one object inside the other; undefined if there is none. */
 export function valueAt(text: Buffer, path: readonly string[]): Buffer | undefined {
-  const place = findPlace(text, path);
+  const place = findRange(text, path);
   return typeof place === 'object' ? text.subarray(place.start, place.end) : undefined;
 }
 
 /** The value that is reached by these keys; undefined if there is none, or if it is one that `scalarIn` does not build. */
 export function scalarAt(text: Buffer, path: readonly string[]): Scalar | undefined {
-  const place = findPlace(text, path);
-  return typeof place === 'object' ? scalarIn(text, place) : undefined;
+  const place = findRange(text, path);
+  return typeof place === 'object' ? readScalar(text, place) : undefined;
 }
 
 /** The code of the error that a response is; undefined if there is none, or if it is no number. */
@@ -81,12 +81,12 @@ export function errorCodeIn(response: Buffer): number | undefined {
  * @returns `absent` if there is no such value or the text is no JSON; `duplicate_key` if a key of the way stands twice in its
  *   object, so that readers could take different values for it
  */
-export function findPlace(
+export function findRange(
   text: Buffer,
   path: readonly string[],
   foldsKeys = false,
-): Place | 'absent' | 'duplicate_key' {
-  let place: Place = { start: 0, end: text.length };
+): ByteRange | 'absent' | 'duplicate_key' {
+  let place: ByteRange = { start: 0, end: text.length };
   for (const key of path) {
     const found = scanMember(text.subarray(place.start, place.end), key, foldsKeys);
     if (typeof found !== 'object') return found;

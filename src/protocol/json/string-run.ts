@@ -4,10 +4,10 @@
  */
 
 /** 1 for the bytes that end a run: the quote, the backslash, and control characters, which JSON forbids in strings. */
-export const endsRun = new Uint8Array(256);
-endsRun.fill(1, 0, 0x20);
-endsRun[0x22] = 1;
-endsRun[0x5c] = 1;
+export const endsStringRun = new Uint8Array(256);
+endsStringRun.fill(1, 0, 0x20);
+endsStringRun[0x22] = 1;
+endsStringRun[0x5c] = 1;
 
 /** Shorter runs than this are not worth the set-up of reading by words. */
 export const shortRun = 32;
@@ -16,7 +16,7 @@ export const shortRun = 32;
 const longRunWords = 512;
 
 /** Finds the ends of plain runs in one text. */
-export class PlainRuns {
+export class StringRuns {
   readonly #text: Buffer;
   /** The next ones at or after where they were asked for last, or the text's end: each byte is searched once for each. */
   #quoteAt = -1;
@@ -38,7 +38,7 @@ export class PlainRuns {
     const nearEnd = Math.min(at + shortRun, text.length);
     let i = at;
     while (i < nearEnd) {
-      if (endsRun[text[i] as number] === 1) return i;
+      if (endsStringRun[text[i] as number] === 1) return i;
       i += 1;
     }
     return i === text.length ? i : this.endOfFar(i);
@@ -51,7 +51,7 @@ export class PlainRuns {
     const words = this.#words;
     let i = from;
     while (i < text.length && (i - this.#wordsAt) & 3) {
-      if (endsRun[text[i] as number] === 1) return i;
+      if (endsStringRun[text[i] as number] === 1) return i;
       i += 1;
     }
     if (i === text.length) return i;
@@ -63,7 +63,7 @@ export class PlainRuns {
       word = firstControl(words, near, (end - this.#wordsAt) >> 2);
     }
     i = this.#wordsAt + word * 4;
-    while (i < text.length && endsRun[text[i] as number] === 0) i += 1;
+    while (i < text.length && endsStringRun[text[i] as number] === 0) i += 1;
     return i;
   }
 

@@ -1,8 +1,8 @@
-import type { Place } from '../json/byte-range.ts';
+import type { ByteRange } from '../json/byte-range.ts';
 import { type Members, memberIndex } from '../json/object-members.ts';
 import { scanList, scanObject } from '../json/scan.ts';
-import { findPlace, type Replacement, replaceParts } from '../json/splice.ts';
-import { type Level, type Message, placeOf } from './message.ts';
+import { findRange, type Replacement, replaceParts } from '../json/splice.ts';
+import { type Message, type MessageLevel, memberRange } from './message.ts';
 
 /** Members for an object: keys, and values as JSON text. */
 export type NewMembers = readonly (readonly [key: string, valueText: string])[];
@@ -17,7 +17,7 @@ const parents = { params: ['message', 'params'], meta: ['params', '_meta'] } as 
 export const putMembers = (message: Message, level: 'params' | 'meta', members: NewMembers): Buffer =>
   replaceParts(message.text, replacementsFor(message, level, members));
 
-function replacementsFor(message: Message, level: Level, members: NewMembers): Replacement[] {
+function replacementsFor(message: Message, level: MessageLevel, members: NewMembers): Replacement[] {
   const start = startOf(message, level);
   if (start === undefined) {
     const [parent, key] = parents[level as 'params' | 'meta'];
@@ -26,11 +26,11 @@ function replacementsFor(message: Message, level: Level, members: NewMembers): R
   const replaced: Replacement[] = [];
   const added: string[] = [];
   for (const member of members) {
-    const place = placeOf(message, level, member[0]);
+    const place = memberRange(message, level, member[0]);
     if (place === undefined) added.push(textOf(member));
     else replaced.push({ ...place, by: member[1] });
   }
-  const isEmpty = message.places[level]?.keys.length === 0;
+  const isEmpty = message.memberRanges[level]?.keys.length === 0;
   const insertion = { start: start + 1, end: start + 1, by: added.join() + (isEmpty ? '' : ',') };
   return [...(added.length === 0 ? [] : [insertion]), ...replaced.sort((a, b) => a.start - b.start)];
 }
@@ -38,11 +38,11 @@ function replacementsFor(message: Message, level: Level, members: NewMembers): R
 const textOf = ([key, value]: NewMembers[number]): string => `${JSON.stringify(key)}:${value}`;
 
 /** Where the object of a level begins in the message's text; undefined if there is none. */
-function startOf(message: Message, level: Level): number | undefined {
+function startOf(message: Message, level: MessageLevel): number | undefined {
   if (level === 'message') return 0;
-  if (message.places[level] === undefined) return undefined;
+  if (message.memberRanges[level] === undefined) return undefined;
   const [parent, key] = parents[level];
-  return placeOf(message, parent, key)?.start;
+  return memberRange(message, parent, key)?.start;
 }
 
 /**
@@ -55,8 +55,8 @@ export function withoutMember(text: Buffer, path: readonly string[]): Buffer {
 }
 
 /** What has to be cut out of a text so that a member is gone; as `withoutMember`. */
-export function removalOf(text: Buffer, path: readonly string[]): Place | undefined {
-  const object = findPlace(text, path.slice(0, -1));
+export function removalOf(text: Buffer, path: readonly string[]): ByteRange | undefined {
+  const object = findRange(text, path.slice(0, -1));
   if (typeof object !== 'object') return undefined;
   const inside = text.subarray(object.start, object.end);
   const members = scanObject(inside);
@@ -71,12 +71,12 @@ export function removalOf(text: Buffer, path: readonly string[]): Place | undefi
  * What has to be cut out of the text of a message so that those of these members that a level has are gone: places in the
  * order of the text.
  */
-export function removalsOf(message: Message, level: Level, keys: readonly string[]): Place[] {
-  const members = message.places[level];
+export function removalsOf(message: Message, level: MessageLevel, keys: readonly string[]): ByteRange[] {
+  const members = message.memberRanges[level];
   const open = startOf(message, level);
   if (members === undefined || open === undefined) return [];
-  const offset = message.places.start;
-  const removals: Place[] = [];
+  const offset = message.memberRanges.start;
+  const removals: ByteRange[] = [];
   for (let first = 0; first < members.keys.length; first++) {
     let last = first - 1;
     while (keys.includes(members.keys[last + 1] as string)) last += 1;
@@ -93,7 +93,7 @@ export function removalsOf(message: Message, level: Level, keys: readonly string
  * @param open where the brace of their object is in the text
  * @param offset what has to be taken off the places of the members
  */
-function runOf(text: Buffer, members: Members, first: number, last: number, open: number, offset = 0): Place {
+function runOf(text: Buffer, members: Members, first: number, last: number, open: number, offset = 0): ByteRange {
   const endAt = (at: number): number => (members.ends[at] as number) - offset;
   if (first > 0) return { start: endAt(first - 1), end: endAt(last) };
   const isAll = last === members.keys.length - 1;
@@ -110,9 +110,9 @@ function runOf(text: Buffer, members: Members, first: number, last: number, open
 export function cutFromEach(
   text: Buffer,
   path: readonly string[],
-  removalIn: (object: Buffer) => Place | undefined,
+  removalIn: (object: Buffer) => ByteRange | undefined,
 ): Buffer {
-  const list = findPlace(text, path);
+  const list = findRange(text, path);
   if (typeof list !== 'object') return text;
   const cuts: Replacement[] = [];
   for (const { start, end } of scanList(text.subarray(list.start, list.end)) ?? []) {

@@ -9,7 +9,7 @@ const maxOwnBytes = 16 * 1024;
  * The reason that an error response of the gateway itself gives, by which it can be said again in another form; undefined for
  * a result, and for what a server said.
  */
-export function ownFaultOf({ text, isError }: Message): Reason | undefined {
+export function readGatewayFault({ text, isError }: Message): Reason | undefined {
   if (!isError || text.length > maxOwnBytes) return undefined;
   const reason = scalarAt(text, ['error', 'data', 'reason']);
   if (!isReason(reason)) return undefined;

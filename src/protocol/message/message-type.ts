@@ -27,16 +27,16 @@ export interface Message {
    * True for what stands in for a message of a server that breaks a bound: an error in place of a response, or a request
    * without its params, which is to be refused.
    */
-  readonly isUnread?: boolean;
+  readonly isStandIn?: boolean;
   /** Where the members of the routing levels lie. */
-  readonly places: Places;
+  readonly memberRanges: MemberRanges;
 }
 
 /** A level of a message that is read on the way: its own members, those of its `params`, those of `params._meta`. */
-export type Level = 'message' | 'params' | 'meta';
+export type MessageLevel = 'message' | 'params' | 'meta';
 
 /** The members of each level; undefined where there is no object. */
-export interface Places extends Readonly<Record<Level, Members | undefined>> {
+export interface MemberRanges extends Readonly<Record<MessageLevel, Members | undefined>> {
   /** What has to be taken off their places to get places in the message's text. */
   readonly start: number;
 }

@@ -1,8 +1,8 @@
 import { inOwnTurns, isLarge } from '../../util/large-reads.ts';
 import type { Reason, RequestId } from '../faults.ts';
-import type { Place } from '../json/byte-range.ts';
+import type { ByteRange } from '../json/byte-range.ts';
 import { type FoundMembers, hasMember, memberIndex } from '../json/object-members.ts';
-import { maxScalarBytes, type Scalar, scalarIn } from '../json/scalar.ts';
+import { maxScalarBytes, readScalar, type Scalar } from '../json/scalar.ts';
 import {
   copyOf,
   defaultLimits,
@@ -13,16 +13,20 @@ import {
   scanMember,
   scanMessages,
 } from '../json/scan.ts';
-import { shortTexts } from '../json/short-texts.ts';
-import { placesIn } from './member-ranges.ts';
-import type { Level, Message, Places } from './message-type.ts';
-import { progressMethod, RepeatedProgress } from './progress-fast-path.ts';
-import { standInFor } from './stand-in.ts';
+import { internTexts } from '../json/short-texts.ts';
+import { rescanMembers } from './member-ranges.ts';
+import type { MemberRanges, Message, MessageLevel } from './message-type.ts';
+import { ProgressFastPath, progressMethod } from './progress-fast-path.ts';
+import { createStandIn } from './stand-in.ts';
 
-export type { Level, Message, Places } from './message-type.ts';
+export type { MemberRanges, Message, MessageLevel } from './message-type.ts';
 
 /** Where a member's value lies in the message's text; undefined if there is no such member. */
-export function placeOf({ places }: Message, level: Level, key: string): Place | undefined {
+export function memberRange(
+  { memberRanges: places }: Message,
+  level: MessageLevel,
+  key: string,
+): ByteRange | undefined {
   const members = places[level];
   const index = memberIndex(members, key);
   if (members === undefined || index < 0) return undefined;
@@ -33,9 +37,9 @@ export function placeOf({ places }: Message, level: Level, key: string): Place |
 }
 
 /** A member's value; undefined if there is no such member, or if it is one that `scalarIn` does not build. */
-export function memberValue(message: Message, level: Level, key: string): Scalar | undefined {
-  const place = placeOf(message, level, key);
-  return place === undefined ? undefined : scalarIn(message.text, place);
+export function memberValue(message: Message, level: MessageLevel, key: string): Scalar | undefined {
+  const place = memberRange(message, level, key);
+  return place === undefined ? undefined : readScalar(message.text, place);
 }
 
 /** A message, or what is wrong with it and the id that its error answers. */
@@ -155,7 +159,7 @@ const boundFaults: ReadonlySet<Reason> = new Set<Reason>([
 
 /** What stands in for a message of a server that breaks a bound, if it is known for which: no call waits for its answer in vain. */
 function readUnread(text: Buffer): ReadMessage | undefined {
-  const standIn = standInFor(text);
+  const standIn = createStandIn(text);
   if (standIn === undefined) return undefined;
   let read: ReadMessage | undefined;
   const whole = Buffer.from(standIn);
@@ -182,16 +186,16 @@ export function readResponse(line: Buffer): Message | undefined {
 }
 
 /** A message that the gateway made itself, or made of one that it has read. Throws if it is none. */
-export function readOwn(text: Buffer): Message {
+export function readGatewayMessage(text: Buffer): Message {
   const message = readOne(text);
   if (message === undefined) throw new Error('the text is no message');
   return message;
 }
 
-const repeatedProgress = new RepeatedProgress();
+const repeatedProgress = new ProgressFastPath();
 
 /** Values that are met in nearly every message. */
-const commonStrings = shortTexts(['2.0', progressMethod, 'notifications/message', 'tools/call', 'tools/list', 'ping']);
+const commonStrings = internTexts(['2.0', progressMethod, 'notifications/message', 'tools/call', 'tools/list', 'ping']);
 
 /** A message whose places are found when they are asked for: most messages are passed on as they are. */
 class ScannedMessage implements Message {
@@ -208,7 +212,7 @@ class ScannedMessage implements Message {
   readonly #scanned: Scanned;
   /** Which of all scans it was: the members are there until the next one. */
   readonly #scan: number;
-  #places: Places | undefined;
+  #places: MemberRanges | undefined;
 
   constructor(whole: Buffer, scanned: Scanned, kind: Message['kind'], id: Message['id'], method: string | undefined) {
     const { start, end, message, params, meta } = scanned;
@@ -227,15 +231,15 @@ class ScannedMessage implements Message {
     this.#scan = scanned.number;
   }
 
-  get places(): Places {
-    this.#places ??= this.#scanned.number === this.#scan ? copyOf(this.#scanned) : placesIn(this.text);
+  get memberRanges(): MemberRanges {
+    this.#places ??= this.#scanned.number === this.#scan ? copyOf(this.#scanned) : rescanMembers(this.text);
     return this.#places;
   }
 }
 
 /** What stands in for a message that was not read. */
 class UnreadMessage extends ScannedMessage {
-  readonly isUnread = true;
+  readonly isStandIn = true;
 }
 
 function readMessage(whole: Buffer, scanned: Scanned, isUnread = false): ReadMessage {
@@ -345,6 +349,6 @@ function decodeTaskId(
   if (meta === undefined || index < 0) return decodeString(text, params, 'taskId');
   const related = text.subarray(meta.startOf(index), meta.endOf(index));
   const place = related.length > maxScalarBytes ? 'absent' : scanMember(related, 'taskId');
-  const taskId = typeof place === 'object' ? scalarIn(related, place) : undefined;
+  const taskId = typeof place === 'object' ? readScalar(related, place) : undefined;
   return typeof taskId === 'string' ? taskId : undefined;
 }

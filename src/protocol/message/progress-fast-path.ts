@@ -2,8 +2,8 @@ import type { RequestId } from '../faults.ts';
 import { hasMember } from '../json/object-members.ts';
 import { backslash, numberEnd, openBrace, openBracket, quote } from '../json/reader.ts';
 import type { Scanned } from '../json/scan.ts';
-import { placesIn } from './member-ranges.ts';
-import type { Message, Places } from './message-type.ts';
+import { rescanMembers } from './member-ranges.ts';
+import type { MemberRanges, Message } from './message-type.ts';
 
 /** How progress is reported (2025-11-25, basic/utilities/progress). */
 export const progressMethod = 'notifications/progress';
@@ -26,7 +26,7 @@ const further = [
  * whatever is valid about one is valid about all, its keys among them. That costs a quarter of reading it. There is one for
  * all texts: those of one server come many at a time.
  */
-export class RepeatedProgress {
+export class ProgressFastPath {
   /** What all begin with, up to the value of `progress`, and what they end with. */
   #before = Buffer.alloc(0);
   #behind = Buffer.alloc(0);
@@ -88,7 +88,7 @@ export class RepeatedProgress {
 class ProgressMessage implements Message {
   readonly text: Buffer;
   readonly progressToken: RequestId;
-  #places: Places | undefined;
+  #places: MemberRanges | undefined;
 
   constructor(text: Buffer, progressToken: RequestId) {
     this.text = text;
@@ -127,8 +127,8 @@ class ProgressMessage implements Message {
     return false;
   }
 
-  get places(): Places {
-    this.#places ??= placesIn(this.text);
+  get memberRanges(): MemberRanges {
+    this.#places ??= rescanMembers(this.text);
     return this.#places;
   }
 }

@@ -7,7 +7,7 @@ import { closeBrace, comma, JsonReader, openBrace, quote } from '../json/reader.
  * text does not say which of them it is, and of which id, at its beginning or its end.
  * @param text one that was refused for its depth or width, so that a large value is somewhere in it
  */
-export function standInFor(text: Buffer): string | undefined {
+export function createStandIn(text: Buffer): string | undefined {
   const members = membersAtStart(text);
   if (members === undefined) return undefined;
   addMembersAtEnd(text, members);

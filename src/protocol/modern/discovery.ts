@@ -1,5 +1,5 @@
 import { scanObject } from '../json/scan.ts';
-import { errorCodeIn, findPlace, replaceParts, valueAt } from '../json/splice.ts';
+import { errorCodeIn, findRange, replaceParts, valueAt } from '../json/splice.ts';
 import type { Message } from '../message/message.ts';
 import { legacyRevisions, modernRevisions } from '../revisions.ts';
 
@@ -60,7 +60,7 @@ const isLegacy = (version: unknown): boolean => (legacyRevisions as readonly unk
  */
 export function withServedVersions(text: Buffer): Buffer {
   const path = ['result', 'supportedVersions'];
-  const place = findPlace(text, path);
+  const place = findRange(text, path);
   const versions = versionsAt(text, path);
   if (typeof place !== 'object' || versions === undefined) return text;
   const served = versions.filter((version) => isLegacy(version) || isModernServed(version));

@@ -1,5 +1,5 @@
 import type { RequestId } from '../faults.ts';
-import { type Message, memberValue, placeOf, protocolVersionKey } from '../message/message.ts';
+import { type Message, memberRange, memberValue, protocolVersionKey } from '../message/message.ts';
 import { type LogLevel, readLogLevel } from './log-levels.ts';
 
 /** What a request of the modern era says of itself in `params._meta` (2026-07-28, basic, "Per-request protocol fields"). */
@@ -23,7 +23,7 @@ const openBrace = 0x7b;
 /** Reads the envelope of a request. `clientInfo` is not asked for: a client may keep it to itself. */
 export function readEnvelope(request: Message): ReadEnvelope {
   const protocolVersion = memberValue(request, 'meta', protocolVersionKey);
-  const capabilities = placeOf(request, 'meta', clientCapabilitiesKey);
+  const capabilities = memberRange(request, 'meta', clientCapabilitiesKey);
   const hasCapabilities = capabilities !== undefined && request.text[capabilities.start] === openBrace;
   if (typeof protocolVersion !== 'string' || !hasCapabilities) {
     const missing = [
@@ -43,7 +43,7 @@ const maxInfoBytes = 4 * 1024;
  * or not so.
  */
 export function readClientInfo(request: Message): string | undefined {
-  const place = placeOf(request, 'meta', clientInfoKey);
+  const place = memberRange(request, 'meta', clientInfoKey);
   if (place === undefined || place.end - place.start > maxInfoBytes) return undefined;
   const text = request.text.toString('utf8', place.start, place.end);
   const info = JSON.parse(text) as { readonly name?: unknown; readonly version?: unknown } | null;

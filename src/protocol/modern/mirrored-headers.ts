@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { type Message, memberValue, placeOf } from '../message/message.ts';
+import { type Message, memberRange, memberValue } from '../message/message.ts';
 
 /**
  * The headers that mirror what is in the body of a modern request (2026-07-28, basic/transports/streamable-http, "Request
@@ -63,7 +63,7 @@ function nameOf(message: Message): string | undefined {
 /** A name that is longer than any header can say. */
 function isTooLong(request: Message): boolean {
   const source = nameSources.get(request.method as string);
-  const place = source === undefined ? undefined : placeOf(request, 'params', source);
+  const place = source === undefined ? undefined : memberRange(request, 'params', source);
   return place !== undefined && request.text[place.start] === 0x22;
 }
 

@@ -1,13 +1,13 @@
-import { type Message, readOwn } from '../message/message.ts';
+import { type Message, readGatewayMessage } from '../message/message.ts';
 import { subscriptionIdKey } from './renumber.ts';
 import {
   acknowledgementOf,
-  type Filter,
-  isAskedFor,
   listChanges,
-  ofSubscription,
+  matchesFilter,
   readFilter,
   resourceUpdated,
+  type SubscriptionFilter,
+  toSubscriptionNotification,
 } from './subscription-filter.ts';
 
 /**
@@ -32,7 +32,7 @@ export function missedChanges(acknowledgement: Message, idText: string): Buffer[
  * @param filter what was acknowledged
  * @param idText the id of the subscription as its client wrote it
  */
-export function changesFor(change: Message | undefined, filter: Filter, idText: string): Buffer[] {
-  if (change === undefined) return missedChanges(readOwn(acknowledgementOf(filter, idText)), idText);
-  return isAskedFor(change, filter) ? [ofSubscription(change, idText)] : [];
+export function changesMatching(change: Message | undefined, filter: SubscriptionFilter, idText: string): Buffer[] {
+  if (change === undefined) return missedChanges(readGatewayMessage(acknowledgementOf(filter, idText)), idText);
+  return matchesFilter(change, filter) ? [toSubscriptionNotification(change, idText)] : [];
 }

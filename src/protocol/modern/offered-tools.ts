@@ -1,5 +1,5 @@
 import { scanList } from '../json/scan.ts';
-import { findPlace, replaceParts } from '../json/splice.ts';
+import { findRange, replaceParts } from '../json/splice.ts';
 import { mayMirror, readParamHeaders } from './param-headers.ts';
 
 /** A list of tools as a client over HTTP may offer it, and the names of those that were left out. */
@@ -16,7 +16,7 @@ const maxName = 128;
  * offer them (2026-07-28, basic/transports/streamable-http, "Schema Extension"). The text of all others stays as it is (P1).
  */
 export function offeredTools(text: Buffer): OfferedTools {
-  const place = mayMirror(text) ? findPlace(text, ['result', 'tools']) : 'absent';
+  const place = mayMirror(text) ? findRange(text, ['result', 'tools']) : 'absent';
   if (typeof place !== 'object') return { text, hidden: [] };
   const list = text.subarray(place.start, place.end);
   const offered: string[] = [];

@@ -1,6 +1,6 @@
-import { type Scalar, scalarIn } from '../json/scalar.ts';
-import { findPlace } from '../json/splice.ts';
-import { type Message, placeOf } from '../message/message.ts';
+import { readScalar, type Scalar } from '../json/scalar.ts';
+import { findRange } from '../json/splice.ts';
+import { type Message, memberRange } from '../message/message.ts';
 import { decodeHeader, encodeHeader, type RequestHeaders } from './mirrored-headers.ts';
 
 /** A parameter of a tool that its calls mirror as `Mcp-Param-<name>` (2026-07-28, server/tools, "x-mcp-header"). */
@@ -123,15 +123,15 @@ interface MirroredValue extends ParamHeader {
 }
 
 function valuesOf(declared: readonly ParamHeader[], call: Message): readonly MirroredValue[] | 'duplicate_key' {
-  const place = placeOf(call, 'params', 'arguments');
+  const place = memberRange(call, 'params', 'arguments');
   if (place === undefined) return [];
   const given = call.text.subarray(place.start, place.end);
   const values: MirroredValue[] = [];
   for (const param of declared) {
-    const found = findPlace(given, param.path, true);
+    const found = findRange(given, param.path, true);
     if (found === 'duplicate_key') return found;
     if (found === 'absent' || isStructure(given[found.start] as number)) continue; // a list or object is the tool's to refuse
-    const value = scalarIn(given, found);
+    const value = readScalar(given, found);
     if (value !== null) values.push({ ...param, value, text: given.toString('utf8', found.start, found.end) });
   }
   return values;

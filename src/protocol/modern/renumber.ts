@@ -1,7 +1,7 @@
 import type { RequestId } from '../faults.ts';
-import type { Place } from '../json/byte-range.ts';
-import { findPlace, inOrder, type Replacement, replaceParts } from '../json/splice.ts';
-import { type Message, memberValue, placeOf } from '../message/message.ts';
+import type { ByteRange } from '../json/byte-range.ts';
+import { findRange, inOrder, type Replacement, replaceParts } from '../json/splice.ts';
+import { type Message, memberRange, memberValue } from '../message/message.ts';
 
 /**
  * The ids of many clients on the one connection to a server that they share: each request goes out under a number of the
@@ -13,7 +13,7 @@ import { type Message, memberValue, placeOf } from '../message/message.ts';
 export const subscriptionIdKey = 'io.modelcontextprotocol/subscriptionId';
 
 /** A request as the server gets it, and what was replaced, as JSON text: `1`, `1.0` and `"1"` come back as they were. */
-export interface Renumbered {
+export interface RenumberedRequest {
   readonly text: Buffer;
   readonly idText: string;
   /** Undefined if the client asked for no progress. */
@@ -24,11 +24,11 @@ export interface Renumbered {
  * Puts an id in the place of the request's own, and of the progress token if there is one.
  * @param cuts what else of the text the server does not get
  */
-export function renumber(request: Message, renamed: RequestId, cuts: readonly Place[] = []): Renumbered {
+export function renumber(request: Message, renamed: RequestId, cuts: readonly ByteRange[] = []): RenumberedRequest {
   const by = JSON.stringify(renamed);
-  const id = placeOf(request, 'message', 'id');
+  const id = memberRange(request, 'message', 'id');
   // What is no token is the server's to refuse.
-  const token = request.progressToken === undefined ? undefined : placeOf(request, 'meta', 'progressToken');
+  const token = request.progressToken === undefined ? undefined : memberRange(request, 'meta', 'progressToken');
   if (id === undefined) throw new Error('the message has no id');
   const { text } = request;
   const [first, second] = token !== undefined && token.start < id.start ? [token, id] : [id, token];
@@ -53,7 +53,7 @@ export function restoreId(response: Message, idText: string): Buffer {
 /** The response to a listen request: its result names the subscription, which is the id. */
 export function restoreListenResponse(response: Message, idText: string): Buffer {
   const text = restoreId(response, idText);
-  const place = findPlace(text, ['result', '_meta', subscriptionIdKey]);
+  const place = findRange(text, ['result', '_meta', subscriptionIdKey]);
   return typeof place === 'object' ? replaceParts(text, [{ ...place, by: idText }]) : text;
 }
 
@@ -83,6 +83,6 @@ function replacement(
   key: string,
   by: string,
 ): readonly Replacement[] {
-  const place = placeOf(message, level, key);
+  const place = memberRange(message, level, key);
   return place === undefined ? [] : [{ start: place.start, end: place.end, by }];
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { scanObject } from '../json/scan.ts';
-import { type Message, placeOf } from '../message/message.ts';
+import { type Message, memberRange } from '../message/message.ts';
 
 /** What a client adds to a request that it sends once more with the input that was asked for (2026-07-28, basic/patterns/mrtr). */
 export interface Retry {
@@ -14,15 +14,15 @@ const stateKey = 'requestState';
 const answersKey = 'inputResponses';
 
 /** The members of `params` that are of one try alone: a request and its retry have different ones. */
-export const keysOfTry: readonly string[] = [stateKey, answersKey];
+export const retryMemberKeys: readonly string[] = [stateKey, answersKey];
 
 /**
  * Reads what makes a request a retry; undefined for one that is none: the gateway always gives a state, so answers without one
  * are to nothing that it asked.
  */
 export function readRetry(request: Message): Retry | undefined {
-  const state = placeOf(request, 'params', stateKey);
-  const answers = placeOf(request, 'params', answersKey);
+  const state = memberRange(request, 'params', stateKey);
+  const answers = memberRange(request, 'params', answersKey);
   if (state === undefined) return undefined;
   const { text } = request;
   return {
@@ -43,13 +43,13 @@ function membersOf(text: Buffer): ReadonlyMap<string, Buffer> {
  * What a request and its retries have in common, as a digest: the method and the members of `params`, as their text and in
  * any order, but for those of one try and `_meta`, which each request has of its own (progress token, trace, log level).
  */
-export function digestOf(request: Message): string {
-  const members = request.places.params?.keys ?? [];
+export function requestDigest(request: Message): string {
+  const members = request.memberRanges.params?.keys ?? [];
   const parts = members
-    .filter((key) => key !== '_meta' && !keysOfTry.includes(key))
+    .filter((key) => key !== '_meta' && !retryMemberKeys.includes(key))
     .sort()
     .flatMap((key) => {
-      const { start, end } = placeOf(request, 'params', key) as { start: number; end: number };
+      const { start, end } = memberRange(request, 'params', key) as { start: number; end: number };
       return [Buffer.from(key), request.text.subarray(start, end)];
     });
   const sha = createHash('sha256');

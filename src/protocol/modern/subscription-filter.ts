@@ -1,13 +1,13 @@
-import type { Place } from '../json/byte-range.ts';
-import { scalarIn } from '../json/scalar.ts';
+import type { ByteRange } from '../json/byte-range.ts';
+import { readScalar } from '../json/scalar.ts';
 import { scanList, scanMember } from '../json/scan.ts';
 import { scalarAt, valueAt } from '../json/splice.ts';
 import { putMembers } from '../message/edit-members.ts';
-import { type Message, memberValue, placeOf } from '../message/message.ts';
+import { type Message, memberRange, memberValue } from '../message/message.ts';
 import { subscriptionIdKey } from './renumber.ts';
 
 /** What a client listens to (2026-07-28, basic/patterns/subscriptions, "Notification Filter"). */
-export interface Filter {
+export interface SubscriptionFilter {
   readonly toolsListChanged?: true;
   readonly promptsListChanged?: true;
   readonly resourcesListChanged?: true;
@@ -29,7 +29,7 @@ export const isChange = ({ method }: Message): boolean =>
 
 /** True if `subscriptions/listen` says what to listen to: `notifications` is required, and an object. */
 export function hasFilter(request: Message): boolean {
-  const place = placeOf(request, 'params', 'notifications');
+  const place = memberRange(request, 'params', 'notifications');
   return place !== undefined && request.text[place.start] === openBrace;
 }
 
@@ -45,13 +45,13 @@ const maxListBytes = 256 * 1024;
 const readLists = ['resourceSubscriptions', 'taskIds'];
 
 /** True if readers could take different lists out of a filter: one stands there twice, or in another case. */
-export function isAmbiguous(request: Message): boolean {
+export function isFilterAmbiguous(request: Message): boolean {
   const filter = filterText(request);
   return filter !== undefined && readLists.some((key) => scanMember(filter, key, true) === 'duplicate_key');
 }
 
 /** True if a filter asks for more than one client can have; `readFilter` then reads none of its URIs. */
-export function asksForTooMuch(request: Message): boolean {
+export function exceedsFilterLimits(request: Message): boolean {
   const list = listedUris(request);
   return list !== undefined && placesOfUris(list) === undefined;
 }
@@ -60,12 +60,12 @@ export function asksForTooMuch(request: Message): boolean {
  * Reads the filter of `subscriptions/listen`, or that of its acknowledgement; what is no filter asks for nothing. Each URI is in it
  * once.
  */
-export function readFilter(message: Message): Filter {
+export function readFilter(message: Message): SubscriptionFilter {
   const filter = filterText(message);
   if (filter === undefined) return {};
   const list = listedUris(message);
   const places = (list && placesOfUris(list)) ?? [];
-  const uris = places.map((place) => scalarIn(list as Buffer, place)).filter((uri) => typeof uri === 'string');
+  const uris = places.map((place) => readScalar(list as Buffer, place)).filter((uri) => typeof uri === 'string');
   return {
     ...Object.fromEntries(
       listChanges.filter(([flag]) => scalarAt(filter, [flag]) === true).map(([flag]) => [flag, true]),
@@ -75,7 +75,7 @@ export function readFilter(message: Message): Filter {
 }
 
 function filterText(message: Message): Buffer | undefined {
-  const place = placeOf(message, 'params', 'notifications');
+  const place = memberRange(message, 'params', 'notifications');
   return place && message.text.subarray(place.start, place.end);
 }
 
@@ -87,13 +87,13 @@ function listedUris(message: Message): Buffer | undefined {
 }
 
 /** Undefined for a list that is too long. */
-const placesOfUris = (list: Buffer): readonly Place[] | undefined =>
+const placesOfUris = (list: Buffer): readonly ByteRange[] | undefined =>
   list.length > maxListBytes ? undefined : scanList(list, maxSubscriptions);
 
 const openBracket = 0x5b;
 
 /** The part of a filter that a legacy server with these capabilities, as JSON text, can tell of. */
-export function agreedFilter(filter: Filter, capabilitiesText: string): Filter {
+export function agreedFilter(filter: SubscriptionFilter, capabilitiesText: string): SubscriptionFilter {
   const capabilities = Buffer.from(capabilitiesText);
   const can = (list: string, what: string): boolean => scalarAt(capabilities, [list, what]) === true;
   const lists = listChanges.filter(([flag, list]) => filter[flag] === true && can(list, 'listChanged'));
@@ -105,7 +105,7 @@ export function agreedFilter(filter: Filter, capabilitiesText: string): Filter {
 }
 
 /** True if a change is one that the filter asks for; URIs are compared as they are. */
-export function isAskedFor(change: Message, filter: Filter): boolean {
+export function matchesFilter(change: Message, filter: SubscriptionFilter): boolean {
   if (change.method !== resourceUpdated) {
     return listChanges.some(([flag, , method]) => method === change.method && filter[flag] === true);
   }
@@ -126,11 +126,11 @@ function setOf(uris: readonly string[]): ReadonlySet<string> {
 }
 
 /** The first message of a subscription. */
-export const acknowledgementOf = (filter: Filter, idText: string): Buffer =>
+export const acknowledgementOf = (filter: SubscriptionFilter, idText: string): Buffer =>
   Buffer.from(
     `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"${subscriptionIdKey}":${idText}},"notifications":${JSON.stringify(filter)}}}`,
   );
 
 /** A legacy server's notification as one of a subscription. */
-export const ofSubscription = (change: Message, idText: string): Buffer =>
+export const toSubscriptionNotification = (change: Message, idText: string): Buffer =>
   putMembers(change, 'meta', [[subscriptionIdKey, idText]]);

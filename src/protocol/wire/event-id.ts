@@ -7,13 +7,13 @@ import type { RequestId } from '../faults.ts';
  */
 
 /** A place in a session's event log. A later owner has a larger epoch; within an epoch `seq` counts up by one. */
-export interface Position {
+export interface LogPosition {
   readonly epoch: number;
   readonly seq: number;
 }
 
 /** An event id taken apart: which stream of the session, and where in its log. */
-export interface EventId extends Position {
+export interface EventId extends LogPosition {
   readonly stream: number;
   /** The requests that the stream answers, as `formatRequests` writes them; absent where the id does not name them. */
   readonly requests?: string;
@@ -30,7 +30,7 @@ const form = /^(0|[1-9]\d{0,15})\.(0|[1-9]\d{0,15})-(0|[1-9]\d{0,15})(~[\w%.!*'(
  * nothing follows it. Without an id, SDK v1 would ask from its old place again, be told again, and so on for ever: it takes
  * a stream that ended with an error for unfinished (typescript-sdk#2638).
  */
-export const toldSeq = Number.MAX_SAFE_INTEGER;
+export const finalSeq = Number.MAX_SAFE_INTEGER;
 
 /** The text of an event id. */
 export const formatEventId = (stream: number, { epoch, seq, requests = '' }: Omit<EventId, 'stream'>): string =>
@@ -44,7 +44,7 @@ export function formatRequests(ids: readonly RequestId[]): string | undefined {
 }
 
 /** The requests that an event id names; none where it does not. */
-export function requestsOf({ requests }: EventId): readonly RequestId[] {
+export function readRequestIds({ requests }: EventId): readonly RequestId[] {
   return requests === undefined ? [] : (parseRequests(requests) ?? []);
 }
 
@@ -77,4 +77,4 @@ export function parseEventId(text: string): EventId | undefined {
 }
 
 /** Negative if `a` is before `b`, zero if they are the same place, positive if it is after. */
-export const comparePositions = (a: Position, b: Position): number => a.epoch - b.epoch || a.seq - b.seq;
+export const compareLogPositions = (a: LogPosition, b: LogPosition): number => a.epoch - b.epoch || a.seq - b.seq;

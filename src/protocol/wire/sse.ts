@@ -1,6 +1,6 @@
 /** The text of Server-Sent Events (WHATWG HTML, section 9.2) as MCP uses them: one JSON text is one event. */
 import { writeDigits } from '../../util/digits.ts';
-import { type EventId, formatEventIdStart, maxEventIdLength, toldSeq } from './event-id.ts';
+import { type EventId, finalSeq, formatEventIdStart, maxEventIdLength } from './event-id.ts';
 
 const lineFeed = 0x0a;
 /** What stands between an event's id and its message: the default type is written out, since some clients do not know it. */
@@ -141,8 +141,11 @@ export const encodeMessage = (text: Buffer): Buffer => encodeEvent({ type: 'mess
  * The gateway's last word on a stream that it cannot continue, for each request of it: the last one has an id with which its
  * client is told that nothing follows.
  */
-export function encodeLastWord(texts: readonly string[], { stream, epoch }: Pick<EventId, 'stream' | 'epoch'>): Buffer {
-  const id = `${formatEventIdStart(stream, epoch)}${toldSeq}`;
+export function encodeFinalEvents(
+  texts: readonly string[],
+  { stream, epoch }: Pick<EventId, 'stream' | 'epoch'>,
+): Buffer {
+  const id = `${formatEventIdStart(stream, epoch)}${finalSeq}`;
   return Buffer.concat(
     texts.map((text, index) =>
       encodeEvent({ ...(index === texts.length - 1 && { id }), type: 'message', data: Buffer.from(text) }),

@@ -1,22 +1,22 @@
-import type { Outbound } from '../events/delivery.ts';
+import type { EventDelivery } from '../events/delivery.ts';
 import type { ClientState } from '../record/client-state.ts';
-import type { Upstream } from './supervisor.ts';
+import type { BackendSupervisor } from './supervisor.ts';
 
 /** What is needed to keep the place of a session's backend. */
-export interface PlaceKeeperOptions {
+export interface CheckpointKeeperOptions {
   /** Has the place. */
   readonly client: ClientState;
-  outbound(): Pick<Outbound, 'mark'>;
-  upstream(): Pick<Upstream, 'incarnation'>;
+  outbound(): Pick<EventDelivery, 'mark'>;
+  upstream(): Pick<BackendSupervisor, 'incarnation'>;
   /** The place is another one. */
   onClientChanged(): void;
 }
 
 /** Keeps where a backend stands with which another owner can go on (docs/design.md, D5). */
-export class PlaceKeeper {
-  readonly #options: PlaceKeeperOptions;
+export class CheckpointKeeper {
+  readonly #options: CheckpointKeeperOptions;
 
-  constructor(options: PlaceKeeperOptions) {
+  constructor(options: CheckpointKeeperOptions) {
     this.#options = options;
   }
 

@@ -10,7 +10,7 @@ const firstPauseMs = 250;
 const maxPauseMs = 5_000;
 
 /** How often, and how soon, the server of one session is started again. */
-export class Restarts {
+export class RestartPolicy {
   /** Starts that failed since the last one that did not. */
   failures = 0;
   readonly #isRemote: boolean;

@@ -1,5 +1,5 @@
 import type { Backend, BackendEnd, BackendEvents, RequestIds, Resume } from '../../backend/backend.ts';
-import { guardEvents } from '../../backend/contain-faults.ts';
+import { reportListenerFaults } from '../../backend/contain-faults.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { canReplace, type Handshake, readHandshake } from '../../protocol/handshake.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
@@ -7,18 +7,18 @@ import type { Message } from '../../protocol/message/message.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import type { Server } from '../../server/server.ts';
 import { detach } from '../../util/boundary.ts';
-import { messageIn } from '../record/adoption.ts';
+import { readOneMessage } from '../record/adoption.ts';
 import type { ClientState } from '../record/client-state.ts';
 import type { Restoration } from '../session-observer.ts';
-import { Restarts } from './restart-policy.ts';
-import { Waiting } from './unsent.ts';
-import { withoutAnswers } from './without-answers.ts';
+import { RestartPolicy } from './restart-policy.ts';
+import { UnsentMessages } from './unsent.ts';
+import { removeResponses } from './without-answers.ts';
 
 /** `hibernating`: it has let go of its backend until there is something to be sent to it. */
-export type UpstreamState = 'unopened' | 'live' | 'hibernating' | 'restoring' | 'closed';
+export type BackendSupervisorState = 'unopened' | 'live' | 'hibernating' | 'restoring' | 'closed';
 
 /** What an upstream needs of its session. */
-export interface UpstreamOptions {
+export interface BackendSupervisorOptions {
   readonly server: Server;
   /** Whose the session is. */
   readonly principal?: Principal;
@@ -63,19 +63,19 @@ const maxWaitMs = 15_000;
  * server is started again, told what its client had told the lost one, and checked to be the same; messages sent
  * meanwhile wait.
  */
-export class Upstream {
+export class BackendSupervisor {
   /** Counts the backends that replaced another one, each try. */
   #replacements = 0;
   /** Of the newest restore. */
   restoration: Restoration = { isWaking: false, losses: 0 };
-  readonly #options: UpstreamOptions;
+  readonly #options: BackendSupervisorOptions;
   #backend: Backend | undefined;
-  #state: UpstreamState = 'unopened';
+  #state: BackendSupervisorState = 'unopened';
   /** The backend that hibernation ends; a later one is not started before it is gone. */
   #ending: Promise<void> = Promise.resolve();
-  readonly #waiting: Waiting;
+  readonly #waiting: UnsentMessages;
   #isPaused = false;
-  readonly #restarts: Restarts;
+  readonly #restarts: RestartPolicy;
   #timer: NodeJS.Timeout | undefined;
   /** What the next backend is told, and how many requests of the gateway's own that took so far. */
   #replay: ReturnType<ClientState['replay']> = nothingToReplay;
@@ -91,19 +91,19 @@ export class Upstream {
   /** Requests of the replay that the server has not answered; the answers are nobody else's. */
   #replayIds: ReadonlySet<string> = nothingToReplay.ids;
 
-  constructor(options: UpstreamOptions) {
+  constructor(options: BackendSupervisorOptions) {
     this.#options = options;
     this.#isStartedWithThem = options.server.credentials?.as === 'variables';
-    this.#restarts = new Restarts(options.server.isRemote);
-    this.#waiting = new Waiting({
+    this.#restarts = new RestartPolicy(options.server.isRemote);
+    this.#waiting = new UnsentMessages({
       maxBytes: options.maxQueuedBytes,
       // A local one is started by the gateway, has its own limit for that, and is given up if it does not start.
       maxMs: options.server.isRemote ? maxWaitMs : undefined,
-      onExpired: (message) => this.#guard(() => options.onUnsent(messageIn(message))),
+      onExpired: (message) => this.#guard(() => options.onUnsent(readOneMessage(message))),
     });
   }
 
-  get state(): UpstreamState {
+  get state(): BackendSupervisorState {
     return this.#state;
   }
 
@@ -140,7 +140,7 @@ export class Upstream {
   }
 
   /** A request of the client brought these. One that brought none changes nothing: not every request of a client may. */
-  hear(headers: ForwardedHeaders): void {
+  rememberHeaders(headers: ForwardedHeaders): void {
     if (Object.keys(headers).length === 0 || (this.#isStartedWithThem && this.#state === 'live')) return;
     this.#newestHeaders = headers;
     const start = this.#start;
@@ -163,7 +163,7 @@ export class Upstream {
     if (this.#state === 'closed') return 'ended';
     if (this.#state === 'live') return (this.#backend as Backend).send(message, headers ?? this.#newestHeaders);
     if (this.#state === 'hibernating') this.#options.onNeeded();
-    if (this.#start !== undefined && headers !== undefined) this.hear(headers); // of a call that is run again
+    if (this.#start !== undefined && headers !== undefined) this.rememberHeaders(headers); // of a call that is run again
     return this.#waiting.add({ message, headers }) ? 'sent' : 'full';
   }
 
@@ -237,7 +237,11 @@ export class Upstream {
   #openBackend(events: BackendEvents, resume?: Resume): Backend {
     this.#options.onStart();
     const { server, principal, onFault } = this.#options;
-    return server.open(guardEvents(events, onFault), { headers: () => this.#newestHeaders, principal, resume });
+    return server.open(reportListenerFaults(events, onFault), {
+      headers: () => this.#newestHeaders,
+      principal,
+      resume,
+    });
   }
 
   #lost(end: BackendEnd): void {
@@ -248,7 +252,7 @@ export class Upstream {
   #reopen(client: ClientState, handshake: Handshake): void {
     const { server, onLines, onUnanswered, onState } = this.#options;
     this.#replacements += 1;
-    const initializeId = messageIn(client.initialize)?.id;
+    const initializeId = readOneMessage(client.initialize)?.id;
     const early: Buffer[] = [];
     let earlyBytes = 0;
     let isReady = false;
@@ -270,7 +274,7 @@ export class Upstream {
       onMessages: (lines, of) => {
         if (isReady) return onLines(this.#withoutReplays(lines), of);
         for (const [index, line] of lines.entries()) {
-          const message = messageIn(line);
+          const message = readOneMessage(line);
           if (message?.kind !== 'response' || message.id !== initializeId) {
             early.push(line);
             earlyBytes += line.length;
@@ -315,7 +319,7 @@ export class Upstream {
 
   #withoutReplays(lines: readonly Buffer[]): readonly Buffer[] {
     if (this.#replayIds.size === 0) return lines;
-    const { others, left } = withoutAnswers(lines, this.#replayIds);
+    const { others, left } = removeResponses(lines, this.#replayIds);
     this.#replayIds = left;
     return others;
   }

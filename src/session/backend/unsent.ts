@@ -1,13 +1,13 @@
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 
 /** A message and the headers that go with it; see `Upstream.send`. */
-export interface WaitingMessage {
+export interface UnsentMessage {
   readonly message: Buffer;
   readonly headers: ForwardedHeaders | undefined;
 }
 
 /** What the messages that wait for a server need. */
-export interface WaitingOptions {
+export interface UnsentMessagesOptions {
   /** They have no more bytes than this in all (P8). */
   readonly maxBytes: number;
   /** None waits longer than this, in milliseconds; undefined if something else ends the wait. */
@@ -17,18 +17,18 @@ export interface WaitingOptions {
 }
 
 /** The messages of a session that wait for its server to be back, in order. */
-export class Waiting {
-  readonly #options: WaitingOptions;
-  #entries: (WaitingMessage & { readonly since: number })[] = [];
+export class UnsentMessages {
+  readonly #options: UnsentMessagesOptions;
+  #entries: (UnsentMessage & { readonly since: number })[] = [];
   #bytes = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: WaitingOptions) {
+  constructor(options: UnsentMessagesOptions) {
     this.#options = options;
   }
 
   /** False if there is no room for the message. */
-  add({ message, headers }: WaitingMessage): boolean {
+  add({ message, headers }: UnsentMessage): boolean {
     if (this.#bytes + message.length > this.#options.maxBytes) return false;
     this.#entries.push({ message, headers, since: performance.now() });
     this.#bytes += message.length;
@@ -38,7 +38,7 @@ export class Waiting {
   }
 
   /** Takes all messages out. */
-  takeAll(): readonly WaitingMessage[] {
+  takeAll(): readonly UnsentMessage[] {
     const entries = this.#entries;
     this.#entries = [];
     this.#bytes = 0;

@@ -2,20 +2,20 @@ import type { RequestIds } from '../../backend/backend.ts';
 import { detach } from '../../util/boundary.ts';
 
 /** A line of the server. */
-export interface Line {
+export interface ServerLine {
   readonly text: Buffer;
   /** As `BackendEvents.onMessages` has it. */
-  readonly of: RequestIds | undefined;
+  readonly relatedRequests: RequestIds | undefined;
   /** Not a line, but what the backend told after the lines before (`BackendEvents.onState`). */
   readonly state?: string;
 }
 
 /** What an intake needs. */
-export interface IntakeOptions {
+export interface BackpressureQueueOptions {
   /** How much is handled before it is stored and sent. */
   readonly portion: { readonly lines: number; readonly bytes: number };
   /** Brings one line to where it belongs. */
-  handle(line: Line): void;
+  handle(line: ServerLine): void;
   /** Starts to store what was handled. Returns a promise where the next portion has to wait for that. */
   flush(): Promise<void> | undefined;
   /** Handling a line, or storing what came of it, has failed: nothing more is handled. */
@@ -30,9 +30,9 @@ export interface IntakeOptions {
  * ahead (P8): a burst never reaches the log at once, where it would evict what a connected client has not been sent yet.
  * At most what one read of the pipe brought waits here.
  */
-export class Intake {
-  readonly #options: IntakeOptions;
-  #waiting: readonly Line[] = [];
+export class BackpressureQueue {
+  readonly #options: BackpressureQueueOptions;
+  #waiting: readonly ServerLine[] = [];
   /** How many of the waiting lines are handled. */
   #handled = 0;
   #isHeld = false;
@@ -40,12 +40,12 @@ export class Intake {
   #isPaused = false;
   #isFaulty = false;
 
-  constructor(options: IntakeOptions) {
+  constructor(options: BackpressureQueueOptions) {
     this.#options = options;
   }
 
   /** Takes lines of the server, in order. */
-  take(lines: readonly Line[]): void {
+  take(lines: readonly ServerLine[]): void {
     if (this.#isFaulty) return;
     const left = this.#waiting.slice(this.#handled);
     this.#waiting = left.length > 0 ? left.concat(lines) : lines;
@@ -54,7 +54,7 @@ export class Intake {
   }
 
   /** Handles nothing more while a client lags too far behind, and goes on when it has caught up. */
-  hold(isHeld: boolean): void {
+  setPaused(isHeld: boolean): void {
     this.#isHeld = isHeld;
     if (isHeld) this.#pause(true);
     else if (!this.#isRunning) detach('session', this.#run());

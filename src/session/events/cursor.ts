@@ -1,15 +1,15 @@
-import { comparePositions, formatEventId, type Position } from '../../protocol/wire/event-id.ts';
+import { compareLogPositions, formatEventId, type LogPosition } from '../../protocol/wire/event-id.ts';
 import { encodeEvents } from '../../protocol/wire/sse.ts';
 import type { EventSink } from '../../reply/reply.ts';
 import type { EventLog, StoredEvent } from '../../store/event-log.ts';
 
 /** What a feed needs. */
-export interface FeedOptions {
+export interface StreamCursorOptions {
   readonly log: EventLog;
   readonly key: string;
   readonly stream: number;
   /** The place of the last event that the client has; undefined to begin with the stream's oldest. */
-  readonly after: Position | undefined;
+  readonly after: LogPosition | undefined;
   readonly sink: EventSink;
   /** What the ids of its events end with; see `EventId.requests`. */
   readonly requests?: string | undefined;
@@ -40,21 +40,21 @@ export const bytesPerWrite = 256 * 1024;
  * the last event it wrote: an event that follows it directly is written as it comes; after a resume, or when the client
  * was too slow, the feed reads from the log until it has caught up. No event waits in memory for a slow client.
  */
-export class Feed {
+export class StreamCursor {
   readonly stream: number;
   /** On the monotonic clock, in milliseconds. */
   readonly openedAt = performance.now();
   /** The place of the last event written to the connection. */
-  cursor: Position | undefined;
+  cursor: LogPosition | undefined;
   /** Events and bytes stored since the client stopped keeping up. */
   lag = { events: 0, bytes: 0 };
-  readonly #options: FeedOptions;
+  readonly #options: StreamCursorOptions;
   #state: 'live' | 'reading' | 'blocked' | 'closed' = 'reading';
   #readAgain = false;
   #slowTimer: NodeJS.Timeout | undefined;
 
   /** `live` says that the stream has no event yet that this connection lacks, so that nothing need be read. */
-  constructor(options: FeedOptions, live: boolean) {
+  constructor(options: StreamCursorOptions, live: boolean) {
     this.stream = options.stream;
     this.cursor = options.after;
     this.#options = options;
@@ -105,7 +105,7 @@ export class Feed {
         continue;
       }
       if (read.broken && !onBroken(sink)) return this.close();
-      const events = upTo(read.events, bytesPerWrite);
+      const events = eventsUpTo(read.events, bytesPerWrite);
       if (events.length > 0) this.#write(events, 'replayed');
       else this.cursor = read.newest ?? this.cursor; // a break that was told is not told again
       const atTail = read.atTail && events.length === read.events.length;
@@ -150,7 +150,7 @@ export class Feed {
 }
 
 /** The first events, up to so many bytes, and at least one. */
-export function upTo(events: readonly StoredEvent[], maxBytes: number): readonly StoredEvent[] {
+export function eventsUpTo(events: readonly StoredEvent[], maxBytes: number): readonly StoredEvent[] {
   let bytes = 0;
   const end = events.findIndex(({ data }, index) => {
     bytes += data.length;
@@ -159,5 +159,5 @@ export function upTo(events: readonly StoredEvent[], maxBytes: number): readonly
   return end < 0 ? events : events.slice(0, end);
 }
 
-const follows = (previous: Position | undefined, cursor: Position | undefined): boolean =>
-  previous === undefined || cursor === undefined ? previous === cursor : comparePositions(previous, cursor) === 0;
+const follows = (previous: LogPosition | undefined, cursor: LogPosition | undefined): boolean =>
+  previous === undefined || cursor === undefined ? previous === cursor : compareLogPositions(previous, cursor) === 0;

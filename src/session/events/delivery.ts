@@ -1,27 +1,27 @@
 import { faultMessage, type RequestId } from '../../protocol/faults.ts';
-import type { Position } from '../../protocol/wire/event-id.ts';
+import type { LogPosition } from '../../protocol/wire/event-id.ts';
 import type { EventLog, StoredEvent } from '../../store/event-log.ts';
 import type { LogState, Registration } from '../../store/session-records.ts';
 import type { StreamObserver } from '../session-observer.ts';
 import type { SessionOptions } from '../session-options.ts';
-import { Intake, type Line } from './backpressure.ts';
-import { type EventEffects, EventWriter, type Refusal } from './event-writer.ts';
-import { resaidLog } from './repairing-log.ts';
+import { BackpressureQueue, type ServerLine } from './backpressure.ts';
+import { type EventEffects, EventWriter, type WriteRefusal } from './event-writer.ts';
+import { repairingLog } from './repairing-log.ts';
 import { getStream, Streams } from './streams.ts';
 
 /** What the way of messages from the server to its client needs of the session. */
-export interface OutboundOptions {
+export interface EventDeliveryOptions {
   readonly log: EventLog;
   readonly key: string;
   readonly epoch: number;
   readonly limits: SessionOptions;
   /** What earlier owners left, and how much of the GET stream they had delivered; nothing for a new session. */
   readonly earlier?: LogState | undefined;
-  readonly getCursor?: Position | undefined;
+  readonly getCursor?: LogPosition | undefined;
   /** So much of the GET stream was delivered to a listener that is gone. */
-  onGetCursor(cursor: Position | undefined): void;
+  onGetCursor(cursor: LogPosition | undefined): void;
   /** Brings one line of the server to where it belongs. */
-  route(line: Line): void;
+  route(line: ServerLine): void;
   /** The client hears everything on its GET stream; see `StreamsOptions`. */
   readonly isOneStream?: boolean;
   /** See `StreamsOptions`. */
@@ -34,7 +34,7 @@ export interface OutboundOptions {
   /** The log does not know the session any more: says what it is again. */
   register(): Promise<Registration>;
   /** The log did not take events: the session can no longer be written to from here. */
-  onRefused(why: Refusal, cause: unknown): void;
+  onRefused(why: WriteRefusal, cause: unknown): void;
   /** A client was told that events are no longer kept. */
   onHistoryLost(): void;
   /** A connection was cut because the log could not be read. */
@@ -44,8 +44,8 @@ export interface OutboundOptions {
 }
 
 interface Mark {
-  readonly at: Position;
-  onStored(at: Position): void;
+  readonly at: LogPosition;
+  onStored(at: LogPosition): void;
 }
 
 /** An answer that the log has not taken yet. */
@@ -64,10 +64,10 @@ const stuckMs = 1_000;
  * The way of messages from the server to its client: taken in portions, routed, appended to the log, and only then
  * delivered (P5). Each stage holds the one before it back when it is behind (P8).
  */
-export class Outbound {
+export class EventDelivery {
   readonly streams: Streams;
   readonly #writer: EventWriter;
-  readonly #intake: Intake;
+  readonly #intake: BackpressureQueue;
   /**
    * What a client may lag and two portions under way never evict what it has not been sent: 1/8 and twice 3/8 of what the log
    * keeps, which it drops by eighths. A larger portion costs less for each event.
@@ -82,7 +82,7 @@ export class Outbound {
   #added = 0;
   #isOpen = false;
 
-  constructor(options: OutboundOptions) {
+  constructor(options: EventDeliveryOptions) {
     const { log, key, epoch, limits, earlier, getCursor, isOneStream = false, route, primes, pause, resume } = options;
     const { observer, register, onRefused, onHistoryLost, onFailed } = options;
     const { logMaxEvents, logMaxBytes, retryMs, slowReaderMs, streamMaxAgeMs } = limits;
@@ -99,12 +99,12 @@ export class Outbound {
         this.streams.deliver(events);
         this.#tellStored();
       },
-      onResaid: (events) => this.streams.deliver(events),
+      onReappended: (events) => this.streams.deliver(events),
       register,
       onRefused,
     });
     this.streams = new Streams({
-      log: resaidLog(log, epoch, () => this.#writer),
+      log: repairingLog(log, epoch, () => this.#writer),
       key,
       retryMs,
       slowReaderMs,
@@ -117,9 +117,9 @@ export class Outbound {
       onGetCursor: options.onGetCursor,
       onHistoryLost,
       onFailed,
-      onPressure: (isHigh) => this.#intake.hold(isHigh),
+      onPressure: (isHigh) => this.#intake.setPaused(isHigh),
     });
-    this.#intake = new Intake({
+    this.#intake = new BackpressureQueue({
       ...{ portion: this.#portion, handle: route, pause, resume },
       flush: () => this.#flushed(),
       onFault: options.onFault,
@@ -142,13 +142,13 @@ export class Outbound {
   }
 
   /** Takes lines of the server, in order. */
-  take(lines: readonly Line[]): void {
+  take(lines: readonly ServerLine[]): void {
     this.#intake.take(lines);
   }
 
   /** Takes nothing more from the server, or goes on. */
-  hold(isHeld: boolean): void {
-    this.#intake.hold(isHeld);
+  setPaused(isHeld: boolean): void {
+    this.#intake.setPaused(isHeld);
   }
 
   /** Adds an event to a stream; it goes out with the next flush. */
@@ -161,12 +161,12 @@ export class Outbound {
   }
 
   /** What a store that has lost its data is told of the log. */
-  get sayable(): EventWriter['sayable'] {
-    return this.#writer.sayable;
+  get recoveryState(): EventWriter['recoveryState'] {
+    return this.#writer.recoveryState;
   }
 
   /** Where the log stands once all that was added so far is stored; `onStored` is called then. */
-  mark(onStored: (at: Position) => void): void {
+  mark(onStored: (at: LogPosition) => void): void {
     const { events } = this.#writer.pending;
     const at = { epoch: this.#epoch, seq: this.#writer.stored.tail + events };
     this.#marks.push({ at, onStored });
@@ -200,19 +200,19 @@ export class Outbound {
    * Tells the client of a stream what the log does not take: without an event id, and as the last thing that it hears on
    * this connection. Does nothing if the log takes it in time, nor to a client's only stream, which others' answers need.
    */
-  tellUnlogged(stream: number, text: string): void {
+  sendUnlogged(stream: number, text: string): void {
     if (stream === getStream) return;
-    const tell = (): void => this.streams.tell(stream, text);
+    const tell = (): void => this.streams.sendUnlogged(stream, text);
     const timer = setTimeout(tell, Math.max(0, stuckMs - this.#writer.waitingMs));
     this.#writer.whenStored(() => clearTimeout(timer));
   }
 
   /** Tells the same of answers that have waited for the log for so long: whether they will be had is not known (P7). */
-  giveUpUnstored(afterMs: number): void {
+  failUnstored(afterMs: number): void {
     const until = performance.now() - afterMs;
     while ((this.#unstored[0]?.since ?? Number.POSITIVE_INFINITY) <= until) {
       const [{ stream, id }] = this.#unstored.splice(0, 1) as [Unstored];
-      this.streams.tell(stream, faultMessage('outcome_unknown', id));
+      this.streams.sendUnlogged(stream, faultMessage('outcome_unknown', id));
     }
   }
 

@@ -1,11 +1,11 @@
 import type { RequestId } from '../../protocol/faults.ts';
-import type { Position } from '../../protocol/wire/event-id.ts';
+import type { LogPosition } from '../../protocol/wire/event-id.ts';
 import type { AppendOutcome, EventLog, NewEvent, PendingCall, StoredEvent } from '../../store/event-log.ts';
 import type { LogState, Registration, StreamTail } from '../../store/session-records.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
 
 /** Why a writer may write no more. `fenced`: a newer owner has the session. `ended`: the session was ended elsewhere. */
-export type Refusal = 'fenced' | 'ended' | 'gap' | 'failed';
+export type WriteRefusal = 'fenced' | 'ended' | 'gap' | 'failed';
 
 /** What a writer needs: the log, the session in it, the epoch that it writes under, and whom to tell. */
 export interface EventWriterOptions {
@@ -17,11 +17,11 @@ export interface EventWriterOptions {
   /** Events are in the log and may be sent now (P5). In order; one call for each append. */
   onStored(events: readonly StoredEvent[]): void;
   /** Events that were in the log before, and lost there, are in it again: who read it meanwhile has missed them. */
-  onResaid?(events: readonly StoredEvent[]): void;
+  onReappended?(events: readonly StoredEvent[]): void;
   /** The log does not know the session any more: says what it is again, with `state`. */
   register(): Promise<Registration>;
   /** The log did not take the events: this instance may no longer write to the session. */
-  onRefused(why: Refusal, cause?: unknown): void;
+  onRefused(why: WriteRefusal, cause?: unknown): void;
 }
 
 /** What an event does to the table of pending calls. */
@@ -54,7 +54,7 @@ const nothingEarlier: LogState = { tails: new Map(), newestStream: -1, pending: 
 export class EventWriter {
   readonly #options: EventWriterOptions;
   /** The newest event of each open stream, stored or not. */
-  readonly #tails = new SparseMap<number, Position>();
+  readonly #tails = new SparseMap<number, LogPosition>();
   readonly #storedTails: SparseMap<number, StreamTail>;
   readonly #pendingCalls: SparseMap<RequestId, PendingCall>;
   #newestStream: number;
@@ -95,7 +95,7 @@ export class EventWriter {
    * The same as it was before what is held here to be said again: what a store that has lost its data is told, so that it gets
    * the held events anew, and only what is older is lost.
    */
-  get sayable(): Stored {
+  get recoveryState(): Stored {
     const tails = new Map(this.#storedTails);
     for (const { stream, previous } of this.#held.toReversed()) {
       if (previous === undefined) tails.delete(stream);
@@ -178,7 +178,7 @@ export class EventWriter {
   }
 
   /** Appends until the log has all of the batch. Returns why it will never have it. */
-  async #appendOne(batch: Batch): Promise<Refusal | undefined> {
+  async #appendOne(batch: Batch): Promise<WriteRefusal | undefined> {
     const { log, key, epoch, register } = this.#options;
     let expectedTail = this.#appended;
     let events = batch;
@@ -197,7 +197,7 @@ export class EventWriter {
         events = batch;
       } else {
         if (said.outcome === 'fenced') return 'fenced';
-        if (events.length > batch.length) this.#options.onResaid?.(events.slice(0, events.length - batch.length));
+        if (events.length > batch.length) this.#options.onReappended?.(events.slice(0, events.length - batch.length));
         return undefined;
       }
     }
@@ -228,7 +228,7 @@ export class EventWriter {
     this.#held = from > 0 ? held.slice(from) : held;
   }
 
-  #refuse(why: Refusal, cause?: unknown): void {
+  #refuse(why: WriteRefusal, cause?: unknown): void {
     this.#isRefused = true;
     this.#options.onRefused(why, cause);
     this.#tellStored(false);

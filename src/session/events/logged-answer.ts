@@ -1,14 +1,14 @@
-import { type AnswerHost, asEvent, type CallAnswer } from '../../call/legacy-answer.ts';
+import { eventText, type LegacyAnswerHost, type LegacyCallAnswer } from '../../call/legacy-answer.ts';
 import { faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
 import { getStream } from './streams.ts';
 
-type Host = Pick<AnswerHost, 'emit'>;
+type Host = Pick<LegacyAnswerHost, 'emit'>;
 
 /**
  * The answer of a call that goes to a stream of the log which it has not opened: one of an earlier owner of the session, or
  * the GET stream of a client that hears everything there. Whoever waits for it follows, or resumes, that stream.
  */
-export class LoggedAnswer implements CallAnswer {
+export class LoggedAnswer implements LegacyCallAnswer {
   readonly hasStream = true;
   readonly #host: Host;
   readonly stream: number;
@@ -30,7 +30,7 @@ export class LoggedAnswer implements CallAnswer {
   response(id: RequestId, text: Buffer): void {
     this.#missing -= 1;
     const isLast = this.#missing === 0 && this.stream !== getStream; // which never ends
-    this.#host.emit(this.stream, asEvent(id, text, this.#maxEventBytes), isLast, id);
+    this.#host.emit(this.stream, eventText(id, text, this.#maxEventBytes), isLast, id);
   }
 
   fail(id: RequestId, reason: Reason): boolean {

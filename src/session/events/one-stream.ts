@@ -1,9 +1,9 @@
-import { asEvent, type OpeningAnswer } from '../../call/legacy-answer.ts';
+import { eventText, type OpeningAnswer } from '../../call/legacy-answer.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { PendingCall } from '../../store/event-log.ts';
 import type { SessionOptions } from '../session-options.ts';
-import type { Outbound } from './delivery.ts';
+import type { EventDelivery } from './delivery.ts';
 import { LoggedAnswer } from './logged-answer.ts';
 import { getStream } from './streams.ts';
 
@@ -18,14 +18,14 @@ const nothing = Buffer.alloc(0);
  * takes the session over answers them (P3).
  */
 export class OneStream {
-  readonly #outbound: Outbound;
+  readonly #outbound: EventDelivery;
   readonly #limits: Pick<SessionOptions, 'maxEventBytes' | 'requestIdleMs'>;
   /** The newest requests that were accepted, oldest first: asked again, they need no second answer. */
   readonly #accepted = new Set<RequestId>();
   /** POSTs that wait for the store. */
   #unconfirmed: { readonly since: number; answer(isStored: boolean): void }[] = [];
 
-  constructor(outbound: Outbound, limits: Pick<SessionOptions, 'maxEventBytes' | 'requestIdleMs'>) {
+  constructor(outbound: EventDelivery, limits: Pick<SessionOptions, 'maxEventBytes' | 'requestIdleMs'>) {
     this.#outbound = outbound;
     this.#limits = limits;
   }
@@ -62,7 +62,7 @@ export class OneStream {
   }
 
   /** Ends the POSTs that have waited for the store for so long: whether they were accepted is not known. */
-  giveUp(afterMs: number): void {
+  failUnanswered(afterMs: number): void {
     const until = performance.now() - afterMs;
     for (const { since, answer } of this.#unconfirmed) if (since <= until) answer(false);
   }
@@ -90,7 +90,7 @@ export class OneStream {
       message: (text) => this.#outbound.add(getStream, text, false),
       response: (id, text) =>
         answer(() => {
-          this.#outbound.add(getStream, asEvent(id, text, this.#limits.maxEventBytes), false);
+          this.#outbound.add(getStream, eventText(id, text, this.#limits.maxEventBytes), false);
           this.confirm([id], reply);
         }),
       refused: (_id, text) => answer(() => reply.json(text)),

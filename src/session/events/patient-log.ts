@@ -1,8 +1,8 @@
 import type { EventLog } from '../../store/event-log.ts';
-import { patiently } from '../../store/retry-unavailable.ts';
+import { retryWhileUnavailable } from '../../store/retry-unavailable.ts';
 
 /** A log that is asked again while its store is not available, until nobody waits for it any more. */
-export const patientLog = (log: EventLog, signal: AbortSignal): EventLog => ({
-  append: (...of) => patiently(() => log.append(...of), signal),
-  read: (...of) => patiently(() => log.read(...of), signal),
+export const retryingLog = (log: EventLog, signal: AbortSignal): EventLog => ({
+  append: (...of) => retryWhileUnavailable(() => log.append(...of), signal),
+  read: (...of) => retryWhileUnavailable(() => log.read(...of), signal),
 });

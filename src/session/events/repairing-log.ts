@@ -1,4 +1,4 @@
-import type { Position } from '../../protocol/wire/event-id.ts';
+import type { LogPosition } from '../../protocol/wire/event-id.ts';
 import type { EventLog, ReadOutcome } from '../../store/event-log.ts';
 import type { EventWriter } from './event-writer.ts';
 
@@ -6,11 +6,11 @@ import type { EventWriter } from './event-writer.ts';
  * The log, for an owner's streams. A store that has lost what it had confirmed to `writer`, and was not told it again yet, is
  * told it before it is believed: a client that comes back in that moment would else hear that its event was never there (P4).
  */
-export function resaidLog(log: EventLog, epoch: number, writer: () => EventWriter): EventLog {
-  const isOfThis = (after: Position): boolean =>
+export function repairingLog(log: EventLog, epoch: number, writer: () => EventWriter): EventLog {
+  const isOfThis = (after: LogPosition): boolean =>
     after.epoch === epoch && after.seq > 0 && after.seq <= writer().stored.tail;
   // Of an earlier owner's stream only the newest event is known here. The log has to know as much.
-  const isLost = (outcome: ReadOutcome['outcome'], stream: number, after: Position | undefined): boolean =>
+  const isLost = (outcome: ReadOutcome['outcome'], stream: number, after: LogPosition | undefined): boolean =>
     after !== undefined &&
     (isOfThis(after) || (outcome === 'unknown_stream' && after.epoch < epoch && writer().stored.log.tails.has(stream)));
   return {

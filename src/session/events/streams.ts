@@ -1,18 +1,25 @@
 import { faultMessage, type RequestId } from '../../protocol/faults.ts';
 import {
   type EventId,
+  finalSeq,
   formatEventId,
   formatRequests,
-  type Position,
-  requestsOf,
-  toldSeq,
+  type LogPosition,
+  readRequestIds,
 } from '../../protocol/wire/event-id.ts';
-import { encodeEvents, encodeLastWord, encodeMessage, encodeRetry, gapEvent, noData } from '../../protocol/wire/sse.ts';
+import {
+  encodeEvents,
+  encodeFinalEvents,
+  encodeMessage,
+  encodeRetry,
+  gapEvent,
+  noData,
+} from '../../protocol/wire/sse.ts';
 import type { EventSink, Reply } from '../../reply/reply.ts';
 import type { EventLog, ReadOutcome, StoredEvent } from '../../store/event-log.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
 import type { ResumeOutcome, StreamObserver } from '../session-observer.ts';
-import { Feed } from './cursor.ts';
+import { StreamCursor } from './cursor.ts';
 
 /** The number of the standalone GET stream; the streams of POSTs count up from 1. */
 export const getStream = 0;
@@ -37,13 +44,13 @@ export interface StreamsOptions {
   /** A client that lags by more than this has its server paused. */
   readonly maxLag: { readonly events: number; readonly bytes: number };
   /** The place before the first event of this owner. */
-  readonly beginning: Position;
+  readonly beginning: LogPosition;
   /** What an earlier owner left: where its streams end, and whose answers they are. */
   readonly earlier?: { readonly newestStream: number; readonly ids: ReadonlyMap<number, readonly RequestId[]> };
   /** The place on the GET stream up to which it was delivered, for a listener that names none. */
-  readonly getCursor?: Position | undefined;
+  readonly getCursor?: LogPosition | undefined;
   /** So much of the GET stream was delivered to a listener that is gone. */
-  onGetCursor(cursor: Position | undefined): void;
+  onGetCursor(cursor: LogPosition | undefined): void;
   /**
    * The client hears everything on its GET stream, and may be one that does not reconnect: a stream that it loses is its
    * session, so it is not ended for its age, nor before the end of a drain.
@@ -64,11 +71,11 @@ export interface StreamsOptions {
 /** The streams of one session and the connections that are fed from them, at most one for each stream. */
 export class Streams {
   readonly #options: StreamsOptions;
-  readonly #feeds = new Map<number, Feed>();
+  readonly #feeds = new Map<number, StreamCursor>();
   /** The requests that the newest streams answer, for those who come for an answer that is no longer kept. */
   readonly #ids: SparseMap<number, readonly RequestId[]>;
   #next: number;
-  #getCursor: Position | undefined;
+  #getCursor: LogPosition | undefined;
   /** Since when nobody listens to the GET stream, on the monotonic clock in milliseconds. */
   #unheardSince = performance.now();
   #pressureIsHigh = false;
@@ -83,15 +90,15 @@ export class Streams {
   }
 
   /** True if some client cannot come back to its stream elsewhere: it has no event id on it yet, or may not know how. */
-  get hasPlaceless(): boolean {
+  get hasUnresumableClients(): boolean {
     const { isOneStream, primes } = this.#options;
-    const isPlaceless = ({ sink, cursor }: Feed) =>
+    const isPlaceless = ({ sink, cursor }: StreamCursor) =>
       isOneStream ? sink.handOver === undefined : cursor === undefined && !primes();
     return [...this.#feeds.values()].some(isPlaceless);
   }
 
   /** For how long nobody has listened to the GET stream, in milliseconds; 0 while somebody does. */
-  get unheardMs(): number {
+  get unreadGetMs(): number {
     return this.hasGet ? 0 : performance.now() - this.#unheardSince;
   }
 
@@ -119,7 +126,7 @@ export class Streams {
    * connection takes the stream over: a client that reconnects must not be refused while its dead socket lingers.
    * @param place what the client is told to resume from
    */
-  listen(reply: Reply, place: Position = this.#getCursor ?? this.#options.beginning): void {
+  listen(reply: Reply, place: LogPosition = this.#getCursor ?? this.#options.beginning): void {
     this.#feeds.get(getStream)?.close();
     const sink = reply.stream();
     if (this.#options.primes() && !reply.isContinued) this.#prime(sink, { ...place, stream: getStream });
@@ -129,7 +136,7 @@ export class Streams {
   /** Continues a stream after the event that the client names (2025-11-25, basic/transports, "Resumability and Redelivery"). */
   async resume(reply: Reply, id: EventId): Promise<void> {
     const { log, key, observer, onFailed } = this.#options;
-    const isTold = id.seq === toldSeq;
+    const isTold = id.seq === finalSeq;
     const read = isTold ? undefined : await log.read(key, id.stream, id, 1).catch(onFailed);
     if (reply.isGone) return;
     if (isTold) reply.nothing();
@@ -186,7 +193,7 @@ export class Streams {
   }
 
   /** Ends the connection of a stream with a message that has no event id. */
-  tell(stream: number, text: string): void {
+  sendUnlogged(stream: number, text: string): void {
     const feed = this.#feeds.get(stream);
     feed?.sink.write(encodeMessage(Buffer.from(text)));
     feed?.close();
@@ -216,7 +223,7 @@ export class Streams {
    * stream waits (P7), and a client at another instance is seen to there.
    * @param openForMs connections that are younger are left alone
    */
-  strand(openForMs: number): void {
+  detachClients(openForMs: number): void {
     const until = performance.now() - openForMs;
     for (const feed of [...this.#feeds.values()]) {
       if (feed.stream === getStream || feed.sink.handOver !== undefined || feed.openedAt > until) continue;
@@ -244,7 +251,7 @@ export class Streams {
    * Ends a connection in order. One that was sent no event has nothing to resume from: its client is told that the outcome of
    * its requests is not known (P3).
    */
-  #end(feed: Feed): void {
+  #end(feed: StreamCursor): void {
     if (isPlaceless(feed)) {
       for (const id of this.#ids.get(feed.stream) ?? [])
         feed.sink.write(encodeMessage(Buffer.from(faultMessage('outcome_unknown', id))));
@@ -259,7 +266,7 @@ export class Streams {
     // The answer to a POST can be cut only where its client has an event id to come back with.
     const endOld = (): void => (isPlaceless(feed) ? undefined : feed.close());
     const age = isOneStream ? undefined : setTimeout(endOld, withJitter(streamMaxAgeMs));
-    const feed: Feed = new Feed(
+    const feed: StreamCursor = new StreamCursor(
       {
         log,
         key,
@@ -288,7 +295,7 @@ export class Streams {
     if (this.#isOver) feed.close(); // what it asked of the log before was answered after that
   }
 
-  #detach(feed: Feed): void {
+  #detach(feed: StreamCursor): void {
     if (feed.stream === getStream) {
       this.#unheardSince = performance.now();
       this.#getCursor = feed.cursor;
@@ -307,7 +314,7 @@ export class Streams {
     const texts = this.#requestsOf(at).map((id) => faultMessage('history_lost', id));
     const { epoch } = beginning;
     if (texts.length > 0)
-      sink.write(encodeLastWord(texts, { stream, epoch }), formatEventId(stream, { epoch, seq: toldSeq }));
+      sink.write(encodeFinalEvents(texts, { stream, epoch }), formatEventId(stream, { epoch, seq: finalSeq }));
     return false;
   }
 
@@ -318,7 +325,7 @@ export class Streams {
 
   /** The requests that a stream answers, as far as its client or this owner knows. */
   #requestsOf(id: EventId): readonly RequestId[] {
-    return id.requests === undefined ? (this.#ids.get(id.stream) ?? []) : requestsOf(id);
+    return id.requests === undefined ? (this.#ids.get(id.stream) ?? []) : readRequestIds(id);
   }
 
   /** An empty event that gives the client a place to resume from. */
@@ -346,7 +353,7 @@ const firstStreamOf = ({ earlier, beginning }: StreamsOptions): number =>
   (earlier === undefined ? getStream : Math.max(earlier.newestStream, beginning.epoch)) + 1;
 
 /** True for a client that has no event id with which it could come back for the answer to its POST. */
-const isPlaceless = ({ stream, cursor }: Feed): boolean => stream !== getStream && cursor === undefined;
+const isPlaceless = ({ stream, cursor }: StreamCursor): boolean => stream !== getStream && cursor === undefined;
 
 /** Spread over 80 to 120 %, so that streams opened together do not all reconnect together. */
 const withJitter = (ms: number): number => ms * (0.8 + Math.random() * 0.4);

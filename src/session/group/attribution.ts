@@ -1,12 +1,12 @@
 import type { RequestIds } from '../../backend/backend.ts';
-import type { Call, Calls, Destination } from '../../call/call-table.ts';
-import { canAsk } from '../../call/rerun.ts';
+import type { Call, CallTable, StreamTarget } from '../../call/call-table.ts';
+import { mayRequestInput } from '../../call/rerun.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
 import { isWanted } from '../../protocol/modern/log-levels.ts';
 
 /** Why a message goes to nobody. `unwanted`: no client has asked for it. `nobodys`: it cannot be known whose it is. */
-export type Nobody = 'unwanted' | 'nobodys';
+export type Unattributed = 'unwanted' | 'nobodys';
 
 /**
  * Where a message of the server goes in the session of a group, whose calls are those of many clients (P2, P11): as in other
@@ -14,7 +14,11 @@ export type Nobody = 'unwanted' | 'nobodys';
  * behalf the server can ask, a log message to the only call in flight, if its client wants some, and so does a notification
  * that no specification defines; changes are for the GET stream.
  */
-export function destinationInGroup(message: Message, calls: Calls, of: RequestIds | undefined): Destination | Nobody {
+export function attributeInGroup(
+  message: Message,
+  calls: CallTable,
+  of: RequestIds | undefined,
+): StreamTarget | Unattributed {
   const { kind, method } = message;
   if (kind === 'request') return asker(message, calls, of) ?? 'nobodys';
   if (method === 'notifications/message') return logDestination(message, calls, of);
@@ -23,18 +27,18 @@ export function destinationInGroup(message: Message, calls: Calls, of: RequestId
 }
 
 /** Where the transport tells of which request a message is, one that is of none is nobody's. */
-function vendorDestination(message: Message, calls: Calls, of: RequestIds | undefined): Call | Nobody {
+function vendorDestination(message: Message, calls: CallTable, of: RequestIds | undefined): Call | Unattributed {
   const call = calls.known(message, of) ?? (of === undefined ? only(calls, () => true) : undefined);
   return reachable(call) ?? 'nobodys';
 }
 
-function asker(message: Message, calls: Calls, of: RequestIds | undefined): Call | undefined {
+function asker(message: Message, calls: CallTable, of: RequestIds | undefined): Call | undefined {
   const known = calls.known(message, of);
-  if (known !== undefined) return canAsk(known.method) ? reachable(known) : undefined;
-  return only(calls, ({ method }) => canAsk(method));
+  if (known !== undefined) return mayRequestInput(known.method) ? reachable(known) : undefined;
+  return only(calls, ({ method }) => mayRequestInput(method));
 }
 
-function logDestination(message: Message, calls: Calls, of: RequestIds | undefined): Call | Nobody {
+function logDestination(message: Message, calls: CallTable, of: RequestIds | undefined): Call | Unattributed {
   const wants = ({ logLevel }: Call): boolean => isWanted(message, logLevel);
   const call = calls.known(message, of) ?? only(calls, () => true);
   if (call === undefined) return calls.all().some(wants) ? 'nobodys' : 'unwanted';
@@ -42,8 +46,8 @@ function logDestination(message: Message, calls: Calls, of: RequestIds | undefin
 }
 
 /** The only call of those that clients wait for; undefined if there are several, or none. */
-function only(calls: Calls, is: (call: Call) => boolean): Call | undefined {
-  const [first, ...others] = calls.all().filter((call) => is(call) && !call.isOwn);
+function only(calls: CallTable, is: (call: Call) => boolean): Call | undefined {
+  const [first, ...others] = calls.all().filter((call) => is(call) && !call.isGatewayRequest);
   return others.length === 0 ? reachable(first) : undefined;
 }
 

@@ -1,19 +1,21 @@
-import type { CallAnswer } from '../../call/legacy-answer.ts';
-import { type Message, readOwn } from '../../protocol/message/message.ts';
+import type { LegacyCallAnswer } from '../../call/legacy-answer.ts';
+import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
 
 /** Asks the server of a group for all its log messages: which of them its clients want, each says of each request. */
-export const logLevelRequest = readOwn(
+export const logLevelRequest = readGatewayMessage(
   Buffer.from('{"jsonrpc":"2.0","id":"mcp-gangway-log-level","method":"logging/setLevel","params":{"level":"debug"}}'),
 );
 
 /** Tells the server of a group that nobody listens to a resource any more. */
 export const unsubscribeRequest = (uri: string, number: number): Message => {
   const id = `mcp-gangway-unsubscribe-${number}`;
-  return readOwn(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method: 'resources/unsubscribe', params: { uri } })));
+  return readGatewayMessage(
+    Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method: 'resources/unsubscribe', params: { uri } })),
+  );
 };
 
 /** The answer to a request of the gateway's own, for which nobody waits. */
-export const silentAnswer: CallAnswer = {
+export const discardingAnswer: LegacyCallAnswer = {
   stream: undefined,
   hasStream: false,
   message: () => undefined,

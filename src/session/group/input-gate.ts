@@ -1,22 +1,22 @@
-import type { Calls } from '../../call/call-table.ts';
-import { canAsk } from '../../call/rerun.ts';
+import type { CallTable } from '../../call/call-table.ts';
+import { mayRequestInput } from '../../call/rerun.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import type { Reply } from '../../reply/reply.ts';
-import type { Post } from '../session-handle.ts';
+import type { ClientPost } from '../session-handle.ts';
 
 /** What turns need of their session. */
-export interface TurnsOptions {
-  readonly calls: Calls;
+export interface InputGateOptions {
+  readonly calls: CallTable;
   /** So many requests wait at most (P8). */
   readonly maxWaiting: number;
   /** True if the server tells for which request it asks something. */
-  tellsRequests(): boolean;
+  identifiesRequests(): boolean;
   /** The turn of a request that waited has come. */
-  onTurn(post: Post, reply: Reply): void;
+  onAdmitted(post: ClientPost, reply: Reply): void;
 }
 
 interface Waiting {
-  readonly post: Post;
+  readonly post: ClientPost;
   readonly reply: Reply;
   readonly timer: NodeJS.Timeout;
 }
@@ -26,19 +26,19 @@ interface Waiting {
  * question says for which request it is, there is one such request at a time: so the question is of its client, and no
  * other's (P2, P11). The others wait, first come, first served, or go to another session of the group.
  */
-export class Turns {
-  readonly #options: TurnsOptions;
+export class InputGate {
+  readonly #options: InputGateOptions;
   readonly #waiting: Waiting[] = [];
 
-  constructor(options: TurnsOptions) {
+  constructor(options: InputGateOptions) {
     this.#options = options;
     options.calls.onTaken = ({ method }) => {
-      if (canAsk(method)) queueMicrotask(() => this.#next()); // when the answer is on its way
+      if (mayRequestInput(method)) queueMicrotask(() => this.#next()); // when the answer is on its way
     };
   }
 
   /** True if a post may go on. Else it is told to go elsewhere, or waits for its turn. */
-  admits(post: Post, reply: Reply): boolean {
+  admits(post: ClientPost, reply: Reply): boolean {
     const request = post.messages.find(isAsking);
     if (request === undefined || this.#isFree) return true;
     const { turnMs = 0 } = post.group ?? {};
@@ -69,17 +69,17 @@ export class Turns {
   }
 
   get #isFree(): boolean {
-    const { calls, tellsRequests } = this.#options;
-    return tellsRequests() || !calls.all().some(({ method }) => canAsk(method));
+    const { calls, identifiesRequests: tellsRequests } = this.#options;
+    return tellsRequests() || !calls.all().some(({ method }) => mayRequestInput(method));
   }
 
   #next(): void {
     while (this.#waiting.length > 0 && this.#isFree) {
       const { post, reply, timer } = this.#waiting.shift() as Waiting;
       clearTimeout(timer);
-      this.#options.onTurn(post, reply);
+      this.#options.onAdmitted(post, reply);
     }
   }
 }
 
-const isAsking = ({ kind, method }: Message): boolean => kind === 'request' && canAsk(method as string);
+const isAsking = ({ kind, method }: Message): boolean => kind === 'request' && mayRequestInput(method as string);

@@ -2,21 +2,21 @@ import { type Message, memberValue } from '../../protocol/message/message.ts';
 import { maxSubscriptions } from '../../protocol/modern/subscription-filter.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { ClientState } from '../record/client-state.ts';
-import type { GroupWishes } from '../session-handle.ts';
+import type { GroupRequestOptions } from '../session-handle.ts';
 import { unsubscribeRequest } from './gateway-requests.ts';
 
 /** For so long a hold lasts that is not renewed: its instance is lost. */
 const holdMs = 90_000;
 
 /** A listener renews its holds so often. */
-export const renewHoldsMs = 30_000;
+export const renewLeasesMs = 30_000;
 
 /**
  * Who listens to which resources in the session of a group: the server is told to tell of a resource for the first of them,
  * and to stop after the last (2026-07-28, basic/patterns/subscriptions; 2025-11-25, server/resources, "Subscriptions").
  * Listeners are on any instance, so each says from time to time that it is there.
  */
-export class Holds {
+export class SubscriptionLeases {
   readonly #client: ClientState;
   readonly #now: () => number;
   /** By resource, then holder: until when. */
@@ -35,7 +35,7 @@ export class Holds {
   }
 
   /** Answers a listener's request where the server need not be asked. Returns false where it has to be. */
-  settles(request: Message | undefined, { holder, renews = [] }: GroupWishes, reply: Reply): boolean {
+  settles(request: Message | undefined, { holder, renews = [] }: GroupRequestOptions, reply: Reply): boolean {
     if (holder === undefined || request === undefined) return false;
     const uri = String(memberValue(request, 'params', 'uri'));
     if (request.method === 'resources/subscribe') {

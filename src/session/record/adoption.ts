@@ -1,17 +1,17 @@
-import { canAsk } from '../../call/rerun.ts';
+import { mayRequestInput } from '../../call/rerun.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { type Message, readBody } from '../../protocol/message/message.ts';
-import { progressOf } from '../../protocol/message/progress-value.ts';
-import type { Position } from '../../protocol/wire/event-id.ts';
+import { readProgressValue } from '../../protocol/message/progress-value.ts';
+import type { LogPosition } from '../../protocol/wire/event-id.ts';
 import type { EventLog, PendingCall } from '../../store/event-log.ts';
 import type { LogState, SessionRecord } from '../../store/session-records.ts';
 import { eventsPerRead } from '../events/cursor.ts';
 import { getStream } from '../events/streams.ts';
-import { backendPlaceIn } from './client-state.ts';
+import { readBackendCheckpoint } from './client-state.ts';
 
 /** A call that an earlier owner left unanswered, and how far it had come. */
-export interface LeftCall extends PendingCall {
+export interface PendingCallState extends PendingCall {
   /** What the server knows the call by beside its id. */
   readonly progressToken: RequestId | undefined;
   readonly taskId: string | undefined;
@@ -22,7 +22,7 @@ export interface LeftCall extends PendingCall {
 }
 
 /** A question of a lost server that nothing in the log takes back. */
-export interface LeftQuestion {
+export interface PendingServerRequest {
   readonly stream: number;
   readonly id: RequestId;
 }
@@ -31,8 +31,8 @@ export interface LeftQuestion {
 export interface Adoption {
   readonly record: SessionRecord;
   readonly log: LogState;
-  readonly calls: readonly LeftCall[];
-  readonly questions: readonly LeftQuestion[];
+  readonly calls: readonly PendingCallState[];
+  readonly questions: readonly PendingServerRequest[];
   /** What the log had of the server after its backend had told where it stands (`BackendPlace.at`). */
   readonly taken: readonly Buffer[];
   /** What the request that caused the takeover brings for the server: of earlier ones nothing is kept. */
@@ -46,18 +46,18 @@ export async function prepareAdoption(
   record: SessionRecord,
   log: LogState,
 ): Promise<Adoption> {
-  const at = backendPlaceIn(record.clientState)?.at;
+  const at = readBackendCheckpoint(record.clientState)?.at;
   const streams = [...new Set([getStream, ...log.pending.map(({ stream }) => stream)])];
   const seen = new Map(
     await Promise.all(streams.map(async (stream) => [stream, await look(events, key, stream, at)] as const)),
   );
   const calls = log.pending.map((call) => {
     const onStream = seen.get(call.stream);
-    const { progressToken, taskId } = (call.text && messageIn(call.text)) ?? nothingKnown;
+    const { progressToken, taskId } = (call.text && readOneMessage(call.text)) ?? nothingKnown;
     return {
       ...call,
       ...{ progressToken, taskId },
-      hasAsked: (onStream?.hasAsked ?? false) && (call.stream !== getStream || canAsk(call.method)),
+      hasAsked: (onStream?.hasAsked ?? false) && (call.stream !== getStream || mayRequestInput(call.method)),
       lastProgress: progressToken === undefined ? undefined : onStream?.progress.get(progressToken),
     };
   });
@@ -77,26 +77,26 @@ interface Seen {
 const nothingKnown = { progressToken: undefined, taskId: undefined };
 
 /** The message in a line of a server, or in a text of the log, if it is one. */
-export function messageIn(text: Buffer): Message | undefined {
+export function readOneMessage(text: Buffer): Message | undefined {
   const body = readBody(text, Number.POSITIVE_INFINITY);
   const [first] = body.ok ? body.messages : [];
   return first?.ok ? first.message : undefined;
 }
 
 /** @param at what comes after it is `taken`; nothing if it is undefined */
-async function look(events: EventLog, key: string, stream: number, at: Position | undefined): Promise<Seen> {
+async function look(events: EventLog, key: string, stream: number, at: LogPosition | undefined): Promise<Seen> {
   const taken: Buffer[] = [];
   const open = new Set<RequestId>();
   let hasAsked = false;
   const newestProgress = new Map<RequestId, number>();
-  let after: Position | undefined;
+  let after: LogPosition | undefined;
   for (;;) {
     const read = await events.read(key, stream, after, eventsPerRead);
     if (read.outcome !== 'ok') break;
     for (const { data, epoch, seq } of read.events) {
       if (data.length === 0) continue;
       if (at !== undefined && (epoch > at.epoch || (epoch === at.epoch && seq > at.seq))) taken.push(data);
-      const message = messageIn(data);
+      const message = readOneMessage(data);
       if (message === undefined) continue;
       const { kind, id, cancels, progressToken } = message;
       if (kind === 'request' && id != null) {
@@ -104,7 +104,7 @@ async function look(events: EventLog, key: string, stream: number, at: Position 
         hasAsked = true;
       } else if (cancels !== undefined) open.delete(cancels);
       else if (progressToken !== undefined) {
-        const progress = progressOf(data);
+        const progress = readProgressValue(data);
         if (!Number.isNaN(progress)) newestProgress.set(progressToken, progress);
       }
     }

@@ -2,9 +2,9 @@ import { scanObject } from '../../protocol/json/scan.ts';
 import { scalarAt, spliceId, valueAt } from '../../protocol/json/splice.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { maxSubscriptions } from '../../protocol/modern/subscription-filter.ts';
-import type { Position } from '../../protocol/wire/event-id.ts';
+import type { LogPosition } from '../../protocol/wire/event-id.ts';
 import type { SessionRecord } from '../../store/session-records.ts';
-import { ownCopy } from '../../util/detached-copy.ts';
+import { detachedCopy } from '../../util/detached-copy.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
 
 /** Which kind of client a session has; one of an ordinary session of its own is neither. */
@@ -35,9 +35,9 @@ export class ClientState {
   readonly isGroup: boolean;
   readonly topic: string | undefined;
   /** How much of the GET stream was delivered: where a listener begins that names no event. */
-  getCursor: Position | undefined;
+  getCursor: LogPosition | undefined;
   /** Where the backend stands, where another one can go on from there. */
-  backend: BackendPlace | undefined;
+  backend: BackendCheckpoint | undefined;
   /** What the client's requests needed of its credentials; see `UsedScopes`. */
   readonly usedScopes: Set<string>;
   #initialized: Buffer | undefined;
@@ -53,7 +53,7 @@ export class ClientState {
    * @param kind of a new client; of an earlier owner's it is saved
    */
   constructor(initialize: Buffer, saved?: SavedClient, kind: ClientKind = {}) {
-    this.initialize = ownCopy(initialize);
+    this.initialize = detachedCopy(initialize);
     const state = saved && parse(saved.clientState);
     const { isOneStream = false, isGroup = false, topic } = state ?? kind;
     this.isOneStream = isOneStream;
@@ -66,9 +66,9 @@ export class ClientState {
     this.backend = state?.backend;
     if (saved === undefined || saved.clientSaid.length === 0) return;
     const { initialized, logLevel, subscriptions } = JSON.parse(saved.clientSaid.toString()) as Said;
-    if (initialized !== undefined) this.#initialized = ownCopy(initialized);
-    if (logLevel !== undefined) this.#logLevel = ownCopy(logLevel);
-    for (const [uri, text] of subscriptions) this.#subscriptions.set(uri, ownCopy(text));
+    if (initialized !== undefined) this.#initialized = detachedCopy(initialized);
+    if (logLevel !== undefined) this.#logLevel = detachedCopy(logLevel);
+    for (const [uri, text] of subscriptions) this.#subscriptions.set(uri, detachedCopy(text));
   }
 
   /** The client has said which log messages it wants. */
@@ -77,7 +77,7 @@ export class ClientState {
   }
 
   /** The client has declared something that the server may ask of it. */
-  get canBeAsked(): boolean {
+  get acceptsServerRequests(): boolean {
     const declared = valueAt(this.initialize, ['params', 'capabilities']);
     const members = declared && scanObject(declared);
     return typeof members === 'object' && members.keys.length > 0;
@@ -93,7 +93,7 @@ export class ClientState {
     const usedScopes = this.usedScopes.size > 0 ? [...this.usedScopes] : undefined;
     const state: SavedState = { getCursor, ...kind, backend, usedScopes };
     this.#said ??= this.#saySaid();
-    return { clientState: ownCopy(JSON.stringify(state)), clientSaid: this.#said };
+    return { clientState: detachedCopy(JSON.stringify(state)), clientSaid: this.#said };
   }
 
   #saySaid(): Buffer {
@@ -103,14 +103,14 @@ export class ClientState {
       logLevel: this.#logLevel?.toString(),
       subscriptions,
     };
-    return ownCopy(JSON.stringify(said));
+    return detachedCopy(JSON.stringify(said));
   }
 
   /** Takes note of a notification that was passed on. Returns true if it changed anything. */
   sent({ method, text }: Message): boolean {
     if (method !== 'notifications/initialized') return false;
     // It says nothing but that it comes: what else a client adds is told to no later process.
-    this.#initialized = text.length > maxInitializedBytes ? initializedNotification : ownCopy(text);
+    this.#initialized = text.length > maxInitializedBytes ? initializedNotification : detachedCopy(text);
     this.#said = undefined;
     return true;
   }
@@ -136,13 +136,13 @@ export class ClientState {
     if (!isStateful(method) || isError) return false;
     this.#said = undefined;
     if (method === 'logging/setLevel') {
-      this.#logLevel = ownCopy(request);
+      this.#logLevel = detachedCopy(request);
       return true;
     }
     const uri = scalarAt(request, ['params', 'uri']);
     if (typeof uri !== 'string') return false;
     if (method !== 'resources/subscribe') this.#subscriptions.delete(uri);
-    else if (this.#subscriptions.size < maxSubscriptions) this.#subscriptions.set(uri, ownCopy(request));
+    else if (this.#subscriptions.size < maxSubscriptions) this.#subscriptions.set(uri, detachedCopy(request));
     return true;
   }
 
@@ -163,8 +163,8 @@ export type SavedClient = Pick<SessionRecord, 'clientState' | 'clientSaid'>;
 
 /** What changes with the use of the session. */
 interface SavedState extends ClientKind {
-  readonly getCursor?: Position | undefined;
-  readonly backend?: BackendPlace | undefined;
+  readonly getCursor?: LogPosition | undefined;
+  readonly backend?: BackendCheckpoint | undefined;
   readonly usedScopes?: readonly string[] | undefined;
 }
 
@@ -187,20 +187,20 @@ function parse(saved: Buffer): SavedState {
 }
 
 /** Where a backend stood, for the next owner of the session to go on with its server (docs/design.md, D5). */
-export interface BackendPlace {
+export interface BackendCheckpoint {
   /** As `BackendEvents.onState` told it. */
   readonly state: string;
   /** Up to here the log had what the server had said by then. */
-  readonly at: Position;
+  readonly at: LogPosition;
   /** True for the first of the session: its questions have the ids that the server gave them (`ServerRequests`). */
   readonly isFirst: boolean;
 }
 
 /** Where the backend of a session stood that an earlier owner had; undefined if nothing can be gone on with. */
-export const backendPlaceIn = (clientState: Buffer): BackendPlace | undefined => parse(clientState).backend;
+export const readBackendCheckpoint = (clientState: Buffer): BackendCheckpoint | undefined => parse(clientState).backend;
 
 /** What requests of a session needed whose record has this client state. */
-export const usedScopesIn = (clientState: Buffer): readonly string[] => parse(clientState).usedScopes ?? [];
+export const readUsedScopes = (clientState: Buffer): readonly string[] => parse(clientState).usedScopes ?? [];
 
 /** True for the requests that change what a server keeps for its client. */
 export const isStateful = (method: string): boolean =>

@@ -1,7 +1,7 @@
 import type { Principal } from '../../protocol/principal.ts';
-import { patiently } from '../../store/retry-unavailable.ts';
+import { retryWhileUnavailable } from '../../store/retry-unavailable.ts';
 import type { LogState, Registration, SessionRecord, SessionRecords } from '../../store/session-records.ts';
-import { ownCopy } from '../../util/detached-copy.ts';
+import { detachedCopy } from '../../util/detached-copy.ts';
 import type { ClientState } from './client-state.ts';
 
 /** What a record says that never changes under one owner. */
@@ -24,7 +24,7 @@ export interface RecordParts {
 type Amendment = Awaited<ReturnType<SessionRecords['amend']>>;
 
 /** Keeps one session's record as its owner: what it says of the session, and when it says it. */
-export class RecordKeeper {
+export class SessionRecordKeeper {
   readonly #parts: RecordParts;
   #initialized: Buffer | undefined;
   #protocolVersion = '';
@@ -40,17 +40,17 @@ export class RecordKeeper {
 
   /** Takes over what an earlier owner wrote. */
   adopt({ initialized, protocolVersion }: SessionRecord): void {
-    this.#initialized = ownCopy(initialized);
+    this.#initialized = detachedCopy(initialized);
     this.#protocolVersion = protocolVersion;
   }
 
   /** Makes the session known to all instances, once its server has answered `initialize`. */
   async create(initialized: Buffer, protocolVersion: string): Promise<void> {
-    this.#initialized = ownCopy(initialized);
+    this.#initialized = detachedCopy(initialized);
     this.#protocolVersion = protocolVersion;
     const { sessions, key, client, signal } = this.#parts;
     const record = this.#record();
-    await patiently(() => sessions.create(key, record, { followsEnded: client.isGroup }), signal);
+    await retryWhileUnavailable(() => sessions.create(key, record, { followsEnded: client.isGroup }), signal);
     this.#said = record.clientSaid;
   }
 
@@ -73,25 +73,25 @@ export class RecordKeeper {
   register(tail: number, log: LogState): Promise<Registration> {
     const { sessions, key, signal, instance } = this.#parts;
     this.#said = undefined; // the store may have lost it, or have it from this very call
-    return patiently(() => sessions.register(key, this.#record(), tail, log, instance().term), signal);
+    return retryWhileUnavailable(() => sessions.register(key, this.#record(), tail, log, instance().term), signal);
   }
 
   /** The session has made progress: the losses of earlier owners do not count any more. Never rejects. */
   async progress(): Promise<void> {
     const { sessions, key, epoch, signal, onFailed } = this.#parts;
-    await patiently(() => sessions.progress(key, epoch), signal).catch((cause: unknown) => {
+    await retryWhileUnavailable(() => sessions.confirmTakeover(key, epoch), signal).catch((cause: unknown) => {
       if (!signal.aborted) onFailed(cause);
     });
   }
 
   async release(): Promise<void> {
     const { sessions, key, epoch, signal } = this.#parts;
-    await patiently(() => sessions.release(key, epoch), signal);
+    await retryWhileUnavailable(() => sessions.release(key, epoch), signal);
   }
 
   async end(): Promise<void> {
     const { sessions, key, epoch, endSignal } = this.#parts;
-    await patiently(() => sessions.end(key, epoch), endSignal);
+    await retryWhileUnavailable(() => sessions.end(key, epoch), endSignal);
   }
 
   #write(): Promise<Amendment> {
@@ -100,7 +100,7 @@ export class RecordKeeper {
     const changes = { clientState, ...(clientSaid !== this.#said && { clientSaid }) };
     this.#nextAmendment = undefined;
     // Whoever fenced it off has what was there; one without a record is registered with the next event or term.
-    const writing = patiently(() => sessions.amend(key, epoch, changes), signal);
+    const writing = retryWhileUnavailable(() => sessions.amend(key, epoch, changes), signal);
     this.#amending = writing;
     const over = (): void => {
       if (this.#amending === writing) this.#amending = undefined;

@@ -2,33 +2,33 @@
 const provenMs = 10_000;
 
 /** What a proof needs of its session. */
-export interface ProofOptions {
+export interface TakeoverProofOptions {
   /** False while the server is being started again. */
   isServerUp(): boolean;
   /** Tells the store that the session makes progress. Never rejects. */
-  tell(): void;
+  confirm(): void;
 }
 
 /**
  * Tells the store once that a session which was taken over makes progress, so that the losses of its earlier owners do not
  * count against it (docs/decisions/0068).
  */
-export class Proof {
-  readonly #options: ProofOptions;
+export class TakeoverProof {
+  readonly #options: TakeoverProofOptions;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: ProofOptions) {
+  constructor(options: TakeoverProofOptions) {
     this.#options = options;
     this.#timer = setInterval(() => {
-      if (options.isServerUp()) this.give();
+      if (options.isServerUp()) this.confirm();
     }, provenMs).unref();
   }
 
   /** The session has made progress. */
-  give(): void {
+  confirm(): void {
     if (this.#timer === undefined) return;
     this.end();
-    this.#options.tell();
+    this.#options.confirm();
   }
 
   /** Nothing more is to be told. */

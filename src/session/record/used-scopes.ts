@@ -2,7 +2,7 @@ import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { Registration, SessionRecords } from '../../store/session-records.ts';
 import { detach } from '../../util/boundary.ts';
-import type { Post } from '../session-handle.ts';
+import type { ClientPost } from '../session-handle.ts';
 
 /** What the memory of a session's scopes needs of it. */
 export interface UsedScopesOptions {
@@ -66,7 +66,7 @@ export class UsedScopes {
    * the store, or with the end of the session, which may have come while the request waited.
    * @param post what it brings; undefined for a GET or DELETE
    */
-  admit(reply: Reply, post: Post | undefined, goOn: () => void): void {
+  admit(reply: Reply, post: ClientPost | undefined, goOn: () => void): void {
     const { scopes, needs } = reply;
     const { onAdmitted, endFault } = this.#options;
     if (!coversAll(scopes, this.#stored)) return reply.fault('unknown_session', requestId(post));
@@ -131,7 +131,7 @@ export class UsedScopes {
 }
 
 /** The request that an error answers. */
-function requestId(post: Post | undefined): RequestId | null {
+function requestId(post: ClientPost | undefined): RequestId | null {
   const [first] = post?.isBatch === false ? post.messages : [];
   return first?.kind === 'request' ? (first.id ?? null) : null;
 }

@@ -1,77 +1,77 @@
-import type { CallRequest, Came, OpenCall } from '../../call/call-report.ts';
-import { type Call, type Calls, failCall } from '../../call/call-table.ts';
-import { Answer, type AnswerHost, type CallAnswer } from '../../call/legacy-answer.ts';
-import { isHarmless, type Reruns } from '../../call/rerun.ts';
-import { taskNewsOf, taskStatus } from '../../call/tasks.ts';
+import type { ArrivalInfo, CallReport, CallRequest } from '../../call/call-report.ts';
+import { type Call, type CallTable, failCall } from '../../call/call-table.ts';
+import { LegacyAnswer, type LegacyAnswerHost, type LegacyCallAnswer } from '../../call/legacy-answer.ts';
+import { isHarmless, type RerunPolicy } from '../../call/rerun.ts';
+import { readTaskUpdate, taskStatus } from '../../call/tasks.ts';
 import { faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { PendingCall } from '../../store/event-log.ts';
-import type { Upstream } from '../backend/supervisor.ts';
-import type { Outbound } from '../events/delivery.ts';
+import type { BackendSupervisor } from '../backend/supervisor.ts';
+import type { EventDelivery } from '../events/delivery.ts';
 import { LoggedAnswer } from '../events/logged-answer.ts';
 import type { OneStream } from '../events/one-stream.ts';
 import { getStream } from '../events/streams.ts';
-import { logLevelRequest, silentAnswer } from '../group/gateway-requests.ts';
-import { Turns } from '../group/input-gate.ts';
-import { Rounds } from '../group/input-rounds.ts';
-import { Holds } from '../group/subscription-leases.ts';
-import type { LeftCall } from '../record/adoption.ts';
+import { discardingAnswer, logLevelRequest } from '../group/gateway-requests.ts';
+import { InputGate } from '../group/input-gate.ts';
+import { InputRounds } from '../group/input-rounds.ts';
+import { SubscriptionLeases } from '../group/subscription-leases.ts';
+import type { PendingCallState } from '../record/adoption.ts';
 import type { ClientState } from '../record/client-state.ts';
-import type { GroupWishes, Post } from '../session-handle.ts';
-import type { Dropped } from '../session-observer.ts';
+import type { ClientPost, GroupRequestOptions } from '../session-handle.ts';
+import type { SessionDropReason } from '../session-observer.ts';
 import type { SessionOptions } from '../session-options.ts';
-import { Askings } from './attempt-streams.ts';
+import { AttemptStreams } from './attempt-streams.ts';
 import type { ServerRequests } from './server-requests.ts';
 
 /** What the way of messages from the client to its server needs of the session. */
-export interface InboundOptions {
-  readonly calls: Calls;
+export interface ClientRequestsOptions {
+  readonly calls: CallTable;
   readonly serverRequests: ServerRequests;
-  readonly upstream: Upstream;
-  readonly outbound: Outbound;
-  readonly reruns: Reruns;
+  readonly upstream: BackendSupervisor;
+  readonly outbound: EventDelivery;
+  readonly reruns: RerunPolicy;
   readonly client: ClientState;
   /** Set for a client that hears everything on one stream. */
   readonly oneStream: OneStream | undefined;
   readonly limits: SessionOptions;
   /** Who is to be told how a call ends; absent for nobody. */
-  readonly watch?: ((request: CallRequest, came?: Came) => OpenCall) | undefined;
+  readonly watch?: ((request: CallRequest, came?: ArrivalInfo) => CallReport) | undefined;
   /** True if streams begin with a priming event. */
   primes(): boolean;
   /** True if the server tells for which request it asks something. */
   tellsRequests(): boolean;
-  onDropped(what: Dropped): void;
+  onDropped(what: SessionDropReason): void;
   /** What the client has told its server is no longer what it was. */
   onClientChanged(): void;
 }
 
 /** What came with requests. */
-type Brought = Pick<Reply, 'forwarded'> & Came;
+type Brought = Pick<Reply, 'forwarded'> & ArrivalInfo;
 
 /** The way of messages from the client to its server: requests get a place in the table of calls and an answer. */
-export class Inbound {
-  readonly #options: InboundOptions;
+export class ClientRequests {
+  readonly #options: ClientRequestsOptions;
   /** What the answers of all calls need. */
-  readonly #host: AnswerHost;
+  readonly #host: LegacyAnswerHost;
   readonly #maxCalls: number;
   /** Set for a group whose clients can be asked something. */
-  readonly #turns: Turns | undefined;
-  readonly #rounds = new Rounds();
-  readonly #askings = new Askings();
+  readonly #turns: InputGate | undefined;
+  readonly #rounds = new InputRounds();
+  readonly #askings = new AttemptStreams();
   /** Set for a group: who listens to what. */
-  readonly #holds: Holds | undefined;
+  readonly #holds: SubscriptionLeases | undefined;
   /** This owner has asked the server for its log messages, on behalf of a group. */
   #hasAskedForLogs = false;
 
-  constructor(options: InboundOptions) {
+  constructor(options: ClientRequestsOptions) {
     this.#options = options;
     const { client, calls, limits, outbound, tellsRequests, onDropped } = options;
     this.#host = {
       openStream: (sink, ids, asking) => {
         const stream = outbound.streams.open(sink, ids);
-        if (asking !== undefined) this.#askings.note(asking, stream);
+        if (asking !== undefined) this.#askings.remember(asking, stream);
         return stream;
       },
       emit: (stream, text, last, settles, ids) => {
@@ -84,18 +84,23 @@ export class Inbound {
     };
     this.#maxCalls = client.isGroup ? limits.maxSharedCalls : limits.maxCalls;
     if (!client.isGroup) return;
-    this.#holds = new Holds(client);
-    if (!client.canBeAsked) return;
-    const onTurn = (post: Post, reply: Reply): void => this.post(post, reply);
-    this.#turns = new Turns({ calls, maxWaiting: this.#maxCalls, tellsRequests, onTurn });
+    this.#holds = new SubscriptionLeases(client);
+    if (!client.acceptsServerRequests) return;
+    const onTurn = (post: ClientPost, reply: Reply): void => this.post(post, reply);
+    this.#turns = new InputGate({
+      calls,
+      maxWaiting: this.#maxCalls,
+      identifiesRequests: tellsRequests,
+      onAdmitted: onTurn,
+    });
   }
 
   /** Passes the messages of one POST on, in order, and answers the POST. */
-  post(post: Post, reply: Reply): void {
+  post(post: ClientPost, reply: Reply): void {
     const { messages, isBatch, again, group } = post;
     const { calls, oneStream } = this.#options;
     const requests = messages.filter((message) => message.kind === 'request');
-    const ids = requests.map(idOf);
+    const ids = requests.map(requestId);
     if (again && oneStream?.knows(ids)) return oneStream.confirm(ids, reply);
     if (again && !oneStream && this.#rejoins(requests, isBatch, reply)) return;
     if (again && !messages.every(isHarmless)) return reply.fault('outcome_unknown', ids[0] ?? null);
@@ -127,24 +132,29 @@ export class Inbound {
    */
   #rejoins(requests: readonly Message[], isBatch: boolean, reply: Reply): boolean {
     const { calls, outbound } = this.#options;
-    const ids = requests.map(idOf);
+    const ids = requests.map(requestId);
     const running = ids.map((id) => calls.get(id)).filter((call) => call !== undefined);
-    for (const { answer } of running) answer.giveWay?.();
+    for (const { answer } of running) answer.supersede?.();
     const stream =
       running.map(({ answer }) => answer.stream).find((number) => number !== undefined) ??
-      this.#askings.streamOf(reply.asking);
+      this.#askings.streamOf(reply.attempt);
     if (stream !== undefined) outbound.streams.join(stream, reply);
     if (stream !== undefined || running.length === 0) return stream !== undefined;
     const answer = this.#createAnswer(ids, isBatch, reply);
     for (const call of running) call.answer = answer;
-    const others = requests.filter((request) => !running.some(({ id }) => id === idOf(request)));
-    for (const request of others) if (!isHarmless(request)) answer.fail(idOf(request), 'outcome_unknown');
+    const others = requests.filter((request) => !running.some(({ id }) => id === requestId(request)));
+    for (const request of others) if (!isHarmless(request)) answer.fail(requestId(request), 'outcome_unknown');
     this.call(others.filter(isHarmless), answer, reply);
     return true;
   }
 
   /** Passes requests on that one answer answers, with the headers that came with them. */
-  call(requests: readonly Message[], answer: CallAnswer, brought: Brought = {}, group?: GroupWishes): void {
+  call(
+    requests: readonly Message[],
+    answer: LegacyCallAnswer,
+    brought: Brought = {},
+    group?: GroupRequestOptions,
+  ): void {
     const { calls, upstream } = this.#options;
     const { forwarded = noHeaders } = brought;
     const added = requests.map((request) => this.#toCall(request, answer, brought, group));
@@ -152,15 +162,15 @@ export class Inbound {
     for (const [index, request] of requests.entries()) {
       const sent = upstream.send(request.text, forwarded);
       const call = added[index] as Call;
-      call.watch?.sent();
-      if (upstream.state !== 'live') call.watch?.awaitsStart();
+      call.report?.sent();
+      if (upstream.state !== 'live') call.report?.awaitsStart();
       // `ended`: the backend is about to report its end, which decides about the call with what is known then.
       if (sent === 'full') this.fail(call, 'server_busy');
     }
   }
 
   /** Takes calls that an earlier owner left unanswered: their answers go to their streams in the log. */
-  adopt(left: readonly LeftCall[]): readonly Call[] {
+  adopt(left: readonly PendingCallState[]): readonly Call[] {
     const missing = new Map<number, number>();
     for (const { stream } of left) missing.set(stream, (missing.get(stream) ?? 0) + 1);
     this.#options.oneStream?.note(left.map(({ id }) => id));
@@ -187,7 +197,7 @@ export class Inbound {
     calls.retire(call.id);
     failCall(call, reason);
     outbound.flush();
-    if (call.answer.stream !== undefined) outbound.tellUnlogged(call.answer.stream, faultMessage(reason, call.id));
+    if (call.answer.stream !== undefined) outbound.sendUnlogged(call.answer.stream, faultMessage(reason, call.id));
   }
 
   /** The session ends: what waits for its turn has to go elsewhere. */
@@ -198,8 +208,8 @@ export class Inbound {
   /** Ends calls that the server neither answers nor reports progress of, and tells it to stop them; and whose answers the log does not take. */
   endOverdue(): void {
     const { calls, upstream, outbound, limits } = this.#options;
-    outbound.giveUpUnstored(limits.requestIdleMs);
-    for (const request of this.#holds?.expired() ?? []) this.call([request], silentAnswer);
+    outbound.failUnstored(limits.requestIdleMs);
+    for (const request of this.#holds?.expired() ?? []) this.call([request], discardingAnswer);
     for (const call of calls.overdue(limits)) {
       if (call.method === 'initialize') continue; // it has a limit of its own, and is never cancelled
       const params = { requestId: call.id, reason: 'The request took too long.' };
@@ -208,16 +218,16 @@ export class Inbound {
     }
   }
 
-  #createAnswer(ids: readonly RequestId[], isBatch: boolean, reply: Reply): Answer {
+  #createAnswer(ids: readonly RequestId[], isBatch: boolean, reply: Reply): LegacyAnswer {
     const { limits, primes } = this.#options;
     const { upgradeAfterMs, maxEventBytes } = limits;
-    return new Answer(this.#host, { reply, ids, isBatch, primes: primes(), upgradeAfterMs, maxEventBytes });
+    return new LegacyAnswer(this.#host, { reply, ids, isBatch, primes: primes(), upgradeAfterMs, maxEventBytes });
   }
 
   /** The calls that a stream has yet to answer: whoever takes the session over finds them in its log. */
   #pendingOn(stream: number, ids: readonly RequestId[]): readonly PendingCall[] {
     const calls = ids.map((id) => this.#options.calls.get(id)).filter((call) => call !== undefined);
-    return calls.map(({ id, method, text, watch }) => ({
+    return calls.map(({ id, method, text, report: watch }) => ({
       ...{ stream, id, method, text },
       ...(watch?.name !== undefined && { name: watch.name }),
     }));
@@ -227,29 +237,29 @@ export class Inbound {
   #askForLogs(): void {
     if (this.#hasAskedForLogs || this.#options.client.hasLogLevel) return;
     this.#hasAskedForLogs = true;
-    this.call([logLevelRequest], silentAnswer);
+    this.call([logLevelRequest], discardingAnswer);
   }
 
-  #toCall(request: Message, answer: CallAnswer, brought: Brought, group?: GroupWishes): Call {
+  #toCall(request: Message, answer: LegacyCallAnswer, brought: Brought, group?: GroupRequestOptions): Call {
     const method = request.method as string;
     const now = performance.now();
-    const isOwn = answer === silentAnswer;
+    const isOwn = answer === discardingAnswer;
     const { reruns, watch } = this.#options;
     const { forwarded = noHeaders } = brought;
     return {
       activeAt: now,
       startedAt: now,
-      id: idOf(request),
+      id: requestId(request),
       method,
       progressToken: request.progressToken,
       taskId: request.taskId,
-      taskNews: taskNewsOf(request),
+      taskNews: readTaskUpdate(request),
       answer,
       text: reruns.mayNeed(method, request.text) ? request.text : undefined,
       forwarded,
       logLevel: group?.logLevel,
-      isOwn,
-      watch: isOwn ? undefined : watch?.(request, brought),
+      isGatewayRequest: isOwn,
+      report: isOwn ? undefined : watch?.(request, brought),
     };
   }
 
@@ -262,7 +272,7 @@ export class Inbound {
       return undefined;
     }
     if (message.cancels !== undefined && !this.#cancel(message.cancels)) return undefined;
-    if (message.method === taskStatus) serverRequests.tasks.told(message);
+    if (message.method === taskStatus) serverRequests.tasks.update(message);
     if (client.sent(message)) onClientChanged();
     return upstream.send(text, forwarded) === 'full' ? 'server_busy' : undefined;
   }
@@ -278,4 +288,4 @@ export class Inbound {
 }
 
 /** The id of a request. */
-export const idOf = (request: Message): RequestId => request.id as RequestId;
+export const requestId = (request: Message): RequestId => request.id as RequestId;

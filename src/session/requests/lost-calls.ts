@@ -1,11 +1,11 @@
-import type { BackendEnd, Parcel, RequestIds } from '../../backend/backend.ts';
-import type { Call, Calls } from '../../call/call-table.ts';
-import type { Reruns } from '../../call/rerun.ts';
+import type { BackendEnd, QueuedMessage, RequestIds } from '../../backend/backend.ts';
+import type { Call, CallTable } from '../../call/call-table.ts';
+import type { RerunPolicy } from '../../call/rerun.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { type Message, readBody } from '../../protocol/message/message.ts';
-import type { Upstream } from '../backend/supervisor.ts';
-import { type Inbound, idOf } from './client-requests.ts';
+import type { BackendSupervisor } from '../backend/supervisor.ts';
+import { type ClientRequests, requestId } from './client-requests.ts';
 
 /**
  * A call whose POST broke is sent again after this time. A server that goes away breaks its connections one after the
@@ -15,31 +15,31 @@ const againMs = 500;
 
 /** What calls without an answer need of their session. */
 export interface LostCallsOptions {
-  readonly calls: Calls;
-  readonly reruns: Reruns;
-  readonly upstream: Upstream;
-  readonly inbound: Inbound;
+  readonly calls: CallTable;
+  readonly reruns: RerunPolicy;
+  readonly upstream: BackendSupervisor;
+  readonly inbound: ClientRequests;
   onUndeliverable(): void;
 }
 
 /** What is told of a backend that has ended by itself, to those whose calls end with it. */
-export const reasonOfLoss = ({ reason }: BackendEnd): 'line_too_long' | 'memory_limit' | 'server_exited' =>
+export const lossReason = ({ reason }: BackendEnd): 'line_too_long' | 'memory_limit' | 'server_exited' =>
   reason === 'line_too_long' || reason === 'memory_limit' ? reason : 'server_exited';
 
 /** What a client is told of a server that could not be started. */
-export const reasonOfFailedStart = ({
+export const failedStartReason = ({
   isUnauthorized = false,
 }: BackendEnd): 'server_unauthorized' | 'server_start_failed' =>
   isUnauthorized ? 'server_unauthorized' : 'server_start_failed';
 
 /** A message that a lost backend did not take. */
-export interface Untaken extends Pick<Parcel, 'headers'> {
+export interface UndeliveredMessage extends Pick<QueuedMessage, 'headers'> {
   /** As the scan read it: most of its members are getters of its class, which a copy of the object would lose. */
   readonly message: Message;
 }
 
 /** The messages that a backend did not take. */
-export function readUntaken(parcels: readonly Parcel[] = []): readonly Untaken[] {
+export function readUndelivered(parcels: readonly QueuedMessage[] = []): readonly UndeliveredMessage[] {
   return parcels.flatMap(({ message, headers }) => {
     const read = readBody(Buffer.from(message), Number.POSITIVE_INFINITY);
     return read.ok ? read.messages.flatMap((each) => (each.ok ? [{ message: each.message, headers }] : [])) : [];
@@ -55,7 +55,7 @@ export class LostCalls {
   }
 
   /** Ends the calls of a lost backend with what is known, but for those that the next one is to have. */
-  end(reason: Reason, untaken: readonly Untaken[]): void {
+  end(reason: Reason, untaken: readonly UndeliveredMessage[]): void {
     const { calls, reruns, inbound } = this.#options;
     const kept = new Set(untaken.map(({ message }) => message.id));
     // Whose answer was too long is not known, and would be again: nothing is run again then.
@@ -69,7 +69,7 @@ export class LostCalls {
    * Sends what the lost backend did not take, and the calls that are left, to be run again. Answers of the client are for
    * the backend that asked alone.
    */
-  sendAgain(untaken: readonly Untaken[]): void {
+  sendAgain(untaken: readonly UndeliveredMessage[]): void {
     const { calls } = this.#options;
     for (const { message, headers } of untaken) {
       const { kind, text, id } = message;
@@ -93,7 +93,7 @@ export class LostCalls {
   /** The server was away for too long for this message. */
   unsent(message: Message | undefined): void {
     const { calls, inbound, onUndeliverable } = this.#options;
-    const call = message?.kind === 'request' ? calls.get(idOf(message)) : undefined;
+    const call = message?.kind === 'request' ? calls.get(requestId(message)) : undefined;
     if (call !== undefined) inbound.fail(call, 'server_unreachable');
     else onUndeliverable();
   }

@@ -1,4 +1,4 @@
-import { Answer, type AnswerHost } from '../../call/legacy-answer.ts';
+import { LegacyAnswer, type LegacyAnswerHost } from '../../call/legacy-answer.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import { encodeMessage } from '../../protocol/wire/sse.ts';
 import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
@@ -15,7 +15,7 @@ export interface UnloggedStreamOptions {
  * The stream of an answer that cannot be resumed: that of `initialize`. Before it is answered the session has no record
  * to log events in, so they go out without an id (P5).
  */
-function createUnloggedStream({ onUndeliverable, onBlocked }: UnloggedStreamOptions): AnswerHost {
+function createUnloggedStream({ onUndeliverable, onBlocked }: UnloggedStreamOptions): LegacyAnswerHost {
   let sink: EventSink | undefined;
   return {
     openStream(opened) {
@@ -42,8 +42,8 @@ export function createOpeningAnswer(
   headers: Headers | undefined,
   { commitAfterMs, maxEventBytes }: Pick<SessionOptions, 'commitAfterMs' | 'maxEventBytes'>,
   stream: UnloggedStreamOptions,
-): Answer {
-  return new Answer(createUnloggedStream(stream), {
+): LegacyAnswer {
+  return new LegacyAnswer(createUnloggedStream(stream), {
     reply,
     ids: [id],
     isBatch: false,

@@ -1,5 +1,5 @@
-import type { Destination } from '../../call/call-table.ts';
-import { type TaskNews, Tasks, taskNewsOf } from '../../call/tasks.ts';
+import type { StreamTarget } from '../../call/call-table.ts';
+import { readTaskUpdate, Tasks, type TaskUpdate } from '../../call/tasks.ts';
 import { faultMessage, type RequestId } from '../../protocol/faults.ts';
 import { spliceCancelledId, spliceId } from '../../protocol/json/splice.ts';
 import type { Message } from '../../protocol/message/message.ts';
@@ -9,11 +9,11 @@ import { SparseMap } from '../../util/sparse-map.ts';
 const maxOpen = 1000;
 
 interface Open {
-  readonly destination: Destination;
+  readonly destination: StreamTarget;
   /** The id that the server gave, as JSON text. */
   readonly serverId: RequestId;
   /** What the client's answer can tell of its tasks, and the one that is asked about. */
-  readonly taskNews?: TaskNews | undefined;
+  readonly taskNews?: TaskUpdate | undefined;
   readonly taskId?: string | undefined;
 }
 
@@ -41,22 +41,22 @@ export class ServerRequests {
    * @param incarnation which of the session's backends asks; empty for the very first one
    * @returns its text for the client; undefined if too many are open, so that it must not go out
    */
-  add(message: Message, incarnation: string, destination: Destination): Buffer | undefined {
+  add(message: Message, incarnation: string, destination: StreamTarget): Buffer | undefined {
     const serverId = message.id as RequestId;
     if (this.#open.size >= maxOpen) return undefined;
     const clientId = incarnation === '' ? serverId : `mcp-gangway-${incarnation}-${++this.#renamed}`;
-    this.#open.set(clientId, { destination, serverId, taskNews: taskNewsOf(message), taskId: message.taskId });
+    this.#open.set(clientId, { destination, serverId, taskNews: readTaskUpdate(message), taskId: message.taskId });
     this.#clientIds.set(serverId, clientId);
-    if (destination !== 'get') destination.watch?.asked();
+    if (destination !== 'get') destination.report?.waitsForClient();
     return clientId === serverId ? message.text : spliceId(message.text, JSON.stringify(clientId));
   }
 
   /** A request that an earlier owner passed on, of a backend that keeps its ids: the server still waits for its answer. */
-  adopt(id: RequestId, destination: Destination): void {
+  adopt(id: RequestId, destination: StreamTarget): void {
     if (this.#open.size >= maxOpen) return;
     this.#open.set(id, { destination, serverId: id });
     this.#clientIds.set(id, id);
-    if (destination !== 'get') destination.watch?.asked();
+    if (destination !== 'get') destination.report?.waitsForClient();
   }
 
   /** The client's response as its server is to see it; undefined if nothing with its id is open. */
@@ -73,7 +73,7 @@ export class ServerRequests {
    * A cancellation by the server goes to where its request went, if that can still be reached, under the id that the
    * client knows. Undefined for anything else.
    */
-  cancelledBy(message: Message): { readonly destination: Destination; readonly text: Buffer } | undefined {
+  cancelledBy(message: Message): { readonly destination: StreamTarget; readonly text: Buffer } | undefined {
     const clientId = message.cancels === undefined ? undefined : this.#clientIds.get(message.cancels);
     const open = clientId === undefined ? undefined : this.#open.get(clientId);
     if (open === undefined || clientId === undefined) return undefined;
@@ -83,10 +83,10 @@ export class ServerRequests {
   }
 
   /** The backend that asked is lost: cancellations for all its open requests, and where they go. */
-  cancelAll(): { readonly destination: Destination; readonly text: Buffer }[] {
+  cancelAll(): { readonly destination: StreamTarget; readonly text: Buffer }[] {
     const cancelled = [...this.#open].map(([requestId, open]) => {
       this.#forget(requestId, open);
-      return { destination: reachable(open.destination), text: cancellationOf(requestId) };
+      return { destination: reachable(open.destination), text: cancellation(requestId) };
     });
     this.tasks.clear();
     return cancelled;
@@ -103,15 +103,15 @@ export class ServerRequests {
   }
 
   #forget(clientId: RequestId, { serverId, destination }: Open): void {
-    if (destination !== 'get') destination.watch?.settled();
+    if (destination !== 'get') destination.report?.settled();
     this.#open.delete(clientId);
     this.#clientIds.delete(serverId);
   }
 }
 
 /** Tells a client that a question needs no answer any more, as a rule because the server that asked was lost. */
-export const cancellationOf = (requestId: RequestId, reason = 'The server that asked has ended.'): Buffer =>
+export const cancellation = (requestId: RequestId, reason = 'The server that asked has ended.'): Buffer =>
   Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason } }));
 
-const reachable = (destination: Destination): Destination =>
+const reachable = (destination: StreamTarget): StreamTarget =>
   destination === 'get' || destination.answer.hasStream ? destination : 'get';

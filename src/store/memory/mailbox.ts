@@ -1,22 +1,22 @@
-import type { Delivery, Letter, WaitingMail } from '../instances.ts';
+import type { MailboxBacklog, MailboxBatch, MailboxMessage } from '../instances.ts';
 
 /** Letters for one instance, kept until they are discarded. */
 export interface Mailbox {
   /** False, and nothing is put in, if they do not fit; an empty mailbox takes anything. */
-  put(letters: readonly Letter[]): boolean;
+  put(letters: readonly MailboxMessage[]): boolean;
   /** What came after the last letters taken; waits at most `waitMs` for the first. */
-  take(waitMs: number): Promise<Delivery | undefined>;
+  take(waitMs: number): Promise<MailboxBatch | undefined>;
   discard(receipt: string): void;
   /** Removes what a sender has put in and was not taken; gives the numbers. */
   withdraw(from: string): readonly number[];
   /** What was not taken yet. */
-  waiting(): WaitingMail;
+  waiting(): MailboxBacklog;
   /** Ends a waiting `take`, with nothing. */
   close(): void;
 }
 
 /** A letter, and when it was put in. */
-interface Kept extends Letter {
+interface Kept extends MailboxMessage {
   readonly postedAtMs: number;
 }
 
@@ -32,12 +32,12 @@ export function createMailbox(maxBytes: number, now: () => number): Mailbox {
   let bytes = 0;
   let wake: (() => void) | undefined;
 
-  const deliver = (): Delivery | undefined => {
+  const deliver = (): MailboxBatch | undefined => {
     const unread = letters.slice(handedOut - discarded);
     if (unread.length === 0) return undefined;
     handedOut += unread.length;
     const given = unread.map(({ from, number, content }) => ({ from, number, content }));
-    return { letters: given, receipt: String(handedOut) };
+    return { messages: given, ackToken: String(handedOut) };
   };
 
   return {
@@ -95,5 +95,5 @@ export function createMailbox(maxBytes: number, now: () => number): Mailbox {
 /** What a letter counts beside its content, so that empty ones do not come for free. */
 const letterOverheadBytes = 64;
 
-const sizeOf = (letters: readonly Letter[]): number =>
+const sizeOf = (letters: readonly MailboxMessage[]): number =>
   letters.reduce((sum, { content }) => sum + content.length + letterOverheadBytes, 0);

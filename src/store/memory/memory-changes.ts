@@ -1,5 +1,5 @@
 import type { Changes } from '../shared/changes.ts';
-import { Followers } from '../shared/followers.ts';
+import { ChangeSubscribers } from '../shared/followers.ts';
 
 /** Changes that are told within this process, before `announce` returns. */
 export interface MemoryChanges extends Changes {
@@ -8,12 +8,12 @@ export interface MemoryChanges extends Changes {
 
 /** Nobody follows at first. */
 export function createMemoryChanges(): MemoryChanges {
-  const followers = new Followers();
+  const followers = new ChangeSubscribers();
   return {
-    async announce(topic, text) {
-      followers.tell(topic, text);
+    async publish(topic, text) {
+      followers.notify(topic, text);
     },
-    async follow(topic, listener) {
+    async subscribe(topic, listener) {
       return followers.add(topic, listener);
     },
     clear: () => followers.clear(),

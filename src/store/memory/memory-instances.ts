@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Instances, Renewal } from '../instances.ts';
+import type { Instances, LeaseRenewal } from '../instances.ts';
 import { createMailbox, type Mailbox } from './mailbox.ts';
 
 /** Leases and mailboxes of the gateways in this process. */
@@ -47,10 +47,10 @@ export function createMemoryInstances({ leaseMs, mailboxMaxBytes, now }: MemoryI
     return instance !== undefined && instance.leaseEndsMs > now() ? instance : undefined;
   };
 
-  const renewal = (name: string): Renewal => {
+  const renewal = (name: string): LeaseRenewal => {
     const instance = living(name);
     if (instance !== undefined) instance.leaseEndsMs = now() + leaseMs;
-    return { held: instance !== undefined, dataAgeMs: now() - bornMs, birth };
+    return { held: instance !== undefined, dataAgeMs: now() - bornMs, storeGeneration: birth };
   };
 
   return {
@@ -80,7 +80,7 @@ export function createMemoryInstances({ leaseMs, mailboxMaxBytes, now }: MemoryI
       return true;
     },
 
-    async post(to, from, first, contents) {
+    async enqueue(to, from, first, contents) {
       const instance = living(to);
       if (instance === undefined) return 'gone';
       const letters = contents.map((content, index) => ({ from, number: first + index, content }));
@@ -96,10 +96,10 @@ export function createMemoryInstances({ leaseMs, mailboxMaxBytes, now }: MemoryI
     async withdraw(name, from) {
       return living(name) === undefined ? (instances.get(name)?.mailbox.withdraw(from) ?? []) : [];
     },
-    async discard(name, receipt) {
+    async acknowledge(name, receipt) {
       instances.get(name)?.mailbox.discard(receipt);
     },
-    async waiting(name) {
+    async backlog(name) {
       return instances.get(name)?.mailbox.waiting() ?? { bytes: 0, oldestMs: 0 };
     },
 

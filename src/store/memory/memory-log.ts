@@ -1,6 +1,6 @@
-import { comparePositions, type Position } from '../../protocol/wire/event-id.ts';
+import { compareLogPositions, type LogPosition } from '../../protocol/wire/event-id.ts';
 import { Deque } from '../../util/deque.ts';
-import { ownBytesOf } from '../../util/detached-bytes.ts';
+import { detachedBytes } from '../../util/detached-bytes.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
 import type { AppendOutcome, LogLimits, NewEvent, ReadOutcome, StoredEvent } from '../event-log.ts';
 import { requireConsecutive } from '../require-consecutive.ts';
@@ -23,7 +23,7 @@ interface Entry {
  * What that means for `broken`: it is told wherever events are missing. Of an ended stream that is evicted altogether only
  * its number is known to have been one; a number that never had events, but lies below, is taken for such a stream.
  */
-export class SessionLog {
+export class MemoryLog {
   /** Bytes of the events that are kept. */
   bytes = 0;
   readonly #limits: LogLimits;
@@ -58,7 +58,7 @@ export class SessionLog {
     this.#limits.onEvicted?.(1);
     this.bytes -= event.data.length;
     const tail = this.#tails.get(event.stream);
-    if (tail?.ended && comparePositions(tail.newest, event) === 0) this.#tails.delete(event.stream);
+    if (tail?.ended && compareLogPositions(tail.newest, event) === 0) this.#tails.delete(event.stream);
   }
 
   /** From now on events are of this epoch, and their numbers begin anew. */
@@ -96,7 +96,7 @@ export class SessionLog {
         : { outcome: 'gap', tail: this.#tailSeq };
     }
     const epoch = this.#epoch;
-    const kept = ownBytesOf(events.map(({ data }) => data));
+    const kept = detachedBytes(events.map(({ data }) => data));
     for (let index = 0; index < events.length; index += 1) {
       const event = events[index] as NewEvent;
       const { stream, seq, previous, last } = event;
@@ -114,17 +114,17 @@ export class SessionLog {
   }
 
   /** Finds its start by binary search, then looks at the session's entries from there on. */
-  read(stream: number, after: Position | undefined, limit: number, nowMs: number): ReadOutcome {
+  read(stream: number, after: LogPosition | undefined, limit: number, nowMs: number): ReadOutcome {
     this.evict(nowMs);
     const tail = this.#tails.get(stream);
     if (tail === undefined) {
       // The GET stream, 0, never ends, so its tail is never forgotten.
       if (stream > this.#newestStream || stream === 0) return { outcome: 'unknown_stream' };
-      if (after !== undefined && comparePositions(after, { epoch: this.#epoch, seq: this.#tailSeq }) > 0)
+      if (after !== undefined && compareLogPositions(after, { epoch: this.#epoch, seq: this.#tailSeq }) > 0)
         return { outcome: 'in_future' };
       return { outcome: 'ok', events: [], broken: true, atTail: true, ended: true, newest: undefined };
     }
-    if (after !== undefined && comparePositions(after, tail.newest) > 0) return { outcome: 'in_future' };
+    if (after !== undefined && compareLogPositions(after, tail.newest) > 0) return { outcome: 'in_future' };
     const events = collect(this.#entries, stream, after, Math.max(1, limit));
     const [first] = events;
     const reached = events.at(-1) ?? after;
@@ -139,9 +139,9 @@ export class SessionLog {
     };
   }
 
-  #isKept(place: Position): boolean {
+  #isKept(place: LogPosition): boolean {
     const event = this.#entries.at(firstAfter(this.#entries, place) - 1)?.event;
-    return event !== undefined && comparePositions(event, place) === 0;
+    return event !== undefined && compareLogPositions(event, place) === 0;
   }
 }
 
@@ -149,7 +149,7 @@ export class SessionLog {
  * The stream's retained events after a place, up to `limit`. Ends before an event whose predecessor was never stored:
  * the next read then begins there and says `broken`, which it can only say of its beginning.
  */
-function collect(entries: Deque<Entry>, stream: number, after: Position | undefined, limit: number): StoredEvent[] {
+function collect(entries: Deque<Entry>, stream: number, after: LogPosition | undefined, limit: number): StoredEvent[] {
   const events: StoredEvent[] = [];
   for (let index = firstAfter(entries, after); events.length < limit; index += 1) {
     const event = entries.at(index)?.event;
@@ -162,25 +162,26 @@ function collect(entries: Deque<Entry>, stream: number, after: Position | undefi
 }
 
 /** The index of the oldest entry after a place; the log is sorted. */
-function firstAfter(entries: Deque<Entry>, after: Position | undefined): number {
+function firstAfter(entries: Deque<Entry>, after: LogPosition | undefined): number {
   if (after === undefined) return 0;
   let low = 0;
   let high = entries.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
     const event = entries.at(middle)?.event;
-    if (event !== undefined && comparePositions(event, after) <= 0) low = middle + 1;
+    if (event !== undefined && compareLogPositions(event, after) <= 0) low = middle + 1;
     else high = middle;
   }
   return low;
 }
 
 /** True if the stream had an event between this place and `next`. */
-const isBreak = (after: Position | undefined, { previous }: StoredEvent): boolean =>
-  previous !== undefined && (after === undefined || comparePositions(previous, after) > 0);
+const isBreak = (after: LogPosition | undefined, { previous }: StoredEvent): boolean =>
+  previous !== undefined && (after === undefined || compareLogPositions(previous, after) > 0);
 
 /** Only the place: a caller may hand in a whole event as a place, and that would keep every event before this one alive. */
-const placeOf = (place: Position | undefined): Position | undefined =>
+const placeOf = (place: LogPosition | undefined): LogPosition | undefined =>
   place === undefined ? undefined : { epoch: place.epoch, seq: place.seq };
 
-const isSame = (a: Position | undefined, b: Position): boolean => a !== undefined && comparePositions(a, b) === 0;
+const isSame = (a: LogPosition | undefined, b: LogPosition): boolean =>
+  a !== undefined && compareLogPositions(a, b) === 0;

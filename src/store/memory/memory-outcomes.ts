@@ -1,11 +1,11 @@
-import { ownBytes } from '../../util/detached-bytes.ts';
-import type { Outcomes } from '../shared/outcomes.ts';
+import { detachBytes } from '../../util/detached-bytes.ts';
+import type { RoundOutcomeStore } from '../shared/outcomes.ts';
 
 /** All outcomes together have no more bytes than this (P8): of more, those that were told first are forgotten. */
 export const maxOutcomeBytes = 64 * 1024 * 1024;
 
 /** Outcomes that live as long as the process at most. */
-export interface MemoryOutcomes extends Outcomes {
+export interface MemoryOutcomes extends RoundOutcomeStore {
   /** Forgets what has had its time. */
   sweep(): void;
   clear(): void;
@@ -33,7 +33,7 @@ export function createMemoryOutcomes(now: () => number): MemoryOutcomes {
       const of = known !== undefined && known.until > now() ? known : { rounds: new Map(), bytes: 0, until: 0 };
       forget(call);
       if (!of.rounds.has(round)) {
-        of.rounds.set(round, ownBytes(outcome));
+        of.rounds.set(round, detachBytes(outcome));
         of.bytes += outcome.length;
       }
       of.until = now() + forMs;

@@ -1,4 +1,4 @@
-import { ownBytes } from '../../util/detached-bytes.ts';
+import { detachBytes } from '../../util/detached-bytes.ts';
 import type { Secrets } from '../shared/secrets.ts';
 
 /** Secrets that live as long as the process. */
@@ -11,7 +11,7 @@ export function createMemorySecrets(): MemorySecrets {
   const secrets = new Map<string, Buffer>();
   return {
     async keep(name, candidate) {
-      const kept = secrets.get(name) ?? ownBytes(candidate);
+      const kept = secrets.get(name) ?? detachBytes(candidate);
       secrets.set(name, kept);
       return kept;
     },

@@ -1,13 +1,13 @@
-import { ownBytes } from '../../util/detached-bytes.ts';
+import { detachBytes } from '../../util/detached-bytes.ts';
 import type { LogLimits } from '../event-log.ts';
 import { SessionExists, type SessionRecord, type SessionRecords, type TakeOver } from '../session-records.ts';
 import { maxTakeovers, takeoverPauseMs, takeoverWindowMs } from '../takeover-limit.ts';
-import { SessionLog } from './memory-log.ts';
+import { MemoryLog } from './memory-log.ts';
 
 /** A session as it is kept. */
 export interface MemorySession {
   record: SessionRecord;
-  readonly log: SessionLog;
+  readonly log: MemoryLog;
   expiresAtMs: number;
   /** How often it was taken over from lost owners since it made progress, and when for the last time. */
   takeovers: { readonly count: number; readonly lastMs: number };
@@ -92,7 +92,7 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
   };
 
   const add = (key: string, record: SessionRecord): MemorySession => {
-    const log = new SessionLog(record.epoch, limits);
+    const log = new MemoryLog(record.epoch, limits);
     const session = { record: ownRecord(record), log, expiresAtMs: now() + ttlMs, takeovers: noTakeovers };
     sessions.set(key, session);
     return session;
@@ -146,8 +146,8 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
 
     async amend(key, epoch, { clientState, clientSaid }) {
       const changes = {
-        ...(clientState && { clientState: ownBytes(clientState) }),
-        ...(clientSaid && { clientSaid: ownBytes(clientSaid) }),
+        ...(clientState && { clientState: detachBytes(clientState) }),
+        ...(clientSaid && { clientSaid: detachBytes(clientSaid) }),
       };
       return change(key, epoch, changes);
     },
@@ -199,7 +199,7 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
       return taken(session);
     },
 
-    async progress(key, epoch) {
+    async confirmTakeover(key, epoch) {
       const session = underEpoch(key, epoch);
       if (typeof session === 'string') return session;
       session.takeovers = noTakeovers;
@@ -229,8 +229,8 @@ const noTakeovers = { count: 0, lastMs: Number.NEGATIVE_INFINITY };
 
 const ownRecord = (record: SessionRecord): SessionRecord => ({
   ...record,
-  initialize: ownBytes(record.initialize),
-  initialized: ownBytes(record.initialized),
-  clientState: ownBytes(record.clientState),
-  clientSaid: ownBytes(record.clientSaid),
+  initialize: detachBytes(record.initialize),
+  initialized: detachBytes(record.initialized),
+  clientState: detachBytes(record.clientState),
+  clientSaid: detachBytes(record.clientSaid),
 });

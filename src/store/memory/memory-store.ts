@@ -2,9 +2,9 @@ import type { LogLimits } from '../event-log.ts';
 import type { Store } from '../store.ts';
 import { createMemoryChanges } from './memory-changes.ts';
 import { createMemoryInstances } from './memory-instances.ts';
-import type { SessionLog } from './memory-log.ts';
+import type { MemoryLog } from './memory-log.ts';
 import { createMemoryOutcomes } from './memory-outcomes.ts';
-import { createMemoryOwners } from './memory-owners.ts';
+import { createMemoryTaskOwners } from './memory-owners.ts';
 import { createMemoryRates } from './memory-rates.ts';
 import { createMemorySecrets } from './memory-secrets.ts';
 import { createMemorySessions } from './memory-sessions.ts';
@@ -38,7 +38,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
   } = limits;
 
   let totalBytes = 0;
-  const onRemoved = ({ log }: { readonly log: SessionLog }): void => {
+  const onRemoved = ({ log }: { readonly log: MemoryLog }): void => {
     totalBytes -= log.bytes;
   };
   const sessions = createMemorySessions({ limits, recordTtlMs, now, onRemoved });
@@ -46,11 +46,11 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
   const secrets = createMemorySecrets();
   const changes = createMemoryChanges();
   const outcomes = createMemoryOutcomes(now);
-  const owners = createMemoryOwners(now);
+  const owners = createMemoryTaskOwners(now);
   const rates = createMemoryRates(now);
 
   /** Runs something that changes a log, and keeps the sum of all. */
-  const counted = <T>(log: SessionLog, change: () => T): T => {
+  const counted = <T>(log: MemoryLog, change: () => T): T => {
     totalBytes -= log.bytes;
     try {
       return change();

@@ -1,4 +1,4 @@
-import { ownBytes } from '../../util/detached-bytes.ts';
+import { detachBytes } from '../../util/detached-bytes.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
 import type { NewEvent, PendingCall } from '../event-log.ts';
 
@@ -19,7 +19,7 @@ export function createPendingTable(): PendingTable {
   const open = (call: PendingCall): void => {
     const id = JSON.stringify(call.id);
     calls.delete(id); // so that it stands at the end
-    calls.set(id, { ...call, text: call.text && ownBytes(call.text) });
+    calls.set(id, { ...call, text: call.text && detachBytes(call.text) });
   };
 
   return {

@@ -1,19 +1,20 @@
-import type { Position } from '../../protocol/wire/event-id.ts';
+import type { LogPosition } from '../../protocol/wire/event-id.ts';
 import type { PendingCall } from '../event-log.ts';
 import type { LogState, SessionRecord, StreamTail } from '../session-records.ts';
 import type { ScriptArgument, ScriptReply } from './script.ts';
 
 /** `<epoch>-<seq>`, as Redis writes the ids of entries. */
-export const formatPlace = ({ epoch, seq }: Position): string => `${epoch}-${seq}`;
+export const formatLogPosition = ({ epoch, seq }: LogPosition): string => `${epoch}-${seq}`;
 
 /** Reads a place. */
-export function parsePlace(text: string): Position {
+export function parseLogPosition(text: string): LogPosition {
   const [epoch, seq] = text.split('-');
   return { epoch: Number(epoch), seq: Number(seq) };
 }
 
 /** `<place> <1 if ended>`. */
-export const formatTail = ({ newest, ended }: StreamTail): string => `${formatPlace(newest)} ${ended ? 1 : 0}`;
+export const formatStreamTail = ({ newest, ended }: StreamTail): string =>
+  `${formatLogPosition(newest)} ${ended ? 1 : 0}`;
 
 /** The name of a pending request: the JSON text of its id, which tells 1 from "1". */
 export const formatRequestId = (id: PendingCall['id']): string => JSON.stringify(id);
@@ -22,7 +23,7 @@ export const formatRequestId = (id: PendingCall['id']): string => JSON.stringify
  * A pending request: a line of JSON, then its text. A hash has no order, so the line also says where it was opened.
  * @param opened the place of the event that opened it
  */
-export function formatPending(call: PendingCall, opened: Position, index: number): Buffer {
+export function formatPending(call: PendingCall, opened: LogPosition, index: number): Buffer {
   const { stream, method, name, text } = call;
   const line = JSON.stringify([
     ...[opened.epoch, opened.seq, index, stream, method, text !== undefined],
@@ -35,7 +36,7 @@ export function formatPending(call: PendingCall, opened: Position, index: number
 export function parseState(newestStream: ScriptReply, tails: ScriptReply, pending: ScriptReply): LogState {
   const streams = pairsOf(tails).map(([stream, value]): [number, StreamTail] => {
     const [place = '', ended] = textOf(value).split(' ');
-    return [Number(textOf(stream)), { newest: parsePlace(place), ended: ended === '1' }];
+    return [Number(textOf(stream)), { newest: parseLogPosition(place), ended: ended === '1' }];
   });
   const calls = pairsOf(pending).map(([id, value]) => parsePending(textOf(id), value as Buffer));
   calls.sort((a, b) => a.order[0] - b.order[0] || a.order[1] - b.order[1] || a.order[2] - b.order[2]);
@@ -56,7 +57,7 @@ function parsePending(id: string, value: Buffer): { call: PendingCall; order: re
 
 /** The log's state as the arguments of a script: counted pairs of tails, then of pending requests. */
 export function stateArguments({ tails, pending }: LogState): ScriptArgument[] {
-  const ofTails = [...tails].flatMap(([stream, tail]) => [stream, formatTail(tail)]);
+  const ofTails = [...tails].flatMap(([stream, tail]) => [stream, formatStreamTail(tail)]);
   const ofPending = pending.flatMap((call, index) => [
     formatRequestId(call.id),
     formatPending(call, { epoch: 0, seq: 0 }, index),

@@ -30,7 +30,7 @@ export interface Keys {
   /** A pattern (SCAN) of the leases of all instances. */
   readonly allLeases: string;
   /** String: which life of the data this is. */
-  readonly birth: string;
+  readonly storeGeneration: string;
   /** String: a secret that all instances share. */
   secret(name: string): string;
   /** Hash: what the rounds of a call came to. */
@@ -72,7 +72,7 @@ export function createKeys(prefix: string): Keys {
       return made;
     },
     allLeases: `${prefix}:instance:*:lease`, // no character of a prefix means anything in a pattern
-    birth: `${prefix}:birth`,
+    storeGeneration: `${prefix}:birth`,
     changes: `${prefix}:changes`,
     topic: digestOf,
     outcomes: (call) => `${prefix}:outcomes:${digestOf(call)}`,

@@ -11,7 +11,7 @@ export interface Lifetimes {
   /** Of the mark of a dead name: names are used once, so that the absence of a lease says as much. */
   readonly deadMs: number;
   /** Of the name of this life of the data; renewed with each lease. */
-  readonly birthMs: number;
+  readonly storeGenerationMs: number;
   /** A shared secret's, from when it was asked for last. */
   readonly secretMs: number;
   /** Of changes, from the newest: who reads them reads at once. */
@@ -28,7 +28,7 @@ export function createLifetimes({ maxAgeMs }: LogLimits, recordTtlMs: number, le
     recordMs: Math.max(Math.ceil(recordTtlMs), logMs),
     mailboxMs: Math.max(leaseMs * 20, 120_000),
     deadMs: dayMs,
-    birthMs: 30 * dayMs,
+    storeGenerationMs: 30 * dayMs,
     secretMs: 30 * dayMs,
     changesMs: dayMs / 24,
   };

@@ -64,7 +64,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     client: connect(commandTimeoutMs),
     commandTimeoutMs,
     // A command that writes: a replica, which would answer a PING, refuses it.
-    probe: (client) => client.pexpire(keys.birth, lifetimes.birthMs),
+    probe: (client) => client.pexpire(keys.storeGeneration, lifetimes.storeGenerationMs),
     onError,
     observer: options.observer,
   });

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Commands } from './connection/commands.ts';
-import { codeOf } from './connection/reply-error.ts';
+import { replyErrorCode } from './connection/reply-error.ts';
 
 /** What goes to a script, and what comes back: text as bytes, since it may be any. */
 export type ScriptArgument = string | number | Buffer;
@@ -58,7 +58,7 @@ export function createRunScript({ run }: Commands): RunScript {
     try {
       return await send('evalsha', sha, keys, args);
     } catch (error) {
-      if (codeOf(error) !== 'NOSCRIPT') throw error;
+      if (replyErrorCode(error) !== 'NOSCRIPT') throw error;
     }
     const sending = send('eval', text, keys, args);
     const settled = sending.then(

@@ -20,7 +20,7 @@ interface Told {
  * Tells all instances what the servers of groups say has changed: a change at once, and one that comes again within a second
  * at the end of that.
  */
-export class ChangeTeller {
+export class ChangeThrottle {
   readonly #changes: Changes;
   readonly #onFailed: (cause: unknown) => void;
   readonly #told = new Map<string, Told>();
@@ -32,13 +32,13 @@ export class ChangeTeller {
     this.#onFailed = onFailed;
   }
 
-  tell(topic: string, text: Buffer): void {
+  notify(topic: string, text: Buffer): void {
     if (this.#isClosed) return;
     const key = `${topic} ${createHash('sha256').update(text).digest('base64url')}`;
     const told = this.#told.get(key);
     if (told !== undefined) told.again = { topic, text };
     else if (this.#told.size < maxTold || text === anyChange) this.#announce(key, topic, text);
-    else this.tell(topic, anyChange);
+    else this.notify(topic, anyChange);
   }
 
   /** Forgets what would be told again: the store is about to be closed. Nothing is told from now on. */
@@ -55,6 +55,6 @@ export class ChangeTeller {
     }, everyMs).unref();
     const told: Told = { timer, again: undefined };
     this.#told.set(key, told);
-    this.#changes.announce(topic, text).catch(this.#onFailed);
+    this.#changes.publish(topic, text).catch(this.#onFailed);
   }
 }

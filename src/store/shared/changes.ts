@@ -14,10 +14,10 @@ export interface Changes {
    * Tells all instances that follow the topic, this one too. Each hears what one instance announces in its order, once. A
    * rejection with `StoreUnavailable` is an unknown outcome; asking again may tell it twice.
    */
-  announce(topic: string, text: Buffer): Promise<void>;
+  publish(topic: string, text: Buffer): Promise<void>;
   /**
    * Hears what is announced from when this resolves, until the function that it gives is called. While the store is away
    * nothing is heard, and later what was kept, or that something was missed. Rejects with `StoreUnavailable`.
    */
-  follow(topic: string, listener: ChangeListener): Promise<() => void>;
+  subscribe(topic: string, listener: ChangeListener): Promise<() => void>;
 }

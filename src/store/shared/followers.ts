@@ -2,7 +2,7 @@ import { contain } from '../../util/boundary.ts';
 import { type ChangeListener, maxChangeBytes } from './changes.ts';
 
 /** Who follows which topic, in this process. */
-export class Followers {
+export class ChangeSubscribers {
   readonly #byTopic = new Map<string, Set<ChangeListener>>();
 
   get isEmpty(): boolean {
@@ -26,7 +26,7 @@ export class Followers {
   }
 
   /** A listener that fails at a change is told that it has missed one. The others hear the change all the same. */
-  tell(topic: string, text: Buffer): void {
+  notify(topic: string, text: Buffer): void {
     for (const listener of [...(this.#byTopic.get(topic) ?? [])]) {
       const { onMissed, onChange } = listener;
       if (text.length > maxChangeBytes) contain('store', onMissed);
@@ -35,7 +35,7 @@ export class Followers {
   }
 
   /** All of them have missed something. */
-  tellMissed(): void {
+  notifyMissed(): void {
     for (const listeners of [...this.#byTopic.values()]) {
       for (const { onMissed } of [...listeners]) contain('store', onMissed);
     }

@@ -2,7 +2,7 @@
  * What rounds of input came to (2026-07-28, basic/patterns/mrtr), for a client that sends one again to any instance: it did not
  * hear the answer, and must not get another one.
  */
-export interface Outcomes {
+export interface RoundOutcomeStore {
   /**
    * Keeps what a round of a call came to, the first that is said of it; and all that is kept of the call for so many
    * milliseconds from now. A rejection with `StoreUnavailable` is an unknown outcome; may be called again.

@@ -1,5 +1,5 @@
 /** Whose things are that one server makes and all instances reach, where only their ids tell them apart: tasks. */
-export interface Owners {
+export interface TaskOwnerStore {
   /**
    * Says whose a thing is, in place of what was said before, for so many milliseconds. A rejection with `StoreUnavailable` is an
    * unknown outcome; may be called again.

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
-import { type ShownBaseOptions, shownBase } from '../../../src/app/addresses/public-base-url.ts';
+import { type PublicBaseUrlOptions, publicBaseUrl } from '../../../src/app/addresses/public-base-url.ts';
 import { createOriginRules } from '../../../src/auth/origin-rules.ts';
 import { certificateFolder } from '../../support/server-certificate.ts';
 
-const optionsFor = (host: string, allowHost: readonly string[] = []): ShownBaseOptions => ({
+const optionsFor = (host: string, allowHost: readonly string[] = []): PublicBaseUrlOptions => ({
   host,
   port: 8080,
   allowHost,
@@ -25,17 +25,17 @@ describe('the base of the URLs that are printed', () => {
     ['127.0.0.1', ['mcp.example.com'], 'http://127.0.0.1:8080'],
   ])('[P-03] on %s with --allow-host %j is one that the gateway answers: %s', (host, allowHost, url) => {
     const options = optionsFor(host, allowHost);
-    expect(shownBase(options).url).toBe(url);
+    expect(publicBaseUrl(options).url).toBe(url);
     expect(options.rules.allowsHost(new URL(url).host)).toBe(true);
   });
 
   it('[P-03] gives curl the address of a name that this machine may not know', () => {
-    expect(shownBase(optionsFor('0.0.0.0', ['mcp.example.com'])).curl).toEqual([
+    expect(publicBaseUrl(optionsFor('0.0.0.0', ['mcp.example.com'])).curl).toEqual([
       '--resolve',
       'mcp.example.com:8080:127.0.0.1',
     ]);
-    expect(shownBase(optionsFor('0.0.0.0', ['localhost'])).curl).toEqual([]);
-    expect(shownBase(optionsFor('127.0.0.1')).curl).toEqual([]);
+    expect(publicBaseUrl(optionsFor('0.0.0.0', ['localhost'])).curl).toEqual([]);
+    expect(publicBaseUrl(optionsFor('127.0.0.1')).curl).toEqual([]);
   });
 });
 
@@ -51,7 +51,7 @@ describe('the base of URLs with TLS', () => {
     const made = await folder.make('first', names);
     const certificate = { cert: readFileSync(made.cert, 'utf8'), key: readFileSync(made.key, 'utf8') };
     // The certificate has signed itself, so curl is given it.
-    expect(shownBase({ ...optionsFor('0.0.0.0'), certificate }, made.cert)).toEqual({
+    expect(publicBaseUrl({ ...optionsFor('0.0.0.0'), certificate }, made.cert)).toEqual({
       url,
       curl: [...resolved, '--cacert', made.cert],
     });

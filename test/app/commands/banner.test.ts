@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { Urls } from '../../../src/app/addresses/server-urls.ts';
+import type { ServerUrls } from '../../../src/app/addresses/server-urls.ts';
 import { renderBanner } from '../../../src/app/commands/banner.ts';
 
-const at = (server: string, rest: Partial<Urls> = {}): Urls => ({
+const at = (server: string, rest: Partial<ServerUrls> = {}): ServerUrls => ({
   server,
   url: `http://127.0.0.1:8080/${server}/mcp`,
   era: 'legacy',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { discover, initialize, openTrial } from '../../../src/app/probes/probe-session.ts';
+import { discover, initialize, openProbeSession } from '../../../src/app/probes/probe-session.ts';
 import { explainForcedEra } from '../../../src/app/servers/explain-forced-era.ts';
 import { createFakeServer } from '../../support/fake-backend.ts';
 
@@ -8,7 +8,7 @@ async function asked(answer: string): Promise<unknown> {
   const { open } = createFakeServer(({ id }, backend) => {
     queueMicrotask(() => backend.says(answer.replaceAll('ID', String(id))));
   });
-  const trial = openTrial(open, 50);
+  const trial = openProbeSession(open, 50);
   return trial.request('tools/list', {}).then(
     (result) => ({ result }),
     (error: Error) => error.message,
@@ -48,7 +48,7 @@ function answering(...outcomes: readonly object[]) {
 
 const refused = (...supported: unknown[]) => ({ error: { code: -32022, message: 'Unsupported', data: { supported } } });
 const fine = { result: { supportedVersions: ['2026-07-28'], capabilities: {} } };
-const askModern = ({ open }: ReturnType<typeof answering>) => discover(openTrial(open, 10_000, 'modern'));
+const askModern = ({ open }: ReturnType<typeof answering>) => discover(openProbeSession(open, 10_000, 'modern'));
 
 describe('[J-05] a server that refuses the version of the first question', () => {
   it('and names it is asked once more', async () => {
@@ -77,7 +77,7 @@ describe('[J-05] a server that refuses the version of the first question', () =>
   it('[P8] names what it likes, and little of that is said', async () => {
     const many = Array.from({ length: 100 }, (_, n) => `v${n}`);
     const server = answering({ error: { code: -32602, message: 'no', data: { supported: ['a b', 7, ...many] } } });
-    await expect(initialize(openTrial(server.open, 10_000))).rejects.toThrow(
+    await expect(initialize(openProbeSession(server.open, 10_000))).rejects.toThrow(
       'The server answered initialize with the error: no. The server supports v0, v1, v2, v3, v4, v5, v6, v7, v8, v9.',
     );
   });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { askAfterMs, createFirstQuestion, silentMs } from '../../../src/app/probes/startup-ping.ts';
+import { createStartupPing, pingAfterMs, silentMs } from '../../../src/app/probes/startup-ping.ts';
 import type { BackendEnd } from '../../../src/backend/backend.ts';
 import { createFakeServer, type FakeServer } from '../../support/fake-backend.ts';
 
@@ -11,14 +11,14 @@ const hello = { jsonrpc: '2.0', method: 'notifications/message', params: { level
 function createFixture({ era = 'auto' }: { era?: 'auto' | 'modern' } = {}) {
   const told: string[] = [];
   const heard: unknown[] = [];
-  const question = createFirstQuestion({
+  const question = createStartupPing({
     era,
     onAnswered: () => void told.push('answered'),
     onSilent: (method) => void told.push(`silent on ${method}`),
   });
   const server: FakeServer = createFakeServer();
   const open = () =>
-    question.watched(server.open)({
+    question.attach(server.open)({
       onMessages: (lines) => heard.push(...lines.map((line) => JSON.parse(line.toString()))),
       onUnanswered: () => undefined,
       onEnd: ({ reason }: BackendEnd) => heard.push({ reason, wasOpen: question.isOpen }),
@@ -31,7 +31,7 @@ function createFixture({ era = 'auto' }: { era?: 'auto' | 'modern' } = {}) {
 describe('the first question', () => {
   it('is a ping, soon after the start, and its answer is nobody else’s', () => {
     const { server, told, heard, sent } = createFixture();
-    vi.advanceTimersByTime(askAfterMs - 1);
+    vi.advanceTimersByTime(pingAfterMs - 1);
     expect(sent()).toEqual([]);
     vi.advanceTimersByTime(1);
     expect(sent()).toMatchObject([{ method: 'ping' }]);
@@ -46,7 +46,7 @@ describe('the first question', () => {
     ['an error to nobody knows what', () => ({ id: null, error: { code: -32600, message: 'no' } })],
   ])('is answered by %s as well', (_, answer) => {
     const { server, told, heard, sent } = createFixture();
-    vi.advanceTimersByTime(askAfterMs);
+    vi.advanceTimersByTime(pingAfterMs);
     const [{ id }] = sent() as [{ id: string }];
     server.backend.says({ jsonrpc: '2.0', ...answer(id) });
     expect([told, heard]).toEqual([['answered'], []]);
@@ -54,13 +54,13 @@ describe('the first question', () => {
 
   it('of a modern server has an envelope', () => {
     const { sent } = createFixture({ era: 'modern' });
-    vi.advanceTimersByTime(askAfterMs);
+    vi.advanceTimersByTime(pingAfterMs);
     expect(sent()).toMatchObject([{ method: 'server/discover', params: { _meta: expect.any(Object) } }]);
   });
 
   it('has no answer: that is told once, and so is the answer that comes after all', () => {
     const { server, told, sent } = createFixture();
-    vi.advanceTimersByTime(askAfterMs + silentMs - 1);
+    vi.advanceTimersByTime(pingAfterMs + silentMs - 1);
     expect(told).toEqual([]);
     vi.advanceTimersByTime(60_000);
     expect(told).toEqual(['silent on ping']);
@@ -76,7 +76,7 @@ describe('the first question', () => {
     expect([early.sent(), early.told]).toEqual([[], []]);
 
     const { question, server, told, heard, sent } = createFixture();
-    vi.advanceTimersByTime(askAfterMs);
+    vi.advanceTimersByTime(pingAfterMs);
     question.end();
     vi.advanceTimersByTime(60_000);
     expect(told).toEqual([]);
@@ -87,7 +87,7 @@ describe('the first question', () => {
 
   it('is open until the end is told, and is asked of no other process', () => {
     const { question, server, told, heard, open } = createFixture();
-    vi.advanceTimersByTime(askAfterMs);
+    vi.advanceTimersByTime(pingAfterMs);
     server.backend.ends();
     expect(heard).toEqual([{ reason: 'exited', wasOpen: true }]);
     expect(question.isOpen).toBe(false);

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startProbing } from '../../../src/app/servers/health-probe.ts';
 import type { ServedServer } from '../../../src/app/servers/served-server.ts';
-import { failureOf } from '../../../src/ops/health/server-failure.ts';
+import { serverFailure } from '../../../src/ops/health/server-failure.ts';
 import { ServerHealth } from '../../../src/ops/health/server-health.ts';
 import { createFakeServer } from '../../support/fake-backend.ts';
 
@@ -74,7 +74,7 @@ describe('a probe', () => {
     expect(now()).toMatchObject({ last: { reason: 'exited' } });
     // Who tried to start it has told that.
     state.era = Promise.resolve('server_start_failed');
-    health.failed('it', failureOf('not_found'));
+    health.failed('it', serverFailure('not_found'));
     await probes(2);
     expect(now()).toMatchObject({ probe: 'down', last: { reason: 'not_found' } });
   });
@@ -85,7 +85,7 @@ describe('a probe', () => {
     state.isWell = false;
     await probes(8);
     state.era = Promise.resolve('server_start_failed');
-    health.failed('it', failureOf('not_found'));
+    health.failed('it', serverFailure('not_found'));
     await probes(4);
     Object.assign(state, { isWell: true, era: Promise.resolve('legacy') });
     await vi.advanceTimersByTimeAsync(5_000);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { digestOf, openersOf } from '../../../src/app/servers/run-server.ts';
+import { configurationDigest, openersOf } from '../../../src/app/servers/run-server.ts';
 import { type GatewayConfig, readConfiguration, type ServerConfig } from '../../../src/config/config.ts';
 
 function read(...argv: string[]): { config: GatewayConfig; server: ServerConfig } {
@@ -8,7 +8,7 @@ function read(...argv: string[]): { config: GatewayConfig; server: ServerConfig 
   return { config: result.config, server: result.config.servers[0] as ServerConfig };
 }
 
-const digest = (...argv: string[]) => digestOf(read(...argv).server);
+const digest = (...argv: string[]) => configurationDigest(read(...argv).server);
 
 describe('the digest of a server', () => {
   const sse = (url: string, ...options: string[]) => digest('--transport', 'sse', ...options, url);

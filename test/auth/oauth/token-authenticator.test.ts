@@ -70,7 +70,7 @@ const send = (authorization?: string, by = ask) =>
 
 const bearing = async (token: string | Promise<string>, by = ask): Promise<Identity & Challenge> => {
   const outcome = (await send(`Bearer ${await token}`, by)) as Identity & Challenge;
-  if (outcome.because !== undefined) reasons.push(outcome.because.why);
+  if (outcome.detail !== undefined) reasons.push(outcome.detail.why);
   return outcome;
 };
 
@@ -158,7 +158,7 @@ describe('a token', () => {
   it('[P-05] is refused with what was expected and seen, and the client is told what gives nothing away', async () => {
     const nowS = Math.floor(Date.now() / 1_000);
     const seenFor = async (claims: object) => {
-      const { because, wwwAuthenticate } = await bearing(issuer.token({ claims: claims as never }));
+      const { detail: because, wwwAuthenticate } = await bearing(issuer.token({ claims: claims as never }));
       return { ...because, header: /error_description="([^"]*)"/.exec(wwwAuthenticate ?? '')?.[1] };
     };
     expect(await seenFor({ exp: nowS - 60 })).toMatchObject({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Authorization, hasAll } from '../../../src/auth/scopes/authorization.ts';
+import { Authorization, hasAllScopes } from '../../../src/auth/scopes/authorization.ts';
 import { withImplied } from '../../../src/auth/scopes/scope-hierarchy.ts';
 import { ScopeRules } from '../../../src/auth/scopes/scope-rules.ts';
 import { type Message, readBody } from '../../../src/protocol/message/message.ts';
@@ -63,14 +63,14 @@ describe('whoever lacks some', () => {
   const identity = (scopes?: string[]) => ({ scopes: scopes && new Set(scopes) }) as never;
 
   it('has all only if none is missing, or if nothing is said of scopes', () => {
-    expect(hasAll(identity(['base', 'admin']), ['base', 'admin'])).toBe(true);
-    expect(hasAll(identity(['base']), ['base', 'admin'])).toBe(false);
-    expect(hasAll(identity(), ['base', 'admin'])).toBe(true);
+    expect(hasAllScopes(identity(['base', 'admin']), ['base', 'admin'])).toBe(true);
+    expect(hasAllScopes(identity(['base']), ['base', 'admin'])).toBe(false);
+    expect(hasAllScopes(identity(), ['base', 'admin'])).toBe(true);
   });
 
   it('is told all that is needed at once, and what they have of what this server knows', () => {
     const needed = neededBy(call('{"name":"write_all"}'));
-    expect(authorization.wanted(identity(['files:read', 'openid']), needed)).toEqual(all);
+    expect(authorization.requestedScopes(identity(['files:read', 'openid']), needed)).toEqual(all);
     expect(authorization.challengeTo(identity(['base']), needed, { url: '/mcp' })).toEqual({
       reason: 'insufficient_scope',
       wwwAuthenticate: 'Bearer realm="mcp-gangway", error="insufficient_scope", scope="base files:write admin"',

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { Cut } from '../../../src/backend/http-client/canceller.ts';
+import { Canceller } from '../../../src/backend/http-client/canceller.ts';
 
 test('a cut tells once, and its signal is aborted whether it was asked for before or after', () => {
-  const cut = new Cut();
+  const cut = new Canceller();
   let told = 0;
   cut.onAbort = () => {
     told += 1;
@@ -13,7 +13,7 @@ test('a cut tells once, and its signal is aborted whether it was asked for befor
   cut.abort();
   expect([cut.aborted, signal.aborted, told]).toEqual([true, true, 1]);
 
-  const late = new Cut();
+  const late = new Canceller();
   late.abort();
   expect(late.signal.aborted).toBe(true);
 });

@@ -2,17 +2,17 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { createFlow } from '../../../src/backend/http-client/backpressure-group.ts';
-import { Cut } from '../../../src/backend/http-client/canceller.ts';
-import { openConnection } from '../../../src/backend/http-client/http-connection.ts';
-import { readJson } from '../../../src/backend/http-client/json-body.ts';
+import { createBackpressureGroup } from '../../../src/backend/http-client/backpressure-group.ts';
+import { Canceller } from '../../../src/backend/http-client/canceller.ts';
+import { openHttpConnection } from '../../../src/backend/http-client/http-connection.ts';
+import { readJsonBody } from '../../../src/backend/http-client/json-body.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 async function setUp(listener: RequestListener, maxConnections = 8) {
   const server = createServer(listener).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
-  const connection = openConnection({
+  const connection = openHttpConnection({
     ...{ origin: url.origin, headers: {}, tls: {}, connectTimeoutMs: 5_000, maxConnections },
   });
   onTestFinished(async () => {
@@ -20,7 +20,7 @@ async function setUp(listener: RequestListener, maxConnections = 8) {
     server.closeAllConnections();
     server.close();
   });
-  const get = (signal: AbortSignal | Cut) => connection.request({ method: 'GET', url, headers: {}, signal });
+  const get = (signal: AbortSignal | Canceller) => connection.request({ method: 'GET', url, headers: {}, signal });
   return { connection, get };
 }
 
@@ -32,17 +32,17 @@ test('what is cut before it is sent, while it waits for a connection, or in its 
   }, 1);
   await expect(get(AbortSignal.abort())).rejects.toThrow('abort');
 
-  const [first, second] = [new Cut(), new AbortController()];
+  const [first, second] = [new Canceller(), new AbortController()];
   const { body } = await get(first);
   const waiting = get(second.signal);
   second.abort();
   await expect(waiting).rejects.toThrow('abort');
 
-  const flow = createFlow();
+  const flow = createBackpressureGroup();
   const read = flow.read(body, () => undefined);
   first.abort();
   await expect(read).rejects.toThrow('abort');
-  const third = new Cut();
+  const third = new Canceller();
   await get(third);
   expect(seen).toHaveLength(2);
 });
@@ -60,9 +60,9 @@ test('a signal that lives long keeps nothing of requests that are over', async (
     listeners -= 1;
     return removeEventListener.apply(signal, args);
   };
-  const flow = createFlow();
+  const flow = createBackpressureGroup();
   for (let request = 0; request < 3; request++) {
-    expect(await readJson((await get(signal)).body, flow, 100)).toEqual(Buffer.from('{}'));
+    expect(await readJsonBody((await get(signal)).body, flow, 100)).toEqual(Buffer.from('{}'));
   }
   expect(listeners).toBe(0);
 });
@@ -78,10 +78,10 @@ test('a body that is not read stops its server, and is whole when it is read', a
     }
     response.end();
   });
-  const flow = createFlow();
+  const flow = createBackpressureGroup();
   flow.pause();
-  const { body } = await get(new Cut());
-  const read = readJson(body, flow, whole.length);
+  const { body } = await get(new Canceller());
+  const read = readJsonBody(body, flow, whole.length);
   let before = -1;
   await waitFor(() => {
     const isSame = before === sent;

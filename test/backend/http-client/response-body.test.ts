@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { Body } from '../../../src/backend/http-client/response-body.ts';
+import { ResponseBody } from '../../../src/backend/http-client/response-body.ts';
 
 /** A body, what its connection was told, and what its reader was. */
 function setUp() {
   const told: string[] = [];
-  const body = new Body({
+  const body = new ResponseBody({
     resume: () => told.push('resume'),
-    cut(cause) {
+    abort(cause) {
       told.push('cut');
       body.end(cause);
     },
@@ -94,11 +94,11 @@ describe('a body', () => {
     const short = setUp();
     short.take('a');
     short.body.end();
-    await short.body.dump();
+    await short.body.drain();
     expect(short.told).toEqual([]);
 
     const long = setUp();
-    const dumped = long.body.dump();
+    const dumped = long.body.drain();
     long.take('x'.repeat(64 * 1024));
     expect(long.told).toEqual([]);
     long.take('x');

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { readEndpoint } from '../../../src/backend/sse/endpoint-event.ts';
+import { readEndpointEvent } from '../../../src/backend/sse/endpoint-event.ts';
 
 const stream = new URL('https://mcp.example:8443/a/sse?key=1');
 const hrefOf = (data: string, from = stream) => {
-  const read = readEndpoint(data, from);
+  const read = readEndpointEvent(data, from);
   return read.ok ? read.url.href : undefined;
 };
 
@@ -60,7 +60,7 @@ describe('an endpoint', () => {
     ['no URL', 'https://[/'],
     ['more than it may be long', `/${'x'.repeat(9000)}`],
   ])('[A07] is refused with %s, and nothing of it is repeated', (_, data) => {
-    const read = readEndpoint(data, stream);
+    const read = readEndpointEvent(data, stream);
     expect(read).toMatchObject({ ok: false });
     expect(JSON.stringify(read)).not.toMatch(/evil|169|passwd|docker|alert/);
   });

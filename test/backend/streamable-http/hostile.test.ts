@@ -2,7 +2,10 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type HttpOptions, openHttp } from '../../../src/backend/streamable-http/streamable-http-backend.ts';
+import {
+  openStreamableHttp,
+  type StreamableHttpOptions,
+} from '../../../src/backend/streamable-http/streamable-http-backend.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { openBackend } from '../open-backend.ts';
 import {
@@ -36,9 +39,9 @@ const textOf = (response: ServerResponse, status: number, type: string, text: st
   void response.writeHead(status, { 'content-type': type }).end(text);
 
 describe('an answer to initialize that is none', () => {
-  const begin = async (onInitialize: Manners['onInitialize'], options: Partial<HttpOptions> = {}) => {
+  const begin = async (onInitialize: Manners['onInitialize'], options: Partial<StreamableHttpOptions> = {}) => {
     const server = await startHttpServer(onInitialize && { onInitialize });
-    const opened = openBackend((events) => openHttp({ url: server.url, ...options }, events));
+    const opened = openBackend((events) => openStreamableHttp({ url: server.url, ...options }, events));
     opened.send(initialize);
     return { server, ...opened };
   };
@@ -140,7 +143,7 @@ describe('an answer to initialize that is none', () => {
     await once(server, 'listening');
     onTestFinished(() => void server.close());
     const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp?token=secret`);
-    const { send, end } = openBackend((events) => openHttp({ url }, events));
+    const { send, end } = openBackend((events) => openStreamableHttp({ url }, events));
     send(initialize);
     const { reason, detail } = await end();
     expect([reason, detail.includes('secret')]).toEqual(['failed', false]);

@@ -1,30 +1,30 @@
 import { describe, expect, it } from 'vitest';
-import { createRepeats } from '../../../src/backend/streamable-http/repeated-messages.ts';
+import { createRepeatFilter } from '../../../src/backend/streamable-http/repeated-messages.ts';
 
 const texts = (...values: string[]): Buffer[] => values.map((value) => Buffer.from(value));
 const shown = (messages: Buffer[]): string[] => messages.map(String);
 
 describe('what a resumed stream repeats', () => {
   it('is left out as often as it was taken, up to the first message that is new', () => {
-    const leaveOut = createRepeats(texts('tick', 'tick', 'a'))();
+    const leaveOut = createRepeatFilter(texts('tick', 'tick', 'a'))();
     expect(shown(leaveOut(texts('tick', 'tick')))).toEqual([]);
     expect(shown(leaveOut(texts('tick', 'b')))).toEqual(['tick', 'b']);
     expect(shown(leaveOut(texts('a')))).toEqual(['a']);
   });
 
   it('is left out of each stream by itself, and once in all', () => {
-    const repeats = createRepeats(texts('a', 'b'));
+    const repeats = createRepeatFilter(texts('a', 'b'));
     const [first, second] = [repeats(), repeats()];
     expect(shown(first(texts('a', 'new')))).toEqual(['new']);
     expect(shown(second(texts('b', 'a')))).toEqual(['a']);
   });
 
   it('is nothing where nothing was taken', () => {
-    expect(shown(createRepeats([])()(texts('a')))).toEqual(['a']);
+    expect(shown(createRepeatFilter([])()(texts('a')))).toEqual(['a']);
   });
 
   it('tells bytes apart that are no text', () => {
-    const leaveOut = createRepeats([Buffer.from([0xff])])();
+    const leaveOut = createRepeatFilter([Buffer.from([0xff])])();
     expect(leaveOut([Buffer.from([0xfe])])).toHaveLength(1);
   });
 });

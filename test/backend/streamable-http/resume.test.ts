@@ -1,6 +1,10 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { createStateTeller, type HttpState, readState } from '../../../src/backend/streamable-http/resume-state.ts';
-import { openHttp } from '../../../src/backend/streamable-http/streamable-http-backend.ts';
+import {
+  createResumeStateReporter,
+  parseResumeState,
+  type ResumeState,
+} from '../../../src/backend/streamable-http/resume-state.ts';
+import { openStreamableHttp } from '../../../src/backend/streamable-http/streamable-http-backend.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { openBackend } from '../open-backend.ts';
 import {
@@ -28,14 +32,14 @@ const resumedBy = (answers: Record<string, (write: (text: string) => void) => vo
 
 const known = { id: sessionId, version: '2025-11-25' };
 
-async function goOn(manners: Manners, state: HttpState, pending: (string | number)[], taken: object[] = []) {
+async function goOn(manners: Manners, state: ResumeState, pending: (string | number)[], taken: object[] = []) {
   const server = await startHttpServer(manners);
   const resume = {
     state: JSON.stringify(state),
     pending,
-    taken: taken.map((message) => Buffer.from(JSON.stringify(message))),
+    delivered: taken.map((message) => Buffer.from(JSON.stringify(message))),
   };
-  return { server, ...openBackend((events) => openHttp({ url: server.url }, events, { resume })) };
+  return { server, ...openBackend((events) => openStreamableHttp({ url: server.url }, events, { resume })) };
 }
 
 describe('[P3] [P4] a backend that goes on where another one stood', () => {
@@ -93,9 +97,12 @@ test('where a backend stands is told when the session begins and when a call’s
       if (message.id !== 'long') response.end(event(answerTo(message), 'x'));
     },
   });
-  const states: HttpState[] = [];
+  const states: ResumeState[] = [];
   const { send, messages } = openBackend((events) =>
-    openHttp({ url: server.url }, { ...events, onState: (state) => void states.push(readState(state)) }),
+    openStreamableHttp(
+      { url: server.url },
+      { ...events, onState: (state) => void states.push(parseResumeState(state)) },
+    ),
   );
   send(initialize);
   await messages.next();
@@ -114,9 +121,9 @@ test('what moves on is told seldom, and nothing twice', async () => {
   onTestFinished(() => void vi.useRealTimers());
   let cursor = 'a';
   const told: string[] = [];
-  const teller = createStateTeller(
+  const teller = createResumeStateReporter(
     () => ({ cursor, streams: [] }),
-    (state) => void told.push(readState(state).cursor ?? ''),
+    (state) => void told.push(parseResumeState(state).cursor ?? ''),
   );
   teller.began();
   for (const next of ['b', 'c']) {

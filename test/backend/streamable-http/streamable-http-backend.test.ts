@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { openHttp } from '../../../src/backend/streamable-http/streamable-http-backend.ts';
+import { openStreamableHttp } from '../../../src/backend/streamable-http/streamable-http-backend.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { openBackend } from '../open-backend.ts';
 import {
@@ -59,7 +59,7 @@ describe('a server of Streamable HTTP', () => {
       onInitialize: (received) => void held.push(received),
       onPost: (received) => void held.push(received),
     });
-    const { send } = openBackend((events) => openHttp({ url: server.url }, events));
+    const { send } = openBackend((events) => openStreamableHttp({ url: server.url }, events));
     for (const message of [initialize, initialized, request(1), request(2)]) expect(send(message)).toBe('sent');
     await waitFor(() => held.length === 1, { what: 'initialize' });
     await turn();
@@ -311,7 +311,7 @@ describe('a session that the server has forgotten', () => {
     send(request('a'));
     send(request('b'));
     send(note);
-    const { reason, detail, untaken } = await end();
+    const { reason, detail, undelivered: untaken } = await end();
     expect([reason, detail]).toEqual(['exited', `${server.url.origin} no longer knows the session.`]);
     expect(untaken?.map(({ message }) => JSON.parse(message.toString()))).toEqual([request('a'), request('b'), note]);
   });
@@ -362,7 +362,7 @@ describe('a server that is away', () => {
   test('[F28] at the start: failed, with a clear sentence', async () => {
     const server = await startHttpServer();
     await server.stop();
-    const { send, end } = openBackend((events) => openHttp({ url: server.url }, events));
+    const { send, end } = openBackend((events) => openStreamableHttp({ url: server.url }, events));
     send(initialize);
     const { reason, detail } = await end();
     expect([reason, detail]).toEqual(['failed', expect.stringContaining('refused the connection')]);

@@ -2,7 +2,10 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { type HttpOptions, openHttp } from '../../../src/backend/streamable-http/streamable-http-backend.ts';
+import {
+  openStreamableHttp,
+  type StreamableHttpOptions,
+} from '../../../src/backend/streamable-http/streamable-http-backend.ts';
 import { createInbox, type Inbox, waitFor } from '../../support/wait-for.ts';
 import { type Opened, openBackend } from '../open-backend.ts';
 
@@ -127,13 +130,13 @@ export interface Live extends Opened {
 }
 
 /** A backend whose session has begun. Its messages start after the answer to `initialize`. */
-export async function openLive(manners: Manners = {}, options: Partial<HttpOptions> = {}): Promise<Live> {
+export async function openLive(manners: Manners = {}, options: Partial<StreamableHttpOptions> = {}): Promise<Live> {
   const server = await startHttpServer(manners);
   const failures: string[] = [];
   const origins: (readonly (string | number)[] | undefined)[] = [];
   const onPostFailed = (detail: string, dropped: number) => void failures.push(`${detail} ${dropped}`);
   const opened = openBackend(
-    (events) => openHttp({ url: server.url, onPostFailed, ...options }, events),
+    (events) => openStreamableHttp({ url: server.url, onPostFailed, ...options }, events),
     (messages, of) => void origins.push(...messages.map(() => of)),
   );
   opened.send(initialize);

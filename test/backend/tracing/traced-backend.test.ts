@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { BackendEnd, BackendEvents, RequestIds } from '../../../src/backend/backend.ts';
-import { traced } from '../../../src/backend/tracing/traced-backend.ts';
-import { credentialsOf } from '../../../src/protocol/http/forwarded-headers.ts';
+import { traceBackend } from '../../../src/backend/tracing/traced-backend.ts';
+import { readForwardedCredentials } from '../../../src/protocol/http/forwarded-headers.ts';
 import { createFakeServer } from '../../support/fake-backend.ts';
 import { registerSpans, shown, traceparentOf } from '../../support/spans.ts';
 
@@ -23,7 +23,7 @@ function open() {
     onEnd: (end) => void told.push(end),
   };
   const server = createFakeServer();
-  const backend = traced(server.open, spans.tracer, 'files')(events);
+  const backend = traceBackend(server.open, spans.tracer, 'files')(events);
   return { backend, server, told };
 }
 
@@ -120,9 +120,9 @@ describe('the span of a request at its server', () => {
 
   test('[P11] does not make two clients of one: whose tools are known goes by other headers', () => {
     const key = (traceparent: string, token = 'a') =>
-      credentialsOf({ traceparent, baggage: traceparent, authorization: token });
+      readForwardedCredentials({ traceparent, baggage: traceparent, authorization: token });
     expect(key('1')).toBe(key('2'));
     expect(key('1')).not.toBe(key('1', 'b'));
-    expect(credentialsOf({ traceparent: '1' })).toBe('');
+    expect(readForwardedCredentials({ traceparent: '1' })).toBe('');
   });
 });

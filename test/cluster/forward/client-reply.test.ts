@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ContinuedReply } from '../../../src/cluster/forward/client-reply.ts';
+import { ClientReply } from '../../../src/cluster/forward/client-reply.ts';
 import { allReasons, deniesReaching, entryOf, type Reason } from '../../../src/protocol/faults.ts';
 import { errorTo } from '../../session/session-fixture.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
@@ -8,7 +8,7 @@ const text = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
 function createFixture(ids: readonly (string | number)[] = [1]) {
   const client = createFakeReply();
-  return { client, reply: new ContinuedReply(client, ids) };
+  return { client, reply: new ClientReply(client, ids) };
 }
 
 beforeEach(() => void vi.useFakeTimers());
@@ -111,7 +111,7 @@ describe('a reply that several owners give in turn', () => {
       written.push(event.toString());
       return write(event);
     };
-    reply.endForNow();
+    reply.endForReconnect();
     expect([client.sink.state, client.sink.messages, reply.isDone]).toEqual(['ended', [], true]);
     expect(Number(/^retry: (\d+)\n\n$/.exec(written.join(''))?.[1])).toBeLessThanOrEqual(3_000);
   });

@@ -1,12 +1,12 @@
-import type { Wanted } from '../../../src/cluster/forward/client-operation.ts';
-import { Exchange } from '../../../src/cluster/forward/forwarded-request.ts';
-import type { Failed, Owner } from '../../../src/cluster/forward/forwarding-host.ts';
-import type { ToOwner } from '../../../src/cluster/link/peer-messages.ts';
-import type { Posted } from '../../../src/cluster/link/send-queue.ts';
+import type { ClientOperation } from '../../../src/cluster/forward/client-operation.ts';
+import { ForwardedRequest } from '../../../src/cluster/forward/forwarded-request.ts';
+import type { FailedAttempt, SessionOwnerLocation } from '../../../src/cluster/forward/forwarding-host.ts';
+import type { MessageToOwner } from '../../../src/cluster/link/peer-messages.ts';
+import type { SendOutcome } from '../../../src/cluster/link/send-queue.ts';
 import { type EventId, parseEventId } from '../../../src/protocol/wire/event-id.ts';
 import { encodeEvents, encodeMessage } from '../../../src/protocol/wire/sse.ts';
 import type { Reply } from '../../../src/reply/reply.ts';
-import type { Post, SessionHandle } from '../../../src/session/session-handle.ts';
+import type { ClientPost, SessionHandle } from '../../../src/session/session-handle.ts';
 import { readMessage } from '../../support/fake-backend.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
 
@@ -17,7 +17,7 @@ interface ExchangeFixtureOptions {
   /** Whether an owner that seemed lost lives. */
   readonly isAlive?: boolean;
   /** What becomes of each request letter in turn; `posted` if not said. */
-  readonly posts?: readonly Posted[];
+  readonly posts?: readonly SendOutcome[];
   /** What a replay reaches; where it began if not said. */
   readonly replayed?: EventId | 'complete';
   readonly isOneStream?: boolean;
@@ -31,7 +31,7 @@ interface ExchangeFixtureOptions {
 
 /** One exchange, number 5, with everything around it in the test's hand. */
 export function createExchange(
-  wanted: Wanted,
+  wanted: ClientOperation,
   {
     owners = ['o1'],
     admits = true,
@@ -45,11 +45,11 @@ export function createExchange(
   }: ExchangeFixtureOptions = {},
 ) {
   const reply = createFakeReply();
-  const sent: { to: string; letter: ToOwner; body: string[] }[] = [];
-  const asked: (Failed | undefined)[] = [];
+  const sent: { to: string; letter: MessageToOwner; body: string[] }[] = [];
+  const asked: (FailedAttempt | undefined)[] = [];
   const replays: EventId[] = [];
   const outcomes = [...posts];
-  const posted: { post: Post; reply: Reply }[] = [];
+  const posted: { post: ClientPost; reply: Reply }[] = [];
   let over = 0;
   let n = 4;
   const handle: SessionHandle = {
@@ -57,12 +57,12 @@ export function createExchange(
     listen: () => undefined,
     remove: (to) => to.removed(),
   };
-  const exchange = new Exchange('k', wanted, reply, {
+  const exchange = new ForwardedRequest('k', wanted, reply, {
     earlyStreamMs,
     retryMsOfPriming,
     isOneStream,
     admit: async () => admits,
-    async locate(_reply, failed): Promise<Owner> {
+    async locate(_reply, failed): Promise<SessionOwnerLocation> {
       asked.push(failed);
       const owner = owners[Math.min(asked.length, owners.length) - 1] ?? 'none';
       if (owner === 'none') return owner;
@@ -99,21 +99,21 @@ export function createExchange(
   };
 }
 
-export const postOf = (messages: readonly unknown[], { isBatch = false } = {}): Wanted => ({
+export const postOf = (messages: readonly unknown[], { isBatch = false } = {}): ClientOperation => ({
   kind: 'post',
   messages: messages.map(readMessage),
   isBatch,
 });
 
-export const listenAfter = (after = '3.5-1'): Wanted => ({ kind: 'listen', after: parseEventId(after) });
+export const listenAfter = (after = '3.5-1'): ClientOperation => ({ kind: 'listen', after: parseEventId(after) });
 
 export const bytes = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
 /** A message of a stream comes from an owner, under an event id if it has a place. */
-export function chunk(exchange: Exchange, from: string, message: unknown, at?: string, n = exchange.n): void {
+export function chunk(exchange: ForwardedRequest, from: string, message: unknown, at?: string, n = exchange.n): void {
   const data = bytes(message);
   const text = at === undefined ? encodeMessage(data) : encodeEvents([{ ...(parseEventId(at) as EventId), data }], 0);
-  exchange.take(from, { kind: 'chunk', n, ...(at !== undefined && { at }) }, text);
+  exchange.receive(from, { kind: 'chunk', n, ...(at !== undefined && { at }) }, text);
 }
 
 export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -14,7 +14,7 @@ describe('an owner that is lost', () => {
     const done = run();
     await settled();
     expect(sent[0]?.letter).toMatchObject({ kind: 'post', again: true });
-    exchange.take('o1', { kind: 'accepted', n: 5 }, Buffer.alloc(0));
+    exchange.receive('o1', { kind: 'accepted', n: 5 }, Buffer.alloc(0));
     await done;
     const here = createExchange(wanted, { owners: ['here'] });
     await here.run();
@@ -26,7 +26,7 @@ describe('an owner that is lost', () => {
     const { exchange, reply, sent, asked, run } = createExchange(wanted, { owners: ['o1', 'o2', 'here'] });
     const done = run();
     await settled();
-    exchange.lose();
+    exchange.ownerLost();
     await settled();
     expect(asked[1]).toMatchObject({ instance: 'o1', why: 'lost' });
     expect(
@@ -37,7 +37,7 @@ describe('an owner that is lost', () => {
       ['o1', false],
       ['o2', true],
     ]);
-    exchange.lose();
+    exchange.ownerLost();
     await done;
     expect(reply.given).toBeUndefined(); // the session here answers
   });
@@ -49,7 +49,7 @@ describe('an owner that is lost', () => {
     const { exchange, reply, sent, over, run } = createExchange(postOf(messages), { owners: ['o1', 'o2'] });
     const done = run();
     await settled();
-    exchange.lose();
+    exchange.ownerLost();
     await done;
     expect(reply.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'a' });
     expect([sent.filter(({ to }) => to === 'o2'), over()]).toEqual([[], 1]);
@@ -66,7 +66,7 @@ describe('an owner that is lost', () => {
     const { exchange, reply, run } = createExchange(postOf([request('a')]), options);
     const done = run();
     await settled();
-    exchange.lose(); // it may run the request: only letters were lost
+    exchange.ownerLost(); // it may run the request: only letters were lost
     await done;
     expect(reply.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'a' });
   });
@@ -75,10 +75,10 @@ describe('an owner that is lost', () => {
     const { exchange, reply, sent, replays, run } = createExchange(postOf([request('a')]), { owners: ['o1', 'o2'] });
     const done = run();
     await settled();
-    exchange.take('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
+    exchange.receive('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
     chunk(exchange, 'o1', note(1), '3.5-1');
     chunk(exchange, 'o1', note(2), '3.5-4');
-    exchange.lose();
+    exchange.ownerLost();
     await settled();
     expect(replays).toEqual([{ stream: 3, epoch: 5, seq: 4, requests }]);
     expect(sent.at(-1)).toEqual({
@@ -86,9 +86,9 @@ describe('an owner that is lost', () => {
       letter: { kind: 'listen', n: exchange.n, key: 'k', after: '3.5-4', requests, continues: true },
       body: [],
     });
-    exchange.take('o2', { kind: 'head', n: exchange.n }, Buffer.alloc(0));
+    exchange.receive('o2', { kind: 'head', n: exchange.n }, Buffer.alloc(0));
     chunk(exchange, 'o2', response('a'), '3.9-1');
-    exchange.take('o2', { kind: 'finish', n: exchange.n }, Buffer.alloc(0));
+    exchange.receive('o2', { kind: 'finish', n: exchange.n }, Buffer.alloc(0));
     await done;
     expect([reply.sink.messages, reply.sink.state]).toEqual([[note(1), note(2), response('a')], 'ended']);
   });
@@ -98,8 +98,8 @@ describe('an owner that is lost', () => {
       const { exchange, reply, sent, run } = createExchange(postOf([request('a', method)]), { owners: ['o1', 'o2'] });
       const done = run();
       await settled();
-      exchange.take('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
-      exchange.lose();
+      exchange.receive('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
+      exchange.ownerLost();
       await settled();
       if (method === 'tools/call') {
         await done;
@@ -107,7 +107,7 @@ describe('an owner that is lost', () => {
         continue;
       }
       expect(sent.at(-1)?.letter).toMatchObject({ kind: 'post', again: true, accepts: { json: false, sse: true } });
-      exchange.take('o2', { kind: 'json', n: exchange.n }, bytes(response('a')));
+      exchange.receive('o2', { kind: 'json', n: exchange.n }, bytes(response('a')));
       await done;
       expect([reply.sink.messages, reply.sink.state]).toEqual([[response('a')], 'ended']);
     }
@@ -119,11 +119,11 @@ describe('an owner that is lost', () => {
     });
     const done = run();
     await settled();
-    exchange.lose(new Set([100, 101]), performance.now() - 1_000);
+    exchange.ownerLost(new Set([100, 101]), performance.now() - 1_000);
     await settled();
     expect(asked.at(-1)).toMatchObject({ instance: 'o1', why: 'gone' });
     expect(sent.at(-1)).toMatchObject({ to: 'o2', letter: { kind: 'post', again: false } });
-    exchange.take('o2', { kind: 'json', n: exchange.n }, bytes(response('a')));
+    exchange.receive('o2', { kind: 'json', n: exchange.n }, bytes(response('a')));
     await done;
     expect(reply.given).toMatchObject({ kind: 'json' });
   });
@@ -140,7 +140,7 @@ describe('an owner that is lost', () => {
     });
     const done = run();
     await settled();
-    exchange.lose(withdrawn, laterMs === 0 ? 0 : performance.now() + laterMs);
+    exchange.ownerLost(withdrawn, laterMs === 0 ? 0 : performance.now() + laterMs);
     await done;
     expect(reply.given).toMatchObject({ kind: 'fault', reason: 'outcome_unknown' });
   });
@@ -149,16 +149,16 @@ describe('an owner that is lost', () => {
     const { exchange, reply, run } = createExchange(postOf([request('a')]), { owners: ['o1', 'o2'] });
     const done = run();
     await settled();
-    exchange.take('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
+    exchange.receive('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
     chunk(exchange, 'o1', note(1), '3.5-1');
-    exchange.lose();
+    exchange.ownerLost();
     chunk(exchange, 'o1', note('behind a hole'), '3.5-9'); // of the same delivery
-    exchange.take('o1', { kind: 'finish', n: 5 }, Buffer.alloc(0));
+    exchange.receive('o1', { kind: 'finish', n: 5 }, Buffer.alloc(0));
     await settled();
     chunk(exchange, 'o1', note('late'), '3.5-10');
-    exchange.take('o2', { kind: 'head', n: exchange.n }, Buffer.alloc(0));
+    exchange.receive('o2', { kind: 'head', n: exchange.n }, Buffer.alloc(0));
     chunk(exchange, 'o2', response('a'), '3.9-1');
-    exchange.take('o2', { kind: 'finish', n: exchange.n }, Buffer.alloc(0));
+    exchange.receive('o2', { kind: 'finish', n: exchange.n }, Buffer.alloc(0));
     await done;
     expect(reply.sink.messages).toEqual([note(1), response('a')]);
   });
@@ -167,15 +167,15 @@ describe('an owner that is lost', () => {
     const { exchange, reply, sent, run } = createExchange(postOf([request('a')]), { owners: ['o1', 'o1'] });
     const done = run();
     await settled();
-    exchange.take('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
+    exchange.receive('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
     chunk(exchange, 'o1', note(1), '3.5-1');
-    exchange.lose(); // a letter was lost
+    exchange.ownerLost(); // a letter was lost
     await settled();
     chunk(exchange, 'o1', note('behind a hole'), '3.5-9', 5); // on its way since before
     const n = sent.at(-1)?.letter.n ?? 0;
-    exchange.take('o1', { kind: 'head', n }, Buffer.alloc(0));
+    exchange.receive('o1', { kind: 'head', n }, Buffer.alloc(0));
     chunk(exchange, 'o1', response('a'), '3.5-2', n);
-    exchange.take('o1', { kind: 'finish', n }, Buffer.alloc(0));
+    exchange.receive('o1', { kind: 'finish', n }, Buffer.alloc(0));
     await done;
     expect(sent.slice(-2).map(({ to, letter }) => [to, letter.kind, letter.n])).toEqual([
       ['o1', 'gone', 5],
@@ -190,8 +190,8 @@ describe('[P9] an owner that stops', () => {
     const { exchange, reply, sent, run } = createExchange(postOf([request('a')]), { owners: ['o1', 'o2'] });
     const done = run();
     await settled();
-    exchange.take('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
-    exchange.take('o1', { kind: 'moved', n: 5 }, Buffer.alloc(0));
+    exchange.receive('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
+    exchange.receive('o1', { kind: 'moved', n: 5 }, Buffer.alloc(0));
     await settled();
     expect(sent.at(-1)).toMatchObject({ to: 'o2', letter: { kind: 'post', again: true } });
     reply.leave();
@@ -204,16 +204,16 @@ describe('[P9] an owner that stops', () => {
     const { exchange, reply, sent, replays, run } = createExchange(postOf([request('a')]), { owners: ['o1', 'o2'] });
     const done = run();
     await settled();
-    exchange.take('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
+    exchange.receive('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
     chunk(exchange, 'o1', note(1), '3.5-1');
-    exchange.take('o1', { kind: 'moved', n: 5 }, Buffer.alloc(0));
+    exchange.receive('o1', { kind: 'moved', n: 5 }, Buffer.alloc(0));
     await settled();
     expect([sent.length, reply.sink.state]).toEqual([1, 'open']); // all its sessions at once would be too much
     await vi.advanceTimersByTimeAsync(3_000);
     expect(replays).toEqual([{ stream: 3, epoch: 5, seq: 1, requests }]);
     expect(sent.at(-1)).toMatchObject({ to: 'o2', letter: { kind: 'listen', after: '3.5-1', continues: true } });
     chunk(exchange, 'o2', response('a'), '3.9-1');
-    exchange.take('o2', { kind: 'finish', n: exchange.n }, Buffer.alloc(0));
+    exchange.receive('o2', { kind: 'finish', n: exchange.n }, Buffer.alloc(0));
     await done;
     expect([reply.sink.messages, reply.sink.state]).toEqual([[note(1), response('a')], 'ended']);
   });

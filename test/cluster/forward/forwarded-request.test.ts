@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Exchange } from '../../../src/cluster/forward/forwarded-request.ts';
+import { ForwardedRequest } from '../../../src/cluster/forward/forwarded-request.ts';
 import { encodeEvents, noData } from '../../../src/protocol/wire/sse.ts';
 import { note, request, response } from '../../session/session-fixture.ts';
 import { acceptsBoth } from '../../support/fake-reply.ts';
@@ -21,7 +21,7 @@ describe('a request to a session of another instance', () => {
         body: texts.map((message) => JSON.stringify(message)),
       },
     ]);
-    exchange.take('o1', { kind: 'json', n: 5, headers: { h: 'x' } }, bytes(response('a')));
+    exchange.receive('o1', { kind: 'json', n: 5, headers: { h: 'x' } }, bytes(response('a')));
     await done;
     expect(reply.given).toMatchObject({ kind: 'json', json: response('a'), headers: { h: 'x' } });
   });
@@ -39,7 +39,7 @@ describe('a request to a session of another instance', () => {
     const { exchange, reply, over, run } = createExchange(postOf([request('a')]));
     const done = run();
     await settled();
-    exchange.take('o1', letter, Buffer.alloc(0));
+    exchange.receive('o1', letter, Buffer.alloc(0));
     await done;
     expect([reply.given, over()]).toEqual([given, 1]);
   });
@@ -49,10 +49,10 @@ describe('a request to a session of another instance', () => {
       const { exchange, reply, run } = createExchange(postOf([request('a')]));
       const done = run();
       await settled();
-      exchange.take('o1', { kind: 'head', n: 5, headers: { h: 'x' } }, Buffer.alloc(0));
+      exchange.receive('o1', { kind: 'head', n: 5, headers: { h: 'x' } }, Buffer.alloc(0));
       chunk(exchange, 'o1', note(1), '3.5-1');
       chunk(exchange, 'o1', response('a'));
-      exchange.take('o1', { kind, n: 5 }, Buffer.alloc(0));
+      exchange.receive('o1', { kind, n: 5 }, Buffer.alloc(0));
       await done;
       expect([reply.sink.messages, reply.sink.state]).toEqual([
         [note(1), response('a')],
@@ -92,14 +92,14 @@ describe('an owner that does not have the session', () => {
     const { exchange, reply, sent, asked, run } = createExchange(postOf([request('a')]), { owners: ['o1', 'o2'] });
     const done = run();
     await settled();
-    exchange.take('o1', { kind: 'moved', n: 5 }, Buffer.alloc(0));
+    exchange.receive('o1', { kind: 'moved', n: 5 }, Buffer.alloc(0));
     await settled();
     expect(sent.map(({ to, letter }) => [to, 'again' in letter && letter.again])).toEqual([
       ['o1', false],
       ['o2', false],
     ]);
     expect(asked).toEqual([undefined, { instance: 'o1', epoch: 1, why: 'moved', denials: 1 }]);
-    exchange.take('o2', { kind: 'accepted', n: exchange.n }, Buffer.alloc(0));
+    exchange.receive('o2', { kind: 'accepted', n: exchange.n }, Buffer.alloc(0));
     await done;
     expect(reply.given).toEqual({ kind: 'accepted' });
   });
@@ -117,7 +117,7 @@ describe('an owner that does not have the session', () => {
       ['o1', false],
     ] as const) {
       await settled();
-      exchange.take(from, { kind: 'moved', n: exchange.n, ...(isEnding && { isEnding }) }, Buffer.alloc(0));
+      exchange.receive(from, { kind: 'moved', n: exchange.n, ...(isEnding && { isEnding }) }, Buffer.alloc(0));
     }
     await done;
     expect(asked.map((failed) => failed?.denials)).toEqual([undefined, 1, 2, 0, 1, 1]);
@@ -131,7 +131,7 @@ describe('an owner that does not have the session', () => {
     const done = run();
     await settled();
     expect([asked[1], sent.length]).toEqual([{ instance: 'o1', epoch: 1, why: 'gone', denials: 0 }, 2]);
-    exchange.take('o2', { kind: 'accepted', n: exchange.n }, Buffer.alloc(0));
+    exchange.receive('o2', { kind: 'accepted', n: exchange.n }, Buffer.alloc(0));
     await done;
   });
 
@@ -163,9 +163,9 @@ describe('a GET for a stream of a session elsewhere', () => {
     await settled();
     expect(sent.map(({ letter }) => letter)).toMatchObject([{ kind: 'listen', continues: false }]);
     await reply.answered();
-    exchange.take('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
+    exchange.receive('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
     const priming = encodeEvents([{ stream: 3, epoch: 5, seq: 1, data: noData }], 1_000);
-    exchange.take('o1', { kind: 'chunk', n: 5, at: '3.5-1' }, priming);
+    exchange.receive('o1', { kind: 'chunk', n: 5, at: '3.5-1' }, priming);
     chunk(exchange, 'o1', note(1), '3.5-2');
     expect([reply.sink.ids, reply.sink.messages]).toEqual([['3.5-1', '3.5-2'], [note(1)]]);
     reply.leave();
@@ -196,16 +196,16 @@ describe('[P8] what a client has taken', () => {
     const { exchange, reply, sent, run } = createExchange(listenAfter());
     const done = run();
     await settled();
-    exchange.take('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
+    exchange.receive('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
     const receipts = () =>
       sent.filter(({ letter }) => letter.kind === 'read').map(({ letter }) => 'bytes' in letter && letter.bytes);
     const part = Buffer.alloc(32 * 1024, ':\n\n');
-    exchange.take('o1', { kind: 'chunk', n: 5 }, part);
+    exchange.receive('o1', { kind: 'chunk', n: 5 }, part);
     expect(receipts()).toEqual([]);
-    exchange.take('o1', { kind: 'chunk', n: 5 }, part);
+    exchange.receive('o1', { kind: 'chunk', n: 5 }, part);
     expect(receipts()).toEqual([64 * 1024]);
     reply.sink.keepsUp = false;
-    for (let count = 0; count < 4; count++) exchange.take('o1', { kind: 'chunk', n: 5 }, part);
+    for (let count = 0; count < 4; count++) exchange.receive('o1', { kind: 'chunk', n: 5 }, part);
     expect(receipts()).toHaveLength(1);
     reply.sink.drain();
     expect(receipts()).toEqual([64 * 1024, 128 * 1024]);
@@ -220,15 +220,15 @@ describe('an instance that stops', () => {
     const waiting = createExchange(postOf([request('b')]));
     const done = Promise.all([placed.run(), waiting.run()]);
     await settled();
-    placed.exchange.take('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
+    placed.exchange.receive('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
     chunk(placed.exchange, 'o1', note(1), '3.5-1');
-    for (const { exchange } of [placed, waiting]) exchange.letGo();
+    for (const { exchange } of [placed, waiting]) exchange.detach();
     expect([placed.reply.sink.state, placed.sent.at(-1)?.letter, waiting.reply.given]).toEqual([
       'ended',
       { kind: 'gone', n: 5 },
       undefined,
     ]);
-    waiting.exchange.giveUp();
+    waiting.exchange.close();
     await done;
     expect(waiting.reply.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'b' });
   });
@@ -242,7 +242,7 @@ describe('an instance that stops', () => {
 
 it('an exchange says whom it waits for', async () => {
   const { exchange, run, reply } = createExchange(postOf([request('a')]));
-  expect([exchange instanceof Exchange, exchange.owner]).toEqual([true, undefined]);
+  expect([exchange instanceof ForwardedRequest, exchange.owner]).toEqual([true, undefined]);
   const done = run();
   await settled();
   expect(exchange.owner).toBe('o1');
@@ -260,14 +260,14 @@ describe('a client that hears everything on one stream', () => {
     });
     const done = run();
     await settled();
-    exchange.lose();
+    exchange.ownerLost();
     await settled();
     const asked = sent.filter(({ letter }) => letter.kind === 'post');
     expect(asked.map(({ to, letter }) => [to, 'again' in letter && letter.again])).toEqual([
       ['o1', false],
       ['o2', true],
     ]);
-    exchange.take('o2', { kind: 'accepted', n: exchange.n }, Buffer.alloc(0));
+    exchange.receive('o2', { kind: 'accepted', n: exchange.n }, Buffer.alloc(0));
     await done;
     expect(reply.given).toEqual({ kind: 'accepted' });
   });
@@ -276,12 +276,12 @@ describe('a client that hears everything on one stream', () => {
     const { exchange, reply, run } = createExchange(listenAfter('0.5-1'), { isOneStream });
     const done = run();
     await settled();
-    exchange.take('o1', { kind: 'head', n: exchange.n }, Buffer.alloc(0));
+    exchange.receive('o1', { kind: 'head', n: exchange.n }, Buffer.alloc(0));
     chunk(exchange, 'o1', note(1), '0.5-2');
-    exchange.letGo();
+    exchange.detach();
     chunk(exchange, 'o1', note(2), '0.5-3');
     expect([reply.sink.messages, reply.sink.state]).toEqual([[note(1), note(2)], 'open']);
-    exchange.giveUp();
+    exchange.close();
     await done;
     expect([reply.sink.events.items.at(-1), reply.sink.state]).toEqual([{ retry: expect.any(Number) }, 'ended']);
   });

@@ -1,20 +1,20 @@
 import { describe, expect, it } from 'vitest';
-import { OwnerDesk } from '../../../src/cluster/forward/owner-endpoint.ts';
-import type { Head, ToIngress, ToOwner } from '../../../src/cluster/link/peer-messages.ts';
+import { OwnerEndpoint } from '../../../src/cluster/forward/owner-endpoint.ts';
+import type { MessageToIngress, MessageToOwner, PeerMessageHead } from '../../../src/cluster/link/peer-messages.ts';
 import type { EventId } from '../../../src/protocol/wire/event-id.ts';
 import type { EventSink, Reply } from '../../../src/reply/reply.ts';
-import type { Post } from '../../../src/session/session-handle.ts';
+import type { ClientPost } from '../../../src/session/session-handle.ts';
 import { note, request } from '../../session/session-fixture.ts';
 
 const accepts = { json: true, sse: false };
 
 function createFixture() {
-  const letters: ToIngress[] = [];
-  const sent: [string, Head['kind'], number | undefined, string | undefined][] = [];
-  const posts: { post: Post; reply: Reply }[] = [];
+  const letters: MessageToIngress[] = [];
+  const sent: [string, PeerMessageHead['kind'], number | undefined, string | undefined][] = [];
+  const posts: { post: ClientPost; reply: Reply }[] = [];
   const listens: { after: EventId | undefined; reply: Reply; sink: EventSink }[] = [];
-  const desk = new OwnerDesk({
-    held: (key) =>
+  const desk = new OwnerEndpoint({
+    findHere: (key) =>
       key !== 'k'
         ? undefined
         : {
@@ -23,23 +23,23 @@ function createFixture() {
             remove: (reply) => reply.removed(),
           },
     isChanging: (key) => key === 'ending',
-    send: (to, letter: ToIngress, body) => {
+    send: (to, letter: MessageToIngress, body) => {
       letters.push(letter);
       sent.push([to, letter.kind, letter.n, body?.toString()]);
     },
   });
-  const take = (letter: ToOwner, body = '', from = 'in'): void => desk.take(from, letter, Buffer.from(body));
+  const take = (letter: MessageToOwner, body = '', from = 'in'): void => desk.receive(from, letter, Buffer.from(body));
   return { desk, sent, letters, posts, listens, take };
 }
 
-const listen: ToOwner = { kind: 'listen', n: 1, key: 'k', after: '3.5-7', continues: true };
+const listen: MessageToOwner = { kind: 'listen', n: 1, key: 'k', after: '3.5-7', continues: true };
 
 describe('requests that come by letter', () => {
   it('[P1] of a POST reach the session as they were sent, and their answer travels back', () => {
     const { sent, posts, take } = createFixture();
     const texts = [JSON.stringify(request('ü')), `{"jsonrpc": "2.0", "method":"x","params":{"n":1e400}}`];
     const lengths = texts.map((text) => Buffer.byteLength(text));
-    const post: ToOwner = {
+    const post: MessageToOwner = {
       kind: 'post',
       n: 7,
       key: 'k',
@@ -54,7 +54,7 @@ describe('requests that come by letter', () => {
     expect(posted?.post).toMatchObject({ isBatch: true, again: true });
     expect(posted?.post.messages.map(({ text }) => text.toString())).toEqual(texts);
     expect(posted?.reply.accepts).toEqual(accepts);
-    expect(posted?.reply.asking).toMatchObject({ name: 'in 7', earlier: ['old 3'] });
+    expect(posted?.reply.attempt).toMatchObject({ name: 'in 7', earlier: ['old 3'] });
     posted?.reply.json(Buffer.from('{}'));
     expect(sent).toEqual([['in', 'json', 7, '{}']]);
   });
@@ -102,7 +102,7 @@ describe('requests that come by letter', () => {
     expect([...desk.ingresses]).toEqual(['in', 'other']);
     take({ kind: 'gone', n: 1 });
     expect(gone()).toEqual([true, false, false]);
-    desk.lose('in');
+    desk.ingressLost('in');
     expect([gone(), [...desk.ingresses]]).toEqual([[true, true, false], ['other']]);
     listens[2]?.sink.end();
     expect([...desk.ingresses]).toEqual([]); // nobody waits there any more: it is not watched
@@ -115,8 +115,8 @@ describe('requests that come by letter', () => {
     for (const n of [1, 2, 3]) take({ ...listen, n });
     take({ kind: 'gone', n: 1 });
     take({ kind: 'gone', n: 2, asksAgain: true });
-    desk.lose('in');
-    const askings = listens.map(({ reply }) => [reply.asking?.name, reply.asking?.isParted]);
+    desk.ingressLost('in');
+    const askings = listens.map(({ reply }) => [reply.attempt?.id, reply.attempt?.isDetached]);
     expect(askings).toEqual([
       ['in 1', false],
       ['in 2', true],
@@ -137,7 +137,15 @@ describe('requests that come by letter', () => {
 
   it('that are none are a fault of the other instance', () => {
     const { take } = createFixture();
-    const letter: ToOwner = { kind: 'post', n: 1, key: 'k', isBatch: false, accepts, again: false, lengths: [3] };
+    const letter: MessageToOwner = {
+      kind: 'post',
+      n: 1,
+      key: 'k',
+      isBatch: false,
+      accepts,
+      again: false,
+      lengths: [3],
+    };
     expect(() => take(letter, 'abc')).toThrow('no message');
     expect(() => take({ ...letter, lengths: [JSON.stringify(note(1)).length] }, JSON.stringify(note(1)))).not.toThrow();
   });

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { RemoteReply } from '../../../src/cluster/forward/remote-reply.ts';
-import type { ToIngress } from '../../../src/cluster/link/peer-messages.ts';
+import type { MessageToIngress } from '../../../src/cluster/link/peer-messages.ts';
 
 const accepts = { json: true, sse: true };
 const n = 4;
 
 function createFixture({ isContinued = false } = {}) {
-  const sent: (ToIngress & { body?: string })[] = [];
+  const sent: (MessageToIngress & { body?: string })[] = [];
   const told: string[] = [];
   const reply = new RemoteReply(
     n,
@@ -106,16 +106,16 @@ describe('a reply that another instance gives', () => {
     sink.onClose(() => void told.push('closed'));
     reply.close(false);
     reply.close(true);
-    expect([reply.isGone, reply.asking.isParted, told]).toEqual([true, false, ['gone', 'closed']]);
+    expect([reply.isGone, reply.attempt.isDetached, told]).toEqual([true, false, ['gone', 'closed']]);
     expect(sink.write(Buffer.alloc(1_000_000))).toBe(true);
     expect(sent).toHaveLength(1);
   });
 
   it('tells whether only the way to its client is lost', () => {
     const { reply } = createFixture();
-    expect(reply.asking).toMatchObject({ name: 'in 4', earlier: [], isParted: false });
+    expect(reply.attempt).toMatchObject({ name: 'in 4', earlier: [], isParted: false });
     reply.close(true);
-    expect([reply.isGone, reply.asking.isParted]).toEqual([true, true]);
+    expect([reply.isGone, reply.attempt.isDetached]).toEqual([true, true]);
   });
 
   it('knows whether its client needs a priming event', () => {

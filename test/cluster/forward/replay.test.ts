@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { ContinuedReply } from '../../../src/cluster/forward/client-reply.ts';
+import { ClientReply } from '../../../src/cluster/forward/client-reply.ts';
 import { replay } from '../../../src/cluster/forward/replay.ts';
-import { formatEventId, toldSeq } from '../../../src/protocol/wire/event-id.ts';
+import { finalSeq, formatEventId } from '../../../src/protocol/wire/event-id.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { aRecord, createLogWriter, epoch } from '../../contract/log-writer.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
@@ -21,7 +21,7 @@ async function createFixture(
   for (let n = 1; n <= count; n++)
     await writer.append({ stream: 3, text: `${n}`.padEnd(size), last: isEnded && n === count });
   const client = createFakeReply();
-  const reply = new ContinuedReply(client, []);
+  const reply = new ClientReply(client, []);
   const from = (seq: number) =>
     replay({ log: store.log, key, retryMs: 1_000, slowReaderMs, primes }, { stream: 3, epoch: told, seq }, reply);
   return { client, reply, from };
@@ -64,7 +64,7 @@ describe('what is in the log of a stream', () => {
 
   it('[U-04] [P3] is nothing for a client that was told the end of the stream by an earlier owner', async () => {
     const { client, from } = await createFixture(3, { isEnded: true, told: epoch - 1 });
-    expect(await from(toldSeq)).toBe('complete');
+    expect(await from(finalSeq)).toBe('complete');
     expect(client.given).toEqual({ kind: 'nothing' });
   });
 

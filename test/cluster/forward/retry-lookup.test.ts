@@ -1,9 +1,9 @@
 import { expect, it, vi } from 'vitest';
-import type { Wanted } from '../../../src/cluster/forward/client-operation.ts';
-import { ContinuedReply } from '../../../src/cluster/forward/client-reply.ts';
-import { Exchange } from '../../../src/cluster/forward/forwarded-request.ts';
-import type { ExchangeHost } from '../../../src/cluster/forward/forwarding-host.ts';
-import { askUntilKnown } from '../../../src/cluster/forward/retry-lookup.ts';
+import type { ClientOperation } from '../../../src/cluster/forward/client-operation.ts';
+import { ClientReply } from '../../../src/cluster/forward/client-reply.ts';
+import { ForwardedRequest } from '../../../src/cluster/forward/forwarded-request.ts';
+import type { ForwardingHost } from '../../../src/cluster/forward/forwarding-host.ts';
+import { retryLookup } from '../../../src/cluster/forward/retry-lookup.ts';
 import { formatRequests, parseEventId } from '../../../src/protocol/wire/event-id.ts';
 import { request } from '../../session/session-fixture.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
@@ -22,14 +22,14 @@ function formatted(id: string, request: string) {
 }
 
 /** Asks where a session is whose next takeover has to wait, twice, and is free then. */
-async function askPaused(wanted: Wanted) {
+async function askPaused(wanted: ClientOperation) {
   const client = createFakeReply();
-  const exchange = new Exchange('k', wanted, client, {} as ExchangeHost);
+  const exchange = new ForwardedRequest('k', wanted, client, {} as ForwardingHost);
   const after = wanted.kind === 'listen' ? wanted.after : undefined;
-  const reply = new ContinuedReply(client, wanted.kind === 'post' ? ['a'] : [], after);
+  const reply = new ClientReply(client, wanted.kind === 'post' ? ['a'] : [], after);
   const paused = { fault: 'takeover_paused', isPassing: true } as const;
   const answers = [paused, paused, 'found' as const];
-  const found = await askUntilKnown<string>(async () => answers.shift() ?? 'later', exchange, reply, {
+  const found = await retryLookup<string>(async () => answers.shift() ?? 'later', exchange, reply, {
     waitMs: 1_000,
     isClosed: () => false,
   });

@@ -1,15 +1,15 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { Mail } from '../../../src/cluster/link/peer-link.ts';
-import { type Head, readLetter, writeLetter } from '../../../src/cluster/link/peer-messages.ts';
+import { PeerLink } from '../../../src/cluster/link/peer-link.ts';
+import { decodePeerMessage, encodePeerMessage, type PeerMessageHead } from '../../../src/cluster/link/peer-messages.ts';
 import type { Instances } from '../../../src/store/instances.ts';
 import { reportFaultsTo } from '../../../src/util/boundary.ts';
 import { createFakeInstances } from '../two-instances/fake-instances.ts';
 
 vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
 
-const listen: Head = { kind: 'listen', n: 1, key: 'k', continues: false };
+const listen: PeerMessageHead = { kind: 'listen', n: 1, key: 'k', continues: false };
 
-type OnLetter = (from: string, head: Head, body: Buffer) => void;
+type OnLetter = (from: string, head: PeerMessageHead, body: Buffer) => void;
 
 function createFixture(onLetter?: OnLetter) {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
@@ -19,25 +19,25 @@ function createFixture(onLetter?: OnLetter) {
   const letters: string[] = [];
   const losses: string[] = [];
   const misread: [string, unknown, string][] = [];
-  const mail = new Mail({
+  const mail = new PeerLink({
     instances,
     name: () => names.now,
     requestWaitMs: 1_000,
     mailboxMaxBytes: 100_000,
-    onLetter: onLetter ?? ((from, head, body) => void letters.push(`${from} ${head.kind} ${body}`)),
-    onMisread: (from, { n }, why) => void misread.push([from, n, why]),
+    onMessage: onLetter ?? ((from, head, body) => void letters.push(`${from} ${head.kind} ${body}`)),
+    onUnreadable: (from, { n }, why) => void misread.push([from, n, why]),
     onLoss: (peer) => void losses.push(peer),
   });
   onTestFinished(() => mail.close());
   const pass = (ms = 0) => vi.advanceTimersByTimeAsync(ms);
-  const take = (number: number, head: Head = { kind: 'accepted', n: number }, from = 'peer'): void =>
-    mail.take({ from, number, content: writeLetter(head) });
+  const take = (number: number, head: PeerMessageHead = { kind: 'accepted', n: number }, from = 'peer'): void =>
+    mail.receive({ from, number, content: encodePeerMessage(head) });
   const posts = () =>
     instances.posts.map(({ name, from, first, contents }) => [
       name,
       from,
       first,
-      ...contents.map((content) => readLetter(Buffer.from(content)).head.kind),
+      ...contents.map((content) => decodePeerMessage(Buffer.from(content)).head.kind),
     ]);
   return { mail, instances, names, letters, losses, misread, pass, take, posts };
 }
@@ -66,7 +66,7 @@ describe('mail', () => {
       letters.push(`${from} ${head.kind}`);
     });
     const newer = Buffer.from('{"v":2,"kind":"json","n":5}');
-    mail.take({ from: 'peer', number: 1, content: Buffer.concat([Buffer.from([0, 0, 0, newer.length]), newer]) });
+    mail.receive({ from: 'peer', number: 1, content: Buffer.concat([Buffer.from([0, 0, 0, newer.length]), newer]) });
     take(2, { kind: 'cut', n: 6 });
     take(3, { kind: 'finish', n: 7 });
     expect(misread).toEqual([
@@ -80,7 +80,7 @@ describe('mail', () => {
     const reported: unknown[] = [];
     onTestFinished(reportFaultsTo((seam) => void reported.push(seam)));
     const { mail, posts, pass } = createFixture();
-    mail.take({ from: 'peer', number: 1, content: Buffer.from('\0\0\0\x05{"no') });
+    mail.receive({ from: 'peer', number: 1, content: Buffer.from('\0\0\0\x05{"no') });
     await pass(999);
     expect(posts()).toEqual([]);
     await pass(1);
@@ -134,17 +134,17 @@ describe('mail', () => {
     const largeLetters = async (): Promise<{ body: Buffer; contents: readonly Buffer[] }> => {
       const contents: Buffer[] = [];
       const instances = createFakeInstances();
-      const post: Instances['post'] = async (_to, _from, _first, more) => {
+      const post: Instances['enqueue'] = async (_to, _from, _first, more) => {
         contents.push(...more);
         return 'posted';
       };
-      const mail = new Mail({
-        instances: { ...instances, post },
+      const mail = new PeerLink({
+        instances: { ...instances, enqueue: post },
         name: () => 'peer',
         requestWaitMs: 1_000,
         mailboxMaxBytes: 10_000_000,
-        onLetter: () => undefined,
-        onMisread: (_, head) => expect.fail(`misread ${head.kind}`),
+        onMessage: () => undefined,
+        onUnreadable: (_, head) => expect.fail(`misread ${head.kind}`),
         onLoss: () => undefined,
       });
       const body = Buffer.from(Array.from({ length: 700 * 1024 }, (_, n) => n % 251));
@@ -153,15 +153,15 @@ describe('mail', () => {
     };
 
     it('goes in parts of about 256 KiB, and is the same when it is put together', async () => {
-      const taken: { from: string; head: Head; body: Buffer }[] = [];
+      const taken: { from: string; head: PeerMessageHead; body: Buffer }[] = [];
       const { mail } = createFixture((from, head, body) => void taken.push({ from, head, body }));
       const { body, contents } = await largeLetters();
       expect(contents).toHaveLength(3);
       for (const content of contents) expect(content.length).toBeLessThan(257 * 1024);
       for (const [index, content] of contents.entries()) {
-        mail.take({ from: 'peer', number: index + 1, content });
-        mail.take({ from: 'peer', number: index + 1, content }); // a repeat
-        mail.take({ from: 'other', number: index + 1, content: writeLetter({ kind: 'gone', n: index }) });
+        mail.receive({ from: 'peer', number: index + 1, content });
+        mail.receive({ from: 'peer', number: index + 1, content }); // a repeat
+        mail.receive({ from: 'other', number: index + 1, content: encodePeerMessage({ kind: 'gone', n: index }) });
       }
       const [whole] = taken.filter(({ from }) => from === 'peer');
       expect(whole?.head).toEqual({ kind: 'json', n: 7 });
@@ -174,9 +174,9 @@ describe('mail', () => {
       for (const missing of [0, 1, 2]) {
         const { mail, letters, losses } = createFixture();
         for (const [index, content] of contents.entries()) {
-          if (index !== missing) mail.take({ from: 'peer', number: index + 1, content });
+          if (index !== missing) mail.receive({ from: 'peer', number: index + 1, content });
         }
-        mail.take({ from: 'peer', number: 4, content: writeLetter({ kind: 'accepted', n: 8 }) });
+        mail.receive({ from: 'peer', number: 4, content: encodePeerMessage({ kind: 'accepted', n: 8 }) });
         expect([letters, losses]).toEqual([['peer accepted '], ['peer']]);
       }
     });
@@ -185,10 +185,10 @@ describe('mail', () => {
       const { contents } = await largeLetters();
       for (const end of ['forget', 'restart'] as const) {
         const { mail, letters } = createFixture();
-        mail.take({ from: 'peer', number: 1, content: contents[0] as Buffer });
+        mail.receive({ from: 'peer', number: 1, content: contents[0] as Buffer });
         mail[end]('peer');
-        mail.take({ from: 'peer', number: 1, content: contents[1] as Buffer });
-        mail.take({ from: 'peer', number: 2, content: contents[2] as Buffer });
+        mail.receive({ from: 'peer', number: 1, content: contents[1] as Buffer });
+        mail.receive({ from: 'peer', number: 2, content: contents[2] as Buffer });
         expect(letters).toEqual([]);
       }
     });
@@ -196,12 +196,12 @@ describe('mail', () => {
 
   it('greets everybody it has written to, so that a hole shows', async () => {
     const { mail, instances, posts, pass } = createFixture();
-    mail.greet();
+    mail.sendHello();
     void mail.send('a', { kind: 'gone', n: 1 });
     await pass();
     instances.posts[0]?.answer('posted');
     await pass();
-    mail.greet();
+    mail.sendHello();
     await pass();
     expect(posts()).toEqual([
       ['a', 'me', 1, 'gone'],
@@ -300,7 +300,7 @@ describe('mail', () => {
   it('greets each receiver once', async () => {
     const { mail, posts, pass } = createFixture();
     for (const to of ['a', 'b']) void mail.send(to, { kind: 'gone', n: 1 });
-    mail.greet();
+    mail.sendHello();
     await pass();
     expect(posts().map(([to, , , ...kinds]) => [to, ...kinds])).toEqual([
       ['a', 'gone', 'hello'],

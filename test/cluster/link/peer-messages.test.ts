@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Head, readLetter, writeLetter } from '../../../src/cluster/link/peer-messages.ts';
+import { decodePeerMessage, encodePeerMessage, type PeerMessageHead } from '../../../src/cluster/link/peer-messages.ts';
 
 const accepts = { json: true, sse: true };
 
-const heads: readonly Head[] = [
+const heads: readonly PeerMessageHead[] = [
   { kind: 'post', n: 1, key: 'k', isBatch: true, accepts, again: true, lengths: [3, 0] },
   { kind: 'listen', n: 2, key: 'k', after: '1.5-7', continues: true },
   { kind: 'listen', n: 2, key: 'k', continues: false },
@@ -28,14 +28,14 @@ const heads: readonly Head[] = [
 
 describe('a letter', () => {
   it.each(heads.map((head) => [head.kind, head] as const))('of the kind %s is read as it was written', (_, head) => {
-    expect(readLetter(writeLetter(head))).toEqual({ head, body: Buffer.alloc(0), isKnown: true });
+    expect(decodePeerMessage(encodePeerMessage(head))).toEqual({ head, body: Buffer.alloc(0), isKnown: true });
   });
 
   it('[P1] brings any bytes as they are', () => {
     const bytes = fc.uint8Array({ maxLength: 100 }).map((array) => Buffer.from(array));
     fc.assert(
       fc.property(fc.constantFrom(...heads), fc.array(bytes, { maxLength: 4 }), (head, parts) => {
-        const { head: read, body } = readLetter(writeLetter(head, ...parts));
+        const { head: read, body } = decodePeerMessage(encodePeerMessage(head, ...parts));
         expect(read).toEqual(head);
         expect(body.equals(Buffer.concat(parts))).toBe(true);
       }),
@@ -45,21 +45,21 @@ describe('a letter', () => {
   it('[C-10] of an instance that wrote no version is read as one of version 1', () => {
     const head = Buffer.from('{"kind":"json","n":6}');
     const content = Buffer.concat([Buffer.from([0, 0, 0, head.length]), head, Buffer.from('body')]);
-    const { isKnown, head: read, body } = readLetter(content);
+    const { isKnown, head: read, body } = decodePeerMessage(content);
     expect([isKnown, read, body.toString()]).toEqual([true, { kind: 'json', n: 6 }, 'body']);
   });
 
   it('[C-10] says its version, and one of another version says at least whom it is for', () => {
-    expect(writeLetter({ kind: 'hello' }).toString()).toContain('"v":1');
+    expect(encodePeerMessage({ kind: 'hello' }).toString()).toContain('"v":1');
     const head = Buffer.from('{"v":2,"kind":"post","n":6,"key":"k","other":{}}');
-    const { isKnown, head: read } = readLetter(Buffer.concat([Buffer.from([0, 0, 0, head.length]), head]));
+    const { isKnown, head: read } = decodePeerMessage(Buffer.concat([Buffer.from([0, 0, 0, head.length]), head]));
     expect([isKnown, read]).toMatchObject([false, { kind: 'post', n: 6, key: 'k' }]);
   });
 
   it('holds copies: its parts may be used for something else at once', () => {
     const part = Buffer.from('before');
-    const content = writeLetter({ kind: 'json', n: 1 }, part);
+    const content = encodePeerMessage({ kind: 'json', n: 1 }, part);
     part.fill('x');
-    expect(readLetter(content).body.toString()).toBe('before');
+    expect(decodePeerMessage(content).body.toString()).toBe('before');
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { Outbox, type Posted } from '../../../src/cluster/link/send-queue.ts';
+import { type SendOutcome, SendQueue } from '../../../src/cluster/link/send-queue.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 import { createFakeInstances, type PostCall } from '../two-instances/fake-instances.ts';
 
@@ -12,8 +12,8 @@ function createFixture({ maxBytes = 1_000 } = {}) {
   onTestFinished(() => void vi.useRealTimers());
   const instances = createFakeInstances();
   const controller = new AbortController();
-  const outbox = new Outbox({ instances, from: 'me', to: 'you', first: 1, maxBytes, signal: controller.signal });
-  const outcomes: Record<string, Posted> = {};
+  const outbox = new SendQueue({ instances, from: 'me', to: 'you', first: 1, maxBytes, signal: controller.signal });
+  const outcomes: Record<string, SendOutcome> = {};
   const send = (text: string, waitMs?: number): void => {
     void outbox.send([Buffer.from(text)], waitMs).then((posted) => {
       outcomes[text.slice(0, 10)] = posted;

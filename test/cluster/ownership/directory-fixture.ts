@@ -53,7 +53,7 @@ export async function createDirectory(fields: Partial<SessionRecord> | 'no recor
     },
     endingHere: (of) => ending.get(of),
     hadBreak: () => state.hadBreak,
-    onWornOut: () => undefined,
+    onTakeoverLimit: () => undefined,
     formerServer: () => undefined,
     mayAdopt: () => may.adopt,
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { Guard } from '../../../src/cluster/ownership/guard.ts';
+import { OwnershipGuard } from '../../../src/cluster/ownership/guard.ts';
 import type { Lease } from '../../../src/cluster/ownership/lease.ts';
 import type { Reply } from '../../../src/reply/reply.ts';
 import type { Session } from '../../../src/session/session.ts';
@@ -30,7 +30,7 @@ function createFixture() {
     listen: () => undefined,
     remove: (reply) => reply.nothing(),
   };
-  const guard = new Guard({
+  const guard = new OwnershipGuard({
     lease: lease as unknown as Lease,
     ...{ storeWaitMs, answerWaitMs },
     elsewhere: () => elsewhere,

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Lease } from '../../../src/cluster/ownership/lease.ts';
-import type { Letter, Renewal } from '../../../src/store/instances.ts';
+import type { LeaseRenewal, MailboxMessage } from '../../../src/store/instances.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 import { type Asked, createFakeInstances } from '../two-instances/fake-instances.ts';
 
@@ -11,8 +11,13 @@ const renewMs = 2_000;
 const marginMs = 1_000;
 const mailboxMaxBytes = 1_600;
 const away = (): StoreUnavailable => new StoreUnavailable('unreachable');
-const held = (fields: Partial<Renewal> = {}): Renewal => ({ held: true, dataAgeMs: 50_000, birth: 'b1', ...fields });
-const letter = (number: number, from = 'peer'): Letter => ({ from, number, content: Buffer.from(`${number}`) });
+const held = (fields: Partial<LeaseRenewal> = {}): LeaseRenewal => ({
+  held: true,
+  dataAgeMs: 50_000,
+  storeGeneration: 'b1',
+  ...fields,
+});
+const letter = (number: number, from = 'peer'): MailboxMessage => ({ from, number, content: Buffer.from(`${number}`) });
 
 function createFixture() {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
@@ -22,16 +27,16 @@ function createFixture() {
   const told: string[] = [];
   const holds: boolean[] = [];
   const failures: unknown[] = [];
-  const onLetter = vi.fn(({ content }: Letter): void => void letters.push(content.toString()));
+  const onLetter = vi.fn(({ content }: MailboxMessage): void => void letters.push(content.toString()));
   const lease: Lease = new Lease({
-    ...{ instances, leaseMs, renewMs, marginMs, mailboxMaxBytes, onLetter },
+    ...{ instances, leaseMs, renewMs, marginMs, mailboxMaxBytes, onPeerMessage: onLetter },
     onHeld: () => void holds.push(lease.isHeld),
     onRenamed: () => void told.push('renamed'),
     onTerm: () => void told.push(`term ${lease.term}`),
     onFailed: (cause) => void failures.push(cause),
   });
   const pass = (ms = 0) => vi.advanceTimersByTimeAsync(ms);
-  const settle = async (asked: Asked<Renewal> | undefined, said: Renewal | Error = held()): Promise<void> => {
+  const settle = async (asked: Asked<LeaseRenewal> | undefined, said: LeaseRenewal | Error = held()): Promise<void> => {
     if (said instanceof Error) asked?.fail(said);
     else asked?.answer(said);
     await pass();
@@ -211,9 +216,9 @@ describe('a term', () => {
     await join();
     const { name } = lease;
     await pass(renewMs);
-    await settle(instances.renewals[0], held({ birth: 'b2', dataAgeMs: 0 }));
+    await settle(instances.renewals[0], held({ storeGeneration: 'b2', dataAgeMs: 0 }));
     await pass(renewMs);
-    await settle(instances.renewals[1], held({ birth: 'b2', dataAgeMs: renewMs }));
+    await settle(instances.renewals[1], held({ storeGeneration: 'b2', dataAgeMs: renewMs }));
     expect([told, lease.name]).toEqual([['term 1', 'term 2'], name]);
   });
 

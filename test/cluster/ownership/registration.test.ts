@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import { Guard } from '../../../src/cluster/ownership/guard.ts';
+import { OwnershipGuard } from '../../../src/cluster/ownership/guard.ts';
 import type { Lease } from '../../../src/cluster/ownership/lease.ts';
 import { registerAll } from '../../../src/cluster/ownership/registration.ts';
 import type { Session } from '../../../src/session/session.ts';
@@ -14,7 +14,7 @@ const atOnce = 50;
 
 function createFixture() {
   const lease = { isHeld: true, term: 1 };
-  const guard = new Guard({
+  const guard = new OwnershipGuard({
     lease: lease as unknown as Lease,
     ...{ storeWaitMs: 60_000, answerWaitMs: 60_000 },
     elsewhere: () => ({}) as SessionHandle,

@@ -3,7 +3,7 @@ import { parseEventId } from '../../../src/protocol/wire/event-id.ts';
 import { Sessions, type SessionsOptions } from '../../../src/registry/sessions.ts';
 import type { Server } from '../../../src/server/server.ts';
 import type { SessionHandle } from '../../../src/session/session-handle.ts';
-import { keyOfId } from '../../../src/session/session-key.ts';
+import { keyFromId } from '../../../src/session/session-key.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
@@ -116,7 +116,7 @@ function createInstance(shared: Store, options: Partial<SessionsOptions>, fields
     ...options,
   });
   const at = (id: string, version?: string): SessionHandle => {
-    const session = sessions.at(keyOfId(id), server, nobody, version);
+    const session = sessions.at(keyFromId(id), server, nobody, version);
     if (typeof session === 'string') throw new Error(session);
     return session;
   };

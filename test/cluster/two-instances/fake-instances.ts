@@ -1,4 +1,4 @@
-import type { Delivery, Instances, Letter, Renewal } from '../../../src/store/instances.ts';
+import type { Instances, LeaseRenewal, MailboxBatch, MailboxMessage } from '../../../src/store/instances.ts';
 
 /** A call that waits for the test to say how it went. */
 export interface Asked<T> {
@@ -18,38 +18,38 @@ export interface PostCall extends Asked<'posted' | 'full' | 'gone'> {
 
 /** Instances of which a test decides every answer. `receive` waits as it should, and gives what `deliver` brings. */
 export interface FakeInstances extends Instances {
-  readonly joins: Asked<Renewal>[];
-  readonly renewals: Asked<Renewal>[];
+  readonly joins: Asked<LeaseRenewal>[];
+  readonly renewals: Asked<LeaseRenewal>[];
   readonly posts: PostCall[];
   readonly left: string[];
   readonly discarded: string[];
   /** Puts letters in the mailbox that is being read. */
-  deliver(...letters: Letter[]): void;
+  deliver(...letters: MailboxMessage[]): void;
   /** What calls answer by themselves; undefined: they wait for the test. */
-  automatic: { renewal?: Renewal | undefined };
+  automatic: { renewal?: LeaseRenewal | undefined };
 }
 
 export function createFakeInstances(): FakeInstances {
-  const joins: Asked<Renewal>[] = [];
-  const renewals: Asked<Renewal>[] = [];
+  const joins: Asked<LeaseRenewal>[] = [];
+  const renewals: Asked<LeaseRenewal>[] = [];
   const posts: PostCall[] = [];
   const left: string[] = [];
   const discarded: string[] = [];
-  let mailbox: Letter[] = [];
+  let mailbox: MailboxMessage[] = [];
   let wake: (() => void) | undefined;
   const automatic: FakeInstances['automatic'] = {};
 
   const ask = <T, C extends Asked<T>>(calls: C[], call: Omit<C, 'answer' | 'fail' | 'at'>): Promise<T> =>
     new Promise((answer, fail) => void calls.push({ ...call, at: performance.now(), answer, fail } as unknown as C));
-  const renewal = (calls: Asked<Renewal>[], name: string): Promise<Renewal> => {
-    const answered = ask<Renewal, Asked<Renewal>>(calls, { name });
+  const renewal = (calls: Asked<LeaseRenewal>[], name: string): Promise<LeaseRenewal> => {
+    const answered = ask<LeaseRenewal, Asked<LeaseRenewal>>(calls, { name });
     if (automatic.renewal !== undefined) calls.at(-1)?.answer(automatic.renewal);
     return answered;
   };
-  const taken = (): Delivery | undefined => {
+  const taken = (): MailboxBatch | undefined => {
     const letters = mailbox;
     mailbox = [];
-    return letters.length === 0 ? undefined : { letters, receipt: `${letters.length}` };
+    return letters.length === 0 ? undefined : { messages: letters, ackToken: `${letters.length}` };
   };
 
   return {
@@ -62,7 +62,7 @@ export function createFakeInstances(): FakeInstances {
     },
     areAlive: async (names) => names.map(() => true),
     declareDead: async () => true,
-    post: (to, from, first, contents) =>
+    enqueue: (to, from, first, contents) =>
       ask(posts, { name: to, from, first, contents: contents.map((content) => content.toString()) }),
     async receive(_name, waitMs) {
       if (mailbox.length > 0) return taken();
@@ -77,8 +77,8 @@ export function createFakeInstances(): FakeInstances {
       return taken();
     },
     withdraw: async () => [],
-    waiting: async () => ({ bytes: 0, oldestMs: 0 }),
-    async discard(_name, receipt) {
+    backlog: async () => ({ bytes: 0, oldestMs: 0 }),
+    async acknowledge(_name, receipt) {
       discarded.push(receipt);
     },
     deliver(...letters) {

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { keyOfId } from '../../../src/session/session-key.ts';
+import { keyFromId } from '../../../src/session/session-key.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 import { errorTo, note, request, response } from '../../session/session-fixture.ts';
 import { acceptsJson, createFakeReply } from '../../support/fake-reply.ts';
@@ -336,7 +336,7 @@ describe('[P9] a session whose owner stops', () => {
     await drained;
     expect(early.given).toEqual({ kind: 'fault', reason: 'draining', id: 'r' });
     expect([b.fake.opened, b.observer.adoptions, b.sessions.all]).toEqual([[], [], []]);
-    expect((await store.sessions.find(keyOfId(id)))?.owner).toBe('');
+    expect((await store.sessions.find(keyFromId(id)))?.owner).toBe('');
     const next = c.post(id, request('n'));
     await pass();
     c.fake.backend.says(response('n'));

@@ -23,7 +23,7 @@ const at = ({ sessions, server }: Instance) => {
   return {
     listen(): FakeReply {
       const reply = createFakeReply();
-      sessions.expect(token, server, nobody, beginning, reply);
+      sessions.listenBeforeOpen(token, server, nobody, beginning, reply);
       return reply;
     },
     open(): FakeReply {

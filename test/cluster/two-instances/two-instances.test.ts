@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { keyOfId } from '../../../src/session/session-key.ts';
+import { keyFromId } from '../../../src/session/session-key.ts';
 import { reportFaultsTo } from '../../../src/util/boundary.ts';
 import { handshake, note, request, response } from '../../session/session-fixture.ts';
 import { readMessage } from '../../support/fake-backend.ts';
@@ -226,9 +226,9 @@ describe('a session by way of an instance that does not hold it', () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const others = [
-      b.sessions.at(keyOfId(id), b.server, { issuer: '', subject: 'x', client: '' }, undefined),
-      b.sessions.at(keyOfId(`${id}x`), b.server, { issuer: '', subject: '', client: '' }, undefined),
-      b.sessions.at(keyOfId('__proto__'), b.server, { issuer: '', subject: '', client: '' }, undefined),
+      b.sessions.at(keyFromId(id), b.server, { issuer: '', subject: 'x', client: '' }, undefined),
+      b.sessions.at(keyFromId(`${id}x`), b.server, { issuer: '', subject: '', client: '' }, undefined),
+      b.sessions.at(keyFromId('__proto__'), b.server, { issuer: '', subject: '', client: '' }, undefined),
     ];
     for (const other of others) {
       const reply = createFakeReply();

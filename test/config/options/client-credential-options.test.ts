@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { digestOf } from '../../../src/app/servers/run-server.ts';
+import { configurationDigest } from '../../../src/app/servers/run-server.ts';
 import { type Configuration, readConfiguration, type ServerConfig } from '../../../src/config/config.ts';
-import { asksClients, credentialsOf } from '../../../src/config/options/client-credential-options.ts';
+import { configuredCredentials, usesClientCredentials } from '../../../src/config/options/client-credential-options.ts';
 
 const read = (argv: readonly string[], file?: object): Configuration =>
   readConfiguration({
@@ -23,23 +23,23 @@ const token = { GITHUB_TOKEN: '{header:X-GitHub-Token}' };
 
 describe('credentials of clients', () => {
   it('are variables of a STDIO server and headers of a remote one', () => {
-    expect(credentialsOf(serverOf([...mapped, '--', 'x']))).toEqual({
+    expect(configuredCredentials(serverOf([...mapped, '--', 'x']))).toEqual({
       as: 'variables',
       parts: new Map([['GITHUB_TOKEN', [{ kind: 'header', name: 'x-github-token' }]]]),
     });
     const remote = { url: 'https://x/mcp', credentials: { 'X-User': '{claim:sub}' } };
-    expect(credentialsOf(serverOf(proxied, fileOf(remote)))).toEqual({
+    expect(configuredCredentials(serverOf(proxied, fileOf(remote)))).toEqual({
       as: 'headers',
       parts: new Map([['x-user', [{ kind: 'claim', name: 'sub' }]]]),
     });
-    expect(credentialsOf(serverOf(['--', 'x']))).toBeUndefined();
+    expect(configuredCredentials(serverOf(['--', 'x']))).toBeUndefined();
   });
 
   it('make a server another one for each client, and another one than it is without them', () => {
     const [plain, one] = [serverOf(['--', 'x']), serverOf([...mapped, '--', 'x'])];
-    expect([asksClients(plain), asksClients(one)]).toEqual([false, true]);
+    expect([usesClientCredentials(plain), usesClientCredentials(one)]).toEqual([false, true]);
     const other = serverOf(['--credential', 'GITHUB_TOKEN={header:X-Other}', '--', 'x']);
-    expect(new Set([plain, one, other].map(digestOf)).size).toBe(3);
+    expect(new Set([plain, one, other].map(configurationDigest)).size).toBe(3);
   });
 
   it('that are given for all servers do not concern a socket', () => {

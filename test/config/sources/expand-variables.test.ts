@@ -1,13 +1,14 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${VAR} is what the files hold
 import { describe, expect, it } from 'vitest';
-import { type Fault, type Report, told } from '../../../src/config/issues.ts';
+import { type ConfigurationIssue, type ReportIssue, renderIssueMessage } from '../../../src/config/issues.ts';
 import { expandVariables } from '../../../src/config/sources/expand-variables.ts';
 
 const env = { HOME: '/home/me', EMPTY: '', LOOP: '$' + '{HOME}' };
 
 function expand(value: unknown) {
-  const faults: Fault[] = [];
-  const report: Report = (path, message) => faults.push({ path, message: told(message, (key) => key) });
+  const faults: ConfigurationIssue[] = [];
+  const report: ReportIssue = (path, message) =>
+    faults.push({ path, message: renderIssueMessage(message, (key) => key) });
   return { value: expandVariables(value, 'f: x', env, report), faults };
 }
 

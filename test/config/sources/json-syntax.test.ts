@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { findJsonFault } from '../../../src/config/sources/json-syntax.ts';
+import { findJsonSyntaxError } from '../../../src/config/sources/json-syntax.ts';
 
 describe('findJsonFault', () => {
   it.each([
@@ -19,7 +19,7 @@ describe('findJsonFault', () => {
     ['{} x', 1, 4, 'the end of the text is expected here'],
     ['{"a": 1,\n "\\u0061": 2}', 2, 2, 'this key appears twice in its object'],
   ])('%j: %i:%i %s', (text, line, column, message) => {
-    expect(findJsonFault(text)).toEqual({ line, column, message });
+    expect(findJsonSyntaxError(text)).toEqual({ line, column, message });
   });
 
   it('takes what JSON.parse takes and refuses what it refuses', () => {
@@ -28,7 +28,7 @@ describe('findJsonFault', () => {
       .map(([text, at, extra]) => text.slice(0, at % (text.length + 1)) + extra + text.slice(at % (text.length + 1)));
     fc.assert(
       fc.property(fc.oneof(fc.json(), damaged, fc.string()), (text) => {
-        const fault = findJsonFault(text);
+        const fault = findJsonSyntaxError(text);
         if (fault?.message !== 'this key appears twice in its object') expect(fault === undefined).toBe(isJson(text));
       }),
       { numRuns: 1000 },
@@ -36,7 +36,7 @@ describe('findJsonFault', () => {
   });
 
   it('refuses nesting that would exhaust the stack', () => {
-    expect(findJsonFault('['.repeat(1_000_000))?.message).toMatch(/at most 100 levels/);
+    expect(findJsonSyntaxError('['.repeat(1_000_000))?.message).toMatch(/at most 100 levels/);
   });
 });
 

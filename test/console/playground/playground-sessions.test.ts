@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { PlaySessions } from '../../../src/console/playground/playground-sessions.ts';
+import { PlaygroundSessions } from '../../../src/console/playground/playground-sessions.ts';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
@@ -11,7 +11,7 @@ const name = { server: 'files', session: 'abcd1234' };
 
 function play() {
   const onGone = vi.fn();
-  const sessions = new PlaySessions({ awayMs, onGone });
+  const sessions = new PlaygroundSessions({ awayMs, onGone });
   /** A request of the session; returns what ends it, with this status. */
   const ask = (of = name) => {
     const outgoing = Object.assign(new EventEmitter(), { headersSent: false, statusCode: 200 });

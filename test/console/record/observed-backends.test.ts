@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { BackendEvents } from '../../../src/backend/backend.ts';
-import { Flow, type PassedMessage } from '../../../src/console/record/message-tap.ts';
-import { SeenBackends } from '../../../src/console/record/observed-backends.ts';
+import { MessageTap, type PassedMessage } from '../../../src/console/record/message-tap.ts';
+import { ObservedBackends } from '../../../src/console/record/observed-backends.ts';
 import { createFakeServer } from '../../support/fake-backend.ts';
 
 const silent: BackendEvents = { onMessages: () => undefined, onUnanswered: () => undefined, onEnd: () => undefined };
@@ -9,8 +9,8 @@ const owner = { server: 'files', session: 'abcd1234' };
 const message = (value: object): Buffer => Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...value }));
 
 function open(inspects = false) {
-  const flow = new Flow(inspects);
-  const backends = new SeenBackends(flow);
+  const flow = new MessageTap(inspects);
+  const backends = new ObservedBackends(flow);
   const server = createFakeServer();
   const passed: PassedMessage[] = [];
   const watch = (of: { server: string; session?: string } = owner) =>

@@ -1,5 +1,5 @@
 import { expect, it, test } from 'vitest';
-import { shownContent, withoutCredentials } from '../../../src/console/record/redacted-content.ts';
+import { redactContent, redactCredentials } from '../../../src/console/record/redacted-content.ts';
 import { cpuMsOf } from '../../support/cpu-time.ts';
 
 it.each([
@@ -17,7 +17,7 @@ it.each([
   ['a private key', '-----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY-----', 'MIIEvQ'],
 ])('leaves out %s', (_, text, secret) => {
   expect(text).toContain(secret);
-  expect(withoutCredentials(text)).not.toContain(secret);
+  expect(redactCredentials(text)).not.toContain(secret);
 });
 
 it.each([
@@ -25,17 +25,17 @@ it.each([
   '{"progressToken":7,"method":"tools/call"}',
   '{"url":"http://127.0.0.1:8080/mcp"}',
 ])('leaves %s as it is', (text) => {
-  expect(withoutCredentials(text)).toBe(text);
+  expect(redactCredentials(text)).toBe(text);
 });
 
 test('a credential that the cut would halve is not shown either', () => {
   const start = `{"a":"${'x'.repeat(4_000)}","password":"`;
   const text = `${start}${'hunter2'.repeat(10_000)}"}`;
-  expect(shownContent(Buffer.from(text))).not.toContain('hunter2');
+  expect(redactContent(Buffer.from(text))).not.toContain('hunter2');
 });
 
 test('[S-15] JSON web tokens are looked for in linear time', () => {
-  const cpuMs = (repeats: number): number => cpuMsOf(() => withoutCredentials('-eyJ'.repeat(repeats)));
+  const cpuMs = (repeats: number): number => cpuMsOf(() => redactCredentials('-eyJ'.repeat(repeats)));
   cpuMs(1_000);
   // 64 times as long, and 4,096 times as much work where each beginning is read to the end.
   const [short, long] = [cpuMs(4_096), cpuMs(262_144)];
@@ -46,6 +46,6 @@ test('[S-15] JSON web tokens are looked for in linear time', () => {
 test('reading takes no longer for a text that is made for it', () => {
   const startedAt = performance.now();
   for (const part of ['"token":"', 'Bearer ', 'eyJ', '://a:', '\\"', 'sk-', 'a'])
-    shownContent(Buffer.from(part.repeat(1_000_000 / part.length)));
+    redactContent(Buffer.from(part.repeat(1_000_000 / part.length)));
   expect(performance.now() - startedAt).toBeLessThan(500);
 });

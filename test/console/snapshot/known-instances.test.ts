@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Instances } from '../../../src/console/snapshot/known-instances.ts';
+import { KnownInstances } from '../../../src/console/snapshot/known-instances.ts';
 import { createMemoryChanges } from '../../../src/store/memory/memory-changes.ts';
 import type { Changes } from '../../../src/store/shared/changes.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -10,11 +10,14 @@ const instance = (
   name: string,
   changes: Changes | undefined,
   onFailed = (cause: unknown): void => expect.fail(String(cause)),
-) => new Instances({ changes, summary: () => summary(name), onFailed });
+) => new KnownInstances({ changes, summary: () => summary(name), onFailed });
 
 test('who looks sees itself first, and those that answer', async () => {
   const changes = createMemoryChanges();
-  const [first, ...others] = ['c', 'b', 'a'].map((name) => instance(name, changes)) as [Instances, ...Instances[]];
+  const [first, ...others] = ['c', 'b', 'a'].map((name) => instance(name, changes)) as [
+    KnownInstances,
+    ...KnownInstances[],
+  ];
   await waitFor(() => first.list().length === 3, { what: 'the answers of the others' });
   expect(first.list()).toEqual([
     { ...summary('c'), isThis: true },
@@ -27,9 +30,9 @@ test('who looks sees itself first, and those that answer', async () => {
 test('what another version says is not understood, and what is no answer is no instance', async () => {
   const changes = createMemoryChanges();
   const looking = instance('a', changes);
-  await changes.announce('status', Buffer.from('{"name":"b"}'));
-  await changes.announce('status', Buffer.from('no JSON'));
-  await changes.announce('status', Buffer.from(JSON.stringify(summary('c'))));
+  await changes.publish('status', Buffer.from('{"name":"b"}'));
+  await changes.publish('status', Buffer.from('no JSON'));
+  await changes.publish('status', Buffer.from(JSON.stringify(summary('c'))));
   await waitFor(() => looking.list().length > 1, { what: 'the one that can be understood' });
   expect(looking.list().map(({ name }) => name)).toEqual(['a', 'c']);
   await looking.close();
@@ -42,15 +45,15 @@ test('alone there is one instance, and a store that is away is told of and tried
   let isAway = true;
   const away = (): Promise<never> => Promise.reject(new Error('away'));
   const changes: Changes = {
-    announce: (...what) => (isAway ? away() : memory.announce(...what)),
-    follow: (...what) => (isAway ? away() : memory.follow(...what)),
+    publish: (...what) => (isAway ? away() : memory.publish(...what)),
+    subscribe: (...what) => (isAway ? away() : memory.subscribe(...what)),
   };
   const looking = instance('a', changes, (cause) => causes.push(cause));
   await waitFor(() => causes.length > 0, { what: 'the fault' });
   isAway = false;
   looking.list();
   await waitFor(async () => {
-    await memory.announce('status', Buffer.from(JSON.stringify(summary('b'))));
+    await memory.publish('status', Buffer.from(JSON.stringify(summary('b'))));
     return looking.list().length > 1;
   });
   await looking.close();

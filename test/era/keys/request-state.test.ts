@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { maxStateLength, RequestStates, type StateBinding } from '../../../src/era/keys/request-state.ts';
+import { maxStateLength, type RequestStateBinding, RequestStates } from '../../../src/era/keys/request-state.ts';
 import { configuredKeys } from '../../../src/era/keys/state-keys.ts';
 
 const keys = configuredKeys(['the key of all these tests, long enough']);
-const binding: StateBinding = {
+const binding: RequestStateBinding = {
   principal: { issuer: 'i', subject: 's', client: 'c' },
   server: 'everything',
   digest: 'd',

@@ -1,6 +1,6 @@
 import type { BackendEnd } from '../../../src/backend/backend.ts';
-import type { CallAnswer } from '../../../src/call/modern-answer.ts';
-import type { ServerSide } from '../../../src/era/legacy-on-modern/server-side.ts';
+import type { ModernCallAnswer } from '../../../src/call/modern-answer.ts';
+import type { ModernServerAccess } from '../../../src/era/legacy-on-modern/server-side.ts';
 import { Translator } from '../../../src/era/legacy-on-modern/translator.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
 
@@ -14,7 +14,7 @@ export interface Asked {
   readonly text: string;
   readonly logLevel: string | undefined;
   readonly headers: unknown;
-  readonly answer: CallAnswer;
+  readonly answer: ModernCallAnswer;
   /** Its client does not wait any more. */
   isCancelled: boolean;
   /** The reason that it gave. */
@@ -46,10 +46,10 @@ export function createTranslation(maxQueuedBytes = 1_000_000) {
   const told: Json[] = [];
   const ends: BackendEnd[] = [];
   let refusal: Reason | undefined;
-  const server: ServerSide = {
+  const server: ModernServerAccess = {
     name: 'configured',
     revision: '2026-07-28',
-    ask(message, logLevel, answer, headers) {
+    request(message, logLevel, answer, headers) {
       const request = JSON.parse(message.text.toString());
       const respond = (outcome: object): void =>
         answer.response(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: request.id, ...outcome })), 200);
@@ -78,7 +78,7 @@ export function createTranslation(maxQueuedBytes = 1_000_000) {
       notified.push(JSON.parse(notification.text.toString()));
       return refusal;
     },
-    leave: () => undefined,
+    release: () => undefined,
   };
   const portions: number[] = [];
   const translator = new Translator(

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { BackendEnd } from '../../../src/backend/backend.ts';
 import { openEitherEra } from '../../../src/era/legacy-on-modern/open-either-era.ts';
-import type { SeenOfEra } from '../../../src/modern/era-finder.ts';
+import type { EraEvidence } from '../../../src/modern/era-finder.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
 import type { Era } from '../../../src/protocol/revisions.ts';
 import { createFakeServer } from '../../support/fake-backend.ts';
@@ -15,9 +15,9 @@ function createOpener(era: Era | Reason = 'modern', isOverHttp = false, silentMs
   const direct = createFakeServer();
   const translated = createFakeServer();
   let asked = 0;
-  const seen: (SeenOfEra | undefined)[] = [];
+  const seen: (EraEvidence | undefined)[] = [];
   let tellEra: (() => void) | undefined;
-  const findEra = (_: unknown, of?: SeenOfEra) => {
+  const findEra = (_: unknown, of?: EraEvidence) => {
     asked += 1;
     seen.push(of);
     return new Promise<Era | Reason>((resolve) => {

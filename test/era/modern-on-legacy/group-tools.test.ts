@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { GroupTools, type ToolsOf } from '../../../src/era/modern-on-legacy/group-tools.ts';
+import { GroupTools, type ToolListOwner } from '../../../src/era/modern-on-legacy/group-tools.ts';
 import { call, readRequest } from '../../modern/shared-fixture.ts';
 
 const tool = (header?: string) => ({
@@ -8,7 +8,10 @@ const tool = (header?: string) => ({
 });
 const list = (...tools: unknown[]) => Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { tools } }));
 const one = readRequest(call(1, 'tools/call', { name: 'one', arguments: { a: 'x' } }));
-const of = (subject: string): ToolsOf => ({ principal: { issuer: 'i', subject, client: 'c' }, forwarded: undefined });
+const of = (subject: string): ToolListOwner => ({
+  principal: { issuer: 'i', subject, client: 'c' },
+  forwarded: undefined,
+});
 
 /** A legacy server with this list. */
 function server(answer: Buffer | undefined) {

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import { Answer } from '../../../src/call/modern-answer.ts';
+import { ModernAnswer } from '../../../src/call/modern-answer.ts';
 import { CredentialMarks } from '../../../src/era/keys/credential-marks.ts';
 import { RequestStates } from '../../../src/era/keys/request-state.ts';
 import { configuredKeys, type StateKeys } from '../../../src/era/keys/state-keys.ts';
@@ -9,8 +9,8 @@ import type { Principal } from '../../../src/protocol/principal.ts';
 import { Sessions } from '../../../src/registry/sessions.ts';
 import type { SessionOptions } from '../../../src/session/session-options.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
-import { ChangeTeller } from '../../../src/store/shared/change-throttle.ts';
-import type { Outcomes } from '../../../src/store/shared/outcomes.ts';
+import { ChangeThrottle } from '../../../src/store/shared/change-throttle.ts';
+import type { RoundOutcomeStore } from '../../../src/store/shared/outcomes.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 import { createObserver, never, nobody, wideLimits } from '../../session/session-fixture.ts';
 import { createFakeServer, type FakeBackend, readMessage } from '../../support/fake-backend.ts';
@@ -73,12 +73,12 @@ export function createGroups(options: GroupsFixture) {
     ...({ onBackendExit, rerun: 'safe' } as const),
   };
   const observer = createObserver();
-  const teller = new ChangeTeller(store.changes, (cause) => observer.clusterFailed(cause));
+  const teller = new ChangeThrottle(store.changes, (cause) => observer.clusterFailed(cause));
   const limited = {
     ...wideLimits,
     ...limits,
     ...{ store, observer, maxSessions: 100, recordTtlMs: never, sessionIdleMs: never, sseLingerMs: never },
-    onGroupChange: (topic: string, text = Buffer.alloc(0)) => teller.tell(topic, text),
+    onGroupChange: (topic: string, text = Buffer.alloc(0)) => teller.notify(topic, text),
   };
   const sessions = new Sessions(limited);
   const failures: unknown[] = [];
@@ -90,7 +90,7 @@ export function createGroups(options: GroupsFixture) {
     all: () => notAway().then(() => configured.all()),
     afresh: () => notAway().then(() => configured.afresh()),
   };
-  const outcomes: Outcomes = {
+  const outcomes: RoundOutcomeStore = {
     keep: (...of) => notAway().then(() => store.outcomes.keep(...of)),
     find: (...of) => notAway().then(() => store.outcomes.find(...of)),
   };
@@ -128,7 +128,7 @@ export function createGroups(options: GroupsFixture) {
       const request = readMessage(modernBody(method, params, { id: 'mine', meta }));
       const { envelope } = readEnvelope(request) as { envelope: Envelope };
       const reply = createFakeReply(acceptsBoth);
-      const answer = new Answer({ reply, id: 'mine', commitAfterMs: never, slowReaderMs: never });
+      const answer = new ModernAnswer({ reply, id: 'mine', commitAfterMs: never, slowReaderMs: never });
       groups.request(request, envelope, { principal, forwarded }, answer);
       return reply;
     },

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { Place, type PlaceHost } from '../../../src/era/modern-on-legacy/slot.ts';
+import { PoolSlot, type PoolSlotHost } from '../../../src/era/modern-on-legacy/slot.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
 import type { Reply } from '../../../src/reply/reply.ts';
 import type { SessionHandle } from '../../../src/session/session-handle.ts';
@@ -16,10 +16,10 @@ test('a place that is forgotten while another request looks for its session stil
     sessions: { ofGroup: () => new Promise<SessionHandle>((resolve) => (found = resolve)) },
     records: { find: async () => ({ initialized }) },
     settleMs: 1_000,
-  } as unknown as PlaceHost;
+  } as unknown as PoolSlotHost;
   const principal = { issuer: '', subject: '', client: '' };
   let opened = 0;
-  const place = new Place(host, { key: 'k', principal, capabilitiesText: '{}', topic: 't' }, () => {
+  const place = new PoolSlot(host, { key: 'k', principal, capabilitiesText: '{}', topic: 't' }, () => {
     opened += 1;
   });
   const opening = place.open();
@@ -47,10 +47,10 @@ describe('the place of a session', () => {
       },
       records: { find: async () => record.initialized && { initialized: record.initialized } },
       ...{ settleMs: 1_000, version: '1', server: {} },
-    } as unknown as PlaceHost;
+    } as unknown as PoolSlotHost;
     const principal = { issuer: '', subject: '', client: '' };
     const of = { key: 'k', principal, capabilitiesText: '{}', topic: 't' };
-    return { place: new Place(host, of, (said) => opened.push(said)), record, opened, asked: () => asked };
+    return { place: new PoolSlot(host, of, (said) => opened.push(said)), record, opened, asked: () => asked };
   }
   const fails = (reason: Reason) => (reply: Reply) => reply.fault(reason, null);
 
@@ -90,7 +90,7 @@ describe('the place of a session', () => {
 
   test('that is looked for again for a call is not opened anew', async () => {
     const { place, asked } = createPlace((reply) => reply.json(initialized));
-    expect(await place.revisit()).toBe('unknown_session');
+    expect(await place.reopen()).toBe('unknown_session');
     expect(asked()).toBe(0);
   });
 });

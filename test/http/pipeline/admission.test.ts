@@ -1,14 +1,14 @@
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { expect, it } from 'vitest';
-import { type Challenge, everybody, type Identity } from '../../../src/auth/identity.ts';
+import { anonymousIdentity, type Challenge, type Identity } from '../../../src/auth/identity.ts';
 import { createOriginRules } from '../../../src/auth/origin-rules.ts';
 import { Authorization } from '../../../src/auth/scopes/authorization.ts';
 import { ScopeRules } from '../../../src/auth/scopes/scope-rules.ts';
 import { CredentialMarks } from '../../../src/era/keys/credential-marks.ts';
 import { configuredKeys } from '../../../src/era/keys/state-keys.ts';
-import { createAdmission, type Sender } from '../../../src/http/pipeline/admission.ts';
-import { type Credentials, parseCredential } from '../../../src/protocol/http/client-credentials.ts';
+import { type AdmittedRequest, createAdmission } from '../../../src/http/pipeline/admission.ts';
+import { type ClientCredentials, parseCredential } from '../../../src/protocol/http/client-credentials.ts';
 import type { Server } from '../../../src/server/server.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 
@@ -16,10 +16,10 @@ const keys = configuredKeys(['k'.repeat(32)]);
 
 /** Asks to be let in at a server that gets a header and a claim of its clients. */
 function admit(
-  as: Credentials['as'],
+  as: ClientCredentials['as'],
   claims: Identity['claims'],
   { token = 'secret', marks = new CredentialMarks(keys) } = {},
-): Promise<Sender | Challenge> {
+): Promise<AdmittedRequest | Challenge> {
   const parts = new Map([
     ['TOKEN', parseCredential('{header:X-Token}') ?? []],
     ['USER_ID', parseCredential('{claim:org}-{claim:sub}') ?? []],
@@ -30,7 +30,7 @@ function admit(
     rules: new ScopeRules({ requiredScopes: [], toolScopes: {} }),
     resourceMetadata: new Map(),
   });
-  const identity = { ...everybody, principal: { issuer: 'i', subject: 's', client: 'c' }, claims };
+  const identity = { ...anonymousIdentity, principal: { issuer: 'i', subject: 's', client: 'c' }, claims };
   const incoming = {
     headers: { host: 'localhost', 'x-token': token },
     rawHeaders: ['Host', 'localhost', 'X-Token', token],
@@ -57,8 +57,8 @@ it('a claim that is missing is named', async () => {
 });
 
 it('[P11] what it makes at a STDIO server belongs to its sender with these credentials alone', async () => {
-  const principalOf = async (as: Credentials['as'], token?: string): Promise<Sender['principal']> =>
-    ((await admit(as, { org: 'o1' }, { ...(token && { token }) })) as Sender).principal;
+  const principalOf = async (as: ClientCredentials['as'], token?: string): Promise<AdmittedRequest['principal']> =>
+    ((await admit(as, { org: 'o1' }, { ...(token && { token }) })) as AdmittedRequest).principal;
   const [one, same, other] = await Promise.all([
     principalOf('variables'),
     principalOf('variables'),

@@ -2,14 +2,14 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { context, trace } from '@opentelemetry/api';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { readMessages } from '../../../src/http/pipeline/read-messages.ts';
-import { createTracePosts } from '../../../src/http/pipeline/trace-requests.ts';
+import { createRequestTracing } from '../../../src/http/pipeline/trace-requests.ts';
 import { encodeMessage } from '../../../src/protocol/wire/sse.ts';
 import { acceptsBoth, createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
 import { registerSpans, shown, traceparentOf } from '../../support/spans.ts';
 
 const spans = registerSpans();
 beforeEach(() => spans.reset());
-const tracePost = createTracePosts(spans.tracer)('files', 'http');
+const tracePost = createRequestTracing(spans.tracer)('files', 'http');
 
 function begin(body: unknown, headers: IncomingHttpHeaders = {}) {
   const read = readMessages(Buffer.from(JSON.stringify(body)), 100);

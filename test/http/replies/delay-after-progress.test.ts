@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { keepApart } from '../../../src/http/replies/delay-after-progress.ts';
+import { delayResponseAfterProgress } from '../../../src/http/replies/delay-after-progress.ts';
 import { type DecodedEvent, encodeEvent } from '../../../src/protocol/wire/sse.ts';
 import { createFakeSink } from '../../support/fake-reply.ts';
 
@@ -19,7 +19,7 @@ function createFixture() {
   const sink = createFakeSink();
   const write = (events: readonly DecodedEvent[]): boolean => sink.write(Buffer.concat(events.map(encodeEvent)));
   const { onDrain, onClose, end, cut } = sink;
-  const apart = keepApart({ write, onDrain, onClose, end, cut });
+  const apart = delayResponseAfterProgress({ write, onDrain, onClose, end, cut });
   const drains: number[] = [];
   apart.onDrain(() => void drains.push(1));
   const writeAll = (...messages: readonly object[]): boolean => apart.write(messages.map(event));

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { CredentialWatch } from '../../../src/auth/credential-watch.ts';
-import { everybody, type Identity } from '../../../src/auth/identity.ts';
-import { endingReply } from '../../../src/http/replies/expiring-reply.ts';
+import { anonymousIdentity, type Identity } from '../../../src/auth/identity.ts';
+import { expiringReply } from '../../../src/http/replies/expiring-reply.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
 
 const text = Buffer.from('{}');
@@ -19,7 +19,7 @@ function createFixture(lifetimeMs = 5_000) {
     claims: {},
   };
   const given = createFakeReply();
-  const reply = endingReply(given, identity, watch, 7);
+  const reply = expiringReply(given, identity, watch, 7);
   const gone = vi.fn();
   reply.onGone(gone);
   return { watch, identity, given, reply, gone };
@@ -93,6 +93,6 @@ describe('a reply whose credentials last', () => {
   it('is not touched where the gateway does no authentication', () => {
     const { watch } = createFixture();
     const reply = createFakeReply();
-    expect(endingReply(reply, everybody, watch, null)).toBe(reply);
+    expect(expiringReply(reply, anonymousIdentity, watch, null)).toBe(reply);
   });
 });

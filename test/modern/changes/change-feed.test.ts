@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { CallAnswer } from '../../../src/call/modern-answer.ts';
-import { ChangeFeed, type Outcome } from '../../../src/modern/changes/change-feed.ts';
-import type { Filter } from '../../../src/protocol/modern/subscription-filter.ts';
+import type { ModernCallAnswer } from '../../../src/call/modern-answer.ts';
+import { ChangeFeed, type SubscribeOutcome } from '../../../src/modern/changes/change-feed.ts';
+import type { SubscriptionFilter } from '../../../src/protocol/modern/subscription-filter.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -11,7 +11,7 @@ const subscription = { _meta: { 'io.modelcontextprotocol/subscriptionId': 0 } };
 const updated = (uri: string) => ({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } });
 
 function createFeed(isUnordered = false) {
-  const opened: { filter: Filter; answer: CallAnswer; isCancelled: boolean }[] = [];
+  const opened: { filter: SubscriptionFilter; answer: ModernCallAnswer; isCancelled: boolean }[] = [];
   const changes: unknown[] = [];
   const feed = new ChangeFeed({
     listen(filter, answer) {
@@ -32,7 +32,7 @@ function createFeed(isUnordered = false) {
       feed.unsubscribe(uri);
       feed.flush();
     },
-    openLists(lists: Filter) {
+    openLists(lists: SubscriptionFilter) {
       feed.openLists(lists);
       feed.flush();
     },
@@ -43,8 +43,8 @@ function createFeed(isUnordered = false) {
     update: (index: number, uri: string) => notify(index, 'notifications/resources/updated', { uri }),
     end: (index: number, outcome: object = { result: {} }) =>
       opened[index]?.answer.response(textOf({ id: 0, ...outcome }), 200),
-    subscribe(uri: string): Outcome[] {
-      const outcomes: Outcome[] = [];
+    subscribe(uri: string): SubscribeOutcome[] {
+      const outcomes: SubscribeOutcome[] = [];
       feed.subscribe(uri, (outcome) => outcomes.push(outcome));
       feed.flush();
       return outcomes;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { heedMs } from '../../../src/modern/changes/peers.ts';
-import { maxToldUris } from '../../../src/modern/changes/wanted-filters.ts';
+import { acknowledgeWaitMs } from '../../../src/modern/changes/peers.ts';
+import { maxAnnouncedUris } from '../../../src/modern/changes/wanted-filters.ts';
 import type { ModernObserver } from '../../../src/modern/modern-observer.ts';
 import { ModernServer } from '../../../src/modern/modern-server.ts';
 import { anonymous } from '../../../src/protocol/principal.ts';
@@ -25,14 +25,14 @@ function createChanges() {
   const how = { isAway: false };
   const listeners: ChangeListener[] = [];
   const changes: Changes = {
-    async announce(topic, text) {
+    async publish(topic, text) {
       if (how.isAway) throw new StoreUnavailable('unreachable');
-      await memory.announce(topic, text);
+      await memory.publish(topic, text);
     },
-    async follow(topic, listener) {
+    async subscribe(topic, listener) {
       if (how.isAway) throw new StoreUnavailable('unreachable');
       listeners.push(listener);
-      return memory.follow(topic, listener);
+      return memory.subscribe(topic, listener);
     },
   };
   return { changes, how, listeners };
@@ -184,7 +184,7 @@ describe('subscriptions and the processes of other instances', () => {
     const { here, there, how, end } = await createPair();
     const first = await here.listen({ toolsListChanged: true });
     how.isAway = true;
-    const second = await here.listen({ resourceSubscriptions: [uri] }, heedMs - 2);
+    const second = await here.listen({ resourceSubscriptions: [uri] }, acknowledgeWaitMs - 2);
     expect(second.got.items).toEqual([]);
     await vi.advanceTimersByTimeAsync(4);
     expect(second.got.items).toHaveLength(1);
@@ -215,7 +215,7 @@ describe('subscriptions and the processes of other instances', () => {
     const [here, there] = [createInstance(changes), createInstance(changes, { isMute: true })];
     await here.start();
     await there.start();
-    const first = await here.listen({ toolsListChanged: true }, heedMs - 2);
+    const first = await here.listen({ toolsListChanged: true }, acknowledgeWaitMs - 2);
     expect(first.got.items).toEqual([]);
     await vi.advanceTimersByTimeAsync(2);
     expect(first.got.items).toHaveLength(1);
@@ -237,10 +237,10 @@ describe('subscriptions and the processes of other instances', () => {
 
   it('[P8] ask other instances for so many resources at most, and the operator is told', async () => {
     const { here, there, end } = await createPair();
-    const uris = Array.from({ length: maxToldUris + 1 }, (_, index) => `test://${index}`);
-    await here.listen({ resourceSubscriptions: uris.slice(0, maxToldUris) });
-    await here.listen({ resourceSubscriptions: uris.slice(maxToldUris) });
-    expect(there.listens()).toEqual([{ resourceSubscriptions: uris.slice(0, maxToldUris) }]);
+    const uris = Array.from({ length: maxAnnouncedUris + 1 }, (_, index) => `test://${index}`);
+    await here.listen({ resourceSubscriptions: uris.slice(0, maxAnnouncedUris) });
+    await here.listen({ resourceSubscriptions: uris.slice(maxAnnouncedUris) });
+    expect(there.listens()).toEqual([{ resourceSubscriptions: uris.slice(0, maxAnnouncedUris) }]);
     expect(here.cuts).toEqual(['cut']);
     await here.listen({ resourceSubscriptions: ['x'.repeat(50_000)] });
     expect(here.listens()).toHaveLength(3);
@@ -252,11 +252,12 @@ describe('subscriptions and the processes of other instances', () => {
     const { here, there, changes, end } = await createPair();
     const third = createInstance(changes);
     await third.start();
-    const urisOf = (name: string): string[] => Array.from({ length: maxToldUris }, (_, index) => `${name}://${index}`);
+    const urisOf = (name: string): string[] =>
+      Array.from({ length: maxAnnouncedUris }, (_, index) => `${name}://${index}`);
     await here.listen({ resourceSubscriptions: urisOf('a') });
     await there.listen({ resourceSubscriptions: urisOf('b') });
     const [asked] = third.listens() as { resourceSubscriptions: string[] }[];
-    expect(asked?.resourceSubscriptions).toHaveLength(maxToldUris);
+    expect(asked?.resourceSubscriptions).toHaveLength(maxAnnouncedUris);
     expect(third.cuts).toEqual(['cut']);
     await third.modern.drain(0);
     await end();

@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import type { CallAnswer } from '../../../src/call/modern-answer.ts';
+import type { ModernCallAnswer } from '../../../src/call/modern-answer.ts';
 import { TaskDirectory } from '../../../src/modern/process/task-directory.ts';
-import { type Asker, TaskOwners } from '../../../src/modern/process/task-owners.ts';
-import { createMemoryOwners } from '../../../src/store/memory/memory-owners.ts';
-import type { Owners } from '../../../src/store/shared/owners.ts';
+import { TaskOwners, type TaskRequester } from '../../../src/modern/process/task-owners.ts';
+import { createMemoryTaskOwners } from '../../../src/store/memory/memory-owners.ts';
+import type { TaskOwnerStore } from '../../../src/store/shared/owners.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 import { metaKeys } from '../../support/modern-client.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { call, createClient, readRequest } from '../shared-fixture.ts';
 
-const userOf = (subject: string): Asker => ({ principal: { issuer: '', subject, client: '' } });
+const userOf = (subject: string): TaskRequester => ({ principal: { issuer: '', subject, client: '' } });
 const [alice, bob] = [userOf('alice'), userOf('bob')];
-const away: Owners = {
+const away: TaskOwnerStore = {
   set: () => Promise.reject(new StoreUnavailable('unreachable')),
   find: () => Promise.reject(new StoreUnavailable('unreachable')),
 };
@@ -23,14 +23,14 @@ const task = (taskId: string): Buffer =>
   Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { resultType: 'task', taskId, ttlMs: 1_000 } }));
 
 /** An instance, whose server begins this task with each call. */
-function createInstance(owners: Owners) {
+function createInstance(owners: TaskOwnerStore) {
   const failures: unknown[] = [];
   const onFailed = (cause: unknown): void => void failures.push(cause);
   const directory = new TaskDirectory({ topic: 's', owners, maxMs: 60_000, onFailed });
   const known = new TaskOwners();
   return {
     failures,
-    async begins(taskId: string, asker: Asker): Promise<void> {
+    async begins(taskId: string, asker: TaskRequester): Promise<void> {
       const { got, answer } = createClient();
       directory.request(begin, answer, asker, known, (to) => {
         known.learn(task(taskId), asker, 60_000);
@@ -40,7 +40,7 @@ function createInstance(owners: Owners) {
       await waitFor(() => got.items.length > 0, { what: 'the answer' });
     },
     /** Whether a request about a task may go to the server. */
-    async lets(asker: Asker, taskId: string): Promise<boolean> {
+    async lets(asker: TaskRequester, taskId: string): Promise<boolean> {
       return new Promise((resolve) => {
         directory.request(get(taskId), createClient().answer, asker, known, () => {
           resolve(known.refusal(get(taskId), asker) === undefined);
@@ -55,14 +55,14 @@ function createInstance(owners: Owners) {
 
 describe('the directory of tasks', () => {
   it('[S-07] has a task known to its owner at another instance, and to nobody else', async () => {
-    const owners = createMemoryOwners(() => 0);
+    const owners = createMemoryTaskOwners(() => 0);
     const [first, second] = [createInstance(owners), createInstance(owners)];
     await first.begins('task-1', alice);
     expect([await second.lets(alice, 'task-1'), await second.lets(bob, 'task-1')]).toEqual([true, false]);
   });
 
   it('[S-07] an id that a server uses again is of whoever began the newest task, at every instance', async () => {
-    const owners = createMemoryOwners(() => 0);
+    const owners = createMemoryTaskOwners(() => 0);
     const [first, second] = [createInstance(owners), createInstance(owners)];
     await first.begins('task-1', alice);
     await second.begins('task-1', bob);
@@ -94,7 +94,7 @@ describe('the directory of tasks', () => {
   });
 
   it('sends nothing for a client that has left meanwhile', async () => {
-    const instance = createInstance(createMemoryOwners(() => 0));
+    const instance = createInstance(createMemoryTaskOwners(() => 0));
     let isSent = false;
     const cancel = instance.directory.request(get('x'), createClient().answer, alice, instance.known, () => {
       isSent = true;
@@ -108,7 +108,7 @@ describe('the directory of tasks', () => {
   it('leaves requests alone that have nothing to do with tasks', () => {
     const instance = createInstance(away);
     const { answer } = createClient();
-    const seen: CallAnswer[] = [];
+    const seen: ModernCallAnswer[] = [];
     instance.directory.request(readRequest(call(1)), answer, alice, instance.known, (to) => {
       seen.push(to);
       return () => undefined;

@@ -1,9 +1,9 @@
 import { describe, expect, it, vi } from 'vitest';
-import { type Asker, TaskOwners } from '../../../src/modern/process/task-owners.ts';
+import { TaskOwners, type TaskRequester } from '../../../src/modern/process/task-owners.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
 import { call, readRequest } from '../shared-fixture.ts';
 
-const userOf = (subject: string, scopes?: readonly string[], needs?: readonly string[]): Asker => ({
+const userOf = (subject: string, scopes?: readonly string[], needs?: readonly string[]): TaskRequester => ({
   principal: { issuer: '', subject, client: '' },
   scopes: scopes && new Set(scopes),
   needs,
@@ -13,7 +13,7 @@ const maxMs = 60_000;
 
 const begun = (taskId: unknown, more: object = {}): Buffer =>
   Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { resultType: 'task', taskId, ...more } }));
-const refusal = (owners: TaskOwners, taskId: unknown, asker: Asker): Reason | undefined =>
+const refusal = (owners: TaskOwners, taskId: unknown, asker: TaskRequester): Reason | undefined =>
   owners.refusal(readRequest(call(1, 'tasks/get', { taskId })), asker);
 
 describe('the owners of tasks', () => {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ModernObserver } from '../../../src/modern/modern-observer.ts';
 import { ModernServer } from '../../../src/modern/modern-server.ts';
 import type { Principal } from '../../../src/protocol/principal.ts';
-import type { ProcessRoom } from '../../../src/quota/process-capacity.ts';
+import type { ProcessCapacity } from '../../../src/quota/process-capacity.ts';
 import type { Isolation } from '../../../src/server/isolation.ts';
 import { createFakeServer, type FakeBackend } from '../../support/fake-backend.ts';
 import { call, createClient, discovered, readRequest } from '../shared-fixture.ts';
@@ -14,7 +14,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 /** A server whose processes answer everything, until they are told to hold back, or to end. */
-function createModern(isolation: Isolation, room?: ProcessRoom) {
+function createModern(isolation: Isolation, room?: ProcessCapacity) {
   let isBroken = false;
   const held: (() => void)[] = [];
   let holds = false;
@@ -107,16 +107,16 @@ describe('processes of users', () => {
     expect(got.items).toHaveLength(1);
     expect(server.opened).toHaveLength(1);
     const session = modern.forSession({ principal: userOf('b') });
-    session.ask(readRequest(call(1)), undefined, createClient().answer);
+    session.request(readRequest(call(1)), undefined, createClient().answer);
     await vi.advanceTimersByTimeAsync(10);
     goOn();
     await vi.advanceTimersByTimeAsync(3 * idleMs);
     expect(server.opened.filter((backend) => server.living.includes(backend))).toHaveLength(1);
-    session.leave();
+    session.release();
     await vi.advanceTimersByTimeAsync(idleMs + 60_000);
     expect(server.living).toEqual([]);
     const late = createClient();
-    session.ask(readRequest(call(1)), undefined, late.answer);
+    session.request(readRequest(call(1)), undefined, late.answer);
     expect(late.got.items).toEqual(['unknown_session']);
     void answered;
     await modern.drain(0);
@@ -124,8 +124,8 @@ describe('processes of users', () => {
 
   it('[M-05] that do not run are not counted for long, but remembered while their ends count', async () => {
     const counted: string[] = [];
-    const room: ProcessRoom = {
-      takeProcess: ({ principal }) => {
+    const room: ProcessCapacity = {
+      acquireProcess: ({ principal }) => {
         counted.push(`+${principal.subject}`);
         return {
           started: () => undefined,
@@ -147,8 +147,8 @@ describe('processes of users', () => {
 
   it('[S20] are refused by who counts them, but for a session that counts itself', async () => {
     const asked: boolean[] = [];
-    const room: ProcessRoom = {
-      takeProcess(_, { isAdmitted }) {
+    const room: ProcessCapacity = {
+      acquireProcess(_, { isAdmitted }) {
         asked.push(isAdmitted);
         return 'quota_processes';
       },
@@ -156,7 +156,7 @@ describe('processes of users', () => {
     const { modern, ask } = createModern('principal', room);
     expect(ask(userOf('a')).got.items).toEqual(['quota_processes']);
     const session = createClient();
-    modern.forSession({ principal: userOf('a') }).ask(readRequest(call(1)), undefined, session.answer);
+    modern.forSession({ principal: userOf('a') }).request(readRequest(call(1)), undefined, session.answer);
     expect(session.got.items).toEqual(['quota_processes']);
     expect(asked).toEqual([false, true]);
     await modern.drain(0);

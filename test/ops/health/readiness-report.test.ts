@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readinessReport, shownServer } from '../../../src/ops/health/readiness-report.ts';
+import { readinessReport, serverReadiness } from '../../../src/ops/health/readiness-report.ts';
 import type { ServerStatus } from '../../../src/ops/health/server-health.ts';
 import type { Readiness } from '../../../src/registry/readiness.ts';
 
@@ -42,5 +42,5 @@ describe('whether an instance is ready', () => {
 });
 
 it('a server is shown with null for what is not known', () => {
-  expect(shownServer(server())).toEqual({ name: 'files', transport: 'stdio', era: null, last: null, probe: null });
+  expect(serverReadiness(server())).toEqual({ name: 'files', transport: 'stdio', era: null, last: null, probe: null });
 });

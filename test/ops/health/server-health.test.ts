@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { BackendEnd } from '../../../src/backend/backend.ts';
-import { failureOf } from '../../../src/ops/health/server-failure.ts';
+import { serverFailure } from '../../../src/ops/health/server-failure.ts';
 import { ServerHealth } from '../../../src/ops/health/server-health.ts';
 import type { Era } from '../../../src/protocol/revisions.ts';
 
@@ -15,7 +15,7 @@ describe('how a server does', () => {
   it('is what came of it last', () => {
     const { health, lastOf } = healthOf('stdio');
     expect(lastOf()).toBeUndefined();
-    health.failed('it', failureOf('no_answer'));
+    health.failed('it', serverFailure('no_answer'));
     expect(lastOf()).toMatchObject({ state: 'failed', reason: 'no_answer' });
     health.started('it');
     expect(lastOf()).toEqual({ state: 'started', at: expect.any(Date) });

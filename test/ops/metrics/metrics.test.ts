@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { OpenCall } from '../../../src/call/call-report.ts';
-import { both } from '../../../src/ops/combine-observers.ts';
+import { CallReport } from '../../../src/call/call-report.ts';
+import { combineObservers } from '../../../src/ops/combine-observers.ts';
 import { catalogue, type Metric } from '../../../src/ops/metrics/catalogue.ts';
 import { CallMetrics } from '../../../src/ops/metrics/collectors/call-metrics.ts';
 import { watchProcesses } from '../../../src/ops/metrics/collectors/process-metrics.ts';
@@ -67,7 +67,7 @@ describe('numbers', () => {
     const calls = new CallMetrics(metrics);
     for (const method of ['tools/call', 'mine']) {
       const request = readOne(Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"${method}"}`));
-      new OpenCall(calls, { server: 's', era: 'modern', principal: undefined }, request).left();
+      new CallReport(calls, { server: 's', era: 'modern', principal: undefined }, request).left();
     }
     expect(metrics.samples('requests')).toHaveLength(begun.length);
     expect(begun.length).toBeLessThan(150); // for each server
@@ -84,7 +84,7 @@ describe('numbers', () => {
     expect(reasons).not.toContain('not_json');
     expect(begun.every(({ labels, value }) => labels['server'] === 's' && value === 0)).toBe(true);
     expect(begun.length).toBeLessThan(40); // for each server
-    const call = new OpenCall(
+    const call = new CallReport(
       new CallMetrics(metrics),
       { server: 's', era: 'legacy', principal: undefined },
       readOne(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"tools/list"}')),
@@ -115,9 +115,9 @@ describe('numbers', () => {
 
 describe('calls', () => {
   const message = (text: string) => readOne(Buffer.from(text)) as NonNullable<ReturnType<typeof readOne>>;
-  const open = (metrics: Metrics, method: string): OpenCall => {
+  const open = (metrics: Metrics, method: string): CallReport => {
     const request = message(`{"jsonrpc":"2.0","id":1,"method":"${method}"}`);
-    return new OpenCall(new CallMetrics(metrics), { server: 's', era: 'legacy', principal: undefined }, request);
+    return new CallReport(new CallMetrics(metrics), { server: 's', era: 'legacy', principal: undefined }, request);
   };
   const outcomes = (metrics: Metrics) =>
     metrics
@@ -210,7 +210,7 @@ describe('two observers as one', () => {
       told: (what) => heard.push(`1 ${what}`),
       other: () => heard.push('other'),
     };
-    const merged = both<Observer & { other(): void }>(one, {
+    const merged = combineObservers<Observer & { other(): void }>(one, {
       told: (what) => heard.push(`2 ${what}`),
       alone: () => 'yes',
     });

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import {
-  bringCredentials,
-  type Credentials,
+  type ClientCredentials,
   credentialHeaders,
   parseCredential,
+  resolveCredentials,
 } from '../../../src/protocol/http/client-credentials.ts';
 import { maxForwardedBytes } from '../../../src/protocol/http/forwarded-headers.ts';
 
-const credentialsOf = (as: Credentials['as'], texts: Readonly<Record<string, string>>): Credentials => ({
+const credentialsOf = (as: ClientCredentials['as'], texts: Readonly<Record<string, string>>): ClientCredentials => ({
   as,
   parts: new Map(Object.entries(texts).map(([name, text]) => [name, parseCredential(text) ?? []])),
 });
@@ -33,7 +33,7 @@ describe('bringCredentials', () => {
   const both = credentialsOf('variables', { TOKEN: '{header:X-Token}', TENANT: 'org-{claim:org}' });
 
   it('makes the values of one request, beside what is forwarded', () => {
-    const brought = bringCredentials(both, { 'x-token': 't', cookie: 'c' }, { org: 7 }, { 'x-a': '1' });
+    const brought = resolveCredentials(both, { 'x-token': 't', cookie: 'c' }, { org: 7 }, { 'x-a': '1' });
     expect(brought).toEqual({ ok: true, values: { 'x-a': '1', TOKEN: 't', TENANT: 'org-7' } });
     expect(credentialHeaders(both)).toEqual(['x-token']);
   });
@@ -48,21 +48,21 @@ describe('bringCredentials', () => {
     ['a claim with NUL', { 'x-token': 't' }, { org: 'a\0b' }, 'claim', 'org'],
     ['a function for bash in a header', { 'x-token': '() { :;}; id' }, { org: 'a' }, 'header', 'x-token'],
   ])('names %s that is missing, and no value', (_, headers, claims, lacks, name) => {
-    expect(bringCredentials(both, headers, claims, {})).toEqual({ ok: false, lacks, name });
+    expect(resolveCredentials(both, headers, claims, {})).toEqual({ ok: false, lacks, name });
   });
 
   it('lets a claim into a header only as visible ASCII: with a line break it could be another header', () => {
     const header = credentialsOf('headers', { 'x-user': '{claim:name}' });
-    expect(bringCredentials(header, {}, { name: 'Jos\u00e9' }, {})).toMatchObject({ ok: false });
-    expect(bringCredentials(header, {}, { name: 'a\r\nx-admin: 1' }, {})).toMatchObject({ ok: false });
+    expect(resolveCredentials(header, {}, { name: 'Jos\u00e9' }, {})).toMatchObject({ ok: false });
+    expect(resolveCredentials(header, {}, { name: 'a\r\nx-admin: 1' }, {})).toMatchObject({ ok: false });
     const variable = credentialsOf('variables', { USER_NAME: '{claim:name}' });
-    expect(bringCredentials(variable, {}, { name: 'Jos\u00e9' }, {})).toMatchObject({ ok: true });
+    expect(resolveCredentials(variable, {}, { name: 'Jos\u00e9' }, {})).toMatchObject({ ok: true });
   });
 
   it('has no room for more than goes through a mailbox', () => {
     const long = 'x'.repeat(maxForwardedBytes);
     const room = { ok: false, lacks: 'room' };
-    expect(bringCredentials(both, { 'x-token': long }, { org: 'a' }, {})).toEqual(room);
-    expect(bringCredentials(both, { 'x-token': 't' }, { org: long }, {})).toEqual(room);
+    expect(resolveCredentials(both, { 'x-token': long }, { org: 'a' }, {})).toEqual(room);
+    expect(resolveCredentials(both, { 'x-token': 't' }, { org: long }, {})).toEqual(room);
   });
 });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { putTraceContext, readTraceContext, traceHeaders } from '../../../src/protocol/http/trace-context.ts';
-import { readOwn } from '../../../src/protocol/message/message.ts';
+import { readGatewayMessage } from '../../../src/protocol/message/message.ts';
 
 const keys = ['traceparent', 'tracestate', 'baggage'];
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01';
 const before = '{"jsonrpc":"2.0","id":1.0,"method":"m"';
-const requestWith = (params: string) => readOwn(Buffer.from(`${before}${params}}`));
+const requestWith = (params: string) => readGatewayMessage(Buffer.from(`${before}${params}}`));
 const read = (params: string) => readTraceContext(requestWith(params), keys);
 const put = (params: string, carrier: Record<string, string>): string =>
   putTraceContext(requestWith(params), carrier).text.toString().slice(before.length, -1);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { digits, endOfFar, plain, releasePairs, spaces } from '../../../src/protocol/json/byte-pairs.ts';
+import { digits, endOfRun, plain, releasePairs, spaces } from '../../../src/protocol/json/byte-pairs.ts';
 
 const kinds = [
   ['white space', spaces, ' ', (byte: number) => [0x20, 0x09, 0x0a, 0x0d].includes(byte)],
@@ -17,8 +17,8 @@ describe('[S-05] the walk through a run by pairs', () => {
           text.fill(of, 0, 30);
           text[place] = byte;
           releasePairs();
-          expect(endOfFar(text, 0, kind)).toBe(isOf(byte) ? 30 : place);
-          expect(endOfFar(text, Math.min(place, 3), kind)).toBe(isOf(byte) ? 30 : place);
+          expect(endOfRun(text, 0, kind)).toBe(isOf(byte) ? 30 : place);
+          expect(endOfRun(text, Math.min(place, 3), kind)).toBe(isOf(byte) ? 30 : place);
         }
       }
     },
@@ -28,13 +28,13 @@ describe('[S-05] the walk through a run by pairs', () => {
     for (let length = 0; length < 20; length += 1) {
       for (const offset of [0, 1]) {
         const text = Buffer.alloc(40, of).subarray(offset, offset + length);
-        expect(endOfFar(text, 0, kind)).toBe(length);
+        expect(endOfRun(text, 0, kind)).toBe(length);
       }
     }
   });
 
   it('stops near a limit', () => {
     const text = Buffer.alloc(1_000, 'x');
-    expect(endOfFar(text, 3, plain, 103) - 103).toBeOneOf([0, 1, 2]);
+    expect(endOfRun(text, 3, plain, 103) - 103).toBeOneOf([0, 1, 2]);
   });
 });

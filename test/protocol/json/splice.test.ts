@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findPlace, scalarAt, spliceCancelledId, spliceId, valueAt } from '../../../src/protocol/json/splice.ts';
+import { findRange, scalarAt, spliceCancelledId, spliceId, valueAt } from '../../../src/protocol/json/splice.ts';
 
 const splicedId = (text: string, id = '"new"'): string => spliceId(Buffer.from(text), id).toString();
 const splicedCancelledId = (text: string): string => spliceCancelledId(Buffer.from(text), '"new"').toString();
@@ -62,7 +62,7 @@ describe('a value in a text', () => {
   it.each(['{"b":{"c":1},"b":{"c":2}}', '{"b":{"c":1,"\\u0063":2}}'])(
     '[A08] is not taken from an object that has its key twice: %s',
     (text) => {
-      expect(findPlace(Buffer.from(text), ['b', 'c'])).toBe('duplicate_key');
+      expect(findRange(Buffer.from(text), ['b', 'c'])).toBe('duplicate_key');
     },
   );
 
@@ -74,8 +74,8 @@ describe('a value in a text', () => {
   it.each(['{"b":{"c":1,"C":2}}', '{"B":1,"b":{"c":1}}', '{"b":{"C":1}}'])(
     '[S-03] counts a key in another case as the same where that is asked for: %s',
     (text) => {
-      expect(findPlace(Buffer.from(text), ['b', 'c'], true)).toBe('duplicate_key');
-      expect(findPlace(Buffer.from(text), ['b', 'c'])).not.toBe('duplicate_key');
+      expect(findRange(Buffer.from(text), ['b', 'c'], true)).toBe('duplicate_key');
+      expect(findRange(Buffer.from(text), ['b', 'c'])).not.toBe('duplicate_key');
     },
   );
 
@@ -83,7 +83,7 @@ describe('a value in a text', () => {
     const others = Array.from({ length: 200_000 }, (_, index) => `"k${index}":0`).join();
     const text = Buffer.from(`{"b":{${others},"c":7}}`);
     expect(valueAt(text, ['b', 'c'])?.toString()).toBe('7');
-    expect(findPlace(Buffer.from(`{"b":{"c":1,${others},"c":7}}`), ['b', 'c'])).toBe('duplicate_key');
+    expect(findRange(Buffer.from(`{"b":{"c":1,${others},"c":7}}`), ['b', 'c'])).toBe('duplicate_key');
   });
 
   it('[S-05] is built if it is no list and no object, and has 64 KiB at most', () => {

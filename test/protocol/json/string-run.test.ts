@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { PlainRuns } from '../../../src/protocol/json/string-run.ts';
+import { StringRuns } from '../../../src/protocol/json/string-run.ts';
 
 /** The same by a loop that is plain to see. */
 function endPlainly(bytes: Uint8Array, at: number): number {
@@ -28,7 +28,7 @@ describe('PlainRuns.endOf', () => {
         const bytes = new Uint8Array(48).fill(0x61);
         bytes[place] = byte;
         const copy = atOffset(bytes, place & 7);
-        expect(new PlainRuns(copy).endOf(0)).toBe(endPlainly(bytes, 0));
+        expect(new StringRuns(copy).endOf(0)).toBe(endPlainly(bytes, 0));
       }
     }
   });
@@ -50,7 +50,7 @@ describe('PlainRuns.endOf', () => {
         (bytes, offset, from) => {
           const copy = atOffset(Uint8Array.from(bytes), offset);
           const at = Math.min(from, copy.length);
-          expect(new PlainRuns(copy).endOf(at)).toBe(endPlainly(copy, at));
+          expect(new StringRuns(copy).endOf(at)).toBe(endPlainly(copy, at));
         },
       ),
       { numRuns: 10_000 },
@@ -74,7 +74,7 @@ describe('PlainRuns.endOf', () => {
             runs.map(({ length, filler, end }) => Buffer.from([...Buffer.alloc(length, filler), end])),
           );
           const copy = atOffset(bytes, offset);
-          const plain = new PlainRuns(copy);
+          const plain = new StringRuns(copy);
           for (let at = 0; at < copy.length; at = plain.endOf(at) + 1)
             expect(plain.endOf(at)).toBe(endPlainly(copy, at));
         },
@@ -87,7 +87,7 @@ describe('PlainRuns.endOf', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.nat({ max: 7 }), (bytes, offset) => {
         const copy = atOffset(bytes, offset);
-        const runs = new PlainRuns(copy);
+        const runs = new StringRuns(copy);
         for (let at = 0; at <= copy.length; at++) {
           const end = runs.endOf(at);
           expect(end).toBe(endPlainly(copy, at));
@@ -101,7 +101,7 @@ describe('PlainRuns.endOf', () => {
   it('ends at the end of the text, and never beyond', () => {
     for (let length = 0; length <= 80; length++) {
       for (let offset = 0; offset < 8; offset++) {
-        const runs = new PlainRuns(atOffset(new Uint8Array(length).fill(0x61), offset));
+        const runs = new StringRuns(atOffset(new Uint8Array(length).fill(0x61), offset));
         for (let at = 0; at <= length; at++) expect(runs.endOf(at)).toBe(length);
       }
     }
@@ -109,7 +109,7 @@ describe('PlainRuns.endOf', () => {
 
   it('serves texts of several alignments in turn, each with its own object', () => {
     const bytes = Uint8Array.from(Buffer.from(`${'x'.repeat(50)}"`));
-    const all = Array.from({ length: 8 }, (_, offset) => new PlainRuns(atOffset(bytes, offset)));
+    const all = Array.from({ length: 8 }, (_, offset) => new StringRuns(atOffset(bytes, offset)));
     for (let round = 0; round < 3; round++) for (const runs of all) expect(runs.endOf(round)).toBe(50);
   });
 });

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { digestOf, readRetry } from '../../../src/protocol/modern/retry.ts';
+import { readRetry, requestDigest } from '../../../src/protocol/modern/retry.ts';
 import { read } from './read.ts';
 
 const call = (params: string, method = 'tools/call'): string =>
-  digestOf(read(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`));
+  requestDigest(read(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`));
 
 describe('the digest of a request', () => {
   it('is the same for its retries, whatever they add, and in whatever order', () => {
@@ -28,7 +28,7 @@ describe('the digest of a request', () => {
 
   it('is another one for another method, and can be had without params', () => {
     expect(call('{"name":"x"}', 'prompts/get')).not.toBe(call('{"name":"x"}'));
-    expect(digestOf(read({ jsonrpc: '2.0', id: 1, method: 'tools/list' }))).toBe(call('{}', 'tools/list'));
+    expect(requestDigest(read({ jsonrpc: '2.0', id: 1, method: 'tools/list' }))).toBe(call('{}', 'tools/list'));
   });
 
   it('is never the same for requests that differ', () => {

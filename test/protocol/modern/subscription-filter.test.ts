@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest';
 import {
   acknowledgementOf,
   agreedFilter,
-  asksForTooMuch,
-  isAmbiguous,
-  isAskedFor,
+  exceedsFilterLimits,
   isChange,
-  ofSubscription,
+  isFilterAmbiguous,
+  matchesFilter,
   readFilter,
+  toSubscriptionNotification,
 } from '../../../src/protocol/modern/subscription-filter.ts';
 import { read } from './read.ts';
 
@@ -38,9 +38,11 @@ describe('the filter of a subscription', () => {
         method: 'subscriptions/listen',
         params: { notifications: { resourceSubscriptions } },
       });
-    expect([500, 501].map((count) => asksForTooMuch(asking(uris(count))))).toEqual([false, true]);
-    expect(asksForTooMuch(asking(uris(300, 'x'.repeat(1_000))))).toBe(true);
-    expect([undefined, 7, {}, 'x'.repeat(300_000)].map((list) => asksForTooMuch(asking(list)))).not.toContain(true);
+    expect([500, 501].map((count) => exceedsFilterLimits(asking(uris(count))))).toEqual([false, true]);
+    expect(exceedsFilterLimits(asking(uris(300, 'x'.repeat(1_000))))).toBe(true);
+    expect([undefined, 7, {}, 'x'.repeat(300_000)].map((list) => exceedsFilterLimits(asking(list)))).not.toContain(
+      true,
+    );
     expect(listening({ toolsListChanged: true, resourceSubscriptions: uris(501) })).toEqual({ toolsListChanged: true });
   });
 
@@ -53,7 +55,7 @@ describe('the filter of a subscription', () => {
     ['7', false],
   ])('[S-03] %s has lists that readers could take differently: %s', (filter, isSo) => {
     const text = `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":${filter}}}`;
-    expect(isAmbiguous(read(text))).toBe(isSo);
+    expect(isFilterAmbiguous(read(text))).toBe(isSo);
   });
 
   const all = listening({
@@ -83,8 +85,8 @@ describe('the filter of a subscription', () => {
       change('message', { level: 'info', data: 1 }),
       change('progress', { progressToken: 1, progress: 1 }),
     ];
-    expect(passing.map((message) => isAskedFor(message, filter))).toEqual([true, true]);
-    expect(others.map((message) => isAskedFor(message, filter))).not.toContain(true);
+    expect(passing.map((message) => matchesFilter(message, filter))).toEqual([true, true]);
+    expect(others.map((message) => matchesFilter(message, filter))).not.toContain(true);
     expect([...passing, ...others].map(isChange)).toEqual([true, true, true, true, true, true, true, false, false]);
   });
 
@@ -97,10 +99,12 @@ describe('the filter of a subscription', () => {
       const updated = read(
         '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a:b","big":1.0}}',
       );
-      expect(ofSubscription(updated, id).toString()).toContain(
+      expect(toSubscriptionNotification(updated, id).toString()).toContain(
         `"params":{"_meta":{"${key}":${id}},"uri":"a:b","big":1.0}`,
       );
-      expect(ofSubscription(change('tools/list_changed'), id).toString()).toContain(`"_meta":{"${key}":${id}}`);
+      expect(toSubscriptionNotification(change('tools/list_changed'), id).toString()).toContain(
+        `"_meta":{"${key}":${id}}`,
+      );
     },
   );
 });

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  comparePositions,
+  compareLogPositions,
   formatEventId,
   formatRequests,
   parseEventId,
-  requestsOf,
+  readRequestIds,
 } from '../../../src/protocol/wire/event-id.ts';
 
 const part = fc.oneof(fc.maxSafeNat(), fc.nat({ max: 100 }), fc.constantFrom(0, 1, 2 ** 53 - 1));
@@ -32,7 +32,7 @@ describe('event ids', () => {
         expect(text).toMatch(/^[\x21-\x7e]{1,192}$/);
         const read = parseEventId(text);
         expect(read).toEqual(at);
-        expect(read && requestsOf(read)).toEqual(named === undefined ? [] : ids);
+        expect(read && readRequestIds(read)).toEqual(named === undefined ? [] : ids);
       }),
     );
     expect(formatRequests([7])).toBe('~7');
@@ -146,7 +146,7 @@ describe('event ids', () => {
       { epoch: 2 ** 53 - 1, seq: 2 ** 53 - 1 },
     ];
     const shuffled = [3, 5, 0, 4, 2, 1].map((index) => places[index] as (typeof places)[0]);
-    expect(shuffled.sort(comparePositions)).toEqual(places);
-    for (const place of places) expect(comparePositions(place, { ...place })).toBe(0);
+    expect(shuffled.sort(compareLogPositions)).toEqual(places);
+    for (const place of places) expect(compareLogPositions(place, { ...place })).toBe(0);
   });
 });

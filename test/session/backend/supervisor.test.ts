@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { BackendEnd } from '../../../src/backend/backend.ts';
 import type { Handshake } from '../../../src/protocol/handshake.ts';
 import type { Message } from '../../../src/protocol/message/message.ts';
-import { Upstream } from '../../../src/session/backend/supervisor.ts';
+import { BackendSupervisor } from '../../../src/session/backend/supervisor.ts';
 import { ClientState } from '../../../src/session/record/client-state.ts';
 import { createFakeServer, type FakeBackend, readMessage } from '../../support/fake-backend.ts';
 
@@ -30,7 +30,7 @@ function createFixture({ maxQueuedBytes = 1_000, answers = true, isAdopted = fal
   const fake = createFakeServer((sent, backend) => {
     if (answers && sent['method'] === 'initialize') backend.says(welcome);
   });
-  const upstream = new Upstream({
+  const upstream = new BackendSupervisor({
     server: {
       name: 's',
       digest: 'd',

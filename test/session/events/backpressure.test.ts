@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Intake, type Line } from '../../../src/session/events/backpressure.ts';
+import { BackpressureQueue, type ServerLine } from '../../../src/session/events/backpressure.ts';
 
 /** An intake whose log takes as long as the test says. */
 function createFixture({ lines = 4, bytes = 1_000 } = {}) {
@@ -7,7 +7,7 @@ function createFixture({ lines = 4, bytes = 1_000 } = {}) {
   const log: string[] = [];
   let stores: (() => void)[] = [];
   let isSlow = false;
-  const intake = new Intake({
+  const intake = new BackpressureQueue({
     portion: { lines, bytes },
     handle: ({ text }) => void handled.push(text.toString()),
     flush() {
@@ -37,8 +37,8 @@ function createFixture({ lines = 4, bytes = 1_000 } = {}) {
   };
 }
 
-const linesOf = (...texts: (string | number)[]): Line[] =>
-  texts.map((text) => ({ text: Buffer.from(String(text)), of: undefined }));
+const linesOf = (...texts: (string | number)[]): ServerLine[] =>
+  texts.map((text) => ({ text: Buffer.from(String(text)), relatedRequests: undefined }));
 const count = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, n) => String(from + n));
 
 describe('an intake', () => {
@@ -74,13 +74,13 @@ describe('an intake', () => {
 
   it('[P8] handles nothing while it is held, pauses the server, and goes on in order', () => {
     const { intake, handled, log } = createFixture();
-    intake.hold(true);
+    intake.setPaused(true);
     intake.take(linesOf(0, 1));
     intake.take(linesOf(2));
     expect([handled, log]).toEqual([[], ['pause']]);
-    intake.hold(false);
+    intake.setPaused(false);
     expect([handled, log]).toEqual([count(0, 3), ['pause', 'flush 3', 'resume']]);
-    intake.hold(false);
+    intake.setPaused(false);
     expect(log).toHaveLength(3);
   });
 
@@ -88,11 +88,11 @@ describe('an intake', () => {
     const { intake, handled, log, slow, stored } = createFixture();
     slow(true);
     intake.take(linesOf(...count(0, 12)));
-    intake.hold(true);
+    intake.setPaused(true);
     await stored();
     expect([handled.length, log.at(-1)]).toEqual([4, 'pause']);
     slow(false);
-    intake.hold(false);
+    intake.setPaused(false);
     expect([handled, log.at(-1)]).toEqual([count(0, 12), 'resume']);
   });
 
@@ -100,12 +100,12 @@ describe('an intake', () => {
     for (const held of [true, false]) {
       const { intake, handled, slow, stored } = createFixture();
       slow(true);
-      if (held) intake.hold(true);
+      if (held) intake.setPaused(true);
       intake.take(linesOf(...count(0, 9)));
       intake.drain();
       expect(handled).toEqual(count(0, 9));
       await stored();
-      intake.hold(false);
+      intake.setPaused(false);
       await stored();
       expect(handled).toEqual(count(0, 9));
       intake.take(linesOf(9));
@@ -116,7 +116,7 @@ describe('an intake', () => {
 
   it('keeps the order when handling a line brings more', () => {
     const handled: string[] = [];
-    const intake: Intake = new Intake({
+    const intake: BackpressureQueue = new BackpressureQueue({
       portion: { lines: 100, bytes: 100 },
       handle(line) {
         handled.push(line.text.toString());

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Feed } from '../../../src/session/events/cursor.ts';
+import { StreamCursor } from '../../../src/session/events/cursor.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { aRecord, createLogWriter, epoch } from '../../contract/log-writer.ts';
 import { createFakeSink, type FakeSink } from '../../support/fake-reply.ts';
@@ -233,7 +233,7 @@ describe('a feed', () => {
     await store.log.append('k', epoch, 0, events);
     const sink = createFakeSink();
     const nothing = () => undefined;
-    const feed = new Feed(
+    const feed = new StreamCursor(
       {
         log: store.log,
         key: 'k',

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { Line } from '../../../src/session/events/backpressure.ts';
-import { Outbound } from '../../../src/session/events/delivery.ts';
+import type { ServerLine } from '../../../src/session/events/backpressure.ts';
+import { EventDelivery } from '../../../src/session/events/delivery.ts';
 import { getStream } from '../../../src/session/events/streams.ts';
 import type { SessionOptions } from '../../../src/session/session-options.ts';
 import type { EventLog } from '../../../src/store/event-log.ts';
@@ -18,7 +18,7 @@ async function createFixture({ log: wrap = (log: EventLog) => log, logMaxEvents 
   await store.sessions.create('k', aRecord());
   const told: string[] = [];
   const limits = { logMaxEvents, logMaxBytes: 1_000_000, retryMs: 2_000, slowReaderMs: never, streamMaxAgeMs: never };
-  const outbound: Outbound = new Outbound({
+  const outbound: EventDelivery = new EventDelivery({
     log: wrap(store.log),
     key: 'k',
     epoch,
@@ -46,8 +46,8 @@ async function createFixture({ log: wrap = (log: EventLog) => log, logMaxEvents 
   return { outbound, told, listen, stored };
 }
 
-const linesOf = (from: number, to: number): Line[] =>
-  Array.from({ length: to - from }, (_, n) => ({ text: Buffer.from(String(from + n)), of: undefined }));
+const linesOf = (from: number, to: number): ServerLine[] =>
+  Array.from({ length: to - from }, (_, n) => ({ text: Buffer.from(String(from + n)), relatedRequests: undefined }));
 const numbers = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, n) => from + n);
 
 describe('the way out', () => {
@@ -129,7 +129,7 @@ describe('the way out', () => {
     outbound.open();
     const sink = listen();
     await turn();
-    outbound.hold(true);
+    outbound.setPaused(true);
     outbound.take(linesOf(0, 300));
     expect(await stored()).toBe(0);
     outbound.finish();
@@ -178,10 +178,10 @@ describe('the way out', () => {
       const later = createFakeSink();
       outbound.add(outbound.streams.open(later, [2]), Buffer.from('2'), true, { settles: 2 });
       vi.advanceTimersByTime(100);
-      outbound.giveUpUnstored(1_001);
+      outbound.failUnstored(1_001);
       expect(sink.messages).toEqual([]);
-      outbound.giveUpUnstored(1_000);
-      outbound.giveUpUnstored(1_000);
+      outbound.failUnstored(1_000);
+      outbound.failUnstored(1_000);
       expect(sink.messages).toMatchObject([unknown]);
       expect([sink.messages.length, sink.ids, sink.state, later.messages, later.state]).toEqual([
         1,
@@ -199,7 +199,7 @@ describe('the way out', () => {
       letGoOn();
       await sink.events.next();
       vi.advanceTimersByTime(1_000_000);
-      outbound.giveUpUnstored(1_000);
+      outbound.failUnstored(1_000);
       expect(sink.messages).toEqual([{ id: 1, result: {} }]);
     });
 
@@ -207,7 +207,7 @@ describe('the way out', () => {
       const { outbound, sink, stream, letGoOn } = await createStuck();
       outbound.add(stream, Buffer.from('{"id":1,"error":{}}'), true, { settles: 1 });
       outbound.flush();
-      outbound.tellUnlogged(stream, '{"id":1,"error":{}}');
+      outbound.sendUnlogged(stream, '{"id":1,"error":{}}');
       vi.advanceTimersByTime(999);
       expect(sink.messages).toEqual([]);
       vi.advanceTimersByTime(1);
@@ -217,7 +217,7 @@ describe('the way out', () => {
       const other = outbound.streams.open(next, [2]);
       outbound.add(other, Buffer.from('{"id":2,"error":{}}'), true, { settles: 2 });
       outbound.flush();
-      outbound.tellUnlogged(other, '{"id":2,"error":{}}');
+      outbound.sendUnlogged(other, '{"id":2,"error":{}}');
       await next.events.next();
       vi.advanceTimersByTime(10_000);
       expect([next.messages, next.ids.length]).toEqual([[{ id: 2, error: {} }], 1]);

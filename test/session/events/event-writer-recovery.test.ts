@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { EventWriter, type Refusal } from '../../../src/session/events/event-writer.ts';
+import { EventWriter, type WriteRefusal } from '../../../src/session/events/event-writer.ts';
 import type { AppendOutcome, EventLog, NewEvent, PendingCall, StoredEvent } from '../../../src/store/event-log.ts';
 import { requireConsecutive } from '../../../src/store/require-consecutive.ts';
 import type { LogState } from '../../../src/store/session-records.ts';
@@ -16,7 +16,7 @@ function createFixture({ earlier, registers = [] }: { earlier?: LogState; regist
   const says: AppendOutcome[] = [];
   const appends: Append[] = [];
   const told: (readonly StoredEvent[])[] = [];
-  const refused: { why: Refusal; cause: unknown }[] = [];
+  const refused: { why: WriteRefusal; cause: unknown }[] = [];
   const registered: { tail: number; log: LogState }[] = [];
   const log: EventLog = {
     async append(_key, of, expectedTail, events) {
@@ -34,7 +34,7 @@ function createFixture({ earlier, registers = [] }: { earlier?: LogState; regist
     ...(earlier && { earlier }),
     onStored: (events) => void told.push([...events]),
     async register() {
-      registered.push(structuredClone(writer.sayable));
+      registered.push(structuredClone(writer.recoveryState));
       return registers.shift() ?? 'registered';
     },
     onRefused: (why, cause) => void refused.push({ why, cause }),

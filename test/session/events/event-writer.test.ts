@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { EventWriter, type EventWriterOptions, type Refusal } from '../../../src/session/events/event-writer.ts';
+import { EventWriter, type EventWriterOptions, type WriteRefusal } from '../../../src/session/events/event-writer.ts';
 import type { AppendOutcome, EventLog, NewEvent, StoredEvent } from '../../../src/store/event-log.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -104,7 +104,7 @@ describe('an event writer', () => {
     expect(stored.map(textsOf)).toEqual([['a']]);
   });
 
-  it.each<[string, AppendOutcome, Refusal]>([
+  it.each<[string, AppendOutcome, WriteRefusal]>([
     ['fenced', { outcome: 'fenced' }, 'fenced'],
     ['a gap behind a tail that nobody else can have written', { outcome: 'gap', tail: 0 }, 'gap'],
   ])('[P6] tells of nothing that was refused as %s, and appends no more', async (_, outcome, why) => {

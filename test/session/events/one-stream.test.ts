@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { EventId } from '../../../src/protocol/wire/event-id.ts';
 import { Sessions, type SessionsOptions } from '../../../src/registry/sessions.ts';
-import { keyOfId } from '../../../src/session/session-key.ts';
+import { keyFromId } from '../../../src/session/session-key.ts';
 import type { AppendOutcome } from '../../../src/store/event-log.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
@@ -53,7 +53,7 @@ function createFixture(options: Partial<SessionsOptions> = {}, answerTo?: readon
   };
   const expecting = (principal = nobody): FakeReply => {
     const reply = createFakeReply();
-    const refused = sessions.expect(token, server, principal, beginning, reply);
+    const refused = sessions.listenBeforeOpen(token, server, principal, beginning, reply);
     if (refused !== undefined) reply.fault(refused, null);
     return reply;
   };
@@ -230,7 +230,7 @@ describe('a session of one stream', () => {
     const { sessions, server, open, expecting } = await opened({ sseLingerMs: 1 });
     expect(sessions.atToken(token, server, somebody, undefined)).toBe('unknown_session');
     expect(sessions.atToken(token, { ...server, name: 'other' }, nobody, undefined)).toBe('unknown_session');
-    expect(sessions.at(keyOfId(token), server, nobody, undefined)).toBe('unknown_session');
+    expect(sessions.at(keyFromId(token), server, nobody, undefined)).toBe('unknown_session');
     expect((await open(initialize, somebody).answered()).kind).toBe('accepted');
     expect(sessions.atToken(token, server, somebody, undefined)).not.toBe(
       sessions.atToken(token, server, nobody, undefined),
@@ -297,7 +297,7 @@ describe('a session of one stream', () => {
   it('a stream that no initialize follows ends after a while', async () => {
     const { sessions, server } = createFixture({ sseLingerMs: 1 });
     const reply = createFakeReply();
-    sessions.expect(token, { ...server, startTimeoutMs: 10 }, nobody, beginning, reply);
+    sessions.listenBeforeOpen(token, { ...server, startTimeoutMs: 10 }, nobody, beginning, reply);
     expect(await reply.answered()).toMatchObject({ kind: 'fault', reason: 'unknown_session' });
   });
 

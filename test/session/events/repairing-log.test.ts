@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { Outbound } from '../../../src/session/events/delivery.ts';
+import { EventDelivery } from '../../../src/session/events/delivery.ts';
 import { EventWriter } from '../../../src/session/events/event-writer.ts';
-import { resaidLog } from '../../../src/session/events/repairing-log.ts';
+import { repairingLog } from '../../../src/session/events/repairing-log.ts';
 import type { SessionOptions } from '../../../src/session/session-options.ts';
 import type { EventLog } from '../../../src/store/event-log.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
@@ -24,7 +24,8 @@ async function createFixture() {
       return store.log.read(...of);
     },
   };
-  const register = () => store.sessions.register('k', aRecord(), writer.sayable.tail, writer.sayable.log, 1);
+  const register = () =>
+    store.sessions.register('k', aRecord(), writer.recoveryState.tail, writer.recoveryState.log, 1);
   const onRefused = (why: string): never => {
     throw new Error(why);
   };
@@ -33,7 +34,7 @@ async function createFixture() {
   writer.flush();
   await writer.settled();
   store = stores[1] as (typeof stores)[0];
-  const resaid = resaidLog(log, epoch, () => writer);
+  const resaid = repairingLog(log, epoch, () => writer);
   const read = async (seq: number, of = epoch) => {
     const found = await resaid.read('k', 0, { epoch: of, seq }, 10);
     return found.outcome === 'ok' ? found.events.map(({ data }) => data.toString()) : found.outcome;
@@ -89,9 +90,10 @@ describe('a client that reads its stream while the log is told again what it los
       append: async (...of) => settled().then(() => store.log.append(...of)),
       read: (...of) => store.log.read(...of),
     };
-    const register = () => store.sessions.register('k', aRecord(), outbound.sayable.tail, outbound.sayable.log, 1);
+    const register = () =>
+      store.sessions.register('k', aRecord(), outbound.recoveryState.tail, outbound.recoveryState.log, 1);
     const nothing = () => undefined;
-    const outbound: Outbound = new Outbound({
+    const outbound: EventDelivery = new EventDelivery({
       ...{ log, key: 'k', epoch, limits: limits as SessionOptions, route: nothing, primes: () => false, register },
       ...{ pause: nothing, resume: nothing, onGetCursor: nothing, onHistoryLost: nothing, onFailed: nothing },
       onFault: (cause) => expect.fail(String(cause)),

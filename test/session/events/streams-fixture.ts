@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import { formatEventId, type Position, parseEventId } from '../../../src/protocol/wire/event-id.ts';
+import { formatEventId, type LogPosition, parseEventId } from '../../../src/protocol/wire/event-id.ts';
 import { EventWriter } from '../../../src/session/events/event-writer.ts';
 import { getStream, Streams, type StreamsOptions } from '../../../src/session/events/streams.ts';
 import type { EventLog, LogLimits } from '../../../src/store/event-log.ts';
@@ -38,7 +38,7 @@ export async function createStreamsFixture({
   const waiting: (() => void)[] = [];
   const pressure: boolean[] = [];
   const failures: unknown[] = [];
-  const cursors: (Position | undefined)[] = [];
+  const cursors: (LogPosition | undefined)[] = [];
   let emitted = 0;
   let underWay = 0;
   let unlogged: string[] = [];

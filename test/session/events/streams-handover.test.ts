@@ -174,14 +174,14 @@ describe('all connections', () => {
 
   it('know whether a client has no place yet to go on from', async () => {
     const { streams, open, emit } = await createStreamsFixture({ isPriming: false });
-    expect(streams.hasPlaceless).toBe(false);
+    expect(streams.hasUnresumableClients).toBe(false);
     const { stream } = open();
-    expect(streams.hasPlaceless).toBe(true);
+    expect(streams.hasUnresumableClients).toBe(true);
     emit(stream);
     await settled();
-    expect(streams.hasPlaceless).toBe(false);
+    expect(streams.hasUnresumableClients).toBe(false);
     const primed = await createStreamsFixture({ isPriming: true });
     primed.open();
-    expect(primed.streams.hasPlaceless).toBe(false);
+    expect(primed.streams.hasUnresumableClients).toBe(false);
   });
 });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { Calls } from '../../../src/call/call-table.ts';
-import { readOwn } from '../../../src/protocol/message/message.ts';
+import { CallTable } from '../../../src/call/call-table.ts';
+import { readGatewayMessage } from '../../../src/protocol/message/message.ts';
 import type { LogLevel } from '../../../src/protocol/modern/log-levels.ts';
-import { destinationInGroup } from '../../../src/session/group/attribution.ts';
-import { silentAnswer } from '../../../src/session/group/gateway-requests.ts';
+import { attributeInGroup } from '../../../src/session/group/attribution.ts';
+import { discardingAnswer } from '../../../src/session/group/gateway-requests.ts';
 
-const heard = { ...silentAnswer, hasStream: true };
+const heard = { ...discardingAnswer, hasStream: true };
 
 function setUp(
   ...calls: readonly {
@@ -15,9 +15,9 @@ function setUp(
     readonly isGone?: boolean;
   }[]
 ) {
-  const table = new Calls();
+  const table = new CallTable();
   for (const { id, method = 'tools/call', logLevel, isGone = false } of calls) {
-    const answer = isGone ? silentAnswer : heard;
+    const answer = isGone ? discardingAnswer : heard;
     table.add({
       ...{ id, method, progressToken: id, taskId: undefined, answer, text: undefined, logLevel },
       ...{ activeAt: 0, startedAt: 0 },
@@ -25,7 +25,7 @@ function setUp(
   }
   return (method: string, params: object = {}, of?: readonly number[], id?: string): unknown => {
     const text = JSON.stringify({ jsonrpc: '2.0', ...(id && { id }), method, params });
-    const to = destinationInGroup(readOwn(Buffer.from(text)), table, of);
+    const to = attributeInGroup(readGatewayMessage(Buffer.from(text)), table, of);
     return typeof to === 'string' ? to : to.id;
   };
 }

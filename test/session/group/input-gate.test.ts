@@ -1,18 +1,18 @@
 import { describe, expect, it, vi } from 'vitest';
-import { Calls } from '../../../src/call/call-table.ts';
-import { readOwn } from '../../../src/protocol/message/message.ts';
-import { silentAnswer } from '../../../src/session/group/gateway-requests.ts';
-import { Turns } from '../../../src/session/group/input-gate.ts';
+import { CallTable } from '../../../src/call/call-table.ts';
+import { readGatewayMessage } from '../../../src/protocol/message/message.ts';
+import { discardingAnswer } from '../../../src/session/group/gateway-requests.ts';
+import { InputGate } from '../../../src/session/group/input-gate.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
 
 function setUp({ maxWaiting = 10, tellsRequests = false } = {}) {
-  const calls = new Calls();
+  const calls = new CallTable();
   const ran: unknown[] = [];
-  const turns = new Turns({
+  const turns = new InputGate({
     calls,
     maxWaiting,
-    tellsRequests: () => tellsRequests,
-    onTurn: (post) => {
+    identifiesRequests: () => tellsRequests,
+    onAdmitted: (post) => {
       ran.push(post.messages[0]?.id);
       begin(Number(post.messages[0]?.id));
     },
@@ -24,14 +24,14 @@ function setUp({ maxWaiting = 10, tellsRequests = false } = {}) {
         method: 'tools/call',
         progressToken: undefined,
         taskId: undefined,
-        answer: silentAnswer,
+        answer: discardingAnswer,
         text: undefined,
       },
       ...{ activeAt: 0, startedAt: 0 },
     });
   const ask = (id: number, turnMs = 0, method = 'tools/call') => {
     const reply = createFakeReply();
-    const message = readOwn(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method })));
+    const message = readGatewayMessage(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method })));
     return { reply, admitted: turns.admits({ messages: [message], isBatch: false, group: { turnMs } }, reply) };
   };
   return { calls, turns, begin, ask, ran };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Holds } from '../../../src/session/group/subscription-leases.ts';
+import { SubscriptionLeases } from '../../../src/session/group/subscription-leases.ts';
 import { ClientState } from '../../../src/session/record/client-state.ts';
 import { readMessage } from '../../support/fake-backend.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
@@ -9,7 +9,7 @@ const ok = { isError: false };
 
 function create(client = new ClientState(initialize, undefined, { isGroup: true })) {
   let nowMs = 0;
-  const holds = new Holds(client, () => nowMs);
+  const holds = new SubscriptionLeases(client, () => nowMs);
   /** What a holder asks for: true if the server is asked, which agrees. */
   const ask = (what: string, uri: string, holder: string, renews?: readonly string[]): boolean | string => {
     const method = what === 'ping' ? what : `resources/${what}`;

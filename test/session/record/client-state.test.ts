@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ClientState, isStateful, usedScopesIn } from '../../../src/session/record/client-state.ts';
+import { ClientState, isStateful, readUsedScopes } from '../../../src/session/record/client-state.ts';
 import { readMessage } from '../../support/fake-backend.ts';
 
 const text = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
@@ -165,8 +165,8 @@ describe('what a client told its server, for another owner', () => {
     const { state } = createFixture();
     state.usedScopes.add('write');
     const { clientState } = state.save();
-    expect(usedScopesIn(clientState)).toEqual(['write']);
-    expect(usedScopesIn(clientState)).toBe(usedScopesIn(clientState));
+    expect(readUsedScopes(clientState)).toEqual(['write']);
+    expect(readUsedScopes(clientState)).toBe(readUsedScopes(clientState));
   });
 
   it('tells whether a message changed anything, so that the record is written only then', () => {

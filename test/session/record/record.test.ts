@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ClientState } from '../../../src/session/record/client-state.ts';
-import { RecordKeeper } from '../../../src/session/record/record.ts';
+import { SessionRecordKeeper } from '../../../src/session/record/record.ts';
 import type { LogState, SessionRecord, SessionRecords } from '../../../src/store/session-records.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 import { aRecord } from '../../contract/log-writer.ts';
@@ -54,7 +54,7 @@ function createFixture() {
   const over = new AbortController();
   const stopped = new AbortController();
   const names = { now: 'one' };
-  const keeper = new RecordKeeper({
+  const keeper = new SessionRecordKeeper({
     sessions,
     key,
     server: { name: 's', digest: 'd' },

@@ -1,30 +1,30 @@
 import { describe, expect, it } from 'vitest';
-import { type EndedCall, OpenCall } from '../../../src/call/call-report.ts';
-import { Calls } from '../../../src/call/call-table.ts';
-import { Answer } from '../../../src/call/legacy-answer.ts';
-import { Router } from '../../../src/session/requests/attribution.ts';
+import { CallReport, type EndedCall } from '../../../src/call/call-report.ts';
+import { CallTable } from '../../../src/call/call-table.ts';
+import { LegacyAnswer } from '../../../src/call/legacy-answer.ts';
+import { Attribution } from '../../../src/session/requests/attribution.ts';
 import { ServerRequests } from '../../../src/session/requests/server-requests.ts';
-import type { Dropped } from '../../../src/session/session-observer.ts';
+import type { SessionDropReason } from '../../../src/session/session-observer.ts';
 import { readMessage } from '../../support/fake-backend.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
 
 const maxEventBytes = 1_000;
 
 interface Watched {
-  readonly watch?: OpenCall;
+  readonly watch?: CallReport;
   readonly isStream?: boolean;
 }
 
 function createFixture({ hasGet = false } = {}) {
-  const calls = new Calls();
+  const calls = new CallTable();
   const serverRequests = new ServerRequests();
   const streams = new Map<string | number, string[]>();
   const toGet: string[] = [];
   const toServer: string[] = [];
-  const dropped: Dropped[] = [];
+  const dropped: SessionDropReason[] = [];
   const stored: (() => void)[] = [];
   const initialized: string[] = [];
-  const router = new Router({
+  const router = new Attribution({
     calls,
     serverRequests,
     maxEventBytes,
@@ -42,14 +42,14 @@ function createFixture({ hasGet = false } = {}) {
   const receive = (...lines: unknown[]): void => {
     for (const line of lines) {
       const text = Buffer.from(typeof line === 'string' ? line : JSON.stringify(line));
-      router.receive({ text, of: undefined });
+      router.receive({ text, relatedRequests: undefined });
     }
   };
   /** A call in flight and the texts that its stream gets. */
   const call = (id: string | number, method = 'tools/call', { watch, isStream = false }: Watched = {}): string[] => {
     const texts: string[] = [];
     streams.set(id, texts);
-    const answer = new Answer(
+    const answer = new LegacyAnswer(
       {
         openStream: () => 1,
         emit: (_stream, text) => void texts.push(text.toString()),
@@ -67,7 +67,7 @@ function createFixture({ hasGet = false } = {}) {
       text: undefined,
       activeAt: 0,
       startedAt: 0,
-      watch,
+      report: watch,
     });
     if (isStream) answer.message(Buffer.from('{}'));
     return texts;
@@ -251,7 +251,7 @@ describe('the end of a call', () => {
   const watched = () => {
     const ended: EndedCall[] = [];
     const observer = { wantsNames: false, ended: (call: EndedCall) => void ended.push(call), refused: () => undefined };
-    const watch = new OpenCall(observer, { server: 's', era: 'legacy', principal: undefined });
+    const watch = new CallReport(observer, { server: 's', era: 'legacy', principal: undefined });
     watch.sent();
     return { watch, ended };
   };

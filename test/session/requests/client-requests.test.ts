@@ -1,13 +1,13 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { Calls } from '../../../src/call/call-table.ts';
-import { Reruns } from '../../../src/call/rerun.ts';
+import { CallTable } from '../../../src/call/call-table.ts';
+import { RerunPolicy } from '../../../src/call/rerun.ts';
 import type { Reply } from '../../../src/reply/reply.ts';
-import { Upstream } from '../../../src/session/backend/supervisor.ts';
-import type { Outbound } from '../../../src/session/events/delivery.ts';
+import { BackendSupervisor } from '../../../src/session/backend/supervisor.ts';
+import type { EventDelivery } from '../../../src/session/events/delivery.ts';
 import { ClientState } from '../../../src/session/record/client-state.ts';
-import { Inbound } from '../../../src/session/requests/client-requests.ts';
+import { ClientRequests } from '../../../src/session/requests/client-requests.ts';
 import { ServerRequests } from '../../../src/session/requests/server-requests.ts';
-import type { Dropped } from '../../../src/session/session-observer.ts';
+import type { SessionDropReason } from '../../../src/session/session-observer.ts';
 import type { SessionOptions } from '../../../src/session/session-options.ts';
 import { createFakeServer, readMessage } from '../../support/fake-backend.ts';
 import { acceptsBoth, acceptsJson, createFakeReply } from '../../support/fake-reply.ts';
@@ -15,13 +15,13 @@ import { acceptsBoth, acceptsJson, createFakeReply } from '../../support/fake-re
 const never = 2 ** 30;
 
 function createFixture(options: Partial<SessionOptions> = {}) {
-  const calls = new Calls();
+  const calls = new CallTable();
   const serverRequests = new ServerRequests();
   const client = new ClientState(Buffer.from('{}'));
-  const dropped: Dropped[] = [];
+  const dropped: SessionDropReason[] = [];
   const changes: Buffer[] = [];
   const fake = createFakeServer();
-  const upstream = new Upstream({
+  const upstream = new BackendSupervisor({
     server: {
       name: 's',
       digest: 'd',
@@ -68,12 +68,12 @@ function createFixture(options: Partial<SessionOptions> = {}) {
     ...{ upgradeAfterMs: never, maxEventBytes: 1_000, maxCalls: 3, cancelGraceMs: 10, requestIdleMs: never },
     ...{ requestMaxMs: never, ...options },
   } as SessionOptions;
-  const inbound = new Inbound({
+  const inbound = new ClientRequests({
     calls,
     serverRequests,
     upstream,
-    outbound: outbound as unknown as Outbound,
-    reruns: new Reruns('safe'),
+    outbound: outbound as unknown as EventDelivery,
+    reruns: new RerunPolicy('safe'),
     client,
     oneStream: undefined,
     limits,
@@ -194,7 +194,7 @@ describe('a call', () => {
   });
 
   /** The clock goes on by as much as the test says, and overdue calls are looked for. */
-  const clock = (inbound: Inbound) => {
+  const clock = (inbound: ClientRequests) => {
     vi.useFakeTimers({ toFake: ['performance'] });
     onTestFinished(() => void vi.useRealTimers());
     return (ms: number): void => {
@@ -226,7 +226,7 @@ describe('a call', () => {
   it('[F13] [P3] that waits for an unfinished task may be silent, up to what it may take in all', () => {
     const { inbound, calls, post } = createFixture({ requestIdleMs: 30, requestMaxMs: 60 });
     const pass = clock(inbound);
-    calls.tasks.told(readMessage(note('notifications/tasks/status', { taskId: 't', status: 'working' })));
+    calls.tasks.update(readMessage(note('notifications/tasks/status', { taskId: 't', status: 'working' })));
     const [waiting, other] = [
       post([request(1, 'tasks/result', { taskId: 't' })]),
       post([request(2, 'tasks/result', { taskId: 'u' })]),
@@ -262,7 +262,7 @@ describe('a call', () => {
 
 describe('messages that come again, since their way here was lost', () => {
   const list = (id: string | number) => request(id, 'tools/list');
-  const answer = (calls: Calls, id: string | number): void =>
+  const answer = (calls: CallTable, id: string | number): void =>
     calls.take(id)?.answer.response(id, Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: {} })));
 
   it('[P3] are answered by the call that is running, whatever it is, and do not reach the server again', () => {

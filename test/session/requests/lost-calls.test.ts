@@ -1,19 +1,19 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { Calls } from '../../../src/call/call-table.ts';
-import { Answer } from '../../../src/call/legacy-answer.ts';
-import { Reruns } from '../../../src/call/rerun.ts';
+import { CallTable } from '../../../src/call/call-table.ts';
+import { LegacyAnswer } from '../../../src/call/legacy-answer.ts';
+import { RerunPolicy } from '../../../src/call/rerun.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
 import { noHeaders } from '../../../src/protocol/http/forwarded-headers.ts';
-import type { Upstream } from '../../../src/session/backend/supervisor.ts';
-import type { Inbound } from '../../../src/session/requests/client-requests.ts';
-import { LostCalls, readUntaken } from '../../../src/session/requests/lost-calls.ts';
+import type { BackendSupervisor } from '../../../src/session/backend/supervisor.ts';
+import type { ClientRequests } from '../../../src/session/requests/client-requests.ts';
+import { LostCalls, readUndelivered } from '../../../src/session/requests/lost-calls.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
 
 /** One list in flight, and what was sent for it and answered in its place. */
 function createList() {
-  const calls = new Calls();
+  const calls = new CallTable();
   const text = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"tools/list"}');
-  const answer = new Answer(
+  const answer = new LegacyAnswer(
     { openStream: () => 1, emit: () => undefined, flush: () => undefined, onUndeliverable: () => undefined },
     { reply: createFakeReply(), ids: [1], isBatch: false, primes: false, upgradeAfterMs: 2 ** 30, maxEventBytes: 1 },
   );
@@ -30,9 +30,9 @@ function createList() {
   const fail = (_: unknown, reason: string) => happened.push(reason);
   const lost = new LostCalls({
     calls,
-    reruns: new Reruns('safe'),
-    upstream: { send } as unknown as Upstream,
-    inbound: { fail } as unknown as Inbound,
+    reruns: new RerunPolicy('safe'),
+    upstream: { send } as unknown as BackendSupervisor,
+    inbound: { fail } as unknown as ClientRequests,
     onUndeliverable: () => undefined,
   });
   const loseBackend = () => {
@@ -112,14 +112,14 @@ it('[C-14] what a lost backend did not take is sent again whole, progress of the
   const { sent, lost } = createList();
   // The scan keeps members of progress apart once it has met the same form before.
   const untaken = [...texts, ...texts.slice(1, 2)].map((text) => ({ message: Buffer.from(text), headers: noHeaders }));
-  const read = readUntaken(untaken);
+  const read = readUndelivered(untaken);
   expect(read.map(({ message }) => [message.kind, message.method, message.progressToken])).toEqual([
     ['request', 'tools/list', 't'],
     ['notification', 'notifications/progress', 7],
     ['response', undefined, undefined],
     ['notification', 'notifications/progress', 7],
   ]);
-  expect(read.every(({ message }) => message.places !== undefined || message.kind === 'response')).toBe(true);
+  expect(read.every(({ message }) => message.memberRanges !== undefined || message.kind === 'response')).toBe(true);
   lost.sendAgain(read);
   expect(sent).toEqual([texts[0], texts[1], texts[1]]); // an answer is for the backend that asked
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ChangeTeller } from '../../../src/store/shared/change-throttle.ts';
+import { ChangeThrottle } from '../../../src/store/shared/change-throttle.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 
 beforeEach(() => void vi.useFakeTimers());
@@ -10,14 +10,14 @@ function createTeller() {
   const failed: unknown[] = [];
   const how = { isAway: false };
   const changes = {
-    async announce(topic: string, text: Buffer) {
+    async publish(topic: string, text: Buffer) {
       if (how.isAway) throw new StoreUnavailable('unreachable');
       told.push(`${topic} ${text}`);
     },
-    follow: () => Promise.reject(new Error('unused')),
+    subscribe: () => Promise.reject(new Error('unused')),
   };
-  const teller = new ChangeTeller(changes, (cause) => failed.push(cause));
-  return { teller, told, failed, how, tell: (topic: string, text: string) => teller.tell(topic, Buffer.from(text)) };
+  const teller = new ChangeThrottle(changes, (cause) => failed.push(cause));
+  return { teller, told, failed, how, tell: (topic: string, text: string) => teller.notify(topic, Buffer.from(text)) };
 }
 
 describe('changes of servers', () => {

@@ -4,16 +4,16 @@ import { flagOf } from '../../../config/options/option-names.ts';
 import type { Environment } from '../../../config/sources/environment-variables.ts';
 import type { RedisFindings } from '../../../store/redis/diagnose/inspect.ts';
 import { explainTrouble } from '../../../store/redis/diagnose/trouble.ts';
-import { Unusable } from '../../probes/probe-session.ts';
+import { ServerUnusableError } from '../../probes/probe-session.ts';
 import { type Advice, adviceOn } from './advice.ts';
 import { examine, type Findings } from './examine-server.ts';
 import type { CheckProgress } from './progress-line.ts';
-import { inOrder } from './report-in-order.ts';
+import { reportInOrder } from './report-in-order.ts';
 
 /** What came of trying a server. */
 export type CheckedServer =
   | { readonly isFine: true; readonly server: ServerConfig; readonly transport: string; readonly findings: Findings }
-  | { readonly isFine: false; readonly server: ServerConfig; readonly failure: Unusable };
+  | { readonly isFine: false; readonly server: ServerConfig; readonly failure: ServerUnusableError };
 
 /** What came of asking Redis. */
 export type CheckedRedis =
@@ -67,7 +67,7 @@ export async function check(
     tellProgress();
     return checked;
   };
-  await inOrder(servers, atOnce, tryOne, (checked) => {
+  await reportInOrder(servers, atOnce, tryOne, (checked) => {
     listener.onServer(checked);
     isFine &&= checked.isFine;
     if (checked.isFine) advice.push(...adviceOnServer(checked.server, checked.findings));
@@ -91,7 +91,7 @@ async function checkServer(
     const { transport, ...findings } = await examine(server, config, environment);
     return { isFine: true, server, transport, findings };
   } catch (error) {
-    const failure = error instanceof Unusable ? error : new Unusable((error as Error).message);
+    const failure = error instanceof ServerUnusableError ? error : new ServerUnusableError((error as Error).message);
     return { isFine: false, server, failure };
   }
 }

@@ -8,11 +8,11 @@ import {
   explainEnd,
   explainSilence,
   initialize,
-  NoAnswer,
-  Noise,
-  openTrial,
+  NoAnswerError,
+  openProbeSession,
+  type ProbeSession,
+  StdoutNoise,
   servedRevisions,
-  type Trial,
 } from '../../probes/probe-session.ts';
 import { explainForcedEra } from '../../servers/explain-forced-era.ts';
 import type { Openers } from '../../servers/remote-openers.ts';
@@ -71,9 +71,9 @@ export async function examineEras(
   openers: Openers,
 ): Promise<Findings> {
   const { open, openModern, isOverHttp } = openers;
-  const inLegacy = (): Promise<Findings> => examineLegacy(openTrial(open, startTimeoutMs));
+  const inLegacy = (): Promise<Findings> => examineLegacy(openProbeSession(open, startTimeoutMs));
   if (openModern === undefined) return inLegacy();
-  const inModern = (): Promise<Findings> => examineModern(openTrial(openModern, startTimeoutMs, 'modern'));
+  const inModern = (): Promise<Findings> => examineModern(openProbeSession(openModern, startTimeoutMs, 'modern'));
   if (era !== 'auto') {
     return (era === 'modern' ? inModern() : inLegacy()).catch(async (error: Error) => {
       throw await explainForcedEra(error, era, openers, startTimeoutMs);
@@ -84,7 +84,7 @@ export async function examineEras(
   // The official SDK serves both eras with one program, and says nothing of the one in the answers of the other.
   const legacy = await inLegacy().catch((error: Error) => error);
   // A refusal has sessions translated. Without one their clients wait, in vain if what came is of no use.
-  if (legacy instanceof NoAnswer) {
+  if (legacy instanceof NoAnswerError) {
     const help = 'Set --era modern (in the file: "era": "modern") to serve them by translation.';
     return {
       ...modern,
@@ -97,7 +97,7 @@ export async function examineEras(
 
 async function findEra(open: OpenBackend, timeoutMs: number, isOverHttp: boolean): Promise<Era> {
   let output: readonly string[] | undefined;
-  const noise = new Noise();
+  const noise = new StdoutNoise();
   const heard: OpenBackend = (events, opening) => {
     const onEnd = (end: BackendEnd): void => {
       output = end.lastOutput;
@@ -120,12 +120,12 @@ async function findEra(open: OpenBackend, timeoutMs: number, isOverHttp: boolean
     : explainEnd(outcome.end);
 }
 
-async function examineLegacy(trial: Trial): Promise<Findings> {
+async function examineLegacy(trial: ProbeSession): Promise<Findings> {
   const startedAt = performance.now();
   try {
     const { protocolVersion, capabilities, serverInfo } = await initialize(trial);
     if (typeof protocolVersion !== 'string')
-      throw new NoAnswer('The server answered initialize without a protocolVersion.');
+      throw new NoAnswerError('The server answered initialize without a protocolVersion.');
     const startMs = Math.round(performance.now() - startedAt);
     const offered = await listAll(trial, capabilities);
     const revisions = [protocolVersion];
@@ -135,7 +135,7 @@ async function examineLegacy(trial: Trial): Promise<Findings> {
   }
 }
 
-async function examineModern(trial: Trial): Promise<Findings> {
+async function examineModern(trial: ProbeSession): Promise<Findings> {
   const startedAt = performance.now();
   try {
     const result = await discover(trial);
@@ -149,7 +149,8 @@ async function examineModern(trial: Trial): Promise<Findings> {
   }
 }
 
-const noiseOf = ({ noise: [first] }: Trial): Pick<Findings, 'noise'> => (first === undefined ? {} : { noise: first });
+const noiseOf = ({ noise: [first] }: ProbeSession): Pick<Findings, 'noise'> =>
+  first === undefined ? {} : { noise: first };
 
 /** So much is told of what a server calls itself, or what it lists. */
 const maxName = 1_000;
@@ -164,7 +165,7 @@ function nameOf(serverInfo: unknown): string {
   return `${textOr(name, 'unnamed')} ${textOr(itsVersion, '')}`.trim();
 }
 
-async function listAll(trial: Trial, declared: unknown): Promise<Pick<Findings, 'lists' | 'declares'>> {
+async function listAll(trial: ProbeSession, declared: unknown): Promise<Pick<Findings, 'lists' | 'declares'>> {
   const capabilities = isObject(declared) ? declared : {};
   const found: Partial<Record<Listed, readonly string[]>> = {};
   for (const [what, method, key] of lists) {
@@ -173,7 +174,7 @@ async function listAll(trial: Trial, declared: unknown): Promise<Pick<Findings, 
   return { lists: found, declares: Object.keys(capabilities) };
 }
 
-async function listOne(trial: Trial, what: Listed, method: string, key: string): Promise<string[]> {
+async function listOne(trial: ProbeSession, what: Listed, method: string, key: string): Promise<string[]> {
   const names: string[] = [];
   let cursor: unknown;
   for (let page = 0; page < maxPages; page++) {

@@ -1,4 +1,4 @@
-import { printable } from '../../../backend/stdio/pipes/printable.ts';
+import { escapeControlCharacters } from '../../../backend/stdio/pipes/printable.ts';
 import { version } from '../../version.ts';
 import type { Advice } from './advice.ts';
 import type { CheckedRedis, CheckedServer, CheckListener } from './check-command.ts';
@@ -57,7 +57,7 @@ function redisLine(checked: CheckedRedis): string {
 }
 
 /** What a server says could be meant for the terminal. */
-const safe = (text: string): string => printable(Buffer.from(text));
+const safe = (text: string): string => escapeControlCharacters(Buffer.from(text));
 
 /**
  * Collects what a check finds, as one JSON object (docs/health.md): null is what is not known or not there.

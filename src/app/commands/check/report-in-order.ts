@@ -2,7 +2,7 @@
  * Works on all items, so many at once, and tells what came of each in the order of the items, as soon as all before it are
  * told. Rejects as the first work that does.
  */
-export async function inOrder<Item, Result>(
+export async function reportInOrder<Item, Result>(
   items: readonly Item[],
   atOnce: number,
   work: (item: Item) => Promise<Result>,

@@ -8,7 +8,7 @@ import { settlesWithin } from '../../../util/settles-within.ts';
  * @param ms how long the pipes may stay open: a process left behind can hold them. After that what counts is that the
  *   event loop has polled them once more, since after a stall timers come before what waits to be read
  */
-export async function drained(streams: readonly Readable[], ms: number): Promise<void> {
+export async function drainPipes(streams: readonly Readable[], ms: number): Promise<void> {
   const ends = streams.filter((stream) => !stream.closed).map((stream) => once(stream, 'close'));
   if (!(await settlesWithin(Promise.allSettled(ends), ms))) await pollTurn();
 }

@@ -1,5 +1,5 @@
 /** The last bytes of a stream. */
-export interface Tail {
+export interface LineTail {
   push(chunk: Buffer): void;
   /** A view of them, valid until the next `push`. */
   read(): Buffer;
@@ -8,7 +8,7 @@ export interface Tail {
 const firstBytes = 256;
 
 /** Keeps the last `maxBytes` in one buffer, which grows with them: most streams bring none, or a line at their start. */
-export function createTail(maxBytes: number): Tail {
+export function createLineTail(maxBytes: number): LineTail {
   let kept = Buffer.alloc(0);
   let keptBytes = 0;
 

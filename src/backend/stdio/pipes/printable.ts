@@ -5,7 +5,7 @@ const unprintable = /(?!\t)[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
  * that turn the direction of text are escaped, so that nobody can forge a log line or send an escape sequence.
  * @param bytes UTF-8; what is not becomes U+FFFD
  */
-export const printable = (bytes: Buffer): string =>
+export const escapeControlCharacters = (bytes: Buffer): string =>
   bytes.toString('utf8').replace(unprintable, (character) => {
     const code = character.charCodeAt(0).toString(16);
     return code.length <= 2 ? `\\x${code.padStart(2, '0')}` : `\\u${code.padStart(4, '0')}`;

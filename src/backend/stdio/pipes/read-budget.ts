@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream';
-import { atEndOfTurn } from './end-of-loop-turn.ts';
+import { afterLoopTurn } from './end-of-loop-turn.ts';
 
 /** Reading that can be stopped for three reasons: by the reader, by the turns themselves, and for what is not delivered yet. */
-export interface Turns {
+export interface ReadBudget {
   /** So many bytes were read. */
-  took(bytes: number): void;
+  consumed(bytes: number): void;
   /** Stops and starts reading for a reason of the caller. */
   pause(): void;
   resume(): void;
@@ -18,7 +18,7 @@ export interface Turns {
  * goes on in the next one. Without it Node.js reads up to 2 MiB from each of many flooding servers before a client
  * with one small request is looked at.
  */
-export function takeTurns(stream: Readable, maxBytesPerTurn: number): Turns {
+export function createReadBudget(stream: Readable, maxBytesPerTurn: number): ReadBudget {
   let bytes = 0;
   let isPaused = false;
   let hasTurn = true;
@@ -33,8 +33,8 @@ export function takeTurns(stream: Readable, maxBytesPerTurn: number): Turns {
     goOn();
   };
   return {
-    took(more) {
-      if (bytes === 0) atEndOfTurn(begin);
+    consumed(more) {
+      if (bytes === 0) afterLoopTurn(begin);
       bytes += more;
       if (bytes < maxBytesPerTurn || !hasTurn) return;
       hasTurn = false;

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
-import { ownCopy } from '../../../util/detached-copy.ts';
-import { createTail } from './line-tail.ts';
-import { printable } from './printable.ts';
+import { detachedCopy } from '../../../util/detached-copy.ts';
+import { createLineTail } from './line-tail.ts';
+import { escapeControlCharacters } from './printable.ts';
 
 /** What becomes of a server's stderr. */
 export interface StderrOptions {
@@ -29,7 +29,7 @@ export function drainStderr(
   stream: Readable,
   { onLine, maxLoggedBytes = 2_048, linesPerSecond = 20, burstLines = 100 }: StderrOptions = {},
 ): { recentLines(): string[] } {
-  const tail = createTail(recentBytes);
+  const tail = createLineTail(recentBytes);
   let begun = nothing; // what is kept of the unfinished line; most servers are silent, and thousands of them hold nothing
   let lineBytes = 0; // of that line, also those that were not kept
   let allowedLines = burstLines;
@@ -68,7 +68,7 @@ export function drainStderr(
       return;
     }
     allowedLines -= 1;
-    onLine?.(printable(text) + (cutBytes > 0 ? ` … (${cutBytes} more bytes)` : ''));
+    onLine?.(escapeControlCharacters(text) + (cutBytes > 0 ? ` … (${cutBytes} more bytes)` : ''));
   };
 
   stream.on('data', (chunk: Buffer) => {
@@ -81,7 +81,7 @@ export function drainStderr(
       if (end !== -1) endLine();
       from = to + 1;
     }
-    if (begun.length > 0) begun = ownCopy(begun); // and not the whole chunk
+    if (begun.length > 0) begun = detachedCopy(begun); // and not the whole chunk
   });
   stream.on('error', () => undefined); // it has ended; 'close' follows
   stream.once('close', () => {
@@ -98,6 +98,6 @@ export function drainStderr(
         .split(/\r?\n/)
         .filter((text) => text.length > 0)
         .slice(-recentLineCount)
-        .map((text) => printable(Buffer.from(text, 'latin1').subarray(0, maxLoggedBytes))),
+        .map((text) => escapeControlCharacters(Buffer.from(text, 'latin1').subarray(0, maxLoggedBytes))),
   };
 }

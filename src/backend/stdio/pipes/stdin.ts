@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 import { writeMessage } from '../../line-writer.ts';
-import { atEndOfTurn } from './end-of-loop-turn.ts';
+import { afterLoopTurn } from './end-of-loop-turn.ts';
 
 /** The way of messages to a server's stdin. */
 export interface StdioInput {
@@ -16,7 +16,7 @@ export interface StdioInput {
  * @param maxQueuedBytes see `writeMessage`
  * @param onBroken the server does not read any more (EPIPE): it has exited or closed its stdin
  */
-export function createInput(
+export function createStdin(
   stdin: Writable,
   { maxQueuedBytes, onBroken }: { readonly maxQueuedBytes: number; onBroken(): void },
 ): StdioInput {
@@ -33,7 +33,7 @@ export function createInput(
       if (!isHeld) {
         isHeld = true;
         stdin.cork();
-        atEndOfTurn(release);
+        afterLoopTurn(release);
       }
       return outcome;
     },

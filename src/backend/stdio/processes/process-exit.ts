@@ -1,5 +1,5 @@
 /** How a process ended: exactly one of the two is set. */
-export interface Exit {
+export interface ProcessExit {
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
 }
@@ -12,7 +12,7 @@ const hints: Readonly<Record<string, string>> = {
 };
 
 /** One sentence for the operator about a server that ended by itself. */
-export const describeExit = ({ exitCode, signal }: Exit): string =>
+export const describeProcessExit = ({ exitCode, signal }: ProcessExit): string =>
   signal === null
     ? `The server exited with code ${exitCode}${hints[String(exitCode)] ?? ''}.`
     : `The server was killed by ${signal}${hints[signal] ?? ''}.`;

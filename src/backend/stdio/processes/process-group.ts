@@ -5,17 +5,17 @@
 const liveGroups = new Set<ProcessGroup>();
 
 /** Who is told of the groups, so that a note of them outlives the gateway. Must not throw. */
-export interface GroupWitness {
+export interface ProcessGroupListener {
   /** This process was just started as the leader of its group. */
   started(pid: number): void;
   /** Nothing of the group is left, or nothing that can be reached. */
   ended(pid: number): void;
 }
 
-let witness: GroupWitness = { started: () => undefined, ended: () => undefined };
+let witness: ProcessGroupListener = { started: () => undefined, ended: () => undefined };
 
 /** Tells this one from now on of every group that starts or ends, and nobody else. */
-export function setGroupWitness(told: GroupWitness): void {
+export function setProcessGroupListener(told: ProcessGroupListener): void {
   witness = told;
 }
 
@@ -69,7 +69,7 @@ export class ProcessGroup {
  * Takes charge of the group of a process that was just started as its leader.
  * @param pid of that process; never 0 or 1, which would reach the gateway's own group or every process
  */
-export function adoptGroup(pid: number): ProcessGroup {
+export function trackProcessGroup(pid: number): ProcessGroup {
   if (!Number.isSafeInteger(pid) || pid <= 1) throw new RangeError(`${pid} is not the id of a process group of ours`);
   const group = new ProcessGroup(pid);
   liveGroups.add(group);

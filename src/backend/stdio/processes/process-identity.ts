@@ -22,7 +22,7 @@ export interface ProcessState extends ProcessIdentity {
 }
 
 /** Where a pid and a start time mean anything. Containers on one host have the boot in common, but not the numbers. */
-export interface Place {
+export interface ProcessNamespace {
   readonly bootId: string;
   readonly pidNamespace: string;
 }
@@ -33,7 +33,7 @@ const ticksPerSecond = 100;
 /**
  * This process and where it is. Undefined where there is no /proc to tell it (macOS): nothing that needs it can be done.
  */
-export function ownIdentity(): (ProcessIdentity & Place) | undefined {
+export function ownIdentity(): (ProcessIdentity & ProcessNamespace) | undefined {
   try {
     const own = readProcess(process.pid);
     const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
@@ -78,5 +78,5 @@ export const nowTicks = (): number =>
   Math.floor(Number.parseFloat(readFileSync('/proc/uptime', 'latin1')) * ticksPerSecond);
 
 /** Whether it is the same process. */
-export const isSame = (one: ProcessIdentity, other: ProcessIdentity | undefined): boolean =>
+export const isSameProcess = (one: ProcessIdentity, other: ProcessIdentity | undefined): boolean =>
   one.pid === other?.pid && one.startTicks === other.startTicks;

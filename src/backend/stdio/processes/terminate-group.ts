@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { settlesWithin } from '../../../util/settles-within.ts';
 import type { ProcessGroup } from './process-group.ts';
-import { isOnlyZombies } from './zombies.ts';
+import { hasOnlyZombies } from './zombies.ts';
 
 /** How long each step of an orderly end may take. */
 export interface TerminationGrace {
@@ -31,7 +31,7 @@ const zombiesFromPollMs = 40;
  * period. If the leader exits by itself, what it left behind gets SIGTERM and SIGKILL too.
  * Resolves as soon as nothing is left, at the latest after all periods. Never rejects.
  */
-export async function terminate(termination: Termination): Promise<void> {
+export async function terminateGroup(termination: Termination): Promise<void> {
   const { group, exited, closeStdin, stdinCloseGraceMs = 2_000, terminateGraceMs = 3_000 } = termination;
   closeStdin();
   const leaderIsGone = await settlesWithin(exited, stdinCloseGraceMs);
@@ -50,7 +50,7 @@ async function isGoneWithin(graceMs: number, { group, exited }: Termination): Pr
   if (!(await settlesWithin(exited, graceMs))) return false;
   // Only a parent is told of the end of a process, and the parents of these are not us: there is nothing but to look.
   for (let pollMs = firstPollMs; group.exists(); pollMs = Math.min(2 * pollMs, maxPollMs)) {
-    if (pollMs >= zombiesFromPollMs && isOnlyZombies(group.pid)) return true;
+    if (pollMs >= zombiesFromPollMs && hasOnlyZombies(group.pid)) return true;
     const leftMs = end - performance.now();
     if (leftMs <= 0) return false;
     await sleep(Math.min(pollMs, leftMs));

@@ -5,7 +5,7 @@ import { listProcesses } from './process-identity.ts';
  * an error for as long as nobody waits for them, which is for ever if PID 1 of the container does not reap.
  * Looks at every process, so it is for the rare group that does not vanish. False where it cannot be told.
  */
-export function isOnlyZombies(groupPid: number): boolean {
+export function hasOnlyZombies(groupPid: number): boolean {
   if (process.platform !== 'linux') return false;
   try {
     return listProcesses().every(({ group, isZombie }) => group !== groupPid || isZombie);

@@ -1,24 +1,24 @@
 import { closeSync, constants, openSync, renameSync, unlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import type { GroupWitness } from '../processes/process-group.ts';
-import { nowTicks, type Place, type ProcessIdentity, readProcess } from '../processes/process-identity.ts';
+import type { ProcessGroupListener } from '../processes/process-group.ts';
+import { nowTicks, type ProcessIdentity, type ProcessNamespace, readProcess } from '../processes/process-identity.ts';
 import {
   aliveOffset,
   aliveText,
   endedLine,
-  formatNotes,
-  maxNotesBytes,
-  notesName,
+  formatJournal,
+  journalFileName,
+  maxJournalBytes,
   startedLine,
 } from './journal-format.ts';
 import { prepareStateDirectory } from './state-directory.ts';
 
 /** What the notes of a gateway need. */
-export interface GroupNotesOptions {
+export interface GroupJournalOptions {
   /** See `prepareStateDirectory`. */
   readonly directory: string;
   /** The gateway. */
-  readonly self: ProcessIdentity & Place;
+  readonly self: ProcessIdentity & ProcessNamespace;
   /** How often the file is told that the gateway lives. */
   readonly aliveMs?: number;
   /** The file is written anew when it has twice as many bytes as there is to say, but not below this. */
@@ -28,7 +28,7 @@ export interface GroupNotesOptions {
 }
 
 /** The notes of one gateway. */
-export interface GroupNotes extends GroupWitness {
+export interface GroupJournal extends ProcessGroupListener {
   /** Removes the file: the gateway ends in order and leaves nothing. */
   close(): void;
 }
@@ -41,14 +41,14 @@ const create = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | const
  * (P10). One small write for each start and each end, without fsync: what a power failure loses is gone with its processes.
  * The file is made with the first group. Never throws: a gateway that cannot write its notes does without.
  */
-export function createGroupNotes({
+export function createGroupJournal({
   directory,
   self,
   aliveMs = 2_000,
   rewriteBytes = 64 * 1024,
   onUnable,
-}: GroupNotesOptions): GroupNotes {
-  const path = join(directory, notesName(self));
+}: GroupJournalOptions): GroupJournal {
+  const path = join(directory, journalFileName(self));
   const groups = new Map<number, ProcessIdentity>();
   let file: number | undefined;
   let bytes = 0;
@@ -62,9 +62,9 @@ export function createGroupNotes({
 
   /** Under another name first, so that no reader and no kill -9 ever meets half of it. */
   const writeAnew = (): void => {
-    const text = formatNotes({ gateway: self, aliveTicks: nowTicks(), groups: [...groups.values()] });
+    const text = formatJournal({ gateway: self, aliveTicks: nowTicks(), groups: [...groups.values()] });
     // half of it, as lines are added until it is twice as long
-    if (text.length > maxNotesBytes / 2) throw new Error('There are too many process groups to record.');
+    if (text.length > maxJournalBytes / 2) throw new Error('There are too many process groups to record.');
     prepareStateDirectory(directory);
     removeFile(`${path}.new`);
     const written = openSync(`${path}.new`, create, 0o600);

@@ -1,4 +1,4 @@
-import type { Place, ProcessIdentity } from '../processes/process-identity.ts';
+import type { ProcessIdentity, ProcessNamespace } from '../processes/process-identity.ts';
 
 /**
  * The text of a file of notes. Pure. The first line tells whose it is, each line after it that a group started or ended;
@@ -8,9 +8,9 @@ import type { Place, ProcessIdentity } from '../processes/process-identity.ts';
  *     + 4712 100010
  *     - 4712
  */
-export interface Notes {
+export interface GroupJournalContents {
   /** The gateway that wrote them. */
-  readonly gateway: ProcessIdentity & Place;
+  readonly gateway: ProcessIdentity & ProcessNamespace;
   /** It lived at least until then. */
   readonly aliveTicks: number;
   /** The leaders of the groups that had started and not ended. */
@@ -18,7 +18,7 @@ export interface Notes {
 }
 
 /** More than 600,000 groups: a file over it is not ours, and reading it would only fill the memory. */
-export const maxNotesBytes = 16 * 1024 * 1024;
+export const maxJournalBytes = 16 * 1024 * 1024;
 
 const magic = 'mcp-gangway-groups 1 ';
 
@@ -37,7 +37,7 @@ export const startedLine = ({ pid, startTicks }: ProcessIdentity): string => `+ 
 export const endedLine = (pid: number): string => `- ${pid}\n`;
 
 /** A whole file. */
-export const formatNotes = ({ gateway, aliveTicks, groups }: Notes): string => {
+export const formatJournal = ({ gateway, aliveTicks, groups }: GroupJournalContents): string => {
   const { pid, startTicks, bootId, pidNamespace } = gateway;
   const header = `${magic}${aliveText(aliveTicks)} ${pid} ${startTicks} ${bootId} ${pidNamespace}\n`;
   return header + groups.map(startedLine).join('');
@@ -47,7 +47,7 @@ export const formatNotes = ({ gateway, aliveTicks, groups }: Notes): string => {
  * Reads a file. Undefined if anything in it is not as it is written: then nothing in it is to be trusted. Only the last
  * line may be cut short, as by a full disk.
  */
-export function parseNotes(text: string): Notes | undefined {
+export function parseJournal(text: string): GroupJournalContents | undefined {
   const [header = '', ...lines] = text.split('\n');
   const [, alive, pid, startTicks, bootId = '', pidNamespace = ''] = headerPattern.exec(header) ?? [];
   if (alive === undefined || lines.length === 0) return undefined;
@@ -71,11 +71,11 @@ export function parseNotes(text: string): Notes | undefined {
 const namePattern = /^(\d{1,10})-(\d{1,15})(?:\.of-\d{1,10}-\d{1,15})?\.groups$/;
 
 /** The name of a gateway's own file, or of one whose gateway is gone and that another one is at work on. */
-export const notesName = (holder: ProcessIdentity, of?: ProcessIdentity): string =>
+export const journalFileName = (holder: ProcessIdentity, of?: ProcessIdentity): string =>
   `${holder.pid}-${holder.startTicks}${of ? `.of-${of.pid}-${of.startTicks}` : ''}.groups`;
 
 /** Who holds a file of this name: while that process lives, nobody else touches it. Undefined for other files. */
-export function holderOf(name: string): ProcessIdentity | undefined {
+export function gatewayOfJournal(name: string): ProcessIdentity | undefined {
   const [, pid, startTicks] = namePattern.exec(name) ?? [];
   return pid === undefined ? undefined : { pid: Number(pid), startTicks: Number(startTicks) };
 }

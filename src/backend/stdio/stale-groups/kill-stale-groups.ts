@@ -1,22 +1,34 @@
 import { readdirSync, renameSync, rmSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { isSame, listProcesses, type Place, type ProcessIdentity, readProcess } from '../processes/process-identity.ts';
-import { holderOf, maxNotesBytes, type Notes, notesName, parseNotes } from './journal-format.ts';
-import { type EndedGroups, endGroups, findLeftGroups } from './stale-groups.ts';
-import { codeOf, prepareStateDirectory, readOwnFile } from './state-directory.ts';
+import {
+  isSameProcess,
+  listProcesses,
+  type ProcessIdentity,
+  type ProcessNamespace,
+  readProcess,
+} from '../processes/process-identity.ts';
+import {
+  type GroupJournalContents,
+  gatewayOfJournal,
+  journalFileName,
+  maxJournalBytes,
+  parseJournal,
+} from './journal-format.ts';
+import { findStaleGroups, type KilledGroups, killStaleGroups } from './stale-groups.ts';
+import { fileErrorCode, prepareStateDirectory, readOwnFile } from './state-directory.ts';
 
 /** What the clean-up needs. */
-export interface CleanUp {
+export interface StaleGroupCleanup {
   /** Where gateways of this user keep their notes. */
   readonly directory: string;
   /** This gateway. */
-  readonly self: ProcessIdentity & Place;
+  readonly self: ProcessIdentity & ProcessNamespace;
   /** From SIGTERM to SIGKILL. */
   readonly terminateGraceMs?: number;
 }
 
 /** What was found of gateways that were killed: groups that were ended (by SIGTERM, or only by SIGKILL), and others. */
-export interface LeftBehind extends EndedGroups {
+export interface StaleGroupReport extends KilledGroups {
   /** How many gateways had not ended in order. */
   readonly gateways: number;
   /** Files that are not to be trusted, each with the reason: left alone. */
@@ -32,7 +44,11 @@ const maxFiles = 1_000;
  * touched, nor those of another container. Resolves at once if nothing is left, else after the grace at the latest.
  * Rejects if the directory or the process table cannot be used.
  */
-export async function endLeftBehind({ directory, self, terminateGraceMs = 3_000 }: CleanUp): Promise<LeftBehind> {
+export async function killStaleProcessGroups({
+  directory,
+  self,
+  terminateGraceMs = 3_000,
+}: StaleGroupCleanup): Promise<StaleGroupReport> {
   prepareStateDirectory(directory);
   const ignored: string[] = [];
   const taken = readdirSync(directory)
@@ -42,8 +58,8 @@ export async function endLeftBehind({ directory, self, terminateGraceMs = 3_000 
 
   const processes = taken.length > 0 ? listProcesses() : [];
   const ownGroup = readProcess(self.pid)?.group ?? 0;
-  const found = taken.map(({ notes }) => findLeftGroups(notes, processes, ownGroup));
-  const ends = await endGroups(
+  const found = taken.map(({ notes }) => findStaleGroups(notes, processes, ownGroup));
+  const ends = await killStaleGroups(
     found.flatMap(({ groups }) => groups),
     terminateGraceMs,
   );
@@ -54,22 +70,22 @@ export async function endLeftBehind({ directory, self, terminateGraceMs = 3_000 
 
 interface Taken {
   readonly path: string;
-  readonly notes: Notes;
+  readonly notes: GroupJournalContents;
 }
 
 /** Takes the file if its gateway is gone. */
 function take(
   name: string,
   directory: string,
-  self: ProcessIdentity & Place,
+  self: ProcessIdentity & ProcessNamespace,
   onIgnored: (fault: string) => void,
 ): Taken | undefined {
   const path = join(directory, name);
   try {
-    const holder = holderOf(name);
+    const holder = gatewayOfJournal(name);
     if (holder === undefined) return undefined; // `.new`, or not ours at all
-    const read = readOwnFile(path, maxNotesBytes);
-    const notes = 'text' in read ? parseNotes(read.text) : undefined;
+    const read = readOwnFile(path, maxJournalBytes);
+    const notes = 'text' in read ? parseJournal(read.text) : undefined;
     if (notes === undefined) {
       onIgnored('fault' in read ? read.fault : 'it has an unknown format');
       return undefined;
@@ -81,12 +97,12 @@ function take(
     // In another container the same numbers are other processes, and ours to judge neither.
     if (notes.gateway.pidNamespace !== self.pidNamespace) return undefined;
     if (isRunning(holder)) return undefined;
-    const takenPath = join(directory, notesName(self, notes.gateway));
+    const takenPath = join(directory, journalFileName(self, notes.gateway));
     renameSync(path, takenPath);
     return { path: takenPath, notes };
   } catch (error) {
     // ENOENT: another gateway that starts just now was faster
-    if (codeOf(error) !== 'ENOENT') onIgnored(`it cannot be taken (${codeOf(error)})`);
+    if (fileErrorCode(error) !== 'ENOENT') onIgnored(`it cannot be taken (${fileErrorCode(error)})`);
     return undefined;
   }
 }
@@ -94,5 +110,5 @@ function take(
 /** A gateway that was killed stays as a zombie until its parent notices. */
 function isRunning(gateway: ProcessIdentity): boolean {
   const now = readProcess(gateway.pid);
-  return isSame(gateway, now) && now?.isZombie === false;
+  return isSameProcess(gateway, now) && now?.isZombie === false;
 }

@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isSame, listProcesses, type ProcessState } from '../processes/process-identity.ts';
-import type { Notes } from './journal-format.ts';
-import { codeOf } from './state-directory.ts';
+import { isSameProcess, listProcesses, type ProcessState } from '../processes/process-identity.ts';
+import type { GroupJournalContents } from './journal-format.ts';
+import { fileErrorCode } from './state-directory.ts';
 
 /** A process group that a gateway noted and that still has members which run. */
-export interface LeftGroup {
+export interface StaleGroup {
   readonly pid: number;
   /** Members of which it is known that they descend from the gateway, as pid and start time. */
   readonly known: Set<string>;
 }
 
 /** What became of groups; pids. */
-export interface EndedGroups {
+export interface KilledGroups {
   readonly ended: readonly number[];
   readonly killed: readonly number[];
   readonly survived: readonly number[];
@@ -29,17 +29,17 @@ const lookFromPollMs = 40;
  * meanwhile is in neither, since the kernel gives no number away while a group or a session bears it.
  * @param ownGroup the caller's own, which is never touched
  */
-export function findLeftGroups(
-  notes: Notes,
+export function findStaleGroups(
+  notes: GroupJournalContents,
   processes: readonly ProcessState[],
   ownGroup: number,
-): { readonly groups: LeftGroup[]; readonly unknown: number[] } {
-  const groups: LeftGroup[] = [];
+): { readonly groups: StaleGroup[]; readonly unknown: number[] } {
+  const groups: StaleGroup[] = [];
   const unknown: number[] = [];
   for (const leader of notes.groups) {
     const members = membersOf(leader.pid, processes);
     const now = processes.find(({ pid }) => pid === leader.pid);
-    if (members.length === 0 || (now !== undefined && !isSame(leader, now))) continue;
+    if (members.length === 0 || (now !== undefined && !isSameProcess(leader, now))) continue;
     // Without its leader a group of this number can be one that came later. But each of ours was started as a session of
     // its own, and a member that is in that session since the gateway lived has kept the number in use from then on.
     const isOurs =
@@ -52,7 +52,7 @@ export function findLeftGroups(
 }
 
 /** SIGTERM to all of them, then SIGKILL to what is left after the grace. Resolves as soon as nothing is left. */
-export async function endGroups(groups: readonly LeftGroup[], terminateGraceMs: number): Promise<EndedGroups> {
+export async function killStaleGroups(groups: readonly StaleGroup[], terminateGraceMs: number): Promise<KilledGroups> {
   signal(groups, 'SIGTERM');
   const stubborn = await leftAfter(terminateGraceMs, groups);
   // Whoever is in a group by now with nobody of those that were known could be anybody.
@@ -68,7 +68,7 @@ export async function endGroups(groups: readonly LeftGroup[], terminateGraceMs: 
   };
 }
 
-async function leftAfter(graceMs: number, groups: readonly LeftGroup[]): Promise<readonly LeftGroup[]> {
+async function leftAfter(graceMs: number, groups: readonly StaleGroup[]): Promise<readonly StaleGroup[]> {
   const end = performance.now() + graceMs;
   let left = groups.filter(exists);
   // They are not our children, so nobody tells of their end: there is nothing but to look.
@@ -84,13 +84,13 @@ async function leftAfter(graceMs: number, groups: readonly LeftGroup[]): Promise
 }
 
 /** The members that run; those that a known member may have started since the last look are known from now on. */
-function learnMembers({ pid, known }: LeftGroup, processes: readonly ProcessState[]): readonly ProcessState[] {
+function learnMembers({ pid, known }: StaleGroup, processes: readonly ProcessState[]): readonly ProcessState[] {
   const members = membersOf(pid, processes);
   if (members.some((member) => known.has(keyOf(member)))) for (const member of members) known.add(keyOf(member));
   return members;
 }
 
-function strangersOf(groups: readonly LeftGroup[]): LeftGroup[] {
+function strangersOf(groups: readonly StaleGroup[]): StaleGroup[] {
   const processes = listProcesses();
   return groups.filter((group) => {
     const members = learnMembers(group, processes);
@@ -103,11 +103,11 @@ const membersOf = (group: number, processes: readonly ProcessState[]): ProcessSt
 
 const keyOf = ({ pid, startTicks }: ProcessState): string => `${pid} ${startTicks}`;
 
-const pidsOf = (groups: readonly LeftGroup[]): number[] => groups.map(({ pid }) => pid);
+const pidsOf = (groups: readonly StaleGroup[]): number[] => groups.map(({ pid }) => pid);
 
-const exists = ({ pid }: LeftGroup): boolean => send(pid, 0);
+const exists = ({ pid }: StaleGroup): boolean => send(pid, 0);
 
-function signal(groups: readonly LeftGroup[], name: NodeJS.Signals): void {
+function signal(groups: readonly StaleGroup[], name: NodeJS.Signals): void {
   for (const { pid } of groups) send(pid, name);
 }
 
@@ -117,6 +117,6 @@ function send(group: number, name: NodeJS.Signals | 0): boolean {
     process.kill(-group, name);
     return true;
   } catch (error) {
-    return codeOf(error) === 'EPERM';
+    return fileErrorCode(error) === 'EPERM';
   }
 }

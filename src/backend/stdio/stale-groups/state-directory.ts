@@ -11,7 +11,7 @@ export function prepareStateDirectory(path: string): void {
     mkdirSync(path, { mode: 0o700 });
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') {
-      throw new Error(`The directory ${path} cannot be created (${codeOf(cause)}).`, { cause });
+      throw new Error(`The directory ${path} cannot be created (${fileErrorCode(cause)}).`, { cause });
     }
   }
   const found = lstatSync(path);
@@ -29,8 +29,10 @@ export function readOwnFile(path: string, maxBytes: number): { readonly text: st
   try {
     file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') throw error;
-    return { fault: codeOf(error) === 'ELOOP' ? 'it is a symbolic link' : `it cannot be read (${codeOf(error)})` };
+    if (fileErrorCode(error) === 'ENOENT') throw error;
+    return {
+      fault: fileErrorCode(error) === 'ELOOP' ? 'it is a symbolic link' : `it cannot be read (${fileErrorCode(error)})`,
+    };
   }
   try {
     const found = fstatSync(file);
@@ -40,10 +42,10 @@ export function readOwnFile(path: string, maxBytes: number): { readonly text: st
     if (found.size > maxBytes) return { fault: `it has more than ${maxBytes} bytes` };
     return { text: readFileSync(file, 'latin1') };
   } catch (error) {
-    return { fault: `it cannot be read (${codeOf(error)})` };
+    return { fault: `it cannot be read (${fileErrorCode(error)})` };
   } finally {
     closeSync(file);
   }
 }
 
-export const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'unknown error';
+export const fileErrorCode = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'unknown error';

@@ -1,13 +1,13 @@
 import type { RequestId } from '../../../protocol/faults.ts';
 import type { EventId } from '../../../protocol/wire/event-id.ts';
-import type { Question } from './parked-call.ts';
+import type { ServerQuestion } from './parked-call.ts';
 
 /** A server that asks for more at once is refused the rest (P8): each has its place in the state. */
 const maxQuestions = 100;
 
 /** What the server of one call has asked: what is open, in the order of asking, and what is answered already. */
-export class Questions {
-  readonly #open = new Map<RequestId, { readonly question: Question; readonly before: EventId }>();
+export class OpenQuestions {
+  readonly #open = new Map<RequestId, { readonly question: ServerQuestion; readonly before: EventId }>();
   readonly #settled = new Set<RequestId>();
   /** Those that were heard again although they are answered. */
   readonly #heardAgain = new Set<RequestId>();
@@ -16,7 +16,7 @@ export class Questions {
     return this.#open.size + this.#heardAgain.size >= maxQuestions;
   }
 
-  get open(): readonly Question[] {
+  get open(): readonly ServerQuestion[] {
     return Array.from(this.#open.values(), ({ question }) => question);
   }
 
@@ -32,12 +32,12 @@ export class Questions {
   }
 
   /** @param before the event behind which it stands */
-  ask(question: Question, before: EventId): void {
+  ask(question: ServerQuestion, before: EventId): void {
     this.#open.set(question.id, { question, before });
   }
 
   /** The server does not want an answer any more. */
-  withdrawn(id: RequestId): void {
+  withdraw(id: RequestId): void {
     this.#open.delete(id);
   }
 

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { RequestId } from '../../../protocol/faults.ts';
 import { withoutMember } from '../../../protocol/message/edit-members.ts';
-import { type Message, placeOf, readOwn } from '../../../protocol/message/message.ts';
+import { type Message, memberRange, readGatewayMessage } from '../../../protocol/message/message.ts';
 import { type EventId, formatEventId, parseEventId } from '../../../protocol/wire/event-id.ts';
 
 /** A question of the server that a client is to answer under a key (2026-07-28, basic/patterns/mrtr). */
-export interface Question {
+export interface ServerQuestion {
   readonly key: string;
   /** The id under which the server asked. */
   readonly id: RequestId;
@@ -29,19 +29,19 @@ export interface ParkedCall {
 }
 
 /** The key of a question: the same however often it is read. */
-export const keyOf = ({ epoch, seq }: EventId): string => `input-${epoch}-${seq}`;
+export const questionKey = ({ epoch, seq }: EventId): string => `input-${epoch}-${seq}`;
 
 /** A server's request as a question. One that is answered at a URL has no id of its own there any more (2026-07-28). */
-export function questionOf(request: Message, at: EventId): Question {
-  const place = placeOf(request, 'message', 'params');
+export function toServerQuestion(request: Message, at: EventId): ServerQuestion {
+  const place = memberRange(request, 'message', 'params');
   const params = place && withoutMember(request.text.subarray(place.start, place.end), ['elicitationId']);
-  return { key: keyOf(at), id: request.id as RequestId, method: request.method as string, params };
+  return { key: questionKey(at), id: request.id as RequestId, method: request.method as string, params };
 }
 
 /** The result that asks a client for input. */
-export function inputRequired(
+export function inputRequiredResult(
   idText: string,
-  questions: readonly Question[],
+  questions: readonly ServerQuestion[],
   state: string,
   serverInfoText: string | undefined,
 ): Buffer {
@@ -61,7 +61,7 @@ export function inputRequired(
  * Those that are no objects are none, and what was not asked is left out (2026-07-28, basic/patterns/mrtr).
  * @param answers results by key, as JSON text
  */
-export function answersTo(
+export function toLegacyAnswers(
   open: ParkedCall['open'],
   answers: ReadonlyMap<string, Buffer>,
 ): { readonly messages: readonly Message[]; readonly digest: string } {
@@ -72,13 +72,13 @@ export function answersTo(
   });
   const digest = createHash('sha256');
   for (const text of texts) digest.update(text);
-  return { messages: texts.map(readOwn), digest: digest.digest('base64url') };
+  return { messages: texts.map(readGatewayMessage), digest: digest.digest('base64url') };
 }
 
-export const formatPlace = (at: EventId): string => formatEventId(at.stream, at);
+export const formatStreamPosition = (at: EventId): string => formatEventId(at.stream, at);
 
 /** Throws for what `formatPlace` did not write. */
-export function parsePlace(text: string): EventId {
+export function parseStreamPosition(text: string): EventId {
   const at = parseEventId(text);
   if (at === undefined) throw new Error('a state that names no event');
   return at;

@@ -1,20 +1,20 @@
 import { isReason, type Reason, type RequestId } from '../../../protocol/faults.ts';
-import type { Outcomes } from '../../../store/shared/outcomes.ts';
+import type { RoundOutcomeStore } from '../../../store/shared/outcomes.ts';
 
 /** What a client is answered: a response under some id, with its HTTP status, or an error of the gateway, with its `data`. */
-export type Outcome =
+export type KeptOutcome =
   | { readonly text: Buffer; readonly status: number }
   | { readonly reason: Reason; readonly data?: Record<string, unknown> | undefined };
 
 /** The outcome of a round of input, for all who send the same answers (2026-07-28, basic/patterns/mrtr). */
 export class RoundOutcome {
-  readonly #outcomes: Outcomes;
+  readonly #outcomes: RoundOutcomeStore;
   readonly #call: string;
   readonly #round: number;
   readonly #digest: string;
 
   /** @param digest of the answers; see `answersTo` */
-  constructor(outcomes: Outcomes, call: RequestId, round: number, digest: string) {
+  constructor(outcomes: RoundOutcomeStore, call: RequestId, round: number, digest: string) {
     this.#outcomes = outcomes;
     this.#call = String(call);
     this.#round = round;
@@ -22,12 +22,12 @@ export class RoundOutcome {
   }
 
   /** Keeps it, and those of the rounds before, for so many milliseconds. Rejects with `StoreUnavailable`. */
-  keep(outcome: Outcome, forMs: number): Promise<void> {
+  keep(outcome: KeptOutcome, forMs: number): Promise<void> {
     return this.#outcomes.keep(this.#call, this.#round, format(this.#digest, outcome), forMs);
   }
 
   /** As it is kept; a refusal if that is of other answers. Rejects with `StoreUnavailable`. */
-  async find(): Promise<Outcome | undefined> {
+  async find(): Promise<KeptOutcome | undefined> {
     const kept = await this.#outcomes.find(this.#call, this.#round);
     return kept && read(kept, this.#digest);
   }
@@ -36,12 +36,12 @@ export class RoundOutcome {
 const newline = 0x0a;
 
 /** A line of JSON, and the text behind it as it is. */
-function format(digest: string, outcome: Outcome): Buffer {
+function format(digest: string, outcome: KeptOutcome): Buffer {
   const { text, ...rest } = 'text' in outcome ? outcome : { text: Buffer.alloc(0), ...outcome };
   return Buffer.concat([Buffer.from(`${JSON.stringify({ digest, ...rest })}\n`), text]);
 }
 
-function read(kept: Buffer, wanted: string): Outcome {
+function read(kept: Buffer, wanted: string): KeptOutcome {
   const end = kept.indexOf(newline);
   const { digest, status, reason, data } = JSON.parse(kept.toString('utf8', 0, end)) as Record<string, unknown>;
   if (digest !== wanted) return { reason: 'bad_request_state' };

@@ -1,24 +1,24 @@
-import type { Answer } from '../../../call/modern-answer.ts';
+import type { ModernAnswer } from '../../../call/modern-answer.ts';
 import type { Reason } from '../../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../protocol/http/forwarded-headers.ts';
-import { type Message, placeOf, readOwn } from '../../../protocol/message/message.ts';
-import { changesFor } from '../../../protocol/modern/missed-changes.ts';
+import { type Message, memberRange, readGatewayMessage } from '../../../protocol/message/message.ts';
+import { changesMatching } from '../../../protocol/modern/missed-changes.ts';
 import { listenResult } from '../../../protocol/modern/renumber.ts';
 import {
   acknowledgementOf,
   agreedFilter,
-  type Filter,
   readFilter,
+  type SubscriptionFilter,
 } from '../../../protocol/modern/subscription-filter.ts';
-import { renewHoldsMs } from '../../../session/group/subscription-leases.ts';
-import type { GroupWishes, SessionHandle } from '../../../session/session-handle.ts';
+import { renewLeasesMs } from '../../../session/group/subscription-leases.ts';
+import type { GroupRequestOptions, SessionHandle } from '../../../session/session-handle.ts';
 import type { Changes } from '../../../store/shared/changes.ts';
 import { StoreUnavailable } from '../../../store/store-unavailable.ts';
 import { detach } from '../../../util/boundary.ts';
 import { SessionReply } from '../session-reply.ts';
 
 /** The session of a group, as a listener needs it. */
-export interface ListeningPlace {
+export interface SubscriptionSlot {
   /** The session, opened if need be, or why there is none. */
   open(
     forwarded?: ForwardedHeaders,
@@ -30,10 +30,10 @@ export interface ListeningPlace {
 }
 
 /** What a listener needs. */
-export interface ListenerOptions {
+export interface GroupSubscriptionOptions {
   readonly request: Message;
-  readonly answer: Answer;
-  readonly place: ListeningPlace;
+  readonly answer: ModernAnswer;
+  readonly place: SubscriptionSlot;
   readonly forwarded: ForwardedHeaders | undefined;
   readonly changes: Changes;
   /** Under which the changes of its server are told, for its principal. */
@@ -50,10 +50,10 @@ export interface ListenerOptions {
  * that it asks for. The first message is what the server can tell of; a session that is lost is opened again, and all that
  * was subscribed to is then told as changed, since it may have.
  */
-export class Listener {
-  readonly #options: ListenerOptions;
+export class GroupSubscription {
+  readonly #options: GroupSubscriptionOptions;
   readonly #idText: string;
-  #filter: Filter = {};
+  #filter: SubscriptionFilter = {};
   #unfollow: () => void = () => undefined;
   /** What came before the acknowledgement; undefined after it. */
   #early: (Message | undefined)[] | undefined = [];
@@ -61,9 +61,9 @@ export class Listener {
   #lastId = 0;
   #isOver = false;
 
-  constructor(options: ListenerOptions) {
+  constructor(options: GroupSubscriptionOptions) {
     this.#options = options;
-    const { start, end } = placeOf(options.request, 'message', 'id') as { start: number; end: number };
+    const { start, end } = memberRange(options.request, 'message', 'id') as { start: number; end: number };
     this.#idText = options.request.text.toString('utf8', start, end);
     options.answer.onGone(() => this.#end());
   }
@@ -73,8 +73,8 @@ export class Listener {
     const { changes, topic, answer } = this.#options;
     try {
       // Followed first: nothing is missed between the subscription and this.
-      const unfollow = await changes.follow(topic, {
-        onChange: (text) => this.#hear(text.length === 0 ? undefined : readOwn(text)),
+      const unfollow = await changes.subscribe(topic, {
+        onChange: (text) => this.#hear(text.length === 0 ? undefined : readGatewayMessage(text)),
         onMissed: () => this.#hear(undefined),
       });
       if (this.#isOver) return unfollow();
@@ -110,7 +110,7 @@ export class Listener {
       else this.#early = [undefined];
       return;
     }
-    for (const text of changesFor(change, this.#filter, this.#idText)) this.#options.answer.message(text);
+    for (const text of changesMatching(change, this.#filter, this.#idText)) this.#options.answer.message(text);
   }
 
   /** Has the session tell of what the client asks for, as far as it can. Returns why not, if there is no session. */
@@ -137,7 +137,7 @@ export class Listener {
   #renewSoon(): void {
     this.#timer = setTimeout(
       () => detach('session', this.#renew(), () => this.#fail('internal')),
-      renewHoldsMs,
+      renewLeasesMs,
     ).unref();
   }
 
@@ -162,15 +162,15 @@ export class Listener {
     handle: SessionHandle,
     method: string,
     params: object,
-    held: Pick<GroupWishes, 'holder' | 'renews'>,
+    held: Pick<GroupRequestOptions, 'holder' | 'renews'>,
   ): Promise<Reason | 'refused' | undefined> {
     const { name, forwarded } = this.#options;
     const id = `${name} ${++this.#lastId}`;
-    const message = readOwn(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params })));
+    const message = readGatewayMessage(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params })));
     return new Promise((resolve) => {
       const reply = new SessionReply(
         {
-          message({ kind, places }) {
+          message({ kind, memberRanges: places }) {
             if (kind === 'response') resolve(places.message?.keys.includes('error') ? 'refused' : undefined);
           },
           fault: resolve,

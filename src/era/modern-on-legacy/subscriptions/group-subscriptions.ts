@@ -1,15 +1,15 @@
-import type { Answer } from '../../../call/modern-answer.ts';
+import type { ModernAnswer } from '../../../call/modern-answer.ts';
 import type { ForwardedHeaders } from '../../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../../protocol/message/message.ts';
 import type { Changes } from '../../../store/shared/changes.ts';
-import { Listener, type ListeningPlace } from './group-subscription.ts';
+import { GroupSubscription, type SubscriptionSlot } from './group-subscription.ts';
 
 /** What a subscription is about. */
-export interface Listening {
+export interface GroupSubscriptionRequest {
   readonly request: Message;
-  readonly answer: Answer;
+  readonly answer: ModernAnswer;
   /** The session that is to tell of resources. */
-  readonly place: ListeningPlace;
+  readonly place: SubscriptionSlot;
   /** Under which changes are told to the clients of its group. */
   readonly topic: string;
   readonly forwarded: ForwardedHeaders | undefined;
@@ -19,10 +19,10 @@ export interface Listening {
 }
 
 /** The subscriptions of modern clients at a legacy server, on this instance. */
-export class Listeners {
+export class GroupSubscriptions {
   readonly #changes: Changes;
   readonly #max: number;
-  readonly #open = new Set<Listener>();
+  readonly #open = new Set<GroupSubscription>();
   #isClosed = false;
 
   /** @param max so many at once (P8) */
@@ -32,11 +32,11 @@ export class Listeners {
   }
 
   /** Serves a `subscriptions/listen`; rejects for a fault of the gateway. */
-  async listen({ onOver, ...listening }: Listening): Promise<void> {
+  async listen({ onOver, ...listening }: GroupSubscriptionRequest): Promise<void> {
     const { answer } = listening;
     if (this.#isClosed) return answer.fault('draining');
     if (this.#open.size >= this.#max) return answer.fault('server_full');
-    const listener = new Listener({
+    const listener = new GroupSubscription({
       ...listening,
       changes: this.#changes,
       onOver: () => {

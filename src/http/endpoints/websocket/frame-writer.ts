@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 
 /** What an outlet needs. */
-export interface OutletOptions {
+export interface FrameWriterOptions {
   /** Below the WebSocket. */
   readonly socket: Socket;
   /** How long the client may leave unread what it is not asked to wait for. */
@@ -18,16 +18,16 @@ const unsentBytes = 128 * 1024;
 const maxUnreadReplyBytes = 64 * 1024;
 
 /** The frames that go to one client, and what is known of whether it reads them (P8). */
-export class Outlet {
+export class FrameWriter {
   readonly #peer: WebSocket;
-  readonly #options: OutletOptions;
+  readonly #options: FrameWriterOptions;
   /** Bytes of replies since all was last sent. */
   #replyBytes = 0;
   #slowTimer: NodeJS.Timeout | undefined;
   #onDrain: (() => void) | undefined;
   #isHeld = false;
 
-  constructor(peer: WebSocket, options: OutletOptions) {
+  constructor(peer: WebSocket, options: FrameWriterOptions) {
     this.#peer = peer;
     this.#options = options;
     options.socket.on('drain', () => this.#drained());

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import type { CredentialWatch, Held } from '../../../auth/credential-watch.ts';
+import type { CredentialBound, CredentialWatch } from '../../../auth/credential-watch.ts';
 import type { Authorization } from '../../../auth/scopes/authorization.ts';
-import { InOrder } from '../../../backend/in-order.ts';
+import { OrderedDelivery } from '../../../backend/in-order.ts';
 import { watchPeer } from '../../../backend/websocket-peer.ts';
 import type { CallObserver, CallOrigin } from '../../../call/call-report.ts';
 import { faultMessage, type Reason } from '../../../protocol/faults.ts';
@@ -12,21 +12,21 @@ import { decodeEvents } from '../../../protocol/wire/sse.ts';
 import type { Sessions } from '../../../registry/sessions.ts';
 import type { EventSink, Reply } from '../../../reply/reply.ts';
 import type { Server } from '../../../server/server.ts';
-import { faultAtEnd, type SessionEnd } from '../../../session/end-reason.ts';
+import { faultForEnd, type SessionEndReason } from '../../../session/end-reason.ts';
 import type { Session } from '../../../session/session.ts';
 import type { Store } from '../../../store/store.ts';
 import { contain, detach } from '../../../util/boundary.ts';
-import type { Sender } from '../../pipeline/admission.ts';
-import { authorized, neededBy } from '../../pipeline/authorize-messages.ts';
-import { notServedHere } from '../../pipeline/modern-not-served.ts';
+import type { AdmittedRequest } from '../../pipeline/admission.ts';
+import { authorizeMessages, scopesNeededBy } from '../../pipeline/authorize-messages.ts';
+import { modernNotServedData } from '../../pipeline/modern-not-served.ts';
 import { readLargePosted, readMessages, withoutBom } from '../../pipeline/read-messages.ts';
-import { endRefused } from '../../pipeline/refused-calls.ts';
-import type { TracePost, TracePosts } from '../../pipeline/trace-requests.ts';
-import { keepApart } from '../../replies/delay-after-progress.ts';
-import { Outlet } from './frame-writer.ts';
+import { reportRefusedCalls } from '../../pipeline/refused-calls.ts';
+import type { RequestTracing, TraceRequests } from '../../pipeline/trace-requests.ts';
+import { delayResponseAfterProgress } from '../../replies/delay-after-progress.ts';
+import { FrameWriter } from './frame-writer.ts';
 
 /** What a connection needs. */
-export interface ConnectionOptions {
+export interface WebSocketConnectionOptions {
   readonly server: Server;
   readonly sessions: Sessions;
   /** Of the sessions of connections, and what a message of theirs may have. */
@@ -36,14 +36,14 @@ export interface ConnectionOptions {
   readonly keepAliveMs: number;
   readonly slowReaderMs: number;
   /** Of the handshake. */
-  readonly sender: Sender;
+  readonly sender: AdmittedRequest;
   readonly authorization: Authorization;
   /** Ends the connection with the credentials of the handshake. */
   readonly watch: CredentialWatch;
   /** Is told of calls that are refused; absent if nobody wants to know. */
   readonly calls?: CallObserver | undefined;
   /** Makes spans of requests; absent where nobody traces. */
-  readonly tracePosts?: TracePosts | undefined;
+  readonly tracePosts?: RequestTracing | undefined;
   /** How long a client may take for its first message, and between an `initialize` that failed and the next. */
   readonly initializeTimeoutMs: number;
 }
@@ -70,30 +70,30 @@ const lastWordMs = 1_000;
  *
  * Whatever ends the connection here has a close code and a reason of the catalogue.
  */
-export class Connection {
+export class WebSocketConnection {
   readonly #peer: WebSocket;
-  readonly #options: ConnectionOptions;
-  readonly #outlet: Outlet;
-  readonly #trace: TracePost | undefined;
+  readonly #options: WebSocketConnectionOptions;
+  readonly #outlet: FrameWriter;
+  readonly #trace: TraceRequests | undefined;
   #session: Session | undefined;
   /** The server has answered `initialize`. */
   #isOpen = false;
   /** Why the session ends, once it does. */
-  #sessionEnd: SessionEnd | undefined;
+  #sessionEnd: SessionEndReason | undefined;
   #initializeTimer: NodeJS.Timeout | undefined;
   /** Who is to hear that the connection is gone. */
   readonly #onGone = new Set<() => void>();
 
   /** @param socket below the WebSocket */
-  constructor(peer: WebSocket, socket: Socket, options: ConnectionOptions) {
+  constructor(peer: WebSocket, socket: Socket, options: WebSocketConnectionOptions) {
     const { keepAliveMs, slowReaderMs, sender, watch, server, tracePosts } = options;
     this.#peer = peer;
     this.#options = options;
     this.#trace = tracePosts?.(server.name, 'websocket');
-    this.#outlet = new Outlet(peer, { socket, slowReaderMs, onSlow: () => this.#cut('slow_reader') });
+    this.#outlet = new FrameWriter(peer, { socket, slowReaderMs, onSlow: () => this.#cut('slow_reader') });
     watchPeer(peer, { socket, intervalMs: keepAliveMs, onSilent: () => this.#cut('client_silent') });
     const onFault = (): void => this.#cut('internal');
-    const inOrder = new InOrder('request', this.#outlet);
+    const inOrder = new OrderedDelivery('request', this.#outlet);
     peer.on('message', (data, isBinary) => {
       const text = withoutBom(data as Buffer);
       const reading = isBinary ? undefined : readLargePosted(text, options.maxDepth);
@@ -101,7 +101,7 @@ export class Connection {
     });
     peer.on('error', () => this.#leave()); // what breaks the WebSocket protocol; the library closes with the code for it
     peer.once('close', () => contain('request', () => this.#closed()));
-    const held: Held = {
+    const held: CredentialBound = {
       identity: sender.identity,
       expire: () => this.#cut('credentials_expired'),
     };
@@ -138,10 +138,10 @@ export class Connection {
     const { maxDepth, sender, authorization } = this.#options;
     const read = readMessages(bytes, maxDepth);
     const messages = read.ok ? read.messages : undefined;
-    const onOver = sender.visit.next(messages ?? []);
+    const onOver = sender.permit.admitNext(messages ?? []);
     if (typeof onOver === 'string') return this.#refusePosted(messages, onOver, read.id);
-    const needs = neededBy(read, authorization);
-    const allowed = authorized(read, needs, sender.identity, authorization, undefined);
+    const needs = scopesNeededBy(read, authorization);
+    const allowed = authorizeMessages(read, needs, sender.identity, authorization, undefined);
     if (!allowed.ok) onOver();
     if (!allowed.ok) return this.#refusePosted(messages, allowed.reason, allowed.id, allowed.data);
     // A message on a connection has no headers of its own.
@@ -152,7 +152,7 @@ export class Connection {
     if (this.#session === undefined && modern === undefined && initialize !== undefined && !isBatch)
       return this.#open(initialize, onOver, watched);
     const reply = watched(this.#createReply({ messages, onOver }));
-    if (modern !== undefined) return reply.fault('modern_not_served', id, { ...notServedHere(modern) });
+    if (modern !== undefined) return reply.fault('modern_not_served', id, { ...modernNotServedData(modern) });
     if (this.#session !== undefined && initialize !== undefined) return reply.fault('already_initialized', id);
     if (this.#session === undefined || !this.#isOpen) return reply.fault('not_initialized', id);
     if (this.#sessionEnd !== undefined) return reply.fault('session_ended', id);
@@ -166,7 +166,7 @@ export class Connection {
       ...{ server: server.name, era: 'legacy', principal: sender.identity.principal },
       session: this.#session?.name.session,
     };
-    if (calls !== undefined) endRefused(calls, origin, messages, fault[0]);
+    if (calls !== undefined) reportRefusedCalls(calls, origin, messages, fault[0]);
     this.#refuse(...fault);
   }
 
@@ -185,13 +185,13 @@ export class Connection {
     };
     const reply = watched(this.#createReply({ messages: [initialize], onAccepted, onOver }));
     const visitor = { server, principal: sender.principal };
-    const home = { store, maxEventBytes, onEnding: (reason: SessionEnd) => this.#ended(reason) };
+    const home = { store, maxEventBytes, onEnding: (reason: SessionEndReason) => this.#ended(reason) };
     this.#session = sessions.connected.open(visitor, initialize, reply, home);
     if (this.#session === undefined) this.#awaitInitialize();
   }
 
   /** The session ends; the last that it says is still to come. One that never began leaves the client to try again. */
-  #ended(reason: SessionEnd): void {
+  #ended(reason: SessionEndReason): void {
     this.#sessionEnd = reason;
     if (this.#isOpen) return;
     this.#session = undefined;
@@ -236,7 +236,7 @@ export class Connection {
 
   /** The one stream of the session: its events without their ids, with which nobody could come back. */
   #createSink(): EventSink {
-    const apart = keepApart({
+    const apart = delayResponseAfterProgress({
       write: (events) => this.#outlet.send(events.flatMap(({ data }) => (data === undefined ? [] : [data]))),
       onDrain: (listener) => this.#outlet.onDrain(listener),
       onClose: (listener) => {
@@ -258,7 +258,10 @@ export class Connection {
 }
 
 /** What a client is told whose session ended while it was connected. */
-const reasonOf = (end: SessionEnd): Reason => endsOfOthers[end] ?? faultAtEnd[end];
+const reasonOf = (end: SessionEndReason): Reason => endsOfOthers[end] ?? faultForEnd[end];
 
 /** Ends that have nothing to do with the session: its client connects again. */
-const endsOfOthers: Partial<Record<SessionEnd, Reason>> = { draining: 'draining', reconfigured: 'server_reconfigured' };
+const endsOfOthers: Partial<Record<SessionEndReason, Reason>> = {
+  draining: 'draining',
+  reconfigured: 'server_reconfigured',
+};

@@ -10,19 +10,19 @@ import type { Endpoint } from '../../http-endpoint.ts';
 import { type AdmissionOptions, createAdmission } from '../../pipeline/admission.ts';
 import { respondWithChallenge, respondWithFault } from '../../respond.ts';
 import { serveWithoutUpgrade, wantsWebSocket } from './other-upgrades.ts';
-import { Connection, type ConnectionOptions } from './websocket-connection.ts';
+import { WebSocketConnection, type WebSocketConnectionOptions } from './websocket-connection.ts';
 
 /** What connections do not have in common. */
 type OfConnection = 'server' | 'sender' | 'authorization';
 
 /** What the WebSocket endpoints of a gateway need. */
-export interface WebSocketFaceOptions extends Omit<ConnectionOptions, OfConnection> {
+export interface WebSocketEndpointOptions extends Omit<WebSocketConnectionOptions, OfConnection> {
   /** Of one message of a client. */
   readonly maxBodyBytes: number;
 }
 
 /** The WebSocket endpoints of a gateway. */
-export interface WebSocketFace {
+export interface WebSocketEndpoint {
   /** From now on these are the servers, by the path of their endpoint, and who may use them. Connections that stand go on. */
   route(servers: ReadonlyMap<string, AdmissionOptions>): void;
   /** Answers the requests of this server that want to become a WebSocket; those for something else are served without. */
@@ -32,10 +32,10 @@ export interface WebSocketFace {
 }
 
 /** Clients on WebSocket (docs/decisions/0019): guards before the connection is one, then a `Connection` for each. */
-export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFace {
+export function createWebSocketEndpoint(options: WebSocketEndpointOptions): WebSocketEndpoint {
   const { sessions, maxBodyBytes, slowReaderMs } = options;
   let byPath: ReadonlyMap<string, ReturnType<typeof guarded>> = new Map();
-  const connections = new Map<Connection, Promise<void>>();
+  const connections = new Map<WebSocketConnection, Promise<void>>();
   const sockets = new WebSocketServer({
     noServer: true,
     clientTracking: true,
@@ -48,10 +48,10 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
     incoming: IncomingMessage,
     socket: Socket,
     head: Buffer,
-    { traffic, ...of }: Pick<ConnectionOptions, OfConnection> & Pick<AdmissionOptions, 'traffic'>,
+    { traffic, ...of }: Pick<WebSocketConnectionOptions, OfConnection> & Pick<AdmissionOptions, 'traffic'>,
   ): void =>
     sockets.handleUpgrade(incoming, socket, head, (peer) => {
-      const connection = new Connection(peer, socket, { ...options, ...of });
+      const connection = new WebSocketConnection(peer, socket, { ...options, ...of });
       const onClosed = traffic?.onWebSocket();
       const closed = new Promise<void>((resolve) => {
         peer.once('close', () => {
@@ -74,7 +74,7 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
       failed: () => socket.destroy(),
       admitted(sender) {
         socket.off('error', onError);
-        socket.once('close', () => sender.visit.leave());
+        socket.once('close', () => sender.permit.release());
         const reason = sessions.isDraining ? 'draining' : refuseSubprotocols(incoming);
         if (reason !== undefined) return refuse(incoming, socket, { reason });
         accept(incoming, socket, head, { server, authorization, traffic, sender });

@@ -1,5 +1,5 @@
 import type { Backend, OpenBackend } from '../../../backend/backend.ts';
-import { SeenThrough } from '../../../backend/backend-decorator.ts';
+import { BackendDecorator } from '../../../backend/backend-decorator.ts';
 import type { ForwardedHeaders } from '../../../protocol/http/forwarded-headers.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Tally } from '../series.ts';
@@ -60,7 +60,7 @@ export class BackendMetrics {
 }
 
 /** A backend whose messages are counted. */
-class CountedBackend extends SeenThrough {
+class CountedBackend extends BackendDecorator {
   readonly #sent: { readonly messages: Tally; readonly bytes: Tally };
 
   constructor(backend: Backend, sent: { readonly messages: Tally; readonly bytes: Tally }) {

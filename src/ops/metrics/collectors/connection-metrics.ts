@@ -1,9 +1,9 @@
-import type { Traffic } from '../../../http/connection-observer.ts';
+import type { ConnectionObserver } from '../../../http/connection-observer.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Tally } from '../series.ts';
 
 /** Counts what is open to a server's clients. */
-export const countTraffic = (metrics: Metrics, server: string): Traffic => ({
+export const countConnections = (metrics: Metrics, server: string): ConnectionObserver => ({
   onStream: countOpen(metrics.tallies('streams').of(server)),
   onWebSocket: countOpen(metrics.tallies('webSockets').of(server)),
 });

@@ -1,5 +1,5 @@
 import type { Readiness } from '../../../registry/readiness.ts';
-import type { WaitingMail } from '../../../store/instances.ts';
+import type { MailboxBacklog } from '../../../store/instances.ts';
 import { StoreUnavailable } from '../../../store/store-unavailable.ts';
 import type { ServerStatus } from '../../health/server-health.ts';
 import type { MetricKey } from '../catalogue.ts';
@@ -15,7 +15,7 @@ export interface InstanceState {
   /** What probes say of the servers; undefined of one that is not probed, or has not been yet. */
   probes(): Iterable<Pick<ServerStatus, 'server' | 'probe'>>;
   /** Its sessions. */
-  sessions(): Iterable<{ readonly name: { readonly server: string }; readonly glance: { readonly calls: number } }>;
+  sessions(): Iterable<{ readonly name: { readonly server: string }; readonly snapshot: { readonly calls: number } }>;
   /** Connections of clients that are open. */
   connections(): Promise<number>;
   /** What came of reading the configuration, at the start or last; `succeededAtMs` since the epoch. */
@@ -23,7 +23,7 @@ export interface InstanceState {
   /** Whether Redis answers; undefined where there is none. */
   isStoreUp(): boolean | undefined;
   /** What others have sent to this instance; undefined where there are none. May reject while the store is away. */
-  waitingMail(): Promise<WaitingMail> | undefined;
+  waitingMail(): Promise<MailboxBacklog> | undefined;
 }
 
 const states: readonly Readiness[] = ['ready', 'degraded', 'unavailable', 'draining'];
@@ -52,11 +52,11 @@ export function watchInstance(metrics: Metrics, state: InstanceState): void {
       if (probe !== undefined) set('probeUp', Number(probe === 'up'), server);
     }
     const counts = new Map(Array.from(serversNow(), (server) => [server, { sessions: 0, calls: 0 }]));
-    for (const { name, glance } of state.sessions()) {
+    for (const { name, snapshot } of state.sessions()) {
       const count = counts.get(name.server);
       if (count === undefined) continue;
       count.sessions += 1;
-      count.calls += glance.calls;
+      count.calls += snapshot.calls;
     }
     for (const [server, { sessions, calls }] of counts) {
       set('sessions', sessions, server);
@@ -76,7 +76,7 @@ export function watchInstance(metrics: Metrics, state: InstanceState): void {
 }
 
 /** Undefined while it cannot be known: the last numbers stay, and others say that the store is away. */
-async function lookAtMail({ waitingMail }: InstanceState): Promise<WaitingMail | undefined> {
+async function lookAtMail({ waitingMail }: InstanceState): Promise<MailboxBacklog | undefined> {
   try {
     return await waitingMail();
   } catch (cause) {

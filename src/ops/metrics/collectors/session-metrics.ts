@@ -1,11 +1,11 @@
 import type { ModernObserver } from '../../../modern/modern-observer.ts';
-import type { SessionEnd } from '../../../session/end-reason.ts';
+import type { SessionEndReason } from '../../../session/end-reason.ts';
 import type { SessionObserver } from '../../../session/session-observer.ts';
 import { StoreUnavailable } from '../../../store/store-unavailable.ts';
 import type { Metrics } from '../metrics.ts';
 
 /** Ends of sessions whose server did not start. */
-const startFailures: ReadonlySet<SessionEnd> = new Set([
+const startFailures: ReadonlySet<SessionEndReason> = new Set([
   'server_start_failed',
   'server_unauthorized',
   'server_start_timeout',
@@ -46,7 +46,7 @@ export function countSessions(metrics: Metrics): Partial<SessionObserver> {
 }
 
 /** Counts what happens to servers of the modern era. */
-export function countModern(metrics: Metrics): Partial<ModernObserver> {
+export function countSharedServers(metrics: Metrics): Partial<ModernObserver> {
   const { add, startSeconds } = counters(metrics);
   return {
     ready: (server, { startMs }) => startSeconds(server, startMs),

@@ -1,6 +1,6 @@
-import { scalarIn } from '../../json/scalar.ts';
+import { readScalar } from '../../json/scalar.ts';
 import { scanObject } from '../../json/scan.ts';
-import { findPlace, scalarAt, valueAt } from '../../json/splice.ts';
+import { findRange, scalarAt, valueAt } from '../../json/splice.ts';
 import { putMembers, withoutMember } from '../../message/edit-members.ts';
 import type { Message } from '../../message/message.ts';
 
@@ -10,7 +10,7 @@ import type { Message } from '../../message/message.ts';
  */
 
 /** One question, as the server wrote it. */
-export interface Question {
+export interface InputQuestion {
   readonly key: string;
   readonly method: string;
   /** JSON text; undefined if it has none. */
@@ -19,7 +19,7 @@ export interface Question {
 
 /** What an `input_required` result asks for. */
 export interface InputRequired {
-  readonly questions: readonly Question[];
+  readonly questions: readonly InputQuestion[];
   /** JSON text, which goes back byte for byte; undefined if there is none. */
   readonly stateText: Buffer | undefined;
 }
@@ -35,9 +35,9 @@ const askable: ReadonlySet<unknown> = new Set(['elicitation/create', 'sampling/c
  * is no text, and for an error.
  */
 export function resultTypeOf({ text }: Message): string | undefined {
-  const place = findPlace(text, ['result', 'resultType']);
-  if (typeof place !== 'object') return typeof findPlace(text, ['result']) === 'object' ? 'complete' : undefined;
-  const type = scalarIn(text, place);
+  const place = findRange(text, ['result', 'resultType']);
+  if (typeof place !== 'object') return typeof findRange(text, ['result']) === 'object' ? 'complete' : undefined;
+  const type = readScalar(text, place);
   return typeof type === 'string' ? type : undefined;
 }
 
@@ -49,7 +49,7 @@ export function readInputRequired({ text }: Message): InputRequired | undefined 
   if (asked === undefined) return state && { questions: [], stateText: state };
   const members = scanObject(asked);
   if (members === undefined || members === 'duplicate_key' || members.keys.length > maxQuestions) return undefined;
-  const questions: Question[] = [];
+  const questions: InputQuestion[] = [];
   for (const [index, key] of members.keys.entries()) {
     const value = asked.subarray(members.starts[index], members.ends[index]);
     const method = scalarAt(value, ['method']);
@@ -63,7 +63,7 @@ export function readInputRequired({ text }: Message): InputRequired | undefined 
  * A question as a request to a legacy client. One that is to be answered at a URL has an id of its own there (2025-11-25,
  * client/elicitation), which the modern era gave up: it is that of the request.
  */
-export function requestOf({ method, params }: Question, id: string): Buffer {
+export function toLegacyRequest({ method, params }: InputQuestion, id: string): Buffer {
   const idText = JSON.stringify(id);
   const name = JSON.stringify(method);
   if (params === undefined) return Buffer.from(`{"jsonrpc":"2.0","id":${idText},"method":${name}}`);
@@ -77,7 +77,11 @@ export function requestOf({ method, params }: Question, id: string): Buffer {
  * The request once more, with the answers to the questions under their keys, and the state.
  * @param answers results of the client by key, as JSON text
  */
-export function retryOf(request: Message, answers: ReadonlyMap<string, string>, stateText: Buffer | undefined): Buffer {
+export function toRetryRequest(
+  request: Message,
+  answers: ReadonlyMap<string, string>,
+  stateText: Buffer | undefined,
+): Buffer {
   const responses = [...answers].map(([key, text]) => `${JSON.stringify(key)}:${text}`);
   return putMembers(request, 'params', [
     ...(answers.size === 0 ? [] : ([['inputResponses', `{${responses.join()}}`]] as const)),

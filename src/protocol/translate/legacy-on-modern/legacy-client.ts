@@ -1,5 +1,5 @@
 import { putMembers, withoutMember } from '../../message/edit-members.ts';
-import { type Message, memberValue, placeOf, protocolVersionKey } from '../../message/message.ts';
+import { type Message, memberRange, memberValue, protocolVersionKey } from '../../message/message.ts';
 import { clientCapabilitiesKey, clientInfoKey, logLevelKey } from '../../modern/envelope.ts';
 import type { LogLevel } from '../../modern/log-levels.ts';
 import { legacyRevisions } from '../../revisions.ts';
@@ -36,7 +36,7 @@ export const withoutTasks = (capabilities: Buffer): Buffer =>
   withoutMember(withoutMember(capabilities, ['tasks']), ['extensions', tasksExtension]);
 
 function objectText(initialize: Message, key: string): Buffer | undefined {
-  const place = placeOf(initialize, 'params', key);
+  const place = memberRange(initialize, 'params', key);
   const text = place && initialize.text.subarray(place.start, place.end);
   return text?.[0] === 0x7b ? text : undefined;
 }

@@ -1,5 +1,5 @@
 import { valueAt } from '../../json/splice.ts';
-import { type Message, placeOf } from '../../message/message.ts';
+import { type Message, memberRange } from '../../message/message.ts';
 import { withoutTasks } from './legacy-client.ts';
 
 /** The key of `_meta` under which a server says who it is (2026-07-28, server/discover). */
@@ -12,9 +12,9 @@ export const serverInfoKey = 'io.modelcontextprotocol/serverInfo';
  * @param revision of the session
  * @param serverName stands for a server that does not say who it is
  */
-export function openingOf(discovered: Message, revision: string, serverName: string): Buffer {
+export function toInitializeResult(discovered: Message, revision: string, serverName: string): Buffer {
   const result = valueAt(discovered.text, ['result']);
-  const id = placeOf(discovered, 'message', 'id');
+  const id = memberRange(discovered, 'message', 'id');
   if (result === undefined || id === undefined) return discovered.text;
   const capabilities = valueAt(discovered.text, ['result', 'capabilities']);
   const serverInfo = valueAt(discovered.text, ['result', '_meta', serverInfoKey]);

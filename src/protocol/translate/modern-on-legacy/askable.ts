@@ -5,16 +5,22 @@ import type { Message } from '../../message/message.ts';
  * What a server may ask of its client, by the capabilities that the client declares (2025-11-25 and 2026-07-28, client
  * features): the flags that a legacy server can make use of, and nothing else.
  */
-export type Askable = 'elicitation' | 'elicitation.url' | 'sampling' | 'sampling.tools' | 'sampling.context' | 'roots';
+export type ClientFeature =
+  | 'elicitation'
+  | 'elicitation.url'
+  | 'sampling'
+  | 'sampling.tools'
+  | 'sampling.context'
+  | 'roots';
 
 /** What each method of a server asks for; others are none that a client has. */
-const neededBy: ReadonlyMap<string | undefined, Askable> = new Map([
+const neededBy: ReadonlyMap<string | undefined, ClientFeature> = new Map([
   ['elicitation/create', 'elicitation'],
   ['sampling/createMessage', 'sampling'],
   ['roots/list', 'roots'],
 ]);
 
-const nothing: ReadonlySet<Askable> = new Set();
+const nothing: ReadonlySet<ClientFeature> = new Set();
 const emptyObjectBytes = 2;
 
 /**
@@ -22,10 +28,10 @@ const emptyObjectBytes = 2;
  * "Capabilities").
  * @param capabilities JSON text of an object
  */
-export function readAskable(capabilities: Buffer): ReadonlySet<Askable> {
+export function readClientFeatures(capabilities: Buffer): ReadonlySet<ClientFeature> {
   if (capabilities.length === emptyObjectBytes) return nothing;
   const has = (...path: string[]): boolean => valueAt(capabilities, path)?.[0] === openBrace;
-  const found = new Set<Askable>();
+  const found = new Set<ClientFeature>();
   const url = has('elicitation', 'url');
   if (has('elicitation') && (has('elicitation', 'form') || !url)) found.add('elicitation');
   if (url) found.add('elicitation.url');
@@ -37,9 +43,9 @@ export function readAskable(capabilities: Buffer): ReadonlySet<Askable> {
 }
 
 /** The capabilities of a legacy client that declares these, as JSON text: the same text for the same flags. */
-export function capabilitiesOf(askable: ReadonlySet<Askable>): string {
+export function capabilitiesOf(askable: ReadonlySet<ClientFeature>): string {
   if (askable.size === 0) return '{}';
-  const flags = (of: readonly (readonly [Askable, string])[]): object =>
+  const flags = (of: readonly (readonly [ClientFeature, string])[]): object =>
     Object.fromEntries(of.filter(([flag]) => askable.has(flag)).map(([, name]) => [name, {}]));
   const elicitation = flags([
     ['elicitation', 'form'],
@@ -57,7 +63,7 @@ export function capabilitiesOf(askable: ReadonlySet<Askable>): string {
 }
 
 /** What a client must have declared for a request of the server to reach it; undefined for a method that no client has. */
-export function needOf({ method, text }: Message): Need | undefined {
+export function requiredFeature({ method, text }: Message): RequiredFeature | undefined {
   const flag = neededBy.get(method);
   if (flag === undefined) return undefined;
   const isAtUrl = flag === 'elicitation' && valueAt(text, ['params', 'mode'])?.toString() === '"url"';
@@ -66,8 +72,8 @@ export function needOf({ method, text }: Message): Need | undefined {
 }
 
 /** What the request of a server needs its client to have declared. */
-export interface Need {
-  readonly flag: Askable;
+export interface RequiredFeature {
+  readonly flag: ClientFeature;
   /** As the modern era names it (2026-07-28, basic, `requiredCapabilities`). */
   readonly required: Readonly<Record<string, object>>;
 }

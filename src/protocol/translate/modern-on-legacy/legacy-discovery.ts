@@ -5,7 +5,7 @@ import { serverInfoKey } from '../legacy-on-modern/opening.ts';
 import { noCaching } from './modern-response.ts';
 
 /** What a legacy server's answer to `initialize` says of it, as JSON text. */
-export interface Opened {
+export interface InitializedServer {
   readonly capabilitiesText: string;
   /** Undefined if it did not say who it is. */
   readonly serverInfoText: string | undefined;
@@ -13,7 +13,7 @@ export interface Opened {
 }
 
 /** Reads a legacy server's answer to `initialize`; of an error, that it can do nothing. */
-export function readOpened(response: Message): Opened {
+export function readInitialized(response: Message): InitializedServer {
   const capabilities = valueAt(response.text, ['result', 'capabilities']);
   const serverInfo = valueAt(response.text, ['result', 'serverInfo']);
   const instructions = valueAt(response.text, ['result', 'instructions']);
@@ -29,7 +29,7 @@ export function readOpened(response: Message): Opened {
  * @param idText of the request, as JSON text
  * @param versions the revisions in which clients can use it here
  */
-export function discoveryOf(opened: Opened, idText: string, versions: readonly string[]): Buffer {
+export function toDiscovery(opened: InitializedServer, idText: string, versions: readonly string[]): Buffer {
   const { capabilitiesText, serverInfoText, instructionsText } = opened;
   const members = [
     '"resultType":"complete"',

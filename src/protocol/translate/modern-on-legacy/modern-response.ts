@@ -1,14 +1,14 @@
-import type { Place } from '../../json/byte-range.ts';
+import type { ByteRange } from '../../json/byte-range.ts';
 import { type Members, memberIndex } from '../../json/object-members.ts';
-import { scalarIn } from '../../json/scalar.ts';
+import { readScalar } from '../../json/scalar.ts';
 import { scanObject } from '../../json/scan.ts';
-import { findPlace, inOrder, type Replacement, replaceParts } from '../../json/splice.ts';
+import { findRange, inOrder, type Replacement, replaceParts } from '../../json/splice.ts';
 import { cutFromEach, type NewMembers, removalOf } from '../../message/edit-members.ts';
-import { type Message, placeOf } from '../../message/message.ts';
+import { type Message, memberRange } from '../../message/message.ts';
 import { serverInfoKey } from '../legacy-on-modern/opening.ts';
 
 /** What a legacy server's response answers, and what is told with it. */
-export interface AnsweredRequest {
+export interface TranslatedRequest {
   readonly method: string;
   /** The id as its client wrote it, as JSON text. */
   readonly idText: string;
@@ -46,23 +46,23 @@ const completeAndNotKept: NewMembers = [...complete, ...noCaching];
  * A legacy server's response as a modern client can read it (2026-07-28, basic, "Result Responses" and "Error Codes"). Nothing
  * else of its text changes (P1).
  */
-export function asModernResponse(response: Message, request: AnsweredRequest): Buffer {
-  const id = placeOf(response, 'message', 'id');
+export function asModernResponse(response: Message, request: TranslatedRequest): Buffer {
+  const id = memberRange(response, 'message', 'id');
   const replacements = changes(response, request);
   if (id !== undefined) replacements.push({ start: id.start, end: id.end, by: request.idText });
   const text = replaceParts(response.text, inOrder(replacements));
   return request.method === 'tools/list' ? withoutTaskSupport(text) : text;
 }
 
-function changes(response: Message, request: AnsweredRequest): Replacement[] {
-  const error = placeOf(response, 'message', 'error');
+function changes(response: Message, request: TranslatedRequest): Replacement[] {
+  const error = memberRange(response, 'message', 'error');
   if (error !== undefined) return changesOfError(response.text, request);
-  const result = placeOf(response, 'message', 'result');
+  const result = memberRange(response, 'message', 'result');
   return result === undefined ? [] : changesOfResult(response.text, result, request);
 }
 
 /** The members of a result get their place before all others; those that are there already have no meaning in the legacy era. */
-function changesOfResult(text: Buffer, result: Place, request: AnsweredRequest): Replacement[] {
+function changesOfResult(text: Buffer, result: ByteRange, request: TranslatedRequest): Replacement[] {
   const members = membersAt(text, result);
   if (members === undefined) return [];
   // The revision asks for no hints of prompts/get; after a round of input they say that the prompt is not to be kept.
@@ -89,7 +89,7 @@ function changesOfResult(text: Buffer, result: Place, request: AnsweredRequest):
 }
 
 /** A member put into an object that has none of its key. */
-function insertion(text: Buffer, object: Place, key: string, member: string): Replacement[] {
+function insertion(text: Buffer, object: ByteRange, key: string, member: string): Replacement[] {
   const members = membersAt(text, object);
   if (members === undefined || members.keys.includes(key)) return [];
   const at = object.start + 1;
@@ -97,12 +97,12 @@ function insertion(text: Buffer, object: Place, key: string, member: string): Re
 }
 
 /** The members of an object in a text; undefined for what is none, or has a key twice. */
-function membersAt(text: Buffer, { start, end }: Place): Members | undefined {
+function membersAt(text: Buffer, { start, end }: ByteRange): Members | undefined {
   const members = scanObject(text.subarray(start, end));
   return members === 'duplicate_key' ? undefined : members;
 }
 
-function memberAt(members: Members, { start }: Place, key: string): Place | undefined {
+function memberAt(members: Members, { start }: ByteRange, key: string): ByteRange | undefined {
   const index = memberIndex(members, key);
   if (index < 0) return undefined;
   return { start: start + (members.starts[index] as number), end: start + (members.ends[index] as number) };
@@ -122,10 +122,10 @@ function modernCode(code: unknown): number | undefined {
   return isReserved ? internalError : undefined;
 }
 
-function changesOfError(text: Buffer, { method, uriText }: AnsweredRequest): Replacement[] {
-  const place = findPlace(text, ['error', 'code']);
+function changesOfError(text: Buffer, { method, uriText }: TranslatedRequest): Replacement[] {
+  const place = findRange(text, ['error', 'code']);
   if (typeof place !== 'object') return [];
-  const code = scalarIn(text, place);
+  const code = readScalar(text, place);
   const modern = modernCode(code);
   if (modern === undefined) return [];
   const isMissing = code === resourceNotFound && method === 'resources/read' && uriText !== undefined;
@@ -134,8 +134,8 @@ function changesOfError(text: Buffer, { method, uriText }: AnsweredRequest): Rep
 
 /** Says which resource is missing, where the server did not (2026-07-28, server/resources, "Error Handling"). */
 function namingResource(text: Buffer, uriText: string): Replacement[] {
-  const error = findPlace(text, ['error']);
-  const data = findPlace(text, ['error', 'data']);
+  const error = findRange(text, ['error']);
+  const data = findRange(text, ['error', 'data']);
   if (typeof data === 'object') return insertion(text, data, 'uri', `"uri":${uriText}`);
   return typeof error === 'object' ? insertion(text, error, 'data', `"data":{"uri":${uriText}}`) : [];
 }

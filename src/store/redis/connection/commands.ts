@@ -3,7 +3,7 @@ import type { CommandObserver } from '../../command-observer.ts';
 import { StoreUnavailable } from '../../store-unavailable.ts';
 import type { RedisClient } from './connect.ts';
 import { createHealth, type Health } from './health.ts';
-import { codeOf, toUnavailable, withoutArguments } from './reply-error.ts';
+import { asStoreUnavailable, replyErrorCode, withoutArguments } from './reply-error.ts';
 import { within } from './within.ts';
 
 /** The connection for everything that does not block. */
@@ -45,8 +45,8 @@ export function createCommands(options: CommandsOptions): Commands {
   };
 
   const fail = (error: unknown): StoreUnavailable => {
-    const code = codeOf(error);
-    const fault = toUnavailable(error, lost);
+    const code = replyErrorCode(error);
+    const fault = asStoreUnavailable(error, lost);
     if (fault.reason !== 'unreachable') {
       health.answered(); // it answered, if not what was hoped for
       return fault;
@@ -71,7 +71,7 @@ export function createCommands(options: CommandsOptions): Commands {
       return reply;
     } catch (error) {
       // A script that is not there is an answer too, and no fault.
-      if (codeOf(error) === 'NOSCRIPT') throw withoutArguments(error as Error);
+      if (replyErrorCode(error) === 'NOSCRIPT') throw withoutArguments(error as Error);
       const fault = fail(error);
       observer?.failed(fault.reason);
       throw fault;

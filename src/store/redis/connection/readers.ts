@@ -1,6 +1,6 @@
 import { StoreUnavailable } from '../../store-unavailable.ts';
 import type { RedisClient } from './connect.ts';
-import { toUnavailable, withoutArguments } from './reply-error.ts';
+import { asStoreUnavailable, withoutArguments } from './reply-error.ts';
 import { within } from './within.ts';
 
 /** A command that blocks for no longer than it is told. */
@@ -75,7 +75,7 @@ export function createReaders(connect: () => RedisClient, onError: (cause: unkno
         return reply;
       } catch (error) {
         drop(client); // rather than to find out what it still does
-        throw toUnavailable(error, lost);
+        throw asStoreUnavailable(error, lost);
       }
     },
     reset,

@@ -24,7 +24,7 @@ const framed = /^(?:ERR Error running script |@user_script: ).*?: -([A-Z]+)\s/;
 const denied = /^ERR The user executing the script can't /;
 
 /** The protocol code at the beginning of an error reply; undefined for what is no reply: no connection, or a time-out. */
-export function codeOf(error: unknown): string | undefined {
+export function replyErrorCode(error: unknown): string | undefined {
   if (!(error instanceof Error) || !(error instanceof ReplyError)) return undefined;
   if (denied.test(error.message)) return 'NOPERM';
   return framed.exec(error.message)?.[1] ?? /^[A-Z]+(?=\s|$)/.exec(error.message)?.[0] ?? 'ERR';
@@ -35,8 +35,8 @@ export function codeOf(error: unknown): string | undefined {
  * the cause: they hold the contents of messages, and those of AUTH a password (P12).
  * @param lost why there is no connection, which the commands that need one do not know
  */
-export function toUnavailable(error: unknown, lost?: Error): StoreUnavailable {
-  const code = codeOf(error);
+export function asStoreUnavailable(error: unknown, lost?: Error): StoreUnavailable {
+  const code = replyErrorCode(error);
   if (code === undefined && lost !== undefined) return new StoreUnavailable('unreachable', lost);
   if (error instanceof StoreUnavailable) return error;
   if (error instanceof Error) withoutArguments(error);

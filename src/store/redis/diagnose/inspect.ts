@@ -1,6 +1,6 @@
 import { Cluster, type Redis } from 'ioredis';
 import { type ConnectOptions, createConnector, type RedisClient } from '../connection/connect.ts';
-import { codeOf, withoutArguments } from '../connection/reply-error.ts';
+import { replyErrorCode, withoutArguments } from '../connection/reply-error.ts';
 import { within } from '../connection/within.ts';
 import { createKeys } from '../keys.ts';
 
@@ -80,7 +80,7 @@ async function infoOf(node: Redis): Promise<ReadonlyMap<string, string>> {
     const lines = (await node.info()).split('\r\n').map((line) => line.split(':', 2));
     return new Map(lines.filter((parts): parts is [string, string] => parts.length === 2));
   } catch (error) {
-    if (codeOf(error) === 'NOPERM') return new Map();
+    if (replyErrorCode(error) === 'NOPERM') return new Map();
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { docsPage } from '../../../util/docs-page.ts';
-import { codeOf } from '../connection/reply-error.ts';
+import { replyErrorCode } from '../connection/reply-error.ts';
 
 /** Why a Redis cannot be used, and what to do about it: the same words in `check` and in the log. */
 export interface RedisTrouble {
@@ -109,5 +109,5 @@ function deepest(cause: unknown): Error | undefined {
 }
 
 function codeIn(error: Error | undefined): string | undefined {
-  return codeOf(error) ?? (error !== undefined && 'code' in error ? String(error.code) : undefined);
+  return replyErrorCode(error) ?? (error !== undefined && 'code' in error ? String(error.code) : undefined);
 }

@@ -1,4 +1,4 @@
-import type { Letter } from '../../instances.ts';
+import type { MailboxMessage } from '../../instances.ts';
 import { textOf } from '../codec.ts';
 import type { ScriptReply } from '../script.ts';
 
@@ -7,11 +7,11 @@ const letterOverheadBytes = 64;
 const lengthBytes = 4;
 
 /** The bytes that letters count towards the limit of a mailbox. */
-export const sizeOf = (contents: readonly Buffer[]): number =>
+export const mailboxBytes = (contents: readonly Buffer[]): number =>
   contents.reduce((sum, { length }) => sum + length + letterOverheadBytes, 0);
 
 /** All contents of a post as one value, each behind its length. */
-export function packContents(contents: readonly Buffer[]): Buffer {
+export function packMessages(contents: readonly Buffer[]): Buffer {
   return Buffer.concat(
     contents.flatMap((content) => {
       const length = Buffer.allocUnsafe(lengthBytes);
@@ -22,21 +22,21 @@ export function packContents(contents: readonly Buffer[]): Buffer {
 }
 
 /** One entry of a mailbox. */
-export interface Post {
+export interface MailboxEntry {
   readonly id: string;
   /** The bytes that were ever posted to this mailbox, this post included. */
   readonly totalBytes: string;
-  readonly letters: readonly Letter[];
+  readonly letters: readonly MailboxMessage[];
 }
 
 /** Reads an entry: its id and its flat list of fields and values. */
-export function parsePost([id, flat]: readonly [ScriptReply, readonly ScriptReply[]]): Post {
+export function parseMailboxEntry([id, flat]: readonly [ScriptReply, readonly ScriptReply[]]): MailboxEntry {
   const values = new Map<string, ScriptReply>();
   for (let at = 0; at < flat.length; at += 2) values.set(textOf(flat[at]), flat[at + 1] ?? null);
   const from = textOf(values.get('f'));
   const first = Number(textOf(values.get('n')));
   const packed = values.get('d') as Buffer;
-  const letters: Letter[] = [];
+  const letters: MailboxMessage[] = [];
   for (let at = 0; at < packed.length; ) {
     const start = at + lengthBytes;
     at = start + packed.readUInt32BE(at);

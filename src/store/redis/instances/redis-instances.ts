@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Delivery, Instances, Renewal } from '../../instances.ts';
+import type { Instances, LeaseRenewal, MailboxBatch } from '../../instances.ts';
 import { StoreUnavailable } from '../../store-unavailable.ts';
 import { textOf } from '../codec.ts';
 import type { Commands } from '../connection/commands.ts';
 import type { Readers } from '../connection/readers.ts';
-import { codeOf } from '../connection/reply-error.ts';
+import { replyErrorCode } from '../connection/reply-error.ts';
 import type { Keys } from '../keys.ts';
 import type { Lifetimes } from '../lifetimes.ts';
 import type { RunScript, ScriptReply } from '../script.ts';
-import { type Post, packContents, parsePost, sizeOf } from './mailbox-codec.ts';
+import { type MailboxEntry, mailboxBytes, packMessages, parseMailboxEntry } from './mailbox-codec.ts';
 
 /** What the instances stand on. */
 export interface RedisInstancesParts {
@@ -35,7 +35,7 @@ const postsAtOnce = 8;
 const nothing = { id: '0-0', totalBytes: '0' };
 
 /** What has arrived of a mailbox. */
-interface Arrived extends Pick<Post, 'id' | 'totalBytes'> {
+interface Arrived extends Pick<MailboxEntry, 'id' | 'totalBytes'> {
   /** Redis may have given out more, in replies that were lost. */
   readonly isDoubtful: boolean;
 }
@@ -56,7 +56,7 @@ export function createRedisInstances(parts: RedisInstancesParts): RedisInstances
    * Reads what Redis has not given out yet, and marks it as given in the same step: `withdraw` relies on that. Undefined if
    * nothing came, or the mailbox was lost and has been made again.
    */
-  const readNew = async (name: string, waitMs: number): Promise<readonly Post[]> => {
+  const readNew = async (name: string, waitMs: number): Promise<readonly MailboxEntry[]> => {
     const { lease, mailbox } = keys.instance(name);
     const until = performance.now() + waitMs;
     try {
@@ -64,32 +64,33 @@ export function createRedisInstances(parts: RedisInstancesParts): RedisInstances
         const place = ['GROUP', 'r', 'r', 'COUNT', postsAtOnce, 'BLOCK', leftMs, 'NOACK', 'STREAMS', mailbox, '>'];
         return client.callBuffer('xreadgroup', ...place) as Promise<[Buffer, Entry[]][] | null>;
       });
-      return (entries?.[0]?.[1] ?? []).map(parsePost);
+      return (entries?.[0]?.[1] ?? []).map(parseMailboxEntry);
     } catch (error) {
       handedOut.set(name, { ...arrivedOf(name), isDoubtful: true });
-      if (!(error instanceof StoreUnavailable) || codeOf(error.cause) !== 'NOGROUP') throw error;
+      if (!(error instanceof StoreUnavailable) || replyErrorCode(error.cause) !== 'NOGROUP') throw error;
       const isOpen = await runScript('open-mailbox', [lease, mailbox], [lifetimes.mailboxMs]);
       if (isOpen !== 1) await delay(Math.max(0, until - performance.now()));
       return [];
     }
   };
 
-  const readAgain = async (name: string, after: string): Promise<readonly Post[]> => {
+  const readAgain = async (name: string, after: string): Promise<readonly MailboxEntry[]> => {
     const entries = await runScript('redeliver', [keys.instance(name).mailbox], [after, postsAtOnce]);
-    return (entries as Entry[]).map(parsePost);
+    return (entries as Entry[]).map(parseMailboxEntry);
   };
 
-  const lifeOfData = async (): Promise<Omit<Renewal, 'held'>> => {
+  const lifeOfData = async (): Promise<Omit<LeaseRenewal, 'held'>> => {
     const word = randomBytes(12).toString('base64url');
     try {
-      const [birth, ageMs] = (await runScript('store-generation', [keys.birth], [word, lifetimes.birthMs])) as [
-        Buffer,
-        number,
-      ];
-      return { birth: birth.toString(), dataAgeMs: ageMs };
+      const [birth, ageMs] = (await runScript(
+        'store-generation',
+        [keys.storeGeneration],
+        [word, lifetimes.storeGenerationMs],
+      )) as [Buffer, number];
+      return { storeGeneration: birth.toString(), dataAgeMs: ageMs };
     } catch (error) {
       // A store that lost its data and is full already: its new life gets its name when there is room for it.
-      if (error instanceof StoreUnavailable && error.reason === 'full') return { birth: '', dataAgeMs: 0 };
+      if (error instanceof StoreUnavailable && error.reason === 'full') return { storeGeneration: '', dataAgeMs: 0 };
       throw error;
     }
   };
@@ -132,10 +133,10 @@ export function createRedisInstances(parts: RedisInstancesParts): RedisInstances
       return (await runScript('declare-dead', [keys.instance(name).lease], [lifetimes.deadMs])) === 1;
     },
 
-    async post(to, from, first, contents) {
+    async enqueue(to, from, first, contents) {
       const { lease, mailbox, posted, freed } = keys.instance(to);
       const limits = [mailboxMaxBytes, lifetimes.mailboxMs];
-      const args = [...limits, from, first, sizeOf(contents), packContents(contents), contents.length];
+      const args = [...limits, from, first, mailboxBytes(contents), packMessages(contents), contents.length];
       const code = (await runScript('enqueue', [lease, mailbox, posted, freed], args)) as number;
       return postOutcomes[code - 1] ?? 'gone';
     },
@@ -150,7 +151,7 @@ export function createRedisInstances(parts: RedisInstancesParts): RedisInstances
       if (last === undefined) return undefined;
       const { id, totalBytes } = last;
       handedOut.set(name, { id, totalBytes, isDoubtful });
-      return { letters: posts.flatMap(({ letters }) => letters), receipt: `${id} ${totalBytes}` } as Delivery;
+      return { messages: posts.flatMap(({ letters }) => letters), ackToken: `${id} ${totalBytes}` } as MailboxBatch;
     },
 
     async withdraw(name, from) {
@@ -164,13 +165,13 @@ export function createRedisInstances(parts: RedisInstancesParts): RedisInstances
       return numbers;
     },
 
-    async discard(name, receipt) {
+    async acknowledge(name, receipt) {
       const { mailbox, posted, freed } = keys.instance(name);
       const [id = '', totalBytes = ''] = receipt.split(' ');
       await runScript('discard', [mailbox, posted, freed], [following(id), totalBytes, lifetimes.mailboxMs]);
     },
 
-    async waiting(name) {
+    async backlog(name) {
       const { mailbox, posted } = keys.instance(name);
       const { id, totalBytes } = arrivedOf(name);
       const reply = await runScript('backlog', [mailbox, posted], [id, totalBytes]);

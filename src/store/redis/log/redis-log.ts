@@ -1,7 +1,7 @@
-import { comparePositions, type Position } from '../../../protocol/wire/event-id.ts';
+import { compareLogPositions, type LogPosition } from '../../../protocol/wire/event-id.ts';
 import type { AppendOutcome, EventLog, LogLimits, NewEvent, ReadOutcome, StoredEvent } from '../../event-log.ts';
 import { requireConsecutive } from '../../require-consecutive.ts';
-import { formatPending, formatRequestId, formatTail, parsePlace, textOf } from '../codec.ts';
+import { formatPending, formatRequestId, formatStreamTail, parseLogPosition, textOf } from '../codec.ts';
 import type { Keys } from '../keys.ts';
 import type { Lifetimes } from '../lifetimes.ts';
 import type { RunScript, ScriptArgument, ScriptReply } from '../script.ts';
@@ -50,7 +50,7 @@ export function createRedisLog({ runScript, keys, limits, lifetimes }: RedisLogP
       if (reply[0] === 2) {
         return { outcome: 'ok', events: [], broken: true, atTail: true, ended: true, newest: undefined };
       }
-      const newest = parsePlace(textOf(reply[1]));
+      const newest = parseLogPosition(textOf(reply[1]));
       const events = eventsOf(parseSegments(reply.slice(3)), stream, after, Math.max(1, limit));
       return { outcome: 'ok', events, ended: reply[2] === 1, newest, ...compare(events, after, newest) };
     },
@@ -58,16 +58,17 @@ export function createRedisLog({ runScript, keys, limits, lifetimes }: RedisLogP
 }
 
 /** What a found stretch of a stream says: what is missing before it, and whether more is behind it. */
-function compare(events: readonly StoredEvent[], after: Position | undefined, newest: Position) {
+function compare(events: readonly StoredEvent[], after: LogPosition | undefined, newest: LogPosition) {
   const [first] = events;
   // With no event left there is nothing more to wait for in the log, whatever was lost.
   if (first === undefined) return { broken: !isSame(after, newest), atTail: true };
   const { previous } = first;
-  const isBreak = previous !== undefined && (after === undefined || comparePositions(previous, after) > 0);
+  const isBreak = previous !== undefined && (after === undefined || compareLogPositions(previous, after) > 0);
   return { broken: isBreak, atTail: isSame(events.at(-1), newest) };
 }
 
-const isSame = (a: Position | undefined, b: Position): boolean => a !== undefined && comparePositions(a, b) === 0;
+const isSame = (a: LogPosition | undefined, b: LogPosition): boolean =>
+  a !== undefined && compareLogPositions(a, b) === 0;
 
 /** What `append.lua` wants to know of a batch: its segments, and what it changes in all. */
 function batchArguments(epoch: number, events: readonly NewEvent[], limits: LogLimits): ScriptArgument[] {
@@ -80,7 +81,8 @@ function batchArguments(epoch: number, events: readonly NewEvent[], limits: LogL
     const { stream, seq, last, opens, settles } = events[index] as NewEvent;
     newestStream = Math.max(newestStream, stream);
     // One tail for a run of events of one stream.
-    if (events[index + 1]?.stream !== stream) tails.set(stream, formatTail({ newest: { epoch, seq }, ended: last }));
+    if (events[index + 1]?.stream !== stream)
+      tails.set(stream, formatStreamTail({ newest: { epoch, seq }, ended: last }));
     if (settles !== undefined) {
       const id = formatRequestId(settles);
       settled.add(id);

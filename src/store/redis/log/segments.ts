@@ -1,7 +1,7 @@
-import { comparePositions, type Position } from '../../../protocol/wire/event-id.ts';
+import { compareLogPositions, type LogPosition } from '../../../protocol/wire/event-id.ts';
 import { writeDigits } from '../../../util/digits.ts';
 import type { LogLimits, NewEvent, StoredEvent } from '../../event-log.ts';
-import { formatPlace, parsePlace, textOf } from '../codec.ts';
+import { formatLogPosition, parseLogPosition, textOf } from '../codec.ts';
 import type { ScriptReply } from '../script.ts';
 
 /**
@@ -66,7 +66,7 @@ function toSegment(epoch: number, events: readonly NewEvent[]): Segment {
     const follows = before?.stream === stream && previous?.seq === before.seq && previous.epoch === epoch;
     if (follows && !last) at = writeDigits(all, at, data.length);
     else {
-      const place = previous === undefined ? '' : formatPlace(previous);
+      const place = previous === undefined ? '' : formatLogPosition(previous);
       at += all.write(`${stream} ${last ? 1 : 0} ${data.length} ${place}`, at, 'latin1');
     }
     before = event;
@@ -81,7 +81,7 @@ function toSegment(epoch: number, events: readonly NewEvent[]): Segment {
 
 /** All events of a segment, from its entry's id, header (with the time before it) and data. */
 export function fromSegment(place: ScriptReply, header: ScriptReply, data: ScriptReply): StoredEvent[] {
-  const { epoch, seq: lastSeq } = parsePlace(textOf(place));
+  const { epoch, seq: lastSeq } = parseLogPosition(textOf(place));
   const count = Number(textOf(header).split(' ', 2)[1]);
   const bytes = data as Buffer;
   const events: StoredEvent[] = [];
@@ -95,7 +95,7 @@ export function fromSegment(place: ScriptReply, header: ScriptReply, data: Scrip
       epoch,
       seq,
       stream: stream === undefined ? (events.at(-1) as StoredEvent).stream : Number(stream),
-      previous: stream === undefined ? { epoch, seq: seq - 1 } : place ? parsePlace(place) : undefined,
+      previous: stream === undefined ? { epoch, seq: seq - 1 } : place ? parseLogPosition(place) : undefined,
       data: bytes.subarray(end + 1, at),
       last: last === '1',
     });
@@ -110,15 +110,15 @@ export function fromSegment(place: ScriptReply, header: ScriptReply, data: Scrip
 export function eventsOf(
   all: readonly StoredEvent[],
   stream: number,
-  after: Position | undefined,
+  after: LogPosition | undefined,
   limit: number,
 ): StoredEvent[] {
   const found: StoredEvent[] = [];
   for (const event of all) {
-    if (event.stream !== stream || (after !== undefined && comparePositions(event, after) <= 0)) continue;
+    if (event.stream !== stream || (after !== undefined && compareLogPositions(event, after) <= 0)) continue;
     const before = found.at(-1);
     const { previous } = event;
-    if (before !== undefined && previous !== undefined && comparePositions(previous, before) > 0) break;
+    if (before !== undefined && previous !== undefined && compareLogPositions(previous, before) > 0) break;
     found.push(event);
     if (found.length >= limit) break;
   }

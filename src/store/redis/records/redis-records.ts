@@ -81,7 +81,7 @@ export function createRedisRecords({ run, runScript, keys, lifetimes }: RedisRec
       return { outcome: 'taken', record: parseRecord(fields), log: parseState(newest, tails, pending) };
     },
 
-    async progress(key, epoch) {
+    async confirmTakeover(key, epoch) {
       return changeOf(await runScript('progress', [keys.session(key).record], [epoch]));
     },
 

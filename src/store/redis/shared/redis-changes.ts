@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { contain, detach, reportFault } from '../../../util/boundary.ts';
 import { type Changes, maxChangeBytes } from '../../shared/changes.ts';
-import { Followers } from '../../shared/followers.ts';
+import { ChangeSubscribers } from '../../shared/followers.ts';
 import { StoreUnavailable } from '../../store-unavailable.ts';
 import { textOf } from '../codec.ts';
 import type { Commands } from '../connection/commands.ts';
@@ -44,7 +44,7 @@ const beginning: Position = { id: '0-0', number: 0 };
  * a reader knows what it has missed: what was dropped before it was read, or lost with the store's data.
  */
 export function createRedisChanges({ run, runScript, readers, keys, lifetimes }: RedisChangesParts): RedisChanges {
-  const followers = new Followers();
+  const followers = new ChangeSubscribers();
   let position: Position | undefined;
   let isReading = false;
   let isClosed = false;
@@ -56,15 +56,15 @@ export function createRedisChanges({ run, runScript, readers, keys, lifetimes }:
 
   const take = (entry: Entry): void => {
     const change = parse(entry);
-    if (change.number !== (position ?? beginning).number + 1) followers.tellMissed();
+    if (change.number !== (position ?? beginning).number + 1) followers.notifyMissed();
     position = change;
-    followers.tell(change.topic, change.text);
+    followers.notify(change.topic, change.text);
   };
 
   /** An entry that cannot be read is passed over: it would be the next one for ever. */
   const pass = ([id]: Entry): void => {
     position = { ...(position ?? beginning), id: textOf(id) };
-    followers.tellMissed();
+    followers.notifyMissed();
   };
 
   /** After a fault: what comes next may be behind what was read, or nothing of it is left. */
@@ -72,7 +72,7 @@ export function createRedisChanges({ run, runScript, readers, keys, lifetimes }:
     const tail = await readTail();
     if (position === undefined || isBefore(position.id, tail.id) || position.id === tail.id) return;
     position = tail;
-    followers.tellMissed();
+    followers.notifyMissed();
   };
 
   const readOn = async (): Promise<void> => {
@@ -108,12 +108,12 @@ export function createRedisChanges({ run, runScript, readers, keys, lifetimes }:
   };
 
   return {
-    async announce(topic, text) {
+    async publish(topic, text) {
       const told = text.length > maxChangeBytes ? text.subarray(0, maxChangeBytes + 1) : text;
       await runScript('announce', [keys.changes], [maxKept, lifetimes.changesMs, keys.topic(topic), told]);
     },
 
-    async follow(topic, listener) {
+    async subscribe(topic, listener) {
       const tail = await readTail();
       // Who follows already may be behind: what came before is not for this one.
       let { number: after } = tail;

@@ -1,4 +1,4 @@
-import type { Outcomes } from '../../shared/outcomes.ts';
+import type { RoundOutcomeStore } from '../../shared/outcomes.ts';
 import type { Commands } from '../connection/commands.ts';
 import type { Keys } from '../keys.ts';
 import type { RunScript } from '../script.ts';
@@ -11,7 +11,7 @@ export interface RedisOutcomesParts {
 }
 
 /** A hash for each call, by round. */
-export const createRedisOutcomes = ({ run, runScript, keys }: RedisOutcomesParts): Outcomes => ({
+export const createRedisOutcomes = ({ run, runScript, keys }: RedisOutcomesParts): RoundOutcomeStore => ({
   async keep(call, round, outcome, forMs) {
     await runScript('keep-outcome', [keys.outcomes(call)], [round, outcome, Math.ceil(forMs)]);
   },

@@ -1,4 +1,4 @@
-import type { Owners } from '../../shared/owners.ts';
+import type { TaskOwnerStore } from '../../shared/owners.ts';
 import type { Commands } from '../connection/commands.ts';
 import type { Keys } from '../keys.ts';
 
@@ -9,7 +9,7 @@ export interface RedisOwnersParts {
 }
 
 /** Owners as strings. */
-export const createRedisOwners = ({ run, keys }: RedisOwnersParts): Owners => ({
+export const createRedisOwners = ({ run, keys }: RedisOwnersParts): TaskOwnerStore => ({
   async set(thing, owner, forMs) {
     await run((client) => client.set(keys.owner(thing), owner, 'PX', Math.ceil(forMs)));
   },

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import { inOrder } from '../../../../src/app/commands/check/report-in-order.ts';
+import { reportInOrder } from '../../../../src/app/commands/check/report-in-order.ts';
 
 /** Work that ends when it is told to. */
 function startWork(items: readonly string[], atOnce: number) {
   const ends = new Map<string, () => void>();
   const told: string[] = [];
   const work = (item: string) => new Promise<string>((resolve) => ends.set(item, () => resolve(item.toUpperCase())));
-  const all = inOrder(items, atOnce, work, (result) => told.push(result));
+  const all = reportInOrder(items, atOnce, work, (result) => told.push(result));
   const finish = async (item: string) => {
     ends.get(item)?.();
     await new Promise(setImmediate);
@@ -32,6 +32,6 @@ it('begins so many at once, tells in order, and as soon as it can', async () => 
 });
 
 it('rejects as the work does, and has nothing to do with nothing', async () => {
-  await expect(inOrder([1], 4, () => Promise.reject(new Error('no')), expect.fail)).rejects.toThrow('no');
-  await inOrder([], 4, expect.fail, expect.fail);
+  await expect(reportInOrder([1], 4, () => Promise.reject(new Error('no')), expect.fail)).rejects.toThrow('no');
+  await reportInOrder([], 4, expect.fail, expect.fail);
 });

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { takeTurns } from '../../../../src/backend/stdio/pipes/read-budget.ts';
+import { createReadBudget } from '../../../../src/backend/stdio/pipes/read-budget.ts';
 
 const chunk = Buffer.alloc(16 * 1024, 'x');
 
@@ -12,9 +12,9 @@ function flood() {
   for (let n = 0; n < chunks; n += 1) stream.write(chunk);
   let read = 0;
 
-  const turns = takeTurns(stream, 4 * chunk.length);
+  const turns = createReadBudget(stream, 4 * chunk.length);
   stream.on('data', ({ length }: Buffer) => {
-    turns.took(length);
+    turns.consumed(length);
     read += length;
   });
   return { turns, read: () => read / chunk.length, chunks };

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createTail } from '../../../../src/backend/stdio/pipes/line-tail.ts';
-import { printable } from '../../../../src/backend/stdio/pipes/printable.ts';
+import { createLineTail } from '../../../../src/backend/stdio/pipes/line-tail.ts';
+import { escapeControlCharacters } from '../../../../src/backend/stdio/pipes/printable.ts';
 import { drainStderr, type StderrOptions } from '../../../../src/backend/stdio/pipes/stderr.ts';
 import { openChild } from '../harness.ts';
 
@@ -87,13 +87,13 @@ describe('stderr of a server', () => {
 describe('printable', () => {
   it('P12: a server cannot forge log lines or terminal escapes', () => {
     const attack = 'a\tb\r{"level":"fatal"}\x1b]0;x\x07\x7f\u0085\u009b\u2028\u2029\u202e\ufffe ü😀';
-    expect(printable(Buffer.from(attack))).toBe(
+    expect(escapeControlCharacters(Buffer.from(attack))).toBe(
       'a\tb\\x0d{"level":"fatal"}\\x1b]0;x\\x07\\x7f\\x85\\x9b\\u2028\\u2029\\u202e\ufffe ü😀',
     );
   });
 
   it('reads what is not UTF-8', () => {
-    expect(printable(Buffer.from([0x61, 0xff, 0x62]))).toBe('a\ufffdb');
+    expect(escapeControlCharacters(Buffer.from([0x61, 0xff, 0x62]))).toBe('a\ufffdb');
   });
 });
 
@@ -101,7 +101,7 @@ describe('createTail', () => {
   it('keeps the last bytes of chunks of any size', () => {
     const text = [...Array(500).keys()].join(' ');
     for (const chunkBytes of [1, 3, 10, 11, 100, 5_000]) {
-      const tail = createTail(10);
+      const tail = createLineTail(10);
       for (let at = 0; at < text.length; at += chunkBytes) tail.push(Buffer.from(text.slice(at, at + chunkBytes)));
       expect(tail.read().toString()).toBe(text.slice(-10));
     }

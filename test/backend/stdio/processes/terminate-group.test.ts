@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { adoptGroup, killAllGroupsNow } from '../../../../src/backend/stdio/processes/process-group.ts';
+import { killAllGroupsNow, trackProcessGroup } from '../../../../src/backend/stdio/processes/process-group.ts';
 import { childPath, endAfterTest, isRunning, openChild, openProgram, stopped } from '../harness.ts';
 
 afterEach(() => vi.restoreAllMocks());
@@ -83,7 +83,7 @@ describe('terminate', () => {
 
 describe('groups', () => {
   it.each([0, 1, -5, 1.5, Number.NaN])('P10: %d is never signalled', (pid) => {
-    expect(() => adoptGroup(pid)).toThrow(RangeError);
+    expect(() => trackProcessGroup(pid)).toThrow(RangeError);
   });
 
   it.each(['ESRCH', 'EPERM'])(
@@ -92,7 +92,7 @@ describe('groups', () => {
       const kill = vi.spyOn(process, 'kill').mockImplementation(() => {
         throw Object.assign(new Error(code), { code });
       });
-      const group = adoptGroup(2 ** 30);
+      const group = trackProcessGroup(2 ** 30);
       expect(group.exists()).toBe(false);
       group.signal('SIGKILL');
       killAllGroupsNow();

@@ -2,10 +2,13 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { setGroupWitness } from '../../../../src/backend/stdio/processes/process-group.ts';
+import { setProcessGroupListener } from '../../../../src/backend/stdio/processes/process-group.ts';
 import { ownIdentity, readProcess } from '../../../../src/backend/stdio/processes/process-identity.ts';
-import { createGroupNotes, type GroupNotesOptions } from '../../../../src/backend/stdio/stale-groups/group-journal.ts';
-import { parseNotes } from '../../../../src/backend/stdio/stale-groups/journal-format.ts';
+import {
+  createGroupJournal,
+  type GroupJournalOptions,
+} from '../../../../src/backend/stdio/stale-groups/group-journal.ts';
+import { parseJournal } from '../../../../src/backend/stdio/stale-groups/journal-format.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 import { openChild } from '../harness.ts';
 
@@ -18,7 +21,7 @@ beforeEach(() => {
   directory = join(parent, 'state');
 });
 afterEach(() => {
-  setGroupWitness({ started: () => undefined, ended: () => undefined });
+  setProcessGroupListener({ started: () => undefined, ended: () => undefined });
   rmSync(parent, { recursive: true, force: true });
 });
 
@@ -26,19 +29,19 @@ describe.runIf(self !== undefined)('the notes of a gateway', () => {
   const faults: string[] = [];
   afterEach(() => void faults.splice(0));
 
-  const create = (options: Partial<GroupNotesOptions> = {}) =>
-    createGroupNotes({
+  const create = (options: Partial<GroupJournalOptions> = {}) =>
+    createGroupJournal({
       directory,
       self: self as NonNullable<typeof self>,
       onUnable: (why) => faults.push(why),
       ...options,
     });
   const path = () => join(directory, readdirSync(directory)[0] ?? '');
-  const read = () => parseNotes(readFileSync(path(), 'latin1'));
+  const read = () => parseJournal(readFileSync(path(), 'latin1'));
 
   it('P10: name each group from its start to its end, in a file of this user alone', async () => {
     const notes = create();
-    setGroupWitness(notes);
+    setProcessGroupListener(notes);
     expect(existsSync(directory)).toBe(false);
     const [one, other] = [openChild('echo'), openChild('echo')];
     const ids = [one, other].map(({ backend }) => backend.pid as number);

@@ -3,11 +3,11 @@ import {
   aliveOffset,
   aliveText,
   endedLine,
-  formatNotes,
-  holderOf,
-  type Notes,
-  notesName,
-  parseNotes,
+  formatJournal,
+  type GroupJournalContents,
+  gatewayOfJournal,
+  journalFileName,
+  parseJournal,
   startedLine,
 } from '../../../../src/backend/stdio/stale-groups/journal-format.ts';
 
@@ -16,13 +16,13 @@ const groups = [
   { pid: 20, startTicks: 110 },
   { pid: 21, startTicks: 111 },
 ];
-const notes: Notes = { gateway, aliveTicks: 150, groups };
-const text = formatNotes(notes);
+const notes: GroupJournalContents = { gateway, aliveTicks: 150, groups };
+const text = formatJournal(notes);
 
 describe('the file of notes', () => {
   it('is read as it was written', () => {
-    expect(parseNotes(text)).toEqual(notes);
-    expect(parseNotes(formatNotes({ ...notes, groups: [] }))).toEqual({ ...notes, groups: [] });
+    expect(parseJournal(text)).toEqual(notes);
+    expect(parseJournal(formatJournal({ ...notes, groups: [] }))).toEqual({ ...notes, groups: [] });
   });
 
   it('P12: has nothing but numbers of processes and of the host', () => {
@@ -31,18 +31,18 @@ describe('the file of notes', () => {
 
   it('forgets groups that ended, and knows one that has the same number later', () => {
     const more = text + endedLine(20) + endedLine(21) + startedLine({ pid: 20, startTicks: 140 });
-    expect(parseNotes(more)?.groups).toEqual([{ pid: 20, startTicks: 140 }]);
+    expect(parseJournal(more)?.groups).toEqual([{ pid: 20, startTicks: 140 }]);
   });
 
   it('counts the gateway as living when it last said so, or started something', () => {
     const later = text.slice(0, aliveOffset) + aliveText(170) + text.slice(aliveOffset + aliveText(170).length);
-    expect(parseNotes(later)?.aliveTicks).toBe(170);
-    expect(parseNotes(text + startedLine({ pid: 22, startTicks: 180 }))?.aliveTicks).toBe(180);
+    expect(parseJournal(later)?.aliveTicks).toBe(170);
+    expect(parseJournal(text + startedLine({ pid: 22, startTicks: 180 }))?.aliveTicks).toBe(180);
   });
 
   it('may be cut short in its last line only', () => {
     for (let length = 0; length < text.length; length++) {
-      const read = parseNotes(text.slice(0, length));
+      const read = parseJournal(text.slice(0, length));
       const lines = text.slice(0, length).split('\n').length - 1;
       expect(read?.groups).toEqual(lines === 0 ? undefined : groups.slice(0, lines - 1));
     }
@@ -62,22 +62,22 @@ describe('the file of notes', () => {
     ['zeros, as after a power failure', '\0'.repeat(4_096)],
     ['a line break of another kind', text.replaceAll('\n', '\r\n')],
   ])('is not read at all if it has %s', (_, wrong) => {
-    expect(parseNotes(wrong)).toBeUndefined();
+    expect(parseJournal(wrong)).toBeUndefined();
   });
 });
 
 describe('the name of a file', () => {
   it('says who holds it: its gateway, or the one that took it', () => {
     const taker = { pid: 9, startTicks: 300 };
-    expect(holderOf(notesName(gateway))).toEqual({ pid: 4711, startTicks: 100 });
-    expect(holderOf(notesName(taker, gateway))).toEqual(taker);
-    expect(notesName(taker, gateway)).toContain('4711');
+    expect(gatewayOfJournal(journalFileName(gateway))).toEqual({ pid: 4711, startTicks: 100 });
+    expect(gatewayOfJournal(journalFileName(taker, gateway))).toEqual(taker);
+    expect(journalFileName(taker, gateway)).toContain('4711');
   });
 
   it.each(['4711-100.groups.new', 'x', '4711.groups', '-4711-100.groups', '4711-100.groups\n', ''])(
     'is not that of a file of ours: %j',
     (name) => {
-      expect(holderOf(name)).toBeUndefined();
+      expect(gatewayOfJournal(name)).toBeUndefined();
     },
   );
 });

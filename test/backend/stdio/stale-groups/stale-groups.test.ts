@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ProcessState } from '../../../../src/backend/stdio/processes/process-identity.ts';
-import { findLeftGroups } from '../../../../src/backend/stdio/stale-groups/stale-groups.ts';
+import { findStaleGroups } from '../../../../src/backend/stdio/stale-groups/stale-groups.ts';
 
 const gateway = { pid: 10, startTicks: 100, bootId: 'b', pidNamespace: 'pid:[1]' };
 const notes = { gateway, aliveTicks: 500, groups: [{ pid: 20, startTicks: 200 }] };
@@ -10,7 +10,7 @@ const member: ProcessState = { pid: 21, startTicks: 300, group: 20, session: 20,
 
 /** What is found among these processes: the groups to end, and those that are unknown. */
 function find(processes: readonly ProcessState[], ownGroup = 5) {
-  const { groups, unknown } = findLeftGroups(notes, processes, ownGroup);
+  const { groups, unknown } = findStaleGroups(notes, processes, ownGroup);
   return [groups.map(({ pid }) => pid), unknown];
 }
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Answer } from '../../../../src/call/modern-answer.ts';
-import { Listener } from '../../../../src/era/modern-on-legacy/subscriptions/group-subscription.ts';
+import { ModernAnswer } from '../../../../src/call/modern-answer.ts';
+import { GroupSubscription } from '../../../../src/era/modern-on-legacy/subscriptions/group-subscription.ts';
 import type { Reason } from '../../../../src/protocol/faults.ts';
 import type { SessionHandle } from '../../../../src/session/session-handle.ts';
 import { createMemoryStore } from '../../../../src/store/memory/memory-store.ts';
@@ -52,11 +52,11 @@ function createListener(notifications: object, { capabilities, refuses = [] }: W
   const all = { tools: { listChanged: true }, prompts: { listChanged: true }, resources: { subscribe: true } };
   const opened = { capabilitiesText: JSON.stringify(capabilities ?? all) };
   const reply = createFakeReply();
-  const listener = new Listener({
+  const listener = new GroupSubscription({
     request: readMessage(
       JSON.stringify({ jsonrpc: '2.0', id: 'L', method: 'subscriptions/listen', params: { notifications } }),
     ),
-    answer: new Answer({ reply, id: 'L', commitAfterMs: 1e9, slowReaderMs: 1e9 }),
+    answer: new ModernAnswer({ reply, id: 'L', commitAfterMs: 1e9, slowReaderMs: 1e9 }),
     place: {
       open: async () => {
         if (session.isGone) return 'unknown_session';
@@ -73,7 +73,7 @@ function createListener(notifications: object, { capabilities, refuses = [] }: W
     name: 'me',
     onOver: () => undefined,
   });
-  const tell = (text: Buffer): void => void store.changes.announce('topic', text);
+  const tell = (text: Buffer): void => void store.changes.publish('topic', text);
   const heard = (): string[] =>
     (reply.sink?.messages ?? []).map(({ method, params, result }) => {
       const id = (params ?? result)._meta[key];

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import {
   readInputRequired,
-  requestOf,
   resultTypeOf,
-  retryOf,
+  toLegacyRequest,
+  toRetryRequest,
 } from '../../../../src/protocol/translate/legacy-on-modern/input-required.ts';
 import { readMessage } from '../../../support/fake-backend.ts';
 
@@ -70,7 +70,10 @@ describe('[R4.12] what a server asks for', () => {
 
 describe('a question as a request', () => {
   const ask = (method: string, params?: string) =>
-    requestOf({ key: 'k', method, params: params === undefined ? undefined : Buffer.from(params) }, 'q-1').toString();
+    toLegacyRequest(
+      { key: 'k', method, params: params === undefined ? undefined : Buffer.from(params) },
+      'q-1',
+    ).toString();
 
   it.each([
     ['roots/list', undefined, '{"jsonrpc":"2.0","id":"q-1","method":"roots/list"}'],
@@ -104,14 +107,14 @@ describe('the retry', () => {
       ['a"', '{"roots":[]}'],
       ['__proto__', '{"action":"accept"}'],
     ]);
-    expect(retryOf(request, answers, Buffer.from('"s\\u0041"')).toString()).toBe(
+    expect(toRetryRequest(request, answers, Buffer.from('"s\\u0041"')).toString()).toBe(
       '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"inputResponses":{"a\\"":{"roots":[]},"__proto__":{"action":"accept"}},' +
         '"requestState":"s\\u0041","name":"x","arguments":{"n":1.0}}}',
     );
   });
 
   it('[R4.08] has no state if the server sent none', () => {
-    expect(JSON.parse(retryOf(request, new Map([['a', '{}']]), undefined).toString()).params).toEqual({
+    expect(JSON.parse(toRetryRequest(request, new Map([['a', '{}']]), undefined).toString()).params).toEqual({
       name: 'x',
       arguments: { n: 1 },
       inputResponses: { a: {} },

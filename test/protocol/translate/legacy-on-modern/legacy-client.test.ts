@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readLegacyClient, withEnvelope } from '../../../../src/protocol/translate/legacy-on-modern/legacy-client.ts';
-import { openingOf } from '../../../../src/protocol/translate/legacy-on-modern/opening.ts';
+import { toInitializeResult } from '../../../../src/protocol/translate/legacy-on-modern/opening.ts';
 import { readMessage } from '../../../support/fake-backend.ts';
 
 const initialize = (params: object) => readMessage({ jsonrpc: '2.0', id: 1, method: 'initialize', params });
@@ -51,7 +51,9 @@ describe('what a legacy client said of itself', () => {
 
 describe('the answer to initialize', () => {
   const opening = (result: object) =>
-    JSON.parse(openingOf(readMessage({ jsonrpc: '2.0', id: 'a', result }), '2025-06-18', 'configured').toString());
+    JSON.parse(
+      toInitializeResult(readMessage({ jsonrpc: '2.0', id: 'a', result }), '2025-06-18', 'configured').toString(),
+    );
 
   it('says what the server said of itself, without tasks', () => {
     const serverInfo = { name: 'server', version: '2', title: 'T' };
@@ -84,6 +86,6 @@ describe('the answer to initialize', () => {
 
   it('is the error of the server, if that is what it answers', () => {
     const error = '{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"x"}}';
-    expect(openingOf(readMessage(error), '2025-06-18', 'x').toString()).toBe(error);
+    expect(toInitializeResult(readMessage(error), '2025-06-18', 'x').toString()).toBe(error);
   });
 });

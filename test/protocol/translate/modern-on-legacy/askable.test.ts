@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { readOwn } from '../../../../src/protocol/message/message.ts';
-import { capabilitiesOf, needOf, readAskable } from '../../../../src/protocol/translate/modern-on-legacy/askable.ts';
+import { readGatewayMessage } from '../../../../src/protocol/message/message.ts';
+import {
+  capabilitiesOf,
+  readClientFeatures,
+  requiredFeature,
+} from '../../../../src/protocol/translate/modern-on-legacy/askable.ts';
 
 const reduced = (capabilities: object): unknown =>
-  JSON.parse(capabilitiesOf(readAskable(Buffer.from(JSON.stringify(capabilities)))));
+  JSON.parse(capabilitiesOf(readClientFeatures(Buffer.from(JSON.stringify(capabilities)))));
 
 describe('what a server may ask of its client', () => {
   it.each([
@@ -20,7 +24,7 @@ describe('what a server may ask of its client', () => {
   });
 
   it('has the same text for the same flags, in whatever order they were declared', () => {
-    const textOf = (text: string): string => capabilitiesOf(readAskable(Buffer.from(text)));
+    const textOf = (text: string): string => capabilitiesOf(readClientFeatures(Buffer.from(text)));
     expect(textOf('{"roots":{},"sampling":{}}')).toBe(textOf('{ "sampling" : {}, "roots" : {"x":1} }'));
   });
 
@@ -30,11 +34,11 @@ describe('what a server may ask of its client', () => {
     ['sampling/createMessage', {}, 'sampling', { sampling: {} }],
     ['roots/list', {}, 'roots', { roots: {} }],
   ])('knows what %s with %o needs', (method, params, flag, required) => {
-    const request = readOwn(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })));
-    expect(needOf(request)).toEqual({ flag, required });
+    const request = readGatewayMessage(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })));
+    expect(requiredFeature(request)).toEqual({ flag, required });
   });
 
   it('knows no need of what no client has', () => {
-    expect(needOf(readOwn(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"x/y"}')))).toBeUndefined();
+    expect(requiredFeature(readGatewayMessage(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"x/y"}')))).toBeUndefined();
   });
 });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { discoveryOf, readOpened } from '../../../../src/protocol/translate/modern-on-legacy/legacy-discovery.ts';
+import { readInitialized, toDiscovery } from '../../../../src/protocol/translate/modern-on-legacy/legacy-discovery.ts';
 import { read } from '../../modern/read.ts';
 
 const discovered = (result: string): string =>
-  discoveryOf(readOpened(read(`{"jsonrpc":"2.0","id":0,"result":${result}}`)), '"d"', [
+  toDiscovery(readInitialized(read(`{"jsonrpc":"2.0","id":0,"result":${result}}`)), '"d"', [
     '2026-07-28',
     '2025-11-25',
   ]).toString();

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import {
-  type AnsweredRequest,
   asModernResponse,
+  type TranslatedRequest,
 } from '../../../../src/protocol/translate/modern-on-legacy/modern-response.ts';
 import { read } from '../../modern/read.ts';
 
-const translated = (text: string, request: Partial<AnsweredRequest> & { method: string }): string =>
+const translated = (text: string, request: Partial<TranslatedRequest> & { method: string }): string =>
   asModernResponse(read(text), { idText: '"ü"', ...request }).toString();
 const response = (members: string, id = '"ü"'): string => `{"jsonrpc":"2.0","id":${id},${members}}`;
 const hints = '"ttlMs":0,"cacheScope":"private"';

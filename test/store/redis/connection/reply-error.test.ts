@@ -1,6 +1,6 @@
 import { ReplyError } from 'ioredis';
 import { describe, expect, it } from 'vitest';
-import { codeOf, toUnavailable } from '../../../../src/store/redis/connection/reply-error.ts';
+import { asStoreUnavailable, replyErrorCode } from '../../../../src/store/redis/connection/reply-error.ts';
 
 const reply = (message: string): Error => Object.assign(new ReplyError(message), { command: { args: ['secret'] } });
 
@@ -18,7 +18,7 @@ describe('an error of Redis', () => {
     ['ERR OOM in the text decides nothing', 'refused'],
     ['no code at all', 'refused'],
   ])('is told by its code: %s', (message, reason) => {
-    const fault = toUnavailable(reply(message));
+    const fault = asStoreUnavailable(reply(message));
     expect(fault.reason).toBe(reason);
     expect(JSON.stringify({ ...(fault.cause as Error) })).not.toContain('secret');
   });
@@ -26,14 +26,14 @@ describe('an error of Redis', () => {
   it('says that a right is missing, also of a script in Redis 7.0, which gives no code', () => {
     const inScript =
       "ERR The user executing the script can't run this command or subcommand script: 7, on @user_script:1.";
-    expect([inScript, 'NOPERM this user has no permissions'].map((text) => codeOf(reply(text)))).toEqual([
+    expect([inScript, 'NOPERM this user has no permissions'].map((text) => replyErrorCode(reply(text)))).toEqual([
       'NOPERM',
       'NOPERM',
     ]);
   });
 
   it('is unreachable where there is no reply', () => {
-    expect(toUnavailable(new Error('OOM Command timed out')).reason).toBe('unreachable');
-    expect(codeOf(new Error('NOSCRIPT'))).toBeUndefined();
+    expect(asStoreUnavailable(new Error('OOM Command timed out')).reason).toBe('unreachable');
+    expect(replyErrorCode(new Error('NOSCRIPT'))).toBeUndefined();
   });
 });

@@ -1,6 +1,6 @@
 import { readLarge } from '../../protocol/message/message.ts';
 import { inOwnTurns, isLarge } from '../../util/large-reads.ts';
-import type { EventReader, StreamEvent } from '../http-client/event-reader.ts';
+import type { EventReader, StreamEvent } from './event-reader.ts';
 
 /** One event of a stream, with its data as the message that it is: several lines of `data:` are one text. */
 export interface MessageEvent {
