@@ -61,7 +61,7 @@ describe('authentication', () => {
       wwwAuthenticate: expect.stringMatching(
         /^Bearer realm="mcp-gangway", error="invalid_token"(?:, error_description="The key is not valid here")?$/,
       ),
-      because: expect.objectContaining({ why: expect.stringMatching(/^unknown key$|^not Authorization: Bearer$/) }),
+      detail: expect.objectContaining({ why: expect.stringMatching(/^unknown key$|^not Authorization: Bearer$/) }),
     });
   });
 

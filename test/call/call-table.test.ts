@@ -45,7 +45,7 @@ describe('a message that the server sent beside requests', () => {
 
   it('[P2] with a question goes to the GET stream, if that is open, where its client may never come for the answer', () => {
     const parted = aCall(1, { token: 't' });
-    Object.defineProperty(parted.answer, 'isParted', { value: true });
+    Object.defineProperty(parted.answer, 'isDetached', { value: true });
     const calls = set(parted);
     expect([true, false].map((hasGet) => calls.attribute(readMessage(sampling), hasGet))).toEqual(['get', parted]);
     expect(calls.attribute(readMessage(progress('t')), true)).toBe(parted);

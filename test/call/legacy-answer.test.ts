@@ -312,17 +312,17 @@ describe('[P8] a response larger than an event may be', () => {
 
 describe('an answer whose way to the client is lost, of which another instance may ask again', () => {
   const createParted = (accepts = acceptsBoth, options: Partial<LegacyAnswerOptions> = {}) => {
-    let isParted = false;
-    const asking = {
-      name: 'in 1',
-      earlier: [],
-      get isParted() {
-        return isParted;
+    let isDetached = false;
+    const attempt = {
+      id: 'in 1',
+      previousIds: [],
+      get isDetached() {
+        return isDetached;
       },
     };
-    const reply = Object.assign(createFakeReply(accepts), { asking });
+    const reply = Object.assign(createFakeReply(accepts), { attempt });
     const fixture = createAnswer(reply, options);
-    isParted = true;
+    isDetached = true;
     reply.leave();
     return fixture;
   };

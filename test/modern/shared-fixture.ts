@@ -85,7 +85,7 @@ export function sharedOf(
     startFailed: note('startFailed'),
     crashLoop: note('crashLoop'),
     clientCut: note('clientCut'),
-    filtersTruncated: note('wishesCut'),
+    filtersTruncated: note('filtersTruncated'),
     failed: note('failed'),
     closed: (_server: string, details: { dropped: DropCounts }) => observed.push(['closed', details]),
     dropped: (_server, what) => void dropped.push(what),

@@ -92,7 +92,7 @@ const refused = {
   wwwAuthenticate: expect.stringMatching(
     /^Bearer realm="mcp-gangway", error="invalid_token", (?:error_description="[\w ]+", )?resource_metadata="[^"]+"$/,
   ),
-  because: expect.objectContaining({ why: expect.any(String) }),
+  detail: expect.objectContaining({ why: expect.any(String) }),
 };
 
 describe('a token', () => {

@@ -85,7 +85,7 @@ describe('[P3] [P4] a backend that goes on where another one stood', () => {
       { ...known, streams: [{ ids: [1], cursor: 'x' }] },
       [1],
     );
-    expect(await end()).toMatchObject({ reason: 'exited', untaken: [] });
+    expect(await end()).toMatchObject({ reason: 'exited', undelivered: [] });
   });
 });
 

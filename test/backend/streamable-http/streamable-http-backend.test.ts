@@ -334,7 +334,7 @@ describe('a session that the server has forgotten', () => {
           ? void beginStream(response).write(`retry: 50\n${event(note, 'g')}`, () => response.destroy())
           : void response.writeHead(404).end(),
     });
-    expect(await end()).toMatchObject({ reason: 'exited', untaken: [] });
+    expect(await end()).toMatchObject({ reason: 'exited', undelivered: [] });
   });
 
   test('is none if there was none: the request is refused', async () => {

@@ -54,7 +54,7 @@ describe('requests that come by letter', () => {
     expect(posted?.post).toMatchObject({ isBatch: true, again: true });
     expect(posted?.post.messages.map(({ text }) => text.toString())).toEqual(texts);
     expect(posted?.reply.accepts).toEqual(accepts);
-    expect(posted?.reply.attempt).toMatchObject({ name: 'in 7', earlier: ['old 3'] });
+    expect(posted?.reply.attempt).toMatchObject({ id: 'in 7', previousIds: ['old 3'] });
     posted?.reply.json(Buffer.from('{}'));
     expect(sent).toEqual([['in', 'json', 7, '{}']]);
   });

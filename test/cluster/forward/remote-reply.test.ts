@@ -113,7 +113,7 @@ describe('a reply that another instance gives', () => {
 
   it('tells whether only the way to its client is lost', () => {
     const { reply } = createFixture();
-    expect(reply.attempt).toMatchObject({ name: 'in 4', earlier: [], isParted: false });
+    expect(reply.attempt).toMatchObject({ id: 'in 4', previousIds: [], isDetached: false });
     reply.close(true);
     expect([reply.isGone, reply.attempt.isDetached]).toEqual([true, true]);
   });

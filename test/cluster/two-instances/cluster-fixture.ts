@@ -52,7 +52,7 @@ function overLine(store: Store): { store: Store; line: Line } {
       get(target, name) {
         const method = target[name as keyof T] as (...args: unknown[]) => Promise<unknown>;
         return async (...args: unknown[]) => {
-          if (!isCut && name === 'post') {
+          if (!isCut && name === 'enqueue') {
             posted += 1;
             args[3] = (args[3] as Buffer[]).map(rewritten);
             if (toLose > 0) {

@@ -56,7 +56,7 @@ function createInstance(changes: Changes | undefined, { isMute = false, isRemote
   });
   const cuts: string[] = [];
   const observer = new Proxy({} as ModernObserver, {
-    get: (_, what) => () => void (what === 'wishesCut' && cuts.push('cut')),
+    get: (_, what) => () => void (what === 'filtersTruncated' && cuts.push('cut')),
   });
   const modern = new ModernServer({
     server: {

@@ -55,7 +55,7 @@ function createFixture(options: Partial<SessionOptions> = {}) {
   const outbound = {
     flush: () => undefined,
     add: () => undefined,
-    giveUpUnstored: () => undefined,
+    failUnstored: () => undefined,
     streams: {
       open: () => 4,
       join(stream: number, reply: Reply): void {

@@ -28,8 +28,8 @@ describe('requests of the server', () => {
 
   it('make the call that asked wait, until each is answered, cancelled or lost with its server', () => {
     const waits: string[] = [];
-    const watch = { asked: () => waits.push('asked'), settled: () => waits.push('settled') };
-    const call = { ...callWith(true), watch } as unknown as Call;
+    const report = { waitsForClient: () => waits.push('asked'), settled: () => waits.push('settled') };
+    const call = { ...callWith(true), report } as unknown as Call;
     const requests = new ServerRequests();
     for (const id of [1, 2, 3, 4]) requests.add(ask(id), '', call);
     requests.add(ask(5), '', 'get');
