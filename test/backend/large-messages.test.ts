@@ -8,7 +8,7 @@ import { openModernHttp } from '../../src/backend/modern-http/modern-http-backen
 import { openSocket } from '../../src/backend/socket/socket-backend.ts';
 import { openSse } from '../../src/backend/sse/sse-backend.ts';
 import { openStdio } from '../../src/backend/stdio/stdio-backend.ts';
-import { openHttp } from '../../src/backend/streamable-http/streamable-http-backend.ts';
+import { openStreamableHttp } from '../../src/backend/streamable-http/streamable-http-backend.ts';
 import { openWebSocket } from '../../src/backend/websocket/websocket-backend.ts';
 import { inOwnTurns } from '../../src/util/large-reads.ts';
 import { type Opened, openBackend } from './open-backend.ts';
@@ -76,7 +76,7 @@ const kinds: Readonly<Record<string, () => Promise<Opened>>> = {
     const url = await listenHttp((outgoing, method) =>
       method === 'POST' ? asEvents(outgoing) : void outgoing.writeHead(405).end(),
     );
-    const opened = openBackend((events) => openHttp({ url }, events));
+    const opened = openBackend((events) => openStreamableHttp({ url }, events));
     opened.send(request('initialize'));
     return opened;
   },

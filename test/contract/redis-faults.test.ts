@@ -97,7 +97,7 @@ describe('the Redis store, when Redis', () => {
       const state = { tails: new Map(), newestStream: -1, pending: [] };
       expect(await reasonOf(store.sessions.register('t', aRecord(), 0, state))).toBe('full');
       expect(await store.sessions.register('s', aRecord({ owner: 'me' }), 1, state)).toBe('registered');
-      expect(await store.instances.renew('me')).toMatchObject({ held: true, birth: before.storeGeneration });
+      expect(await store.instances.renew('me')).toMatchObject({ held: true, storeGeneration: before.storeGeneration });
       expect(await store.instances.join('new name')).toMatchObject({ held: true });
       // A mailbox that was lost is made again although there is no room: whoever reads it waits as long as it is told.
       for (const key of (await redis.cli('KEYS', '*:mailbox')).split('\n')) await redis.cli('DEL', key);
