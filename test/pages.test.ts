@@ -150,6 +150,18 @@ describe('a citation', () => {
     expect(faults).toEqual([]);
   });
 
+  it('names a file or folder of the source that is there', () => {
+    const faults = pages.flatMap((path) =>
+      cites(path, /(?<![\w./-])((?:src|test|scripts|bench|deploy|examples)\/[\w./-]*[\w/])/g)
+        .filter(
+          ([, name]) =>
+            !/^bench.results/.test(name) && !existsSync(`${root}${name}`) && !existsSync(`${root}${name}.ts`),
+        )
+        .map(([, name]) => `${path}: ${name}`),
+    );
+    expect(faults.filter((fault) => !fault.startsWith('CHANGELOG.md'))).toEqual([]);
+  });
+
   it('of a decision has the number of one', () => {
     const numbers = pages.flatMap((page) => /^docs\/decisions\/(\d{4})-/.exec(page)?.[1] ?? []);
     const faults = citing.flatMap((path) =>
