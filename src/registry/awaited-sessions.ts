@@ -5,22 +5,22 @@ import type { Reply } from '../reply/reply.ts';
 import type { SessionLookup } from '../session/lookup.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
 
-/** What those who expect a session need of their instance. */
+/** Options of `AwaitedSessions`. */
 export interface AwaitedSessionsOptions {
-  /** Looks for the session: here, and at other instances. `later`: nothing can be known now. */
-  find(visitor: SessionLookup): Promise<SessionHandle | Reason | 'later'>;
-  /** More clients than this do not wait at once: each costs a connection, and a question to the store now and then (P8). */
+  /** Looks for the session here and on other instances. `later`: the answer cannot be known now. */
+  find(lookup: SessionLookup): Promise<SessionHandle | Reason | 'later'>;
+  /** How many clients may wait at once. Each costs a connection and an occasional question to the store (P8). */
   readonly maxWaiting: number;
 }
 
-/** The pauses between looks at other instances; what is opened here is told at once. */
+/** The pauses between lookups on other instances. A session that opens here ends the pause at once. */
 const firstPauseMs = 50;
 const longestPauseMs = 500;
 
 /** Clients that listen to a session that they are about to open, on this instance or on another one. */
 export class AwaitedSessions {
   readonly #options: AwaitedSessionsOptions;
-  readonly #waiting = new Map<string, Set<AbortController>>();
+  readonly #pausesByKey = new Map<string, Set<AbortController>>();
   #size = 0;
   #isClosed = false;
 
@@ -28,17 +28,19 @@ export class AwaitedSessions {
     this.#options = options;
   }
 
-  /** Why nobody else may wait, if nobody may. */
+  /** The reason to refuse another waiting client; undefined if it may wait. */
   get refusal(): Reason | undefined {
     if (this.#isClosed) return 'draining';
     return this.#size < this.#options.maxWaiting ? undefined : 'too_many_sessions';
   }
 
-  /** Listens as soon as there is the session, after the event `after`; answers with a fault if there is none by then. */
-  async listen(visitor: SessionLookup, withinMs: number, after: EventId, reply: Reply): Promise<void> {
+  /**
+   * Listens after the event `after` as soon as the session exists. Answers with a fault if it does not exist in time.
+   */
+  async listen(lookup: SessionLookup, withinMs: number, after: EventId, reply: Reply): Promise<void> {
     this.#size += 1;
     try {
-      const session = await this.#find(visitor, performance.now() + withinMs, reply);
+      const session = await this.#find(lookup, performance.now() + withinMs, reply);
       if (typeof session !== 'string') session.listen(after, reply);
       else if (!reply.isGone) reply.fault(session, null);
     } finally {
@@ -46,35 +48,35 @@ export class AwaitedSessions {
     }
   }
 
-  /** A session can be used from now on. */
-  arrived(key: string): void {
-    for (const pause of this.#waiting.get(key) ?? []) pause.abort();
+  /** The session under this key can be used from now on. */
+  notifyOpened(key: string): void {
+    for (const pause of this.#pausesByKey.get(key) ?? []) pause.abort();
   }
 
-  /** Nobody is to wait any longer. */
+  /** Ends all waiting. */
   close(): void {
     this.#isClosed = true;
-    for (const key of this.#waiting.keys()) this.arrived(key);
+    for (const key of this.#pausesByKey.keys()) this.notifyOpened(key);
   }
 
-  async #find(visitor: SessionLookup, until: number, reply: Reply): Promise<SessionHandle | Reason> {
-    reply.onGone(() => this.arrived(visitor.key));
+  async #find(lookup: SessionLookup, deadline: number, reply: Reply): Promise<SessionHandle | Reason> {
+    reply.onGone(() => this.notifyOpened(lookup.key));
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(1.5 * pauseMs, longestPauseMs)) {
-      const found = await this.#options.find(visitor);
+      const found = await this.#options.find(lookup);
       if (found !== 'later' && found !== 'unknown_session') return found;
       if (this.#isClosed) return 'draining';
-      if (reply.isGone || performance.now() >= until) return 'unknown_session';
-      await this.#pause(visitor.key, pauseMs);
+      if (reply.isGone || performance.now() >= deadline) return 'unknown_session';
+      await this.#pause(lookup.key, pauseMs);
     }
   }
 
   async #pause(key: string, ms: number): Promise<void> {
     const pause = new AbortController();
-    const pauses = this.#waiting.get(key) ?? new Set();
-    this.#waiting.set(key, pauses.add(pause));
-    // Cut short by `arrived`: then it is only time to look again.
+    const pauses = this.#pausesByKey.get(key) ?? new Set();
+    this.#pausesByKey.set(key, pauses.add(pause));
+    // `notifyOpened` and `close` abort the pause: then it is only time to look again.
     await delay(ms, undefined, { ref: false, signal: pause.signal }).catch(() => undefined);
     pauses.delete(pause);
-    if (pauses.size === 0 && this.#waiting.get(key) === pauses) this.#waiting.delete(key);
+    if (pauses.size === 0 && this.#pausesByKey.get(key) === pauses) this.#pausesByKey.delete(key);
   }
 }

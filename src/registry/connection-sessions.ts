@@ -11,29 +11,29 @@ import type { SessionObserver } from '../session/session-observer.ts';
 import { type SessionOptions, type SessionParts, singleInstance } from '../session/session-options.ts';
 import type { Store } from '../store/store.ts';
 
-/** What sessions of connections need of those around them. */
+/** Options of `ConnectionSessions`. */
 export interface ConnectionSessionsOptions {
   readonly options: SessionOptions;
   readonly observer: SessionObserver;
   readonly storeSignal: AbortSignal;
   readonly quotas: Quotas;
-  /** Why no session more is opened, if it is not. */
-  refuses(of: SessionUse, initialize: Message): Reason | undefined;
+  /** The reason to open no further session; undefined if one may be opened. */
+  refuses(use: SessionUse, initialize: Message): Reason | undefined;
 }
 
-/** Where a session of a connection is kept, and who is told of its end. */
+/** The store of a connection's session, and the listener for its end. */
 export interface ConnectionSessionHome {
-  /** Of this instance alone. */
+  /** A store that belongs to this instance alone. */
   readonly store: Store;
-  /** The most bytes of one event: nobody has to keep it for a client that comes back. */
+  /** The most bytes of one event. The log keeps no events for a reconnect here. */
   readonly maxEventBytes: number;
-  /** The session ends; what it still says to its client comes after. */
+  /** The session is ending. Its last messages to the client follow. */
   onEnding(reason: SessionEndReason): void;
 }
 
 /**
  * Sessions that live and die with one connection of their client (docs/decisions/0019). No other instance and no shared
- * store knows of them, nobody can ask for one, and who has the connection ends the session with it.
+ * store knows them, and no request can name one. The holder of the connection ends the session with it.
  */
 export class ConnectionSessions {
   readonly #options: ConnectionSessionsOptions;
@@ -44,25 +44,25 @@ export class ConnectionSessions {
     this.#options = options;
   }
 
-  /** How many there are, with those that are ending. */
+  /** The number of sessions, including those that are ending. */
   get size(): number {
     return this.#sessions.size + this.#ending.size;
   }
 
-  /** Those that can be used. */
+  /** The sessions that can be used. */
   values(): Iterable<Session> {
     return this.#sessions;
   }
 
-  /** Those whose backend is still ending. */
+  /** The sessions whose backend is still ending. */
   ending(): Iterable<Session> {
     return this.#ending;
   }
 
   /**
-   * Opens a session whose client hears everything, this answer too, on its one stream. The reply is `accepted` when the
-   * session is there to be listened to.
-   * @returns undefined if it was refused, which the reply says
+   * Opens a session whose client gets everything, this answer too, on its one stream. The reply is `accepted` once the
+   * session can be listened to.
+   * @returns undefined if the session was refused; the reply then has the fault
    */
   open(
     { server, principal }: Pick<SessionLookup, 'server' | 'principal'>,
@@ -71,12 +71,12 @@ export class ConnectionSessions {
     { store, maxEventBytes, onEnding }: ConnectionSessionHome,
   ): Session | undefined {
     const { options, observer, storeSignal, quotas, refuses } = this.#options;
-    const refused = refuses({ server, principal }, initialize);
-    if (refused !== undefined) {
-      reply.fault(refused, initialize.id ?? null);
+    const refusal = refuses({ server, principal }, initialize);
+    if (refusal !== undefined) {
+      reply.fault(refusal, initialize.id ?? null);
       return undefined;
     }
-    const seat = quotas.acquireSession({ server, principal });
+    const permit = quotas.acquireSession({ server, principal });
     const parts: SessionParts = {
       key: keyFromId(randomBytes(32).toString('base64url')),
       server,
@@ -86,17 +86,17 @@ export class ConnectionSessions {
       storeSignal,
       options: { ...options, maxEventBytes },
       observer,
-      onStart: seat.started,
+      onStart: permit.started,
       onReady: () => undefined,
       onEnding: (reason) => {
         this.#sessions.delete(session);
         this.#ending.add(session);
-        seat.ending();
+        permit.ending();
         onEnding(reason);
       },
       onEnded: () => {
         this.#ending.delete(session);
-        seat.ended();
+        permit.ended();
       },
     };
     const start = { epoch: Date.now(), initialize: initialize.text, isOneStream: true };

@@ -4,20 +4,23 @@ import type { SessionEndReason } from '../session/end-reason.ts';
 import type { Session } from '../session/session.ts';
 import { detach } from '../util/boundary.ts';
 
-/** How long what is left of a server may go on, in milliseconds. */
+/** How long the sessions of a removed or reconfigured server may go on, in milliseconds. */
 export interface Retirement {
-  /** Sessions that nobody uses are kept for their clients so long; those of groups, which come about by themselves, are not. */
+  /**
+   * How long unused sessions are kept for their clients. Sessions of groups end at once, since groups reopen them by
+   * themselves.
+   */
   readonly lingerMs: number;
-  /** Requests in flight after that. */
+  /** How long requests in flight may go on after that. */
   readonly graceMs: number;
 }
 
-/** How often it is looked whether sessions are left while they may go on. */
-const lookMs = 250;
+/** The interval of the check for remaining sessions. */
+const pollMs = 250;
 
 /**
  * Ends a session when no request of it is in flight, or at the deadline with an error for what waits (P9).
- * @param reason `draining` in its place where the session has not been opened yet, and nobody could go on with it
+ * @param reason replaced by `draining` if the session is not open yet, since no other instance could continue it
  */
 export async function endInOrder(
   session: Session,
@@ -34,56 +37,58 @@ interface SessionSource {
 }
 
 /**
- * Servers that are configured in another way by now, or not at all: none of their sessions is opened any more, and those that
- * are open end when their time is up.
+ * Servers that have been removed or reconfigured. Their sessions are no longer opened, and open ones end when their
+ * time is up.
  */
 export class Retirements {
   readonly #sessions: readonly SessionSource[];
   readonly #isShared: boolean;
-  /** Until when sessions of a server may go on that nobody uses, on the monotonic clock. */
+  /** When unused sessions of a server have to end, on the monotonic clock. */
   readonly #lingerUntil = new WeakMap<object, number>();
   #isClosed = false;
 
   /**
-   * @param sessions where those of this instance are, as they come and go
-   * @param isShared others have sessions too, which may have to be taken over
+   * @param sessions the live collections of this instance's sessions
+   * @param isShared true if other instances have sessions too, which may have to be taken over
    */
   constructor(sessions: readonly SessionSource[], isShared: boolean) {
     this.#sessions = sessions;
     this.#isShared = isShared;
   }
 
-  /** True for a server whose sessions are not opened any more. */
+  /** True for a server whose sessions are no longer opened. */
   includes(server: object): boolean {
     return this.#lingerUntil.has(server);
   }
 
-  /** Resolves when nothing of the server's sessions is left and none can come, or all sessions are being ended. */
+  /** Resolves when the server has no session left and none can come, or once `close` was called. */
   async retire(server: Server, { lingerMs, graceMs }: Retirement): Promise<void> {
     this.#lingerUntil.set(server, performance.now() + lingerMs);
-    const left = (): Session[] =>
-      this.#sessions.flatMap((some) => [...some.values()]).filter((session) => session.server === server);
+    const remainingSessions = (): Session[] =>
+      this.#sessions.flatMap((source) => [...source.values()]).filter((session) => session.server === server);
     detach(
       'session',
-      Promise.all(left().map((session) => session.isOfGroup && endInOrder(session, 'reconfigured', after(graceMs)))),
+      Promise.all(
+        remainingSessions().map((session) => session.isOfGroup && endInOrder(session, 'reconfigured', pause(graceMs))),
+      ),
     );
     const mayGoOn = (): boolean => !this.#isClosed && performance.now() < (this.#lingerUntil.get(server) ?? 0);
-    while (mayGoOn() && (this.#isShared || left().length > 0)) await after(lookMs);
-    const deadline = after(graceMs);
-    while (!this.#isClosed && left().length > 0)
-      await Promise.all(left().map((session) => endInOrder(session, 'reconfigured', deadline)));
+    while (mayGoOn() && (this.#isShared || remainingSessions().length > 0)) await pause(pollMs);
+    const deadline = pause(graceMs);
+    while (!this.#isClosed && remainingSessions().length > 0)
+      await Promise.all(remainingSessions().map((session) => endInOrder(session, 'reconfigured', deadline)));
   }
 
-  /** Sessions of a retired server that nobody uses end now. */
+  /** Ends the unused sessions of a retired server now. */
   hurry(server: Server): void {
     this.#lingerUntil.set(server, 0);
   }
 
-  /** All sessions of the instance are being ended, by whoever says so. */
+  /** Stops the retirements: the caller ends all sessions of the instance. */
   close(): void {
     this.#isClosed = true;
   }
 }
 
-/** Does not keep the process. */
-const after = (ms: number): Promise<void> => delay(ms, undefined, { ref: false });
+/** The timer does not keep the process alive. */
+const pause = (ms: number): Promise<void> => delay(ms, undefined, { ref: false });

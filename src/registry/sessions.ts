@@ -1,3 +1,5 @@
+// The registry: finds, opens, retires and drains the sessions of this instance, and finds those of other instances.
+
 import { randomBytes } from 'node:crypto';
 import { Cluster, type ClusterLimits } from '../cluster/cluster.ts';
 import type { Reason } from '../protocol/faults.ts';
@@ -28,63 +30,66 @@ import { RecordRenewal } from './record-renewal.ts';
 import { endInOrder, Retirements } from './retirement.ts';
 import { Sweep } from './sweep.ts';
 
-/** What the sessions of an instance share. */
+/** Options shared by the sessions of an instance. */
 export interface SessionsOptions extends SessionOptions {
   readonly store: Store;
   readonly observer: SessionObserver;
   readonly maxSessions: number;
-  /** How long the store keeps a session that nobody renews, in milliseconds. */
+  /** How long the store keeps a session that is not renewed, in milliseconds. */
   readonly recordTtlMs: number;
   readonly sessionIdleMs: number;
-  /** How long a session of one stream lives without that stream, and the stream without its session. */
+  /** How long a one-stream session lives without its stream, and the stream without its session. */
   readonly sseLingerMs: number;
-  /** What principals may have in use; absent for anything. */
+  /** The limits of principals; absent for none. */
   readonly quotas?: Quotas;
   /** Set if other instances share the store. */
   readonly cluster?: ClusterLimits | undefined;
-  /** A server by its name and digest, as it was configured before; undefined for none. */
+  /** A server as it was configured before, by its name and digest; undefined if it is not known. */
   formerServer?(name: string, digest: string): Server | undefined;
 }
 
-/** The sessions of one instance, by key, and the way to those of others. */
+/** The sessions of one instance, by key, and the way to sessions of other instances. */
 export class Sessions implements ProcessCapacity {
-  /** Those that have no key for others: each has one connection. */
+  /** Sessions that belong to one connection and that no request can name. */
   readonly connected: ConnectionSessions;
-  /** Ends those of servers that are configured in another way by now. */
+  /** Ends the sessions of servers that were removed or reconfigured. */
   readonly retirements: Retirements;
   readonly #options: SessionsOptions;
   readonly #quotas: Quotas;
   readonly #byKey = new Map<string, Session>();
   /** Sessions that can no longer be used but whose backend or record may still be ending. */
   readonly #ending = new Map<string, Session>();
-  /** Processes that are of no session. */
+  /** Number of processes that belong to no session. */
   #processes = 0;
   readonly #sweep = new Sweep(() => this.#endOverdue());
   readonly #cluster: Cluster | undefined;
-  /** Clients of one stream, which listen before they open their session. */
-  readonly #expected: AwaitedSessions;
+  /** Clients of one stream that listen before they open their session. */
+  readonly #awaited: AwaitedSessions;
   readonly #closing = new AbortController();
   /** True once `drain` was called: no new sessions. */
   isDraining = false;
-  /** What other instances have sent to this one and it has not received; undefined if there are none. */
+  /** The messages that other instances have sent and this one has not received; undefined without a cluster. */
   readonly mailboxBacklog = (): Promise<MailboxBacklog> | undefined => this.#cluster?.mailboxBacklog();
-  readonly #renewal: RecordRenewal;
+  readonly #recordRenewal: RecordRenewal;
 
   constructor(options: SessionsOptions) {
     this.#options = options;
     this.#quotas = options.quotas ?? noQuotas;
     const { cluster, store, sessionIdleMs, sseLingerMs, requestIdleMs, requestMaxMs } = options;
-    // Also without other instances: a store in memory forgets a session that nobody renews, too.
-    this.#renewal = new RecordRenewal(store, options.recordTtlMs, options.observer);
-    const shortestMs = Math.min(sessionIdleMs, sseLingerMs, requestIdleMs, requestMaxMs, this.#renewal.everyMs);
+    // A single instance needs this too: the memory store also forgets a session that is not renewed.
+    this.#recordRenewal = new RecordRenewal(store, options.recordTtlMs, options.observer);
+    const shortestMs = Math.min(sessionIdleMs, sseLingerMs, requestIdleMs, requestMaxMs, this.#recordRenewal.everyMs);
     this.#sweep.notice(shortestMs);
-    this.#expected = new AwaitedSessions({ find: (visitor) => this.#look(visitor), maxWaiting: options.maxSessions });
+    this.#awaited = new AwaitedSessions({
+      find: (lookup) => this.#findAnywhere(lookup),
+      maxWaiting: options.maxSessions,
+    });
     this.connected = new ConnectionSessions({
       options,
       observer: options.observer,
       storeSignal: this.#closing.signal,
       quotas: this.#quotas,
-      refuses: (of, initialize) => this.#refuses(of, initialize),
+      refuses: (use, initialize) => this.#refusalFor(use, initialize),
     });
     this.retirements = new Retirements([this.#byKey, this.#ending, this.connected], cluster !== undefined);
     if (cluster === undefined) return;
@@ -106,7 +111,7 @@ export class Sessions implements ProcessCapacity {
     this.#cluster.start();
   }
 
-  /** Those that can be used here. */
+  /** The sessions that can be used here. */
   get all(): readonly Session[] {
     return [...this.#byKey.values(), ...this.connected.values()];
   }
@@ -120,49 +125,49 @@ export class Sessions implements ProcessCapacity {
   /** Opens a session for a client's `initialize` and answers it. */
   open(server: Server, principal: Principal, initialize: Message, reply: Reply): void {
     const id = randomBytes(32).toString('base64url');
-    const visitor = { key: keyFromId(id), server, principal };
-    this.#openSoon(visitor, initialize, reply, { 'mcp-session-id': id }).catch(this.#failed(reply));
+    const lookup = { key: keyFromId(id), server, principal };
+    this.#openWhenReady(lookup, initialize, reply, { 'mcp-session-id': id }).catch(this.#faultHandler(reply));
   }
 
   /**
-   * Opens a session under an endpoint token, for a client that hears everything, this answer too, on one stream
-   * (docs/decisions/0018). The reply is `accepted` when the session is there, or `json` with the server's refusal.
+   * Opens a session under an endpoint token (docs/decisions/0018). Its client gets everything, this answer too, on one
+   * stream. The reply is `accepted` when the session exists, or `json` with the server's refusal.
    */
   openOneStream(token: string, server: Server, principal: Principal, initialize: Message, reply: Reply): void {
-    const visitor = { key: keyFromToken(token, principal), server, principal, isOneStream: true };
-    this.#openSoon(visitor, initialize, reply).catch(this.#failed(reply));
+    const lookup = { key: keyFromToken(token, principal), server, principal, isOneStream: true };
+    this.#openWhenReady(lookup, initialize, reply).catch(this.#faultHandler(reply));
   }
 
   /**
-   * The session of this name (`keyOfId`), for requests of this principal to this server. To anyone else it does not exist (P11).
-   * @param version what the request says of its revision, if it does
+   * The session with this key, for requests of this principal to this server. To anyone else it does not exist (P11).
+   * @param version the protocol revision that the request names, if any
    */
   at(key: string, server: Server, principal: Principal, version: string | undefined): SessionHandle | Reason {
     return this.#find({ key, server, principal, version });
   }
 
-  /** The session under this endpoint token, as `at`. */
+  /** The session under this endpoint token; otherwise like `at`. */
   atToken(token: string, server: Server, principal: Principal, version: string | undefined): SessionHandle | Reason {
     return this.#find({ key: keyFromToken(token, principal), server, principal, version, isOneStream: true });
   }
 
   /**
-   * The session in one of the places of a group, wherever it is (docs/decisions/0027). `unknown_session` if there is none, or
-   * it cannot be known now: `openForGroup` settles it.
+   * A session of a group, wherever it is (docs/decisions/0027). `unknown_session` if there is none or if that cannot be
+   * known now; `openForGroup` settles it.
    */
-  async ofGroup(visitor: SessionLookup): Promise<SessionHandle | Reason> {
-    const found = await this.#look(visitor);
+  async ofGroup(lookup: SessionLookup): Promise<SessionHandle | Reason> {
+    const found = await this.#findAnywhere(lookup);
     return found === 'later' ? 'unknown_session' : found;
   }
 
-  /** Opens the session of a place and answers `initialize`, with `already_initialized` if there is one by then. */
-  openForGroup(visitor: SessionLookup, initialize: Message, reply: Reply): void {
-    this.#openSoon(visitor, initialize, reply).catch(this.#failed(reply));
+  /** Opens a session of a group and answers `initialize`, with `already_initialized` if the session exists by then. */
+  openForGroup(lookup: SessionLookup, initialize: Message, reply: Reply): void {
+    this.#openWhenReady(lookup, initialize, reply).catch(this.#faultHandler(reply));
   }
 
   /**
-   * Listens to the session that a client is about to open under this endpoint token, wherever its `initialize` lands.
-   * @returns why not, if it may not; else the reply is answered, now or later
+   * Listens to the session that a client is about to open under this endpoint token, on any instance.
+   * @returns the reason if the client may not wait; otherwise the reply is answered, now or later
    */
   listenBeforeOpen(
     token: string,
@@ -171,50 +176,51 @@ export class Sessions implements ProcessCapacity {
     after: EventId,
     reply: Reply,
   ): Reason | undefined {
-    const { refusal } = this.#expected;
+    const { refusal } = this.#awaited;
     if (refusal !== undefined) return refusal;
-    const leave = this.#quotas.admitWaiting(principal);
-    if (typeof leave === 'string') return leave;
-    const visitor = { key: keyFromToken(token, principal), server, principal, isOneStream: true };
+    const endWaiting = this.#quotas.admitWaiting(principal);
+    if (typeof endWaiting === 'string') return endWaiting;
+    const lookup = { key: keyFromToken(token, principal), server, principal, isOneStream: true };
     const withinMs = this.#options.sseLingerMs + server.startTimeoutMs;
-    this.#expected.listen(visitor, withinMs, after, reply).catch(this.#failed(reply)).finally(leave);
+    this.#awaited.listen(lookup, withinMs, after, reply).catch(this.#faultHandler(reply)).finally(endWaiting);
     return undefined;
   }
 
-  /** As `ProcessRoom` has it. */
-  acquireProcess(of: ProcessUse, { isAdmitted, isOfRequest }: ProcessPurpose): SessionPermit | Reason {
+  /** Implements `ProcessCapacity`. */
+  acquireProcess(use: ProcessUse, { isAdmitted, isOfRequest }: ProcessPurpose): SessionPermit | Reason {
     const quotas = this.#quotas;
-    const own = isOfRequest ? quotas.sessionRefusal(of) : quotas.processRefusal(of);
-    const refused = isAdmitted ? undefined : (own ?? this.#lacksRoom());
-    if (refused !== undefined) return refused;
-    const seat = isOfRequest ? quotas.acquireSession(of) : quotas.acquireProcess(of);
+    const quotaRefusal = isOfRequest ? quotas.sessionRefusal(use) : quotas.processRefusal(use);
+    const refusal = isAdmitted ? undefined : (quotaRefusal ?? this.#capacityRefusal());
+    if (refusal !== undefined) return refusal;
+    const permit = isOfRequest ? quotas.acquireSession(use) : quotas.acquireProcess(use);
     this.#processes += 1;
     return {
-      started: () => seat.started(),
-      ending: () => seat.ending(),
+      started: () => permit.started(),
+      ending: () => permit.ending(),
       ended: () => {
         this.#processes -= 1;
-        seat.ended();
+        permit.ended();
       },
     };
   }
 
   /**
-   * Ends all sessions (P9): each when no request of it is in flight, those that are still busy after `graceMs` with an
-   * error for what they wait for. With other instances they are released for them. Resolves when no backend is left.
+   * Ends all sessions (P9). Each ends when no request of it is in flight; after `graceMs` the busy ones end with an
+   * error for what they wait for. With a cluster, sessions are released for other instances. Resolves when no backend
+   * is left.
    */
   async drain(graceMs: number): Promise<void> {
     this.isDraining = true;
     this.retirements.close();
     this.#sweep.stop();
-    this.#expected.close();
+    this.#awaited.close();
     const reason = this.#cluster === undefined ? 'draining' : 'released';
     let timer: NodeJS.Timeout | undefined;
     const deadline = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, graceMs);
     });
     const takeoversEnded = Promise.race([this.#cluster?.directory.settled(), deadline]);
-    // Again and again: a session that was being taken over when the drain began is one, too.
+    // Repeated, because a session that was being taken over when the drain began arrives later.
     do {
       await Promise.all([
         ...Array.from(this.#byKey.values(), (session) => endInOrder(session, reason, deadline)),
@@ -230,67 +236,67 @@ export class Sessions implements ProcessCapacity {
     await this.#cluster?.close();
   }
 
-  /** Answers a request after a fault of the gateway. */
-  #failed(reply: Reply): (cause: unknown) => void {
+  /** A handler that answers the request after a fault of the gateway. */
+  #faultHandler(reply: Reply): (cause: unknown) => void {
     return (cause) => {
       this.#options.observer.clusterFailed(cause);
       if (!reply.isGone) reply.fault('internal', null);
     };
   }
 
-  #find(visitor: SessionLookup): SessionHandle | Reason {
-    const { key, server, principal, version } = visitor;
+  #find(lookup: SessionLookup): SessionHandle | Reason {
+    const { key, server, principal, version } = lookup;
     const session = this.#byKey.get(key);
     const isTheirs = session?.server.name === server.name && isSame(session.principal, principal);
-    // Others do not know of one that is not ready, whose client waits; to whom it does not belong it is unknown (P11).
-    if (!isTheirs || (hasAssignedKey(visitor) && !session.isReady))
-      return this.#cluster?.handleOf(visitor) ?? 'unknown_session';
+    // A session that is not ready is hidden from other requests. A session of another principal is unknown (P11).
+    if (!isTheirs || (hasAssignedKey(lookup) && !session.isReady))
+      return this.#cluster?.handleOf(lookup) ?? 'unknown_session';
     if (!isRevisionOf(session, version)) return 'unsupported_version';
     return this.#cluster?.guard.handleOf(session) ?? session;
   }
 
-  /** Whether there is a session, here or elsewhere. */
-  async #look(visitor: SessionLookup): Promise<SessionHandle | Reason | 'later'> {
-    if (this.#byKey.get(visitor.key)?.isReady === false) return 'later';
-    if (this.#cluster === undefined) return this.#find(visitor);
-    const said = await this.#cluster.directory.admits(visitor);
-    if (said === 'later') return said;
-    return said === 'yes' ? this.#find(visitor) : said.fault;
+  /** Looks for the session here and on other instances. */
+  async #findAnywhere(lookup: SessionLookup): Promise<SessionHandle | Reason | 'later'> {
+    if (this.#byKey.get(lookup.key)?.isReady === false) return 'later';
+    if (this.#cluster === undefined) return this.#find(lookup);
+    const admission = await this.#cluster.directory.admits(lookup);
+    if (admission === 'later') return admission;
+    return admission === 'yes' ? this.#find(lookup) : admission.fault;
   }
 
-  async #openSoon(visitor: SessionLookup, initialize: Message, reply: Reply, headers?: Headers): Promise<void> {
+  async #openWhenReady(lookup: SessionLookup, initialize: Message, reply: Reply, headers?: Headers): Promise<void> {
     const cluster = this.#cluster;
     const id = initialize.id ?? null;
     if (cluster !== undefined && !cluster.lease.isHeld && !(await cluster.isReady())) {
       if (!reply.isGone) reply.fault('store_unavailable', id);
       return;
     }
-    // Only where the key is not made here there can be a session already.
-    if (hasAssignedKey(visitor) && typeof (await this.#look(visitor)) === 'object')
+    // A session can exist already only under a key that was not made here.
+    if (hasAssignedKey(lookup) && typeof (await this.#findAnywhere(lookup)) === 'object')
       return reply.fault('already_initialized', id);
-    // The place of a group is free when nothing is left of the session that had it.
-    if (visitor.isGroup) await this.#ending.get(visitor.key)?.end('idle');
-    if (!reply.isGone) this.#open(visitor, initialize, reply, headers);
+    // The key of a group's session is free once its previous session has ended completely.
+    if (lookup.isGroup) await this.#ending.get(lookup.key)?.end('idle');
+    if (!reply.isGone) this.#open(lookup, initialize, reply, headers);
   }
 
-  #open(visitor: SessionLookup, initialize: Message, reply: Reply, headers?: Headers): void {
-    const { key, server, principal, isOneStream, isGroup, topic } = visitor;
+  #open(lookup: SessionLookup, initialize: Message, reply: Reply, headers?: Headers): void {
+    const { key, server, principal, isOneStream, isGroup, topic } = lookup;
     const isTaken = this.#byKey.has(key) || this.#ending.has(key);
-    const refused = isTaken ? 'already_initialized' : this.#refuses({ server, principal }, initialize);
-    if (refused !== undefined) return reply.fault(refused, initialize.id ?? null);
+    const refusal = isTaken ? 'already_initialized' : this.#refusalFor({ server, principal }, initialize);
+    if (refusal !== undefined) return reply.fault(refusal, initialize.id ?? null);
     const start = { epoch: Date.now(), initialize: initialize.text, isOneStream, isGroup, topic };
     this.#create(key, server, principal, start).start(reply, headers);
   }
 
-  /** Why no session more is opened here. */
-  #refuses(of: SessionUse, initialize: Message): Reason | undefined {
+  /** The reason to open no further session here; undefined if one may be opened. */
+  #refusalFor(use: SessionUse, initialize: Message): Reason | undefined {
     if (isHandshakeTooLarge(initialize)) return 'initialize_too_large';
     if (this.isDraining) return 'draining';
-    if (this.retirements.includes(of.server)) return 'server_reconfigured';
-    return this.#quotas.sessionRefusal(of) ?? this.#lacksRoom();
+    if (this.retirements.includes(use.server)) return 'server_reconfigured';
+    return this.#quotas.sessionRefusal(use) ?? this.#capacityRefusal();
   }
 
-  #lacksRoom(): Reason | undefined {
+  #capacityRefusal(): Reason | undefined {
     const count = this.#byKey.size + this.#ending.size + this.connected.size + this.#processes;
     return count < this.#options.maxSessions ? undefined : 'too_many_sessions';
   }
@@ -306,25 +312,31 @@ export class Sessions implements ProcessCapacity {
     const { store, observer } = this.#options;
     const cluster = this.#cluster;
     const term = cluster?.lease.term ?? 0;
-    const seat = this.#quotas.acquireSession({ server, principal });
+    const permit = this.#quotas.acquireSession({ server, principal });
     this.#sweep.notice(server.hibernateAfterMs);
     const parts: SessionParts = {
-      ...{ key, server, principal, store, observer, options: this.#options, storeSignal: this.#closing.signal },
+      key,
+      server,
+      principal,
+      store,
+      observer,
+      options: this.#options,
+      storeSignal: this.#closing.signal,
       instance: () => cluster?.lease ?? singleInstance,
-      onStart: seat.started,
+      onStart: permit.started,
       onReady: () => {
         detach('session', cluster?.opened(session, term));
-        this.#expected.arrived(key);
+        this.#awaited.notifyOpened(key);
       },
       onEnding: () => {
         if (this.#byKey.get(key) === session) this.#byKey.delete(key);
         this.#ending.set(key, session);
-        seat.ending();
+        permit.ending();
         cluster?.guard.release();
       },
       onEnded: () => {
         if (this.#ending.get(key) === session) this.#ending.delete(key);
-        seat.ended();
+        permit.ended();
       },
     };
     const session: Session = new Session(parts, start);
@@ -332,7 +344,7 @@ export class Sessions implements ProcessCapacity {
     return session;
   }
 
-  #lookAt(session: Session): void {
+  #endIfDue(session: Session): void {
     session.endOverdueCalls();
     if (session.idleness.isIdleSince(this.#options.sessionIdleMs)) detach('session', session.end('idle'));
     else session.hibernateIfUnused();
@@ -342,8 +354,8 @@ export class Sessions implements ProcessCapacity {
   #endOverdue(): void {
     for (const session of this.all) {
       const endAsInternal = (): void => detach('session', session.end('internal'));
-      contain('session', () => this.#lookAt(session), endAsInternal);
+      contain('session', () => this.#endIfDue(session), endAsInternal);
     }
-    this.#renewal.renewDue(this.#byKey);
+    this.#recordRenewal.renewDue(this.#byKey);
   }
 }

@@ -1,9 +1,11 @@
 import { contain } from '../util/boundary.ts';
 
-/** How often is looked for what is overdue, at least. */
+/** The longest interval between two sweeps. */
 const maxEveryMs = 30_000;
 
-/** Looks again and again for what has become overdue: one timer for all sessions, which keeps no process alive. */
+/**
+ * Looks for overdue sessions again and again. One timer serves all sessions, and it does not keep the process alive.
+ */
 export class Sweep {
   readonly #run: () => void;
   #everyMs = maxEveryMs;
@@ -14,7 +16,7 @@ export class Sweep {
     this.#timer = setInterval(this.#run, maxEveryMs).unref();
   }
 
-  /** From now on what is due after so many milliseconds is noticed at most a quarter of that later. */
+  /** Makes sure that anything due after `ms` is noticed at most a quarter of `ms` later. */
   notice(ms = Number.POSITIVE_INFINITY): void {
     const everyMs = Math.ceil(ms / 4);
     if (everyMs >= this.#everyMs) return;
