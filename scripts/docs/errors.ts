@@ -19,7 +19,7 @@ const notes: Partial<Record<Reason, string>> = {
   duplicate_key:
     'A key in another case, such as `Name` beside `name`, counts as the same key, because servers in Go and .NET read it so.',
   too_many_members: 'Arguments of tools have no such limit.',
-  too_many_values: 'The gateway does not parse such a text, because that would block all other clients.',
+  too_many_values: 'Such a text would take too much time and memory to parse.',
   too_deep: 'The limit is `--max-depth` (100).',
   batch_not_allowed: 'The session has another protocol revision than 2025-03-26.',
   body_too_large: 'The limit is `--max-body-bytes` (4 MiB).',

@@ -207,7 +207,7 @@ const catalogue = {
     code: -32021,
     reached: 'maybe',
     message:
-      'Missing required client capability: the MCP server needs a capability that the client did not declare with this request.',
+      'Missing required client capability: the MCP server needs a capability that the client did not declare. Declare it, or use another client.',
   },
   version_not_served: {
     status: 400,
@@ -482,7 +482,7 @@ const catalogue = {
   unknown_event_id: {
     status: 404,
     code: -32001,
-    message: 'Not found: Last-Event-ID does not belong to a stream of this session.',
+    message: 'Not found: Last-Event-ID does not belong to a stream of this session. Open a new stream without Last-Event-ID.',
   },
   history_lost: {
     status: 200,

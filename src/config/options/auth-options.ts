@@ -35,7 +35,7 @@ export const authOptions = {
   trustedProxy: {
     ...list(
       network,
-      'Address or network (CIDR) of a trusted proxy. An identity header from any other address is refused.',
+      'Address or network (CIDR) of a trusted proxy; repeatable. An identity header from any other address is refused.',
     ),
     inHelp: false,
   },

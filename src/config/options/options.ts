@@ -146,7 +146,7 @@ export const globalOptions = {
   commitAfterMs: integer(
     15 * second,
     [1, longestMs],
-    'Time (ms) after which the response to an unanswered initialize becomes an event stream, so that proxies do not time out.',
+    'Time (ms) after which the response to any unanswered request, even initialize, becomes an event stream, so that proxies do not time out.',
   ),
   keepAliveMs: integer(15 * second, [1, longestMs], 'Interval (ms) between comments on a silent event stream.'),
   retryMs: integer(
