@@ -157,7 +157,7 @@ function optionTable(table: OptionTable): string {
         ` \`${flagOf(key)}\` \`${environmentNameOf(key)}\` \`${key}\` `,
         ` ${renderDefault(key, option)} `,
         option.bounds === '' ? ' ' : ` ${option.bounds} `,
-        ` ${option.description} `,
+        ` ${option.description.replaceAll('<', '&lt;')} `,
         '',
       ].join('|'),
     ),
