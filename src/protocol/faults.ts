@@ -482,7 +482,8 @@ const catalogue = {
   unknown_event_id: {
     status: 404,
     code: -32001,
-    message: 'Not found: Last-Event-ID does not belong to a stream of this session. Open a new stream without Last-Event-ID.',
+    message:
+      'Not found: Last-Event-ID does not belong to a stream of this session. Open a new stream without Last-Event-ID.',
   },
   history_lost: {
     status: 200,

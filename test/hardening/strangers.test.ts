@@ -141,7 +141,7 @@ describe('a flood of strangers', () => {
     for (let n = 0; n < 300; n++) await (await connectRaw(full.port)).closed();
     const seconds = Math.ceil((performance.now() - startedAt) / 1_000);
     for (const connection of held) connection.drop();
-    const lines = () => full.logs().filter(({ msg }) => String(msg).startsWith('closed a connection'));
+    const lines = () => full.logs().filter(({ msg }) => String(msg).startsWith('closed a client connection'));
     const sum = () => lines().reduce((total, { leftOut }) => total + 1 + Number(leftOut ?? 0), 0);
     await waitFor(() => sum() === 300, { what: 'all to be told of' });
     expect(lines().length).toBeLessThanOrEqual(seconds + 2);

@@ -140,7 +140,7 @@ describe('a probe', () => {
     expect(well.value('mcp_gangway_server_start_failures_total')).toBe(0);
     const told = gateway.logs().filter(({ server, msg }) => server === 'one' && msg !== 'endpoint ready');
     expect(told.map(({ msg }) => msg)).toEqual(
-      ['up', 'down', 'up'].map((state) => `server is ${state}, by its probes`),
+      ['up', 'down', 'up'].map((state) => `server is ${state} according to its probes`),
     );
     expect(told[1]).toMatchObject({ level: 40, lastOutput: ['no sign'] });
     await gateway.stop();

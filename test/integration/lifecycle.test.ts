@@ -455,7 +455,7 @@ describe('the program', () => {
       '',
     ]);
     const start = await run('--era', 'modern', remote[0].url);
-    expect([start.code, start.stderr]).toEqual([1, expect.stringContaining('leave --era out')]);
+    expect([start.code, start.stderr]).toEqual([1, expect.stringContaining('Remove --era')]);
   });
 
   test('checks servers: FAIL with the reason for each that does not work, and 1', async () => {

@@ -199,7 +199,7 @@ describe('the log at info', () => {
 });
 
 describe('what a server writes beside the protocol', () => {
-  const noiseNotice = expect.objectContaining({ level: 40, msg: expect.stringContaining('no MCP messages') });
+  const noiseNotice = expect.objectContaining({ level: 40, msg: expect.stringContaining('not MCP messages') });
 
   test('[R6.03] on stdout is dropped, logged and counted, and the session goes on', async () => {
     const gateway = await startGateway({ command: mini, args: ['--log-level', 'debug'] });

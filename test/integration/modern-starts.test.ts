@@ -133,13 +133,13 @@ describe('the era of a server', () => {
     const legacy = await startGateway({ command: everythingFixture, args: ['--era', 'modern'] });
     const refused = (await postModern(legacy.url, 'server/discover')).json.error.data.reason;
     expect(refused).toBe('server_not_modern');
-    const said = { msg: 'shared server did not start', detail: expect.stringContaining('leave that out') };
+    const said = { msg: 'shared server did not start', detail: expect.stringContaining('remove it') };
     await waitFor(() => legacy.logs().some(({ msg }) => msg === said.msg));
     expect(legacy.logs()).toContainEqual(expect.objectContaining(said));
     const modern = await startGateway({ command: modernFixture, args: ['--era', 'legacy'] });
     await post(modern.url, initializeBody);
     await waitFor(() => modern.logs().some(({ msg }) => msg === 'session ended'));
-    const ended = { msg: 'session ended', errorCode: -32022, detail: expect.stringContaining('leave that out') };
+    const ended = { msg: 'session ended', errorCode: -32022, detail: expect.stringContaining('remove it') };
     expect(modern.logs()).toContainEqual(expect.objectContaining(ended));
   });
 

@@ -179,7 +179,9 @@ describe('a changed file', () => {
     const { file, gateway, change, urlOf } = await start({ one: mini, two: mini });
     const session = await initialize(urlOf('one'));
     await file.write(text);
-    const refusal = await waitFor(() => gateway.logs().find(({ msg }) => String(msg).includes('nothing was changed')));
+    const refusal = await waitFor(() =>
+      gateway.logs().find(({ msg }) => String(msg).includes('the previous one stays in use')),
+    );
     expect(refusal['faults']).toEqual(faults.map((fault) => expect.stringMatching(fault)));
     expect((await session.request('ping')).status).toBe(200);
     expect((await post(urlOf('two'), initializeBody)).status).toBe(200);

@@ -19,12 +19,12 @@ const reasons = {
   draining: { reason: 'draining', detail: 'This instance is shutting down and accepts no new sessions.' },
   degraded: {
     reason: 'store_degraded',
-    detail: 'Redis does not answer. The sessions of this instance continue.',
+    detail: 'The shared store does not answer. The sessions of this instance continue.',
   },
   unavailable: {
     reason: 'store_unavailable',
     detail:
-      'Redis has not answered for a whole lease (--lease-ms). This instance opens no sessions until Redis answers.',
+      'The shared store has not answered for a whole lease. This instance opens no sessions until the store answers.',
   },
   serverDown: {
     reason: 'server_down',
