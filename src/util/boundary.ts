@@ -1,9 +1,10 @@
+// src/util: small helpers without knowledge of MCP, HTTP or the gateway. Every other folder may import them.
 /**
- * The boundary around each thing that a peer's bytes can reach: a request, a session, a backend, a listener, a timer. What
- * one of them throws is reported and ends that one thing. See docs/decisions/0062.
+ * The boundary around each thing that a peer's bytes can reach: a request, a session, a backend, a listener, a timer. A
+ * throw inside one of them is reported and ends that one thing (docs/decisions/0062).
  */
 
-/** Where a fault of the gateway itself was stopped. */
+/** The place where a fault of the gateway itself was stopped. */
 export type Seam =
   | 'request'
   | 'session'
@@ -12,17 +13,17 @@ export type Seam =
   | 'store'
   | 'cluster'
   | 'admin'
-  /** Timers, probes, sweeps and files that are watched. */
+  /** Timers, probes, sweeps and watched files. */
   | 'background';
 
-/** Is told of every fault that a boundary stops. */
+/** Receives every fault that a boundary stops. */
 export type FaultReporter = (seam: Seam, cause: unknown) => void;
 
 let reporter: FaultReporter | undefined;
 
 /**
- * Says who is told of faults in this process from now on. Composition calls this once, before anything is served.
- * @returns what to call to have the reporter before it again
+ * Sets the reporter of faults in this process. Composition calls this once, before the gateway serves anything.
+ * @returns a function that restores the previous reporter
  */
 export function reportFaultsTo(next: FaultReporter): () => void {
   const before = reporter;
@@ -32,14 +33,15 @@ export function reportFaultsTo(next: FaultReporter): () => void {
   };
 }
 
-/** Reports a fault that its seam has stopped. Without a reporter it is thrown, so that no test passes over one. */
+/** Reports a fault that its seam has stopped. Without a reporter the fault is thrown, so that no test overlooks one. */
 export function reportFault(seam: Seam, cause: unknown): void {
   if (reporter === undefined) throw cause;
   reporter(seam, cause);
 }
 
 /**
- * Runs the work of one thing. A throw, or a rejection of the promise that the work returns, is reported and goes no further.
+ * Runs the work of one thing. A throw, or a rejection of the promise that the work returns, is reported and goes no
+ * further.
  * @param onFault ends the thing with its defined fault
  */
 export function contain(seam: Seam, work: () => unknown, onFault?: (cause: unknown) => void): void {
@@ -52,7 +54,7 @@ export function contain(seam: Seam, work: () => unknown, onFault?: (cause: unkno
 }
 
 /**
- * Leaves a promise to itself. Its rejection is reported and goes no further.
+ * Lets a promise run on its own. A rejection is reported and goes no further.
  * @param onFault ends the thing that the promise belongs to with its defined fault
  */
 export function detach(seam: Seam, promise: Promise<unknown> | undefined, onFault?: (cause: unknown) => void): void {

@@ -1,10 +1,10 @@
-/** Below this many empty places in front, closing the gap costs more than it frees. */
+/** With fewer empty slots in front, closing the gap costs more than it frees. */
 const minGap = 64;
 
 /**
- * A list that grows at its end and shrinks at its front, both in constant time, with access by index. `Array.shift` moves all
- * elements on long arrays, which makes the eviction of a full log quadratic; here a head index moves, and the gap is closed
- * once it is half of the array.
+ * A list that grows at its end and shrinks at its front, both in constant time, with access by index. `Array.shift`
+ * moves all elements of a long array, which makes the eviction of a full log quadratic. Here a head index moves, and
+ * the gap is closed once it is half of the array.
  */
 export class Deque<T> {
   #elements: (T | undefined)[] = [];
@@ -14,7 +14,7 @@ export class Deque<T> {
     return this.#elements.length - this.#head;
   }
 
-  /** The element at a place counted from the oldest; undefined outside of the list. */
+  /** The element at an index counted from the oldest; undefined outside of the list. */
   at(index: number): T | undefined {
     return index < 0 ? undefined : this.#elements[this.#head + index];
   }

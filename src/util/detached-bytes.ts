@@ -1,7 +1,7 @@
 /**
- * The same bytes, fit for being kept: a copy if they are the smaller part of the memory that they would keep alive,
- * else the buffer itself. A message of 100 bytes is mostly a slice of the 64 KiB chunk that a pipe was read with;
- * without the copy a log of 1,000 such events holds 64 MiB. So no more than twice the bytes that a limit counts is held.
+ * Returns bytes that are safe to keep: a copy if they are the smaller part of their memory, otherwise the buffer
+ * itself. A message of 100 bytes is usually a slice of the 64 KiB chunk that a pipe was read with. Without the copy a
+ * log of 1,000 such events holds 64 MiB. So the memory held is at most twice the bytes that a limit counts.
  */
 export function detachBytes(bytes: Buffer): Buffer {
   if (bytes.buffer.byteLength <= bytes.length * 2) return bytes;
@@ -11,8 +11,8 @@ export function detachBytes(bytes: Buffer): Buffer {
 }
 
 /**
- * The same for a batch, at the cost of one copy for all of it: mostly they lie side by side in one chunk. Their common
- * memory is held until the last of them is dropped, so this is for events that are dropped in their order.
+ * Does the same for a batch, at the cost of one copy: its buffers usually lie side by side in one chunk. Their common
+ * memory is held until the last of them is dropped, so this is for events that are dropped in order.
  */
 export function detachedBytes(batch: readonly Buffer[]): Buffer[] {
   const first = batch.find((data) => data.length > 0);

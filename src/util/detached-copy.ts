@@ -1,14 +1,14 @@
 /**
- * A copy with memory of its own, for what is kept as long as a session: `Buffer.from` takes a part of a slab that many share, all
- * of which stays as long as any part of it.
+ * Returns a copy with memory of its own, for data that is kept as long as a session. `Buffer.from` takes a slice of a
+ * shared slab, and any slice keeps the whole slab alive.
  */
-export function detachedCopy(of: string | Uint8Array): Buffer {
-  if (typeof of !== 'string') {
-    const copy = Buffer.allocUnsafeSlow(of.length);
-    copy.set(of);
+export function detachedCopy(source: string | Uint8Array): Buffer {
+  if (typeof source !== 'string') {
+    const copy = Buffer.allocUnsafeSlow(source.length);
+    copy.set(source);
     return copy;
   }
-  const copy = Buffer.allocUnsafeSlow(Buffer.byteLength(of));
-  copy.write(of);
+  const copy = Buffer.allocUnsafeSlow(Buffer.byteLength(source));
+  copy.write(source);
   return copy;
 }

@@ -1,8 +1,8 @@
 const zero = 0x30;
 
 /**
- * Writes a whole number that is not negative as its decimal digits, which costs less than making a string of it.
- * @returns the place behind the last digit
+ * Writes a non-negative integer as its decimal digits, which costs less than making a string first.
+ * @returns the index behind the last digit
  */
 export function writeDigits(target: Uint8Array, start: number, value: number): number {
   let length = 1;

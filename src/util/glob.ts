@@ -1,11 +1,11 @@
 /**
- * True if a text is of a pattern in which `*` stands for any characters, also none, and everything else for itself. Takes
- * time in proportion to the text times the pattern at most, whatever they are.
+ * True if a text matches a pattern in which `*` stands for any characters, also none, and everything else for itself.
+ * The time is at most proportional to the length of the text times the length of the pattern.
  */
 export function matchesGlob(text: string, pattern: string): boolean {
   let at = 0;
   let p = 0;
-  /** Behind the last `*`, and where what it stands for ends as far as was tried. */
+  /** The index behind the last `*`, and the end of the text that this `*` matches in the current attempt. */
   let behindStar = -1;
   let starEnd = 0;
   while (at < text.length) {

@@ -1,13 +1,13 @@
 /**
- * A text of this size takes milliseconds to read. Ten of them in one turn of the event loop would hold up everybody else
- * for as long as all ten take (P8).
+ * Reading a text of this size takes milliseconds. Ten of them in one turn of the event loop would delay everybody else
+ * by the sum (P8).
  */
 const largeBytes = 512 * 1024;
 
-/** A request on a new connection needs two turns until it is answered. It must not wait for one large read in each. */
+/** A request on a new connection needs two turns until its answer. It must not wait for one large read in each. */
 const turnsBetween = 3;
 
-/** One step of some work. Returns true if it was the last one. */
+/** One step of some work. Returns true after the last one. */
 type Step = () => boolean;
 
 /** Work that waits for its turns, oldest first. */
@@ -17,8 +17,8 @@ const waiting: Step[] = [];
 export const isLarge = (bytes: number): boolean => bytes >= largeBytes;
 
 /**
- * Does work step by step, after all work of earlier calls. No other step is done in the same turn of the event loop, and turns for
- * everybody else are in between. Resolves in the turn of the last step. Rejects with the error that a step throws.
+ * Does work step by step, after all work of earlier calls. Each step has a turn of the event loop to itself, and turns
+ * for everybody else come in between. Resolves in the turn of the last step. Rejects with the error that a step throws.
  */
 export function inOwnTurns(step: Step): Promise<void> {
   return new Promise((resolve, reject) => {

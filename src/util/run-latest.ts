@@ -1,13 +1,14 @@
 import { detach } from './boundary.ts';
+
 /**
- * What is done whenever it is due, one at a time: what becomes due while it is done is done after it, once.
- * @param run what it rejects with is reported; it is run again when it is due again
- * @returns what to call when it is due
+ * Wraps a task so that only one run is active at a time. Calls during a run lead to exactly one more run after it.
+ * @param run a rejection is reported; the next call runs the task again
+ * @returns the function to call when the task is due
  */
 export function runLatest(run: () => Promise<void>): () => void {
   let isDue = false;
   let isRunning = false;
-  const go = async (): Promise<void> => {
+  const runWhileDue = async (): Promise<void> => {
     isRunning = true;
     try {
       while (isDue) {
@@ -20,6 +21,6 @@ export function runLatest(run: () => Promise<void>): () => void {
   };
   return () => {
     isDue = true;
-    if (!isRunning) detach('shared_process', go());
+    if (!isRunning) detach('shared_process', runWhileDue());
   };
 }

@@ -1,4 +1,7 @@
-/** Whether the promise settles in time; a rejection goes through. Leaves no timer behind. */
+/**
+ * Resolves to true if the promise resolves in time, and to false if the time is over first. A rejection passes through.
+ * No timer is left behind.
+ */
 export function settlesWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => resolve(false), ms);

@@ -1,6 +1,9 @@
 const noEntries = new Map<never, never>();
 
-/** A map whose table is made with the first entry: thousands of idle sessions have a dozen each that stay empty. */
+/**
+ * A map that allocates its table with the first entry. Each of thousands of idle sessions has a dozen maps that stay
+ * empty.
+ */
 export class SparseMap<K, V> implements ReadonlyMap<K, V> {
   #map: Map<K, V> | undefined;
 
