@@ -1,17 +1,17 @@
 import { endsStringRun } from './string-run.ts';
 
 /**
- * The fast walk through white space and digits, by pairs of bytes. Nobody needs them without end, and a text of 64 MiB can be made
- * of them (P8).
+ * Skips long runs of white space and digits quickly, by pairs of bytes. No peer needs such runs, but a text of 64 MiB
+ * can consist of them (P8).
  */
 
-/** The kinds of bytes that a run can be of. */
+/** The kinds of bytes that a run can consist of. */
 export const spaces = 1;
 export const digits = 2;
-/** What a string may hold as it is. */
+/** Bytes that a string may contain unescaped. */
 export const plain = 4;
 
-/** For each pair of bytes the kinds that both are of. The same whichever of them comes first. */
+/** For each pair of bytes, the kinds that both bytes have. The order of the two bytes does not matter. */
 const kindsOfPair = new Uint8Array(2 ** 16);
 for (const [kind, bytes] of [
   [spaces, Buffer.from(' \t\n\r')],
@@ -21,28 +21,28 @@ for (const [kind, bytes] of [
   for (const one of bytes)
     for (const other of bytes) kindsOfPair[one * 256 + other] = (kindsOfPair[one * 256 + other] as number) | kind;
 
-/** The text that was walked last, and its pairs. */
-let viewed: Buffer | undefined;
+/** The most recent text, and its pairs. */
+let pairedText: Buffer | undefined;
 let pairs: Uint16Array = new Uint16Array(0);
 
-/** Lets go of the text, which would be kept alive else. */
+/** Drops the reference to the text, which would otherwise stay alive. */
 export function releasePairs(): void {
-  if (viewed === undefined) return;
-  viewed = undefined;
+  if (pairedText === undefined) return;
+  pairedText = undefined;
   pairs = new Uint16Array(0);
 }
 
 /**
- * The place of the first byte at or after `from` that is not of this kind, or the text's end.
- * @param limit where to stop looking, at the earliest
+ * Returns the index of the first byte at or after `from` that is not of this kind, or the end of the text.
+ * @param limit the search may stop here, but not earlier
  */
 export function endOfRun(text: Buffer, from: number, kind: number, limit = text.length): number {
   const first = text.byteOffset & 1; // the first byte that begins a pair
-  if (viewed !== text) {
-    viewed = text;
+  if (pairedText !== text) {
+    pairedText = text;
     pairs = new Uint16Array(text.buffer, text.byteOffset + first, Math.max(0, (text.length - first) >> 1));
   }
-  if (((from - first) & 1) !== 0 && !isOf(text, from, kind)) return from;
+  if (((from - first) & 1) !== 0 && !hasKind(text, from, kind)) return from;
   const view = pairs;
   let pair = (from - first + 1) >> 1;
   const end = Math.min(view.length, (limit - first + 1) >> 1);
@@ -55,8 +55,8 @@ export function endOfRun(text: Buffer, from: number, kind: number, limit = text.
   }
   while (pair < end && ((kindsOfPair[view[pair] as number] as number) & kind) !== 0) pair += 1;
   const at = first + pair * 2;
-  return isOf(text, at, kind) ? at + 1 : at;
+  return hasKind(text, at, kind) ? at + 1 : at;
 }
 
-const isOf = (text: Buffer, at: number, kind: number): boolean =>
+const hasKind = (text: Buffer, at: number, kind: number): boolean =>
   at < text.length && ((kindsOfPair[(text[at] as number) * 257] as number) & kind) !== 0;

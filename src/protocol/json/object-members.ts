@@ -1,45 +1,48 @@
 import { foldKey } from './fold-key.ts';
 import type { KnownKeys } from './known-keys.ts';
 
-/** The members of one object: `keys[i]` has its value at bytes `starts[i]` to `ends[i]`. */
+/** The members of one object: the value of `keys[i]` lies at bytes `starts[i]` to `ends[i]`. */
 export interface Members {
   readonly keys: string[];
   readonly starts: number[];
   readonly ends: number[];
 }
 
-/** Where a member stands in `members`, or -1 if the object has no such key. */
+/** The index of a member in `members`, or -1 if the object has no such key. */
 export const memberIndex = (members: Members | undefined, key: string): number => members?.keys.indexOf(key) ?? -1;
 
-/** Above this many keys in one object, duplicates are found by a Set: comparing all pairs would be quadratic. */
+/** From this many keys on, duplicates are found by a Set: comparing all pairs would be quadratic. */
 const fewKeys = 12;
 
-/** Memory for so many members is used again; what one large object needed beyond that is given back. */
+/** Memory for this many members is reused. The rest of what a large object needed is freed. */
 const maxReusedMembers = 64;
 
-/** The members of one object, in memory that is used again for the next one: small messages come by the hundred thousand. */
+/**
+ * The members of one object, in memory that is reused for the next one: small messages come by the hundred thousand.
+ */
 export class FoundMembers {
   #count = 0;
   #keys: string[] = [];
   #starts: number[] = [];
   #ends: number[] = [];
   #seen: Set<string> | undefined;
-  /** At each place the key of the object that had one there last, if it stood in the text as it is: most messages are alike. */
+  /**
+   * At each index, the key of the last object that had one there, if its text had no escapes: most messages are alike.
+   */
   #guesses: (string | undefined)[] = [];
-  /** At each place the known keys among which its guess was found: the same key there need not be looked up again. */
+  /** At each index, the known keys that contain the guess: the same key there need not be looked up again. */
   #knownAmong: (KnownKeys | undefined)[] = [];
-  /** At each place its guess, folded: the same for a key that is not known. */
+  /** At each index, the folded guess: an unknown key there need not be folded again. */
   #foldedAt: (string | undefined)[] = [];
-  /** The keys that are not known, folded, where they are judged. */
+  /** The unknown keys, folded, where they are checked. */
   #folded: string[] = [];
   #seenFolded: Set<string> | undefined;
 
-  /** What the next key may well be: the one that another object had at this place. */
+  /** A guess at the next key: the one that another object had at this index. */
   get guess(): string | undefined {
     return this.#guesses[this.#count];
   }
 
-  /** Forgets all members. */
   clear(): void {
     if (this.#count > maxReusedMembers) {
       this.#keys = [];
@@ -56,9 +59,9 @@ export class FoundMembers {
   }
 
   /**
-   * Begins a member; false if there is one with this key.
-   * @param isPlain the key stands in the text as it is: in ASCII, without escapes
-   * @param known if given, also false for a key that differs from one of these, or from another one, in case alone
+   * Begins a member; false if the object already has this key.
+   * @param isPlain the key stands in the text in ASCII and without escapes
+   * @param known if given, also false for a key that differs only in case from a known key or from another key
    */
   begin(key: string, isPlain: boolean, known?: KnownKeys): boolean {
     const count = this.#count;
@@ -89,20 +92,20 @@ export class FoundMembers {
     return true;
   }
 
-  /** Where the member that was begun last has its value. */
+  /** Sets the range of the value of the member that was begun last. */
   finish(start: number, end: number): void {
     this.#starts[this.#count - 1] = start;
     this.#ends[this.#count - 1] = end;
   }
 
-  /** Where a member stands, or -1 if the object has no such key. */
+  /** The index of a member, or -1 if the object has no such key. */
   indexOf(key: string): number {
     const keys = this.#keys;
     for (let index = 0; index < this.#count; index += 1) if (keys[index] === key) return index;
     return -1;
   }
 
-  /** The first byte of the value of a member that there is, and the one behind it. */
+  /** The first byte of the value of an existing member; `endOf` returns the byte behind the value. */
   startOf(index: number): number {
     return this.#starts[index] as number;
   }
@@ -121,6 +124,5 @@ export class FoundMembers {
   }
 }
 
-/** True if an object has such a member. */
 export const hasMember = (members: FoundMembers | undefined, key: string): boolean =>
   members !== undefined && members.indexOf(key) >= 0;

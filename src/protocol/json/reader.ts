@@ -1,7 +1,7 @@
 import { digits, endOfRun, plain, releasePairs, spaces } from './byte-pairs.ts';
 import { endsStringRun, StringRuns, shortRun } from './string-run.ts';
 
-/** Why a text was refused; names of the catalogue of faults. */
+/** Why a text was refused: names from the catalogue of faults. */
 export type ScanFault =
   | 'not_json'
   | 'too_deep'
@@ -12,17 +12,17 @@ export type ScanFault =
   | 'too_many_values';
 
 /**
- * So many values in lists and objects are read of a text of any size: a text of 64 MiB could hold thirty times as many, and would
- * hold up everybody else for more than half a second (P8). The smaller a text, the more of them, up to any number in 8 MiB:
- * what it costs to read a text is in its bytes as well (docs/decisions/0060). A value takes the time of two escapes.
+ * The number of values in lists and objects that a text of any size may have. A text of 64 MiB could hold thirty times
+ * as many, and delay everybody else for more than half a second (P8). A smaller text may have more, and a text of up to
+ * 8 MiB any number: reading its bytes takes time as well (docs/decisions/0060). A value takes the time of two escapes.
  */
-const leastValues = 2 ** 20;
+const minValueLimit = 2 ** 20;
 const unboundedBytes = 8 * 2 ** 20;
-const escapesOfValue = 2;
+const escapesPerValue = 2;
 
-/** How many values may be in a text, in escapes. */
-const mostIn = (bytes: number): number =>
-  escapesOfValue * Math.max(leastValues, Math.floor((unboundedBytes / bytes) * (unboundedBytes / 2)));
+/** The limit for the values in a text, counted in escapes. */
+const maxEscapesFor = (bytes: number): number =>
+  escapesPerValue * Math.max(minValueLimit, Math.floor((unboundedBytes / bytes) * (unboundedBytes / 2)));
 
 export const quote = 0x22;
 export const comma = 0x2c;
@@ -46,65 +46,70 @@ for (const byte of Buffer.from('0123456789abcdefABCDEF')) isHex[byte] = 1;
 const isDigit = new Uint8Array(256);
 for (const byte of Buffer.from('0123456789')) isDigit[byte] = 1;
 
-/** So much white space, or so many digits, are looked at one by one. More are hardly ever met. */
-const nearRun = 8;
+/** This much white space, or this many digits, are read byte by byte. Longer runs are rare. */
+const nearBytes = 8;
 
-/** In a text of more bytes than this, strings are read by pairs and words from this place on. It is not worth it in a small one. */
+/**
+ * In a text of more bytes than this, strings are read by pairs and words from `nearBytesOfLarge` bytes on. In a small text
+ * that is not worth it.
+ */
 const largeBytes = 64 * 1024;
-const nearOfLarge = 16;
+const nearBytesOfLarge = 16;
 const pairedRun = 128;
 
-const nothing: Buffer = Buffer.alloc(0);
+const emptyBuffer: Buffer = Buffer.alloc(0);
 
-/** Where the skipping of a value was interrupted, and what it needs to go on. */
+/** The position where the skipping of a value was interrupted, and the state to continue with. */
 interface Interruption {
   readonly at: number;
-  /** The place is inside of a string, which is a value or a key. Else a value begins there. */
-  readonly isIn: 'value' | 'key' | undefined;
+  /** The kind of string that contains the position. Undefined if a value begins there. */
+  readonly inside: 'value' | 'key' | undefined;
   readonly stack: Uint8Array<ArrayBuffer>;
   readonly open: number;
 }
 
-/** For brackets still open inside a value; deeper values get memory of their own. Used within one call at a time. */
+/**
+ * The closing brackets that a value still needs; deeper values get memory of their own. Used within one call at a time.
+ */
 const shallowOpen = new Uint8Array(128);
 
 /**
- * Walks over the bytes of a JSON text (RFC 8259) and checks it strictly, without building values. Every method leaves `at`
- * behind what it read and answers false, with `fault` set, if that is not JSON.
+ * Walks over the bytes of a JSON text (RFC 8259) and checks it strictly, without building values. Every method leaves
+ * `at` behind the part that it read. For text that is not JSON it returns false and sets `fault`.
  *
- * Places are kept in local variables and the short ways are written out in `skipValue`: in a text of many small tokens
+ * Positions are kept in local variables, and the short paths are inlined in `skipValue`: in a text of many small tokens
  * every call counts.
  *
- * With a bound on the work of one call, a method also answers false when that is done, and `isInterrupted` is true. After
- * `proceed`, the same call goes on where this one stopped.
+ * With a limit on the work of one call, a method also returns false when that work is done, and `isInterrupted` is
+ * true. After `proceed`, the same call continues where it stopped.
  */
 export class JsonReader {
-  text = nothing;
+  text = emptyBuffer;
   maxDepth = 0;
   at = 0;
   fault: ScanFault = 'not_json';
-  /** The reader has done the work that one call may do. There is more to read. */
+  /** The reader has done the work that one call may do, and there is more to read. */
   isInterrupted = false;
-  /** The place in a string where it was interrupted: the string goes on behind it. */
+  /** The position of the interruption in a string: the string continues behind it. */
   protected interruptedAt = 0;
   #interruption: Interruption | undefined;
   #runs: StringRuns | undefined;
-  /** So many bytes of a string are looked at one by one. */
-  #near = shortRun;
+  /** This many bytes of a string are read one by one. */
+  #nearBytes = shortRun;
   #values = 0;
   #escapes = 0;
-  /** The most that the text may have, in escapes. */
-  #most = 0;
+  /** The limit for the text, in escapes. */
+  #maxEscapes = 0;
   /** The work of one call, in escapes. */
   #step = 0;
-  /** The call ends when values and escapes together reach the first of these, or escapes alone the second. */
+  /** The call ends when values and escapes together reach the first limit, or escapes alone the second. */
   #stopAt = 0;
   #stopAtEscapes = 0;
 
   /**
    * Begins with a text.
-   * @param maxDepth how many arrays and objects may lie inside each other
-   * @param step about how many escapes, or half as many values, are read in one call; any number by default
+   * @param maxDepth how many arrays and objects may be nested
+   * @param step about how many escapes, or half as many values, one call reads; any number by default
    */
   begin(text: Buffer, maxDepth: number, step = Number.MAX_SAFE_INTEGER): void {
     this.text = text;
@@ -112,10 +117,10 @@ export class JsonReader {
     this.at = 0;
     this.fault = 'not_json';
     this.#runs = undefined;
-    this.#near = text.length > largeBytes ? nearOfLarge : shortRun;
+    this.#nearBytes = text.length > largeBytes ? nearBytesOfLarge : shortRun;
     this.#values = 0;
     this.#escapes = 0;
-    this.#most = text.length <= unboundedBytes ? Number.MAX_SAFE_INTEGER : mostIn(text.length);
+    this.#maxEscapes = text.length <= unboundedBytes ? Number.MAX_SAFE_INTEGER : maxEscapesFor(text.length);
     this.#step = step;
     this.#interruption = undefined;
     this.proceed();
@@ -124,13 +129,13 @@ export class JsonReader {
   /** Lets the next call do as much work as the one before. */
   proceed(): void {
     this.isInterrupted = false;
-    this.#stopAt = Math.min(this.#most, escapesOfValue * this.#values + this.#escapes + this.#step);
-    this.#stopAtEscapes = Math.min(this.#most, this.#escapes + this.#step);
+    this.#stopAt = Math.min(this.#maxEscapes, escapesPerValue * this.#values + this.#escapes + this.#step);
+    this.#stopAtEscapes = Math.min(this.#maxEscapes, this.#escapes + this.#step);
   }
 
-  /** Lets go of the text, which would be kept alive else. */
+  /** Drops the reference to the text, which would otherwise stay alive. */
   release(): void {
-    this.text = nothing;
+    this.text = emptyBuffer;
     this.#runs = undefined;
     releasePairs();
   }
@@ -154,23 +159,23 @@ export class JsonReader {
     let values = this.#values;
     let isInString = false;
     if (this.#interruption !== undefined) {
-      const { isIn } = this.#interruption;
+      const { inside } = this.#interruption;
       ({ at, stack, open } = this.#interruption);
       this.#interruption = undefined;
-      isInString = isIn === 'value';
-      if (isIn === 'key') at = this.#colonEnd(this.#stringEnd(at));
-      if (at < 0) return this.#stop('key', stack, open, values);
+      isInString = inside === 'value';
+      if (inside === 'key') at = this.#colonEnd(this.#stringEnd(at));
+      if (at < 0) return this.#suspend('key', stack, open, values);
     }
     for (;;) {
       if (isInString) {
         isInString = false;
         at = this.#stringEnd(at);
-        if (at < 0) return this.#stop('value', stack, open, values);
+        if (at < 0) return this.#suspend('value', stack, open, values);
       } else {
         values += 1;
-        if (escapesOfValue * values + this.#escapes > this.#stopAt) {
-          this.#reach(escapesOfValue * values + this.#escapes, at);
-          return this.#stop(undefined, stack, open, values - 1);
+        if (escapesPerValue * values + this.#escapes > this.#stopAt) {
+          this.#stopAtLimit(escapesPerValue * values + this.#escapes, at);
+          return this.#suspend(undefined, stack, open, values - 1);
         }
         const byte = byteAt(text, at);
         if (byte === openBrace || byte === openBracket) {
@@ -179,15 +184,15 @@ export class JsonReader {
           at = spaceEnd(text, at + 1);
           if (byteAt(text, at) === close) at += 1;
           else {
-            if (open === stack.length) stack = grown(stack);
+            if (open === stack.length) stack = growStack(stack);
             stack[open++] = close;
             if (close === closeBrace) at = this.#keyEnd(at);
-            if (at < 0) return this.#stop('key', stack, open, values);
+            if (at < 0) return this.#suspend('key', stack, open, values);
             continue;
           }
         } else {
           at = byte === quote ? this.#stringEnd(at) : scalarEnd(text, at, byte);
-          if (at < 0) return this.#stop('value', stack, open, values);
+          if (at < 0) return this.#suspend('value', stack, open, values);
         }
       }
       for (;;) {
@@ -201,7 +206,7 @@ export class JsonReader {
         if (next === comma) {
           at = spaceEnd(text, at);
           if (stack[open - 1] === closeBrace) at = this.#keyEnd(at);
-          if (at < 0) return this.#stop('key', stack, open, values);
+          if (at < 0) return this.#suspend('key', stack, open, values);
           break;
         }
         if (next !== stack[open - 1]) return false;
@@ -210,7 +215,7 @@ export class JsonReader {
     }
   }
 
-  /** @param from its opening quote, or where it was interrupted */
+  /** @param from the position of the opening quote, or of the interruption */
   skipString(from = this.at): boolean {
     const end = this.#stringEnd(from);
     if (end < 0) return false;
@@ -218,17 +223,17 @@ export class JsonReader {
     return true;
   }
 
-  /** Keeps what is needed to go on if the value was interrupted, which otherwise is none. */
-  #stop(isIn: Interruption['isIn'], stack: Uint8Array<ArrayBuffer>, open: number, values: number): false {
+  /** Keeps the state if the value was interrupted. Otherwise the value is invalid. */
+  #suspend(inside: Interruption['inside'], stack: Uint8Array<ArrayBuffer>, open: number, values: number): false {
     if (!this.isInterrupted) return false;
     this.#values = values;
-    this.#interruption = { at: this.interruptedAt, isIn, stack: stack.slice(), open };
+    this.#interruption = { at: this.interruptedAt, inside, stack: stack.slice(), open };
     return false;
   }
 
-  /** So many escapes are reached at this place. They are too many, or enough for now. */
-  #reach(escapes: number, at: number): void {
-    if (escapes > this.#most) {
+  /** Handles this many escapes at this position: they exceed the limit of the text, or end the current step. */
+  #stopAtLimit(escapes: number, at: number): void {
+    if (escapes > this.#maxEscapes) {
       this.fault = 'too_many_values';
       return;
     }
@@ -236,12 +241,12 @@ export class JsonReader {
     this.interruptedAt = at;
   }
 
-  /** The place of the value behind a key and its colon, or -1. */
+  /** The position of the value behind a key and its colon, or -1. */
   #keyEnd(start: number): number {
     return byteAt(this.text, start) === quote ? this.#colonEnd(this.#stringEnd(start)) : -1;
   }
 
-  /** The place behind a colon that follows the key, and white space, or -1. */
+  /** The position behind the colon that follows the key and behind white space, or -1. */
   #colonEnd(keyEnd: number): number {
     if (keyEnd < 0) return -1;
     const { text } = this;
@@ -249,15 +254,15 @@ export class JsonReader {
     return byteAt(text, at) === colon ? spaceEnd(text, at + 1) : -1;
   }
 
-  /** The place behind the string whose opening quote is at `start`, or -1. */
+  /** The position behind the string whose opening quote is at `start`, or -1. */
   #stringEnd(start: number): number {
     const { text } = this;
     let at = start + 1;
     for (;;) {
-      const far = Math.min(at + this.#near, text.length);
+      const far = Math.min(at + this.#nearBytes, text.length);
       while (at < far && endsStringRun[text[at] as number] === 0) at += 1;
       if (at === far && far < text.length) {
-        const limit = this.#near === shortRun ? at : at + pairedRun;
+        const limit = this.#nearBytes === shortRun ? at : at + pairedRun;
         if (limit > at) at = endOfRun(text, at, plain, limit);
         if (at >= limit) {
           this.#runs ??= new StringRuns(text);
@@ -268,7 +273,7 @@ export class JsonReader {
       if (byte === quote) return at + 1;
       if (byte !== backslash) return -1;
       if (this.#escapes >= this.#stopAtEscapes) {
-        this.#reach(this.#escapes + 1, at - 1);
+        this.#stopAtLimit(this.#escapes + 1, at - 1);
         return -1;
       }
       this.#escapes += 1;
@@ -286,19 +291,19 @@ export class JsonReader {
 }
 
 /**
- * A byte, or none that any JSON has where the text is over. A read past the end would have V8 make all reads of this place slow
- * from then on: one text that is cut in a string made strings take three times as long.
+ * The byte at a position, or 0, which no JSON contains, behind the end. V8 makes all reads at this place in the code
+ * slow after one read past the end of a buffer.
  */
 const byteAt = (text: Buffer, at: number): number => (at < text.length ? (text[at] as number) : 0);
 
 function spaceEnd(text: Buffer, start: number): number {
   let at = start;
-  const far = Math.min(start + nearRun, text.length);
+  const far = Math.min(start + nearBytes, text.length);
   while (at < far && isSpace[text[at] as number] === 1) at += 1;
   return at < far || at === text.length ? at : endOfRun(text, at, spaces);
 }
 
-/** The place behind a number, `true`, `false` or `null`, or -1. */
+/** The position behind a number, `true`, `false` or `null`, or -1. */
 function scalarEnd(text: Buffer, at: number, first: number): number {
   if (first === 0x74) return literalEnd(text, at, literals.true);
   if (first === 0x66) return literalEnd(text, at, literals.false);
@@ -313,7 +318,10 @@ function literalEnd(text: Buffer, at: number, literal: Buffer): number {
   return at + literal.length;
 }
 
-/** `-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?`; the value does not matter, it passes as text. -1 if there is none. */
+/**
+ * The position behind a number of the form `-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?`, or -1. Its value does not
+ * matter here.
+ */
 export function numberEnd(text: Buffer, start: number): number {
   let at = byteAt(text, start) === 0x2d ? start + 1 : start;
   at = byteAt(text, at) === 0x30 ? at + 1 : digitsEnd(text, at);
@@ -326,10 +334,10 @@ export function numberEnd(text: Buffer, start: number): number {
   return at;
 }
 
-/** The place behind one or more digits, or -1. */
+/** The position behind one or more digits, or -1. */
 function digitsEnd(text: Buffer, start: number): number {
   let at = start;
-  const far = Math.min(start + nearRun, text.length);
+  const far = Math.min(start + nearBytes, text.length);
   while (at < far && isDigit[text[at] as number] === 1) at += 1;
   if (at === far && at < text.length) return endOfRun(text, at, digits);
   return at > start ? at : -1;
@@ -340,7 +348,7 @@ function hexAt(text: Buffer, at: number): boolean {
   return true;
 }
 
-function grown(stack: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+function growStack(stack: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const larger = new Uint8Array(stack.length * 2);
   larger.set(stack);
   return larger;

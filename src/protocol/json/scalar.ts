@@ -1,14 +1,14 @@
 import type { ByteRange } from './byte-range.ts';
 
-/** A JSON value that has no members: the only ones that are built of what a peer sent. */
+/** A JSON value without members: the gateway builds no other values from a peer's text. */
 export type Scalar = string | number | boolean | null;
 
 /** Longer strings and numbers are not built (P8). Names, URIs, levels and ids are all shorter. */
 export const maxScalarBytes = 64 * 1024;
 
 /**
- * The value at a place in a text that was read before. Undefined for an object or a list, which a peer can make as deep and as wide
- * as it likes, and for more than `maxScalarBytes`.
+ * Builds the value in a range of a text that was read before. Undefined for an object or a list, which a peer can make
+ * as deep and as wide as it likes, and for more than `maxScalarBytes`.
  */
 export function readScalar(text: Buffer, { start, end }: ByteRange): Scalar | undefined {
   const first = text[start];

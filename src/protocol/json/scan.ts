@@ -1,3 +1,4 @@
+// src/protocol/json: strict JSON by bytes. It scans a text, finds members, and edits text without re-serialising it.
 import { isUtf8 } from 'node:buffer';
 import type { ByteRange } from './byte-range.ts';
 import { foldKey } from './fold-key.ts';
@@ -16,14 +17,14 @@ import {
 import { internTexts } from './short-texts.ts';
 
 /**
- * One linear pass over the bytes of a JSON text (RFC 8259) that checks it strictly and notes where the members of the
- * routing levels lie: those of a message, of its `params` and of `params._meta`. Values are not built: a message of any
- * size passes the gateway as the text it was written as (P1), and what routing needs is decoded from a few short slices.
+ * Scans a JSON text (RFC 8259) in one linear pass over its bytes. The scan checks the text strictly and notes where the
+ * members of the routing levels lie: those of a message, of its `params` and of `params._meta`. It builds no values: a
+ * message of any size passes the gateway as its original text (P1). Routing decodes only a few short slices.
  */
 
-/** One JSON-RPC message-to-be inside a text. Members are undefined where the value is not an object. */
+/** One possible JSON-RPC message inside a text. Members are undefined where the value is not an object. */
 export interface ScannedValue {
-  /** Where the value lies in the text. */
+  /** The range of the value in the text. */
   readonly start: number;
   readonly end: number;
   readonly message: Members | undefined;
@@ -35,9 +36,9 @@ export type ScanOutcome =
   | { readonly ok: true; readonly batch: boolean; readonly values: readonly ScannedValue[] }
   | { readonly ok: false; readonly fault: ScanFault };
 
-/** A message as it has just been scanned. Its members lie in memory that the next scan uses again: `copyOf` keeps them. */
+/** A message that has just been scanned. The next scan reuses the memory of its members: `copyOf` keeps them. */
 export interface Scanned {
-  /** How many messages were scanned before it and with it: another number says that this one is gone. */
+  /** The number of messages scanned so far, this one included. A different number means that this message is gone. */
   readonly number: number;
   readonly start: number;
   readonly end: number;
@@ -46,37 +47,38 @@ export interface Scanned {
   readonly meta: FoundMembers | undefined;
 }
 
-/** What is bounded since it costs much more to look at than to send (P8). */
+/** Limits on things that cost much more to read than to send (P8). */
 export interface ScanLimits {
   /** Values in a batch. Each becomes an object. */
   readonly maxBatch: number;
   /**
-   * Members of a message, of its params and of their _meta. Each is a key to be made and remembered: 300,000 of them in a
-   * body of 4 MiB hold up everybody else for most of a second.
+   * Members of a message, of its params and of their _meta. Each is a key to build and remember, which costs far more
+   * than its bytes.
    */
   readonly maxMembers: number;
   /**
-   * True for texts that are judged before a server reads them. A key of these levels must then not differ from another one, or
-   * from a known one, in case alone: readers in Go and .NET fold case, and would read another message than the gateway did.
+   * True for texts that the gateway checks before a server reads them. No key of these levels may then differ only in
+   * case from another key or from a known one. Readers in Go and .NET ignore case, and would read another message than
+   * the gateway did.
    */
   readonly foldsKeys: boolean;
 }
 
 /**
- * The limits of texts whose keys decide nothing but where they go: those of servers, and the gateway's own. They are wider than
- * those of clients, since the gateway adds members to messages of clients.
+ * The limits of texts whose keys decide only where they go: those of servers, and the gateway's own. They are wider
+ * than those of clients, since the gateway adds members to clients' messages.
  */
 export const defaultLimits: ScanLimits = { maxBatch: 1_000, maxMembers: 8_192, foldsKeys: false };
 
-/** A longer key of a routing level is not built. No key that means anything is nearly as long (P8). */
+/** Longer keys of a routing level are not built. No key with a meaning is nearly as long (P8). */
 const maxKeyBytes = 4_096;
 
-/** What came of a scan whose messages were handed over one by one. */
+/** The result of a scan that hands over its messages one by one. */
 export type MessagesOutcome = Readonly<{ ok: true; batch: boolean }> | Readonly<{ ok: false; fault: ScanFault }>;
 
 /**
  * Scans a whole text: one value, or the elements of one array (a batch).
- * @param maxDepth how many arrays and objects may lie inside each other; a batch's own brackets do not count
+ * @param maxDepth how many arrays and objects may be nested; a batch's own brackets do not count
  */
 export function scanJson(text: Buffer, maxDepth: number, limits = defaultLimits): ScanOutcome {
   const values: ScannedValue[] = [];
@@ -85,62 +87,69 @@ export function scanJson(text: Buffer, maxDepth: number, limits = defaultLimits)
 }
 
 /**
- * As `scanJson`, for those who look at a message once: nothing is kept of it.
- * @param take is handed each value of the text; the text behind it may still turn out to be wrong
+ * Scans a text as `scanJson` does, for callers that look at each message once. Nothing of a message is kept.
+ * @param onScanned receives each value of the text; the text behind that value may still turn out to be invalid
  */
 export function scanMessages(
   text: Buffer,
   maxDepth: number,
-  take: (scanned: Scanned) => void,
+  onScanned: (scanned: Scanned) => void,
   limits = defaultLimits,
 ): MessagesOutcome {
-  if (!isUtf8(text)) return faulty.not_json;
-  const ok = scanner.read(text, maxDepth, take, limits);
-  return ok ? (scanner.batch ? wholeBatch : wholeMessage) : faulty[scanner.fault];
+  if (!isUtf8(text)) return failures.not_json;
+  const isValid = scanner.read(text, maxDepth, onScanned, limits);
+  return isValid ? (scanner.batch ? wholeBatch : wholeMessage) : failures[scanner.fault];
 }
 
 /**
- * As `scanMessages`, with the work done in steps: a large text need not hold up everybody else for as long as it takes.
- * Each has a scanner of its own.
+ * Scans a text as `scanMessages` does, in steps: a large text need not delay everybody else for the whole time. Each
+ * scan has a scanner of its own.
  */
 export class SteppedScan {
   readonly #scanner = new MessageScanner();
   readonly #parts: Parameters<MessageScanner['read']>;
   #hasBegun = false;
 
-  /** @param step about how many escapes, or half as many values, are read in one step */
+  /** @param step about how many escapes, or half as many values, one step reads */
   constructor(
     text: Buffer,
     maxDepth: number,
-    take: (scanned: Scanned) => void,
+    onScanned: (scanned: Scanned) => void,
     limits = defaultLimits,
     step = escapesOfStep,
   ) {
-    this.#parts = [text, maxDepth, take, limits, step];
+    this.#parts = [text, maxDepth, onScanned, limits, step];
   }
 
-  /** Does one step. Returns the outcome of the scan after the last one; undefined before. */
+  /** Does one step. Returns the result of the scan after the last step; undefined before. */
   step(): MessagesOutcome | undefined {
     const scanner = this.#scanner;
-    if (!this.#hasBegun && !isUtf8(this.#parts[0])) return faulty.not_json;
-    const ok = this.#hasBegun ? scanner.readOn() : scanner.read(...this.#parts);
+    if (!this.#hasBegun && !isUtf8(this.#parts[0])) return failures.not_json;
+    const isValid = this.#hasBegun ? scanner.continueRead() : scanner.read(...this.#parts);
     this.#hasBegun = true;
     if (scanner.isInterrupted) return undefined;
-    return ok ? (scanner.batch ? wholeBatch : wholeMessage) : faulty[scanner.fault];
+    return isValid ? (scanner.batch ? wholeBatch : wholeMessage) : failures[scanner.fault];
   }
 }
 
-/** The work of one step: half as many values. What the bytes of a text cost comes on top, and is bounded by its size. */
+/**
+ * The work of one step: this many escapes, or half as many values. The bytes of the text cost extra time, which its
+ * size limits.
+ */
 const escapesOfStep = 2 ** 18;
 
-/** What was scanned, to be kept. */
+/** Copies a scanned message, so that it can be kept. */
 export const copyOf = ({ start, end, message, params, meta }: Scanned): ScannedValue => ({
-  ...{ start, end, message: message?.copy(), params: params?.copy(), meta: meta?.copy() },
+  start,
+  end,
+  message: message?.copy(),
+  params: params?.copy(),
+  meta: meta?.copy(),
 });
 
 const wholeMessage = { ok: true, batch: false } as const;
 const wholeBatch = { ok: true, batch: true } as const;
-const faulty = {
+const failures = {
   not_json: { ok: false, fault: 'not_json' },
   too_deep: { ok: false, fault: 'too_deep' },
   duplicate_key: { ok: false, fault: 'duplicate_key' },
@@ -151,8 +160,8 @@ const faulty = {
 } as const;
 
 /**
- * The members of an object that is no message: those of objects inside of it are not looked at, whatever their keys are.
- * Undefined if the text is no object; `duplicate_key` if it has a key twice itself.
+ * The members of an object that is not a message: nested objects are not checked for duplicate keys. Undefined if the
+ * text is not an object; `duplicate_key` if the object itself has a key twice.
  */
 export function scanObject(text: Buffer): Members | 'duplicate_key' | undefined {
   if (!isUtf8(text)) return undefined;
@@ -160,8 +169,9 @@ export function scanObject(text: Buffer): Members | 'duplicate_key' | undefined 
 }
 
 /**
- * Where the elements of a list lie; undefined if the text is no list, or has more elements. What is in them is not looked at.
- * @param maxElements each is an object to be made
+ * The ranges of the elements of a list. Undefined if the text is not a list, or has more elements. The elements are not
+ * looked into.
+ * @param maxElements each element costs one object
  */
 export function scanList(
   text: Buffer,
@@ -171,24 +181,27 @@ export function scanList(
 }
 
 /**
- * Where the value of one member of an object lies, however many others there are.
- * @param foldsKey true if a key that differs from this one in case alone counts as the same
- * @returns `absent` if there is no such member, or the text is no object; `duplicate_key` if its key stands there twice, or in
- *   another case where that counts
+ * The range of the value of one member of an object, however many other members there are.
+ * @param foldsKey true if a key that differs only in case counts as the same
+ * @returns `absent` if there is no such member, or the text is not an object; `duplicate_key` if the object has the key
+ *   twice, or in another case with `foldsKey`
  */
 export function scanMember(text: Buffer, key: string, foldsKey = false): ByteRange | 'absent' | 'duplicate_key' {
   return isUtf8(text) ? partScanner.readMember(text, key, foldsKey) : 'absent';
 }
 
-/** Where an object of a routing level was interrupted: inside of the value of its last member. */
+/** The state of an object of a routing level that was interrupted inside the value of its last member. */
 interface InterruptedMember {
   readonly count: number;
   readonly key: string;
-  /** Of the value. */
+  /** The start of the value. */
   readonly start: number;
 }
 
-/** Reads one message, the messages of one batch, or what is neither. There is one for all texts: it keeps nothing of them. */
+/**
+ * Reads one message, the messages of one batch, or an object or list that is not a message. It keeps nothing of a text,
+ * so all texts share one scanner.
+ */
 class MessageScanner extends JsonReader implements Scanned {
   batch = false;
   number = 0;
@@ -199,25 +212,31 @@ class MessageScanner extends JsonReader implements Scanned {
   meta: FoundMembers | undefined;
   /** The memory for each level, by its number. */
   readonly #levels = [new FoundMembers(), new FoundMembers(), new FoundMembers()] as const;
-  #take: (scanned: Scanned) => void = () => undefined;
+  #onScanned: (scanned: Scanned) => void = () => undefined;
   #limits = defaultLimits;
-  /** What was interrupted: the element of a list, its message, and the object of each level. */
+  /** The interrupted parts: the element of a list, its message, and the object of each level. */
   #interruptedElement = 0;
   #isInMessage = false;
   readonly #interruptedMembers: (InterruptedMember | undefined)[] = [undefined, undefined, undefined];
 
-  /** @param step as `begin` has it */
-  read(text: Buffer, maxDepth: number, take: (scanned: Scanned) => void, limits: ScanLimits, step?: number): boolean {
+  /** @param step as in `begin` */
+  read(
+    text: Buffer,
+    maxDepth: number,
+    onScanned: (scanned: Scanned) => void,
+    limits: ScanLimits,
+    step?: number,
+  ): boolean {
     this.begin(text, maxDepth, step);
-    this.#take = take;
+    this.#onScanned = onScanned;
     this.#limits = limits;
     this.skipSpace();
     this.batch = this.text[this.at] === openBracket;
-    return this.readOn();
+    return this.continueRead();
   }
 
-  /** Reads the messages from where the reading was interrupted, or from the beginning. */
-  readOn(): boolean {
+  /** Reads the messages from the interruption on, or from the beginning. */
+  continueRead(): boolean {
     this.proceed();
     const { maxBatch } = this.#limits;
     const isRead = this.batch ? this.#readElements(() => this.#readMessage(), maxBatch) : this.#readMessage();
@@ -245,7 +264,10 @@ class MessageScanner extends JsonReader implements Scanned {
         : 'absent';
   }
 
-  /** Reads an object from its brace on. Undefined if it is none, or, with the fault `duplicate_key`, has the key twice. */
+  /**
+   * Reads an object from its brace on. Undefined if the text is not an object. Also undefined, with the fault
+   * `duplicate_key`, if it has the key twice.
+   */
   #findMember(key: string, folded: string | undefined): ByteRange | 'absent' | undefined {
     let found: ByteRange | 'absent' = 'absent';
     this.at += 1;
@@ -255,12 +277,12 @@ class MessageScanner extends JsonReader implements Scanned {
       return found;
     }
     for (;;) {
-      const isSame = this.#skipKey(key, folded);
-      if (isSame === undefined || !this.skipColon()) return undefined;
-      if (isSame === 'folded' || (isSame && found !== 'absent')) return this.#refuse('duplicate_key');
+      const match = this.#skipKey(key, folded);
+      if (match === undefined || !this.skipColon()) return undefined;
+      if (match === 'folded' || (match && found !== 'absent')) return this.#refuse('duplicate_key');
       const start = this.at;
       if (!this.skipValue(1)) return undefined;
-      if (isSame) found = { start, end: this.at };
+      if (match) found = { start, end: this.at };
       this.skipSpace();
       const byte = this.text[this.at++];
       if (byte === closeBrace) return found;
@@ -269,7 +291,10 @@ class MessageScanner extends JsonReader implements Scanned {
     }
   }
 
-  /** Reads a key and says whether it is this one, or, in another case, this one folded. Undefined if it is no key. */
+  /**
+   * Reads a key. Returns true if it is `key`, and `folded` if it equals `folded` in another case. Undefined if the text
+   * is not a key.
+   */
   #skipKey(key: string, folded: string | undefined): boolean | 'folded' | undefined {
     const start = this.at + 1;
     if (this.text[this.at] !== quote) return undefined;
@@ -278,7 +303,7 @@ class MessageScanner extends JsonReader implements Scanned {
       return true;
     }
     if (!this.skipString()) return undefined;
-    // No character has more than the six bytes of `\u0041`, and none has less than one.
+    // One character takes one byte at least, and at most the six bytes of `\u0041`.
     const bytes = this.at - 1 - start;
     if (bytes < key.length || bytes > 6 * key.length) return false;
     const read = keyText(this.text, start, this.at - 1);
@@ -287,21 +312,21 @@ class MessageScanner extends JsonReader implements Scanned {
   }
 
   readList(text: Buffer, maxElements: number): { start: number; end: number }[] | undefined {
-    const places: { start: number; end: number }[] = [];
+    const ranges: { start: number; end: number }[] = [];
     const readElement = (): boolean => {
       const start = this.at;
-      const ok = this.skipValue(0);
-      places.push({ start, end: this.at });
-      return ok;
+      const isValid = this.skipValue(0);
+      ranges.push({ start, end: this.at });
+      return isValid;
     };
     this.begin(text, Number.POSITIVE_INFINITY);
     this.skipSpace();
     return this.#finish(this.text[this.at] === openBracket && this.#readElements(readElement, maxElements))
-      ? places
+      ? ranges
       : undefined;
   }
 
-  /** True if all was read, and nothing but space is behind it. */
+  /** True if everything was read and only white space follows. */
   #finish(isRead: boolean): boolean {
     const isWhole = isRead && this.#isAtEnd();
     this.release();
@@ -353,7 +378,7 @@ class MessageScanner extends JsonReader implements Scanned {
     this.#isInMessage = this.isInterrupted;
     if (!isRead) return false;
     this.end = this.at;
-    this.#take(this);
+    this.#onScanned(this);
     return true;
   }
 
@@ -394,12 +419,12 @@ class MessageScanner extends JsonReader implements Scanned {
     }
   }
 
-  /** Reads the key and the colon of a member. Undefined if there is none, or if the object has that key. */
+  /** Reads the key and the colon of a member. Undefined if they are invalid, or if the object already has that key. */
   #beginMember(members: FoundMembers, known: KnownKeys | undefined): string | undefined {
-    const keyAt = this.at + 1;
+    const keyStart = this.at + 1;
     const key = this.#readKey(members.guess);
     if (key === undefined) return undefined;
-    if (!members.begin(key, key.length === this.at - 1 - keyAt, known)) return this.#refuse('duplicate_key');
+    if (!members.begin(key, key.length === this.at - 1 - keyStart, known)) return this.#refuse('duplicate_key');
     return this.skipColon() ? key : undefined;
   }
 
@@ -422,7 +447,7 @@ class MessageScanner extends JsonReader implements Scanned {
     return this.skipValue(level + 1);
   }
 
-  /** A key as its characters, escapes resolved: `"id"` and `"\u0069d"` are the same key. */
+  /** Reads a key as its characters, with escapes resolved: `"id"` and `"\u0069d"` are the same key. */
   #readKey(guess: string | undefined): string | undefined {
     if (this.text[this.at] !== quote) return undefined;
     const start = this.at;
@@ -433,7 +458,7 @@ class MessageScanner extends JsonReader implements Scanned {
     let from = start;
     while (!this.skipString(from)) {
       if (!this.isInterrupted) return undefined;
-      // A key that may be so long is not worth an interruption.
+      // A key of at most this length is not worth an interruption.
       this.proceed();
       from = this.interruptedAt;
       if (from - start > maxKeyBytes) return this.#refuse('key_too_long');
@@ -443,7 +468,7 @@ class MessageScanner extends JsonReader implements Scanned {
   }
 }
 
-/** The keys of nearly every message, by length: comparing a few bytes costs less than making a string of them. */
+/** The keys of nearly every message, by length: comparing a few bytes costs less than making a string. */
 const commonKeys = internTexts([
   'id',
   '_meta',
@@ -460,14 +485,14 @@ const commonKeys = internTexts([
   'message',
 ]);
 
-/** True if a key of ASCII characters, and the quote behind it, stand at this place. */
+/** True if a key of ASCII characters and its closing quote stand at this position. */
 function isKey(text: Buffer, start: number, key: string): boolean {
   if (text[start + key.length] !== quote) return false;
   for (let i = 0; i < key.length; i++) if (text[start + i] !== key.charCodeAt(i)) return false;
   return true;
 }
 
-/** The characters of a key between these bytes, which are inside of a checked string. */
+/** The characters of a key between these positions, which lie inside of a checked string. */
 function keyText(text: Buffer, start: number, end: number): string {
   const known = commonKeys.find(text, start, end);
   if (known !== undefined) return known;
@@ -476,5 +501,5 @@ function keyText(text: Buffer, start: number, end: number): string {
 }
 
 const scanner = new MessageScanner();
-/** Reads parts of a message, also while the other one is in the middle of it. */
+/** Reads parts of a message, also while the other scanner is in the middle of that message. */
 const partScanner = new MessageScanner();

@@ -1,6 +1,6 @@
-/** Texts that are met again and again, found by their bytes: that costs less than making a string of them each time. */
+/** Frequent texts, found by their bytes: that costs less than making a new string each time. */
 export interface InternedTexts {
-  /** The text that stands between these places, if it is one of them. */
+  /** The text between these positions, if it is one of the interned texts. */
   find(bytes: Buffer, start: number, end: number): string | undefined;
 }
 
@@ -9,7 +9,10 @@ interface ShortText {
   readonly bytes: Buffer;
 }
 
-/** @param texts in ASCII; those of one length are compared one after the other */
+/**
+ * Interns texts.
+ * @param texts in ASCII; texts of the same length are compared one after the other
+ */
 export function internTexts(texts: readonly string[]): InternedTexts {
   const byLength: ShortText[][] = [];
   for (const text of texts) {

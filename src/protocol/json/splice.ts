@@ -2,14 +2,14 @@ import type { ByteRange } from './byte-range.ts';
 import { readScalar, type Scalar } from './scalar.ts';
 import { scanMember } from './scan.ts';
 
-/** A part of a text, and what stands there instead. */
+/** A part of a text, and its replacement. */
 export interface Replacement extends ByteRange {
   /** JSON text. */
   readonly by: string;
 }
 
 /**
- * The text with some of its parts replaced, and the rest of it as it is (P1).
+ * Replaces some parts of a text and leaves the rest of it unchanged (P1).
  * @param replacements in the order of the text, not overlapping
  */
 export function replaceParts(text: Buffer, replacements: readonly Replacement[]): Buffer {
@@ -27,8 +27,8 @@ export function replaceParts(text: Buffer, replacements: readonly Replacement[])
   return replaced;
 }
 
-/** Puts replacements, few as they are, in the order of the text, in place: without what `sort` allocates. */
-export function inOrder(replacements: Replacement[]): Replacement[] {
+/** Sorts a few replacements in the order of the text, in range: `sort` would allocate memory. */
+export function sortByStart(replacements: Replacement[]): Replacement[] {
   for (let i = 1; i < replacements.length; i++) {
     const moved = replacements[i] as Replacement;
     let to = i;
@@ -40,57 +40,57 @@ export function inOrder(replacements: Replacement[]): Replacement[] {
 }
 
 /**
- * Replaces the id of a message and leaves the rest of its text as it is (P1). For messages that were read before: throws
- * if the text is not one JSON object with an id.
+ * Replaces the id of a message and leaves the rest of its text unchanged (P1). This is for messages that were read
+ * before: it throws if the text is not one JSON object with an id.
  * @param idText the new id as JSON text
  */
 export const spliceId = (text: Buffer, idText: string): Buffer => splice(text, ['id'], idText);
 
-/** Replaces `params.requestId`, the id that a `notifications/cancelled` names; as `spliceId` otherwise. */
+/** Replaces `params.requestId`, the id that a `notifications/cancelled` names; otherwise like `spliceId`. */
 export const spliceCancelledId = (text: Buffer, idText: string): Buffer =>
   splice(text, ['params', 'requestId'], idText);
 
 function splice(text: Buffer, path: readonly string[], by: string): Buffer {
-  const place = findRange(text, path);
-  if (typeof place !== 'object') throw new Error(`the message has no ${path.join('.')}`);
-  return replaceParts(text, [{ ...place, by }]);
+  const range = findRange(text, path);
+  if (typeof range !== 'object') throw new Error(`the message has no ${path.join('.')}`);
+  return replaceParts(text, [{ ...range, by }]);
 }
 
-/** The text of a value that is reached by these keys, one object inside the other; undefined if there is none. */
+/** The text of the value that these keys lead to, one object inside the other; undefined if there is none. */
 export function valueAt(text: Buffer, path: readonly string[]): Buffer | undefined {
-  const place = findRange(text, path);
-  return typeof place === 'object' ? text.subarray(place.start, place.end) : undefined;
+  const range = findRange(text, path);
+  return typeof range === 'object' ? text.subarray(range.start, range.end) : undefined;
 }
 
-/** The value that is reached by these keys; undefined if there is none, or if it is one that `scalarIn` does not build. */
+/** The value that these keys lead to; undefined if there is none, or if `readScalar` does not build it. */
 export function scalarAt(text: Buffer, path: readonly string[]): Scalar | undefined {
-  const place = findRange(text, path);
-  return typeof place === 'object' ? readScalar(text, place) : undefined;
+  const range = findRange(text, path);
+  return typeof range === 'object' ? readScalar(text, range) : undefined;
 }
 
-/** The code of the error that a response is; undefined if there is none, or if it is no number. */
+/** The code of an error response; undefined if there is none, or if it is not a number. */
 export function errorCodeIn(response: Buffer): number | undefined {
   const code = scalarAt(response, ['error', 'code']);
   return typeof code === 'number' ? code : undefined;
 }
 
 /**
- * Where a value lies that is reached by these keys, one object inside the other: for what lies deeper than the levels that
- * are read of every message.
- * @param foldsKeys true if a key that differs from one of these in case alone counts as the same
- * @returns `absent` if there is no such value or the text is no JSON; `duplicate_key` if a key of the way stands twice in its
- *   object, so that readers could take different values for it
+ * The range of the value that these keys lead to, one object inside the other. This is for values below the levels that
+ * every message is read at.
+ * @param foldsKeys true if a key that differs only in case counts as the same
+ * @returns `absent` if there is no such value or the text is not JSON; `duplicate_key` if an object has a key of the
+ *   path twice, so that readers could find different values
  */
 export function findRange(
   text: Buffer,
   path: readonly string[],
   foldsKeys = false,
 ): ByteRange | 'absent' | 'duplicate_key' {
-  let place: ByteRange = { start: 0, end: text.length };
+  let range: ByteRange = { start: 0, end: text.length };
   for (const key of path) {
-    const found = scanMember(text.subarray(place.start, place.end), key, foldsKeys);
+    const found = scanMember(text.subarray(range.start, range.end), key, foldsKeys);
     if (typeof found !== 'object') return found;
-    place = { start: place.start + found.start, end: place.start + found.end };
+    range = { start: range.start + found.start, end: range.start + found.end };
   }
-  return place;
+  return range;
 }

@@ -1,6 +1,6 @@
 /**
- * The fast walk through the inside of a JSON string, where most bytes of large messages are: first by words, and what is long is
- * searched for its end by Node.js, which leaves only control characters to be looked for here.
+ * Finds the end of the inside of a JSON string, where most bytes of large messages are. It first compares words. In a
+ * long run Node.js searches for the end, and only control characters are left to check here.
  */
 
 /** 1 for the bytes that end a run: the quote, the backslash, and control characters, which JSON forbids in strings. */
@@ -9,29 +9,35 @@ endsStringRun.fill(1, 0, 0x20);
 endsStringRun[0x22] = 1;
 endsStringRun[0x5c] = 1;
 
-/** Shorter runs than this are not worth the set-up of reading by words. */
+/** Shorter runs are not worth the set-up of reading by words. */
 export const shortRun = 32;
 
-/** A run of so many words is long: Node.js searches it faster, but to ask it costs as much as a walk of about this length. */
+/**
+ * A run of this many words is long. Node.js searches it faster, but the call costs as much as reading about this many
+ * words.
+ */
 const longRunWords = 512;
 
 /** Finds the ends of plain runs in one text. */
 export class StringRuns {
   readonly #text: Buffer;
-  /** The next ones at or after where they were asked for last, or the text's end: each byte is searched once for each. */
-  #quoteAt = -1;
-  #backslashAt = -1;
+  /**
+   * The next quote and backslash at or after the last searched position, or the end of the text. So each byte is
+   * searched once for each.
+   */
+  #nextQuote = -1;
+  #nextBackslash = -1;
   #words: Int32Array | undefined;
-  /** The place in the text of the first byte of `#words`. */
-  #wordsAt = 0;
+  /** The position in the text of the first byte of `#words`. */
+  #wordsStart = 0;
 
   constructor(text: Uint8Array) {
     this.#text = Buffer.isBuffer(text) ? text : Buffer.from(text.buffer, text.byteOffset, text.byteLength);
   }
 
   /**
-   * The place of the first byte at or after `at` that is a quote, a backslash or a control character, or the text's end. Of one
-   * text `at` never goes back.
+   * The position of the first quote, backslash or control character at or after `at`, or the end of the text. For one
+   * text, `at` must never decrease.
    */
   endOf(at: number): number {
     const text = this.#text;
@@ -44,60 +50,61 @@ export class StringRuns {
     return i === text.length ? i : this.endOfFar(i);
   }
 
-  /** The same for a run that has gone on for some bytes. */
+  /** Does the same as `endOf` for a run that is already some bytes long. */
   endOfFar(from: number): number {
     const text = this.#text;
-    this.#words ??= this.#view();
+    this.#words ??= this.#viewWords();
     const words = this.#words;
     let i = from;
-    while (i < text.length && (i - this.#wordsAt) & 3) {
+    while (i < text.length && (i - this.#wordsStart) & 3) {
       if (endsStringRun[text[i] as number] === 1) return i;
       i += 1;
     }
     if (i === text.length) return i;
-    const start = (i - this.#wordsAt) >> 2;
+    const start = (i - this.#wordsStart) >> 2;
     const near = Math.min(start + longRunWords, words.length);
     let word = firstHit(words, start, near);
     if (word === near) {
-      const end = this.#nextSpecial(this.#wordsAt + near * 4);
-      word = firstControl(words, near, (end - this.#wordsAt) >> 2);
+      const end = this.#nextSpecial(this.#wordsStart + near * 4);
+      word = firstControl(words, near, (end - this.#wordsStart) >> 2);
     }
-    i = this.#wordsAt + word * 4;
+    i = this.#wordsStart + word * 4;
     while (i < text.length && endsStringRun[text[i] as number] === 0) i += 1;
     return i;
   }
 
-  /** The place of the first quote or backslash at or after `at`, or the text's end. */
+  /** The position of the first quote or backslash at or after `at`, or the end of the text. */
   #nextSpecial(at: number): number {
     const text = this.#text;
-    if (this.#quoteAt < at) {
+    if (this.#nextQuote < at) {
       const found = text.indexOf(0x22, at);
-      this.#quoteAt = found < 0 ? text.length : found;
+      this.#nextQuote = found < 0 ? text.length : found;
     }
-    if (this.#backslashAt < at) {
+    if (this.#nextBackslash < at) {
       const found = text.indexOf(0x5c, at);
-      this.#backslashAt = found < 0 ? text.length : found;
+      this.#nextBackslash = found < 0 ? text.length : found;
     }
-    return Math.min(this.#quoteAt, this.#backslashAt);
+    return Math.min(this.#nextQuote, this.#nextBackslash);
   }
 
   /** The part of the text that lies on word boundaries. The order of bytes in a word does not matter. */
-  #view(): Int32Array {
+  #viewWords(): Int32Array {
     const { buffer, byteOffset, length } = this.#text;
-    this.#wordsAt = -byteOffset & 3;
-    return new Int32Array(buffer, byteOffset + this.#wordsAt, Math.max(0, (length - this.#wordsAt) >> 2));
+    this.#wordsStart = -byteOffset & 3;
+    return new Int32Array(buffer, byteOffset + this.#wordsStart, Math.max(0, (length - this.#wordsStart) >> 2));
   }
 }
 
 const topBits = 0x80808080 | 0;
 
 /**
- * The index of a word at or before the first one that holds an end of the run, by less than four words; `end` if there is none
+ * The index of a word at most three words before the first one that contains an end of the run; `end` if there is none
  * before it.
  *
- * For each byte of a word, the top bit of `marks` is set if the byte is zero after taking the quote or the backslash out
- * (the first two terms) or below 0x20 (the third), and if its own top bit is not set; see "hasless" in Anderson, Bit
- * Twiddling Hacks. Bytes above the first hit may be marked wrongly, so the caller looks at the bytes themselves.
+ * The top bit of each byte of `marks` is set in two cases, if the byte's own top bit is not set. Either the byte is
+ * zero after an XOR with the quote or the backslash (the first two terms), or it is below 0x20 (the third). See
+ * "hasless" in Anderson, Bit Twiddling Hacks. Bytes above the first hit may be marked wrongly, so the caller checks the
+ * bytes themselves.
  */
 function firstHit(words: Int32Array, from: number, end: number): number {
   let at = from;
@@ -115,7 +122,7 @@ function firstHit(words: Int32Array, from: number, end: number): number {
 const marks = (word: number): number =>
   (((word ^ 0x22222222) - 0x01010101) | ((word ^ 0x5c5c5c5c) - 0x01010101) | (word - 0x20202020)) & ~word;
 
-/** As `firstHit`, by less than eight words, for control characters alone. */
+/** Like `firstHit`, for control characters only: the index is at most seven words before the hit. */
 function firstControl(words: Int32Array, from: number, end: number): number {
   let at = from;
   for (; at <= end - 8; at += 8) {

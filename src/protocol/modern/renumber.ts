@@ -1,6 +1,6 @@
 import type { RequestId } from '../faults.ts';
 import type { ByteRange } from '../json/byte-range.ts';
-import { findRange, inOrder, type Replacement, replaceParts } from '../json/splice.ts';
+import { findRange, type Replacement, replaceParts, sortByStart } from '../json/splice.ts';
 import { type Message, memberRange, memberValue } from '../message/message.ts';
 
 /**
@@ -36,7 +36,7 @@ export function renumber(request: Message, renamed: RequestId, cuts: readonly By
   if (second !== undefined) replacements.push({ start: second.start, end: second.end, by });
   if (cuts.length > 0) {
     for (const { start, end } of cuts) replacements.push({ start, end, by: '' });
-    inOrder(replacements);
+    sortByStart(replacements);
   }
   return {
     text: replaceParts(text, replacements),

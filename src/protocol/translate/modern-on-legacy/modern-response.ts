@@ -2,7 +2,7 @@ import type { ByteRange } from '../../json/byte-range.ts';
 import { type Members, memberIndex } from '../../json/object-members.ts';
 import { readScalar } from '../../json/scalar.ts';
 import { scanObject } from '../../json/scan.ts';
-import { findRange, inOrder, type Replacement, replaceParts } from '../../json/splice.ts';
+import { findRange, type Replacement, replaceParts, sortByStart } from '../../json/splice.ts';
 import { cutFromEach, type NewMembers, removalOf } from '../../message/edit-members.ts';
 import { type Message, memberRange } from '../../message/message.ts';
 import { serverInfoKey } from '../legacy-on-modern/opening.ts';
@@ -50,7 +50,7 @@ export function asModernResponse(response: Message, request: TranslatedRequest):
   const id = memberRange(response, 'message', 'id');
   const replacements = changes(response, request);
   if (id !== undefined) replacements.push({ start: id.start, end: id.end, by: request.idText });
-  const text = replaceParts(response.text, inOrder(replacements));
+  const text = replaceParts(response.text, sortByStart(replacements));
   return request.method === 'tools/list' ? withoutTaskSupport(text) : text;
 }
 
