@@ -21,7 +21,7 @@ test('with 5,000 open streams the page stays live, and counts them', { timeout: 
   await page.exposeFunction('seen', (at: number) => seen.push(at));
   await page.evaluate(
     `
-    const { Live } = await import('/page/live.js');
+    const { Live } = await import('/page/live-state.js');
     const live = new Live(() => undefined);
     live.on('state', () => seen(performance.now()));
     live.start();

@@ -257,7 +257,7 @@ describe('the playground', () => {
     await page.getByRole('button', { name: 'Call', exact: true }).click();
     await page.getByRole('heading', { name: 'The server requests input' }).waitFor();
     await page.getByLabel('name', { exact: true }).fill('Ada');
-    await page.getByLabel('age').fill('36');
+    await page.getByLabel(/^age\b/).fill('36');
     await page.getByLabel('status').selectOption('pending');
     await page.getByRole('button', { name: 'Answer', exact: true }).click();
     const result = page.getByLabel('Result');
