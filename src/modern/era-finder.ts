@@ -7,14 +7,13 @@ import { failedStartReason } from '../session/requests/lost-calls.ts';
 import { type EraProbe, type ProbeOutcome, probeEra } from './era-probe.ts';
 import type { ModernObserver } from './modern-observer.ts';
 
-/** What is needed to find out the era of a server. */
 export interface EraFinderOptions {
   readonly server: Server;
-  /** The era of the server; `auto` has it found out. */
+  /** The configured era; `auto` probes the server. */
   readonly era: Era | 'auto';
-  /** Opens a process, or a connection, that is used for nothing but finding out the era. */
+  /** Opens a process or a connection that serves only the probe. */
   readonly openSibling: OpenBackend;
-  /** It is reached over HTTP: each question is answered on its own. */
+  /** True for a server reached over HTTP, where each request is answered on its own. */
   readonly isOverHttp?: boolean;
   /** The gateway's own version. */
   readonly version: string;
@@ -22,34 +21,37 @@ export interface EraFinderOptions {
 }
 
 /**
- * A server that ended on the question for its era may have had another reason, and serve both; one at a URL can be replaced at
- * any time: a server that seems to be of the legacy era for such a reason is asked again after this.
+ * How long a doubtful `legacy` is believed. A server that ended on the probe may have ended for another reason and
+ * serve both eras. A remote server can be replaced at any time.
  */
 const doubtfulMs = 60_000;
 
-/** The same for a status that says nothing but no: for a while it can come of what stands before the server. */
+/** As above, for a bare refusal status: it may come from a proxy in front of the server. */
 const bareRefusalMs = 5_000;
 
-/** A server that does not start is tried again after this at the earliest. */
+/** The least time between two probes of a server that does not start. */
 const retryMs = 5_000;
 
-/** The same where trying is one request. */
+/** As above, for a server where a probe costs one request. */
 const retryOverHttpMs = 1_000;
 
 const forEver = Number.POSITIVE_INFINITY;
 
 /**
- * What a session has just seen of a server. `modern`: it spoke as one of the modern era, so that what else is believed for a
- * while is asked for again. `end`: it ended on `initialize`.
+ * The observation of a session that doubts the era. `modern`: the server refused `initialize` like a modern server, so
+ * a remembered era that is not certain is probed again. `end`: the server ended on `initialize`.
  */
 export type EraEvidence = 'modern' | 'end';
 
-/** Of which era a configured server is: said, or found out at the first request and then remembered, as long as that is certain. */
+/**
+ * Knows the era of one configured server: configured, or probed at the first request. A probed era is remembered while
+ * it is certain enough.
+ */
 export class EraFinder {
   readonly #options: EraFinderOptions;
   #found: { readonly era: Era; readonly believedMs: number; readonly until: number } | undefined;
   #probing: Promise<Era | Reason> | undefined;
-  /** A client waits for that, too. */
+  /** True if a client waits for the running probe. */
   #isForClient = false;
   #failed: { readonly reason: Reason; readonly until: number } | undefined;
   #probe: EraProbe | undefined;
@@ -61,16 +63,17 @@ export class EraFinder {
     if (era !== 'auto') this.#found = { era, believedMs: forEver, until: forEver };
   }
 
-  /** The era as far as it is known. */
+  /** The era; undefined while it is unknown or no longer believed. */
   get era(): Era | undefined {
     return this.#found !== undefined && performance.now() < this.#found.until ? this.#found.era : undefined;
   }
 
   /**
-   * The era: known, or found out once for all requests that wait for it. Resolves with the reason if the server does not start.
-   * @param headers for the server, of the request that makes it necessary to ask
-   * @param seen what a session has just seen of the server
-   * @param isProbe no client waits for the answer
+   * Resolves with the era; all requests that need it share one probe. Resolves with the reason if the server does not
+   * start.
+   * @param headers the forwarded headers of the request that needs the era
+   * @param seen the session's observation that makes the era doubtful
+   * @param isProbe true if no client waits for the answer
    */
   async find(headers?: ForwardedHeaders, seen?: EraEvidence, isProbe = false): Promise<Era | Reason> {
     const { era } = this;
@@ -87,12 +90,12 @@ export class EraFinder {
     return this.#probing;
   }
 
-  /** It did not answer as a server of the modern era: it is asked again. */
+  /** Forgets a probed era after the server did not answer like a modern one. The next request probes again. */
   forget(): void {
     if (this.#options.era === 'auto') this.#found = undefined;
   }
 
-  /** Asks no more. Resolves when nothing of a question is left. */
+  /** Stops probing. Resolves when the last probe and its process are gone. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#probe?.close();
@@ -115,11 +118,11 @@ export class EraFinder {
       isForClient = this.#isForClient;
       if (outcome.end !== undefined && !this.#isClosed) this.#tellFailure(outcome.end, hasEnded);
       if (server.isRemote && known !== undefined) {
-        // It is away, or not well: that makes it no other server.
+        // The server is away or unwell; it keeps the era that it had.
         this.#found = { ...known, until: now + known.believedMs };
         return known.era;
       }
-      // One that wants to know its clients may have refused this one alone.
+      // A server that authenticates clients may have refused only this one.
       if (!differsByClient(server)) {
         this.#failed = { reason, until: now + (isOverHttp ? retryOverHttpMs : retryMs) };
       }
@@ -133,7 +136,7 @@ export class EraFinder {
     return outcome.era;
   }
 
-  /** Of one that ended for a session too, that session tells: one request of a client is one start that failed. */
+  /** If the process ended for a session as well, that session reports it: one client request is one failed start. */
   #tellFailure(end: BackendEnd, hasEnded: boolean): void {
     const { server, observer } = this.#options;
     if (hasEnded) return this.#tellOutput(end);
@@ -147,7 +150,7 @@ export class EraFinder {
 
   #believedMs({ era, isDoubtful }: FoundEra, known: Era | undefined): number {
     const { server, isOverHttp = false } = this.#options;
-    if (era === 'modern') return forEver; // until it does not answer as one
+    if (era === 'modern') return forEver; // until `forget` is called
     if (isOverHttp && isDoubtful) return bareRefusalMs;
     const isNoAccident = !isDoubtful || known === era;
     return server.isRemote || !isNoAccident ? doubtfulMs : forEver;

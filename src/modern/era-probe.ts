@@ -6,55 +6,57 @@ import { ownRequest } from '../protocol/modern/envelope.ts';
 import { type Era, legacyRevisions, modernRevisions } from '../protocol/revisions.ts';
 import { detach } from '../util/boundary.ts';
 
-/** What a probe found out: the era, or why nothing could be. */
+/** The result of a probe: the era, or the end that prevented an answer. */
 export type ProbeOutcome =
   | {
       readonly era: Era;
-      /** It refused the question as some servers of the legacy era do, but others can for another reason. */
+      /** True for a refusal that legacy servers give, but that can have another reason. */
       readonly isDoubtful: boolean;
     }
   | { readonly era: undefined; readonly end: BackendEnd | undefined };
 
-/** A probe that runs. */
+/** A running probe. */
 export interface EraProbe {
   readonly outcome: Promise<ProbeOutcome>;
-  /** Ends the probe, if it still runs, and its process. Resolves when nothing of that is left. */
+  /** Ends the probe and its process. Resolves when both are gone. */
   close(): Promise<void>;
 }
 
 export interface ProbeOptions {
-  /** Opens a process of the server, or a connection to it, that is used for nothing else. */
+  /** Opens a process or a connection that serves only the probe. */
   readonly open: OpenBackend;
   readonly version: string;
-  /** How long the process has to answer. */
+  /** How long the server has to answer. */
   readonly timeoutMs: number;
-  /** Over HTTP each question is answered on its own, and `initialize` is none of the modern era. */
+  /** True over HTTP, where each request is answered on its own and `initialize` does not exist in the modern era. */
   readonly isOverHttp?: boolean;
-  /** A process has just ended on `initialize` alone, so that no other one is started for it. */
+  /** True if a process has just ended on `initialize` alone: no second process is started to test that. */
   readonly hasEnded?: boolean;
-  /** Of the client whose request makes it necessary to ask. */
+  /** The headers of the client's request that needs the era. */
   readonly headers?: ForwardedHeaders;
-  /** The end of a process that was ended since it did not answer in time. */
+  /** Reports the end of a process that was closed because it did not answer in time. */
   readonly onLateEnd?: (end: BackendEnd) => void;
 }
 
-/** A server that answers `initialize` before it answers what came before it has so long for that. */
+/** How long `server/discover` may still be answered after `initialize` was, although it was sent first. */
 const laggardMs = 1_000;
 
 const discover = 1;
 const initialize = 2;
 
 /**
- * Finds out the era of a server (2026-07-28, basic/transports/stdio, "Backward Compatibility") on a process of its own,
- * since a server of the legacy era may end on a request before `initialize`. That is sent right behind: a server that says
- * nothing to a question it does not know is found out by its answer to this one, and nobody waits for a time to be over.
+ * Finds out the era of a server (2026-07-28, basic/transports/stdio, "Backward Compatibility"). The probe has a process
+ * of its own, since a legacy server may end on a request before `initialize`. `server/discover` is sent first and
+ * `initialize` right behind. A legacy server that ignores `server/discover` is recognised by its answer to
+ * `initialize`, without waiting for a timeout.
  *
- * A process that ends proves nothing: it may have crashed. Another one is started once and gets `initialize` alone. A result
- * means the legacy era, a refusal has that process asked again; one that ends as well does not start. Where that has happened
- * before the question (`hasEnded`), one process is enough.
+ * A process that ends proves nothing: it may have crashed. One more process is started and gets `initialize` alone. A
+ * result means the legacy era. After a refusal that process gets `server/discover` too. If the second process ends as
+ * well, the server does not start. With `hasEnded` the second process is not needed.
  *
- * Over HTTP (basic/transports/streamable-http, "Backward Compatibility") the question is alone. A server that refuses it
- * without an error of the modern era is of the other one; one that is away, not well, or lets nobody in says nothing.
+ * Over HTTP (basic/transports/streamable-http, "Backward Compatibility") `server/discover` is sent alone. A server that
+ * refuses it without an error of the modern era is a legacy server. A server that is away, unwell or denies access
+ * tells nothing.
  */
 export function probeEra(options: ProbeOptions): EraProbe {
   const { open, version, timeoutMs, isOverHttp = false, hasEnded = false, headers, onLateEnd } = options;

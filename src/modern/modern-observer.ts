@@ -2,13 +2,16 @@ import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { Era } from '../protocol/revisions.ts';
 
 /**
- * What was not passed on. `noise`: a line of the server that is no JSON-RPC message. `server_request`: a request of the
- * server, which the modern era does not have; the server gets an error. `late`: it belongs to a request that was cancelled or answered. `log`: a log
- * message that belongs to none or to one of several requests. `unattributed`: any other notification that names no request.
- * `unacknowledged`: a notification of a subscription before it was acknowledged, or of a kind that no subscription has.
- * `foreign`: it came beside another request than the one that it names, or tells of a task of somebody else. `undeliverable`: its client takes no stream, or is gone. `cancellation`: the server did not read, and was not told that a
- * request was cancelled, or a client posted one, which closing the stream stands for. `unplaced`: a notification of a client,
- * while no process of the server is its own.
+ * Why a message was not passed on.
+ *
+ * `noise`: a line of the server that is no JSON-RPC message. `server_request`: a request of the server, which the
+ * modern era does not have; the server gets an error. `late`: a message for a request that was cancelled or answered.
+ * `log`: a log message that belongs to none or to one of several requests. `unattributed`: any other notification that
+ * names no request. `unacknowledged`: a notification of a subscription before its acknowledgement, or of a kind that no
+ * subscription has. `foreign`: a message that came beside another request than the one that it names, or that is about
+ * a task of somebody else. `undeliverable`: its client takes no stream, or has disconnected. `cancellation`: the
+ * server's input was full, so a cancellation was not sent; or a client posted a cancellation, where closing the stream
+ * is what cancels. `unplaced`: a client's notification without a process to go to.
  */
 export type ModernDropReason =
   | 'noise'
@@ -22,48 +25,51 @@ export type ModernDropReason =
   | 'cancellation'
   | 'unplaced';
 
-/** Is told what happens to the servers of the modern era, so that it can be logged and counted. Never contents or ids. */
+/** Reports what happens to modern servers, for logs and metrics. Reports carry no contents and no ids. */
 export interface ModernObserver {
-  /** Sees the backends that all clients of a server share, and what passes them; absent if nobody wants to. */
+  /** Decorates the backends that clients of a server share; absent if nothing wants to see their messages. */
   seeBackends?(server: string, open: OpenBackend): OpenBackend;
-  /** It was found out, after so many milliseconds, of which era a server is. */
+  /** A probe has found the era of a server. */
   eraFound(server: string, details: { readonly era: Era; readonly probeMs: number }): void;
-  /** It turned out to be one at a URL, where each request has a connection of its own, and an isolation is configured for it. */
+  /**
+   * An isolation is configured for a server at a URL, where it has no effect: each request has a connection of its own.
+   */
   isolationUnused(server: string): void;
-  /** Its process answered `server/discover`. */
+  /** A process answered `server/discover`. */
   ready(
     server: string,
     details: { readonly revisions: readonly string[]; readonly startMs: number; readonly pid: number | undefined },
   ): void;
-  /** Its process ended by itself, with so many requests in flight, of which some are run again. */
+  /** A process ended by itself. `inFlight` counts its requests, `runAgain` those that are run again. */
   ended(
     server: string,
     end: BackendEnd,
     details: { readonly inFlight: number; readonly runAgain: number; readonly dropped: DropCounts },
   ): void;
   /**
-   * It was not started, or did not answer as a server of the modern era does; the gateway alone had spoken to it. `isByProbe` if no client waits for it, and who
-   * probes the server tells what came of that.
+   * A process was not started, or did not answer like a modern server. Only the gateway had spoken to it. `isByProbe`:
+   * no client waits for the start, and the caller of the probe reports the outcome.
    */
   startFailed(server: string, end: BackendEnd, details: { readonly isByProbe: boolean }): void;
   /**
-   * What a process wrote last that did not answer, or ended as the one before that had a client: the gateway alone had spoken
-   * to it, and a server that gets credentials of clients has no such process. What came of the start is told elsewhere.
+   * The last output of a probe process that did not answer, or that ended like the process of a session before it. It
+   * is safe to log: the process served no client, and servers that get credentials of clients have no such process. The
+   * failed start itself is reported elsewhere.
    */
   wroteAtStart(server: string, lastOutput: readonly string[]): void;
-  /** It ended so often that it is not started again for a while. */
+  /** The server ended so often that it is not started again for a while. */
   crashLoop(server: string, details: { readonly pauseMs: number }): void;
-  /** A client did not read its stream and was cut. */
+  /** A client did not read its stream and was disconnected. */
   clientCut(server: string): void;
-  /** So much is subscribed to that not all of it is told by other instances. */
+  /** Too much is subscribed to: other instances do not report changes of all of it. */
   filtersTruncated(server: string): void;
   /** The gateway has ended the process. */
   closed(server: string, details: { readonly dropped: DropCounts }): void;
   /** A fault of the gateway itself. */
   failed(server: string, cause: unknown): void;
-  /** `text` is what was dropped, for debugging only: it may hold anything. */
+  /** A message was dropped. `text` is the message, for debugging only: it may hold anything. */
   dropped(server: string, what: ModernDropReason, text?: Buffer): void;
 }
 
-/** How often something was dropped. */
+/** How many messages were dropped, by reason. */
 export type DropCounts = Readonly<Partial<Record<ModernDropReason, number>>>;

@@ -1,3 +1,4 @@
+// modern/ serves clients of the modern era at servers of the modern era: era lookup, shared processes, changes.
 import type { ModernAnswer, ModernCallAnswer } from '../call/modern-answer.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
@@ -22,41 +23,40 @@ import { Tenants } from './process/tenants.ts';
 import { type ParamFault, ToolHeaders } from './process/tool-headers.ts';
 import { SessionAccess } from './session-access.ts';
 
-/** What a configured server needs to be served to clients of the modern era. */
 export interface ModernServerOptions extends EraFinderOptions {
   readonly limits: SharedProcessLimits;
-  /** What instances tell each other; undefined if there is one alone. */
+  /** Announces changes between instances; undefined if there is only one instance. */
   readonly changes?: Changes | undefined;
-  /** What instances that reach one server tell each other of its tasks; undefined if there is one alone. */
+  /** Shares the owners of tasks between instances that reach one server; undefined if there is only one instance. */
   readonly owners?: TaskOwnerStore | undefined;
-  /** Who shares its process, or a connection to it; `shared` where it is not said. */
+  /** Which clients share a process or a connection; `shared` by default. */
   readonly isolation?: Isolation;
-  /** Counts the processes of users; absent where nothing is counted. */
+  /** Counts the processes of users; absent where no quota applies. */
   readonly room?: ProcessCapacity | undefined;
-  /** A process that nobody uses is ended after so many milliseconds, unless all clients share it. */
+  /** An unused process is ended after this many milliseconds, unless all clients share it. */
   readonly idleMs?: number;
 }
 
-/** Whose a session is. */
+/** The owner of a session. */
 export interface SessionOwner {
   readonly principal: Principal;
 }
 
-/** What a client's request brings beside its text. */
+/** The origin of a client's request: who sends it, and its headers. */
 export interface ClientOrigin extends TaskRequester {
-  /** Of the client's request, for the server. */
+  /** The headers of the client's request that are forwarded to the server. */
   readonly forwarded?: ForwardedHeaders | undefined;
 }
 
 /**
- * A configured server as clients of the modern era meet it: of which era it is, found out at their first request and then
- * remembered, and if it is of theirs, the processes that they share as `isolation` says.
+ * One configured server as its modern clients see it. It finds out the era at the first request and remembers it.
+ * Requests go to the processes that clients share as `isolation` says.
  */
 export class ModernServer {
   readonly #options: ModernServerOptions;
   readonly #isolation: Isolation;
   readonly #tenants: Tenants;
-  /** What is known of the tools where each request has a process of its own; they are all alike. */
+  /** The known tools where each request has a process of its own; all those processes have the same tools. */
   readonly #toolsOfAll = new ToolHeaders({ list: (cursor, headers) => this.#listTools(cursor, headers) });
   readonly #finder: EraFinder;
   #revisions: readonly string[] = modernRevisions;
@@ -82,7 +82,7 @@ export class ModernServer {
 
   #directory(): TaskDirectory | undefined {
     const { server, owners, limits, observer } = this.#options;
-    // The tasks of a process end with it, and no other instance has it.
+    // The tasks of a local process end with it, and no other instance has that process.
     if (owners === undefined || !server.isRemote) return undefined;
     return new TaskDirectory({
       ...{ topic: `${server.digest} ${server.name}`, owners, maxMs: limits.requestMaxMs },
@@ -104,12 +104,12 @@ export class ModernServer {
     return this.#revisions.at(-1) as string;
   }
 
-  /** The era as far as it is known. */
+  /** The era; undefined while it is unknown. */
   get era(): Era | undefined {
     return this.#finder.era;
   }
 
-  /** What its clients have in flight: calls, and streams of subscriptions. */
+  /** What clients have in flight: calls, and streams of subscriptions. */
   get inFlight(): { readonly calls: number; readonly streams: number } {
     return this.#tenants.inFlight;
   }
@@ -119,7 +119,7 @@ export class ModernServer {
     return this.#tenants.common !== undefined;
   }
 
-  /** Starts the process ahead, if it is known that there will be one. */
+  /** Starts the shared process ahead of the first request, if the server is configured as modern. */
   start(): void {
     if (this.#options.era === 'modern') this.#tenants.common?.start();
   }
@@ -136,11 +136,11 @@ export class ModernServer {
       return this.#toolsOfAll.check(call, memberValue(call, 'params', 'name'), headers, forwarded);
     }
     const tenant = this.#tenants.of(principal, false);
-    // The call itself is told why there is no process for it.
+    // `request` reports why there is no process.
     return typeof tenant === 'string' ? undefined : tenant.checkParams(call, headers, forwarded);
   }
 
-  /** Hands a request to the server that its client waits for. */
+  /** Sends a client's request to the server. */
   request(request: Message, logLevel: LogLevel | undefined, answer: ModernAnswer, origin: ClientOrigin): void {
     const { server, observer } = this.#options;
     const { principal, forwarded } = origin;
@@ -154,7 +154,7 @@ export class ModernServer {
     });
   }
 
-  /** The way of a session of the legacy era to the server; whoever takes it leaves it when the session is over. */
+  /** The access of one legacy session to the server. The caller releases it when the session is over. */
   forSession({ principal }: SessionOwner): SessionAccess {
     const isApart = this.#isolation === 'request';
     return new SessionAccess({
@@ -173,15 +173,15 @@ export class ModernServer {
     });
   }
 
-  /** As `request`, for a question whether the server is well, which no client waits for; where all share a process. */
+  /** As `request`, for a health probe, which no client waits for. Only where all clients share a process. */
   probe(request: Message, answer: ModernCallAnswer): CancelRequest {
     return this.#request(request, undefined, answer, anonymous, { isOfSession: true, isOfProbe: true });
   }
 
-  /** Passes on a notification of a client. Returns why it was not taken. */
+  /** Passes on a client's notification. Returns the reason if it was not taken. */
   notify(notification: Message, { principal, forwarded }: ClientOrigin): Reason | undefined {
     if (this.#isolation === 'request') {
-      // Each request has a process of its own: there is none that this could be for.
+      // Each request has a process of its own, and a notification has no request.
       this.reportUnplaced(notification.text);
       return undefined;
     }
@@ -189,7 +189,7 @@ export class ModernServer {
     return typeof tenant === 'string' ? tenant : tenant.notify(notification, forwarded);
   }
 
-  /** A notification of a client has no process to go to. */
+  /** Reports a client's notification that has no process to go to. */
   reportUnplaced(text: Buffer): void {
     this.#options.observer.dropped(this.name, 'unplaced', text);
   }
@@ -219,7 +219,7 @@ export class ModernServer {
       : tenant.request(request, logLevel, answer, origin);
   }
 
-  /** A request with a process of its own, which ends with it. */
+  /** Sends a request to a process of its own and ends that process with the request. */
   #requestOnce(
     tenant: Tenant,
     request: Message,

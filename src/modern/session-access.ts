@@ -6,20 +6,19 @@ import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import type { CancelRequest } from './process/shared-calls.ts';
 import type { Tenant } from './process/tenant.ts';
 
-/** What the way of a session to its server needs. */
 export interface SessionAccessOptions {
   readonly name: string;
   /** The newest revision of the modern era that the server and the gateway serve. */
   readonly revision: () => string;
-  /** The process that the session may use, which it keeps from being ended; or why there is none. */
+  /** Takes the tenant whose process the session uses, and keeps it from being ended; or returns why there is none. */
   take(): Tenant | Reason;
-  /** The session does not use it any more. */
+  /** The session no longer uses the tenant. */
   leave(tenant: Tenant): void;
 }
 
 /**
- * The way of one session of the legacy era to a modern server: its requests go to the process that its user shares, or to one of
- * its own, which it holds from the first request until it leaves.
+ * The access of one legacy session to a modern server. Its requests go to the process that its user shares, or to a
+ * process of its own. The session holds the tenant from its first request until `release`.
  */
 export class SessionAccess {
   readonly name: string;
@@ -37,7 +36,7 @@ export class SessionAccess {
     return this.#options.revision();
   }
 
-  /** As `ModernServerAccess.request` of `era/` has it. */
+  /** As `ModernServerAccess.request` in `era/`. */
   request(
     request: Message,
     logLevel: LogLevel | undefined,
@@ -53,12 +52,12 @@ export class SessionAccess {
     return tenant.request(request, logLevel, answer, { headers, isOfSession: true });
   }
 
-  /** Passes a notification of the client on. Returns why it was not taken. */
+  /** Passes on a client's notification. Returns the reason if it was not taken. */
   notify(notification: Message, headers?: ForwardedHeaders): Reason | undefined {
     return this.#tenant === undefined ? 'server_busy' : this.#tenant.notify(notification, headers);
   }
 
-  /** The session is over, or lets go of its server for a while. */
+  /** The session has ended or hibernates: it no longer needs the server. */
   release(): void {
     this.#hasLeft = true;
     if (this.#tenant !== undefined) this.#options.leave(this.#tenant);

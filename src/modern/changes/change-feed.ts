@@ -9,26 +9,28 @@ import { maxSubscriptions, readFilter, type SubscriptionFilter } from '../../pro
 import { contain } from '../../util/boundary.ts';
 import { RepeatedChanges } from './repeated-changes.ts';
 
-/** How the wish to hear of a resource ended: the server tells of it, or it said why not, or nothing came of the question. */
+/** The outcome of subscribing to a resource: success, the server's error, or the reason why no answer came. */
 export type SubscribeOutcome = 'subscribed' | { readonly error: Message } | { readonly reason: Reason };
 
-/** What a feed needs of its listener. */
 export interface ChangeFeedOptions {
-  /** Asks the server, under any id. Returns what to call when the subscription is not wanted any more. */
+  /** Opens a subscription at the server, under any id. Returns the function that cancels it. */
   listen(filter: SubscriptionFilter, answer: ModernCallAnswer): () => void;
-  /** Something has changed: a notification as the legacy era has it. False if it could not be passed on. */
+  /** Reports a change as a notification of the legacy era. Returns false if it could not be passed on. */
   onChange(notification: Buffer): boolean;
   /**
-   * What the server says on one subscription can arrive after what it said later on another one: each has a connection of its
-   * own. Then a subscription that was replaced is heard for a while longer, and a change of that while may be told twice, however many there are.
+   * True where each subscription has a connection of its own, so that messages of two subscriptions can arrive out of
+   * order. A replaced subscription is then read for a while longer, and a change of that time may be reported twice.
    */
   readonly isUnordered: boolean;
 }
 
-/** How long a subscription that was replaced is heard where the two are not in order. */
+/** How long a replaced subscription is still read where subscriptions are unordered. */
 const lingerMs = 1_000;
 
-/** A subscription that the server ended, or refused without being asked for a resource, is opened again after this. */
+/**
+ * The pause before a subscription is opened again that the server ended, or refused although it asked for no new
+ * resource. The pause doubles up to a limit.
+ */
 const firstPauseMs = 1_000;
 const maxPauseMs = 60_000;
 
@@ -40,7 +42,7 @@ interface Wish {
 /** A subscription at the server. */
 interface Listen {
   readonly filter: SubscriptionFilter;
-  /** Who asked for resources that are in this filter for the first time. */
+  /** The pending requests for resources that are in this filter for the first time. */
   readonly wishes: readonly Wish[];
   cancel: () => void;
 }
@@ -49,9 +51,9 @@ const acknowledged = 'notifications/subscriptions/acknowledged';
 const noSuchMethod = -32601;
 
 /**
- * What one listener whose wishes change hears of a modern server, by one subscription (2026-07-28,
- * basic/patterns/subscriptions): a session of the legacy era, or the instances that share it. What a subscription listens to cannot be changed, so another one is opened beside it, and takes its place once it is acknowledged:
- * there is no moment without.
+ * Keeps one changing subscription at a modern server (2026-07-28, basic/patterns/subscriptions), for a legacy session
+ * or for the instances that share a process. The filter of an open subscription cannot change. So a second subscription
+ * is opened beside it and replaces it once the second is acknowledged: no change falls between the two.
  */
 export class ChangeFeed {
   readonly #options: ChangeFeedOptions;
@@ -60,15 +62,15 @@ export class ChangeFeed {
   readonly #uris = new Set<string>();
   #wishes: Wish[] = [];
   #current: Listen | undefined;
-  /** Those that it replaced and that are still heard, with what ends that. */
+  /** Replaced subscriptions that are still read, with the timers that end them. */
   readonly #lingering = new Map<Listen, NodeJS.Timeout>();
-  /** The resources that the current one tells of. */
+  /** The resources that the current subscription covers. */
   #agreed: ReadonlySet<unknown> = new Set();
   #opening: Listen | undefined;
-  /** What is wanted is not what was asked for last. */
+  /** True if the wanted filter differs from the filter that was sent last. */
   #isDue = false;
   #settling: (() => void)[] = [];
-  /** Changes were not told for a while: the next subscription begins with all of them. */
+  /** True if changes may have been missed: the next subscription begins by reporting all of them. */
   #hasMissed = false;
   #failures = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -81,13 +83,13 @@ export class ChangeFeed {
     );
   }
 
-  /** Listens to changes of these lists from now on. */
+  /** Subscribes to changes of these lists from now on. */
   openLists(lists: SubscriptionFilter): void {
     this.#lists = lists;
     this.#updateSoon();
   }
 
-  /** Listens to changes of a resource; `settle` is called when the server has agreed to tell of them, or not. */
+  /** Subscribes to a resource; `settle` is called when the server has agreed or not. */
   subscribe(uri: string, settle: (outcome: SubscribeOutcome) => void): void {
     const isWanted = this.#uris.has(uri);
     if (isWanted && this.#opening === undefined && this.#agreed.has(uri)) return settle('subscribed');
@@ -101,7 +103,7 @@ export class ChangeFeed {
     if (this.#uris.delete(uri)) this.#updateSoon();
   }
 
-  /** Resolves when the server has answered what was asked for last, whichever way; at once if it has. */
+  /** Resolves when the server has answered the latest subscription, whichever way; at once if it has. */
   settled(): Promise<void> {
     return new Promise((resolve) => {
       this.#settling.push(resolve);
@@ -123,7 +125,7 @@ export class ChangeFeed {
     for (const listen of [this.#current, this.#opening, ...this.#lingering.keys()]) listen?.cancel();
   }
 
-  /** What is wanted has changed: what else comes in this moment is asked for together with it. */
+  /** Schedules one subscription for all changes of the filter that are made in this turn of the event loop. */
   #updateSoon(): void {
     this.#isDue = true;
     queueMicrotask(() => contain('shared_process', () => this.flush()));
@@ -134,7 +136,10 @@ export class ChangeFeed {
     this.flush();
   }
 
-  /** Asks for what is wanted now, unless the server has yet to answer an earlier question: then right after that. */
+  /**
+   * Opens a subscription for the wanted filter. If the server has yet to answer an earlier one, this happens right
+   * after that.
+   */
   flush(): void {
     if (this.#isClosed || !this.#isDue || this.#opening !== undefined) return;
     this.#isDue = false;
@@ -144,7 +149,7 @@ export class ChangeFeed {
     const filter = { ...this.#lists, ...(this.#uris.size > 0 && { resourceSubscriptions: [...this.#uris] }) };
     if (Object.keys(filter).length === 0) {
       this.#replace(undefined, new Set());
-      for (const { settle } of wishes) settle('subscribed'); // and unsubscribed since
+      for (const { settle } of wishes) settle('subscribed'); // they were unsubscribed meanwhile
       return this.#settle();
     }
     const listen: Listen = { filter, wishes, cancel: () => undefined };
@@ -174,13 +179,13 @@ export class ChangeFeed {
       if (listen === this.#opening) this.#acknowledged(listen, notification);
       return true;
     }
-    // What still comes of one that was replaced, its successor has told.
+    // A replaced subscription reports nothing that its successor has not reported.
     const isHeard = listen === this.#current || this.#lingering.has(listen);
     if (!isHeard) return true;
     return this.#changes.take(asLegacyChange(notification.text), listen, this.#lingering.size > 0);
   }
 
-  /** The server has not heard yet that the client does not want to know of this resource any more. */
+  /** True if the change is of a resource that was unsubscribed, which the server does not know yet. */
   #isUnsubscribed({ filter }: Listen, notification: Message): boolean {
     if (notification.method !== 'notifications/resources/updated') return false;
     const uri = memberValue(notification, 'params', 'uri') as string;
@@ -206,7 +211,7 @@ export class ChangeFeed {
     this.#settle();
   }
 
-  /** The server answered: with an error in place of the acknowledgement, or with the end of the subscription. */
+  /** Handles the response: an error in place of the acknowledgement, or the end of the subscription. */
   #ended(listen: Listen, response: Message): void {
     if (listen === this.#opening) return this.#failed(listen, { error: response });
     if (listen !== this.#current) return;
@@ -227,7 +232,7 @@ export class ChangeFeed {
       this.#uris.delete(uri);
       settle(why);
     }
-    // Without them the server may agree, or the subscription that there is may still be right.
+    // Without the refused resources the server may agree, or the current subscription may still be right.
     if (this.#isDue || (listen.wishes.length > 0 && this.#current === undefined)) this.#update();
     else if (this.#current === undefined && !isUnknownMethod(why)) this.#updateLater();
     this.#settle();
@@ -242,7 +247,7 @@ export class ChangeFeed {
   }
 }
 
-/** The resources that the server says it will tell of. */
+/** Returns the resources that the server acknowledges. */
 function agreedUris(acknowledgement: Message): ReadonlySet<unknown> {
   return new Set(readFilter(acknowledgement).resourceSubscriptions);
 }
@@ -252,7 +257,7 @@ const isUnknownMethod = (why: Exclude<SubscribeOutcome, 'subscribed'>): boolean 
   return errorCodeIn(why.error.text) === noSuchMethod;
 };
 
-/** A notification of a subscription without what says of which: a legacy client has none. */
+/** Returns a notification without its subscription id, which the legacy era does not have. */
 function asLegacyChange(text: Buffer): Buffer {
   const rest = withoutMember(text, ['params', '_meta', subscriptionIdKey]);
   const { memberRanges: places } = readGatewayMessage(rest);

@@ -1,41 +1,39 @@
 import type { SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
 
-/**
- * What an instance wants to hear of a server from the processes of all others.
- */
+/** The changes of a server that an instance wants to hear of from the processes of the others. */
 export interface FilterAnnouncement {
   readonly kind: 'wants';
-  /** A name that no other instance has, and that this one has for this server alone. */
+  /** The instance's name for this server alone; no other instance has it. */
   readonly from: string;
   readonly filter: SubscriptionFilter;
-  /** Goes up with each change of the filter. */
+  /** Rises with each change of the filter. */
   readonly version: number;
-  /** It has a process, which can tell of changes. */
+  /** True if the instance has a process, which can report changes. */
   readonly isRunning: boolean;
-  /** It knows nothing of the others, and wants to. */
+  /** True if the instance does not know the others, and asks them to announce themselves. */
   readonly asks: boolean;
 }
 
-/** What instances that each have a process of one server tell each other, under its topic. */
+/** The messages between instances that each have a process of one server, published under its topic. */
 export type PeerAnnouncement =
   | FilterAnnouncement
-  /** The process of `from` tells of what `of` wants, as of this version. */
+  /** `from` acknowledges that its process reports the changes that `of` wants, as of this version. */
   | { readonly kind: 'heeds'; readonly from: string; readonly of: string; readonly version: number }
-  /** The process of `from` says that this has changed: a notification that names no subscription. */
+  /** The process of `from` has reported a change: a notification that names no subscription. */
   | { readonly kind: 'change'; readonly from: string; readonly text: Buffer }
-  /** Of what the process of `from` tells of, anything may have changed. */
+  /** Anything that the process of `from` reports may have changed. */
   | { readonly kind: 'any'; readonly from: string };
 
 const newline = 0x0a;
 
-/** A line of JSON, and behind it the text of the change as it is (P1). */
+/** Encodes an announcement as a line of JSON, followed by the unchanged text of a change (P1). */
 export function encodeAnnouncement(word: PeerAnnouncement): Buffer {
   if (word.kind !== 'change') return Buffer.from(`${JSON.stringify(word)}\n`);
   const { text, ...head } = word;
   return Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), text]);
 }
 
-/** Reads what `writePeerWord` wrote, and `anyChange` of whoever tells of too much. */
+/** Decodes an announcement. An empty text means that anything may have changed: the store's throttle publishes it. */
 export function decodeAnnouncement(bytes: Buffer): PeerAnnouncement {
   if (bytes.length === 0) return { kind: 'any', from: '' };
   const end = bytes.indexOf(newline);

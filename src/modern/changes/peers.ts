@@ -2,19 +2,19 @@ import type { SubscriptionFilter } from '../../protocol/modern/subscription-filt
 import type { FilterAnnouncement } from './peer-announcements.ts';
 import { unionOfFilters } from './wanted-filters.ts';
 
-/** An instance says what it wants this often, and is forgotten when it missed three times. */
+/** How often an instance announces its filter. An instance that missed three announcements is forgotten. */
 export const announceEveryMs = 30_000;
 const forgottenAfterMs = 3 * announceEveryMs + announceEveryMs / 2;
 
-/** A subscription waits no longer than this for other instances to tell of what it wants (P7). */
+/** A subscription waits no longer than this until other instances acknowledge its filter (P7). */
 export const acknowledgeWaitMs = 1_000;
 
 interface Peer {
   wants: FilterAnnouncement;
   heardAt: number;
-  /** The version of our own wishes that it tells of. */
+  /** The version of our own filter that the peer has acknowledged. */
   acknowledged: number;
-  /** It knows that its wishes are heeded here. */
+  /** True if the peer was sent our acknowledgement of its filter. */
   isTold: boolean;
 }
 
@@ -23,12 +23,12 @@ interface Waiting {
   readonly tell: () => void;
 }
 
-/** The other instances that have the same server: what they want, and whether they tell of what is wanted here. */
+/** The other instances of the same server: their filters, and whether they have acknowledged ours. */
 export class ChangePeers {
   readonly #peers = new Map<string, Peer>();
   readonly #waiting = new Set<Waiting>();
 
-  /** Takes what one of them wants. Returns whether it is known, and whether its wishes are others than before. */
+  /** Records a peer's filter. Returns whether the peer was known, and whether its filter is new. */
   note(wants: FilterAnnouncement): { readonly isKnown: boolean; readonly isNew: boolean } {
     const known = this.#peers.get(wants.from);
     const isNew = known?.wants.version !== wants.version;
@@ -38,7 +38,7 @@ export class ChangePeers {
     return { isKnown: known !== undefined, isNew };
   }
 
-  /** One of them tells of our wishes, as of this version. */
+  /** A peer has acknowledged our filter, as of this version. */
   heeds(from: string, version: number): void {
     const peer = this.#peers.get(from);
     if (peer === undefined) return;
@@ -46,24 +46,24 @@ export class ChangePeers {
     this.#check();
   }
 
-  /** What they want together. */
+  /** The union of all peers' filters. */
   combinedFilter(): SubscriptionFilter {
     return unionOfFilters([...this.#peers.values()].map(({ wants }) => wants.filter));
   }
 
-  /** Those that are to be told that their wishes, as they are now, are heeded here; they count as told from now on. */
+  /** Returns the filters that still have to be acknowledged, and marks them as acknowledged. */
   takeUnacknowledged(): readonly FilterAnnouncement[] {
     const untold = [...this.#peers.values()].filter(({ isTold }) => !isTold);
     for (const peer of untold) peer.isTold = true;
     return untold.map(({ wants }) => wants);
   }
 
-  /** Nobody's wishes are heeded here any more. */
+  /** No filter of a peer is served here any more: each has to be acknowledged again. */
   forgetAcknowledgements(): void {
     for (const peer of this.#peers.values()) peer.isTold = false;
   }
 
-  /** Resolves when all that have a process tell of our wishes as of this version, or have taken too long. */
+  /** Resolves when all peers with a process have acknowledged this version of our filter, or after the wait. */
   whenAcknowledged(version: number): Promise<void> {
     if (this.#isHeeded(version)) return Promise.resolve();
     return new Promise((resolve) => {
@@ -80,7 +80,7 @@ export class ChangePeers {
     });
   }
 
-  /** Those that were not heard of for long are lost. Returns true if there were such. */
+  /** Forgets peers that were silent for too long. Returns true if there were any. */
   forgetLost(): boolean {
     const before = this.#peers.size;
     for (const [from, { heardAt }] of this.#peers) {
@@ -90,7 +90,7 @@ export class ChangePeers {
     return this.#peers.size < before;
   }
 
-  /** Nobody is waited for any more. */
+  /** Forgets all peers and ends every wait. */
   close(): void {
     this.#peers.clear();
     this.#check();
@@ -100,7 +100,7 @@ export class ChangePeers {
     return [...this.#peers.values()].every(({ wants, acknowledged: heeds }) => !wants.isRunning || heeds >= version);
   }
 
-  /** One that does not answer may be lost: no other subscription waits for it, until it speaks again. */
+  /** A peer that does not answer may be lost: no further subscription waits for it until it announces itself again. */
   #giveUp(version: number): void {
     for (const peer of this.#peers.values()) {
       if (peer.acknowledged < version) peer.wants = { ...peer.wants, isRunning: false };

@@ -2,13 +2,12 @@ import { maxSubscriptions, type SubscriptionFilter } from '../../protocol/modern
 import { ChangeFeed, type ChangeFeedOptions } from './change-feed.ts';
 import { isEmptyFilter } from './wanted-filters.ts';
 
-/** What a mirror needs of its instance. */
 export interface ProcessSubscriptionOptions extends Pick<ChangeFeedOptions, 'listen' | 'onChange'> {
-  /** More resources are wanted than the process is asked for (P8). */
+  /** Other instances want more resources than one subscription may have (P8). */
   onCut(): void;
 }
 
-/** The subscription of an instance at its own process, of which it tells other instances; as long as the process runs. */
+/** An instance's subscription at its own process on behalf of other instances. It lives as long as the process. */
 export class ProcessSubscription {
   readonly #options: ProcessSubscriptionOptions;
   readonly #feed: ChangeFeed;
@@ -21,12 +20,12 @@ export class ProcessSubscription {
     this.#feed = new ChangeFeed({ listen: options.listen, onChange: options.onChange, isUnordered: false });
   }
 
-  /** Somebody wants to hear of something. */
+  /** True if another instance wants any changes. */
   get isNeeded(): boolean {
     return !isEmptyFilter(this.#filter);
   }
 
-  /** Listens to this from now on. */
+  /** Replaces the filter. */
   setFilter(filter: SubscriptionFilter): void {
     this.#filter = filter;
     const { resourceSubscriptions: uris = [], ...lists } = filter;
@@ -50,7 +49,7 @@ export class ProcessSubscription {
     this.#feed.flush();
   }
 
-  /** Resolves when the process has answered to what is wanted, whichever way, or the mirror is closed. */
+  /** Resolves when the process has answered the latest filter, whichever way, or after `close`. */
   settled(): Promise<void> {
     return this.#feed.settled();
   }

@@ -1,21 +1,21 @@
-/** So long a change that was told is remembered. */
+/** How long a reported change is remembered. */
 const rememberMs = 1_000;
 
-/** More texts, and longer ones, are not remembered, but told each time: a server must not fill the memory with them (P8). */
+/** Further texts and longer texts are not remembered but reported each time: a server must not fill the memory (P8). */
 const maxTexts = 500;
 const maxTextBytes = 1_024;
 
 interface Told<Source> {
   readonly by: Source;
-  /** Another source has said it since. */
+  /** True if another source has reported the change since. */
   isSaidAgain: boolean;
   timer: NodeJS.Timeout;
 }
 
 /**
- * Changes that several sources tell of, each in its own time. Whether two say the same change or one each cannot be known, but
- * a notification says no more than that something has changed. So the first is told at once, and what other sources say of it
- * within a second is told once more at the end of that: no change is left untold, and none is told more than twice.
+ * Reports changes that several sources send, at different times, at most twice. Two equal notifications can be one
+ * change or two. But a notification says only that something has changed. So the first is reported at once. Repetitions
+ * of other sources within a second are reported once more at its end, so that no change is lost.
  */
 export class RepeatedChanges<Source> {
   readonly #tell: (text: Buffer, source: Source) => boolean;
@@ -26,9 +26,9 @@ export class RepeatedChanges<Source> {
   }
 
   /**
-   * A source tells of a change.
-   * @param mayRepeat others may tell of the same one
-   * @returns false if it could not be passed on
+   * Takes a change from a source.
+   * @param mayRepeat true if other sources may send the same change
+   * @returns false if the change could not be passed on
    */
   take(text: Buffer, source: Source, mayRepeat: boolean): boolean {
     if (text.length > maxTextBytes) return this.#tell(text, source);

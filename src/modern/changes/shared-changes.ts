@@ -20,24 +20,26 @@ import { ProcessSubscription } from './process-subscription.ts';
 import { ListenSubscription } from './subscription.ts';
 import { isEmptyFilter, WantedFilters } from './wanted-filters.ts';
 
-/** What instances need to tell each other of the changes of one server. */
 export interface SharedChangesOptions {
   readonly changes: Changes;
-  /** The same for all instances that have this server, and for no other server. */
+  /** The server's topic, the same on all instances and different from every other server's. */
   readonly topic: string;
-  /** Opens a subscription of the gateway's own at the process, which runs. Returns what ends it. */
+  /** Opens a subscription of the gateway's own at the running process. Returns the function that ends it. */
   listen(filter: SubscriptionFilter, answer: ModernCallAnswer): () => void;
-  /** So much is subscribed to that not all of it is told by other instances. */
+  /** Too much is subscribed to: other instances do not report changes of all of it. */
   onCut(): void;
 }
 
 /**
- * Subscriptions at one instance hear what the processes of all instances say (2026-07-28, basic/patterns/subscriptions;
- * decision 0022). Each instance says what its subscribers want; each that has a process listens there for what the others
- * want, and tells them what it hears. A subscription is opened when the others tell of it, or have had their time: what its
- * client changes after the acknowledgement, at any instance, it hears of.
+ * Gives subscriptions at one instance the changes that the processes of all instances report (2026-07-28,
+ * basic/patterns/subscriptions; decision 0022).
  *
- * A store that is away only delays (P7). Whoever may have missed something is told that anything may have changed.
+ * Each instance announces the filter of its subscribers. Each instance with a process subscribes there for the others
+ * and publishes the changes. A subscription is opened once the others have acknowledged its filter, or have had their
+ * time. So it gets every change that its client makes after the acknowledgement, at any instance.
+ *
+ * A store that is away only delays changes (P7). Subscribers that may have missed something are told that anything may
+ * have changed.
  */
 export class SharedChanges {
   readonly #options: SharedChangesOptions;
@@ -54,11 +56,11 @@ export class SharedChanges {
   #timer: NodeJS.Timeout | undefined;
   #version = 0;
   #isCut = false;
-  /** Something may have changed that one of the others wanted to know, before that was known here. */
+  /** True if a peer's filter came late: something that it wants may have changed before. */
   #isLate = false;
-  /** The others are to be told that nothing is known of them. */
+  /** True if the next announcement asks the others to announce themselves. */
   #asks = false;
-  /** Each is one text at a time that waits for the store (P8). */
+  /** Of each kind only one text waits for the store at a time (P8). */
   readonly #sayWants = runLatest(async () => {
     await this.#tell(() => this.#wants());
     await delay(betweenWantsMs);
@@ -71,7 +73,7 @@ export class SharedChanges {
     this.#teller = new ChangeThrottle(options.changes, (cause) => this.#untold(cause));
   }
 
-  /** Begins to hear the others. Before it, nothing is asked of the store. */
+  /** Begins to listen to the others. Before that, the store is not used. */
   join(): void {
     if (this.#timer !== undefined) return;
     this.#timer = setInterval(() => contain('shared_process', () => this.#renew()), announceEveryMs).unref();
@@ -79,10 +81,10 @@ export class SharedChanges {
   }
 
   /**
-   * Opens a subscription of a client that hears of changes at all instances.
-   * @param open opens it at this instance's process
-   * @param waits it is opened only when the others tell of it
-   * @returns what ends it
+   * Opens a client's subscription, which gets the changes of all instances.
+   * @param open opens the subscription at this instance's process
+   * @param waits true to open it only after the others have acknowledged its filter
+   * @returns the function that ends the subscription
    */
   listen(
     request: Message,
@@ -109,7 +111,7 @@ export class SharedChanges {
     };
   }
 
-  /** A process runs, and was sent nothing yet: what the others want is the first that it is asked. */
+  /** A process is ready and was sent no request yet: the subscription for the others is its first request. */
   processReady(): void {
     if (this.#isDraining) return;
     const mirror = new ProcessSubscription({
@@ -125,28 +127,31 @@ export class SharedChanges {
     this.#sayAtOnce();
   }
 
-  /** The process is gone; what it had no time to tell is not known. */
+  /** The process has ended, perhaps before it could report some changes. */
   processLost(): void {
     const isWanted = this.#closeMirror();
     if (isWanted) this.#sayAny();
     this.#say();
   }
 
-  /** The process is about to be ended: others need not wait for it. What is left here still hears of them. */
+  /**
+   * The process is about to end, so others need not wait for it. Remaining subscriptions here still get the changes of
+   * others.
+   */
   drain(): void {
     this.#isDraining = true;
     this.#wasWanted = this.#closeMirror();
     this.#say();
   }
 
-  /** The process has ended. */
+  /** Ends the exchange with the others, after the process has ended. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#closing.abort();
     this.#unfollow?.();
     this.#peers.close();
     if (!this.#wasWanted) return;
-    // Its last requests may have changed something.
+    // The last requests of the process may have changed something.
     const { changes, topic } = this.#options;
     const announced = changes.publish(topic, encodeAnnouncement({ kind: 'any', from: this.#name })).catch(ignoreAway);
     await settlesWithin(announced, lastWordMs);
@@ -175,7 +180,7 @@ export class SharedChanges {
 
   #take(word: PeerAnnouncement): void {
     if (word.from === this.#name) {
-      if (word.kind === 'wants' && word.asks) this.#asks = false; // the others hear it too
+      if (word.kind === 'wants' && word.asks) this.#asks = false; // the others get it too
     } else if (word.kind === 'wants') this.#note(word);
     else if (word.kind === 'change') this.#hear(readGatewayMessage(word.text));
     else if (word.kind === 'any') this.#hear(undefined);
@@ -186,18 +191,18 @@ export class SharedChanges {
     const { isKnown, isNew } = this.#peers.note(wants);
     if (wants.asks) this.#sayAtOnce();
     if (!isNew && !wants.asks) return;
-    // One that was there before, and is not known: the process ran without telling of what it wants.
+    // An unknown peer that does not ask was there before us: our process ran without reporting changes to it.
     this.#isLate ||= !isKnown && !wants.asks && !isEmptyFilter(wants.filter) && this.#mirror !== undefined;
     this.#heed();
   }
 
-  /** The process is asked to tell of what the others want now. */
+  /** Subscribes at the process to what the others want now. */
   #heed(): void {
     this.#mirror?.setFilter(this.#peers.combinedFilter());
     this.#sayHeeds();
   }
 
-  /** Once the process has answered, those are told who do not know. */
+  /** Acknowledges the peers' filters once the process has answered. */
   async #tellHeeds(): Promise<void> {
     const mirror = this.#mirror;
     await mirror?.settled();
@@ -213,7 +218,7 @@ export class SharedChanges {
     for (const subscription of [...this.#subscriptions]) subscription.notify(change);
   }
 
-  /** Neither changes nor wishes of a while were heard. */
+  /** Changes and filters of the others may have been missed. */
   #missed(): void {
     this.#hear(undefined);
     this.#sayAtOnce({ asks: true });
@@ -229,7 +234,7 @@ export class SharedChanges {
     this.#say();
   }
 
-  /** What is wanted here is not what was said last. */
+  /** The filter of this instance's subscribers has changed. */
   #change(): void {
     this.#version += 1;
     this.#say();
@@ -239,7 +244,7 @@ export class SharedChanges {
     if (this.#unfollow !== undefined) this.#sayWants();
   }
 
-  /** What the others must know before they open further subscriptions. */
+  /** Announces at once, because the others must know before they open further subscriptions. */
   #sayAtOnce({ asks = false } = {}): void {
     this.#asks ||= asks;
     if (this.#unfollow !== undefined)
@@ -257,7 +262,7 @@ export class SharedChanges {
     return { kind: 'wants', from: this.#name, filter, version: this.#version, isRunning, asks: this.#asks };
   }
 
-  /** Tells the others, when the store is there again if it is not, until this is closed. */
+  /** Publishes an announcement. While the store is away, this waits until it is back or the exchange is closed. */
   async #tell(word: () => PeerAnnouncement): Promise<void> {
     const { changes, topic } = this.#options;
     const { signal } = this.#closing;
@@ -267,17 +272,17 @@ export class SharedChanges {
 }
 
 /**
- * What is wanted is said so often at most (P8): clients that come and go must not push out of the store what else is told
- * there, nor keep the processes of all instances busy with ever new subscriptions.
+ * The pause between announcements of the filter (P8). Clients that come and go must not push other announcements out of
+ * the store, nor keep all processes busy with new subscriptions.
  */
 const betweenWantsMs = 25;
 
 const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());
 
-/** How long the end of a gateway waits for a store that may be away. */
+/** How long the gateway's end waits for a store that may be away. */
 const lastWordMs = 250;
 
-/** Who could not be told or heard before the end finds out by silence (P7). */
+/** Ignores a store that is away at the end: the others notice the silence (P7). */
 function ignoreAway(cause: unknown): undefined {
   if (!(cause instanceof StoreUnavailable)) throw cause;
 }

@@ -4,11 +4,12 @@ import { changesMatching } from '../../protocol/modern/missed-changes.ts';
 import { readFilter, type SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
 
 /**
- * The answer to one `subscriptions/listen` (2026-07-28, basic/patterns/subscriptions), which beside what its instance's process says is told what the processes of
- * other instances say, once it is acknowledged and as far as it was.
+ * The answer to one `subscriptions/listen` (2026-07-28, basic/patterns/subscriptions). The process of this instance
+ * sends its notifications. `notify` adds changes of other instances, after the acknowledgement and only what was
+ * agreed.
  */
 export class ListenSubscription implements ModernCallAnswer {
-  /** What its client asks for. */
+  /** The filter that the client asks for. */
   readonly filter: SubscriptionFilter;
   readonly #answer: ModernCallAnswer;
   readonly #onOver: () => void;
@@ -16,7 +17,7 @@ export class ListenSubscription implements ModernCallAnswer {
   #agreed: SubscriptionFilter | undefined;
   #isOver = false;
 
-  /** @param onOver nothing more is to be told; called once */
+  /** @param onOver called once, when the subscription has ended */
   constructor(request: Message, answer: ModernCallAnswer, onOver: () => void) {
     this.filter = readFilter(request);
     this.#answer = answer;
@@ -45,14 +46,14 @@ export class ListenSubscription implements ModernCallAnswer {
     this.#answer.fault(...why);
   }
 
-  /** Something has changed elsewhere; undefined if anything may have. */
+  /** Reports a change at another instance; undefined means that anything may have changed. */
   notify(change: Message | undefined): void {
     const agreed = this.#agreed;
     if (agreed === undefined || this.#isOver) return;
     for (const text of changesMatching(change, agreed, this.#idText)) this.#answer.message(text);
   }
 
-  /** Its client does not wait any more, or it was answered. */
+  /** Ends the subscription: the client has left, or was answered. */
   end(): void {
     if (this.#isOver) return;
     this.#isOver = true;

@@ -1,17 +1,18 @@
 import { listChanges, type SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
 
 /**
- * More URIs or bytes of them are not told to other instances (P8): the filter is one short text in the store, and each
- * instance asks its process for it. Further resources are told of by the subscriber's own instance alone.
+ * How many URIs, and bytes of them, are announced to other instances (P8). The filter is one short text in the store,
+ * and each instance subscribes to it at its process. Only the subscriber's own instance reports changes of further
+ * resources.
  */
 export const maxAnnouncedUris = 500;
 export const maxAnnouncedBytes = 48 * 1024;
 
-/** What all subscribers together want to hear of. */
+/** The union of all subscribers' filters, with counts. */
 export class WantedFilters {
   readonly #counts = new Map<string, number>();
 
-  /** Returns true if nobody had wanted some of it before. */
+  /** Adds a filter. Returns true if some of it is new. */
   add(filter: SubscriptionFilter): boolean {
     let isNew = false;
     for (const key of keysOf(filter)) {
@@ -22,7 +23,7 @@ export class WantedFilters {
     return isNew;
   }
 
-  /** Takes back what was added. Returns true if some of it is wanted by nobody now. */
+  /** Removes a filter. Returns true if some of it is no longer wanted by anybody. */
   remove(filter: SubscriptionFilter): boolean {
     let isGone = false;
     for (const key of keysOf(filter)) {
@@ -33,7 +34,7 @@ export class WantedFilters {
     return isGone;
   }
 
-  /** All of it, within the bounds, and whether those left out some. */
+  /** The union within the limits, and whether the limits left out some of it. */
   snapshot(): { readonly filter: SubscriptionFilter; readonly isCut: boolean } {
     const all = [...this.#counts.keys()];
     const uris = all.filter((key) => key.startsWith(uriMark)).map((key) => key.slice(uriMark.length));
@@ -48,7 +49,7 @@ export class WantedFilters {
   }
 }
 
-/** The filter that asks for all that these ask for. */
+/** Returns the union of filters. */
 export function unionOfFilters(filters: readonly SubscriptionFilter[]): SubscriptionFilter {
   const uris = new Set(filters.flatMap(({ resourceSubscriptions = [] }) => resourceSubscriptions));
   return filterOf(
@@ -57,7 +58,7 @@ export function unionOfFilters(filters: readonly SubscriptionFilter[]): Subscrip
   );
 }
 
-/** True if it asks for nothing. */
+/** True if the filter asks for nothing. */
 export const isEmptyFilter = (filter: SubscriptionFilter): boolean => Object.keys(filter).length === 0;
 
 const uriMark = 'uri ';

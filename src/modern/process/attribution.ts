@@ -20,16 +20,15 @@ import { contain } from '../../util/boundary.ts';
 import type { ModernDropReason } from '../modern-observer.ts';
 import type { SharedCall, SharedCalls } from './shared-calls.ts';
 
-/** What deliveries need of their server. */
 export interface ProcessAttributionOptions {
   readonly calls: SharedCalls;
-  /** True if the server has declared a capability, or has not said what it can do. */
+  /** True if the server declares a capability, or its answer to `server/discover` has no `capabilities`. */
   declares(capability: string): boolean;
   /** The server has answered a request, with this text. */
   onAnswered(call: SharedCall, text: Buffer): void;
-  /** The server says that its list of tools has changed. */
+  /** The server has announced that its list of tools changed. */
   onToolsChanged(): void;
-  /** True if a subscriber may hear of the task that a notification tells of. */
+  /** True if a subscriber may learn of the task in a notification. */
   maySeeTask(call: SharedCall, notification: Message): boolean;
   onDropped(what: ModernDropReason, text: Buffer): void;
   /**
@@ -41,7 +40,7 @@ export interface ProcessAttributionOptions {
 
 const acknowledged = 'notifications/subscriptions/acknowledged';
 
-/** What a server tells subscribers, and nobody else. */
+/** Notifications that only subscribers get. */
 const changes: ReadonlySet<string | undefined> = new Set([
   'notifications/tools/list_changed',
   'notifications/prompts/list_changed',
@@ -49,17 +48,19 @@ const changes: ReadonlySet<string | undefined> = new Set([
   'notifications/resources/updated',
 ]);
 
-/** What a server tells of one task (2026-07-28, io.modelcontextprotocol/tasks). */
+/** The notification about one task (2026-07-28, io.modelcontextprotocol/tasks). */
 const ofTask = 'notifications/tasks';
 
-/** Notifications of one request; they never go to a subscription (2026-07-28, basic/transports/streamable-http). */
+/** Notifications of one request, which never go to a subscription (2026-07-28, basic/transports/streamable-http). */
 const requestScoped: ReadonlySet<string | undefined> = new Set(['notifications/progress', 'notifications/message']);
 
 /**
- * Brings what a shared server says to the client that it belongs to (P2, P11). Responses are known by their id, progress by
- * its token, notifications of a subscription by its id, all of them numbers that the gateway gave; log messages by being
- * wanted by one request only; notifications that no specification defines by there being one request only. A transport that tells beside which request a message came says so of each, and what names
- * another one is not believed. Whatever is not known to belong to a request goes to nobody.
+ * Delivers each message of a shared process to the client that it belongs to (P2, P11).
+ *
+ * Responses, progress and notifications of subscriptions are matched by numbers that the gateway gave. A log message is
+ * matched if only one request wants log messages. A notification that no specification defines is matched if there is
+ * only one request. If the transport tells which request a message came beside, a message that names another request is
+ * dropped. A message that cannot be matched goes to nobody.
  */
 export class ProcessAttribution {
   readonly #options: ProcessAttributionOptions;
@@ -69,8 +70,8 @@ export class ProcessAttribution {
   }
 
   /**
-   * Takes lines of the server, in order.
-   * @param of the request that they came beside, where the transport tells
+   * Delivers lines of the server, in order.
+   * @param requestIds the request that the lines came beside, if the transport tells
    */
   take(lines: readonly Buffer[], of?: RequestIds): void {
     const beside = of?.[0];
@@ -89,7 +90,10 @@ export class ProcessAttribution {
     else this.#notify(message, beside);
   }
 
-  /** The era has no requests of servers. A server that sends one all the same is not left waiting, and its client with it. */
+  /**
+   * The modern era has no requests of servers. An error answers such a request, so that the server and its client do
+   * not wait forever.
+   */
   #refuse({ id = null, text }: Message, beside: RequestId | undefined): void {
     const { calls, sendToServer: tellServer } = this.#options;
     this.#drop('server_request', text);
@@ -102,7 +106,7 @@ export class ProcessAttribution {
     calls.answered(response.id);
     if (call === undefined) return this.#drop('late', response.text);
     calls.remove(call);
-    // The others that share the process hear of it no more than of any answer.
+    // A fault ends this call only, not the other calls of the process.
     const onFault = (): void => call.answer.fault('internal');
     contain('shared_process', () => this.#answer(call, response), onFault);
   }
@@ -127,7 +131,7 @@ export class ProcessAttribution {
     else this.#passBeside(notification, beside);
   }
 
-  /** A notification that names no request, of a kind that is not known here. */
+  /** Delivers a notification that names no request and is of no known kind. */
   #passBeside(notification: Message, beside: RequestId | undefined): void {
     const { method, text } = notification;
     const { calls } = this.#options;
@@ -143,7 +147,8 @@ export class ProcessAttribution {
     if (method === 'notifications/tools/list_changed') this.#options.onToolsChanged();
     if (call?.isListen !== true) return this.#drop('late', text);
     if (method === acknowledged) {
-      // A process that replaced another one acknowledges again what its client knows already, and tells of no change before.
+      // A new process acknowledges again what the client knows already. Changes before that may be missed, so they are
+      // reported.
       if (call.isAcknowledged) {
         for (const change of missedChanges(notification, call.idText)) this.#send(call, change);
         return;
@@ -165,7 +170,7 @@ export class ProcessAttribution {
     this.#send(call, restoreToken(notification, call.tokenText));
   }
 
-  /** It does not say of which request it is. */
+  /** Delivers a log message, which does not name its request. */
   #log(notification: Message, beside: RequestId | undefined): void {
     const { calls } = this.#options;
     const call = beside === undefined ? calls.onlyLoggable : calls.get(beside);
@@ -173,7 +178,10 @@ export class ProcessAttribution {
     else this.#drop('log', notification.text);
   }
 
-  /** The server ends a subscription (2026-07-28, basic/patterns/cancellation): over HTTP that is its result. */
+  /**
+   * Ends a subscription on behalf of the server (2026-07-28, basic/patterns/cancellation): over HTTP its result says
+   * so.
+   */
   #endListen({ cancels, text }: Message): void {
     const { calls } = this.#options;
     const call = calls.get(cancels);
@@ -197,7 +205,7 @@ export class ProcessAttribution {
   }
 }
 
-/** The request that a message says it belongs to. */
+/** Returns the request that a message names. */
 const namedBy = (message: Message): RequestId | undefined =>
   message.kind === 'response'
     ? (message.id ?? undefined)

@@ -4,11 +4,11 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 interface HeldNotification {
   readonly text: Buffer;
   readonly headers: ForwardedHeaders;
-  /** The newest call that there was when it came. */
+  /** The number of the newest call when the notification came. */
   readonly after: number;
 }
 
-/** Notifications of clients that wait for the process of their server, in the order in which they came. */
+/** Client notifications that wait for a process to start, in the order in which they came. */
 export class HeldNotifications {
   #held: HeldNotification[] = [];
   #bytes = 0;
@@ -22,7 +22,7 @@ export class HeldNotifications {
     this.#bytes += notification.text.length;
   }
 
-  /** Takes out those that came before the call with this number. */
+  /** Removes and returns the notifications that came before the call with this number. */
   takeBefore(call: number): readonly HeldNotification[] {
     const first = this.#held.findIndex(({ after }) => after >= call);
     const taken = this.#held.splice(0, first < 0 ? this.#held.length : first);

@@ -3,60 +3,62 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import type { TaskRequester } from './task-owners.ts';
 
-/** Where a request comes from. */
+/** The origin of a request. */
 export interface RequestOrigin {
-  /** Of the client's request that brought it, for the server. */
+  /** The forwarded headers of the client's request. */
   readonly headers?: ForwardedHeaders | undefined;
-  /** Who sends it; absent where users are not told apart. */
+  /** The sender; absent where users are not distinguished. */
   readonly asker?: TaskRequester | undefined;
-  /** It is of a session of the legacy era, which is served until it ends. */
+  /** True for a request of a legacy session, which is served until it ends. */
   readonly isOfSession?: boolean;
-  /** No client waits for it: the gateway asks whether the server is well, or listens for other instances. */
+  /** True if no client waits: a health probe, or a subscription on behalf of other instances. */
   readonly isOfProbe?: boolean;
 }
 
 /**
- * To be called when the client of a request does not wait any more.
- * @param reason as the client gave it, for the server
+ * Cancels a request whose client no longer waits.
+ * @param reason the client's reason, for the server
  */
 export type CancelRequest = (reason?: string) => void;
 
-/** A request in flight at a server that all clients share. */
+/** A request in flight at a shared server. */
 export interface SharedCall {
-  /** What the server knows the request by: its id there, and its progress token. Never used twice. */
+  /** The request's id and progress token at the server. Never used twice. */
   readonly number: number;
   readonly method: string;
   /** The id and the progress token as the client wrote them. */
   readonly idText: string;
   readonly tokenText: string | undefined;
-  /** The least level of the log messages that the client wants; undefined if it wants none. */
+  /** The lowest level of log messages that the client wants; undefined if it wants none. */
   readonly logLevel: LogLevel | undefined;
-  /** It is a subscription: it stays open, and is sent again to a process that replaces its own. */
+  /** True for a subscription: it stays open, and is sent again to a process that replaces its own. */
   readonly isListen: boolean;
   readonly answer: ModernCallAnswer;
-  /** Of its client, for the server; they go with this request and no other. */
+  /** The client's headers for the server; they go with this request only. */
   readonly headers: ForwardedHeaders;
-  /** Of a subscription, or a request that may begin a task, where users are told apart: whose it is. */
+  /**
+   * The owner of a subscription, or of a request that may begin a task; undefined where users are not distinguished.
+   */
   readonly asker: TaskRequester | undefined;
-  /** See `Origin`. */
+  /** See `RequestOrigin`. */
   readonly isOfSession: boolean;
   readonly isOfProbe: boolean;
-  /** The request as the server gets it, as long as it may have to be sent. */
+  /** The request as the server gets it, while it may still have to be sent. */
   text: Buffer | undefined;
-  /** The process that runs has it. */
+  /** True if the current process has the request. */
   isSent: boolean;
-  /** Of a subscription: its client has the acknowledgement. */
+  /** True for a subscription whose client has the acknowledgement. */
   isAcknowledged: boolean;
-  /** A process was lost that had it, or the connection that it was asked on. */
+  /** True if a process or connection that had the request was lost. */
   isRerun: boolean;
-  /** The newest progress that the client was told. */
+  /** The newest progress value that the client got. */
   lastProgress: number;
-  /** When it came or last reported progress, and when it came, on the monotonic clock in milliseconds. */
+  /** When the request came or last reported progress, on the monotonic clock in milliseconds. */
   activeAt: number;
   readonly startedAt: number;
 }
 
-/** What is known of a call before it is sent. */
+/** The members of a call that are known before it is sent. */
 type Asked = Pick<
   SharedCall,
   | 'number'
@@ -73,7 +75,10 @@ type Asked = Pick<
   | 'text'
 >;
 
-/** A call that was not sent yet. Member by member, since it is made for each request and copies of objects cost more. */
+/**
+ * Creates a call that is not sent yet. It is written member by member, since copying an object for each request costs
+ * more.
+ */
 export function createSharedCall(asked: Asked): SharedCall {
   const now = performance.now();
   return {
@@ -101,7 +106,7 @@ export function createSharedCall(asked: Asked): SharedCall {
 /** A cancelled call. */
 interface Retired {
   readonly call: SharedCall;
-  /** The newest call that there was when it was cancelled. */
+  /** The number of the newest call at the time of the cancellation. */
   readonly newest: number;
   readonly timer: NodeJS.Timeout;
 }
@@ -109,19 +114,22 @@ interface Retired {
 /** The requests in flight at one server, in the order in which they came. */
 export class SharedCalls {
   readonly #byNumber = new Map<number, SharedCall>();
-  /** Those that a log message can belong to, cancelled ones among them. */
+  /** The calls that a log message can belong to, including cancelled ones. */
   readonly #loggable = new Set<SharedCall>();
-  /** All but subscriptions. */
+  /** All calls except subscriptions. */
   readonly #requests = new Set<SharedCall>();
-  /** Cancelled calls of which the server may still say something, by number. */
+  /** Cancelled calls that the server may still send messages for, by number. */
   readonly #retired = new Map<number, Retired>();
   #newest = 0;
-  /** A cancelled call of which the server may still say something that names no request: the newest that there was then. */
+  /**
+   * Until `untilMs` a message that names no request may belong to a cancelled call. `newest`: the newest call at the
+   * cancellation.
+   */
   #doubt: { readonly newest: number; readonly untilMs: number } | undefined;
   #heldBytes = 0;
   #waiting: (() => void)[] = [];
 
-  /** True if there are some, and no client waits for any of them. */
+  /** True if there are calls and no client waits for any of them. */
   get areOfProbes(): boolean {
     const all = this.all();
     return all.length > 0 && all.every(({ isOfProbe }) => isOfProbe);
@@ -131,7 +139,7 @@ export class SharedCalls {
     return this.#byNumber.size;
   }
 
-  /** The bytes of the requests that may still have to be sent. */
+  /** The bytes of requests that may still have to be sent. */
   get heldBytes(): number {
     return this.#heldBytes;
   }
@@ -153,7 +161,7 @@ export class SharedCalls {
     return this.#byNumber.get(call.number) === call;
   }
 
-  /** Takes a call out: what the server still says of it belongs to nobody. */
+  /** Removes a call. Later messages for it are dropped. */
   remove(call: SharedCall): void {
     if (!this.#byNumber.delete(call.number)) return;
     this.#loggable.delete(call);
@@ -163,9 +171,9 @@ export class SharedCalls {
   }
 
   /**
-   * Takes a cancelled call out. A server learns of that later: what it logs meanwhile may be of this call, and must not
-   * reach the client of another one.
-   * @param graceMs how long, unless an answer shows before that the server has heard of it
+   * Removes a cancelled call. The server learns of the cancellation later: until then its log messages may belong to
+   * this call, and must not reach the client of another call.
+   * @param graceMs how long that is assumed, unless an answer shows earlier that the server knows
    */
   retire(call: SharedCall, graceMs: number): void {
     const mayLog = call.isSent && this.#loggable.has(call);
@@ -179,8 +187,8 @@ export class SharedCalls {
   }
 
   /**
-   * The server has answered a request: nothing more comes of that one, nor of those that were cancelled before it was sent,
-   * since the server reads in order.
+   * The server has answered a request. No more messages come for that request, nor for calls that were cancelled before
+   * it was sent: the server reads in order.
    */
   answered(number: unknown): void {
     if (this.#doubt !== undefined && this.#doubt.newest < (number as number)) this.#doubt = undefined;
@@ -189,7 +197,7 @@ export class SharedCalls {
     }
   }
 
-  /** The process is gone, and with it all that it could have said of cancelled calls. */
+  /** The process has ended: no message for a cancelled call can come any more. */
   settleAll(): void {
     this.#doubt = undefined;
     for (const number of [...this.#retired.keys()]) this.#settle(number);
@@ -203,7 +211,7 @@ export class SharedCalls {
     this.#loggable.delete(retired.call);
   }
 
-  /** The text of the call is not needed any more. */
+  /** Drops the text of a call that will not be sent again. */
   forgetText(call: SharedCall): void {
     this.#heldBytes -= call.text?.length ?? 0;
     call.text = undefined;
@@ -213,20 +221,20 @@ export class SharedCalls {
     return [...this.#byNumber.values()];
   }
 
-  /** The only request that a log message can belong to: it asked for them, and no other did. */
+  /** The only request that a log message can belong to: no other request wants log messages. */
   get onlyLoggable(): SharedCall | undefined {
     const [first] = this.#loggable;
     return this.#loggable.size === 1 && first !== undefined && this.has(first) ? first : undefined;
   }
 
-  /** The only request that the server can speak of, beside subscriptions. */
+  /** The only request, apart from subscriptions, that the server can be working on. */
   get only(): SharedCall | undefined {
     const [first] = this.#requests;
     const isInDoubt = this.#doubt !== undefined && performance.now() < this.#doubt.untilMs;
     return this.#requests.size === 1 && first?.isSent === true && !isInDoubt ? first : undefined;
   }
 
-  /** Resolves when none is in flight. */
+  /** Resolves when no call is in flight. */
   whenEmpty(): Promise<void> {
     if (this.#byNumber.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#waiting.push(resolve));

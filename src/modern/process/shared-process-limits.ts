@@ -1,4 +1,4 @@
-/** Times and sizes that hold for every shared server; `docs/reference/configuration.md` explains each. */
+/** Times and sizes for every shared server; `docs/reference/configuration.md` explains each. */
 export interface SharedProcessLimits {
   readonly maxSharedCalls: number;
   readonly maxQueuedBytes: number;

@@ -8,61 +8,63 @@ import { modernRevisions } from '../../protocol/revisions.ts';
 import type { Server } from '../../server/server.ts';
 import { contain, detach } from '../../util/boundary.ts';
 
-/** What the process needs of the server that all clients share. */
 export interface SharedProcessOptions {
   readonly server: Pick<Server, 'open' | 'startTimeoutMs' | 'isRemote'>;
-  /** The gateway's own version, which it tells the server. */
+  /** The gateway's own version, sent to the server. */
   readonly version: string;
   /** See `SharedServerOptions`. */
   readonly after?: Promise<unknown> | undefined;
-  /** A number that no request had before. */
+  /** Returns a number that no request has used. */
   nextNumber(): number;
-  /** Lines of the process, in order; `of` as in `BackendEvents.onMessages`. */
+  /** Lines of the process, in order; `requestIds` as `of` in `BackendEvents.onMessages`. */
   onLines(lines: readonly Buffer[], of: RequestIds | undefined): void;
-  /** A process has answered `server/discover`: what waits can be sent. */
+  /** A process has answered `server/discover`: waiting requests can be sent. */
   onReady(details: {
     readonly revisions: readonly string[];
-    /** The capabilities that it declares; undefined if it did not say. */
+    /** The declared capabilities; undefined if the answer has no `capabilities`. */
     readonly capabilities: ReadonlySet<string> | undefined;
     readonly startMs: number;
   }): void;
   /** As `BackendEvents.onUnanswered`. */
   onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void;
-  /** The process has ended by itself. */
+  /** A ready process has ended by itself. */
   onLost(end: BackendEnd): void;
-  /** No process came of a start that was made with these headers. */
+  /** A start with these headers has failed. */
   onStartFailed(reason: Reason, end: BackendEnd, headers: ForwardedHeaders): void;
-  /** There was one end too many: none is started for so many milliseconds. */
+  /** The process ended too often: none is started during the pause. */
   onCrashLoop(pauseMs: number): void;
 }
 
 /**
- * More ends than this within the window, of processes or of starts, are a crash loop. A remote server that cannot be reached
- * is not in one: whoever runs it starts it again.
+ * More ends of processes and starts than this within the window are a crash loop. Failed starts of a remote server do
+ * not count: its operator starts it again.
  */
 const maxEnds = 5;
 const endWindowMs = 60_000;
-/** How long a server in a crash loop is left alone. */
+/** How long a server in a crash loop is not started. */
 const crashLoopPauseMs = 30_000;
 
 const eraAdvice = 'If --era modern is set for this server, remove it.';
 const notModern = `The server did not answer server/discover like a modern server. ${eraAdvice}`;
 
-/** The pause before a start that follows the second end in a row; after the first there is none. It doubles, up to a limit. */
+/**
+ * The pause before a start that follows the second end in a row; the first end has no pause. The pause doubles up to a
+ * limit.
+ */
 const firstPauseMs = 250;
 const maxPauseMs = 5_000;
 
 /**
- * The process of a modern server over the processes that it has in turn (2026-07-28, basic/transports/stdio, "Unexpected
- * Termination"). Started when it is needed, without `initialize`: its answer to `server/discover` says that it runs and
- * speaks this era. Nothing is sent to it before.
+ * The shared process of a modern server, across restarts (2026-07-28, basic/transports/stdio, "Unexpected
+ * Termination"). A process is started when it is needed, without `initialize`: its answer to `server/discover` shows
+ * that it runs and is modern. No request is sent before that answer.
  */
 export class SharedProcess {
   readonly #options: SharedProcessOptions;
   #state: 'idle' | 'starting' | 'ready' | 'crash_loop' | 'closed' = 'idle';
   #backend: Backend | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** When the last processes and starts ended, and how many did since one answered a request. */
+  /** When recent processes and starts ended. */
   #ends: number[] = [];
   #failures = 0;
 
@@ -74,7 +76,7 @@ export class SharedProcess {
     return this.#state === 'ready';
   }
 
-  /** True if there is a process, or one is being started. */
+  /** True if a process runs or is being started. */
   get isRunning(): boolean {
     return this.#state === 'starting' || this.#state === 'ready';
   }
@@ -88,8 +90,9 @@ export class SharedProcess {
   }
 
   /**
-   * Starts a process if there is none and none is being started. Not while it is left alone.
-   * @param headers of the request that makes it necessary: a server at a URL may answer nobody without
+   * Starts a process unless one runs, is being started, or a crash loop pauses starts.
+   * @param headers the headers of the request that needs the process: a server at a URL may refuse requests without
+   * them
    */
   start(headers: ForwardedHeaders): void {
     if (this.#state !== 'idle') return;
@@ -109,7 +112,7 @@ export class SharedProcess {
     return this.#state === 'ready' && this.#backend !== undefined ? this.#backend.send(message, headers) : 'ended';
   }
 
-  /** The process answers requests: its next end is its first one. */
+  /** The process has answered a request: its next end counts as the first in a row. */
   noteAnswer(): void {
     this.#failures = 0;
   }
@@ -125,7 +128,7 @@ export class SharedProcess {
     const startedAt = performance.now();
     const discover = nextNumber();
     let reason: Reason = 'server_start_failed';
-    /** Why the gateway itself ended the process. */
+    /** The reason, if the gateway itself ends the process. */
     let detail: string | undefined;
     const backend = server.open({
       onMessages: (lines, of) => {

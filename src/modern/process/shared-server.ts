@@ -28,31 +28,31 @@ export interface SharedServerOptions {
   readonly version: string;
   readonly limits: SharedProcessLimits;
   readonly observer: ModernObserver;
-  /** Nothing is started before this is settled: an earlier process of the same clients still ends. */
+  /** No process is started before this settles: an earlier process of the same clients is still ending. */
   readonly after?: Promise<unknown> | undefined;
-  /** A process runs that serves these revisions, and was sent no request yet. */
+  /** A process is ready that serves these revisions. No request was sent to it yet. */
   onReady(revisions: readonly string[]): void;
-  /** The process that ran has ended by itself. */
+  /** A ready process has ended by itself. */
   onLost(): void;
-  /** A process did not answer as a server of this era. */
+  /** A process did not answer like a modern server. */
   onNotModern(): void;
-  /** A list of tools, or a page of one, has passed, for the client with these headers. */
+  /** A list of tools, or a page of one, has passed for the client with these headers. */
   onTools(response: Buffer, headers: ForwardedHeaders): void;
-  /** The server says that its list of tools has changed. */
+  /** The server has announced that its list of tools changed. */
   onToolsChanged(): void;
 }
 
 const listen = 'subscriptions/listen';
 
-/** How often overdue requests are looked for, at least. */
+/** The longest interval between two searches for overdue requests. */
 const maxSweepMs = 30_000;
 
 /**
- * A server of the modern era with the one process that all clients share (docs/design.md, D7): each request goes to it under
- * a number of the gateway's own. Any instance has its own process, since such a server keeps no state between requests.
+ * A modern server with one process for many clients (docs/design.md, D7). Each request goes to the process under a
+ * number of the gateway. Each instance has its own process, since such a server keeps no state between requests.
  *
- * A lost process is replaced as soon as something waits for one: requests that only read are run again, subscriptions are
- * opened again, all others end with an error at once (P3).
+ * A lost process is replaced as soon as something waits for it. Requests that only read run again and subscriptions are
+ * opened again. All other requests end with an error at once (P3).
  */
 export class SharedServer {
   readonly #options: SharedServerOptions;
@@ -61,10 +61,10 @@ export class SharedServer {
   readonly #deliveries: ProcessAttribution;
   readonly #process: SharedProcess;
   readonly #reruns: RerunPolicy;
-  /** Whose the tasks are that it has begun. */
+  /** The owners of the tasks that the server has begun. */
   readonly tasks = new TaskOwners();
   readonly #sweep: NodeJS.Timeout;
-  /** What the process that runs declares; undefined if it does not say. */
+  /** The capabilities that the current process declares; undefined if its answer has no `capabilities`. */
   #capabilities: ReadonlySet<string> | undefined;
   #lastNumber = 0;
   #isDraining = false;
@@ -113,8 +113,8 @@ export class SharedServer {
   }
 
   /**
-   * Hands a request to the server, or ends its answer with the reason why not.
-   * @returns what to call when its client does not wait any more
+   * Sends a request to the server, or answers it with the reason why not.
+   * @returns the function that cancels the request
    */
   request(
     request: Message,
@@ -141,10 +141,11 @@ export class SharedServer {
     return (reason) => this.#cancel(call, reason);
   }
 
-  /** Passes on a notification of a client. Returns why it was not taken. */
+  /** Passes on a client's notification. Returns the reason if it was not taken. */
   notify(notification: Message, headers: ForwardedHeaders = noHeaders): Reason | undefined {
     if (notification.cancels !== undefined || notification.method === 'notifications/cancelled') {
-      // Clients number their requests alike, so it could be anybody's; closing the stream is what cancels.
+      // Clients use the same request ids, so the notification could name anybody's request. Closing the stream is what
+      // cancels.
       this.#drop('cancellation', notification.text);
       return undefined;
     }
@@ -154,7 +155,7 @@ export class SharedServer {
     return this.#process.send(notification.text, headers) === 'sent' ? undefined : 'server_busy';
   }
 
-  /** Keeps a notification for the process that is being started. Returns why it was not taken. */
+  /** Keeps a notification for the process that is being started. Returns the reason if there is no room. */
   #hold(text: Buffer, headers: ForwardedHeaders): Reason | undefined {
     if (this.#heldBytes + text.length > this.#options.limits.maxQueuedBytes) return 'server_busy';
     this.#held.add({ text, headers, after: this.#lastNumber });
@@ -162,14 +163,14 @@ export class SharedServer {
     return undefined;
   }
 
-  /** Hands the process the notifications that came before a call. */
+  /** Sends the process the notifications that came before a call. */
   #sendHeld(call: number): void {
     for (const { text, headers } of this.#held.takeBefore(call)) {
       if (this.#process.send(text, headers) !== 'sent') this.#drop('unplaced', text);
     }
   }
 
-  /** What waits for a process, or may have to be sent to the next one. */
+  /** The bytes that wait for a process, or may have to be sent to the next one. */
   get #heldBytes(): number {
     return this.#calls.heldBytes + this.#held.bytes;
   }
@@ -179,7 +180,7 @@ export class SharedServer {
     return this.#process.isRunning;
   }
 
-  /** True if a client waits for something, or the server may still work at a task. */
+  /** True if a client waits for an answer, or the server may still work on a task. */
   get isBusy(): boolean {
     return this.#calls.all().some(({ isOfProbe }) => !isOfProbe) || this.tasks.areUnfinished(performance.now());
   }
@@ -192,8 +193,8 @@ export class SharedServer {
   }
 
   /**
-   * Ends the server in order (P9): subscriptions at once, with the result that says so, requests when they are answered or
-   * the grace is over; what is of sessions when those have ended. Resolves when no process is left.
+   * Ends the server in order (P9). Subscriptions end at once, with the result that says so. Requests end when they are
+   * answered or the grace is over; those of sessions when the sessions have ended. Resolves when no process is left.
    */
   async drain(graceMs: number, sessionsEnded: Promise<unknown> = Promise.resolve()): Promise<void> {
     this.#isDraining = true;
@@ -232,14 +233,14 @@ export class SharedServer {
     if (text === undefined) return;
     const outcome = this.#process.send(text, headers);
     if (outcome === 'full') return this.#fail(call, 'server_busy');
-    if (outcome === 'ended') return; // its end is about to be told, and the call is sent to the next process
+    if (outcome === 'ended') return; // the end is about to be reported, and the call is sent to the next process
     call.isSent = true;
     const mayRunAgain = !call.isRerun && this.#reruns.mayNeed(call.method, text);
     const hasRoom = this.#calls.heldBytes <= this.#options.limits.maxQueuedBytes;
     if (!call.isListen && !(mayRunAgain && hasRoom)) this.#calls.forgetText(call);
   }
 
-  /** The client does not wait any more: nothing of the call reaches it, and the server is told to stop. */
+  /** Cancels a call whose client no longer waits, and tells the server to stop. */
   #cancel(call: SharedCall, reason = 'The client no longer waits for the answer.'): void {
     if (!this.#calls.has(call)) return;
     const { isSent, number } = call;
@@ -288,7 +289,7 @@ export class SharedServer {
   #lost(end: BackendEnd): void {
     const { server, observer, onLost } = this.#options;
     onLost();
-    if (!server.isRemote) this.tasks.clear(); // they have ended with it
+    if (!server.isRemote) this.tasks.clear(); // the tasks have ended with the process
     const calls = this.#calls.all();
     const again = calls.filter((call) => !call.isSent || call.isListen || this.#mayRunAgain(call));
     const runAgain = again.filter(({ isSent }) => isSent).length;
@@ -311,9 +312,9 @@ export class SharedServer {
 
   #startFailed(reason: Reason, end: BackendEnd, headers: ForwardedHeaders): void {
     const { server, observer, onNotModern } = this.#options;
-    this.#sendHeld(Number.POSITIVE_INFINITY); // there is none, so that they are counted
+    this.#sendHeld(Number.POSITIVE_INFINITY); // no process runs, so they are counted as dropped
     observer.startFailed(server.name, end, { isByProbe: this.#calls.areOfProbes });
-    // A server that wants to know its clients may have refused this one alone.
+    // A server that authenticates clients may have refused only this one.
     const refusesOne = differsByClient(server);
     for (const call of this.#calls.all()) {
       if (!call.isAcknowledged && (!refusesOne || call.headers === headers)) this.#fail(call, reason);
@@ -339,7 +340,7 @@ export class SharedServer {
     call.answer.fault(reason);
   }
 
-  /** Ends requests that the server neither answers nor reports progress of, and tells it to stop them. */
+  /** Ends requests that the server neither answers nor reports progress of, and tells the server to stop them. */
   #endOverdue(): void {
     const { requestIdleMs, requestMaxMs, cancelGraceMs } = this.#options.limits;
     const now = performance.now();

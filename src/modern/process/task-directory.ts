@@ -13,26 +13,26 @@ import {
   type TaskRequester,
 } from './task-owners.ts';
 
-/** What the directory of the tasks of one server needs. */
 export interface TaskDirectoryOptions {
-  /** The server, as all instances name it. */
+  /** The server's name, the same on all instances. */
   readonly topic: string;
   readonly owners: TaskOwnerStore;
-  /** How long a task may take, whatever its server says, in milliseconds. */
+  /** The longest time that a task may take, whatever its server says, in milliseconds. */
   readonly maxMs: number;
   /** A fault of the gateway itself. */
   onFailed(cause: unknown): void;
 }
 
-/** A subscription is cut to the tasks that are known to be its client's. */
+/** A subscription is reduced to the tasks that are known to belong to its client. */
 const listen = 'subscriptions/listen';
 
-/** A server that says nothing, or more, of how long it keeps a task: its owner is known for so long. */
+/** How long an owner is stored at most, and where the server gives no time to live. */
 const longestMs = 7 * 24 * 3_600_000;
 
 /**
- * Whose the tasks are of a server that runs by itself, for all instances: any of them may be asked about a task that another one
- * began. What the store knows counts, since a server may use an id again; while it is away, what is known here (P7).
+ * Shares the owners of the tasks of one remote server between instances: any instance may be asked about a task that
+ * another one began. The store's entry wins, since a server may reuse an id. While the store is away, the local entry
+ * is used (P7).
  */
 export class TaskDirectory {
   readonly #options: TaskDirectoryOptions;
@@ -42,11 +42,11 @@ export class TaskDirectory {
   }
 
   /**
-   * Sends a request when it is known whose the tasks are that it names, and has its answer come when all instances know of a task
-   * that it began. At once for a request that has nothing to do with tasks.
-   * @param known what is known here, which is brought up to date
-   * @param send hands the request to the server
-   * @returns what to call when its client does not wait any more
+   * Sends a request once the owners of the tasks that it names are known. Its answer waits until all instances can know
+   * of a task that the request began. A request that has nothing to do with tasks is sent at once.
+   * @param known the local owners, which are updated from the store
+   * @param send sends the request to the server
+   * @returns the function that cancels the request
    */
   request(
     request: Message,
@@ -61,7 +61,8 @@ export class TaskDirectory {
     let isGone = false;
     const go = (isStoreThere: boolean): void => {
       if (isGone) return;
-      // An instance that cannot ask must not call a task unknown that others know: its client would give the task up.
+      // Without the store this instance cannot tell that a task is unknown: its client would give up a task that other
+      // instances know.
       const isInDoubt = !isStoreThere && request.method !== listen && ids.some((id) => !known.has(id));
       if (isInDoubt) answer.fault('store_unavailable');
       else cancel = send(answer);
@@ -73,13 +74,13 @@ export class TaskDirectory {
     };
   }
 
-  /** @returns false if the store could not be asked */
+  /** Updates the local owners from the store. Returns false if the store is away. */
   async #learn(ids: readonly string[], known: TaskOwners): Promise<boolean> {
     const { owners, maxMs } = this.#options;
     return this.#ifThere(async () => {
       const found = await Promise.all(ids.map((id) => owners.find(this.#nameOf(id))));
       for (const [index, text] of found.entries()) {
-        // What the store does not have may have been begun while it was away.
+        // A task that the store lacks may have begun while the store was away.
         if (text === undefined) continue;
         const owned = JSON.parse(text.toString()) as Pick<TaskOwnership, 'owner' | 'needs'>;
         known.set(ids[index] as string, { ...owned, untilMs: performance.now() + maxMs });

@@ -8,49 +8,54 @@ import { clientCapabilitiesKey } from '../../protocol/modern/envelope.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { coversAll } from '../../session/record/used-scopes.ts';
 
-/** Who sends a request, where the gateway knows its users. */
+/** The sender of a request, where the gateway knows its users. */
 export interface TaskRequester {
   readonly principal: Principal;
-  /** What the credentials of the request allow; absent if they allow everything. */
+  /** The scopes of the request's credentials; absent if they allow everything. */
   readonly scopes?: ReadonlySet<string> | undefined;
-  /** Which scopes the request needs; absent for none. */
+  /** The scopes that the request needs; absent for none. */
   readonly needs?: readonly string[] | undefined;
 }
 
-/** Whose a task is. */
+/** The owner of a task. */
 export interface TaskOwnership {
-  /** As `keyOfPrincipal` names him. */
+  /** The owner's `principalKey`. */
   readonly owner: string;
   readonly needs: readonly string[];
-  /** Until then its server may work at it, on the monotonic clock in milliseconds. */
+  /** The server may work on the task until then, on the monotonic clock in milliseconds. */
   readonly untilMs: number;
 }
 
-/** More tasks of one owner, and of all, are not remembered (P8): the oldest is then unknown to everybody. */
+/** How many tasks are remembered, of one owner and of all (P8). The oldest task beyond is unknown to everybody. */
 const maxOfOwner = 1_000;
 const maxTasks = 50_000;
-/** A longer id is not remembered, for the same reason. */
+/** A task with a longer id is not remembered (P8). */
 const maxIdLength = 1_024;
 
-/** The methods of the extension for tasks (2026-07-28, io.modelcontextprotocol/tasks) name one task. */
+/** Prefix of the task extension's methods, each about one task (2026-07-28, io.modelcontextprotocol/tasks). */
 const ofTasks = 'tasks/';
 
-/** More tasks of one subscription, and more bytes of their list, are not looked at (P8): it hears of none beyond. */
+/**
+ * How many tasks of one subscription are read, and how many bytes of their list (P8). A longer list counts as empty.
+ */
 const maxFilterIds = 500;
 const maxFilterBytes = 256 * 1_024;
 
 const listedTasks = ['params', 'notifications', 'taskIds'];
 
 /**
- * Whose the tasks of one server are (P11). Its ids are for whoever made the task: a server does not know its users, so
- * the gateway remembers who began a task, and with which scopes. To all others there is no such task, and neither is
- * there one that the gateway knows nothing of.
+ * Knows the owners of one server's tasks (P11). A task is only for the user who began it, but the server does not know
+ * its users. So the gateway remembers who began a task, and with which scopes. For everybody else, and for an unknown
+ * id, there is no task.
  */
 export class TaskOwners {
   readonly #byId = new Map<string, TaskOwnership>();
   readonly #counts = new Map<string, number>();
 
-  /** Why a request is not for the server: it is about a task that its sender does not have, or about those of everybody. */
+  /**
+   * Returns why a request must not reach the server: it is about a task that its sender does not own, or lists
+   * everybody's tasks.
+   */
   refusal(request: Message, asker: TaskRequester): Reason | undefined {
     const { method } = request;
     if (method?.startsWith(ofTasks) !== true) return undefined;
@@ -58,20 +63,21 @@ export class TaskOwners {
     return this.names(request, asker) ? undefined : 'unknown_task';
   }
 
-  /** True if a message names a task of this sender. */
+  /** True if a message names a task that this sender owns. */
   names(message: Message, asker: TaskRequester): boolean {
     return this.#isOwn(stringAt(message.text, memberRange(message, 'params', 'taskId')), asker);
   }
 
-  /** True if the sender began the task, and his credentials allow what that needed. */
+  /** True if the sender began the task, and the credentials allow what the task needed. */
   #isOwn(taskId: string | undefined, { principal, scopes }: TaskRequester): boolean {
     const owned = taskId === undefined ? undefined : this.#byId.get(taskId);
     return owned !== undefined && owned.owner === principalKey(principal) && coversAll(scopes, owned.needs);
   }
 
   /**
-   * A subscription without the tasks that its client does not have: as to a server that does not know them.
-   * @param text of the request as the server is to get it
+   * Returns a subscription without the tasks that its client does not own: the answer is that of a server that does not
+   * know them.
+   * @param text the request as the server is to get it
    */
   withOwnTasks(text: Buffer, asker: TaskRequester): Buffer {
     const place = findRange(text, listedTasks);
@@ -82,20 +88,20 @@ export class TaskOwners {
   }
 
   /**
-   * A request was answered: if it began a task, that is its sender's.
-   * @param maxMs how long a task may take, whatever its server says
+   * Records the task that a response says was begun, for the sender of the request.
+   * @param maxMs the longest time that a task may take, whatever its server says
    */
   learn(response: Buffer, asker: TaskRequester, maxMs: number): void {
     const task = readCreatedTask(response, asker, maxMs);
     if (task !== undefined) this.set(task.taskId, task.owned);
   }
 
-  /** True if it is known here whose the task is. */
+  /** True if the task's owner is known here. */
   has(taskId: string): boolean {
     return this.#byId.has(taskId);
   }
 
-  /** A task is this one's from now on. */
+  /** Sets the owner of a task. */
   set(taskId: string, owned: TaskOwnership): void {
     this.#forget(taskId);
     const { owner } = owned;
@@ -106,13 +112,13 @@ export class TaskOwners {
     this.#counts.set(owner, (this.#counts.get(owner) ?? 0) + 1);
   }
 
-  /** True if the server may still work at one of them. */
+  /** True if the server may still work on one of the tasks. */
   areUnfinished(nowMs: number): boolean {
     for (const { untilMs } of this.#byId.values()) if (untilMs > nowMs) return true;
     return false;
   }
 
-  /** The process that had them is gone. */
+  /** Forgets all tasks: their process has ended. */
   clear(): void {
     this.#byId.clear();
     this.#counts.clear();
@@ -133,8 +139,9 @@ export class TaskOwners {
 }
 
 /**
- * The task that a response says was begun, as one of whoever sent the request; undefined if it says nothing of that kind.
- * @param maxMs how long a task may take, whatever its server says
+ * Returns the task that a response says was begun, owned by the sender of the request; undefined for any other
+ * response.
+ * @param maxMs the longest time that a task may take, whatever its server says
  */
 export function readCreatedTask(
   response: Buffer,
@@ -159,7 +166,7 @@ export function readCreatedTask(
   return { taskId, owned: { owner: principalKey(principal), needs, untilMs } };
 }
 
-/** The tasks that a request names: the one that it is about, or those that a subscription is to tell of. */
+/** Returns the tasks that a request names: the one that it is about, or those that a subscription is for. */
 export function readTaskIds(request: Message): readonly string[] {
   const { method, text } = request;
   if (method?.startsWith(ofTasks) === true) {
@@ -176,17 +183,17 @@ function idsIn(listed: Buffer): readonly string[] {
   return ids.filter((id) => id !== undefined);
 }
 
-/** True if the client of a request says that it knows tasks: only such a request may begin one. */
+/** True if the client declares support for tasks: only its requests may begin one. */
 export function knowsTasks(request: Message): boolean {
   const place = memberRange(request, 'meta', clientCapabilitiesKey);
   return place !== undefined && request.text.subarray(place.start, place.end).includes('tasks');
 }
 
-/** One text for each principal, with the mark of his credentials for a server: the lengths keep the parts apart. */
+/** Returns one text for each principal and mark of credentials. The lengths keep the parts apart. */
 export const principalKey = ({ issuer, subject, client, credentials = '' }: Principal): string =>
   `${issuer.length} ${subject.length} ${client.length} ${issuer}${subject}${client}${credentials}`;
 
-/** A string of no more than `maxIdLength` characters; undefined for anything else. */
+/** Returns a string of at most `maxIdLength` characters; undefined for anything else. */
 function stringAt(text: Buffer, place: ByteRange | undefined): string | undefined {
   if (place === undefined || text[place.start] !== quote || place.end - place.start > longestEscaped) return undefined;
   const value = JSON.parse(text.toString('utf8', place.start, place.end)) as string;
@@ -194,5 +201,5 @@ function stringAt(text: Buffer, place: ByteRange | undefined): string | undefine
 }
 
 const quote = 0x22;
-/** Each character may be written as an escape of six. */
+/** Each character may be written as an escape of six bytes. */
 const longestEscaped = 6 * maxIdLength + 2;

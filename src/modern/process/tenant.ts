@@ -16,54 +16,54 @@ import { SharedServer } from './shared-server.ts';
 import type { TaskDirectory } from './task-directory.ts';
 import { type ParamFault, ToolHeaders } from './tool-headers.ts';
 
-/** What the tenants of a server have in common. */
+/** The parts that all tenants of a server share. */
 export interface TenantHost {
   readonly server: Server;
   /** The gateway's own version. */
   readonly version: string;
   readonly limits: SharedProcessLimits;
   readonly observer: ModernObserver;
-  /** Whose its tasks are, where other instances reach the same server; absent where none does. */
+  /** The owners of the server's tasks, where other instances reach the same server; absent where none does. */
   readonly directory?: TaskDirectory | undefined;
   /** The newest revision of the modern era that the server and the gateway serve. */
   readonly revision: () => string;
-  /** A process serves these revisions. */
+  /** A process is ready and serves these revisions. */
   onReady(revisions: readonly string[]): void;
-  /** A process did not answer as a server of the modern era. */
+  /** A process did not answer like a modern server. */
   onNotModern(): void;
 }
 
-/** What one tenant is made of. */
+/** The parts of one tenant. */
 export interface TenantParts {
-  /** What instances tell each other; undefined where nothing is to be told. */
+  /** Announces changes between instances; undefined where nothing is announced. */
   readonly changes: Changes | undefined;
-  /** The same for this tenant on all instances, and for no other one. */
+  /** The tenant's name, the same on all instances and different from every other tenant's. */
   readonly topic: string;
-  /** Its process, in the accounts of whoever it is for; undefined where none is counted. */
+  /** Counts the tenant's processes against a quota; undefined where no quota applies. */
   readonly permit: SessionPermit | undefined;
-  /** An earlier tenant that still ends, and that this one takes the place of. */
+  /** Settles when the tenant that this one replaces has ended. */
   readonly after?: Promise<unknown> | undefined;
-  /** What is known of the tools; absent for a knowledge of its own. */
+  /** The known tools; absent if the tenant keeps its own. */
   readonly tools?: ToolHeaders | undefined;
 }
 
-/** The gateway's own list of tools holds a call no longer than this. */
+/** A call waits no longer than this for the gateway's own `tools/list`. */
 const listTimeoutMs = 10_000;
 
 /**
- * The clients that share one process of a modern server, with that process and all that is told by it: its subscriptions,
- * the schemas of its tools, its tasks (docs/decisions/0066). Nothing of it reaches the clients of another tenant.
+ * The clients that share one process of a modern server, with that process, its subscriptions, its tools and its tasks
+ * (docs/decisions/0066). Nothing of it reaches clients of another tenant.
  */
 export class Tenant {
-  /** Sessions that use it. */
+  /** The number of sessions that use the tenant. */
   users = 0;
-  /** When it was last seen in use, on the monotonic clock in milliseconds. */
+  /** When the tenant was last seen in use, on the monotonic clock in milliseconds. */
   usedAt = performance.now();
   readonly #host: TenantHost;
   readonly #seat: SessionPermit | undefined;
   readonly #shared: SharedServer;
   readonly #tools: ToolHeaders;
-  /** Undefined where one instance is all that there is, or where the server is one for all instances. */
+  /** Undefined where there is only one instance, or where all instances reach the same server. */
   readonly #changes: SharedChanges | undefined;
   #ending: Promise<void> | undefined;
 
@@ -98,22 +98,22 @@ export class Tenant {
     });
   }
 
-  /** What its clients have in flight: calls, and streams of subscriptions. */
+  /** What clients have in flight: calls, and streams of subscriptions. */
   get inFlight(): { readonly calls: number; readonly streams: number } {
     return this.#shared.inFlight;
   }
 
-  /** True if it must not be ended. */
+  /** True if the tenant must not be ended. */
   get isInUse(): boolean {
     return this.users > 0 || this.#shared.isBusy;
   }
 
-  /** True if its process runs or is being started. */
+  /** True if the process runs or is being started. */
   get isRunning(): boolean {
     return this.#shared.isRunning;
   }
 
-  /** True once it is being ended: it takes nothing more. */
+  /** True once the tenant is ending: it takes no more requests. */
   get isEnding(): boolean {
     return this.#ending !== undefined;
   }
@@ -124,7 +124,7 @@ export class Tenant {
     this.#shared.start();
   }
 
-  /** As `SharedServer.request`; a subscription hears of changes at all instances. */
+  /** As `SharedServer.request`; a subscription gets the changes of all instances. */
   request(
     request: Message,
     logLevel: LogLevel | undefined,
@@ -154,7 +154,7 @@ export class Tenant {
     return changes.listen(request, answer, origin.isOfSession !== true, send);
   }
 
-  /** Passes on a notification of a client. Returns why it was not taken. */
+  /** Passes on a client's notification. Returns the reason if it was not taken. */
   notify(notification: Message, forwarded?: ForwardedHeaders): Reason | undefined {
     return this.#shared.notify(notification, forwarded);
   }
@@ -164,7 +164,7 @@ export class Tenant {
     return this.#tools.check(call, memberValue(call, 'params', 'name'), headers, forwarded);
   }
 
-  /** Asks the server for a page of its list of tools; undefined if it does not answer in time. */
+  /** Gets a page of the server's list of tools; undefined if the server does not answer in time. */
   listTools(cursor: string | undefined, headers: ForwardedHeaders = noHeaders): Promise<Buffer | undefined> {
     const request = this.#ownRequest('tools/list', cursor === undefined ? {} : { cursor });
     return new Promise((resolve) => {
@@ -182,8 +182,8 @@ export class Tenant {
   }
 
   /**
-   * Ends it in order (P9); sessions are served until they have ended. Resolves when no process is left. Idempotent: a later
-   * end does not change the first one's time.
+   * Ends the tenant in order (P9); sessions are served until they have ended. Resolves when no process is left.
+   * Idempotent: a later call does not change the grace of the first one.
    */
   end(graceMs = 0, sessionsEnded?: Promise<unknown>): Promise<void> {
     this.#ending ??= this.#end(graceMs, sessionsEnded);
@@ -204,7 +204,7 @@ export class Tenant {
   }
 }
 
-/** A server whose processes are counted as they are started. */
+/** Returns the server with each start of a process counted. */
 const counted = (server: Server, seat: SessionPermit): Server => ({
   ...server,
   open: (events, opening) => {

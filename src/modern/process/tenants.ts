@@ -7,38 +7,40 @@ import { principalKey } from './task-owners.ts';
 import { Tenant, type TenantHost } from './tenant.ts';
 import type { ToolHeaders } from './tool-headers.ts';
 
-/** What the tenants of a server need. */
 export interface TenantsOptions {
   readonly host: TenantHost;
   readonly isolation: Isolation;
-  /** What instances tell each other; undefined if there is one alone. */
+  /** Announces changes between instances; undefined if there is only one instance. */
   readonly changes: Changes | undefined;
-  /** Counts the processes of users; absent where nothing is counted. */
+  /** Counts the processes of users; absent where no quota applies. */
   readonly room?: ProcessCapacity | undefined;
-  /** A process that nobody uses is ended after so many milliseconds. */
+  /** An unused process is ended after this many milliseconds. */
   readonly idleMs: number;
 }
 
-/** How often it is looked for tenants that nobody uses, at least, in milliseconds. */
+/** The longest interval between two searches for unused tenants, in milliseconds. */
 const maxSweepMs = 30_000;
 
-/** One that has no process is kept for this long, in milliseconds: it remembers how often its process has ended lately. */
+/**
+ * How long a tenant without a process is kept, in milliseconds: it remembers how often its process has ended lately.
+ */
 const withoutProcessMs = 60_000;
 
 /**
- * Which process of a modern server a request goes to (docs/decisions/0066): the one that all share, or that of its user,
- * started at the first use and ended when nobody uses it any more, or one of its own.
+ * Chooses the process of a modern server for each request (docs/decisions/0066). Depending on the isolation that is the
+ * process of all clients, of the user, or of the request alone. A user's process is started at the first use and ended
+ * when it is unused.
  */
 export class Tenants {
   readonly #options: TenantsOptions;
-  /** That of all; undefined where users are kept apart. */
+  /** The tenant of all clients; undefined where users are isolated. */
   readonly #common: Tenant | undefined;
   readonly #byKey = new Map<string, Tenant>();
-  /** Requests of one user mostly bring the same object: to look it up costs less than to make its key. */
+  /** Requests of one user mostly carry the same object: looking that up costs less than building its key. */
   readonly #found = new WeakMap<Principal, Tenant>();
-  /** Those that end, by the keys under which there may be a next one. */
+  /** Ending tenants, by their keys: a successor waits for them. */
   readonly #ending = new Map<string, Promise<void>>();
-  /** All that have or may have a process, those that end too. */
+  /** All tenants that may have a process, including ending ones. */
   readonly #all = new Set<Tenant>();
   #sweep: NodeJS.Timeout | undefined;
   #isDraining = false;
@@ -52,12 +54,12 @@ export class Tenants {
     this.#all.add(this.#common);
   }
 
-  /** What all clients share; undefined where they do not. */
+  /** The tenant of all clients; undefined where users are isolated. */
   get common(): Tenant | undefined {
     return this.#common;
   }
 
-  /** What clients have in flight at all of them. */
+  /** What clients have in flight at all tenants. */
   get inFlight(): { readonly calls: number; readonly streams: number } {
     if (this.#common !== undefined) return this.#common.inFlight;
     let [calls, streams] = [0, 0];
@@ -69,8 +71,8 @@ export class Tenants {
   }
 
   /**
-   * The one that serves this user, made if there is none; or why there may be none.
-   * @param isOfSession a session makes it necessary, which was let in before
+   * Returns the tenant of this user, created if there is none; or the reason why there may be none.
+   * @param isOfSession true if the request is of a session, which was admitted before
    */
   of(principal: Principal, isOfSession: boolean): Tenant | Reason {
     if (this.#common !== undefined) return this.#common;
@@ -83,26 +85,26 @@ export class Tenants {
   }
 
   /**
-   * One for a single request or session, which ends it; or why there may be none.
-   * @param tools what is known of the server's tools by others of the kind
+   * Creates a tenant for a single request or session, which ends it; or returns the reason why there may be none.
+   * @param tools the tools that tenants of this kind share
    */
   apart(principal: Principal, isOfSession: boolean, tools?: ToolHeaders): Tenant | Reason {
     return this.#create(principal, isOfSession, undefined, tools);
   }
 
-  /** Ends one of `apart`. Resolves when nothing of it is left. */
+  /** Ends a tenant that `apart` made. Resolves when its process is gone. */
   async end(tenant: Tenant): Promise<void> {
     await tenant.end();
     this.#all.delete(tenant);
   }
 
-  /** Ends all in order (P9); sessions are served until they have ended. Resolves when no process is left. */
+  /** Ends all tenants in order (P9); sessions are served until they have ended. Resolves when no process is left. */
   async drain(graceMs: number, sessionsEnded: Promise<unknown> = Promise.resolve()): Promise<void> {
     this.#isDraining = true;
     clearInterval(this.#sweep);
     const ended = (tenant: Tenant): Promise<void> => tenant.end(graceMs, sessionsEnded);
     await Promise.all([...Array.from(this.#all, ended), ...this.#ending.values()]);
-    // A session may have needed another one meanwhile.
+    // A session may have created another tenant meanwhile.
     await Promise.all(Array.from(this.#all, (tenant) => tenant.end()));
     this.#all.clear();
   }

@@ -8,13 +8,14 @@ import type { Message } from '../../protocol/message/message.ts';
 import type { RequestHeaders } from '../../protocol/modern/mirrored-headers.ts';
 import { checkParamHeaders } from '../../protocol/modern/param-headers.ts';
 
-/** What came of the check of a call: it passes, or this is wrong with it. */
+/** The outcome of checking a call: undefined if it passes, else the fault. */
 export type ParamFault = { readonly header: string } | 'duplicate_key' | undefined;
 
 /**
  * Checks the mirrored parameters of calls (2026-07-28, basic/transports/streamable-http, "Server Behavior for Custom
- * Headers") by what is known of the server's tools, which is asked for again where a call would be refused by what may be
- * old. Each client is judged by what it could list itself. A call of a tool that is not in the list passes, and so do all where no list can be had.
+ * Headers") against the known tools of the server. The list is fetched again before a stale list would refuse a call.
+ * Each client is judged by the list that it would get itself. A call of an unlisted tool passes; so does every call
+ * when no list is available.
  */
 export class ToolHeaders {
   readonly #tools: MirroredParametersByClient;
@@ -24,21 +25,21 @@ export class ToolHeaders {
   }
 
   /**
-   * Learns from a list of tools that passes, or a page of one.
-   * @param forwarded headers of the client that gets it
+   * Learns from a passing list of tools, or a page of one.
+   * @param forwarded the forwarded headers of the client that gets the list
    */
   learn(response: Buffer, forwarded: ForwardedHeaders = noHeaders): void {
     this.#tools.of(forwarded).learn(response);
   }
 
-  /** The list has changed, or there is another process. */
+  /** Forgets the tools: the list has changed, or the process was replaced. */
   forget(): void {
     this.#tools.forget();
   }
 
   /**
    * Checks a call: at once where the tool is known and nothing is wrong, else after asking the server.
-   * @param forwarded headers of the client for the server
+   * @param forwarded the client's headers for the server
    */
   check(
     call: Message,
@@ -46,7 +47,7 @@ export class ToolHeaders {
     headers: RequestHeaders,
     forwarded: ForwardedHeaders = noHeaders,
   ): ParamFault | Promise<ParamFault> {
-    if (typeof tool !== 'string') return undefined; // the server's to refuse
+    if (typeof tool !== 'string') return undefined; // the server refuses it
     const checkBy = (params: MirroredToolParameters): ParamFault => params && checkParamHeaders(params, call, headers);
     const tools = this.#tools.of(forwarded);
     const found = tools.find(tool, forwarded);
