@@ -75,15 +75,15 @@ export class EraFinder {
    * @param seen the session's observation that makes the era doubtful
    * @param isProbe true if no client waits for the answer
    */
-  async find(headers?: ForwardedHeaders, seen?: EraEvidence, isProbe = false): Promise<Era | Reason> {
+  async find(headers?: ForwardedHeaders, evidence?: EraEvidence, isProbe = false): Promise<Era | Reason> {
     const { era } = this;
-    const isDoubted = seen === 'modern';
+    const isDoubted = evidence === 'modern';
     const isCertain = era === 'modern' || this.#found?.believedMs === forEver;
     if (era !== undefined && (isCertain || !isDoubted)) return era;
     if (this.#isClosed) return 'draining';
     if (!isDoubted && this.#failed !== undefined && performance.now() < this.#failed.until) return this.#failed.reason;
     this.#isForClient ||= !isProbe;
-    this.#probing ??= this.#ask(headers, seen === 'end').finally(() => {
+    this.#probing ??= this.#startProbe(headers, evidence === 'end').finally(() => {
       this.#probing = undefined;
       this.#isForClient = false;
     });
@@ -101,22 +101,22 @@ export class EraFinder {
     await this.#probe?.close();
   }
 
-  async #ask(headers: ForwardedHeaders = noHeaders, hasEnded: boolean): Promise<Era | Reason> {
+  async #startProbe(headers: ForwardedHeaders = noHeaders, hasEnded: boolean): Promise<Era | Reason> {
     const { server, openSibling, isOverHttp = false, version, observer } = this.#options;
     const startedAt = performance.now();
     const timeoutMs = server.startTimeoutMs;
     let isForClient = false;
     const onLateEnd = (end: BackendEnd): void => {
-      if (isForClient) this.#tellOutput(end);
+      if (isForClient) this.#reportOutput(end);
     };
     this.#probe = probeEra({ open: openSibling, version, timeoutMs, isOverHttp, headers, hasEnded, onLateEnd });
     const outcome = await this.#probe.outcome;
     const now = performance.now();
     const known = this.#found;
     if (outcome.era === undefined) {
-      const reason = reasonOf(outcome);
+      const reason = failureReason(outcome);
       isForClient = this.#isForClient;
-      if (outcome.end !== undefined && !this.#isClosed) this.#tellFailure(outcome.end, hasEnded);
+      if (outcome.end !== undefined && !this.#isClosed) this.#reportFailure(outcome.end, hasEnded);
       if (server.isRemote && known !== undefined) {
         // The server is away or unwell; it keeps the era that it had.
         this.#found = { ...known, until: now + known.believedMs };
@@ -137,13 +137,13 @@ export class EraFinder {
   }
 
   /** If the process ended for a session as well, that session reports it: one client request is one failed start. */
-  #tellFailure(end: BackendEnd, hasEnded: boolean): void {
+  #reportFailure(end: BackendEnd, hasEnded: boolean): void {
     const { server, observer } = this.#options;
-    if (hasEnded) return this.#tellOutput(end);
+    if (hasEnded) return this.#reportOutput(end);
     observer.startFailed(server.name, end, { isByProbe: !this.#isForClient });
   }
 
-  #tellOutput({ lastOutput = [] }: BackendEnd): void {
+  #reportOutput({ lastOutput = [] }: BackendEnd): void {
     const { server, observer } = this.#options;
     if (lastOutput.length > 0) observer.wroteAtStart(server.name, lastOutput);
   }
@@ -152,12 +152,12 @@ export class EraFinder {
     const { server, isOverHttp = false } = this.#options;
     if (era === 'modern') return forEver; // until `forget` is called
     if (isOverHttp && isDoubtful) return bareRefusalMs;
-    const isNoAccident = !isDoubtful || known === era;
-    return server.isRemote || !isNoAccident ? doubtfulMs : forEver;
+    const isConfirmed = !isDoubtful || known === era;
+    return server.isRemote || !isConfirmed ? doubtfulMs : forEver;
   }
 }
 
 type FoundEra = Extract<ProbeOutcome, { era: Era }>;
 
-const reasonOf = ({ end }: Extract<ProbeOutcome, { era: undefined }>): Reason =>
+const failureReason = ({ end }: Extract<ProbeOutcome, { era: undefined }>): Reason =>
   end === undefined ? 'server_start_timeout' : failedStartReason(end);

@@ -39,7 +39,7 @@ export interface ProbeOptions {
 }
 
 /** How long `server/discover` may still be answered after `initialize` was, although it was sent first. */
-const laggardMs = 1_000;
+const lateDiscoveryMs = 1_000;
 
 const discover = 1;
 const initialize = 2;
@@ -60,14 +60,14 @@ const initialize = 2;
  */
 export function probeEra(options: ProbeOptions): EraProbe {
   const { open, version, timeoutMs, isOverHttp = false, hasEnded = false, headers, onLateEnd } = options;
-  let tell: (outcome: ProbeOutcome) => void;
+  let resolveOutcome: (outcome: ProbeOutcome) => void;
   const outcome = new Promise<ProbeOutcome>((resolve) => {
-    tell = resolve;
+    resolveOutcome = resolve;
   });
   let isSettled = false;
   let isLate = false;
   const settle = (found: ProbeOutcome): Promise<void> => {
-    if (!isSettled) tell(found);
+    if (!isSettled) resolveOutcome(found);
     isSettled = true;
     clearTimeout(timer);
     return backend.close();
@@ -81,12 +81,12 @@ export function probeEra(options: ProbeOptions): EraProbe {
   const discovery = ownRequest(discover, 'server/discover', {}, { version, protocolVersion });
   const clientInfo = { name: 'mcp-gangway', version };
   const params = { protocolVersion: legacyRevisions.at(-1), capabilities: {}, clientInfo };
-  const opening = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: initialize, method: 'initialize', params }));
+  const initializeText = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: initialize, method: 'initialize', params }));
 
   const onUnanswered = (): void => detach('shared_process', settle({ era: undefined, end: undefined }));
 
-  const startAgain = (): Backend => {
-    const again = open({
+  const startSecond = (): Backend => {
+    const second = open({
       onMessages(lines) {
         for (const response of lines.map(readResponse)) {
           if (response?.id === discover)
@@ -96,7 +96,7 @@ export function probeEra(options: ProbeOptions): EraProbe {
           if (isOpened) detach('shared_process', settle({ era: 'legacy', isDoubtful: true }));
           else if (readDiscovery(response).era === 'modern')
             detach('shared_process', settle({ era: 'modern', isDoubtful: false }));
-          else again.send(discovery);
+          else second.send(discovery);
         }
       },
       onUnanswered,
@@ -105,8 +105,8 @@ export function probeEra(options: ProbeOptions): EraProbe {
         else detach('shared_process', settle({ era: undefined, end }));
       },
     });
-    again.send(opening);
-    return again;
+    second.send(initializeText);
+    return second;
   };
 
   let backend = open({
@@ -117,7 +117,7 @@ export function probeEra(options: ProbeOptions): EraProbe {
           detach('shared_process', settle({ era: readDiscovery(response).era, isDoubtful: false }));
         if (response?.id !== initialize || isSettled) continue;
         clearTimeout(timer);
-        timer = setTimeout(() => settle({ era: 'legacy', isDoubtful: false }), laggardMs);
+        timer = setTimeout(() => settle({ era: 'legacy', isDoubtful: false }), lateDiscoveryMs);
       }
     },
     onUnanswered,
@@ -125,11 +125,11 @@ export function probeEra(options: ProbeOptions): EraProbe {
       if (isLate) onLateEnd?.(end);
       if (isSettled) return;
       if (end.isOtherTransport) detach('shared_process', settle({ era: 'legacy', isDoubtful: true }));
-      else if (end.reason === 'exited' && !isOverHttp && !hasEnded) backend = startAgain();
+      else if (end.reason === 'exited' && !isOverHttp && !hasEnded) backend = startSecond();
       else detach('shared_process', settle({ era: undefined, end }));
     },
   });
   backend.send(discovery, headers);
-  if (!isOverHttp) backend.send(opening);
+  if (!isOverHttp) backend.send(initializeText);
   return { outcome, close: () => settle({ era: undefined, end: undefined }) };
 }

@@ -57,7 +57,7 @@ export class ModernServer {
   readonly #isolation: Isolation;
   readonly #tenants: Tenants;
   /** The known tools where each request has a process of its own; all those processes have the same tools. */
-  readonly #toolsOfAll = new ToolHeaders({ list: (cursor, headers) => this.#listTools(cursor, headers) });
+  readonly #commonTools = new ToolHeaders({ list: (cursor, headers) => this.#listTools(cursor, headers) });
   readonly #finder: EraFinder;
   #revisions: readonly string[] = modernRevisions;
 
@@ -69,8 +69,11 @@ export class ModernServer {
     this.#isolation = isolation;
     const open = observer.seeBackends?.(server.name, server.open) ?? server.open;
     const host: TenantHost = {
-      ...{ server: { ...server, open }, version, limits, observer },
-      directory: this.#directory(),
+      server: { ...server, open },
+      version,
+      limits,
+      observer,
+      directory: this.#createDirectory(),
       revision: () => this.revision,
       onReady: (revisions) => {
         this.#revisions = revisions;
@@ -80,12 +83,14 @@ export class ModernServer {
     this.#tenants = new Tenants({ host, isolation, changes: server.isRemote ? undefined : changes, room, idleMs });
   }
 
-  #directory(): TaskDirectory | undefined {
+  #createDirectory(): TaskDirectory | undefined {
     const { server, owners, limits, observer } = this.#options;
     // The tasks of a local process end with it, and no other instance has that process.
     if (owners === undefined || !server.isRemote) return undefined;
     return new TaskDirectory({
-      ...{ topic: `${server.digest} ${server.name}`, owners, maxMs: limits.requestMaxMs },
+      topic: `${server.digest} ${server.name}`,
+      owners,
+      maxMs: limits.requestMaxMs,
       onFailed: (cause) => observer.failed(server.name, cause),
     });
   }
@@ -125,17 +130,17 @@ export class ModernServer {
   }
 
   /** As `EraFinder.find`. */
-  findEra(headers?: ForwardedHeaders, seen?: EraEvidence, isProbe = false): Promise<Era | Reason> {
-    return this.#finder.find(headers, seen, isProbe);
+  findEra(headers?: ForwardedHeaders, evidence?: EraEvidence, isProbe = false): Promise<Era | Reason> {
+    return this.#finder.find(headers, evidence, isProbe);
   }
 
   /** Checks the mirrored parameters of a `tools/call`. */
   checkParams(call: Message, headers: RequestHeaders, origin: ClientOrigin): ParamFault | Promise<ParamFault> {
     const { principal, forwarded } = origin;
     if (this.#isolation === 'request') {
-      return this.#toolsOfAll.check(call, memberValue(call, 'params', 'name'), headers, forwarded);
+      return this.#commonTools.check(call, memberValue(call, 'params', 'name'), headers, forwarded);
     }
-    const tenant = this.#tenants.of(principal, false);
+    const tenant = this.#tenants.findOrCreate(principal, false);
     // `request` reports why there is no process.
     return typeof tenant === 'string' ? undefined : tenant.checkParams(call, headers, forwarded);
   }
@@ -146,7 +151,7 @@ export class ModernServer {
     const { principal, forwarded } = origin;
     const cancel = this.#request(request, logLevel, answer, principal, {
       headers: forwarded,
-      asker: principal === anonymous || isSameUser(principal, anonymous) ? undefined : origin,
+      requester: principal === anonymous || isSameUser(principal, anonymous) ? undefined : origin,
     });
     answer.onGone((why) => {
       cancel();
@@ -156,19 +161,21 @@ export class ModernServer {
 
   /** The access of one legacy session to the server. The caller releases it when the session is over. */
   forSession({ principal }: SessionOwner): SessionAccess {
-    const isApart = this.#isolation === 'request';
+    const isPerRequest = this.#isolation === 'request';
     return new SessionAccess({
       name: this.name,
       revision: () => this.revision,
-      take: () => {
-        const tenant = isApart ? this.#tenants.apart(principal, true) : this.#tenants.of(principal, true);
+      acquireTenant: () => {
+        const tenant = isPerRequest
+          ? this.#tenants.createDedicated(principal, true)
+          : this.#tenants.findOrCreate(principal, true);
         if (typeof tenant !== 'string') tenant.users += 1;
         return tenant;
       },
-      leave: (tenant) => {
+      releaseTenant: (tenant) => {
         tenant.users -= 1;
         tenant.usedAt = performance.now();
-        if (isApart) detach('shared_process', this.#tenants.end(tenant));
+        if (isPerRequest) detach('shared_process', this.#tenants.end(tenant));
       },
     });
   }
@@ -185,7 +192,7 @@ export class ModernServer {
       this.reportUnplaced(notification.text);
       return undefined;
     }
-    const tenant = this.#tenants.of(principal, false);
+    const tenant = this.#tenants.findOrCreate(principal, false);
     return typeof tenant === 'string' ? tenant : tenant.notify(notification, forwarded);
   }
 
@@ -206,15 +213,15 @@ export class ModernServer {
     principal: Principal,
     origin: RequestOrigin,
   ): CancelRequest {
-    const isApart = this.#isolation === 'request';
-    const tenant = isApart
-      ? this.#tenants.apart(principal, false, this.#toolsOfAll)
-      : this.#tenants.of(principal, false);
+    const isPerRequest = this.#isolation === 'request';
+    const tenant = isPerRequest
+      ? this.#tenants.createDedicated(principal, false, this.#commonTools)
+      : this.#tenants.findOrCreate(principal, false);
     if (typeof tenant === 'string') {
       answer.fault(tenant);
       return () => undefined;
     }
-    return isApart
+    return isPerRequest
       ? this.#requestOnce(tenant, request, logLevel, answer, origin)
       : tenant.request(request, logLevel, answer, origin);
   }
@@ -249,7 +256,7 @@ export class ModernServer {
   }
 
   async #listTools(cursor: string | undefined, headers: ForwardedHeaders): Promise<Buffer | undefined> {
-    const tenant = this.#tenants.apart(anonymous, false, this.#toolsOfAll);
+    const tenant = this.#tenants.createDedicated(anonymous, false, this.#commonTools);
     if (typeof tenant === 'string') return undefined;
     try {
       return await tenant.listTools(cursor, headers);

@@ -11,9 +11,9 @@ export interface SessionAccessOptions {
   /** The newest revision of the modern era that the server and the gateway serve. */
   readonly revision: () => string;
   /** Takes the tenant whose process the session uses, and keeps it from being ended; or returns why there is none. */
-  take(): Tenant | Reason;
+  acquireTenant(): Tenant | Reason;
   /** The session no longer uses the tenant. */
-  leave(tenant: Tenant): void;
+  releaseTenant(tenant: Tenant): void;
 }
 
 /**
@@ -43,7 +43,7 @@ export class SessionAccess {
     answer: ModernCallAnswer,
     headers?: ForwardedHeaders,
   ): CancelRequest {
-    const tenant = this.#hasLeft ? 'unknown_session' : (this.#tenant ?? this.#options.take());
+    const tenant = this.#hasLeft ? 'unknown_session' : (this.#tenant ?? this.#options.acquireTenant());
     if (typeof tenant === 'string') {
       answer.fault(tenant);
       return () => undefined;
@@ -60,7 +60,7 @@ export class SessionAccess {
   /** The session has ended or hibernates: it no longer needs the server. */
   release(): void {
     this.#hasLeft = true;
-    if (this.#tenant !== undefined) this.#options.leave(this.#tenant);
+    if (this.#tenant !== undefined) this.#options.releaseTenant(this.#tenant);
     this.#tenant = undefined;
   }
 }

@@ -34,16 +34,16 @@ const lingerMs = 1_000;
 const firstPauseMs = 1_000;
 const maxPauseMs = 60_000;
 
-interface Wish {
+interface PendingSubscribe {
   readonly uri: string;
   settle(outcome: SubscribeOutcome): void;
 }
 
 /** A subscription at the server. */
-interface Listen {
+interface ServerSubscription {
   readonly filter: SubscriptionFilter;
   /** The pending requests for resources that are in this filter for the first time. */
-  readonly wishes: readonly Wish[];
+  readonly pending: readonly PendingSubscribe[];
   cancel: () => void;
 }
 
@@ -57,19 +57,19 @@ const noSuchMethod = -32601;
  */
 export class ChangeFeed {
   readonly #options: ChangeFeedOptions;
-  readonly #changes: RepeatedChanges<Listen>;
+  readonly #changes: RepeatedChanges<ServerSubscription>;
   #lists: SubscriptionFilter = {};
   readonly #uris = new Set<string>();
-  #wishes: Wish[] = [];
-  #current: Listen | undefined;
+  #pending: PendingSubscribe[] = [];
+  #current: ServerSubscription | undefined;
   /** Replaced subscriptions that are still read, with the timers that end them. */
-  readonly #lingering = new Map<Listen, NodeJS.Timeout>();
+  readonly #lingering = new Map<ServerSubscription, NodeJS.Timeout>();
   /** The resources that the current subscription covers. */
-  #agreed: ReadonlySet<unknown> = new Set();
-  #opening: Listen | undefined;
+  #agreedUris: ReadonlySet<unknown> = new Set();
+  #opening: ServerSubscription | undefined;
   /** True if the wanted filter differs from the filter that was sent last. */
   #isDue = false;
-  #settling: (() => void)[] = [];
+  #settledWaiters: (() => void)[] = [];
   /** True if changes may have been missed: the next subscription begins by reporting all of them. */
   #hasMissed = false;
   #failures = 0;
@@ -92,10 +92,10 @@ export class ChangeFeed {
   /** Subscribes to a resource; `settle` is called when the server has agreed or not. */
   subscribe(uri: string, settle: (outcome: SubscribeOutcome) => void): void {
     const isWanted = this.#uris.has(uri);
-    if (isWanted && this.#opening === undefined && this.#agreed.has(uri)) return settle('subscribed');
+    if (isWanted && this.#opening === undefined && this.#agreedUris.has(uri)) return settle('subscribed');
     if (!isWanted && this.#uris.size >= maxSubscriptions) return settle({ reason: 'too_many_subscriptions' });
     this.#uris.add(uri);
-    this.#wishes.push({ uri, settle });
+    this.#pending.push({ uri, settle });
     this.#updateSoon();
   }
 
@@ -106,14 +106,14 @@ export class ChangeFeed {
   /** Resolves when the server has answered the latest subscription, whichever way; at once if it has. */
   settled(): Promise<void> {
     return new Promise((resolve) => {
-      this.#settling.push(resolve);
+      this.#settledWaiters.push(resolve);
       this.#settle();
     });
   }
 
   #settle(): void {
     if (!this.#isClosed && (this.#isDue || this.#opening !== undefined)) return;
-    for (const settled of this.#settling.splice(0)) settled();
+    for (const settled of this.#settledWaiters.splice(0)) settled();
   }
 
   close(): void {
@@ -144,61 +144,61 @@ export class ChangeFeed {
     if (this.#isClosed || !this.#isDue || this.#opening !== undefined) return;
     this.#isDue = false;
     clearTimeout(this.#timer);
-    const wishes = this.#wishes;
-    this.#wishes = [];
+    const pending = this.#pending;
+    this.#pending = [];
     const filter = { ...this.#lists, ...(this.#uris.size > 0 && { resourceSubscriptions: [...this.#uris] }) };
     if (Object.keys(filter).length === 0) {
       this.#replace(undefined, new Set());
-      for (const { settle } of wishes) settle('subscribed'); // they were unsubscribed meanwhile
+      for (const { settle } of pending) settle('subscribed'); // they were unsubscribed meanwhile
       return this.#settle();
     }
-    const listen: Listen = { filter, wishes, cancel: () => undefined };
+    const listen: ServerSubscription = { filter, pending, cancel: () => undefined };
     this.#opening = listen;
     const cancel = this.#options.listen(filter, {
-      message: (text) => this.#take(listen, readGatewayMessage(text)),
-      response: (text) => this.#ended(listen, readGatewayMessage(text)),
-      fault: (reason) => this.#failed(listen, { reason }),
+      message: (text) => this.#handleMessage(listen, readGatewayMessage(text)),
+      response: (text) => this.#handleResponse(listen, readGatewayMessage(text)),
+      fault: (reason) => this.#handleFailure(listen, { reason }),
     });
     listen.cancel = cancel;
   }
 
-  #replace(listen: Listen | undefined, agreed: ReadonlySet<unknown>): void {
+  #replace(listen: ServerSubscription | undefined, agreedUris: ReadonlySet<unknown>): void {
     const replaced = this.#current;
     this.#current = listen;
-    this.#agreed = agreed;
+    this.#agreedUris = agreedUris;
     if (replaced === undefined || !this.#options.isUnordered) return replaced?.cancel();
-    const leave = (): void => {
+    const endReplaced = (): void => {
       this.#lingering.delete(replaced);
       replaced.cancel();
     };
-    this.#lingering.set(replaced, setTimeout(leave, lingerMs).unref());
+    this.#lingering.set(replaced, setTimeout(endReplaced, lingerMs).unref());
   }
 
-  #take(listen: Listen, notification: Message): boolean {
+  #handleMessage(listen: ServerSubscription, notification: Message): boolean {
     if (notification.method === acknowledged) {
-      if (listen === this.#opening) this.#acknowledged(listen, notification);
+      if (listen === this.#opening) this.#handleAcknowledged(listen, notification);
       return true;
     }
     // A replaced subscription reports nothing that its successor has not reported.
-    const isHeard = listen === this.#current || this.#lingering.has(listen);
-    if (!isHeard) return true;
-    return this.#changes.take(asLegacyChange(notification.text), listen, this.#lingering.size > 0);
+    const isRead = listen === this.#current || this.#lingering.has(listen);
+    if (!isRead) return true;
+    return this.#changes.report(asLegacyChange(notification.text), listen, this.#lingering.size > 0);
   }
 
   /** True if the change is of a resource that was unsubscribed, which the server does not know yet. */
-  #isUnsubscribed({ filter }: Listen, notification: Message): boolean {
+  #isUnsubscribed({ filter }: ServerSubscription, notification: Message): boolean {
     if (notification.method !== 'notifications/resources/updated') return false;
     const uri = memberValue(notification, 'params', 'uri') as string;
     return filter.resourceSubscriptions?.includes(uri) === true && !this.#uris.has(uri);
   }
 
-  #acknowledged(listen: Listen, notification: Message): void {
+  #handleAcknowledged(listen: ServerSubscription, notification: Message): void {
     this.#opening = undefined;
     this.#failures = 0;
-    const agreed = agreedUris(notification);
-    this.#replace(listen, agreed);
-    for (const { uri, settle } of listen.wishes) {
-      if (agreed.has(uri)) settle('subscribed');
+    const agreedUris = readAgreedUris(notification);
+    this.#replace(listen, agreedUris);
+    for (const { uri, settle } of listen.pending) {
+      if (agreedUris.has(uri)) settle('subscribed');
       else {
         this.#uris.delete(uri);
         settle({ reason: 'subscription_refused' });
@@ -212,15 +212,15 @@ export class ChangeFeed {
   }
 
   /** Handles the response: an error in place of the acknowledgement, or the end of the subscription. */
-  #ended(listen: Listen, response: Message): void {
-    if (listen === this.#opening) return this.#failed(listen, { error: response });
+  #handleResponse(listen: ServerSubscription, response: Message): void {
+    if (listen === this.#opening) return this.#handleFailure(listen, { error: response });
     if (listen !== this.#current) return;
     this.#current = undefined;
     this.#hasMissed = true;
     this.#updateLater();
   }
 
-  #failed(listen: Listen, why: Exclude<SubscribeOutcome, 'subscribed'>): void {
+  #handleFailure(listen: ServerSubscription, outcome: Exclude<SubscribeOutcome, 'subscribed'>): void {
     if (listen === this.#current) {
       this.#current = undefined;
       this.#hasMissed = true;
@@ -228,13 +228,13 @@ export class ChangeFeed {
     }
     if (listen !== this.#opening) return;
     this.#opening = undefined;
-    for (const { uri, settle } of listen.wishes) {
+    for (const { uri, settle } of listen.pending) {
       this.#uris.delete(uri);
-      settle(why);
+      settle(outcome);
     }
     // Without the refused resources the server may agree, or the current subscription may still be right.
-    if (this.#isDue || (listen.wishes.length > 0 && this.#current === undefined)) this.#update();
-    else if (this.#current === undefined && !isUnknownMethod(why)) this.#updateLater();
+    if (this.#isDue || (listen.pending.length > 0 && this.#current === undefined)) this.#update();
+    else if (this.#current === undefined && !isUnknownMethod(outcome)) this.#updateLater();
     this.#settle();
   }
 
@@ -248,13 +248,13 @@ export class ChangeFeed {
 }
 
 /** Returns the resources that the server acknowledges. */
-function agreedUris(acknowledgement: Message): ReadonlySet<unknown> {
+function readAgreedUris(acknowledgement: Message): ReadonlySet<unknown> {
   return new Set(readFilter(acknowledgement).resourceSubscriptions);
 }
 
-const isUnknownMethod = (why: Exclude<SubscribeOutcome, 'subscribed'>): boolean => {
-  if (!('error' in why)) return false;
-  return errorCodeIn(why.error.text) === noSuchMethod;
+const isUnknownMethod = (outcome: Exclude<SubscribeOutcome, 'subscribed'>): boolean => {
+  if (!('error' in outcome)) return false;
+  return errorCodeIn(outcome.error.text) === noSuchMethod;
 };
 
 /** Returns a notification without its subscription id, which the legacy era does not have. */

@@ -27,9 +27,9 @@ export type PeerAnnouncement =
 const newline = 0x0a;
 
 /** Encodes an announcement as a line of JSON, followed by the unchanged text of a change (P1). */
-export function encodeAnnouncement(word: PeerAnnouncement): Buffer {
-  if (word.kind !== 'change') return Buffer.from(`${JSON.stringify(word)}\n`);
-  const { text, ...head } = word;
+export function encodeAnnouncement(announcement: PeerAnnouncement): Buffer {
+  if (announcement.kind !== 'change') return Buffer.from(`${JSON.stringify(announcement)}\n`);
+  const { text, ...head } = announcement;
   return Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), text]);
 }
 

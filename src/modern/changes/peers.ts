@@ -11,39 +11,44 @@ export const acknowledgeWaitMs = 1_000;
 
 interface Peer {
   wants: FilterAnnouncement;
-  heardAt: number;
+  lastSeenAt: number;
   /** The version of our own filter that the peer has acknowledged. */
   acknowledged: number;
   /** True if the peer was sent our acknowledgement of its filter. */
-  isTold: boolean;
+  isAcknowledgementSent: boolean;
 }
 
-interface Waiting {
+interface AcknowledgementWait {
   readonly version: number;
-  readonly tell: () => void;
+  readonly resolveWait: () => void;
 }
 
 /** The other instances of the same server: their filters, and whether they have acknowledged ours. */
 export class ChangePeers {
   readonly #peers = new Map<string, Peer>();
-  readonly #waiting = new Set<Waiting>();
+  readonly #waits = new Set<AcknowledgementWait>();
 
   /** Records a peer's filter. Returns whether the peer was known, and whether its filter is new. */
-  note(wants: FilterAnnouncement): { readonly isKnown: boolean; readonly isNew: boolean } {
+  noteFilter(wants: FilterAnnouncement): { readonly isKnown: boolean; readonly isNew: boolean } {
     const known = this.#peers.get(wants.from);
     const isNew = known?.wants.version !== wants.version;
-    const isTold = !isNew && !wants.asks && known?.isTold === true;
-    this.#peers.set(wants.from, { wants, heardAt: performance.now(), acknowledged: known?.acknowledged ?? 0, isTold });
-    this.#check();
+    const isTold = !isNew && !wants.asks && known?.isAcknowledgementSent === true;
+    this.#peers.set(wants.from, {
+      wants,
+      lastSeenAt: performance.now(),
+      acknowledged: known?.acknowledged ?? 0,
+      isAcknowledgementSent: isTold,
+    });
+    this.#resolveWaits();
     return { isKnown: known !== undefined, isNew };
   }
 
   /** A peer has acknowledged our filter, as of this version. */
-  heeds(from: string, version: number): void {
+  noteAcknowledged(from: string, version: number): void {
     const peer = this.#peers.get(from);
     if (peer === undefined) return;
     peer.acknowledged = Math.max(peer.acknowledged, version);
-    this.#check();
+    this.#resolveWaits();
   }
 
   /** The union of all peers' filters. */
@@ -53,62 +58,62 @@ export class ChangePeers {
 
   /** Returns the filters that still have to be acknowledged, and marks them as acknowledged. */
   takeUnacknowledged(): readonly FilterAnnouncement[] {
-    const untold = [...this.#peers.values()].filter(({ isTold }) => !isTold);
-    for (const peer of untold) peer.isTold = true;
-    return untold.map(({ wants }) => wants);
+    const unacknowledged = [...this.#peers.values()].filter(({ isAcknowledgementSent: isTold }) => !isTold);
+    for (const peer of unacknowledged) peer.isAcknowledgementSent = true;
+    return unacknowledged.map(({ wants }) => wants);
   }
 
   /** No filter of a peer is served here any more: each has to be acknowledged again. */
   forgetAcknowledgements(): void {
-    for (const peer of this.#peers.values()) peer.isTold = false;
+    for (const peer of this.#peers.values()) peer.isAcknowledgementSent = false;
   }
 
   /** Resolves when all peers with a process have acknowledged this version of our filter, or after the wait. */
   whenAcknowledged(version: number): Promise<void> {
-    if (this.#isHeeded(version)) return Promise.resolve();
+    if (this.#isAcknowledged(version)) return Promise.resolve();
     return new Promise((resolve) => {
-      const waiting: Waiting = {
+      const wait: AcknowledgementWait = {
         version,
-        tell: () => {
+        resolveWait: () => {
           clearTimeout(timer);
-          this.#waiting.delete(waiting);
+          this.#waits.delete(wait);
           resolve();
         },
       };
-      const timer = setTimeout(() => this.#giveUp(version), acknowledgeWaitMs);
-      this.#waiting.add(waiting);
+      const timer = setTimeout(() => this.#stopWaitingFor(version), acknowledgeWaitMs);
+      this.#waits.add(wait);
     });
   }
 
   /** Forgets peers that were silent for too long. Returns true if there were any. */
   forgetLost(): boolean {
     const before = this.#peers.size;
-    for (const [from, { heardAt }] of this.#peers) {
-      if (performance.now() - heardAt > forgottenAfterMs) this.#peers.delete(from);
+    for (const [from, { lastSeenAt }] of this.#peers) {
+      if (performance.now() - lastSeenAt > forgottenAfterMs) this.#peers.delete(from);
     }
-    this.#check();
+    this.#resolveWaits();
     return this.#peers.size < before;
   }
 
   /** Forgets all peers and ends every wait. */
   close(): void {
     this.#peers.clear();
-    this.#check();
+    this.#resolveWaits();
   }
 
-  #isHeeded(version: number): boolean {
-    return [...this.#peers.values()].every(({ wants, acknowledged: heeds }) => !wants.isRunning || heeds >= version);
+  #isAcknowledged(version: number): boolean {
+    return [...this.#peers.values()].every(({ wants, acknowledged }) => !wants.isRunning || acknowledged >= version);
   }
 
   /** A peer that does not answer may be lost: no further subscription waits for it until it announces itself again. */
-  #giveUp(version: number): void {
+  #stopWaitingFor(version: number): void {
     for (const peer of this.#peers.values()) {
       if (peer.acknowledged < version) peer.wants = { ...peer.wants, isRunning: false };
     }
-    this.#check();
+    this.#resolveWaits();
   }
 
-  #check(): void {
-    for (const { version, tell } of [...this.#waiting]) if (this.#isHeeded(version)) tell();
+  #resolveWaits(): void {
+    for (const { version, resolveWait } of [...this.#waits]) if (this.#isAcknowledged(version)) resolveWait();
   }
 }

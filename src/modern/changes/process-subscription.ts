@@ -4,7 +4,7 @@ import { isEmptyFilter } from './wanted-filters.ts';
 
 export interface ProcessSubscriptionOptions extends Pick<ChangeFeedOptions, 'listen' | 'onChange'> {
   /** Other instances want more resources than one subscription may have (P8). */
-  onCut(): void;
+  onTruncated(): void;
 }
 
 /** An instance's subscription at its own process on behalf of other instances. It lives as long as the process. */
@@ -13,7 +13,7 @@ export class ProcessSubscription {
   readonly #feed: ChangeFeed;
   readonly #uris = new Set<string>();
   #filter: SubscriptionFilter = {};
-  #isCut = false;
+  #isTruncated = false;
 
   constructor(options: ProcessSubscriptionOptions) {
     this.#options = options;
@@ -30,16 +30,16 @@ export class ProcessSubscription {
     this.#filter = filter;
     const { resourceSubscriptions: uris = [], ...lists } = filter;
     this.#feed.openLists(lists);
-    const wanted = new Set(uris.slice(0, maxSubscriptions));
-    const isCut = wanted.size < uris.length;
-    if (isCut && !this.#isCut) this.#options.onCut();
-    this.#isCut = isCut;
+    const wantedUris = new Set(uris.slice(0, maxSubscriptions));
+    const isTruncated = wantedUris.size < uris.length;
+    if (isTruncated && !this.#isTruncated) this.#options.onTruncated();
+    this.#isTruncated = isTruncated;
     for (const uri of this.#uris) {
-      if (wanted.has(uri)) continue;
+      if (wantedUris.has(uri)) continue;
       this.#uris.delete(uri);
       this.#feed.unsubscribe(uri);
     }
-    for (const uri of wanted) {
+    for (const uri of wantedUris) {
       if (this.#uris.has(uri)) continue;
       this.#uris.add(uri);
       this.#feed.subscribe(uri, (outcome) => {

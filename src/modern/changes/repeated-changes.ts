@@ -5,10 +5,10 @@ const rememberMs = 1_000;
 const maxTexts = 500;
 const maxTextBytes = 1_024;
 
-interface Told<Source> {
-  readonly by: Source;
+interface ReportedChange<Source> {
+  readonly source: Source;
   /** True if another source has reported the change since. */
-  isSaidAgain: boolean;
+  isRepeated: boolean;
   timer: NodeJS.Timeout;
 }
 
@@ -18,11 +18,11 @@ interface Told<Source> {
  * of other sources within a second are reported once more at its end, so that no change is lost.
  */
 export class RepeatedChanges<Source> {
-  readonly #tell: (text: Buffer, source: Source) => boolean;
-  readonly #told = new Map<string, Told<Source>>();
+  readonly #report: (text: Buffer, source: Source) => boolean;
+  readonly #reported = new Map<string, ReportedChange<Source>>();
 
-  constructor(tell: (text: Buffer, source: Source) => boolean) {
-    this.#tell = tell;
+  constructor(report: (text: Buffer, source: Source) => boolean) {
+    this.#report = report;
   }
 
   /**
@@ -30,31 +30,31 @@ export class RepeatedChanges<Source> {
    * @param mayRepeat true if other sources may send the same change
    * @returns false if the change could not be passed on
    */
-  take(text: Buffer, source: Source, mayRepeat: boolean): boolean {
-    if (text.length > maxTextBytes) return this.#tell(text, source);
+  report(text: Buffer, source: Source, mayRepeat: boolean): boolean {
+    if (text.length > maxTextBytes) return this.#report(text, source);
     const key = text.toString('latin1');
-    const told = this.#told.get(key);
-    if (told !== undefined && told.by !== source) {
-      told.isSaidAgain = true;
+    const reported = this.#reported.get(key);
+    if (reported !== undefined && reported.source !== source) {
+      reported.isRepeated = true;
       return true;
     }
-    clearTimeout(told?.timer);
-    this.#told.delete(key);
-    if (mayRepeat && this.#told.size < maxTexts) this.#remember(key, text, source);
-    return this.#tell(text, source);
+    clearTimeout(reported?.timer);
+    this.#reported.delete(key);
+    if (mayRepeat && this.#reported.size < maxTexts) this.#remember(key, text, source);
+    return this.#report(text, source);
   }
 
   close(): void {
-    for (const { timer } of this.#told.values()) clearTimeout(timer);
-    this.#told.clear();
+    for (const { timer } of this.#reported.values()) clearTimeout(timer);
+    this.#reported.clear();
   }
 
-  #remember(key: string, text: Buffer, by: Source): void {
+  #remember(key: string, text: Buffer, source: Source): void {
     const timer = setTimeout(() => {
-      this.#told.delete(key);
-      if (told.isSaidAgain) this.#tell(text, by);
+      this.#reported.delete(key);
+      if (reported.isRepeated) this.#report(text, source);
     }, rememberMs).unref();
-    const told: Told<Source> = { by, isSaidAgain: false, timer };
-    this.#told.set(key, told);
+    const reported: ReportedChange<Source> = { source, isRepeated: false, timer };
+    this.#reported.set(key, reported);
   }
 }

@@ -27,7 +27,7 @@ export interface SharedChangesOptions {
   /** Opens a subscription of the gateway's own at the running process. Returns the function that ends it. */
   listen(filter: SubscriptionFilter, answer: ModernCallAnswer): () => void;
   /** Too much is subscribed to: other instances do not report changes of all of it. */
-  onCut(): void;
+  onTruncated(): void;
 }
 
 /**
@@ -45,39 +45,39 @@ export class SharedChanges {
   readonly #options: SharedChangesOptions;
   readonly #name = randomUUID();
   readonly #subscriptions = new Set<ListenSubscription>();
-  readonly #own = new WantedFilters();
+  readonly #ownFilters = new WantedFilters();
   readonly #peers = new ChangePeers();
-  readonly #teller: ChangeThrottle;
+  readonly #throttle: ChangeThrottle;
   readonly #closing = new AbortController();
-  #mirror: ProcessSubscription | undefined;
+  #processSubscription: ProcessSubscription | undefined;
   #wasWanted = false;
   #isDraining = false;
-  #unfollow: (() => void) | undefined;
+  #leaveTopic: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
   #version = 0;
-  #isCut = false;
+  #isTruncated = false;
   /** True if a peer's filter came late: something that it wants may have changed before. */
   #isLate = false;
   /** True if the next announcement asks the others to announce themselves. */
-  #asks = false;
+  #asksPeers = false;
   /** Of each kind only one text waits for the store at a time (P8). */
-  readonly #sayWants = runLatest(async () => {
-    await this.#tell(() => this.#wants());
-    await delay(betweenWantsMs);
+  readonly #announceFilter = runLatest(async () => {
+    await this.#publish(() => this.#filterAnnouncement());
+    await delay(filterPauseMs);
   });
-  readonly #sayHeeds = runLatest(() => this.#tellHeeds());
-  readonly #sayAny = runLatest(() => this.#tell(() => ({ kind: 'any', from: this.#name })));
+  readonly #acknowledgePeers = runLatest(() => this.#sendAcknowledgements());
+  readonly #announceAnyChange = runLatest(() => this.#publish(() => ({ kind: 'any', from: this.#name })));
 
   constructor(options: SharedChangesOptions) {
     this.#options = options;
-    this.#teller = new ChangeThrottle(options.changes, (cause) => this.#untold(cause));
+    this.#throttle = new ChangeThrottle(options.changes, (cause) => this.#handleUnpublished(cause));
   }
 
   /** Begins to listen to the others. Before that, the store is not used. */
   join(): void {
     if (this.#timer !== undefined) return;
     this.#timer = setInterval(() => contain('shared_process', () => this.#renew()), announceEveryMs).unref();
-    detach('shared_process', this.#follow());
+    detach('shared_process', this.#joinTopic());
   }
 
   /**
@@ -89,21 +89,21 @@ export class SharedChanges {
   listen(
     request: Message,
     answer: ModernCallAnswer,
-    waits: boolean,
+    waitsForPeers: boolean,
     open: (answer: ModernCallAnswer) => () => void,
   ): () => void {
     this.join();
     const subscription = new ListenSubscription(request, answer, () => {
       this.#subscriptions.delete(subscription);
-      if (this.#own.remove(subscription.filter)) this.#change();
+      if (this.#ownFilters.remove(subscription.filter)) this.#handleFilterChange();
     });
     this.#subscriptions.add(subscription);
-    if (this.#own.add(subscription.filter)) this.#change();
+    if (this.#ownFilters.add(subscription.filter)) this.#handleFilterChange();
     let cancel = (): void => undefined;
     const begin = (): void => {
       if (!subscription.isOver) cancel = open(subscription);
     };
-    if (waits) detach('shared_process', this.#peers.whenAcknowledged(this.#version).then(begin));
+    if (waitsForPeers) detach('shared_process', this.#peers.whenAcknowledged(this.#version).then(begin));
     else begin();
     return () => {
       subscription.end();
@@ -114,24 +114,24 @@ export class SharedChanges {
   /** A process is ready and was sent no request yet: the subscription for the others is its first request. */
   processReady(): void {
     if (this.#isDraining) return;
-    const mirror = new ProcessSubscription({
+    const subscription = new ProcessSubscription({
       listen: this.#options.listen,
       onChange: (text) => {
-        this.#teller.notify(this.#options.topic, encodeAnnouncement({ kind: 'change', from: this.#name, text }));
+        this.#throttle.notify(this.#options.topic, encodeAnnouncement({ kind: 'change', from: this.#name, text }));
         return true;
       },
-      onCut: () => this.#options.onCut(),
+      onTruncated: () => this.#options.onTruncated(),
     });
-    this.#mirror = mirror;
-    this.#heed();
-    this.#sayAtOnce();
+    this.#processSubscription = subscription;
+    this.#updateProcessSubscription();
+    this.#announceNow();
   }
 
   /** The process has ended, perhaps before it could report some changes. */
   processLost(): void {
-    const isWanted = this.#closeMirror();
-    if (isWanted) this.#sayAny();
-    this.#say();
+    const isWanted = this.#closeProcessSubscription();
+    if (isWanted) this.#announceAnyChange();
+    this.#announceSoon();
   }
 
   /**
@@ -140,134 +140,140 @@ export class SharedChanges {
    */
   drain(): void {
     this.#isDraining = true;
-    this.#wasWanted = this.#closeMirror();
-    this.#say();
+    this.#wasWanted = this.#closeProcessSubscription();
+    this.#announceSoon();
   }
 
   /** Ends the exchange with the others, after the process has ended. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#closing.abort();
-    this.#unfollow?.();
+    this.#leaveTopic?.();
     this.#peers.close();
     if (!this.#wasWanted) return;
     // The last requests of the process may have changed something.
     const { changes, topic } = this.#options;
-    const announced = changes.publish(topic, encodeAnnouncement({ kind: 'any', from: this.#name })).catch(ignoreAway);
-    await settlesWithin(announced, lastWordMs);
+    const announced = changes
+      .publish(topic, encodeAnnouncement({ kind: 'any', from: this.#name }))
+      .catch(ignoreUnavailable);
+    await settlesWithin(announced, closingAnnouncementMs);
   }
 
-  #closeMirror(): boolean {
-    const mirror = this.#mirror;
-    this.#mirror = undefined;
-    mirror?.close();
+  #closeProcessSubscription(): boolean {
+    const subscription = this.#processSubscription;
+    this.#processSubscription = undefined;
+    subscription?.close();
     this.#peers.forgetAcknowledgements();
-    return mirror?.isNeeded === true;
+    return subscription?.isNeeded === true;
   }
 
-  async #follow(): Promise<void> {
+  async #joinTopic(): Promise<void> {
     const { changes, topic } = this.#options;
     const listener = {
-      onChange: (text: Buffer) => this.#take(decodeAnnouncement(text)),
-      onMissed: () => this.#missed(),
+      onChange: (text: Buffer) => this.#handleAnnouncement(decodeAnnouncement(text)),
+      onMissed: () => this.#handleMissed(),
     };
     const { signal } = this.#closing;
-    const unfollow = await retryWhileUnavailable(() => changes.subscribe(topic, listener), signal).catch(ignoreAway);
-    if (unfollow === undefined || signal.aborted) return unfollow?.();
-    this.#unfollow = unfollow;
-    this.#sayAtOnce({ asks: true });
+    const leaveTopic = await retryWhileUnavailable(() => changes.subscribe(topic, listener), signal).catch(
+      ignoreUnavailable,
+    );
+    if (leaveTopic === undefined || signal.aborted) return leaveTopic?.();
+    this.#leaveTopic = leaveTopic;
+    this.#announceNow({ asks: true });
   }
 
-  #take(word: PeerAnnouncement): void {
-    if (word.from === this.#name) {
-      if (word.kind === 'wants' && word.asks) this.#asks = false; // the others get it too
-    } else if (word.kind === 'wants') this.#note(word);
-    else if (word.kind === 'change') this.#hear(readGatewayMessage(word.text));
-    else if (word.kind === 'any') this.#hear(undefined);
-    else if (word.of === this.#name) this.#peers.heeds(word.from, word.version);
+  #handleAnnouncement(announcement: PeerAnnouncement): void {
+    if (announcement.from === this.#name) {
+      if (announcement.kind === 'wants' && announcement.asks) this.#asksPeers = false; // the others get it too
+    } else if (announcement.kind === 'wants') this.#noteFilter(announcement);
+    else if (announcement.kind === 'change') this.#notifySubscriptions(readGatewayMessage(announcement.text));
+    else if (announcement.kind === 'any') this.#notifySubscriptions(undefined);
+    else if (announcement.of === this.#name) this.#peers.noteAcknowledged(announcement.from, announcement.version);
   }
 
-  #note(wants: FilterAnnouncement): void {
-    const { isKnown, isNew } = this.#peers.note(wants);
-    if (wants.asks) this.#sayAtOnce();
+  #noteFilter(wants: FilterAnnouncement): void {
+    const { isKnown, isNew } = this.#peers.noteFilter(wants);
+    if (wants.asks) this.#announceNow();
     if (!isNew && !wants.asks) return;
     // An unknown peer that does not ask was there before us: our process ran without reporting changes to it.
-    this.#isLate ||= !isKnown && !wants.asks && !isEmptyFilter(wants.filter) && this.#mirror !== undefined;
-    this.#heed();
+    this.#isLate ||= !isKnown && !wants.asks && !isEmptyFilter(wants.filter) && this.#processSubscription !== undefined;
+    this.#updateProcessSubscription();
   }
 
   /** Subscribes at the process to what the others want now. */
-  #heed(): void {
-    this.#mirror?.setFilter(this.#peers.combinedFilter());
-    this.#sayHeeds();
+  #updateProcessSubscription(): void {
+    this.#processSubscription?.setFilter(this.#peers.combinedFilter());
+    this.#acknowledgePeers();
   }
 
   /** Acknowledges the peers' filters once the process has answered. */
-  async #tellHeeds(): Promise<void> {
-    const mirror = this.#mirror;
-    await mirror?.settled();
-    if (mirror === undefined || mirror !== this.#mirror) return;
-    if (this.#isLate) this.#sayAny();
+  async #sendAcknowledgements(): Promise<void> {
+    const subscription = this.#processSubscription;
+    await subscription?.settled();
+    if (subscription === undefined || subscription !== this.#processSubscription) return;
+    if (this.#isLate) this.#announceAnyChange();
     this.#isLate = false;
     for (const { from: of, version } of this.#peers.takeUnacknowledged()) {
-      await this.#tell(() => ({ kind: 'heeds', from: this.#name, of, version }));
+      await this.#publish(() => ({ kind: 'heeds', from: this.#name, of, version }));
     }
   }
 
-  #hear(change: Message | undefined): void {
+  #notifySubscriptions(change: Message | undefined): void {
     for (const subscription of [...this.#subscriptions]) subscription.notify(change);
   }
 
   /** Changes and filters of the others may have been missed. */
-  #missed(): void {
-    this.#hear(undefined);
-    this.#sayAtOnce({ asks: true });
+  #handleMissed(): void {
+    this.#notifySubscriptions(undefined);
+    this.#announceNow({ asks: true });
   }
 
-  #untold(cause: unknown): void {
-    ignoreAway(cause);
-    this.#sayAny();
+  #handleUnpublished(cause: unknown): void {
+    ignoreUnavailable(cause);
+    this.#announceAnyChange();
   }
 
   #renew(): void {
-    if (this.#peers.forgetLost()) this.#mirror?.setFilter(this.#peers.combinedFilter());
-    this.#say();
+    if (this.#peers.forgetLost()) this.#processSubscription?.setFilter(this.#peers.combinedFilter());
+    this.#announceSoon();
   }
 
   /** The filter of this instance's subscribers has changed. */
-  #change(): void {
+  #handleFilterChange(): void {
     this.#version += 1;
-    this.#say();
+    this.#announceSoon();
   }
 
-  #say(): void {
-    if (this.#unfollow !== undefined) this.#sayWants();
+  #announceSoon(): void {
+    if (this.#leaveTopic !== undefined) this.#announceFilter();
   }
 
   /** Announces at once, because the others must know before they open further subscriptions. */
-  #sayAtOnce({ asks = false } = {}): void {
-    this.#asks ||= asks;
-    if (this.#unfollow !== undefined)
+  #announceNow({ asks = false } = {}): void {
+    this.#asksPeers ||= asks;
+    if (this.#leaveTopic !== undefined)
       detach(
         'shared_process',
-        this.#tell(() => this.#wants()),
+        this.#publish(() => this.#filterAnnouncement()),
       );
   }
 
-  #wants(): FilterAnnouncement {
-    const { filter, isCut } = this.#own.snapshot();
-    if (isCut && !this.#isCut) this.#options.onCut();
-    this.#isCut = isCut;
-    const isRunning = this.#mirror !== undefined;
-    return { kind: 'wants', from: this.#name, filter, version: this.#version, isRunning, asks: this.#asks };
+  #filterAnnouncement(): FilterAnnouncement {
+    const { filter, isTruncated } = this.#ownFilters.snapshot();
+    if (isTruncated && !this.#isTruncated) this.#options.onTruncated();
+    this.#isTruncated = isTruncated;
+    const isRunning = this.#processSubscription !== undefined;
+    return { kind: 'wants', from: this.#name, filter, version: this.#version, isRunning, asks: this.#asksPeers };
   }
 
   /** Publishes an announcement. While the store is away, this waits until it is back or the exchange is closed. */
-  async #tell(word: () => PeerAnnouncement): Promise<void> {
+  async #publish(announcement: () => PeerAnnouncement): Promise<void> {
     const { changes, topic } = this.#options;
     const { signal } = this.#closing;
     if (signal.aborted) return;
-    await retryWhileUnavailable(() => changes.publish(topic, encodeAnnouncement(word())), signal).catch(ignoreAway);
+    await retryWhileUnavailable(() => changes.publish(topic, encodeAnnouncement(announcement())), signal).catch(
+      ignoreUnavailable,
+    );
   }
 }
 
@@ -275,14 +281,14 @@ export class SharedChanges {
  * The pause between announcements of the filter (P8). Clients that come and go must not push other announcements out of
  * the store, nor keep all processes busy with new subscriptions.
  */
-const betweenWantsMs = 25;
+const filterPauseMs = 25;
 
 const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());
 
 /** How long the gateway's end waits for a store that may be away. */
-const lastWordMs = 250;
+const closingAnnouncementMs = 250;
 
 /** Ignores a store that is away at the end: the others notice the silence (P7). */
-function ignoreAway(cause: unknown): undefined {
+function ignoreUnavailable(cause: unknown): undefined {
   if (!(cause instanceof StoreUnavailable)) throw cause;
 }

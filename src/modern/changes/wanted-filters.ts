@@ -15,7 +15,7 @@ export class WantedFilters {
   /** Adds a filter. Returns true if some of it is new. */
   add(filter: SubscriptionFilter): boolean {
     let isNew = false;
-    for (const key of keysOf(filter)) {
+    for (const key of filterKeys(filter)) {
       const count = this.#counts.get(key) ?? 0;
       this.#counts.set(key, count + 1);
       isNew ||= count === 0;
@@ -26,7 +26,7 @@ export class WantedFilters {
   /** Removes a filter. Returns true if some of it is no longer wanted by anybody. */
   remove(filter: SubscriptionFilter): boolean {
     let isGone = false;
-    for (const key of keysOf(filter)) {
+    for (const key of filterKeys(filter)) {
       const count = (this.#counts.get(key) ?? 0) - 1;
       if (count > 0) this.#counts.set(key, count);
       else isGone = this.#counts.delete(key) || isGone;
@@ -35,24 +35,24 @@ export class WantedFilters {
   }
 
   /** The union within the limits, and whether the limits left out some of it. */
-  snapshot(): { readonly filter: SubscriptionFilter; readonly isCut: boolean } {
+  snapshot(): { readonly filter: SubscriptionFilter; readonly isTruncated: boolean } {
     const all = [...this.#counts.keys()];
-    const uris = all.filter((key) => key.startsWith(uriMark)).map((key) => key.slice(uriMark.length));
-    const told: string[] = [];
+    const uris = all.filter((key) => key.startsWith(uriPrefix)).map((key) => key.slice(uriPrefix.length));
+    const announced: string[] = [];
     let bytes = 0;
     for (const uri of uris) {
       bytes += Buffer.byteLength(JSON.stringify(uri)) + 1;
-      if (told.length === maxAnnouncedUris || bytes > maxAnnouncedBytes) break;
-      told.push(uri);
+      if (announced.length === maxAnnouncedUris || bytes > maxAnnouncedBytes) break;
+      announced.push(uri);
     }
-    return { filter: filterOf(all, told), isCut: told.length < uris.length };
+    return { filter: toFilter(all, announced), isTruncated: announced.length < uris.length };
   }
 }
 
 /** Returns the union of filters. */
 export function unionOfFilters(filters: readonly SubscriptionFilter[]): SubscriptionFilter {
   const uris = new Set(filters.flatMap(({ resourceSubscriptions = [] }) => resourceSubscriptions));
-  return filterOf(
+  return toFilter(
     listChanges.map(([flag]) => flag).filter((flag) => filters.some((filter) => filter[flag] === true)),
     [...uris],
   );
@@ -61,14 +61,14 @@ export function unionOfFilters(filters: readonly SubscriptionFilter[]): Subscrip
 /** True if the filter asks for nothing. */
 export const isEmptyFilter = (filter: SubscriptionFilter): boolean => Object.keys(filter).length === 0;
 
-const uriMark = 'uri ';
+const uriPrefix = 'uri ';
 
-const keysOf = (filter: SubscriptionFilter): string[] => [
+const filterKeys = (filter: SubscriptionFilter): string[] => [
   ...listChanges.map(([flag]) => flag).filter((flag) => filter[flag] === true),
-  ...(filter.resourceSubscriptions ?? []).map((uri) => uriMark + uri),
+  ...(filter.resourceSubscriptions ?? []).map((uri) => uriPrefix + uri),
 ];
 
-const filterOf = (flags: readonly string[], uris: readonly string[]): SubscriptionFilter => ({
+const toFilter = (flags: readonly string[], uris: readonly string[]): SubscriptionFilter => ({
   ...Object.fromEntries(listChanges.filter(([flag]) => flags.includes(flag)).map(([flag]) => [flag, true])),
   ...(uris.length > 0 && { resourceSubscriptions: uris }),
 });

@@ -41,7 +41,7 @@ export interface ProcessAttributionOptions {
 const acknowledged = 'notifications/subscriptions/acknowledged';
 
 /** Notifications that only subscribers get. */
-const changes: ReadonlySet<string | undefined> = new Set([
+const changeNotifications: ReadonlySet<string | undefined> = new Set([
   'notifications/tools/list_changed',
   'notifications/prompts/list_changed',
   'notifications/resources/list_changed',
@@ -49,7 +49,7 @@ const changes: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /** The notification about one task (2026-07-28, io.modelcontextprotocol/tasks). */
-const ofTask = 'notifications/tasks';
+const taskNotification = 'notifications/tasks';
 
 /** Notifications of one request, which never go to a subscription (2026-07-28, basic/transports/streamable-http). */
 const requestScoped: ReadonlySet<string | undefined> = new Set(['notifications/progress', 'notifications/message']);
@@ -73,37 +73,41 @@ export class ProcessAttribution {
    * Delivers lines of the server, in order.
    * @param requestIds the request that the lines came beside, if the transport tells
    */
-  take(lines: readonly Buffer[], of?: RequestIds): void {
-    const beside = of?.[0];
-    for (const line of lines) contain('shared_process', () => this.#take(line, beside));
+  deliver(lines: readonly Buffer[], requestIds?: RequestIds): void {
+    const besideRequest = requestIds?.[0];
+    for (const line of lines) contain('shared_process', () => this.#deliverLine(line, besideRequest));
   }
 
-  #take(line: Buffer, beside: RequestId | undefined): void {
+  #deliverLine(line: Buffer, besideRequest: RequestId | undefined): void {
     const body = readBody(line, maxServerDepth);
     const [read] = body.ok && !body.batch ? body.messages : [];
     if (read?.ok !== true) return this.#drop('noise', line);
     const { message } = read;
-    if (message.kind === 'request') this.#refuse(message, beside);
-    else if (beside !== undefined && namedBy(message) !== undefined && namedBy(message) !== beside) {
+    if (message.kind === 'request') this.#refuseRequest(message, besideRequest);
+    else if (
+      besideRequest !== undefined &&
+      namedRequest(message) !== undefined &&
+      namedRequest(message) !== besideRequest
+    ) {
       this.#drop('foreign', line);
-    } else if (message.kind === 'response') this.#respond(message);
-    else this.#notify(message, beside);
+    } else if (message.kind === 'response') this.#deliverResponse(message);
+    else this.#deliverNotification(message, besideRequest);
   }
 
   /**
    * The modern era has no requests of servers. An error answers such a request, so that the server and its client do
    * not wait forever.
    */
-  #refuse({ id = null, text }: Message, beside: RequestId | undefined): void {
-    const { calls, sendToServer: tellServer } = this.#options;
+  #refuseRequest({ id = null, text }: Message, besideRequest: RequestId | undefined): void {
+    const { calls, sendToServer } = this.#options;
     this.#drop('server_request', text);
-    tellServer(Buffer.from(faultMessage('no_server_requests', id, {}, 'modern')), calls.get(beside)?.headers);
+    sendToServer(Buffer.from(faultMessage('no_server_requests', id, {}, 'modern')), calls.get(besideRequest)?.headers);
   }
 
-  #respond(response: Message): void {
+  #deliverResponse(response: Message): void {
     const { calls } = this.#options;
     const call = calls.get(response.id);
-    calls.answered(response.id);
+    calls.noteAnswered(response.id);
     if (call === undefined) return this.#drop('late', response.text);
     calls.remove(call);
     // A fault ends this call only, not the other calls of the process.
@@ -116,32 +120,33 @@ export class ProcessAttribution {
     onAnswered(call, response.text);
     if (response.isStandIn) return call.answer.fault('response_too_complex');
     const restore = call.isListen ? restoreListenResponse : restoreId;
-    const text = restore(response, call.idText);
-    const told = call.method === 'server/discover' ? withServedVersions(text) : text;
-    call.answer.response(told, statusOf(response, call.method, declares), response.isError);
+    const restored = restore(response, call.idText);
+    const text = call.method === 'server/discover' ? withServedVersions(restored) : restored;
+    call.answer.response(text, statusOf(response, call.method, declares), response.isError);
   }
 
-  #notify(notification: Message, beside: RequestId | undefined): void {
+  #deliverNotification(notification: Message, besideRequest: RequestId | undefined): void {
     const { method } = notification;
     const subscription = subscriptionOf(notification);
-    if (subscription !== undefined) this.#notifySubscriber(notification, subscription);
-    else if (method === 'notifications/progress') this.#report(notification);
-    else if (method === 'notifications/message') this.#log(notification, beside);
+    if (subscription !== undefined) this.#deliverToSubscriber(notification, subscription);
+    else if (method === 'notifications/progress') this.#deliverProgress(notification);
+    else if (method === 'notifications/message') this.#deliverLog(notification, besideRequest);
     else if (method === 'notifications/cancelled') this.#endListen(notification);
-    else this.#passBeside(notification, beside);
+    else this.#deliverUnmatched(notification, besideRequest);
   }
 
   /** Delivers a notification that names no request and is of no known kind. */
-  #passBeside(notification: Message, beside: RequestId | undefined): void {
+  #deliverUnmatched(notification: Message, besideRequest: RequestId | undefined): void {
     const { method, text } = notification;
     const { calls } = this.#options;
-    const only = beside === undefined && isVendorNotification(notification) ? calls.only : undefined;
-    const call = changes.has(method) ? undefined : (only ?? calls.get(beside));
+    const onlyRequest =
+      besideRequest === undefined && isVendorNotification(notification) ? calls.onlyRequest : undefined;
+    const call = changeNotifications.has(method) ? undefined : (onlyRequest ?? calls.get(besideRequest));
     if (call === undefined || call.isListen) this.#drop('unattributed', text);
     else this.#send(call, text);
   }
 
-  #notifySubscriber(notification: Message, subscription: unknown): void {
+  #deliverToSubscriber(notification: Message, subscription: unknown): void {
     const { method, text } = notification;
     const call = this.#options.calls.get(subscription);
     if (method === 'notifications/tools/list_changed') this.#options.onToolsChanged();
@@ -155,11 +160,12 @@ export class ProcessAttribution {
       }
       call.isAcknowledged = true;
     } else if (!call.isAcknowledged || requestScoped.has(method)) return this.#drop('unacknowledged', text);
-    if (method === ofTask && !this.#options.maySeeTask(call, notification)) return this.#drop('foreign', text);
+    if (method === taskNotification && !this.#options.maySeeTask(call, notification))
+      return this.#drop('foreign', text);
     this.#send(call, restoreSubscription(notification, call.idText));
   }
 
-  #report(notification: Message): void {
+  #deliverProgress(notification: Message): void {
     const { text, progressToken } = notification;
     const call = this.#options.calls.get(progressToken);
     if (call?.tokenText === undefined || call.isListen) return this.#drop('late', text);
@@ -171,9 +177,9 @@ export class ProcessAttribution {
   }
 
   /** Delivers a log message, which does not name its request. */
-  #log(notification: Message, beside: RequestId | undefined): void {
+  #deliverLog(notification: Message, besideRequest: RequestId | undefined): void {
     const { calls } = this.#options;
-    const call = beside === undefined ? calls.onlyLoggable : calls.get(beside);
+    const call = besideRequest === undefined ? calls.onlyLoggable : calls.get(besideRequest);
     if (call?.isListen === false && isWanted(notification, call.logLevel)) this.#send(call, notification.text);
     else this.#drop('log', notification.text);
   }
@@ -191,10 +197,10 @@ export class ProcessAttribution {
   }
 
   #send(call: SharedCall, text: Buffer): void {
-    const tell = (): void => {
+    const send = (): void => {
       if (!call.answer.message(text)) this.#drop('undeliverable', text);
     };
-    contain('shared_process', tell, () => {
+    contain('shared_process', send, () => {
       this.#options.calls.remove(call);
       call.answer.fault('internal');
     });
@@ -206,7 +212,7 @@ export class ProcessAttribution {
 }
 
 /** Returns the request that a message names. */
-const namedBy = (message: Message): RequestId | undefined =>
+const namedRequest = (message: Message): RequestId | undefined =>
   message.kind === 'response'
     ? (message.id ?? undefined)
     : (subscriptionOf(message) ?? message.progressToken ?? message.cancels);

@@ -8,7 +8,7 @@ export interface RequestOrigin {
   /** The forwarded headers of the client's request. */
   readonly headers?: ForwardedHeaders | undefined;
   /** The sender; absent where users are not distinguished. */
-  readonly asker?: TaskRequester | undefined;
+  readonly requester?: TaskRequester | undefined;
   /** True for a request of a legacy session, which is served until it ends. */
   readonly isOfSession?: boolean;
   /** True if no client waits: a health probe, or a subscription on behalf of other instances. */
@@ -39,7 +39,7 @@ export interface SharedCall {
   /**
    * The owner of a subscription, or of a request that may begin a task; undefined where users are not distinguished.
    */
-  readonly asker: TaskRequester | undefined;
+  readonly requester: TaskRequester | undefined;
   /** See `RequestOrigin`. */
   readonly isOfSession: boolean;
   readonly isOfProbe: boolean;
@@ -59,7 +59,7 @@ export interface SharedCall {
 }
 
 /** The members of a call that are known before it is sent. */
-type Asked = Pick<
+type SharedCallInit = Pick<
   SharedCall,
   | 'number'
   | 'method'
@@ -69,7 +69,7 @@ type Asked = Pick<
   | 'isListen'
   | 'answer'
   | 'headers'
-  | 'asker'
+  | 'requester'
   | 'isOfSession'
   | 'isOfProbe'
   | 'text'
@@ -79,21 +79,21 @@ type Asked = Pick<
  * Creates a call that is not sent yet. It is written member by member, since copying an object for each request costs
  * more.
  */
-export function createSharedCall(asked: Asked): SharedCall {
+export function createSharedCall(init: SharedCallInit): SharedCall {
   const now = performance.now();
   return {
-    number: asked.number,
-    method: asked.method,
-    idText: asked.idText,
-    tokenText: asked.tokenText,
-    logLevel: asked.logLevel,
-    isListen: asked.isListen,
-    answer: asked.answer,
-    headers: asked.headers,
-    asker: asked.asker,
-    isOfSession: asked.isOfSession,
-    isOfProbe: asked.isOfProbe,
-    text: asked.text,
+    number: init.number,
+    method: init.method,
+    idText: init.idText,
+    tokenText: init.tokenText,
+    logLevel: init.logLevel,
+    isListen: init.isListen,
+    answer: init.answer,
+    headers: init.headers,
+    requester: init.requester,
+    isOfSession: init.isOfSession,
+    isOfProbe: init.isOfProbe,
+    text: init.text,
     isSent: false,
     isAcknowledged: false,
     isRerun: false,
@@ -127,10 +127,10 @@ export class SharedCalls {
    */
   #doubt: { readonly newest: number; readonly untilMs: number } | undefined;
   #heldBytes = 0;
-  #waiting: (() => void)[] = [];
+  #emptyWaiters: (() => void)[] = [];
 
   /** True if there are calls and no client waits for any of them. */
-  get areOfProbes(): boolean {
+  get areAllProbes(): boolean {
     const all = this.all();
     return all.length > 0 && all.every(({ isOfProbe }) => isOfProbe);
   }
@@ -167,7 +167,7 @@ export class SharedCalls {
     this.#loggable.delete(call);
     this.#requests.delete(call);
     this.forgetText(call);
-    if (this.#byNumber.size === 0) for (const tell of this.#waiting.splice(0)) tell();
+    if (this.#byNumber.size === 0) for (const resolve of this.#emptyWaiters.splice(0)) resolve();
   }
 
   /**
@@ -182,7 +182,7 @@ export class SharedCalls {
     this.remove(call);
     if (!mayLog) return;
     this.#loggable.add(call);
-    const timer = setTimeout(() => this.#settle(call.number), graceMs);
+    const timer = setTimeout(() => this.#dropRetiredCall(call.number), graceMs);
     this.#retired.set(call.number, { call, newest: this.#newest, timer });
   }
 
@@ -190,20 +190,20 @@ export class SharedCalls {
    * The server has answered a request. No more messages come for that request, nor for calls that were cancelled before
    * it was sent: the server reads in order.
    */
-  answered(number: unknown): void {
+  noteAnswered(number: unknown): void {
     if (this.#doubt !== undefined && this.#doubt.newest < (number as number)) this.#doubt = undefined;
     for (const { call, newest } of [...this.#retired.values()]) {
-      if (call.number === number || newest < (number as number)) this.#settle(call.number);
+      if (call.number === number || newest < (number as number)) this.#dropRetiredCall(call.number);
     }
   }
 
   /** The process has ended: no message for a cancelled call can come any more. */
-  settleAll(): void {
+  dropRetired(): void {
     this.#doubt = undefined;
-    for (const number of [...this.#retired.keys()]) this.#settle(number);
+    for (const number of [...this.#retired.keys()]) this.#dropRetiredCall(number);
   }
 
-  #settle(number: number): void {
+  #dropRetiredCall(number: number): void {
     const retired = this.#retired.get(number);
     if (retired === undefined) return;
     clearTimeout(retired.timer);
@@ -228,7 +228,7 @@ export class SharedCalls {
   }
 
   /** The only request, apart from subscriptions, that the server can be working on. */
-  get only(): SharedCall | undefined {
+  get onlyRequest(): SharedCall | undefined {
     const [first] = this.#requests;
     const isInDoubt = this.#doubt !== undefined && performance.now() < this.#doubt.untilMs;
     return this.#requests.size === 1 && first?.isSent === true && !isInDoubt ? first : undefined;
@@ -237,6 +237,6 @@ export class SharedCalls {
   /** Resolves when no call is in flight. */
   whenEmpty(): Promise<void> {
     if (this.#byNumber.size === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    return new Promise((resolve) => this.#emptyWaiters.push(resolve));
   }
 }

@@ -17,7 +17,7 @@ export interface SharedProcessOptions {
   /** Returns a number that no request has used. */
   nextNumber(): number;
   /** Lines of the process, in order; `requestIds` as `of` in `BackendEvents.onMessages`. */
-  onLines(lines: readonly Buffer[], of: RequestIds | undefined): void;
+  onLines(lines: readonly Buffer[], requestIds: RequestIds | undefined): void;
   /** A process has answered `server/discover`: waiting requests can be sent. */
   onReady(details: {
     readonly revisions: readonly string[];
@@ -98,13 +98,13 @@ export class SharedProcess {
     if (this.#state !== 'idle') return;
     this.#state = 'starting';
     const pauseMs = this.#failures < 2 ? 0 : Math.min(firstPauseMs * 2 ** (this.#failures - 2), maxPauseMs);
-    const begin = (): void => {
+    const startAfterPause = (): void => {
       const open = (): void => contain('shared_process', () => this.#open(headers));
       if (this.#state === 'starting') this.#timer = setTimeout(open, pauseMs);
     };
     const { after } = this.#options;
-    if (after === undefined) begin();
-    else detach('shared_process', after.then(begin));
+    if (after === undefined) startAfterPause();
+    else detach('shared_process', after.then(startAfterPause));
   }
 
   /** As `Backend.send`, once the process is ready. */
@@ -131,11 +131,11 @@ export class SharedProcess {
     /** The reason, if the gateway itself ends the process. */
     let detail: string | undefined;
     const backend = server.open({
-      onMessages: (lines, of) => {
-        if (this.#state === 'ready') return onLines(lines, of);
+      onMessages: (lines, requestIds) => {
+        if (this.#state === 'ready') return onLines(lines, requestIds);
         const index = lines.findIndex((line) => readResponse(line)?.id === discover);
-        if (index < 0) return onLines(lines, of);
-        onLines(lines.slice(0, index), of);
+        if (index < 0) return onLines(lines, requestIds);
+        onLines(lines.slice(0, index), requestIds);
         const response = readResponse(lines[index] as Buffer);
         if (this.#state !== 'starting' || response === undefined) return;
         clearTimeout(this.#timer);
@@ -144,7 +144,7 @@ export class SharedProcess {
           this.#state = 'ready';
           const { revisions, capabilities } = discovery;
           this.#options.onReady({ revisions, capabilities, startMs: Math.round(performance.now() - startedAt) });
-          onLines(lines.slice(index + 1), of);
+          onLines(lines.slice(index + 1), requestIds);
         } else {
           reason = 'server_not_modern';
           detail = notModern;
@@ -153,9 +153,9 @@ export class SharedProcess {
       },
       onUnanswered: (ids, why, isFinal) => this.#options.onUnanswered(ids, why, isFinal),
       onEnd: (end) => {
-        const told = detail === undefined ? end : { ...end, detail };
-        this.#ended(
-          told,
+        const reportedEnd = detail === undefined ? end : { ...end, detail };
+        this.#handleEnd(
+          reportedEnd,
           end.isOtherTransport ? 'server_not_modern' : end.isUnauthorized ? 'server_unauthorized' : reason,
           headers,
         );
@@ -171,7 +171,7 @@ export class SharedProcess {
     backend.send(ownRequest(discover, 'server/discover', {}, { version, protocolVersion }), headers);
   }
 
-  #ended(end: BackendEnd, reason: Reason, headers: ForwardedHeaders): void {
+  #handleEnd(end: BackendEnd, reason: Reason, headers: ForwardedHeaders): void {
     clearTimeout(this.#timer);
     if (this.#state === 'closed') return;
     const wasReady = this.#state === 'ready';

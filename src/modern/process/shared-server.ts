@@ -57,8 +57,8 @@ const maxSweepMs = 30_000;
 export class SharedServer {
   readonly #options: SharedServerOptions;
   readonly #calls = new SharedCalls();
-  readonly #held = new HeldNotifications();
-  readonly #deliveries: ProcessAttribution;
+  readonly #heldNotifications = new HeldNotifications();
+  readonly #attribution: ProcessAttribution;
   readonly #process: SharedProcess;
   readonly #reruns: RerunPolicy;
   /** The owners of the tasks that the server has begun. */
@@ -74,12 +74,13 @@ export class SharedServer {
     this.#options = options;
     const { server, version, limits } = options;
     this.#reruns = new RerunPolicy(server.rerun);
-    this.#deliveries = new ProcessAttribution({
+    this.#attribution = new ProcessAttribution({
       calls: this.#calls,
       declares: (capability) => this.#capabilities?.has(capability) ?? true,
-      onAnswered: (call, text) => this.#answered(call, text),
+      onAnswered: (call, text) => this.#handleAnswer(call, text),
       onToolsChanged: options.onToolsChanged,
-      maySeeTask: ({ asker }, notification) => asker === undefined || this.tasks.names(notification, asker),
+      maySeeTask: ({ requester: requester2 }, notification) =>
+        requester2 === undefined || this.tasks.ownsNamedTask(notification, requester2),
       onDropped: (what, text) => this.#drop(what, text),
       sendToServer: (text, headers) => {
         this.#process.send(text, headers);
@@ -90,15 +91,15 @@ export class SharedServer {
       version,
       after: options.after,
       nextNumber: () => ++this.#lastNumber,
-      onLines: (lines, of) => this.#deliveries.take(lines, of),
+      onLines: (lines, requestIds) => this.#attribution.deliver(lines, requestIds),
       onReady: ({ revisions, capabilities, startMs }) => {
         this.#capabilities = capabilities;
-        this.#ready(revisions, startMs);
+        this.#handleReady(revisions, startMs);
       },
-      onUnanswered: (ids, reason, isFinal) => this.#unanswered(ids, reason, isFinal),
-      onLost: (end) => this.#lost(end),
-      onStartFailed: (reason, end, headers) => this.#startFailed(reason, end, headers),
-      onCrashLoop: (pauseMs) => this.#giveUp(pauseMs),
+      onUnanswered: (ids, reason, isFinal) => this.#handleUnanswered(ids, reason, isFinal),
+      onLost: (end) => this.#handleLoss(end),
+      onStartFailed: (reason, end, headers) => this.#handleFailedStart(reason, end, headers),
+      onCrashLoop: (pauseMs) => this.#enterCrashLoop(pauseMs),
     });
     const shortestMs = Math.min(limits.requestIdleMs, limits.requestMaxMs);
     this.#sweep = setInterval(
@@ -120,7 +121,7 @@ export class SharedServer {
     request: Message,
     logLevel: LogLevel | undefined,
     answer: ModernCallAnswer,
-    { headers = noHeaders, asker: sender, isOfSession = false, isOfProbe = false }: RequestOrigin = {},
+    { headers = noHeaders, requester: sender, isOfSession = false, isOfProbe = false }: RequestOrigin = {},
   ): CancelRequest {
     const refused = this.#refusal(request, isOfSession) ?? (sender && this.tasks.refusal(request, sender));
     if (refused !== undefined) {
@@ -132,9 +133,21 @@ export class SharedServer {
     const method = request.method as string;
     const isListen = method === listen;
     const text = isListen && sender !== undefined ? this.tasks.withOwnTasks(renumbered, sender) : renumbered;
-    const asker = sender !== undefined && (isListen || knowsTasks(request)) ? sender : undefined;
-    const asked = { number, method, idText, tokenText, logLevel, text, isListen, answer, headers, asker };
-    const call = createSharedCall({ ...asked, isOfSession, isOfProbe });
+    const requester = sender !== undefined && (isListen || knowsTasks(request)) ? sender : undefined;
+    const call = createSharedCall({
+      number,
+      method,
+      idText,
+      tokenText,
+      logLevel,
+      text,
+      isListen,
+      answer,
+      headers,
+      requester,
+      isOfSession,
+      isOfProbe,
+    });
     this.#calls.add(call);
     if (this.#process.isReady) this.#send(call);
     else this.#startFor([call]);
@@ -151,28 +164,28 @@ export class SharedServer {
     }
     if (this.#isDraining) return 'draining';
     if (this.#process.isCrashLoop) return 'server_crash_loop';
-    if (!this.#process.isReady) return this.#hold(notification.text, headers);
+    if (!this.#process.isReady) return this.#holdNotification(notification.text, headers);
     return this.#process.send(notification.text, headers) === 'sent' ? undefined : 'server_busy';
   }
 
   /** Keeps a notification for the process that is being started. Returns the reason if there is no room. */
-  #hold(text: Buffer, headers: ForwardedHeaders): Reason | undefined {
+  #holdNotification(text: Buffer, headers: ForwardedHeaders): Reason | undefined {
     if (this.#heldBytes + text.length > this.#options.limits.maxQueuedBytes) return 'server_busy';
-    this.#held.add({ text, headers, after: this.#lastNumber });
+    this.#heldNotifications.add({ text, headers, after: this.#lastNumber });
     this.#process.start(headers);
     return undefined;
   }
 
   /** Sends the process the notifications that came before a call. */
   #sendHeld(call: number): void {
-    for (const { text, headers } of this.#held.takeBefore(call)) {
+    for (const { text, headers } of this.#heldNotifications.takeBefore(call)) {
       if (this.#process.send(text, headers) !== 'sent') this.#drop('unplaced', text);
     }
   }
 
   /** The bytes that wait for a process, or may have to be sent to the next one. */
   get #heldBytes(): number {
-    return this.#calls.heldBytes + this.#held.bytes;
+    return this.#calls.heldBytes + this.#heldNotifications.bytes;
   }
 
   /** True if a process runs or is being started. */
@@ -213,7 +226,7 @@ export class SharedServer {
     await Promise.race([this.#calls.whenEmpty(), deadline]);
     clearTimeout(timer);
     for (const call of this.#calls.all()) this.#fail(call, 'draining');
-    this.#calls.settleAll();
+    this.#calls.dropRetired();
     await this.#process.close();
     this.#sendHeld(Number.POSITIVE_INFINITY);
     this.#options.observer.closed(this.#options.server.name, { dropped: this.#takeCounts() });
@@ -245,15 +258,15 @@ export class SharedServer {
     if (!this.#calls.has(call)) return;
     const { isSent, number } = call;
     this.#calls.retire(call, this.#options.limits.cancelGraceMs);
-    if (isSent) this.#tellCancelled(number, reason);
+    if (isSent) this.#sendCancelled(number, reason);
   }
 
-  #tellCancelled(requestId: number, reason: string): void {
+  #sendCancelled(requestId: number, reason: string): void {
     const message = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason } };
     if (this.#process.send(Buffer.from(JSON.stringify(message))) === 'full') this.#drop('cancellation');
   }
 
-  #ready(revisions: readonly string[], startMs: number): void {
+  #handleReady(revisions: readonly string[], startMs: number): void {
     const { server, observer, onReady } = this.#options;
     observer.ready(server.name, { revisions, startMs, pid: this.#process.pid });
     onReady(revisions);
@@ -266,14 +279,15 @@ export class SharedServer {
     this.#sendHeld(Number.POSITIVE_INFINITY);
   }
 
-  #answered({ method, headers, asker, isListen }: SharedCall, text: Buffer): void {
-    if (asker !== undefined && !isListen) this.tasks.learn(text, asker, this.#options.limits.requestMaxMs);
+  #handleAnswer({ method, headers, requester: requester2, isListen }: SharedCall, text: Buffer): void {
+    if (requester2 !== undefined && !isListen)
+      this.tasks.recordTask(text, requester2, this.#options.limits.requestMaxMs);
     this.#process.noteAnswer();
     this.#reruns.answered(method, text);
     if (method === 'tools/list') this.#options.onTools(text, headers);
   }
 
-  #unanswered(ids: RequestIds, reason: Reason, isFinal = false): void {
+  #handleUnanswered(ids: RequestIds, reason: Reason, isFinal = false): void {
     for (const id of ids) {
       const call = this.#calls.get(id);
       if (call === undefined) continue;
@@ -286,34 +300,34 @@ export class SharedServer {
     }
   }
 
-  #lost(end: BackendEnd): void {
+  #handleLoss(end: BackendEnd): void {
     const { server, observer, onLost } = this.#options;
     onLost();
     if (!server.isRemote) this.tasks.clear(); // the tasks have ended with the process
     const calls = this.#calls.all();
-    const again = calls.filter((call) => !call.isSent || call.isListen || this.#mayRunAgain(call));
-    const runAgain = again.filter(({ isSent }) => isSent).length;
+    const rerunnable = calls.filter((call) => !call.isSent || call.isListen || this.#mayRunAgain(call));
+    const runAgain = rerunnable.filter(({ isSent }) => isSent).length;
     observer.ended(server.name, end, { inFlight: calls.length, runAgain, dropped: this.#takeCounts() });
-    this.#calls.settleAll();
-    for (const call of again) {
+    this.#calls.dropRetired();
+    for (const call of rerunnable) {
       call.isRerun ||= call.isSent && !call.isListen;
       call.isSent = false;
     }
-    const lost = new Set(again);
+    const lost = new Set(rerunnable);
     for (const call of calls) {
       if (!lost.has(call)) this.#fail(call, lossReason(end));
     }
-    this.#startFor(again);
+    this.#startFor(rerunnable);
   }
 
   #mayRunAgain({ method, text, isRerun }: SharedCall): boolean {
     return this.#reruns.allows({ method, text, ...(isRerun && { rerunAfter: 'loss' }) }, 'loss');
   }
 
-  #startFailed(reason: Reason, end: BackendEnd, headers: ForwardedHeaders): void {
+  #handleFailedStart(reason: Reason, end: BackendEnd, headers: ForwardedHeaders): void {
     const { server, observer, onNotModern } = this.#options;
     this.#sendHeld(Number.POSITIVE_INFINITY); // no process runs, so they are counted as dropped
-    observer.startFailed(server.name, end, { isByProbe: this.#calls.areOfProbes });
+    observer.startFailed(server.name, end, { isByProbe: this.#calls.areAllProbes });
     // A server that authenticates clients may have refused only this one.
     const refusesOne = differsByClient(server);
     for (const call of this.#calls.all()) {
@@ -329,7 +343,7 @@ export class SharedServer {
     if (first !== undefined) this.#process.start(first.headers);
   }
 
-  #giveUp(pauseMs: number): void {
+  #enterCrashLoop(pauseMs: number): void {
     const { server, observer } = this.#options;
     observer.crashLoop(server.name, { pauseMs });
     for (const call of this.#calls.all()) this.#fail(call, 'server_crash_loop');
@@ -348,7 +362,7 @@ export class SharedServer {
       if (call.isListen || (now - call.activeAt < requestIdleMs && now - call.startedAt < requestMaxMs)) continue;
       const { isSent, number } = call;
       this.#calls.retire(call, cancelGraceMs);
-      if (isSent) this.#tellCancelled(number, 'The request took too long.');
+      if (isSent) this.#sendCancelled(number, 'The request took too long.');
       call.answer.fault('request_timeout');
     }
   }

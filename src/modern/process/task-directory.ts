@@ -24,10 +24,10 @@ export interface TaskDirectoryOptions {
 }
 
 /** A subscription is reduced to the tasks that are known to belong to its client. */
-const listen = 'subscriptions/listen';
+const listenMethod = 'subscriptions/listen';
 
 /** How long an owner is stored at most, and where the server gives no time to live. */
-const longestMs = 7 * 24 * 3_600_000;
+const maxOwnerMs = 7 * 24 * 3_600_000;
 
 /**
  * Shares the owners of the tasks of one remote server between instances: any instance may be asked about a task that
@@ -51,23 +51,23 @@ export class TaskDirectory {
   request(
     request: Message,
     answer: ModernCallAnswer,
-    asker: TaskRequester,
-    known: TaskOwners,
+    requester: TaskRequester,
+    localOwners: TaskOwners,
     send: (answer: ModernCallAnswer) => CancelRequest,
   ): CancelRequest {
     const ids = readTaskIds(request);
-    if (ids.length === 0) return send(knowsTasks(request) ? this.#telling(answer, asker) : answer);
+    if (ids.length === 0) return send(knowsTasks(request) ? this.#recordingAnswer(answer, requester) : answer);
     let cancel: CancelRequest | undefined;
     let isGone = false;
-    const go = (isStoreThere: boolean): void => {
+    const proceed = (isStoreAvailable: boolean): void => {
       if (isGone) return;
       // Without the store this instance cannot tell that a task is unknown: its client would give up a task that other
       // instances know.
-      const isInDoubt = !isStoreThere && request.method !== listen && ids.some((id) => !known.has(id));
+      const isInDoubt = !isStoreAvailable && request.method !== listenMethod && ids.some((id) => !localOwners.has(id));
       if (isInDoubt) answer.fault('store_unavailable');
       else cancel = send(answer);
     };
-    detach('request', this.#learn(ids, known).then(go), () => answer.fault('internal'));
+    detach('request', this.#updateOwners(ids, localOwners).then(proceed), () => answer.fault('internal'));
     return (reason) => {
       isGone = true;
       cancel?.(reason);
@@ -75,32 +75,32 @@ export class TaskDirectory {
   }
 
   /** Updates the local owners from the store. Returns false if the store is away. */
-  async #learn(ids: readonly string[], known: TaskOwners): Promise<boolean> {
+  async #updateOwners(ids: readonly string[], localOwners: TaskOwners): Promise<boolean> {
     const { owners, maxMs } = this.#options;
-    return this.#ifThere(async () => {
-      const found = await Promise.all(ids.map((id) => owners.find(this.#nameOf(id))));
+    return this.#tryStore(async () => {
+      const found = await Promise.all(ids.map((id) => owners.find(this.#storeKey(id))));
       for (const [index, text] of found.entries()) {
         // A task that the store lacks may have begun while the store was away.
         if (text === undefined) continue;
         const owned = JSON.parse(text.toString()) as Pick<TaskOwnership, 'owner' | 'needs'>;
-        known.set(ids[index] as string, { ...owned, untilMs: performance.now() + maxMs });
+        localOwners.set(ids[index] as string, { ...owned, untilMs: performance.now() + maxMs });
       }
     });
   }
 
-  #telling(answer: ModernCallAnswer, asker: TaskRequester): ModernCallAnswer {
+  #recordingAnswer(answer: ModernCallAnswer, requester: TaskRequester): ModernCallAnswer {
     const { owners } = this.#options;
     return {
       message: (text) => answer.message(text),
       response: (text, status, isError) => {
-        const task = readCreatedTask(text, asker, longestMs);
+        const task = readCreatedTask(text, requester, maxOwnerMs);
         if (task === undefined) return answer.response(text, status, isError);
         const { owner, needs, untilMs } = task.owned;
         const forMs = Math.max(untilMs - performance.now(), 1);
-        const tell = (): Promise<void> =>
-          owners.set(this.#nameOf(task.taskId), Buffer.from(JSON.stringify({ owner, needs })), forMs);
+        const storeOwner = (): Promise<void> =>
+          owners.set(this.#storeKey(task.taskId), Buffer.from(JSON.stringify({ owner, needs })), forMs);
         const respond = (): void => answer.response(text, status, isError);
-        detach('request', this.#ifThere(tell).then(respond), respond);
+        detach('request', this.#tryStore(storeOwner).then(respond), respond);
       },
       fault: (reason, data) => answer.fault(reason, data),
       awaitsStart: () => answer.awaitsStart?.(),
@@ -108,9 +108,9 @@ export class TaskDirectory {
     };
   }
 
-  async #ifThere(ask: () => Promise<void>): Promise<boolean> {
+  async #tryStore(operation: () => Promise<void>): Promise<boolean> {
     try {
-      await ask();
+      await operation();
       return true;
     } catch (cause) {
       if (!(cause instanceof StoreUnavailable)) this.#options.onFailed(cause);
@@ -118,7 +118,7 @@ export class TaskDirectory {
     }
   }
 
-  #nameOf(taskId: string): string {
+  #storeKey(taskId: string): string {
     return `task ${this.#options.topic} ${taskId}`;
   }
 }

@@ -27,13 +27,13 @@ export interface TaskOwnership {
 }
 
 /** How many tasks are remembered, of one owner and of all (P8). The oldest task beyond is unknown to everybody. */
-const maxOfOwner = 1_000;
+const maxTasksPerOwner = 1_000;
 const maxTasks = 50_000;
 /** A task with a longer id is not remembered (P8). */
 const maxIdLength = 1_024;
 
 /** Prefix of the task extension's methods, each about one task (2026-07-28, io.modelcontextprotocol/tasks). */
-const ofTasks = 'tasks/';
+const taskMethodPrefix = 'tasks/';
 
 /**
  * How many tasks of one subscription are read, and how many bytes of their list (P8). A longer list counts as empty.
@@ -56,16 +56,16 @@ export class TaskOwners {
    * Returns why a request must not reach the server: it is about a task that its sender does not own, or lists
    * everybody's tasks.
    */
-  refusal(request: Message, asker: TaskRequester): Reason | undefined {
+  refusal(request: Message, requester: TaskRequester): Reason | undefined {
     const { method } = request;
-    if (method?.startsWith(ofTasks) !== true) return undefined;
+    if (method?.startsWith(taskMethodPrefix) !== true) return undefined;
     if (method === 'tasks/list') return 'method_removed';
-    return this.names(request, asker) ? undefined : 'unknown_task';
+    return this.ownsNamedTask(request, requester) ? undefined : 'unknown_task';
   }
 
   /** True if a message names a task that this sender owns. */
-  names(message: Message, asker: TaskRequester): boolean {
-    return this.#isOwn(stringAt(message.text, memberRange(message, 'params', 'taskId')), asker);
+  ownsNamedTask(message: Message, requester: TaskRequester): boolean {
+    return this.#isOwn(stringAt(message.text, memberRange(message, 'params', 'taskId')), requester);
   }
 
   /** True if the sender began the task, and the credentials allow what the task needed. */
@@ -79,20 +79,20 @@ export class TaskOwners {
    * know them.
    * @param text the request as the server is to get it
    */
-  withOwnTasks(text: Buffer, asker: TaskRequester): Buffer {
-    const place = findRange(text, listedTasks);
-    if (typeof place !== 'object') return text;
-    const listed = text.subarray(place.start, place.end);
-    const own = idsIn(listed).filter((id) => this.#isOwn(id, asker));
-    return replaceParts(text, [{ ...place, by: JSON.stringify(own) }]);
+  withOwnTasks(text: Buffer, requester: TaskRequester): Buffer {
+    const range = findRange(text, listedTasks);
+    if (typeof range !== 'object') return text;
+    const listed = text.subarray(range.start, range.end);
+    const own = readIds(listed).filter((id) => this.#isOwn(id, requester));
+    return replaceParts(text, [{ ...range, by: JSON.stringify(own) }]);
   }
 
   /**
    * Records the task that a response says was begun, for the sender of the request.
    * @param maxMs the longest time that a task may take, whatever its server says
    */
-  learn(response: Buffer, asker: TaskRequester, maxMs: number): void {
-    const task = readCreatedTask(response, asker, maxMs);
+  recordTask(response: Buffer, requester: TaskRequester, maxMs: number): void {
+    const task = readCreatedTask(response, requester, maxMs);
     if (task !== undefined) this.set(task.taskId, task.owned);
   }
 
@@ -106,7 +106,7 @@ export class TaskOwners {
     this.#forget(taskId);
     const { owner } = owned;
     const count = this.#counts.get(owner) ?? 0;
-    if (count >= maxOfOwner) this.#forgetOldest((other) => other.owner === owner);
+    if (count >= maxTasksPerOwner) this.#forgetOldest((other) => other.owner === owner);
     else if (this.#byId.size >= maxTasks) this.#forgetOldest(() => true);
     this.#byId.set(taskId, owned);
     this.#counts.set(owner, (this.#counts.get(owner) ?? 0) + 1);
@@ -124,8 +124,8 @@ export class TaskOwners {
     this.#counts.clear();
   }
 
-  #forgetOldest(isMeant: (owned: TaskOwnership) => boolean): void {
-    for (const [taskId, owned] of this.#byId) if (isMeant(owned)) return this.#forget(taskId);
+  #forgetOldest(matches: (owned: TaskOwnership) => boolean): void {
+    for (const [taskId, owned] of this.#byId) if (matches(owned)) return this.#forget(taskId);
   }
 
   #forget(taskId: string): void {
@@ -151,15 +151,15 @@ export function readCreatedTask(
   const result = valueAt(response, ['result']);
   const members = result && scanObject(result);
   if (result === undefined || members === undefined || members === 'duplicate_key') return undefined;
-  const placeIn = (key: string): ByteRange | undefined => {
+  const rangeOf = (key: string): ByteRange | undefined => {
     const index = memberIndex(members, key);
     if (index < 0) return undefined;
     return { start: members.starts[index] as number, end: members.ends[index] as number };
   };
-  if (stringAt(result, placeIn('resultType')) !== 'task') return undefined;
-  const taskId = stringAt(result, placeIn('taskId'));
+  if (stringAt(result, rangeOf('resultType')) !== 'task') return undefined;
+  const taskId = stringAt(result, rangeOf('taskId'));
   if (taskId === undefined) return undefined;
-  const ttl = placeIn('ttlMs');
+  const ttl = rangeOf('ttlMs');
   const ttlMs =
     ttl === undefined ? Number.NaN : Number(result.toString('latin1', ttl.start, Math.min(ttl.end, ttl.start + 20)));
   const untilMs = performance.now() + (ttlMs >= 0 ? Math.min(ttlMs, maxMs) : maxMs);
@@ -169,24 +169,24 @@ export function readCreatedTask(
 /** Returns the tasks that a request names: the one that it is about, or those that a subscription is for. */
 export function readTaskIds(request: Message): readonly string[] {
   const { method, text } = request;
-  if (method?.startsWith(ofTasks) === true) {
+  if (method?.startsWith(taskMethodPrefix) === true) {
     const id = stringAt(text, memberRange(request, 'params', 'taskId'));
     return id === undefined ? [] : [id];
   }
   const listed = method === 'subscriptions/listen' ? valueAt(text, listedTasks) : undefined;
-  return listed === undefined ? [] : idsIn(listed);
+  return listed === undefined ? [] : readIds(listed);
 }
 
-function idsIn(listed: Buffer): readonly string[] {
-  const places = listed.length <= maxFilterBytes ? (scanList(listed) ?? []) : [];
-  const ids = places.slice(0, maxFilterIds).map((each) => stringAt(listed, each));
+function readIds(listed: Buffer): readonly string[] {
+  const ranges = listed.length <= maxFilterBytes ? (scanList(listed) ?? []) : [];
+  const ids = ranges.slice(0, maxFilterIds).map((each) => stringAt(listed, each));
   return ids.filter((id) => id !== undefined);
 }
 
 /** True if the client declares support for tasks: only its requests may begin one. */
 export function knowsTasks(request: Message): boolean {
-  const place = memberRange(request, 'meta', clientCapabilitiesKey);
-  return place !== undefined && request.text.subarray(place.start, place.end).includes('tasks');
+  const range = memberRange(request, 'meta', clientCapabilitiesKey);
+  return range !== undefined && request.text.subarray(range.start, range.end).includes('tasks');
 }
 
 /** Returns one text for each principal and mark of credentials. The lengths keep the parts apart. */
@@ -194,9 +194,9 @@ export const principalKey = ({ issuer, subject, client, credentials = '' }: Prin
   `${issuer.length} ${subject.length} ${client.length} ${issuer}${subject}${client}${credentials}`;
 
 /** Returns a string of at most `maxIdLength` characters; undefined for anything else. */
-function stringAt(text: Buffer, place: ByteRange | undefined): string | undefined {
-  if (place === undefined || text[place.start] !== quote || place.end - place.start > longestEscaped) return undefined;
-  const value = JSON.parse(text.toString('utf8', place.start, place.end)) as string;
+function stringAt(text: Buffer, range: ByteRange | undefined): string | undefined {
+  if (range === undefined || text[range.start] !== quote || range.end - range.start > longestEscaped) return undefined;
+  const value = JSON.parse(text.toString('utf8', range.start, range.end)) as string;
   return value.length <= maxIdLength ? value : undefined;
 }
 

@@ -60,23 +60,27 @@ export class Tenant {
   /** When the tenant was last seen in use, on the monotonic clock in milliseconds. */
   usedAt = performance.now();
   readonly #host: TenantHost;
-  readonly #seat: SessionPermit | undefined;
+  readonly #permit: SessionPermit | undefined;
   readonly #shared: SharedServer;
   readonly #tools: ToolHeaders;
   /** Undefined where there is only one instance, or where all instances reach the same server. */
   readonly #changes: SharedChanges | undefined;
   #ending: Promise<void> | undefined;
 
-  constructor(host: TenantHost, { changes, topic, permit: seat, after, tools }: TenantParts) {
+  constructor(host: TenantHost, { changes, topic, permit, after, tools }: TenantParts) {
     const { server, version, limits, observer } = host;
     this.#host = host;
-    this.#seat = seat;
+    this.#permit = permit;
     this.#tools = tools ?? new ToolHeaders({ list: (cursor, headers) => this.listTools(cursor, headers) });
     const forgetTools = (): void => {
       if (tools === undefined) this.#tools.forget();
     };
     this.#shared = new SharedServer({
-      ...{ server: seat === undefined ? server : counted(server, seat), version, limits, observer, after },
+      server: permit === undefined ? server : countStarts(server, permit),
+      version,
+      limits,
+      observer,
+      after,
       onReady: (revisions) => {
         host.onReady(revisions);
         forgetTools();
@@ -89,12 +93,13 @@ export class Tenant {
     });
     if (changes === undefined) return;
     this.#changes = new SharedChanges({
-      ...{ changes, topic },
+      changes,
+      topic,
       listen: (notifications, answer) =>
         this.#shared.request(this.#ownRequest('subscriptions/listen', { notifications }), undefined, answer, {
           isOfProbe: true,
         }),
-      onCut: () => observer.filtersTruncated(server.name),
+      onTruncated: () => observer.filtersTruncated(server.name),
     });
   }
 
@@ -132,10 +137,10 @@ export class Tenant {
     origin: RequestOrigin,
   ): CancelRequest {
     const { directory } = this.#host;
-    const { asker } = origin;
-    if (directory === undefined || asker === undefined) return this.#request(request, logLevel, answer, origin);
-    return directory.request(request, answer, asker, this.#shared.tasks, (to) =>
-      this.#request(request, logLevel, to, origin),
+    const { requester } = origin;
+    if (directory === undefined || requester === undefined) return this.#request(request, logLevel, answer, origin);
+    return directory.request(request, answer, requester, this.#shared.tasks, (target) =>
+      this.#request(request, logLevel, target, origin),
     );
   }
 
@@ -149,7 +154,7 @@ export class Tenant {
     changes?.join();
     if (changes === undefined || request.method !== 'subscriptions/listen')
       return this.#shared.request(request, logLevel, answer, origin);
-    const send = (to: ModernCallAnswer): CancelRequest => this.#shared.request(request, logLevel, to, origin);
+    const send = (target: ModernCallAnswer): CancelRequest => this.#shared.request(request, logLevel, target, origin);
     // A session's calls must not overtake its subscription, and go to the process of this instance.
     return changes.listen(request, answer, origin.isOfSession !== true, send);
   }
@@ -193,8 +198,8 @@ export class Tenant {
   async #end(graceMs: number, sessionsEnded?: Promise<unknown>): Promise<void> {
     this.#changes?.drain();
     await this.#shared.drain(graceMs, sessionsEnded);
-    this.#seat?.ending();
-    this.#seat?.ended();
+    this.#permit?.ending();
+    this.#permit?.ended();
     await this.#changes?.close();
   }
 
@@ -205,10 +210,10 @@ export class Tenant {
 }
 
 /** Returns the server with each start of a process counted. */
-const counted = (server: Server, seat: SessionPermit): Server => ({
+const countStarts = (server: Server, permit: SessionPermit): Server => ({
   ...server,
   open: (events, opening) => {
-    seat.started();
+    permit.started();
     return server.open(events, opening);
   },
 });

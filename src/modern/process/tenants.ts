@@ -37,7 +37,7 @@ export class Tenants {
   readonly #common: Tenant | undefined;
   readonly #byKey = new Map<string, Tenant>();
   /** Requests of one user mostly carry the same object: looking that up costs less than building its key. */
-  readonly #found = new WeakMap<Principal, Tenant>();
+  readonly #byPrincipal = new WeakMap<Principal, Tenant>();
   /** Ending tenants, by their keys: a successor waits for them. */
   readonly #ending = new Map<string, Promise<void>>();
   /** All tenants that may have a process, including ending ones. */
@@ -74,13 +74,13 @@ export class Tenants {
    * Returns the tenant of this user, created if there is none; or the reason why there may be none.
    * @param isOfSession true if the request is of a session, which was admitted before
    */
-  of(principal: Principal, isOfSession: boolean): Tenant | Reason {
+  findOrCreate(principal: Principal, isOfSession: boolean): Tenant | Reason {
     if (this.#common !== undefined) return this.#common;
-    const found = this.#found.get(principal);
+    const found = this.#byPrincipal.get(principal);
     if (found?.isEnding === false) return found;
     const key = principalKey(principal);
     const tenant = this.#byKey.get(key) ?? this.#create(principal, isOfSession, key);
-    if (typeof tenant !== 'string') this.#found.set(principal, tenant);
+    if (typeof tenant !== 'string') this.#byPrincipal.set(principal, tenant);
     return tenant;
   }
 
@@ -88,7 +88,7 @@ export class Tenants {
    * Creates a tenant for a single request or session, which ends it; or returns the reason why there may be none.
    * @param tools the tools that tenants of this kind share
    */
-  apart(principal: Principal, isOfSession: boolean, tools?: ToolHeaders): Tenant | Reason {
+  createDedicated(principal: Principal, isOfSession: boolean, tools?: ToolHeaders): Tenant | Reason {
     return this.#create(principal, isOfSession, undefined, tools);
   }
 
@@ -113,12 +113,14 @@ export class Tenants {
     const { host, room, changes } = this.#options;
     if (this.#isDraining && !isOfSession) return 'draining';
     const { isRemote, sharesProcess, name, digest } = host.server;
-    const of = { server: { isRemote }, principal };
+    const use = { server: { isRemote }, principal };
     const isAdmitted = isOfSession && sharesProcess !== true;
-    const seat = room?.acquireProcess(of, { isAdmitted, isOfRequest: key === undefined && !isOfSession });
-    if (typeof seat === 'string') return seat;
+    const permit = room?.acquireProcess(use, { isAdmitted, isOfRequest: key === undefined && !isOfSession });
+    if (typeof permit === 'string') return permit;
     const tenant = new Tenant(host, {
-      ...{ topic: `modern ${digest} ${name} ${key}`, permit: seat, tools },
+      topic: `modern ${digest} ${name} ${key}`,
+      permit,
+      tools,
       changes: key === undefined ? undefined : changes,
       after: key === undefined ? undefined : this.#ending.get(key),
     });

@@ -33,7 +33,7 @@ function createInstance(owners: TaskOwnerStore) {
     async begins(taskId: string, asker: TaskRequester): Promise<void> {
       const { got, answer } = createClient();
       directory.request(begin, answer, asker, known, (to) => {
-        known.learn(task(taskId), asker, 60_000);
+        known.recordTask(task(taskId), asker, 60_000);
         to.response(task(taskId), 200);
         return () => undefined;
       });

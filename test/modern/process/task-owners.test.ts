@@ -19,7 +19,7 @@ const refusal = (owners: TaskOwners, taskId: unknown, asker: TaskRequester): Rea
 describe('the owners of tasks', () => {
   it('[S-07] are those whose calls began them, with the scopes that these needed', () => {
     const owners = new TaskOwners();
-    owners.learn(begun('one'), userOf('alice', ['read', 'write'], ['write']), maxMs);
+    owners.recordTask(begun('one'), userOf('alice', ['read', 'write'], ['write']), maxMs);
     expect(refusal(owners, 'one', alice)).toBeUndefined();
     expect(refusal(owners, 'one', userOf('alice', ['write']))).toBeUndefined();
     expect(refusal(owners, 'one', userOf('alice', ['read']))).toBe('unknown_task');
@@ -29,7 +29,7 @@ describe('the owners of tasks', () => {
 
   it('[S-07] are those who began the newest one of an id, and nobody once its process is gone', () => {
     const owners = new TaskOwners();
-    for (const asker of [alice, bob]) owners.learn(begun('task-1'), asker, maxMs);
+    for (const asker of [alice, bob]) owners.recordTask(begun('task-1'), asker, maxMs);
     expect([refusal(owners, 'task-1', alice), refusal(owners, 'task-1', bob)]).toEqual(['unknown_task', undefined]);
     owners.clear();
     expect(refusal(owners, 'task-1', bob)).toBe('unknown_task');
@@ -44,15 +44,15 @@ describe('the owners of tasks', () => {
     ['no object', 'task'],
   ])('[S-07] [P8] learn nothing of %s', (_, result) => {
     const owners = new TaskOwners();
-    owners.learn(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result })), alice, maxMs);
+    owners.recordTask(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result })), alice, maxMs);
     expect(refusal(owners, 'x', alice)).toBe('unknown_task');
     expect(owners.areUnfinished(performance.now())).toBe(false);
   });
 
   it('[S-07] [P8] lose their oldest when they have too many, and no other owner does', () => {
     const owners = new TaskOwners();
-    owners.learn(begun('of-bob'), bob, maxMs);
-    for (let n = 0; n <= 1_000; n++) owners.learn(begun(`t${n}`), alice, maxMs);
+    owners.recordTask(begun('of-bob'), bob, maxMs);
+    for (let n = 0; n <= 1_000; n++) owners.recordTask(begun(`t${n}`), alice, maxMs);
     expect(['t0', 't1', 't1000'].map((id) => refusal(owners, id, alice))).toEqual([
       'unknown_task',
       undefined,
@@ -63,7 +63,7 @@ describe('the owners of tasks', () => {
 
   it('[S-07] [P8] are remembered for so many tasks in all', { timeout: 30_000 }, () => {
     const owners = new TaskOwners();
-    for (let n = 0; n <= 50_000; n++) owners.learn(begun(`t${n}`), userOf(`u${n % 100}`), maxMs);
+    for (let n = 0; n <= 50_000; n++) owners.recordTask(begun(`t${n}`), userOf(`u${n % 100}`), maxMs);
     expect(refusal(owners, 't0', userOf('u0'))).toBe('unknown_task');
     expect(refusal(owners, 't1', userOf('u1'))).toBeUndefined();
   });
@@ -74,7 +74,7 @@ describe('the owners of tasks', () => {
       ['a', alice],
       ['b', bob],
     ] as const)
-      owners.learn(begun(id), asker, maxMs);
+      owners.recordTask(begun(id), asker, maxMs);
     const filtered = (taskIds: unknown): unknown => {
       const request = readRequest(
         call(1, 'subscriptions/listen', { notifications: { toolsListChanged: true, taskIds } }),
@@ -91,8 +91,8 @@ describe('the owners of tasks', () => {
   it('say whether a task may still run: for its time, and no longer than any may take', () => {
     vi.useFakeTimers();
     const owners = new TaskOwners();
-    owners.learn(begun('a', { ttlMs: 1_000 }), alice, maxMs);
-    owners.learn(begun('b', { ttlMs: null }), alice, maxMs);
+    owners.recordTask(begun('a', { ttlMs: 1_000 }), alice, maxMs);
+    owners.recordTask(begun('b', { ttlMs: null }), alice, maxMs);
     const now = performance.now();
     expect([0, 59_999, 60_000].map((ms) => owners.areUnfinished(now + ms))).toEqual([true, true, false]);
     vi.useRealTimers();
