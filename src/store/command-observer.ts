@@ -1,6 +1,6 @@
 import type { StoreUnavailable } from './store-unavailable.ts';
 
-/** Is told how each command to a store outside of this process ends. */
+/** Receives the outcome of each command to a store outside this process. */
 export interface CommandObserver {
   /** @param tookMs in milliseconds */
   answered(tookMs: number): void;

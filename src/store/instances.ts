@@ -1,79 +1,87 @@
-/** What a renewal said. */
+/** The result of a lease renewal. */
 export interface LeaseRenewal {
-  /** False if the lease had lapsed or the instance was declared dead: it must join anew under another name. */
+  /** False if the lease had lapsed or the instance was declared dead. The instance must then join under a new name. */
   readonly held: boolean;
   /**
-   * How long ago the store was empty for the last time, in milliseconds: a session older than that may be unknown for no
-   * other reason. Of a cluster it is told by one of its masters alone.
+   * The age of the store's data in milliseconds: the time since the store was last empty. The loss of the data alone
+   * may be why an older session is unknown. In a Redis cluster, a single master determines this age.
    */
   readonly dataAgeMs: number;
-  /** Names this life of the store's data; another value than before says that it was lost. */
+  /** Names this generation of the store's data. A changed value means that the store lost its data. */
   readonly storeGeneration: string;
 }
 
 /** A message from one instance to another. */
 export interface MailboxMessage {
   readonly from: string;
-  /** Counts the letters from this sender to this mailbox, from 1. A repeat has its number again; a hole is a loss. */
+  /** Counts the messages from this sender to this mailbox, from 1. A repeat has the same number; a hole is a loss. */
   readonly number: number;
   readonly content: Buffer;
 }
 
-/** What was in a mailbox. */
+/** The messages of one delivery from a mailbox. */
 export interface MailboxBatch {
   readonly messages: readonly MailboxMessage[];
-  /** For `discard`, once all of these letters were acted on. */
+  /** Identifies the delivery to `acknowledge`, once all of its messages were acted on. */
   readonly ackToken: string;
 }
 
-/** Letters that nobody has received yet. */
+/** The messages in a mailbox that nobody has received yet. */
 export interface MailboxBacklog {
   readonly bytes: number;
-  /** For how long the oldest of them has been there; 0 if there is none. */
+  /** How long the oldest message has been waiting; 0 if there is none. */
   readonly oldestMs: number;
 }
 
 /**
- * The running gateways that share a store: who lives (leases, docs/design.md, D3) and their mailboxes (D4).
+ * The running gateways that share a store: their leases (docs/design.md, D3) and their mailboxes (D4).
  *
- * An instance is a name that is used once: a name whose lease has lapsed never lives again, so that "this owner is lost"
- * stays true. A rejection with `StoreUnavailable` is an unknown outcome; every method may be called again.
+ * An instance is a name that is used once. A name whose lease has lapsed never becomes alive again, so "this owner is
+ * lost" stays true. A rejection with `StoreUnavailable` is an unknown outcome; every method may be called again.
  */
 export interface Instances {
-  /** Announces a new name, with a lease and an empty mailbox. Says what a renewal would; one declared dead is not held. */
+  /**
+   * Registers a new name, with a lease and an empty mailbox, and returns what a renewal would return. The lease is not
+   * held if the name was declared dead.
+   */
   join(instance: string): Promise<LeaseRenewal>;
   /**
-   * Renews a lease for its whole time, from when the store sees this; the caller counts from when it asked. Works also
-   * while the store refuses writes for want of memory.
+   * Renews a lease for its whole duration, counted from when the store handles the call. The caller counts from when it
+   * sent the call. Renewal also works while the store refuses writes because its memory is full.
    */
   renew(instance: string): Promise<LeaseRenewal>;
-  /** Gives up name and lease: nothing more is posted. What is in the mailbox can still be received, until it expires. */
+  /**
+   * Gives up the name and its lease: the mailbox takes no more messages. Messages that it holds can still be received
+   * until the mailbox expires.
+   */
   leave(instance: string): Promise<void>;
-  /** Which of these hold their lease, in their order. */
+  /** Tells for each of these instances, in the same order, whether it holds its lease. */
   areAlive(instances: readonly string[]): Promise<boolean[]>;
-  /** Makes sure that an instance without a lease never gets one again. False if it holds its lease. */
+  /** Ensures that an instance without a lease never gets one again. Returns false if the instance holds its lease. */
   declareDead(instance: string): Promise<boolean>;
 
   /**
-   * Puts letters into a mailbox, all or none, in order, numbered from `first` on. Asking again with the same numbers puts
-   * them in twice; the receiver drops repeats. `full`: the mailbox holds so much unread that these do not fit; one that is
-   * empty takes anything. `gone`: the receiver does not live, nothing was put in.
+   * Puts messages into a mailbox, all or none, in order, numbered from `first` on. A repeated call with the same
+   * numbers stores the messages twice; the receiver drops repeats.
+   *
+   * - `full`: the messages do not fit beside the unread ones. An empty mailbox takes anything.
+   * - `gone`: the receiver is not alive, and nothing was stored.
    */
   enqueue(to: string, from: string, first: number, contents: readonly Buffer[]): Promise<'posted' | 'full' | 'gone'>;
   /**
-   * Waits for letters, at most `waitMs`, and gives those after the last ones that this store handed out for this mailbox;
-   * undefined if none came. After the store was away, those that are not discarded are given again. Always settles, a
-   * little after `waitMs` at the latest, whatever becomes of connections. One call at a time for each mailbox.
+   * Waits at most `waitMs` for messages and returns those after the last delivery from this mailbox; undefined if none
+   * came. After an outage of the store, messages that were not acknowledged are delivered again. The promise always
+   * settles, a little after `waitMs` at the latest, even if a connection fails. Each mailbox takes one call at a time.
    */
   receive(instance: string, waitMs: number): Promise<MailboxBatch | undefined>;
   /**
-   * Takes back what a sender has posted to an instance without a lease, as far as it was not given to that yet: then it never
-   * is. Returns the numbers of those letters. One that was posted twice may have been given once all the same; so may one
-   * that was posted before a failover of the store.
+   * Withdraws a sender's undelivered messages from the mailbox of an instance without a lease, so that they are never
+   * delivered. Returns the numbers of those messages. A message that was posted twice may have been delivered once all
+   * the same. So may a message that was posted before a failover of the store.
    */
   withdraw(to: string, from: string): Promise<readonly number[]>;
-  /** Frees what a delivery and those before it held of the mailbox. */
-  acknowledge(instance: string, receipt: string): Promise<void>;
-  /** What is in a mailbox that this store has not handed out of it. */
+  /** Frees the space that a delivery and all deliveries before it take in the mailbox. */
+  acknowledge(instance: string, ackToken: string): Promise<void>;
+  /** Returns the size and age of the messages that this store has not delivered from a mailbox. */
   backlog(instance: string): Promise<MailboxBacklog>;
 }

@@ -1,8 +1,10 @@
 import type { NewEvent } from './event-log.ts';
 
 /**
- * Throws for a batch that is not behind the tail, or has a hole in itself: a fault of the caller. What is missing before it
- * was lost by the store and is no longer held by the caller; the chain of each stream tells it to resumes.
+ * Throws for a batch that does not lie after the tail or that has a hole: both are faults of the caller.
+ *
+ * A hole between the tail and the batch is allowed: the store lost those events and the caller no longer holds them. A
+ * resume notices the hole by the chain of its stream.
  */
 export function requireConsecutive(expectedTail: number, events: readonly NewEvent[]): void {
   const [first] = events;

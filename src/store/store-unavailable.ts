@@ -1,7 +1,11 @@
 /**
- * The store did not answer, or would not: nothing is known of what was asked, and it may be asked again
- * (docs/design.md, D11). `unreachable`: no connection, or no answer in time. `full`: it is out of memory and refuses
- * writes. `refused`: it answered with an error (no permission, wrong type, read-only replica); the cause says more, for logs only.
+ * The error for an operation whose outcome is unknown, since the store did not answer or refused to. The operation may
+ * be repeated (docs/design.md, D11).
+ *
+ * - `unreachable`: there is no connection, or no answer came in time.
+ * - `full`: the store is out of memory and refuses writes.
+ * - `refused`: the store answered with an error, such as a missing permission. The cause says more and is for logs
+ *   only.
  */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';

@@ -1,3 +1,4 @@
+// store: everything that outlives a connection, behind interfaces with one implementation in memory and one in Redis.
 import type { EventLog } from './event-log.ts';
 import type { Instances } from './instances.ts';
 import type { SessionRecords } from './session-records.ts';
@@ -8,13 +9,12 @@ import type { Rates } from './shared/rates.ts';
 import type { Secrets } from './shared/secrets.ts';
 
 /**
- * What outlives a connection: the events of each session, the record of what the session is, which instances there
- * are, the secrets that they share, what they tell each other, what rounds of input came to, and what is
- * used of rates. One implementation in memory, for one instance, and one in Redis; the contract suite in
- * `test/contract/` runs against both.
+ * The store: session events and records, instances and their mailboxes, and the small data that instances share. The
+ * memory implementation serves one instance and the Redis one any number. The contract suite in `test/contract/` runs
+ * against both.
  *
- * A session is named by its key, never by the id that clients hold: the key is a hash, so that a store's contents do
- * not open sessions (P12).
+ * The store names a session by its key, never by the id that clients hold. The key is a hash, so nobody can use a
+ * session with the contents of a store (P12).
  */
 export interface Store {
   readonly log: EventLog;
@@ -25,10 +25,10 @@ export interface Store {
   readonly outcomes: RoundOutcomeStore;
   readonly owners: TaskOwnerStore;
   readonly rates: Rates;
-  /** For how long the store has answered without a break, in milliseconds; 0 while it does not. */
+  /** Returns for how many milliseconds the store has answered without a break; 0 while it does not answer. */
   healthyForMs(): number;
-  /** The listener is called whenever the store answers again after it did not: what was written last may be lost. */
+  /** Calls the listener whenever the store answers again after an outage. The last writes before it may be lost. */
   onRecovered(listener: () => void): void;
-  /** Gives back everything it holds. Idempotent. */
+  /** Releases all connections, timers and memory. Idempotent. */
   close(): Promise<void>;
 }

@@ -1,22 +1,24 @@
 /**
- * Takeovers of a session after a lost owner that follow each other without progress: the session may be what its owners die
- * of. So the later ones wait, and after many the session ends (docs/decisions/0068). Progress is told by
- * `SessionRecords.progress`.
+ * Limits of takeovers that follow each other without progress, each after a lost owner: the session may be what kills
+ * its owners. Later takeovers have to wait, and after many of them the session ends (docs/decisions/0068).
+ * `SessionRecords.confirmTakeover` reports progress.
  */
 
-/** So many takeovers without progress follow at once. */
+/** How many takeovers without progress need no pause. */
 export const freeTakeovers = 2;
 
-/** The pause before the next one, from the last one on. It doubles with each, up to a limit. */
+/** The pause between the last takeover and the next one. The pause doubles with each takeover, up to a limit. */
 export const firstTakeoverPauseMs = 10_000;
 export const longestTakeoverPauseMs = 60_000;
 
-/** The next takeover after so many without progress, which take more than four minutes, ends the session. */
+/**
+ * The takeover after this many without progress ends the session. With the pauses that takes more than four minutes.
+ */
 export const maxTakeovers = 8;
 
-/** After so long without a takeover the count begins anew. */
+/** The count of takeovers starts again after this time without a takeover. */
 export const takeoverWindowMs = 600_000;
 
-/** How long after its last takeover a session may be taken over again, after so many without progress. */
+/** Returns the pause after the last takeover of a session that has had `count` takeovers without progress. */
 export const takeoverPauseMs = (count: number): number =>
   count < freeTakeovers ? 0 : Math.min(firstTakeoverPauseMs * 2 ** (count - freeTakeovers), longestTakeoverPauseMs);

@@ -153,7 +153,7 @@ const letters = createFuzzer({
     const post = parseMailboxEntry([stored('1-1'), fields.map(stored)]);
     assert.deepEqual({ id: post.id, totalBytes: post.totalBytes }, { id: '1-1', totalBytes: '1' });
     assert.deepEqual(
-      post.letters.map((letter) => ({ ...letter, content: decodePeerMessage(letter.content) })),
+      post.messages.map((message) => ({ ...message, content: decodePeerMessage(message.content) })),
       sent.map(([head, parts], index) => ({
         from,
         number: first + index,

@@ -1,43 +1,43 @@
 import type { MailboxBacklog, MailboxBatch, MailboxMessage } from '../instances.ts';
 
-/** Letters for one instance, kept until they are discarded. */
+/** The messages for one instance, kept until they are acknowledged. */
 export interface Mailbox {
-  /** False, and nothing is put in, if they do not fit; an empty mailbox takes anything. */
-  put(letters: readonly MailboxMessage[]): boolean;
-  /** What came after the last letters taken; waits at most `waitMs` for the first. */
+  /** Stores all messages, or returns false if they do not fit. An empty mailbox takes anything. */
+  put(messages: readonly MailboxMessage[]): boolean;
+  /** Returns the messages that were not delivered yet; waits at most `waitMs` for the first one. */
   take(waitMs: number): Promise<MailboxBatch | undefined>;
-  discard(receipt: string): void;
-  /** Removes what a sender has put in and was not taken; gives the numbers. */
+  /** Frees all messages up to and including a delivery. */
+  acknowledge(ackToken: string): void;
+  /** Removes the undelivered messages of a sender and returns their numbers. */
   withdraw(from: string): readonly number[];
-  /** What was not taken yet. */
-  waiting(): MailboxBacklog;
-  /** Ends a waiting `take`, with nothing. */
+  /** Returns the size and age of the undelivered messages. */
+  backlog(): MailboxBacklog;
+  /** Ends a waiting `take` without messages. */
   close(): void;
 }
 
-/** A letter, and when it was put in. */
-interface Kept extends MailboxMessage {
+interface StoredMessage extends MailboxMessage {
   readonly postedAtMs: number;
 }
 
 /**
- * Makes an empty mailbox that refuses letters once it holds `maxBytes`.
+ * Makes an empty mailbox that refuses messages once it has `maxBytes`.
  * @param now in milliseconds
  */
 export function createMailbox(maxBytes: number, now: () => number): Mailbox {
-  let letters: Kept[] = [];
-  /** How many letters were discarded and handed out since the beginning; receipts count likewise. */
-  let discarded = 0;
-  let handedOut = 0;
+  let messages: StoredMessage[] = [];
+  /** How many messages were acknowledged and delivered since the beginning. An ack token is the second count. */
+  let acknowledged = 0;
+  let delivered = 0;
   let bytes = 0;
   let wake: (() => void) | undefined;
 
   const deliver = (): MailboxBatch | undefined => {
-    const unread = letters.slice(handedOut - discarded);
+    const unread = messages.slice(delivered - acknowledged);
     if (unread.length === 0) return undefined;
-    handedOut += unread.length;
-    const given = unread.map(({ from, number, content }) => ({ from, number, content }));
-    return { messages: given, ackToken: String(handedOut) };
+    delivered += unread.length;
+    const batch = unread.map(({ from, number, content }) => ({ from, number, content }));
+    return { messages: batch, ackToken: String(delivered) };
   };
 
   return {
@@ -45,14 +45,14 @@ export function createMailbox(maxBytes: number, now: () => number): Mailbox {
       const size = sizeOf(more);
       if (bytes > 0 && bytes + size > maxBytes) return false;
       const postedAtMs = now();
-      letters.push(...more.map((letter) => ({ ...letter, postedAtMs })));
+      messages.push(...more.map((message) => ({ ...message, postedAtMs })));
       bytes += size;
       wake?.();
       return true;
     },
 
     async take(waitMs) {
-      if (handedOut - discarded < letters.length || waitMs <= 0) return deliver();
+      if (delivered - acknowledged < messages.length || waitMs <= 0) return deliver();
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, waitMs);
         wake = () => {
@@ -64,24 +64,24 @@ export function createMailbox(maxBytes: number, now: () => number): Mailbox {
       return deliver();
     },
 
-    discard(receipt) {
-      const count = Number(receipt) - discarded;
-      if (!(count > 0)) return; // discarded before
-      bytes -= sizeOf(letters.slice(0, count));
-      letters = letters.slice(count);
-      discarded += count;
+    acknowledge(ackToken) {
+      const count = Number(ackToken) - acknowledged;
+      if (!(count > 0)) return; // acknowledged before
+      bytes -= sizeOf(messages.slice(0, count));
+      messages = messages.slice(count);
+      acknowledged += count;
     },
 
     withdraw(from) {
-      const isTaken = (index: number): boolean => index < handedOut - discarded;
-      const withdrawn = letters.filter((letter, index) => letter.from === from && !isTaken(index));
-      letters = letters.filter((letter) => !withdrawn.includes(letter));
+      const isDelivered = (index: number): boolean => index < delivered - acknowledged;
+      const withdrawn = messages.filter((message, index) => message.from === from && !isDelivered(index));
+      messages = messages.filter((message) => !withdrawn.includes(message));
       bytes -= sizeOf(withdrawn);
       return withdrawn.map(({ number }) => number);
     },
 
-    waiting() {
-      const unread = letters.slice(handedOut - discarded);
+    backlog() {
+      const unread = messages.slice(delivered - acknowledged);
       const oldestMs = unread[0] === undefined ? 0 : now() - unread[0].postedAtMs;
       return { bytes: sizeOf(unread), oldestMs };
     },
@@ -92,8 +92,8 @@ export function createMailbox(maxBytes: number, now: () => number): Mailbox {
   };
 }
 
-/** What a letter counts beside its content, so that empty ones do not come for free. */
-const letterOverheadBytes = 64;
+/** The bytes that a message counts beside its content, so that empty messages count too. */
+const messageOverheadBytes = 64;
 
-const sizeOf = (letters: readonly MailboxMessage[]): number =>
-  letters.reduce((sum, { content }) => sum + content.length + letterOverheadBytes, 0);
+const sizeOf = (messages: readonly MailboxMessage[]): number =>
+  messages.reduce((sum, { content }) => sum + content.length + messageOverheadBytes, 0);

@@ -1,21 +1,21 @@
 import type { Changes } from '../shared/changes.ts';
 import { ChangeSubscribers } from '../shared/followers.ts';
 
-/** Changes that are told within this process, before `announce` returns. */
+/** Changes that are announced within this process, before `publish` returns. */
 export interface MemoryChanges extends Changes {
   clear(): void;
 }
 
-/** Nobody follows at first. */
+/** Makes changes without subscribers. */
 export function createMemoryChanges(): MemoryChanges {
-  const followers = new ChangeSubscribers();
+  const subscribers = new ChangeSubscribers();
   return {
     async publish(topic, text) {
-      followers.notify(topic, text);
+      subscribers.notify(topic, text);
     },
     async subscribe(topic, listener) {
-      return followers.add(topic, listener);
+      return subscribers.add(topic, listener);
     },
-    clear: () => followers.clear(),
+    clear: () => subscribers.clear(),
   };
 }

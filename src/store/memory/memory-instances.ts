@@ -2,18 +2,18 @@ import { randomUUID } from 'node:crypto';
 import type { Instances, LeaseRenewal } from '../instances.ts';
 import { createMailbox, type Mailbox } from './mailbox.ts';
 
-/** Leases and mailboxes of the gateways in this process. */
+/** The leases and mailboxes of the gateways in this process. */
 export interface MemoryInstances extends Instances {
-  /** Removes what is over its time. */
+  /** Removes expired mailboxes. */
   sweep(): void;
-  /** Ends what waits. */
+  /** Removes all instances and ends their waiting `receive` calls. */
   clear(): void;
 }
 
 /** The times and limits of instances. */
 export interface MemoryInstancesOptions {
   readonly leaseMs: number;
-  /** What a mailbox may hold unread (P8). */
+  /** How many bytes a mailbox may have unread (P8). */
   readonly mailboxMaxBytes: number;
   readonly now: () => number;
 }
@@ -23,55 +23,55 @@ interface Instance {
   readonly mailbox: Mailbox;
 }
 
-/** Names that are remembered as dead. They are used once, so that more would only tell of a `join` that comes very late. */
+/** How many names are remembered as dead. A name is used once, so an older one matters only to a very late `join`. */
 const maxDead = 10_000;
 
 /** For how long the mailbox of a lost instance is kept. */
-const mailboxRestMs = 120_000;
+const mailboxRetentionMs = 120_000;
 
-/** Makes an empty table. Only `join` gives a name its first lease: a renewal revives none that has lapsed. */
+/** Makes an empty table. Only `join` gives a name a lease: a renewal never revives a lapsed lease. */
 export function createMemoryInstances({ leaseMs, mailboxMaxBytes, now }: MemoryInstancesOptions): MemoryInstances {
   const instances = new Map<string, Instance>();
   const dead = new Set<string>();
-  const birth = randomUUID();
-  const bornMs = now();
+  const storeGeneration = randomUUID();
+  const createdMs = now();
 
   const drop = (name: string): void => {
     instances.get(name)?.mailbox.close();
     instances.delete(name);
   };
 
-  /** Only while its lease is held; what is in its mailbox outlives that for a while. */
-  const living = (name: string): Instance | undefined => {
+  /** Finds an instance that holds its lease. The mailbox outlives the lease for a while. */
+  const findAlive = (name: string): Instance | undefined => {
     const instance = instances.get(name);
     return instance !== undefined && instance.leaseEndsMs > now() ? instance : undefined;
   };
 
-  const renewal = (name: string): LeaseRenewal => {
-    const instance = living(name);
+  const renewLease = (name: string): LeaseRenewal => {
+    const instance = findAlive(name);
     if (instance !== undefined) instance.leaseEndsMs = now() + leaseMs;
-    return { held: instance !== undefined, dataAgeMs: now() - bornMs, storeGeneration: birth };
+    return { held: instance !== undefined, dataAgeMs: now() - createdMs, storeGeneration };
   };
 
   return {
     async join(name) {
-      if (living(name) === undefined && !dead.has(name)) {
+      if (findAlive(name) === undefined && !dead.has(name)) {
         instances.set(name, { leaseEndsMs: now() + leaseMs, mailbox: createMailbox(mailboxMaxBytes, now) });
       }
-      return renewal(name);
+      return renewLease(name);
     },
     async renew(name) {
-      return renewal(name);
+      return renewLease(name);
     },
     async leave(name) {
-      const instance = living(name);
+      const instance = findAlive(name);
       if (instance !== undefined) instance.leaseEndsMs = now();
     },
     async areAlive(names) {
-      return names.map((name) => living(name) !== undefined);
+      return names.map((name) => findAlive(name) !== undefined);
     },
     async declareDead(name) {
-      if (living(name) !== undefined) return false;
+      if (findAlive(name) !== undefined) return false;
       dead.add(name);
       for (const oldest of dead) {
         if (dead.size <= maxDead) break;
@@ -81,31 +81,31 @@ export function createMemoryInstances({ leaseMs, mailboxMaxBytes, now }: MemoryI
     },
 
     async enqueue(to, from, first, contents) {
-      const instance = living(to);
+      const instance = findAlive(to);
       if (instance === undefined) return 'gone';
-      const letters = contents.map((content, index) => ({ from, number: first + index, content }));
-      return instance.mailbox.put(letters) ? 'posted' : 'full';
+      const messages = contents.map((content, index) => ({ from, number: first + index, content }));
+      return instance.mailbox.put(messages) ? 'posted' : 'full';
     },
     async receive(name, waitMs) {
       const mailbox = instances.get(name)?.mailbox;
       if (mailbox !== undefined) return mailbox.take(waitMs);
-      // As if nothing came, and no sooner: who asks again at once would never stop.
+      // Wait as for an empty mailbox: a caller that retries at once would loop without a pause.
       await new Promise((resolve) => setTimeout(resolve, waitMs));
       return undefined;
     },
     async withdraw(name, from) {
-      return living(name) === undefined ? (instances.get(name)?.mailbox.withdraw(from) ?? []) : [];
+      return findAlive(name) === undefined ? (instances.get(name)?.mailbox.withdraw(from) ?? []) : [];
     },
-    async acknowledge(name, receipt) {
-      instances.get(name)?.mailbox.discard(receipt);
+    async acknowledge(name, ackToken) {
+      instances.get(name)?.mailbox.acknowledge(ackToken);
     },
     async backlog(name) {
-      return instances.get(name)?.mailbox.waiting() ?? { bytes: 0, oldestMs: 0 };
+      return instances.get(name)?.mailbox.backlog() ?? { bytes: 0, oldestMs: 0 };
     },
 
     sweep() {
       for (const [name, { leaseEndsMs }] of instances) {
-        if (leaseEndsMs + mailboxRestMs <= now()) drop(name);
+        if (leaseEndsMs + mailboxRetentionMs <= now()) drop(name);
       }
     },
     clear() {

@@ -13,25 +13,25 @@ interface Entry {
 }
 
 /**
- * The events of one session. The outcomes are those of `EventLog`; whose session it is has been decided before. The entries
- * are in the order of their places: a newer epoch's behind all of an older one.
+ * The events of one session. The outcomes are those of `EventLog`; the caller has checked the session's owner before.
+ * The entries are ordered by position: those of a newer epoch follow all of an older one.
  *
- * Bounds: the entries are bounded by the limits, where bytes are those of the events' data. An event that is over
- * `maxBytes` by itself is stored and evicted at once. The tails of open streams are as many as the session may have
- * requests in flight; the tail of an ended stream goes with its last event, or a session would grow with every call.
+ * Bounds: the limits bound the entries, and their bytes are those of the events' data. An event larger than `maxBytes`
+ * is stored and evicted at once. The number of tails of open streams is bounded by the session's requests in flight.
+ * The tail of an ended stream is removed with its last event; otherwise a session would grow with every call.
  *
- * What that means for `broken`: it is told wherever events are missing. Of an ended stream that is evicted altogether only
- * its number is known to have been one; a number that never had events, but lies below, is taken for such a stream.
+ * Consequence: `broken` is reported wherever events are missing. Once an ended stream is evicted completely, only its
+ * number shows that it existed. A lower number that never had events is taken for such a stream.
  */
 export class MemoryLog {
-  /** Bytes of the events that are kept. */
+  /** The bytes of the events that are kept. */
   bytes = 0;
   readonly #limits: LogLimits;
   readonly #entries = new Deque<Entry>();
-  readonly #tails = new SparseMap<number, StreamTail>(); // known also after the event itself was evicted
+  readonly #tails = new SparseMap<number, StreamTail>(); // an open stream's tail outlives the eviction of its event
   readonly #pending = createPendingTable();
   #epoch: number;
-  /** Streams are numbered in order, so one up to here of which nothing is known was evicted. */
+  /** Streams are numbered in order, so a stream up to this number that has no tail was evicted. */
   #newestStream = -1;
   #tailSeq = 0;
 
@@ -40,7 +40,7 @@ export class MemoryLog {
     this.#limits = limits;
   }
 
-  /** Evicts what is over the limits at this time. */
+  /** Evicts the events that are over the limits at this time. */
   evict(nowMs: number): void {
     const { maxEvents, maxBytes, maxAgeMs } = this.#limits;
     const entries = this.#entries;
@@ -61,35 +61,35 @@ export class MemoryLog {
     if (tail?.ended && compareLogPositions(tail.newest, event) === 0) this.#tails.delete(event.stream);
   }
 
-  /** From now on events are of this epoch, and their numbers begin anew. */
+  /** Starts a new epoch. The numbers of its events start again. */
   beginEpoch(epoch: number): void {
     this.#epoch = epoch;
     this.#tailSeq = 0;
   }
 
-  /** Where the streams stand now. */
+  /** Returns the current state of the streams. */
   state(): LogState {
     return { tails: new Map(this.#tails), newestStream: this.#newestStream, pending: this.#pending.all() };
   }
 
-  /** Goes on as if the events up to `tail` of this epoch were stored and evicted. What is kept of older epochs stays. */
+  /** Continues as if this epoch's events up to `tail` had been stored and evicted. Events of older epochs stay. */
   restore(epoch: number, tail: number, state: LogState): void {
     this.#epoch = epoch;
     this.#tailSeq = tail;
     this.#newestStream = state.newestStream;
     this.#tails.clear();
     for (const [stream, known] of state.tails) {
-      // An ended stream is known as long as its last event is kept, and none may be left to be forgotten with nothing.
+      // The tail of an ended stream is removed with its last event. Without that event the tail would stay for ever.
       if (!known.ended || this.#isKept(known.newest)) this.#tails.set(stream, known);
     }
     this.#pending.replace(state.pending);
   }
 
-  /** Costs in proportion to the events appended and evicted, however many are kept. */
+  /** Takes time in proportion to the appended and evicted events, however many events are kept. */
   append(expectedTail: number, events: readonly NewEvent[], nowMs: number): AppendOutcome {
     requireConsecutive(expectedTail, events);
-    // An earlier attempt stored all or nothing, so a tail at or behind the batch's end means that all of it is there.
-    // One inside of the batch cannot come from an attempt of this call.
+    // An earlier attempt stored all or nothing. A tail at or after the end of the batch means that all events are
+    // stored. A tail inside the batch cannot come from an attempt of this call.
     if (this.#tailSeq !== expectedTail) {
       return this.#tailSeq >= (events.at(-1)?.seq ?? expectedTail)
         ? { outcome: 'already' }
@@ -101,19 +101,20 @@ export class MemoryLog {
       const event = events[index] as NewEvent;
       const { stream, seq, previous, last } = event;
       const data = kept[index] as Buffer;
-      this.#entries.push({ event: { epoch, stream, seq, previous: placeOf(previous), data, last }, storedAtMs: nowMs });
-      // One tail for a run of events of one stream.
+      const stored = { epoch, stream, seq, previous: copyPosition(previous), data, last };
+      this.#entries.push({ event: stored, storedAtMs: nowMs });
+      // A run of events of one stream needs a single tail.
       if (events[index + 1]?.stream !== stream) this.#tails.set(stream, { newest: { epoch, seq }, ended: last });
       this.#newestStream = Math.max(this.#newestStream, stream);
       this.bytes += data.length;
-      this.#pending.follow(event);
+      this.#pending.apply(event);
     }
     this.#tailSeq = events.at(-1)?.seq ?? this.#tailSeq;
     this.evict(nowMs);
     return { outcome: 'stored' };
   }
 
-  /** Finds its start by binary search, then looks at the session's entries from there on. */
+  /** Finds the start by binary search and scans the session's entries from there on. */
   read(stream: number, after: LogPosition | undefined, limit: number, nowMs: number): ReadOutcome {
     this.evict(nowMs);
     const tail = this.#tails.get(stream);
@@ -132,22 +133,23 @@ export class MemoryLog {
       outcome: 'ok',
       events,
       broken: first === undefined ? !isSame(after, tail.newest) : isBreak(after, first),
-      // With no event left there is nothing more to wait for in the log, whatever was lost.
+      // If no event is left, the log has nothing more to read, whatever was lost.
       atTail: first === undefined || isSame(reached, tail.newest),
       ended: tail.ended,
       newest: tail.newest,
     };
   }
 
-  #isKept(place: LogPosition): boolean {
-    const event = this.#entries.at(firstAfter(this.#entries, place) - 1)?.event;
-    return event !== undefined && compareLogPositions(event, place) === 0;
+  #isKept(position: LogPosition): boolean {
+    const event = this.#entries.at(firstAfter(this.#entries, position) - 1)?.event;
+    return event !== undefined && compareLogPositions(event, position) === 0;
   }
 }
 
 /**
- * The stream's retained events after a place, up to `limit`. Ends before an event whose predecessor was never stored:
- * the next read then begins there and says `broken`, which it can only say of its beginning.
+ * Collects the stream's retained events after a position, at most `limit` of them. The list ends before an event whose
+ * predecessor was never stored. The next read starts there and reports `broken`, which a read can report only of its
+ * start.
  */
 function collect(entries: Deque<Entry>, stream: number, after: LogPosition | undefined, limit: number): StoredEvent[] {
   const events: StoredEvent[] = [];
@@ -161,7 +163,7 @@ function collect(entries: Deque<Entry>, stream: number, after: LogPosition | und
   return events;
 }
 
-/** The index of the oldest entry after a place; the log is sorted. */
+/** Finds the index of the oldest entry after a position; the log is sorted. */
 function firstAfter(entries: Deque<Entry>, after: LogPosition | undefined): number {
   if (after === undefined) return 0;
   let low = 0;
@@ -175,13 +177,13 @@ function firstAfter(entries: Deque<Entry>, after: LogPosition | undefined): numb
   return low;
 }
 
-/** True if the stream had an event between this place and `next`. */
+/** True if the stream had an event between `after` and the event whose predecessor is `previous`. */
 const isBreak = (after: LogPosition | undefined, { previous }: StoredEvent): boolean =>
   previous !== undefined && (after === undefined || compareLogPositions(previous, after) > 0);
 
-/** Only the place: a caller may hand in a whole event as a place, and that would keep every event before this one alive. */
-const placeOf = (place: LogPosition | undefined): LogPosition | undefined =>
-  place === undefined ? undefined : { epoch: place.epoch, seq: place.seq };
+/** Copies only the position: a caller may pass a whole event, whose chain would keep every earlier event alive. */
+const copyPosition = (position: LogPosition | undefined): LogPosition | undefined =>
+  position === undefined ? undefined : { epoch: position.epoch, seq: position.seq };
 
 const isSame = (a: LogPosition | undefined, b: LogPosition): boolean =>
   a !== undefined && compareLogPositions(a, b) === 0;

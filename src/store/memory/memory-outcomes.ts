@@ -1,17 +1,19 @@
 import { detachBytes } from '../../util/detached-bytes.ts';
 import type { RoundOutcomeStore } from '../shared/outcomes.ts';
 
-/** All outcomes together have no more bytes than this (P8): of more, those that were told first are forgotten. */
+/**
+ * The limit of the bytes of all outcomes together (P8). Beyond it, the calls that reported least recently are dropped.
+ */
 export const maxOutcomeBytes = 64 * 1024 * 1024;
 
-/** Outcomes that live as long as the process at most. */
+/** Outcomes that live at most as long as the process. */
 export interface MemoryOutcomes extends RoundOutcomeStore {
-  /** Forgets what has had its time. */
+  /** Removes expired outcomes. */
   sweep(): void;
   clear(): void;
 }
 
-interface OfCall {
+interface CallOutcomes {
   readonly rounds: Map<number, Buffer>;
   bytes: number;
   until: number;
@@ -19,8 +21,8 @@ interface OfCall {
 
 /** Makes an empty table. */
 export function createMemoryOutcomes(now: () => number): MemoryOutcomes {
-  /** The call that was told of last is the last. */
-  const calls = new Map<string, OfCall>();
+  /** Ordered by the last report, the oldest first. */
+  const calls = new Map<string, CallOutcomes>();
   let bytes = 0;
 
   const forget = (call: string): void => {
@@ -28,17 +30,17 @@ export function createMemoryOutcomes(now: () => number): MemoryOutcomes {
     calls.delete(call);
   };
   return {
-    async keep(call, round, outcome, forMs) {
+    async keep(call, round, outcome, ttlMs) {
       const known = calls.get(call);
-      const of = known !== undefined && known.until > now() ? known : { rounds: new Map(), bytes: 0, until: 0 };
+      const outcomes = known !== undefined && known.until > now() ? known : { rounds: new Map(), bytes: 0, until: 0 };
       forget(call);
-      if (!of.rounds.has(round)) {
-        of.rounds.set(round, detachBytes(outcome));
-        of.bytes += outcome.length;
+      if (!outcomes.rounds.has(round)) {
+        outcomes.rounds.set(round, detachBytes(outcome));
+        outcomes.bytes += outcome.length;
       }
-      of.until = now() + forMs;
-      calls.set(call, of);
-      bytes += of.bytes;
+      outcomes.until = now() + ttlMs;
+      calls.set(call, outcomes);
+      bytes += outcomes.bytes;
       for (const oldest of calls.keys()) {
         if (bytes <= maxOutcomeBytes) break;
         forget(oldest);

@@ -1,12 +1,12 @@
 import { detachBytes } from '../../util/detached-bytes.ts';
 import type { TaskOwnerStore } from '../shared/owners.ts';
 
-/** More are not remembered (P8): those that were said first are forgotten. */
+/** How many owners are remembered (P8). Beyond this number, the owner that was set least recently is dropped. */
 export const maxTaskOwners = 50_000;
 
-/** Owners that live as long as the process at most. */
+/** Task owners that live at most as long as the process. */
 export interface MemoryTaskOwners extends TaskOwnerStore {
-  /** Forgets what has had its time. */
+  /** Removes expired owners. */
   sweep(): void;
   clear(): void;
 }
@@ -15,18 +15,18 @@ export interface MemoryTaskOwners extends TaskOwnerStore {
 export function createMemoryTaskOwners(now: () => number): MemoryTaskOwners {
   const owners = new Map<string, { readonly owner: Buffer; readonly until: number }>();
   return {
-    async set(thing, owner, forMs) {
-      owners.delete(thing);
-      owners.set(thing, { owner: detachBytes(owner), until: now() + forMs });
+    async set(task, owner, ttlMs) {
+      owners.delete(task);
+      owners.set(task, { owner: detachBytes(owner), until: now() + ttlMs });
       const [oldest] = owners.keys();
       if (owners.size > maxTaskOwners && oldest !== undefined) owners.delete(oldest);
     },
-    async find(thing) {
-      const found = owners.get(thing);
+    async find(task) {
+      const found = owners.get(task);
       return found !== undefined && found.until > now() ? found.owner : undefined;
     },
     sweep() {
-      for (const [thing, { until }] of owners) if (until <= now()) owners.delete(thing);
+      for (const [task, { until }] of owners) if (until <= now()) owners.delete(task);
     },
     clear: () => owners.clear(),
   };

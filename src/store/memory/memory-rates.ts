@@ -2,7 +2,7 @@ import type { Rates } from '../shared/rates.ts';
 
 /** Rates that live as long as the process. */
 export interface MemoryRates extends Rates {
-  /** Forgets those whose debts are paid. */
+  /** Removes the rates whose debts are paid. */
   sweep(): void;
   clear(): void;
 }

@@ -6,7 +6,7 @@ export interface MemorySecrets extends Secrets {
   clear(): void;
 }
 
-/** Makes an empty table; it grows with the names that the gateway itself uses, which are few. */
+/** Makes an empty table. It needs no limit, since only the gateway itself makes names, and few of them. */
 export function createMemorySecrets(): MemorySecrets {
   const secrets = new Map<string, Buffer>();
   return {

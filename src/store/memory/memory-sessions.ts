@@ -4,57 +4,59 @@ import { SessionExists, type SessionRecord, type SessionRecords, type TakeOver }
 import { maxTakeovers, takeoverPauseMs, takeoverWindowMs } from '../takeover-limit.ts';
 import { MemoryLog } from './memory-log.ts';
 
-/** A session as it is kept. */
+/** A stored session. */
 export interface MemorySession {
   record: SessionRecord;
   readonly log: MemoryLog;
   expiresAtMs: number;
-  /** How often it was taken over from lost owners since it made progress, and when for the last time. */
+  /** The takeovers from lost owners since the session made progress, and the time of the last one. */
   takeovers: { readonly count: number; readonly lastMs: number };
-  /** Of its last registration under this epoch. */
+  /** The term of the last registration under this epoch. */
   term?: number;
 }
 
-/** The table of sessions: `SessionRecords`, and what the log and the sweep need of it. */
+/** The table of sessions: `SessionRecords`, and the access that the log and the sweep need. */
 export interface MemorySessions extends SessionRecords {
-  /** The session, if its record is under this epoch, and its time begins anew; else why not. */
+  /** Returns the session if its record has this epoch, and renews its lifetime; else returns the reason. */
   underEpoch(key: string, epoch: number): MemorySession | 'fenced' | 'no_record';
-  /** A session that lives. */
+  /** Returns a session that has not expired. */
   get(key: string): MemorySession | undefined;
   values(): Iterable<MemorySession>;
-  /** Removes what is over its time. */
+  /** Removes expired sessions and tombstones. */
   sweep(): void;
   clear(): void;
 }
 
-/** What the table needs to know. */
+/** The limits and times of the table. */
 export interface MemorySessionsOptions {
   readonly limits: LogLimits;
   readonly recordTtlMs: number;
   readonly now: () => number;
-  /** Called for each session that goes. */
+  /** Called for each session that is removed. */
   readonly onRemoved: (session: MemorySession) => void;
 }
 
-/** A tombstone: that a session has ended. */
-interface Ended {
+/** Remembers that a session has ended. */
+interface Tombstone {
   readonly expiresAtMs: number;
-  /** Of the session that ended; 0 if it is not known. */
+  /** The epoch of the ended session; 0 if it is not known. */
   readonly epoch: number;
   /** The epoch whose takeover ended it, for the retry of that takeover. */
   readonly wornOutFrom: number | undefined;
 }
 
-/** Tombstones are small, but one client could start and end sessions at full speed for the time that they are kept. */
+/**
+ * Bounds the tombstones: they are small, but a client could start and end sessions at full speed while they are kept.
+ */
 const maxTombstones = 100_000;
 
 /** Makes an empty table. */
 export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: MemorySessionsOptions): MemorySessions {
-  const sessions = new Map<string, MemorySession>(); // a Map: keys such as `__proto__` are only keys
-  const buried = new Map<string, Ended>();
+  const sessions = new Map<string, MemorySession>();
+  const tombstones = new Map<string, Tombstone>();
   const ttlMs = Math.max(recordTtlMs, limits.maxAgeMs); // a record never expires before its log
 
-  // A tombstone stops writes that come late, which come soon or never.
+  // A tombstone stops late writes. Late writes come soon or never, so the tombstone may expire.
   const tombstoneMs = Number.isFinite(ttlMs) ? ttlMs : limits.maxAgeMs;
 
   const touch = (session: MemorySession): void => {
@@ -74,32 +76,32 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
     return sessions.get(key);
   };
 
-  const tombstoneOf = (key: string): Ended | undefined => {
-    const tombstone = buried.get(key);
-    if (tombstone !== undefined && tombstone.expiresAtMs <= now()) buried.delete(key);
-    return buried.get(key);
+  const tombstoneFor = (key: string): Tombstone | undefined => {
+    const tombstone = tombstones.get(key);
+    if (tombstone !== undefined && tombstone.expiresAtMs <= now()) tombstones.delete(key);
+    return tombstones.get(key);
   };
 
-  const bury = (key: string, wornOutFrom?: number): void => {
-    const epoch = get(key)?.record.epoch ?? buried.get(key)?.epoch ?? 0;
+  const replaceByTombstone = (key: string, wornOutFrom?: number): void => {
+    const epoch = get(key)?.record.epoch ?? tombstones.get(key)?.epoch ?? 0;
     remove(key);
-    buried.delete(key); // so that it stands at the end: the oldest are first
-    buried.set(key, { expiresAtMs: now() + tombstoneMs, epoch, wornOutFrom });
-    for (const oldest of buried.keys()) {
-      if (buried.size <= maxTombstones) break;
-      buried.delete(oldest);
+    tombstones.delete(key); // moves the key to the end, behind all older tombstones
+    tombstones.set(key, { expiresAtMs: now() + tombstoneMs, epoch, wornOutFrom });
+    for (const oldest of tombstones.keys()) {
+      if (tombstones.size <= maxTombstones) break;
+      tombstones.delete(oldest);
     }
   };
 
   const add = (key: string, record: SessionRecord): MemorySession => {
     const log = new MemoryLog(record.epoch, limits);
-    const session = { record: ownRecord(record), log, expiresAtMs: now() + ttlMs, takeovers: noTakeovers };
+    const session = { record: copyRecord(record), log, expiresAtMs: now() + ttlMs, takeovers: noTakeovers };
     sessions.set(key, session);
     return session;
   };
 
   const underEpoch = (key: string, epoch: number): MemorySession | 'fenced' | 'no_record' => {
-    if (tombstoneOf(key) !== undefined) return 'fenced';
+    if (tombstoneFor(key) !== undefined) return 'fenced';
     const session = get(key);
     if (session === undefined || session.record.epoch < epoch) return 'no_record';
     if (session.record.epoch > epoch) return 'fenced';
@@ -114,7 +116,7 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
     return 'done';
   };
 
-  const taken = ({ record, log }: MemorySession): TakeOver => ({ outcome: 'taken', record, log: log.state() });
+  const takenOver = ({ record, log }: MemorySession): TakeOver => ({ outcome: 'taken', record, log: log.state() });
 
   return {
     get,
@@ -122,21 +124,21 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
     values: () => sessions.values(),
     clear() {
       sessions.clear();
-      buried.clear();
+      tombstones.clear();
     },
     sweep() {
       for (const key of sessions.keys()) get(key);
-      for (const key of buried.keys()) tombstoneOf(key);
+      for (const key of tombstones.keys()) tombstoneFor(key);
     },
 
     async create(key, record, { followsEnded = false } = {}) {
-      const there = get(key)?.record;
-      if (there?.owner === record.owner && there.epoch === record.epoch) return;
-      // Going on would give the events of one session to another (P11).
-      const ended = tombstoneOf(key);
+      const existing = get(key)?.record;
+      if (existing?.owner === record.owner && existing.epoch === record.epoch) return;
+      // Two sessions under one key would give the events of one to the other (P11).
+      const ended = tombstoneFor(key);
       const mayFollow = ended === undefined || (followsEnded && ended.epoch < record.epoch);
-      if (there !== undefined || !mayFollow) throw new SessionExists();
-      buried.delete(key);
+      if (existing !== undefined || !mayFollow) throw new SessionExists();
+      tombstones.delete(key);
       add(key, record);
     },
 
@@ -153,17 +155,17 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
     },
 
     async register(key, record, tail, state, term = 0) {
-      if (tombstoneOf(key) !== undefined) return 'ended';
-      const there = get(key);
-      if (there !== undefined && there.record.epoch > record.epoch) return 'fenced';
-      if (there?.record.epoch === record.epoch) {
-        if ((there.term ?? 0) > term) return 'outdated';
-        there.term = term;
+      if (tombstoneFor(key) !== undefined) return 'ended';
+      const existing = get(key);
+      if (existing !== undefined && existing.record.epoch > record.epoch) return 'fenced';
+      if (existing?.record.epoch === record.epoch) {
+        if ((existing.term ?? 0) > term) return 'outdated';
+        existing.term = term;
         change(key, record.epoch, { owner: record.owner });
         return 'registered';
       }
-      const session = there ?? add(key, record);
-      session.record = ownRecord(record);
+      const session = existing ?? add(key, record);
+      session.record = copyRecord(record);
       session.term = term;
       session.log.restore(record.epoch, tail, state);
       touch(session);
@@ -171,20 +173,20 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
     },
 
     async takeOver(key, from, owner) {
-      const wornOutFrom = tombstoneOf(key)?.wornOutFrom;
+      const wornOutFrom = tombstoneFor(key)?.wornOutFrom;
       if (wornOutFrom !== undefined && wornOutFrom === from.epoch) return { outcome: 'worn_out' };
       const session = get(key);
       if (session === undefined) return { outcome: 'unknown' };
       const { record } = session;
       if (record.owner !== from.owner || record.epoch !== from.epoch) {
         const isOwnRetry = record.owner === owner && record.epoch > from.epoch;
-        return isOwnRetry ? taken(session) : { outcome: 'moved' };
+        return isOwnRetry ? takenOver(session) : { outcome: 'moved' };
       }
       if (record.owner !== '') {
         const sinceMs = now() - session.takeovers.lastMs;
         const count = sinceMs < takeoverWindowMs ? session.takeovers.count : 0;
         if (count >= maxTakeovers) {
-          bury(key, from.epoch);
+          replaceByTombstone(key, from.epoch);
           return { outcome: 'worn_out' };
         }
         const pauseMs = takeoverPauseMs(count) - sinceMs;
@@ -196,7 +198,7 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
       session.term = 0;
       session.log.beginEpoch(epoch);
       touch(session);
-      return taken(session);
+      return takenOver(session);
     },
 
     async confirmTakeover(key, epoch) {
@@ -218,16 +220,16 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
     },
 
     async end(key, epoch) {
-      const there = get(key);
-      if (there !== undefined && epoch !== undefined && there.record.epoch > epoch) return;
-      bury(key);
+      const existing = get(key);
+      if (existing !== undefined && epoch !== undefined && existing.record.epoch > epoch) return;
+      replaceByTombstone(key);
     },
   };
 }
 
 const noTakeovers = { count: 0, lastMs: Number.NEGATIVE_INFINITY };
 
-const ownRecord = (record: SessionRecord): SessionRecord => ({
+const copyRecord = (record: SessionRecord): SessionRecord => ({
   ...record,
   initialize: detachBytes(record.initialize),
   initialized: detachBytes(record.initialized),

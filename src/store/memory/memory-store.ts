@@ -1,3 +1,4 @@
+// store/memory: the store of a single instance, in the memory of its process.
 import type { LogLimits } from '../event-log.ts';
 import type { Store } from '../store.ts';
 import { createMemoryChanges } from './memory-changes.ts';
@@ -9,25 +10,28 @@ import { createMemoryRates } from './memory-rates.ts';
 import { createMemorySecrets } from './memory-secrets.ts';
 import { createMemorySessions } from './memory-sessions.ts';
 
-/** The limits of the logs, each and together, and the times and limits of sessions and instances. */
+/** The limits of each log and of all logs together, and the times and limits of sessions and instances. */
 export interface MemoryLimits extends LogLimits {
-  /** Bytes of the events of all sessions; over it, the session that holds most loses its oldest. None if not given. */
+  /**
+   * The limit of the bytes of all sessions' events; none by default. The session with the most bytes is evicted first.
+   */
   readonly maxTotalBytes?: number;
-  /** For how long an instance holds its lease after a renewal; 6 s if not given. */
+  /** The duration of a lease after a renewal; 6 s by default. */
   readonly leaseMs?: number;
-  /** What a mailbox may hold unread (P8); 64 MiB if not given. */
+  /** How many bytes a mailbox may have unread (P8); 64 MiB by default. */
   readonly mailboxMaxBytes?: number;
-  /** For how long a session is kept that nobody touches; an hour if not given. Infinity keeps it until it is ended. */
+  /** For how long an unused session is kept; an hour by default. Infinity keeps the session until it is ended. */
   readonly recordTtlMs?: number;
 }
 
 /**
- * A store in this process's memory: gone when the process ends. Several gateways in one process can share it.
+ * Makes a store in the memory of this process. Its data are lost when the process ends. Several gateways in one process
+ * can share the store.
  *
- * Every call but `receive` is done before it returns, so its promise tells of something that has already happened; calls
- * are in order by themselves.
- * @param now milliseconds of a clock that never jumps; the default is the monotonic one, so that setting the system's
- *   clock does not empty the logs (docs/hardening.md, F29)
+ * Every call but `receive` has taken effect before it returns its promise, so calls take effect in the order in which
+ * they are made.
+ * @param now milliseconds of a clock that never jumps; the default is the monotonic clock, so that a change of the
+ *   system clock does not empty the logs (docs/hardening.md, F29)
  */
 export function createMemoryStore(limits: MemoryLimits, now: () => number = () => performance.now()): Store {
   const {
@@ -49,8 +53,8 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
   const owners = createMemoryTaskOwners(now);
   const rates = createMemoryRates(now);
 
-  /** Runs something that changes a log, and keeps the sum of all. */
-  const counted = <T>(log: MemoryLog, change: () => T): T => {
+  /** Runs a change of a log and updates `totalBytes`. */
+  const trackBytes = <T>(log: MemoryLog, change: () => T): T => {
     totalBytes -= log.bytes;
     try {
       return change();
@@ -63,15 +67,15 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
     while (totalBytes > maxTotalBytes) {
       const logs = [...sessions.values()].map(({ log }) => log);
       const largest = logs.reduce((a, b) => (b.bytes > a.bytes ? b : a));
-      // Down to nine tenths of its size at once: looking for the largest again for each event would be quadratic.
-      const enough = Math.min(largest.bytes * 0.9, largest.bytes - 1);
-      counted(largest, () => {
-        while (largest.bytes > enough) largest.evictOldest();
+      // Evict a tenth of the largest log at once: a search for the largest log for each event would be quadratic.
+      const targetBytes = Math.min(largest.bytes * 0.9, largest.bytes - 1);
+      trackBytes(largest, () => {
+        while (largest.bytes > targetBytes) largest.evictOldest();
       });
     }
   };
 
-  // Appends and reads evict what is too old by themselves; this is for sessions that nobody touches.
+  // Appends and reads evict old events themselves. The sweep is for unused sessions.
   const sweep = setInterval(() => {
     const nowMs = now();
     sessions.sweep();
@@ -79,7 +83,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
     outcomes.sweep();
     owners.sweep();
     rates.sweep();
-    for (const { log } of sessions.values()) counted(log, () => log.evict(nowMs));
+    for (const { log } of sessions.values()) trackBytes(log, () => log.evict(nowMs));
   }, sweepEveryMs(limits));
   sweep.unref();
 
@@ -88,14 +92,14 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
       async append(key, epoch, expectedTail, events) {
         const session = sessions.underEpoch(key, epoch);
         if (typeof session === 'string') return { outcome: session };
-        const outcome = counted(session.log, () => session.log.append(expectedTail, events, now()));
+        const outcome = trackBytes(session.log, () => session.log.append(expectedTail, events, now()));
         makeRoom();
         return outcome;
       },
       async read(key, stream, after, limit) {
         const log = sessions.get(key)?.log;
         if (log === undefined) return { outcome: 'unknown_stream' };
-        return counted(log, () => log.read(stream, after, limit, now()));
+        return trackBytes(log, () => log.read(stream, after, limit, now()));
       },
     },
 
@@ -108,7 +112,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
     rates,
 
     healthyForMs: () => Number.POSITIVE_INFINITY,
-    onRecovered: () => undefined, // it is never away
+    onRecovered: () => undefined, // the memory store has no outages
 
     async close() {
       clearInterval(sweep);
@@ -123,5 +127,5 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
   };
 }
 
-/** So that an event outlives its age by a quarter or a second at most; a delay that timers take, whatever the age. */
+/** Limits how long an event outlives its maximum age: a quarter of that age, but between 1 s and 60 s. */
 const sweepEveryMs = ({ maxAgeMs }: LogLimits): number => Math.min(Math.max(maxAgeMs / 4, 1_000), 60_000);

@@ -3,40 +3,47 @@ import type { PendingCall } from '../event-log.ts';
 import type { LogState, SessionRecord, StreamTail } from '../session-records.ts';
 import type { ScriptArgument, ScriptReply } from './script.ts';
 
-/** `<epoch>-<seq>`, as Redis writes the ids of entries. */
+/** Formats a position as `<epoch>-<seq>`, the form of Redis' entry ids. */
 export const formatLogPosition = ({ epoch, seq }: LogPosition): string => `${epoch}-${seq}`;
 
-/** Reads a place. */
+/** Parses a position. */
 export function parseLogPosition(text: string): LogPosition {
   const [epoch, seq] = text.split('-');
   return { epoch: Number(epoch), seq: Number(seq) };
 }
 
-/** `<place> <1 if ended>`. */
+/** Formats a tail as `<position> <1 if ended>`. */
 export const formatStreamTail = ({ newest, ended }: StreamTail): string =>
   `${formatLogPosition(newest)} ${ended ? 1 : 0}`;
 
-/** The name of a pending request: the JSON text of its id, which tells 1 from "1". */
+/** Formats the name of a pending request: the JSON text of its id, which tells 1 from "1". */
 export const formatRequestId = (id: PendingCall['id']): string => JSON.stringify(id);
 
 /**
- * A pending request: a line of JSON, then its text. A hash has no order, so the line also says where it was opened.
- * @param opened the place of the event that opened it
+ * Formats a pending request: a line of JSON, then the request's text. A hash has no order, so the line also says where
+ * the request was opened.
+ * @param opened the position of the event that opened the request
+ * @param index the index of the request among those that the event opened
  */
 export function formatPending(call: PendingCall, opened: LogPosition, index: number): Buffer {
   const { stream, method, name, text } = call;
   const line = JSON.stringify([
-    ...[opened.epoch, opened.seq, index, stream, method, text !== undefined],
+    opened.epoch,
+    opened.seq,
+    index,
+    stream,
+    method,
+    text !== undefined,
     ...(name === undefined ? [] : [name]),
   ]);
   return Buffer.concat([Buffer.from(`${line}\n`), text ?? Buffer.alloc(0)]);
 }
 
-/** The log's state from the hashes of tails and pending requests, as flat lists of names and values. */
+/** Parses the log's state from the hashes of tails and pending requests, both flat lists of names and values. */
 export function parseState(newestStream: ScriptReply, tails: ScriptReply, pending: ScriptReply): LogState {
   const streams = pairsOf(tails).map(([stream, value]): [number, StreamTail] => {
-    const [place = '', ended] = textOf(value).split(' ');
-    return [Number(textOf(stream)), { newest: parseLogPosition(place), ended: ended === '1' }];
+    const [position = '', ended] = textOf(value).split(' ');
+    return [Number(textOf(stream)), { newest: parseLogPosition(position), ended: ended === '1' }];
   });
   const calls = pairsOf(pending).map(([id, value]) => parsePending(textOf(id), value as Buffer));
   calls.sort((a, b) => a.order[0] - b.order[0] || a.order[1] - b.order[1] || a.order[2] - b.order[2]);
@@ -55,24 +62,24 @@ function parsePending(id: string, value: Buffer): { call: PendingCall; order: re
   return { call, order: [epoch, seq, index] };
 }
 
-/** The log's state as the arguments of a script: counted pairs of tails, then of pending requests. */
+/** Formats the log's state as script arguments: counted pairs of tails, then counted pairs of pending requests. */
 export function stateArguments({ tails, pending }: LogState): ScriptArgument[] {
-  const ofTails = [...tails].flatMap(([stream, tail]) => [stream, formatStreamTail(tail)]);
-  const ofPending = pending.flatMap((call, index) => [
+  const tailArguments = [...tails].flatMap(([stream, tail]) => [stream, formatStreamTail(tail)]);
+  const pendingArguments = pending.flatMap((call, index) => [
     formatRequestId(call.id),
     formatPending(call, { epoch: 0, seq: 0 }, index),
   ]);
-  return [tails.size, ...ofTails, pending.length, ...ofPending];
+  return [tails.size, ...tailArguments, pending.length, ...pendingArguments];
 }
 
-/** A record as the arguments of a script: epoch, owner, head, initialize, initialized, clientState. */
+/** Formats a record as script arguments: epoch, owner, head, initialize, initialized, clientState. */
 export function recordArguments(record: SessionRecord): ScriptArgument[] {
   const { server, serverDigest, principal, protocolVersion } = record;
   const head = JSON.stringify({ server, serverDigest, principal, protocolVersion });
   return [record.epoch, record.owner, head, record.initialize, record.initialized, record.clientState];
 }
 
-/** A record from the same fields, and `clientSaid` behind them. */
+/** Parses a record from the same fields, followed by `clientSaid`. */
 export function parseRecord(fields: readonly ScriptReply[]): SessionRecord {
   const [epoch, owner, head, initialize, initialized, clientState, clientSaid] = fields as Buffer[];
   return {
@@ -82,13 +89,13 @@ export function parseRecord(fields: readonly ScriptReply[]): SessionRecord {
     initialize: initialize as Buffer,
     initialized: initialized as Buffer,
     clientState: clientState as Buffer,
-    clientSaid: clientSaid ?? nothing,
+    clientSaid: clientSaid ?? noBytes,
   };
 }
 
-const nothing = Buffer.alloc(0);
+const noBytes = Buffer.alloc(0);
 
-/** A reply's text. */
+/** Returns the text of a reply. */
 export const textOf = (reply: ScriptReply | undefined): string => (reply ?? '').toString();
 
 function pairsOf(flat: ScriptReply): [ScriptReply, ScriptReply][] {

@@ -1,18 +1,20 @@
 import { hash } from 'node:crypto';
 
-/** The keys of one session; all in one slot of a cluster. */
+/** The keys of one session, which are all in one slot of a cluster. */
 export interface SessionKeys {
-  /** Hash: what the session is, its owner and epoch, and the counts of its log; or that it has ended. */
+  /**
+   * Hash: the session's record with owner and epoch, and the counts of its log; or the fact that the session has ended.
+   */
   readonly record: string;
-  /** Stream: one entry per event, `<epoch>-<seq>`. */
+  /** Stream: one entry per segment of events. The entry's id is `<epoch>-<seq>` of the segment's last event. */
   readonly log: string;
   /** Hash: the newest event of each stream. */
   readonly tails: string;
-  /** Hash: the requests that have no answer yet. */
+  /** Hash: the requests without an answer. */
   readonly pending: string;
 }
 
-/** The keys of one instance; all in one slot of a cluster. */
+/** The keys of one instance, which are all in one slot of a cluster. */
 export interface InstanceKeys {
   /** String: `alive` or `dead`. */
   readonly lease: string;
@@ -23,63 +25,70 @@ export interface InstanceKeys {
   readonly freed: string;
 }
 
-/** Every key that the store uses is made here. */
+/** Makes every key that the store uses. */
 export interface Keys {
   session(key: string): SessionKeys;
   instance(name: string): InstanceKeys;
-  /** A pattern (SCAN) of the leases of all instances. */
+  /** The SCAN pattern of the leases of all instances. */
   readonly allLeases: string;
-  /** String: which life of the data this is. */
+  /** String: the name of this generation of the store's data. */
   readonly storeGeneration: string;
   /** String: a secret that all instances share. */
   secret(name: string): string;
-  /** Hash: what the rounds of a call came to. */
+  /** Hash: the outcomes of the rounds of a call. */
   outcomes(call: string): string;
-  /** String: whose a thing is that a server made. */
-  owner(thing: string): string;
-  /** String: when what was used of a rate is paid. */
+  /** String: the owner of a task. */
+  owner(task: string): string;
+  /** String: the time at which the debt of a rate is paid. */
   rate(name: string): string;
-  /** Stream: what instances tell each other of changes. */
+  /** Stream: the changes that instances announce to each other. */
   readonly changes: string;
-  /** A topic of changes as it stands there. */
+  /** The form of a change's topic in that stream. */
   topic(name: string): string;
 }
 
-/** Instances whose keys are remembered, since each letter needs them: few live at a time, and each restart is a new name (P8). */
+/**
+ * How many instances' keys are remembered, since each message needs them (P8). Few instances are alive at a time, but
+ * each restart brings a new name.
+ */
 const maxRemembered = 100;
 
 /**
- * Makes the keys of a namespace. What callers name things by is hashed, whatever it is: so it cannot choose its own slot by
- * a brace, collide with another key by a colon, or be read in the list of keys (P12).
- * @param prefix what all keys begin with; throws for one with a brace, which would decide about all slots
+ * Makes the keys of a namespace. Every name that a caller passes is hashed. So a name cannot choose its slot with a
+ * brace or collide with another key through a colon, and nobody can read it in the list of keys (P12).
+ * @param prefix the beginning of all keys. A prefix with a brace throws, since it would put all keys into one slot.
  */
 export function createKeys(prefix: string): Keys {
   if (/[{}]/.test(prefix)) throw new TypeError('the prefix of Redis keys has no braces');
   const instances = new Map<string, InstanceKeys>();
   return {
     session(key) {
-      const base = `${prefix}:session:{${digestOf(key)}}`;
+      const base = `${prefix}:session:{${digest(key)}}`;
       return { record: `${base}:record`, log: `${base}:log`, tails: `${base}:tails`, pending: `${base}:pending` };
     },
     instance(name) {
       const known = instances.get(name);
       if (known !== undefined) return known;
-      const base = `${prefix}:instance:{${digestOf(name)}}`;
-      const of = (part: string): string => `${base}:${part}`;
-      const made = { lease: of('lease'), mailbox: of('mailbox'), posted: of('posted'), freed: of('freed') };
+      const base = `${prefix}:instance:{${digest(name)}}`;
+      const instanceKeys = {
+        lease: `${base}:lease`,
+        mailbox: `${base}:mailbox`,
+        posted: `${base}:posted`,
+        freed: `${base}:freed`,
+      };
       if (instances.size >= maxRemembered) instances.clear();
-      instances.set(name, made);
-      return made;
+      instances.set(name, instanceKeys);
+      return instanceKeys;
     },
-    allLeases: `${prefix}:instance:*:lease`, // no character of a prefix means anything in a pattern
+    allLeases: `${prefix}:instance:*:lease`, // no character of a prefix is special in a pattern
     storeGeneration: `${prefix}:birth`,
     changes: `${prefix}:changes`,
-    topic: digestOf,
-    outcomes: (call) => `${prefix}:outcomes:${digestOf(call)}`,
-    owner: (thing) => `${prefix}:owner:${digestOf(thing)}`,
-    rate: (name) => `${prefix}:rate:${digestOf(name)}`,
-    secret: (name) => `${prefix}:secret:${digestOf(name)}`,
+    topic: digest,
+    outcomes: (call) => `${prefix}:outcomes:${digest(call)}`,
+    owner: (task) => `${prefix}:owner:${digest(task)}`,
+    rate: (name) => `${prefix}:rate:${digest(name)}`,
+    secret: (name) => `${prefix}:secret:${digest(name)}`,
   };
 }
 
-const digestOf = (name: string): string => hash('sha256', name, 'base64url');
+const digest = (name: string): string => hash('sha256', name, 'base64url');

@@ -1,28 +1,30 @@
 import type { LogLimits } from '../event-log.ts';
 
-/** After how many milliseconds Redis drops what nobody touches; every key has one of these. */
+/** The milliseconds after which Redis drops an unused key. Every key has one of these lifetimes. */
 export interface Lifetimes {
-  /** A log's: its newest event is too old by then. */
+  /** The lifetime of a log after its newest event. By then that event is too old. */
   readonly logMs: number;
-  /** Everything else of a session, tombstones too: never shorter than the log's. */
+  /** The lifetime of a session's other keys, including tombstones. It is never shorter than the log's. */
   readonly recordMs: number;
-  /** A mailbox's, from when its instance had a lease last. */
+  /** The lifetime of a mailbox after its instance last had a lease. */
   readonly mailboxMs: number;
-  /** Of the mark of a dead name: names are used once, so that the absence of a lease says as much. */
+  /**
+   * The lifetime of the mark of a dead name. It may expire: names are used once, and a dead name has no lease either.
+   */
   readonly deadMs: number;
-  /** Of the name of this life of the data; renewed with each lease. */
+  /** The lifetime of the store generation's name, which each lease renewal renews. */
   readonly storeGenerationMs: number;
-  /** A shared secret's, from when it was asked for last. */
+  /** The lifetime of a shared secret after its last use. */
   readonly secretMs: number;
-  /** Of changes, from the newest: who reads them reads at once. */
+  /** The lifetime of announced changes after the newest one. Subscribers read them at once. */
   readonly changesMs: number;
 }
 
 const dayMs = 86_400_000;
 
-/** The lifetimes that follow from what is configured. */
+/** Derives the lifetimes from the configuration. */
 export function createLifetimes({ maxAgeMs }: LogLimits, recordTtlMs: number, leaseMs: number): Lifetimes {
-  const logMs = Math.ceil(maxAgeMs) + 1_000; // the age is judged by the millisecond, and not by this
+  const logMs = Math.ceil(maxAgeMs) + 1_000; // longer than the age, which the scripts check to the millisecond
   return {
     logMs,
     recordMs: Math.max(Math.ceil(recordTtlMs), logMs),

@@ -1,3 +1,4 @@
+// store/redis: the store of any number of instances, in Redis, with one Lua script for each atomic change.
 import type { CommandObserver } from '../command-observer.ts';
 import type { LogLimits } from '../event-log.ts';
 import type { Store } from '../store.ts';
@@ -17,34 +18,35 @@ import { createRedisRates } from './shared/redis-rates.ts';
 import { createRedisSecrets } from './shared/redis-secrets.ts';
 
 /**
- * The longest wait before the next attempt to connect, and its part of a lease: an owner is back before another instance,
- * whose connection has to be healthy for a lease before that, takes over what it owns (P7).
+ * The longest wait before the next attempt to connect, also as a fraction of a lease. Another instance may take
+ * sessions over only after its own connection has been healthy for a lease. Their owner has reconnected by then (P7).
  */
 const maxReconnectMs = 2_000;
 const reconnectsPerLease = 3;
 
-/** Where the store is, and its limits and times. */
+/** The address of the store, and its limits and times. */
 export interface RedisStoreOptions extends ConnectOptions {
-  /** What all keys begin with; gateways share sessions if they have the same. */
+  /** The beginning of all keys. Gateways with the same prefix share sessions. */
   readonly prefix?: string;
   readonly limits: LogLimits;
-  /** For how long an instance holds its lease after a renewal. */
+  /** The duration of a lease after a renewal. */
   readonly leaseMs?: number;
-  /** For how long a session is kept that nobody touches. */
+  /** For how long an unused session is kept. */
   readonly recordTtlMs?: number;
-  /** After which time a command without an answer is an unknown outcome. */
+  /** The time after which a command without an answer has an unknown outcome. */
   readonly commandTimeoutMs?: number;
-  /** What a mailbox may hold unread (P8). */
+  /** How many bytes a mailbox may have unread (P8). */
   readonly mailboxMaxBytes?: number;
-  /** Told of each fault of a connection, for logs; never with the contents of a message. */
+  /** Receives each fault of a connection, for logs, without the contents of messages. */
   readonly onError?: (cause: unknown) => void;
-  /** Told of each command but those that block, for metrics. */
+  /** Receives the outcome of each command that does not block, for metrics. */
   readonly observer?: CommandObserver | undefined;
 }
 
 /**
- * A store in Redis, 6.2 or newer, for any number of instances: one server, one found by sentinels, or a cluster. Returns at
- * once and connects by itself, for ever. Throws a TypeError for a URL or prefix that cannot be.
+ * Makes a store in Redis 6.2 or newer for any number of instances. Redis may be one server, a server found by
+ * sentinels, or a cluster. Returns at once; the store connects by itself and reconnects for ever. Throws a TypeError
+ * for an invalid URL or prefix.
  */
 export function createRedisStore(options: RedisStoreOptions): Store {
   const {
@@ -63,7 +65,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
   const commands = createCommands({
     client: connect(commandTimeoutMs),
     commandTimeoutMs,
-    // A command that writes: a replica, which would answer a PING, refuses it.
+    // A write, since a replica refuses it but would answer a PING.
     probe: (client) => client.pexpire(keys.storeGeneration, lifetimes.storeGenerationMs),
     onError,
     observer: options.observer,

@@ -3,19 +3,19 @@ import { readFileSync } from 'node:fs';
 import type { Commands } from './connection/commands.ts';
 import { replyErrorCode } from './connection/reply-error.ts';
 
-/** What goes to a script, and what comes back: text as bytes, since it may be any. */
+/** The arguments and replies of scripts. Text in a reply is bytes, since it need not be valid UTF-8. */
 export type ScriptArgument = string | number | Buffer;
 export type ScriptReply = number | Buffer | null | readonly ScriptReply[];
 
-/** Runs scripts by name: the files in `scripts/`, whose headers say what goes in and out. */
+/** Runs a script by its name. The headers of the files in `scripts/` describe keys, arguments and replies. */
 export type RunScript = (
   name: ScriptName,
   keys: readonly string[],
   args: readonly ScriptArgument[],
 ) => Promise<ScriptReply>;
 
-/** The scripts, by the folder in `scripts/` that they lie in: each folder changes one part of the data. */
-const namesOf = {
+/** The names of the scripts by their folder in `scripts/`. Each folder changes one part of the data. */
+const scriptNames = {
   log: ['append', 'read'],
   records: ['create', 'amend', 'release', 'progress', 'register', 'take-over', 'renew', 'end'],
   instances: [
@@ -32,16 +32,21 @@ const namesOf = {
   ],
   shared: ['announce', 'keep-outcome', 'use-rate'],
 } as const;
-export type ScriptName = (typeof namesOf)[keyof typeof namesOf][number];
+export type ScriptName = (typeof scriptNames)[keyof typeof scriptNames][number];
 
-/** Reads the scripts. They are beside this file, in the sources as in what is built from them. */
+/**
+ * Reads the scripts and returns the function that runs them. Sources and build both have the scripts beside this file.
+ */
 export function createRunScript({ run }: Commands): RunScript {
   const scripts = new Map<ScriptName, Script>(
-    Object.entries(namesOf).flatMap(([folder, names]) =>
+    Object.entries(scriptNames).flatMap(([folder, names]) =>
       names.map((name) => [name, loadScript(folder, name)] as const),
     ),
   );
-  /** A script that the server did not know is being sent: later calls wait for it, or they would overtake earlier ones. */
+  /**
+   * Scripts that Redis did not know and that are being sent. Later calls wait, so that they do not overtake earlier
+   * ones.
+   */
   const loading = new Map<ScriptName, Promise<unknown>>();
 
   const send = (
@@ -63,7 +68,7 @@ export function createRunScript({ run }: Commands): RunScript {
     const sending = send('eval', text, keys, args);
     const settled = sending.then(
       () => undefined,
-      () => undefined, // it is told to who awaits `sending`
+      () => undefined, // the caller gets the error from `sending`
     );
     loading.set(name, settled);
     try {

@@ -1,32 +1,37 @@
 import { createHash } from 'node:crypto';
 import type { Changes } from './changes.ts';
 
-/** The same change is told so often at most (P8): a client that hears of it looks anew, and sees the newest. */
-const everyMs = 1_000;
+/** The shortest time between announcements of one change (P8). A client that sees one reads the newest state anyway. */
+const repeatMs = 1_000;
 
-/** So many changes are told apart within that time; beyond them all listeners are told that anything may have changed. */
-const maxTold = 1_000;
+/**
+ * How many changes are told apart within that time. Beyond them the announcement says that anything may have changed.
+ */
+const maxRecent = 1_000;
 
 /** Announced in place of a change: anything may have changed. */
 export const anyChange = Buffer.alloc(0);
 
-interface Told {
+interface Announcement {
   readonly timer: NodeJS.Timeout;
-  /** It came again since it was told. */
-  again: { readonly topic: string; readonly text: Buffer } | undefined;
+  /** The change if it has come again since it was announced. */
+  repeat: { readonly topic: string; readonly text: Buffer } | undefined;
 }
 
 /**
- * Tells all instances what the servers of groups say has changed: a change at once, and one that comes again within a second
- * at the end of that.
+ * Announces to all instances the changes that the servers of groups report. A change is announced at once; the same
+ * change within a second is announced at the end of that second.
  */
 export class ChangeThrottle {
   readonly #changes: Changes;
   readonly #onFailed: (cause: unknown) => void;
-  readonly #told = new Map<string, Told>();
+  readonly #recent = new Map<string, Announcement>();
   #isClosed = false;
 
-  /** @param onFailed a change could not be told; who listens is told so by the store when it is back */
+  /**
+   * @param onFailed called when a change could not be announced. The store notifies its listeners of the loss when it
+   *   is back.
+   */
   constructor(changes: Changes, onFailed: (cause: unknown) => void) {
     this.#changes = changes;
     this.#onFailed = onFailed;
@@ -35,26 +40,26 @@ export class ChangeThrottle {
   notify(topic: string, text: Buffer): void {
     if (this.#isClosed) return;
     const key = `${topic} ${createHash('sha256').update(text).digest('base64url')}`;
-    const told = this.#told.get(key);
-    if (told !== undefined) told.again = { topic, text };
-    else if (this.#told.size < maxTold || text === anyChange) this.#announce(key, topic, text);
+    const recent = this.#recent.get(key);
+    if (recent !== undefined) recent.repeat = { topic, text };
+    else if (this.#recent.size < maxRecent || text === anyChange) this.#announce(key, topic, text);
     else this.notify(topic, anyChange);
   }
 
-  /** Forgets what would be told again: the store is about to be closed. Nothing is told from now on. */
+  /** Drops the repeats that are still due and announces nothing from now on. Call it before the store is closed. */
   close(): void {
     this.#isClosed = true;
-    for (const { timer } of this.#told.values()) clearTimeout(timer);
-    this.#told.clear();
+    for (const { timer } of this.#recent.values()) clearTimeout(timer);
+    this.#recent.clear();
   }
 
   #announce(key: string, topic: string, text: Buffer): void {
     const timer = setTimeout(() => {
-      this.#told.delete(key);
-      if (told.again !== undefined) this.#announce(key, topic, text);
-    }, everyMs).unref();
-    const told: Told = { timer, again: undefined };
-    this.#told.set(key, told);
+      this.#recent.delete(key);
+      if (announcement.repeat !== undefined) this.#announce(key, topic, text);
+    }, repeatMs).unref();
+    const announcement: Announcement = { timer, repeat: undefined };
+    this.#recent.set(key, announcement);
     this.#changes.publish(topic, text).catch(this.#onFailed);
   }
 }

@@ -1,23 +1,27 @@
-/** Hears what is announced under a topic. */
+// store/shared: the small data that all instances share: changes, outcomes, task owners, rates, secrets.
+
+/** Receives the changes that are announced under a topic. */
 export interface ChangeListener {
   onChange(text: Buffer): void;
-  /** Something may have been announced that was not heard, and will not be. */
+  /** Changes may have been announced that this listener did not receive and never will. */
   onMissed(): void;
 }
 
-/** A longer text is not passed on; who follows its topic has missed something then (P8). */
+/** A longer text is not delivered: the topic's listeners get `onMissed` instead (P8). */
 export const maxChangeBytes = 65_536;
 
-/** What instances tell each other without knowing who wants to hear it: short texts under topics. */
+/** Announcements to all instances that subscribe to a topic: short texts, whose sender does not know the receivers. */
 export interface Changes {
   /**
-   * Tells all instances that follow the topic, this one too. Each hears what one instance announces in its order, once. A
-   * rejection with `StoreUnavailable` is an unknown outcome; asking again may tell it twice.
+   * Announces a change to all instances that subscribe to the topic, including this one. Each subscriber receives the
+   * changes of one instance once and in order. A rejection with `StoreUnavailable` is an unknown outcome; a repeated
+   * call may announce the change twice.
    */
   publish(topic: string, text: Buffer): Promise<void>;
   /**
-   * Hears what is announced from when this resolves, until the function that it gives is called. While the store is away
-   * nothing is heard, and later what was kept, or that something was missed. Rejects with `StoreUnavailable`.
+   * Delivers the changes that are announced after the promise resolves, until the returned function is called. During
+   * an outage of the store nothing is delivered. Afterwards the listener receives the kept changes, or `onMissed`.
+   * Rejects with `StoreUnavailable`.
    */
   subscribe(topic: string, listener: ChangeListener): Promise<() => void>;
 }

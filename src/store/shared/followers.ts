@@ -1,7 +1,7 @@
 import { contain } from '../../util/boundary.ts';
 import { type ChangeListener, maxChangeBytes } from './changes.ts';
 
-/** Who follows which topic, in this process. */
+/** The listeners in this process, by topic. */
 export class ChangeSubscribers {
   readonly #byTopic = new Map<string, Set<ChangeListener>>();
 
@@ -9,23 +9,26 @@ export class ChangeSubscribers {
     return this.#byTopic.size === 0;
   }
 
-  /** Returns what to call when the listener is to hear no more. */
+  /** Adds a listener and returns the function that removes it. */
   add(topic: string, listener: ChangeListener): () => void {
     const listeners = this.#byTopic.get(topic) ?? new Set();
     this.#byTopic.set(topic, listeners);
-    // An entry of its own for each call.
-    const own: ChangeListener = {
+    // The same listener may be added several times, so each call makes its own entry.
+    const entry: ChangeListener = {
       onChange: (text) => listener.onChange(text),
       onMissed: () => listener.onMissed(),
     };
-    listeners.add(own);
+    listeners.add(entry);
     return () => {
-      listeners.delete(own);
+      listeners.delete(entry);
       if (listeners.size === 0 && this.#byTopic.get(topic) === listeners) this.#byTopic.delete(topic);
     };
   }
 
-  /** A listener that fails at a change is told that it has missed one. The others hear the change all the same. */
+  /**
+   * Delivers a change to the topic's listeners. A listener that throws gets `onMissed`; the others get the change
+   * anyway.
+   */
   notify(topic: string, text: Buffer): void {
     for (const listener of [...(this.#byTopic.get(topic) ?? [])]) {
       const { onMissed, onChange } = listener;
@@ -34,7 +37,7 @@ export class ChangeSubscribers {
     }
   }
 
-  /** All of them have missed something. */
+  /** Calls `onMissed` of all listeners. */
   notifyMissed(): void {
     for (const listeners of [...this.#byTopic.values()]) {
       for (const { onMissed } of [...listeners]) contain('store', onMissed);

@@ -1,10 +1,13 @@
-/** Whose things are that one server makes and all instances reach, where only their ids tell them apart: tasks. */
+/**
+ * The owners of tasks of servers that all instances reach. Only its id names such a task, so the store remembers to
+ * whom it belongs.
+ */
 export interface TaskOwnerStore {
   /**
-   * Says whose a thing is, in place of what was said before, for so many milliseconds. A rejection with `StoreUnavailable` is an
-   * unknown outcome; may be called again.
+   * Sets the owner of a task for `ttlMs` milliseconds and replaces an earlier owner. A rejection with
+   * `StoreUnavailable` is an unknown outcome; the method may be called again.
    */
-  set(thing: string, owner: Buffer, forMs: number): Promise<void>;
-  /** Whose it is; undefined if that is not known, or not any more. Rejects with `StoreUnavailable`. */
-  find(thing: string): Promise<Buffer | undefined>;
+  set(task: string, owner: Buffer, ttlMs: number): Promise<void>;
+  /** Returns the owner of a task; undefined if it is not known or no longer known. Rejects with `StoreUnavailable`. */
+  find(task: string): Promise<Buffer | undefined>;
 }

@@ -1,11 +1,11 @@
 /**
- * How much of their rates others have used, as all instances count it together. A rate is a debt that is paid off as time
- * passes: a second of it each second. What is used costs so many milliseconds, and adds to the debt.
+ * The use of rates, counted by all instances together. The use of a rate is a debt in milliseconds: each use adds to
+ * the debt, and each second pays off one second.
  */
 export interface Rates {
   /**
-   * Adds what was used under a name, in milliseconds of its rate. A rejection with `StoreUnavailable` is an unknown outcome.
-   * @returns the whole debt, in milliseconds
+   * Adds a cost in milliseconds to the debt under a name. A rejection with `StoreUnavailable` is an unknown outcome.
+   * @returns the whole debt in milliseconds
    */
   use(name: string, costMs: number): Promise<number>;
 }

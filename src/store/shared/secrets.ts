@@ -1,11 +1,11 @@
 /**
- * Secrets that the instances share: made by whichever needs one first, and the same for all. They are kept as long as the
- * store keeps its data, and at least for a month after they were asked for last.
+ * Secrets that all instances share. The instance that needs a secret first makes it. The store keeps a secret for at
+ * least a month after its last use, unless it loses its data.
  */
 export interface Secrets {
   /**
-   * The secret that is kept under a name. Where there is none, the candidate is kept from now on. A rejection with
-   * `StoreUnavailable` is an unknown outcome; may be called again.
+   * Returns the secret under a name. If there is none, the candidate becomes the secret. A rejection with
+   * `StoreUnavailable` is an unknown outcome; the method may be called again.
    */
   keep(name: string, candidate: Buffer): Promise<Buffer>;
 }

@@ -6,7 +6,7 @@ import { createHealth, type Health } from './health.ts';
 import { asStoreUnavailable, replyErrorCode, withoutArguments } from './reply-error.ts';
 import { within } from './within.ts';
 
-/** The connection for everything that does not block. */
+/** The connection for commands that do not block. */
 export interface Commands {
   /** Runs a command. Settles within the command time-out; every failure is a `StoreUnavailable`. */
   run<T>(command: (client: RedisClient) => Promise<T>): Promise<T>;
@@ -14,50 +14,53 @@ export interface Commands {
   close(): void;
 }
 
-/** What the connection needs. */
+/** The client, time-out and observers of the connection. */
 export interface CommandsOptions {
   readonly client: RedisClient;
   /** The time-out of this client's commands. */
   readonly commandTimeoutMs: number;
   /** See `createHealth`. */
   readonly probe: (client: RedisClient) => Promise<unknown>;
-  /** Told of each fault of the connection, for logs. */
+  /** Receives each fault of the connection, for logs. */
   readonly onError: (cause: unknown) => void;
   readonly observer?: CommandObserver | undefined;
 }
 
-/** How much later than its own time-out a command of a cluster is given up. */
+/** How much later than the client's own time-out a command to a cluster is abandoned. */
 const graceMs = 250;
 
-/** Wraps a client: each outcome tells of the health of the store, and each fault gets its name. */
+/** Wraps a client. Each outcome updates the health of the store, and each fault becomes a `StoreUnavailable`. */
 export function createCommands(options: CommandsOptions): Commands {
   const { client, commandTimeoutMs, probe, onError, observer } = options;
   let isClosed = false;
-  /** Why there is no connection. */
-  let lost: Error | undefined;
+  /** The reason why there is no connection. */
+  let connectionError: Error | undefined;
 
-  /** The address may lead to another server by now, or the slots to another node. */
-  const lookAgain = (code: string | undefined): void => {
+  /** Looks for the right server again: the address may lead to another server by now, or a slot to another node. */
+  const rediscover = (code: string | undefined): void => {
     if (isClosed) return;
     if (client instanceof Cluster) {
       if (client.status === 'ready') refreshSlots(client, onError);
     } else if (code === 'READONLY') client.disconnect(true);
   };
 
-  const fail = (error: unknown): StoreUnavailable => {
+  const handleFailure = (error: unknown): StoreUnavailable => {
     const code = replyErrorCode(error);
-    const fault = asStoreUnavailable(error, lost);
+    const fault = asStoreUnavailable(error, connectionError);
     if (fault.reason !== 'unreachable') {
-      health.answered(); // it answered, if not what was hoped for
+      health.answered(); // an error reply is an answer too
       return fault;
     }
     health.failed();
-    lookAgain(code);
+    rediscover(code);
     return fault;
   };
 
-  /** What the client of a cluster would hold for as long as it likes: commands while it has no node. */
-  const send = async <T>(cluster: Cluster, command: (client: RedisClient) => Promise<T>): Promise<T> => {
+  /**
+   * Sends a command to a cluster, within a time limit: the cluster client queues commands without one if it has no
+   * node.
+   */
+  const sendToCluster = async <T>(cluster: Cluster, command: (client: RedisClient) => Promise<T>): Promise<T> => {
     if (cluster.status !== 'ready') throw new StoreUnavailable('unreachable');
     return within(command(cluster), commandTimeoutMs + graceMs);
   };
@@ -65,14 +68,14 @@ export function createCommands(options: CommandsOptions): Commands {
   const run = async <T>(command: (client: RedisClient) => Promise<T>): Promise<T> => {
     const sentAt = performance.now();
     try {
-      const reply = client instanceof Cluster ? await send(client, command) : await command(client);
+      const reply = client instanceof Cluster ? await sendToCluster(client, command) : await command(client);
       health.answered();
       observer?.answered(performance.now() - sentAt);
       return reply;
     } catch (error) {
-      // A script that is not there is an answer too, and no fault.
+      // The reply that a script is unknown is no fault: `script.ts` then sends the script.
       if (replyErrorCode(error) === 'NOSCRIPT') throw withoutArguments(error as Error);
-      const fault = fail(error);
+      const fault = handleFailure(error);
       observer?.failed(fault.reason);
       throw fault;
     }
@@ -80,12 +83,12 @@ export function createCommands(options: CommandsOptions): Commands {
 
   const health = createHealth(() => run(probe));
   client.on('error', (cause: Error) => {
-    lost = withoutArguments(cause);
-    onError(lost);
+    connectionError = withoutArguments(cause);
+    onError(connectionError);
   });
-  client.on('node error', (cause: Error) => onError(withoutArguments(cause))); // of a cluster
+  client.on('node error', (cause: Error) => onError(withoutArguments(cause))); // only a cluster emits this
   client.on('ready', () => {
-    lost = undefined;
+    connectionError = undefined;
     health.connected();
   });
   client.on('close', () => health.failed());
@@ -101,7 +104,7 @@ export function createCommands(options: CommandsOptions): Commands {
   };
 }
 
-/** ioredis asks only now and then, and after MOVED; a failover is seen sooner if it asks after a command that got lost. */
+/** Asks for the slots again. ioredis asks only now and then, and after MOVED, so it would notice a failover later. */
 function refreshSlots(cluster: Cluster, onError: (cause: unknown) => void): void {
   cluster.refreshSlotsCache((error) => {
     if (error !== undefined && error !== null) onError(withoutArguments(error));

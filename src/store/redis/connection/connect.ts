@@ -2,36 +2,37 @@ import type { ConnectionOptions } from 'node:tls';
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
 import { parseRedisUrl, type RedisTarget } from './redis-url.ts';
 
-/** A client of one server (found by itself or by sentinels) or of a cluster. */
+/** A client of one server, given by its address or found by sentinels, or of a cluster. */
 export type RedisClient = Redis | Cluster;
 
-/** Certificates for `rediss` URLs, as PEM text; Node.js' own authorities if there is no `ca`. */
+/** Certificates for `rediss` URLs, as PEM text. Without `ca`, Node.js' own certificate authorities apply. */
 export interface RedisTls {
   readonly ca?: string | Buffer;
   readonly cert?: string | Buffer;
   readonly key?: string | Buffer;
-  /** The name in the server's certificate, where it is not the host's. */
+  /** The name in the server's certificate if it differs from the host name. */
   readonly servername?: string;
 }
 
-/** How to reach Redis. */
+/** The address and the credentials of Redis. */
 export interface ConnectOptions {
   readonly url: string;
   readonly tls?: RedisTls;
-  /** Of the sentinels themselves, where they ask for one. */
+  /** The user of the sentinels themselves, if they require one. */
   readonly sentinelUsername?: string;
   readonly sentinelPassword?: string;
 }
 
 const connectTimeoutMs = 5_000;
-/** A cluster's slots are asked for again this often, and whenever a command could not be delivered. */
+/** How often a cluster's slots are read again. They are also read after each command that could not be delivered. */
 const slotsRefreshMs = 5_000;
 
 /**
- * Prepares connections; the URL is looked at here, so that a wrong one throws at the start.
+ * Returns a function that makes connections. The URL is parsed here, so a wrong one throws at the start.
  *
- * No command waits in a queue for a connection and none is sent twice: with the connection each command that has no answer
- * is rejected. Whether it was done is then for the caller to find out (docs/design.md, D11). Reconnects for ever.
+ * No command waits in a queue for a connection, and none is sent twice. When a connection is lost, each command without
+ * an answer is rejected. The caller then has to find out whether the command was executed (docs/design.md, D11). A
+ * connection reconnects for ever.
  *
  * @param maxReconnectMs the longest wait before the next attempt to connect
  */
@@ -40,7 +41,7 @@ export function createConnector(
   maxReconnectMs: number,
 ): (commandTimeoutMs: number | undefined) => RedisClient {
   const target = parseRedisUrl(options.url);
-  // Capped, and spread: a hundred gateways do not come back in the same instant.
+  // The delay is capped and spread, so that a hundred gateways do not reconnect at the same moment.
   const backoffMs: Backoff = (attempt) =>
     Math.min(50 * 2 ** Math.min(attempt, 10), maxReconnectMs) * (0.5 + Math.random() / 2);
   return (commandTimeoutMs) => {
@@ -51,7 +52,7 @@ export function createConnector(
   };
 }
 
-/** How many milliseconds to wait before an attempt. */
+/** Returns the milliseconds to wait before an attempt. */
 type Backoff = (attempt: number) => number;
 
 function commonOptions(
@@ -64,14 +65,15 @@ function commonOptions(
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
     ...(isTls && { tls: tlsOptions(tls) }),
-    // A connection on which nothing is answered for so long is given up: TCP itself may take a quarter of an hour.
+    // A connection without an answer for this long is closed: TCP itself may take a quarter of an hour to notice a
+    // loss.
     ...(commandTimeout !== undefined && { commandTimeout, socketTimeout: commandTimeout * 2 }),
     db,
     protocol: 2,
     connectTimeout: connectTimeoutMs,
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0, // with the connection, every command without an answer is rejected
+    maxRetriesPerRequest: 0, // a lost connection rejects every command without an answer
     retryStrategy: backoffMs,
     disableClientInfo: true, // Redis below 7.2 answers it with an error
   } satisfies RedisOptions;
@@ -92,19 +94,20 @@ function sentinelOptions({ hosts, masterName, isTls }: RedisTarget, options: Con
 }
 
 function connectCluster({ hosts }: RedisTarget, common: ReturnType<typeof commonOptions>, backoffMs: Backoff): Cluster {
-  const { retryStrategy: _, enableOfflineQueue: __, ...ofNodes } = common;
+  const { retryStrategy: _, enableOfflineQueue: __, ...nodeOptions } = common;
   const options = {
-    redisOptions: ofNodes,
+    redisOptions: nodeOptions,
     clusterRetryStrategy: backoffMs,
-    // Only for a node that is being connected to, which holds a command no longer than the time-out; see `commands.ts`.
+    // A command waits only for a node that is connecting, and no longer than the time-out; see `commands.ts`.
     enableOfflineQueue: true,
-    // Zero turns off what would send a command again whose outcome is unknown. MOVED and ASK are followed: not done there.
+    // Zero turns off the retries of commands whose outcome is unknown. MOVED and ASK are followed: such a node has not
+    // executed the command.
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
     slotsRefreshInterval: slotsRefreshMs,
     slotsRefreshTimeout: connectTimeoutMs,
-    // A name that the cluster announces is the one in its certificate.
-    ...(ofNodes.tls !== undefined && { dnsLookup: addressAsItIs }),
+    // The certificate has the name that the cluster announces, so the name must not be resolved here.
+    ...(nodeOptions.tls !== undefined && { dnsLookup: keepAddress }),
   } satisfies ClusterOptions;
   return new Cluster(
     hosts.map((host) => ({ ...host })),
@@ -112,7 +115,7 @@ function connectCluster({ hosts }: RedisTarget, common: ReturnType<typeof common
   );
 }
 
-const addressAsItIs: NonNullable<ClusterOptions['dnsLookup']> = (address, done) => done(null, address);
+const keepAddress: NonNullable<ClusterOptions['dnsLookup']> = (address, done) => done(null, address);
 
 const tlsOptions = ({ ca, cert, key, servername }: RedisTls): ConnectionOptions => ({
   ...(ca !== undefined && { ca }),

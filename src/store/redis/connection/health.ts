@@ -1,25 +1,27 @@
 import { detach } from '../../../util/boundary.ts';
-/** Whether the store answers, and since when. */
+
+/** Tracks whether the store answers, and since when. */
 export interface Health {
   /** A command was answered. */
   answered(): void;
-  /** A command was not, or the connection is gone. */
+  /** A command was not answered, or the connection was lost. */
   failed(): void;
-  /** There is a connection: asks at once, without the pause after a failure. */
+  /** The connection is established. Probes at once, without the pause after a failure. */
   connected(): void;
   healthyForMs(): number;
   onRecovered(listener: () => void): void;
   close(): void;
 }
 
-/** Begins healthy with the first answer, and asks by itself for one while there is none. */
+/** The pauses between probes while the store does not answer. */
 const firstProbeMs = 25;
 const maxProbeMs = 500;
 
 /**
- * Makes the state of a connection.
- * @param probe a command that only a server can answer that would also take writes; its outcome is told by `answered` and
- *   `failed` as that of any other
+ * Makes the health of a connection. The store becomes healthy with the first answer. While there is none, the health
+ * sends probes itself.
+ * @param probe runs a command that only a server which takes writes can answer. Its runner reports the outcome with
+ *   `answered` and `failed`, as for any other command.
  */
 export function createHealth(probe: () => Promise<unknown>): Health {
   let healthySinceMs: number | undefined;
@@ -29,14 +31,14 @@ export function createHealth(probe: () => Promise<unknown>): Health {
   let isClosed = false;
   const listeners: (() => void)[] = [];
 
-  const stopWaiting = (): void => {
+  const clearProbeTimer = (): void => {
     clearTimeout(timer);
     timer = undefined;
   };
 
   const probeNow = async (): Promise<void> => {
-    stopWaiting();
-    // The outcome is told to `answered` or `failed` by who runs the command.
+    clearProbeTimer();
+    // The runner of the command reports the outcome to `answered` or `failed`.
     await probe().catch(() => undefined);
   };
 
@@ -62,7 +64,7 @@ export function createHealth(probe: () => Promise<unknown>): Health {
       for (const listener of listeners) listener();
     },
     failed() {
-      if (healthySinceMs !== undefined) hasFailed = true; // the first connection is no recovery
+      if (healthySinceMs !== undefined) hasFailed = true; // the first connection does not count as a recovery
       healthySinceMs = undefined;
       probeSoon();
     },
@@ -76,7 +78,7 @@ export function createHealth(probe: () => Promise<unknown>): Health {
     close() {
       isClosed = true;
       healthySinceMs = undefined;
-      stopWaiting();
+      clearProbeTimer();
     },
   };
 }

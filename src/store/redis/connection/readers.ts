@@ -3,41 +3,46 @@ import type { RedisClient } from './connect.ts';
 import { asStoreUnavailable, withoutArguments } from './reply-error.ts';
 import { within } from './within.ts';
 
-/** A command that blocks for no longer than it is told. */
+/** A command that blocks for at most `waitMs`. */
 export type BlockingCommand<T> = (client: RedisClient, waitMs: number) => Promise<T>;
 
-/** The connections for commands that block: each is held by one call at a time, so nothing else can wait on it. */
+/**
+ * The connections for blocking commands. Each connection serves one call at a time, so no other call waits behind it.
+ */
 export interface Readers {
   /**
-   * Runs a command that blocks for at most `waitMs`. Settles a little after that, whatever becomes of the connection:
-   * a blocked command on a dead one may never settle by itself.
+   * Runs a command that blocks for at most `waitMs`. Settles a little after that even if the connection is dead: a
+   * blocked command on a dead connection may never settle by itself.
    */
   run<T>(waitMs: number, command: BlockingCommand<T>): Promise<T>;
-  /** Drops all connections: they may lead to a server that is no longer the master. */
+  /** Drops all connections, since they may lead to a server that is no longer the master. */
   reset(): void;
   close(): void;
 }
 
-/** How much later than asked a reply may come before the connection is taken for a dead one. */
+/** How late a reply may be before the connection counts as dead. */
 const graceMs = 1_000;
 
-/** Makes connections as they are needed: mostly one, and two while an instance changes its name. */
+/** Makes connections on demand: mostly one, and two while an instance changes its name. */
 export function createReaders(connect: () => RedisClient, onError: (cause: unknown) => void): Readers {
   const idle: RedisClient[] = [];
-  /** All connections, and what ends the call that holds one: a client that is dropped while it connects tells nobody. */
+  /**
+   * All connections, each with a function that ends its current call. A client that is dropped while it connects would
+   * never settle the call.
+   */
   const all = new Map<RedisClient, (() => void) | undefined>();
   let isClosed = false;
-  /** Why there is no connection. */
-  let lost: Error | undefined;
+  /** The reason why there is no connection. */
+  let connectionError: Error | undefined;
 
   const open = (): RedisClient => {
     const client = connect();
     client.on('error', (cause: Error) => {
-      lost = withoutArguments(cause);
-      onError(lost);
+      connectionError = withoutArguments(cause);
+      onError(connectionError);
     });
     client.on('ready', () => {
-      lost = undefined;
+      connectionError = undefined;
     });
     all.set(client, undefined);
     return client;
@@ -56,7 +61,7 @@ export function createReaders(connect: () => RedisClient, onError: (cause: unkno
   const runOn = async <T>(client: RedisClient, waitMs: number, command: BlockingCommand<T>): Promise<T> => {
     const endMs = performance.now() + waitMs;
     await readyWithin(client, waitMs + graceMs);
-    // What is left of the time, and never 0, which blocks for ever.
+    // The remaining time must not be 0, which blocks for ever.
     const leftMs = Math.max(1, Math.ceil(endMs - performance.now()));
     return within(command(client, leftMs), leftMs + graceMs);
   };
@@ -74,8 +79,8 @@ export function createReaders(connect: () => RedisClient, onError: (cause: unkno
         idle.push(client);
         return reply;
       } catch (error) {
-        drop(client); // rather than to find out what it still does
-        throw asStoreUnavailable(error, lost);
+        drop(client); // the state of the connection is unknown
+        throw asStoreUnavailable(error, connectionError);
       }
     },
     reset,

@@ -1,4 +1,4 @@
-/** Where Redis is, and as whom to go there. */
+/** The address of Redis, and the credentials for it. */
 export interface RedisTarget {
   readonly kind: 'single' | 'sentinel' | 'cluster';
   readonly isTls: boolean;
@@ -16,9 +16,9 @@ const hostForm = /^(\[[0-9a-fA-F:.]+\]|[^:[\]]+)(?::(\d{1,5}))?$/;
 const defaultPort = { single: 6379, sentinel: 26379, cluster: 6379 };
 
 /**
- * Reads `redis://[user:password@]host[:port][/db]`; with `rediss` over TLS; with `+sentinel` or `+cluster` behind the
- * scheme several hosts separated by commas, and for sentinels `/name[/db]`. Throws a TypeError that says what is wrong and
- * never repeats the text, since it may hold a password.
+ * Parses `redis://[user:password@]host[:port][/db]`. The scheme `rediss` means TLS. With `+sentinel` or `+cluster`
+ * after the scheme, several hosts may be given, separated by commas; for sentinels the path is `/name[/db]`. Throws a
+ * TypeError that says what is wrong and never repeats the text, which may contain a password.
  */
 export function parseRedisUrl(url: string): RedisTarget {
   const [, scheme, mode, userInfo, hostList = '', path = ''] = form.exec(url) ?? [];
@@ -45,18 +45,18 @@ export function parseRedisUrl(url: string): RedisTarget {
   return { kind, isTls: scheme === 'rediss', hosts, masterName, ...parseUser(userInfo), db: Number(db) };
 }
 
-/** The hosts of a Redis URL with their ports, for the log: no user, no password. Throws as `parseRedisUrl`. */
+/** Formats the hosts and ports of a Redis URL for the log, without user and password. Throws like `parseRedisUrl`. */
 export const addressOf = (url: string): string =>
   parseRedisUrl(url)
     .hosts.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`)
     .join(', ');
 
-function parseHost(text: string, port: number): { host: string; port: number } {
+function parseHost(text: string, defaultHostPort: number): { host: string; port: number } {
   const [, host, portText] = hostForm.exec(text) ?? [];
-  const given = portText === undefined ? port : Number(portText);
-  if (host === undefined || given < 1 || given > 65_535)
+  const hostPort = portText === undefined ? defaultHostPort : Number(portText);
+  if (host === undefined || hostPort < 1 || hostPort > 65_535)
     throw new TypeError('has an invalid host; each host must be host:port');
-  return { host: host.replace(/^\[|\]$/g, ''), port: given };
+  return { host: host.replace(/^\[|\]$/g, ''), port: hostPort };
 }
 
 function parseUser(userInfo: string | undefined): Pick<RedisTarget, 'username' | 'password'> {

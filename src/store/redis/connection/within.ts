@@ -1,10 +1,12 @@
 import { StoreUnavailable } from '../../store-unavailable.ts';
 
-/** Resolves with the promise, or rejects as unreachable after this time. The promise itself goes on. */
+/**
+ * Settles with the promise, or rejects as `unreachable` after this time. The operation behind the promise continues.
+ */
 export async function within<T>(promise: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
+  const timeout = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new StoreUnavailable('unreachable')), ms);
   });
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+  return Promise.race([promise, timeout]).finally(() => clearTimeout(timer));
 }

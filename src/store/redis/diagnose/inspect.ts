@@ -4,22 +4,22 @@ import { replyErrorCode, withoutArguments } from '../connection/reply-error.ts';
 import { within } from '../connection/within.ts';
 import { createKeys } from '../keys.ts';
 
-/** What is to be looked at. */
+/** The Redis to inspect. */
 export interface InspectOptions extends ConnectOptions {
   readonly prefix: string;
-  /** In which a command has to be answered. */
+  /** The time within which a command must be answered. */
   readonly commandTimeoutMs: number;
 }
 
-/** What a Redis is like, for the operator. */
+/** The properties of a Redis that an operator wants to know. */
 export interface RedisFindings {
-  /** As it says; undefined if this user may not ask (INFO). */
+  /** The version that Redis reports; undefined if this user may not run INFO. */
   readonly version: string | undefined;
-  /** Of a PING, the median of some. */
+  /** The median time of a few PINGs. */
   readonly latencyMs: number;
-  /** What it does when its memory is full: `noeviction`, or one that throws keys away; undefined if this user may not ask. */
+  /** The policy for full memory: `noeviction`, or one that evicts keys. Undefined if this user may not run INFO. */
   readonly memoryPolicy: string | undefined;
-  /** Instances that hold a lease under this prefix now. */
+  /** How many instances hold a lease under this prefix now. */
   readonly instances: number;
 }
 
@@ -27,55 +27,55 @@ const connectTimeoutMs = 5_000;
 const pings = 5;
 const maxReconnectMs = 1_000;
 
-/** A Redis that others use too may hold millions of keys: the look for instances stops after so many rounds. */
+/** How many rounds the search for instances takes at most: a Redis that others also use may have millions of keys. */
 const maxScans = 100;
 const keysPerScan = 1_000;
 
-/** Looks at a Redis without changing anything. Rejects with what its client says of a Redis that cannot be used. */
+/** Inspects a Redis without changing anything. Rejects with the client's error if Redis cannot be used. */
 export const inspectRedis = (options: InspectOptions): Promise<RedisFindings> =>
-  look(options, async (client, nodes, infos) => ({
+  inspect(options, async (client, nodes, infos) => ({
     version: infos[0]?.get('valkey_version') ?? infos[0]?.get('redis_version'),
-    latencyMs: await latencyMs(client),
-    memoryPolicy: policyIn(infos),
+    latencyMs: await measureLatencyMs(client),
+    memoryPolicy: evictionPolicy(infos),
     instances: await countInstances(client, nodes, options.prefix),
   }));
 
-/** `RedisFindings.memoryPolicy` alone, which costs next to nothing. Rejects as `inspectRedis`. */
+/** Finds only `RedisFindings.memoryPolicy`, which is cheap. Rejects like `inspectRedis`. */
 export const memoryPolicyOf = (options: Omit<InspectOptions, 'prefix'>): Promise<string | undefined> =>
-  look(options, async (_client, _nodes, infos) => policyIn(infos));
+  inspect(options, async (_client, _nodes, infos) => evictionPolicy(infos));
 
 type Infos = readonly ReadonlyMap<string, string>[];
 
-async function look<T>(
+async function inspect<T>(
   options: Omit<InspectOptions, 'prefix'>,
-  at: (client: RedisClient, nodes: readonly Redis[], infos: Infos) => Promise<T>,
+  read: (client: RedisClient, nodes: readonly Redis[], infos: Infos) => Promise<T>,
 ): Promise<T> {
   const client = createConnector(options, maxReconnectMs)(options.commandTimeoutMs);
   try {
-    await ready(client);
+    await waitUntilReady(client);
     const nodes: readonly Redis[] = client instanceof Cluster ? client.nodes('master') : [client];
-    return await at(client, nodes, await Promise.all(nodes.map(infoOf)));
+    return await read(client, nodes, await Promise.all(nodes.map(readInfo)));
   } finally {
     client.disconnect();
   }
 }
 
-/** Of several nodes that of one that throws keys away, if there is one. */
-function policyIn(infos: Infos): string | undefined {
+/** Returns the policy of a node that evicts keys if there is one, else that of any node. */
+function evictionPolicy(infos: Infos): string | undefined {
   const policies = infos.map((info) => info.get('maxmemory_policy')).filter((policy) => policy !== undefined);
   return policies.find((policy) => policy !== 'noeviction') ?? policies[0];
 }
 
-function ready(client: RedisClient): Promise<void> {
+function waitUntilReady(client: RedisClient): Promise<void> {
   const isReady = new Promise<void>((resolve, reject) => {
     client.once('ready', resolve);
-    // The first fault tells what is wrong; the client itself would try for ever.
+    // The first fault is the reason. The client itself would retry for ever.
     client.on('error', (cause: Error) => reject(withoutArguments(cause)));
   });
   return within(isReady, connectTimeoutMs);
 }
 
-async function infoOf(node: Redis): Promise<ReadonlyMap<string, string>> {
+async function readInfo(node: Redis): Promise<ReadonlyMap<string, string>> {
   try {
     const lines = (await node.info()).split('\r\n').map((line) => line.split(':', 2));
     return new Map(lines.filter((parts): parts is [string, string] => parts.length === 2));
@@ -85,7 +85,7 @@ async function infoOf(node: Redis): Promise<ReadonlyMap<string, string>> {
   }
 }
 
-async function latencyMs(client: RedisClient): Promise<number> {
+async function measureLatencyMs(client: RedisClient): Promise<number> {
   const times: number[] = [];
   for (let n = 0; n < pings; n++) {
     const startedAt = performance.now();
@@ -108,7 +108,7 @@ async function countInstances(client: RedisClient, nodes: readonly Redis[], pref
       if (cursor === '0') break;
     }
   }
-  // One by one: in a cluster they are in different slots.
+  // One GET for each lease, since the leases of a cluster are in different slots.
   const states = await Promise.all([...leases].map((lease) => client.get(lease)));
   return states.filter((state) => state === 'alive').length;
 }

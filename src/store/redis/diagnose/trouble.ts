@@ -1,7 +1,7 @@
 import { docsPage } from '../../../util/docs-page.ts';
 import { replyErrorCode } from '../connection/reply-error.ts';
 
-/** Why a Redis cannot be used, and what to do about it: the same words in `check` and in the log. */
+/** The reason why a Redis cannot be used, and the remedy. `check` and the log use the same words. */
 export interface RedisTrouble {
   readonly detail: string;
   readonly help: string;
@@ -10,7 +10,7 @@ export interface RedisTrouble {
 const reach =
   'Check that Redis runs, that this host can reach it, and that the scheme of --redis is right: rediss:// is TLS.';
 
-/** By the code of the operating system, or of Redis' own reply. */
+/** The troubles by the code of the operating system or of Redis' reply. */
 const byCode: ReadonlyMap<string, RedisTrouble> = new Map([
   [
     'ECONNREFUSED',
@@ -21,8 +21,8 @@ const byCode: ReadonlyMap<string, RedisTrouble> = new Map([
   ],
   ['ENOTFOUND', { detail: 'The host of Redis does not exist.', help: 'Correct the host of --redis.' }],
   ['EAI_AGAIN', { detail: 'The host name of Redis cannot be resolved.', help: 'Check DNS.' }],
-  ...['ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'].map((code) => [code, silent()] as const),
-  ...['WRONGPASS', 'NOAUTH'].map((code) => [code, otherCredentials()] as const),
+  ...['ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'].map((code) => [code, noAnswer()] as const),
+  ...['WRONGPASS', 'NOAUTH'].map((code) => [code, refusedCredentials()] as const),
   [
     'OOM',
     { detail: 'The memory of Redis is full.', help: 'Give Redis more memory, and set maxmemory-policy noeviction.' },
@@ -34,70 +34,76 @@ const byCode: ReadonlyMap<string, RedisTrouble> = new Map([
   ['LOADING', { detail: 'Redis is still loading its data.', help: 'Wait; the gateway retries.' }],
 ]);
 
-/** Node.js' codes of what is wrong with TLS and certificates. */
-const ofTls = /^ERR_(?:SSL|TLS)|CERT|SELF_SIGNED|^UNABLE_TO_/;
+/** Node.js' codes for faults of TLS and certificates. */
+const tlsCode = /^ERR_(?:SSL|TLS)|CERT|SELF_SIGNED|^UNABLE_TO_/;
 
-/** How deep causes are followed. */
+/** How many nested causes are followed. */
 const maxDepth = 5;
 
 /**
- * Puts a fault of Redis or of the way to it into words. Only what is known to be harmless is taken from its text, since replies
- * can repeat arguments (P12).
+ * Explains a fault of Redis or of the connection to it. The explanation repeats only known harmless parts of the
+ * fault's text, since replies can contain arguments (P12).
  */
 export function explainTrouble(cause: unknown): RedisTrouble {
-  const error = deepest(cause);
+  const error = rootCause(cause);
   const code = codeIn(error);
   const known = byCode.get(code ?? '');
   if (known !== undefined) return known;
-  if (code === 'NOPERM') return missingRight(error?.message ?? '');
+  if (code === 'NOPERM') return missingPermission(error?.message ?? '');
   if (error?.name === 'ReplyError') {
-    if (/^ERR invalid (?:username-)?password/.test(error.message)) return otherCredentials();
+    if (/^ERR invalid (?:username-)?password/.test(error.message)) return refusedCredentials();
     return { detail: `Redis answered with the error ${code}.`, help: 'Set --log-level info,store=debug for details.' };
   }
-  if (code !== undefined && ofTls.test(code))
+  if (code !== undefined && tlsCode.test(code))
     return {
       detail: `The TLS connection to Redis failed with ${code}.`,
       help: 'Check --redis-ca, --redis-cert and --redis-key.',
     };
-  // Words of ioredis, which has no codes for these; where they change, what follows is still true.
+  // ioredis has no codes for these faults, only texts. If the texts change, the answer below is still true.
   const text = error?.message ?? '';
   if (text.startsWith('All sentinels'))
     return {
       detail: 'No sentinel knows the master.',
       help: 'Check that the sentinels run, and that they know a master with the name in --redis.',
     };
-  if (error?.name === 'StoreUnavailable' || text === 'Command timed out') return silent();
+  if (error?.name === 'StoreUnavailable' || text === 'Command timed out') return noAnswer();
   return { detail: `There is no connection to Redis${code === undefined ? '' : ` (${code})`}.`, help: reach };
 }
 
-function silent(): RedisTrouble {
+function noAnswer(): RedisTrouble {
   return { detail: 'Redis does not answer.', help: reach };
 }
 
-function otherCredentials(): RedisTrouble {
+function refusedCredentials(): RedisTrouble {
   return {
     detail: 'Redis refused the user or the password of the URL.',
     help: 'Correct them in --redis or REDIS_URL.',
   };
 }
 
-/** What gateways of earlier versions did not need: users that were made for those lack it (docs/decisions/0069). */
-const newestRights = '+xreadgroup +xgroup|create +xinfo|groups +xdel';
+/**
+ * The permissions that earlier versions did not need. Redis users made for those versions lack them
+ * (docs/decisions/0069).
+ */
+const newestPermissions = '+xreadgroup +xgroup|create +xinfo|groups +xdel';
 
-/** Redis names the command, but for one inside of a script (7.0). The names are its own words, and no arguments. */
-function missingRight(text: string): RedisTrouble {
+/**
+ * Explains a missing permission. Redis names the command, except one inside a script (7.0). A command name is Redis'
+ * own text and contains no argument.
+ */
+function missingPermission(text: string): RedisTrouble {
   const command = / permissions to run the '([a-z|]{1,40})' command/.exec(text)?.[1];
   return {
     detail:
       command === undefined
         ? 'The Redis user lacks a permission.'
         : `The Redis user lacks the permission to run ${command}.`,
-    help: `Grant the permissions listed in ${docsPage('scaling.md')}. The newest are ${newestRights}.`,
+    help: `Grant the permissions listed in ${docsPage('scaling.md')}. The newest are ${newestPermissions}.`,
   };
 }
 
-/** What everything else came of: of several nodes of a cluster the newest says what is wrong. */
-function deepest(cause: unknown): Error | undefined {
+/** Follows the causes to the original error. For a cluster, the error of the last node counts. */
+function rootCause(cause: unknown): Error | undefined {
   let error: unknown = cause;
   for (let depth = 0; depth < maxDepth; depth += 1) {
     const { cause: inner, lastNodeError } = error as { cause?: unknown; lastNodeError?: unknown };

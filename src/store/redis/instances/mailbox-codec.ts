@@ -2,15 +2,15 @@ import type { MailboxMessage } from '../../instances.ts';
 import { textOf } from '../codec.ts';
 import type { ScriptReply } from '../script.ts';
 
-/** What a letter counts beside its content, so that empty ones do not come for free. */
-const letterOverheadBytes = 64;
+/** The bytes that a message counts beside its content, so that empty messages count too. */
+const messageOverheadBytes = 64;
 const lengthBytes = 4;
 
-/** The bytes that letters count towards the limit of a mailbox. */
+/** The bytes that messages count towards the limit of a mailbox. */
 export const mailboxBytes = (contents: readonly Buffer[]): number =>
-  contents.reduce((sum, { length }) => sum + length + letterOverheadBytes, 0);
+  contents.reduce((sum, { length }) => sum + length + messageOverheadBytes, 0);
 
-/** All contents of a post as one value, each behind its length. */
+/** Packs the messages of one `enqueue` into one value, each behind its length. */
 export function packMessages(contents: readonly Buffer[]): Buffer {
   return Buffer.concat(
     contents.flatMap((content) => {
@@ -21,26 +21,26 @@ export function packMessages(contents: readonly Buffer[]): Buffer {
   );
 }
 
-/** One entry of a mailbox. */
+/** One entry of a mailbox: the messages of one `enqueue`. */
 export interface MailboxEntry {
   readonly id: string;
-  /** The bytes that were ever posted to this mailbox, this post included. */
+  /** The bytes that were ever posted to this mailbox, including this entry. */
   readonly totalBytes: string;
-  readonly letters: readonly MailboxMessage[];
+  readonly messages: readonly MailboxMessage[];
 }
 
-/** Reads an entry: its id and its flat list of fields and values. */
+/** Parses an entry: the id, and a flat list of fields and values. */
 export function parseMailboxEntry([id, flat]: readonly [ScriptReply, readonly ScriptReply[]]): MailboxEntry {
   const values = new Map<string, ScriptReply>();
   for (let at = 0; at < flat.length; at += 2) values.set(textOf(flat[at]), flat[at + 1] ?? null);
   const from = textOf(values.get('f'));
   const first = Number(textOf(values.get('n')));
   const packed = values.get('d') as Buffer;
-  const letters: MailboxMessage[] = [];
+  const messages: MailboxMessage[] = [];
   for (let at = 0; at < packed.length; ) {
     const start = at + lengthBytes;
     at = start + packed.readUInt32BE(at);
-    letters.push({ from, number: first + letters.length, content: packed.subarray(start, at) });
+    messages.push({ from, number: first + messages.length, content: packed.subarray(start, at) });
   }
-  return { id: textOf(id), totalBytes: textOf(values.get('z')), letters };
+  return { id: textOf(id), totalBytes: textOf(values.get('z')), messages };
 }

@@ -11,7 +11,7 @@ import type { Lifetimes } from '../lifetimes.ts';
 import type { RunScript, ScriptReply } from '../script.ts';
 import { type MailboxEntry, mailboxBytes, packMessages, parseMailboxEntry } from './mailbox-codec.ts';
 
-/** What the instances stand on. */
+/** The parts that the instances in Redis are built from. */
 export interface RedisInstancesParts {
   readonly run: Commands['run'];
   readonly runScript: RunScript;
@@ -22,51 +22,54 @@ export interface RedisInstancesParts {
   readonly mailboxMaxBytes: number;
 }
 
-/** Leases and mailboxes. */
+/** The leases and mailboxes in Redis. */
 export interface RedisInstances extends Instances {
-  /** Reads mailboxes from their beginning again: the data of a new master may go on before what the old one handed out. */
+  /**
+   * Reads all mailboxes from their beginning again. The data of a new master may end before the last delivery of the
+   * old master.
+   */
   rewind(): void;
 }
 
-/** Posts that one `receive` takes at most: with large ones a few MiB, which come within the time-out. */
-const postsAtOnce = 8;
+/** How many entries one `receive` takes at most. Large entries make a few MiB, which arrive within the time-out. */
+const entriesAtOnce = 8;
 
-/** The place before the first entry of a mailbox. */
-const nothing = { id: '0-0', totalBytes: '0' };
+/** The position before the first entry of a mailbox. */
+const beginning = { id: '0-0', totalBytes: '0' };
 
-/** What has arrived of a mailbox. */
-interface Arrived extends Pick<MailboxEntry, 'id' | 'totalBytes'> {
-  /** Redis may have given out more, in replies that were lost. */
-  readonly isDoubtful: boolean;
+/** The last entry of a mailbox that has arrived here. */
+interface Delivered extends Pick<MailboxEntry, 'id' | 'totalBytes'> {
+  /** True if Redis may have delivered more entries, in replies that were lost. */
+  readonly mayHaveLostReplies: boolean;
 }
 
-/** An entry of a stream: its id, and its fields with their values. */
+/** An entry of a stream: the id, and the fields with their values. */
 type Entry = [ScriptReply, ScriptReply[]];
 
-const postOutcomes = ['posted', 'full', 'gone'] as const;
+const enqueueOutcomes = ['posted', 'full', 'gone'] as const;
 
-/** Leases as keys that expire, and a Redis Stream for each mailbox. */
+/** Stores leases as keys that expire, and each mailbox as a Redis Stream. */
 export function createRedisInstances(parts: RedisInstancesParts): RedisInstances {
   const { run, runScript, readers, keys, lifetimes, leaseMs, mailboxMaxBytes } = parts;
-  /** The last entry that was handed out of each mailbox, and the bytes ever posted up to it. */
-  const handedOut = new Map<string, Arrived>();
-  const arrivedOf = (name: string): Arrived => handedOut.get(name) ?? { ...nothing, isDoubtful: true };
+  /** The last delivery from each mailbox. */
+  const delivered = new Map<string, Delivered>();
+  const lastDelivered = (name: string): Delivered => delivered.get(name) ?? { ...beginning, mayHaveLostReplies: true };
 
   /**
-   * Reads what Redis has not given out yet, and marks it as given in the same step: `withdraw` relies on that. Undefined if
-   * nothing came, or the mailbox was lost and has been made again.
+   * Reads the entries that Redis has not delivered yet, and marks them as delivered in the same step: `withdraw` relies
+   * on that. Returns no entries if none came, or if the mailbox was lost and has been made again.
    */
   const readNew = async (name: string, waitMs: number): Promise<readonly MailboxEntry[]> => {
     const { lease, mailbox } = keys.instance(name);
     const until = performance.now() + waitMs;
     try {
       const entries = await readers.run(waitMs, (client, leftMs) => {
-        const place = ['GROUP', 'r', 'r', 'COUNT', postsAtOnce, 'BLOCK', leftMs, 'NOACK', 'STREAMS', mailbox, '>'];
-        return client.callBuffer('xreadgroup', ...place) as Promise<[Buffer, Entry[]][] | null>;
+        const args = ['GROUP', 'r', 'r', 'COUNT', entriesAtOnce, 'BLOCK', leftMs, 'NOACK', 'STREAMS', mailbox, '>'];
+        return client.callBuffer('xreadgroup', ...args) as Promise<[Buffer, Entry[]][] | null>;
       });
       return (entries?.[0]?.[1] ?? []).map(parseMailboxEntry);
     } catch (error) {
-      handedOut.set(name, { ...arrivedOf(name), isDoubtful: true });
+      delivered.set(name, { ...lastDelivered(name), mayHaveLostReplies: true });
       if (!(error instanceof StoreUnavailable) || replyErrorCode(error.cause) !== 'NOGROUP') throw error;
       const isOpen = await runScript('open-mailbox', [lease, mailbox], [lifetimes.mailboxMs]);
       if (isOpen !== 1) await delay(Math.max(0, until - performance.now()));
@@ -75,21 +78,21 @@ export function createRedisInstances(parts: RedisInstancesParts): RedisInstances
   };
 
   const readAgain = async (name: string, after: string): Promise<readonly MailboxEntry[]> => {
-    const entries = await runScript('redeliver', [keys.instance(name).mailbox], [after, postsAtOnce]);
+    const entries = await runScript('redeliver', [keys.instance(name).mailbox], [after, entriesAtOnce]);
     return (entries as Entry[]).map(parseMailboxEntry);
   };
 
-  const lifeOfData = async (): Promise<Omit<LeaseRenewal, 'held'>> => {
-    const word = randomBytes(12).toString('base64url');
+  const readStoreGeneration = async (): Promise<Omit<LeaseRenewal, 'held'>> => {
+    const candidate = randomBytes(12).toString('base64url');
     try {
-      const [birth, ageMs] = (await runScript(
+      const [storeGeneration, dataAgeMs] = (await runScript(
         'store-generation',
         [keys.storeGeneration],
-        [word, lifetimes.storeGenerationMs],
+        [candidate, lifetimes.storeGenerationMs],
       )) as [Buffer, number];
-      return { storeGeneration: birth.toString(), dataAgeMs: ageMs };
+      return { storeGeneration: storeGeneration.toString(), dataAgeMs };
     } catch (error) {
-      // A store that lost its data and is full already: its new life gets its name when there is room for it.
+      // A store that lost its data and is already full again: the new generation gets its name once there is room.
       if (error instanceof StoreUnavailable && error.reason === 'full') return { storeGeneration: '', dataAgeMs: 0 };
       throw error;
     }
@@ -98,26 +101,27 @@ export function createRedisInstances(parts: RedisInstancesParts): RedisInstances
   return {
     async join(name) {
       const { lease, mailbox } = keys.instance(name);
-      const [held, life] = await Promise.all([
+      const [held, generation] = await Promise.all([
         runScript('join', [lease, mailbox], [leaseMs, lifetimes.mailboxMs]),
-        lifeOfData(),
+        readStoreGeneration(),
       ]);
-      // Only one that can read its mailbox is ready: an instance whose user lacks a right must not pass for the next one.
+      // An instance must be able to read its mailbox: with a Redis user that lacks a permission it must not seem ready.
       if (held === 1) {
-        await readAgain(name, nothing.id);
+        await readAgain(name, beginning.id);
         await readNew(name, 1);
       }
-      handedOut.set(name, { ...arrivedOf(name), isDoubtful: true }); // a letter that came by this is given again
-      return { held: held === 1, ...life };
+      // The messages of these reads are delivered again.
+      delivered.set(name, { ...lastDelivered(name), mayHaveLostReplies: true });
+      return { held: held === 1, ...generation };
     },
 
     async renew(name) {
       const { lease, mailbox, posted, freed } = keys.instance(name);
-      const [state, life] = await Promise.all([
+      const [state, generation] = await Promise.all([
         runScript('prolong', [lease, mailbox, posted, freed], [leaseMs, lifetimes.mailboxMs]),
-        lifeOfData(),
+        readStoreGeneration(),
       ]);
-      return { held: textOf(state) === 'alive', ...life };
+      return { held: textOf(state) === 'alive', ...generation };
     },
 
     async leave(name) {
@@ -125,7 +129,8 @@ export function createRedisInstances(parts: RedisInstancesParts): RedisInstances
     },
 
     async areAlive(names) {
-      // One by one: in a cluster they are in different slots. They go out together all the same.
+      // One command for each lease, since the leases of a cluster are in different slots. All commands are sent at
+      // once.
       return Promise.all(names.map(async (name) => (await run((c) => c.get(keys.instance(name).lease))) === 'alive'));
     },
 
@@ -138,20 +143,20 @@ export function createRedisInstances(parts: RedisInstancesParts): RedisInstances
       const limits = [mailboxMaxBytes, lifetimes.mailboxMs];
       const args = [...limits, from, first, mailboxBytes(contents), packMessages(contents), contents.length];
       const code = (await runScript('enqueue', [lease, mailbox, posted, freed], args)) as number;
-      return postOutcomes[code - 1] ?? 'gone';
+      return enqueueOutcomes[code - 1] ?? 'gone';
     },
 
     async receive(name, waitMs) {
-      const arrived = arrivedOf(name);
-      const again = arrived.isDoubtful ? await readAgain(name, arrived.id) : [];
-      const isDoubtful = again.length > 0; // there may be more
-      if (!isDoubtful) handedOut.set(name, { ...arrived, isDoubtful });
-      const posts = isDoubtful ? again : await readNew(name, waitMs);
-      const last = posts.at(-1);
+      const before = lastDelivered(name);
+      const repeated = before.mayHaveLostReplies ? await readAgain(name, before.id) : [];
+      const mayHaveLostReplies = repeated.length > 0; // one reply may not have had all of them
+      if (!mayHaveLostReplies) delivered.set(name, { ...before, mayHaveLostReplies });
+      const entries = mayHaveLostReplies ? repeated : await readNew(name, waitMs);
+      const last = entries.at(-1);
       if (last === undefined) return undefined;
       const { id, totalBytes } = last;
-      handedOut.set(name, { id, totalBytes, isDoubtful });
-      return { messages: posts.flatMap(({ letters }) => letters), ackToken: `${id} ${totalBytes}` } as MailboxBatch;
+      delivered.set(name, { id, totalBytes, mayHaveLostReplies });
+      return { messages: entries.flatMap(({ messages }) => messages), ackToken: `${id} ${totalBytes}` } as MailboxBatch;
     },
 
     async withdraw(name, from) {
@@ -165,28 +170,28 @@ export function createRedisInstances(parts: RedisInstancesParts): RedisInstances
       return numbers;
     },
 
-    async acknowledge(name, receipt) {
+    async acknowledge(name, ackToken) {
       const { mailbox, posted, freed } = keys.instance(name);
-      const [id = '', totalBytes = ''] = receipt.split(' ');
-      await runScript('discard', [mailbox, posted, freed], [following(id), totalBytes, lifetimes.mailboxMs]);
+      const [id = '', totalBytes = ''] = ackToken.split(' ');
+      await runScript('discard', [mailbox, posted, freed], [nextId(id), totalBytes, lifetimes.mailboxMs]);
     },
 
     async backlog(name) {
       const { mailbox, posted } = keys.instance(name);
-      const { id, totalBytes } = arrivedOf(name);
+      const { id, totalBytes } = lastDelivered(name);
       const reply = await runScript('backlog', [mailbox, posted], [id, totalBytes]);
       const [bytes, oldestMs] = reply as [number, number];
       return { bytes, oldestMs };
     },
 
     rewind() {
-      for (const name of handedOut.keys()) handedOut.set(name, { ...nothing, isDoubtful: true });
+      for (const name of delivered.keys()) delivered.set(name, { ...beginning, mayHaveLostReplies: true });
     },
   };
 }
 
-/** The smallest id behind one. */
-function following(id: string): string {
+/** Returns the smallest id after this one. */
+function nextId(id: string): string {
   const [ms = '', count = ''] = id.split('-');
   return `${ms}-${BigInt(count) + 1n}`;
 }

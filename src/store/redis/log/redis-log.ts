@@ -7,7 +7,7 @@ import type { Lifetimes } from '../lifetimes.ts';
 import type { RunScript, ScriptArgument, ScriptReply } from '../script.ts';
 import { eventsOf, fromSegment, toSegments } from './segments.ts';
 
-/** What the log stands on. */
+/** The parts that the log in Redis is built from. */
 export interface RedisLogParts {
   readonly runScript: RunScript;
   readonly keys: Keys;
@@ -15,12 +15,12 @@ export interface RedisLogParts {
   readonly lifetimes: Lifetimes;
 }
 
-/** A read gives up to about so many bytes, so that one reader of a large log does not hold up Redis for the others. */
+/** The approximate limit of the bytes of one read, so that a reader of a large log does not block Redis for others. */
 const maxReadBytes = 1_048_576;
 
 const appendOutcomes = ['stored', 'already', 'fenced', 'no_record'] as const;
 
-/** The events of sessions, one Redis Stream each, in segments. */
+/** Stores the events of each session in a Redis Stream, in segments. */
 export function createRedisLog({ runScript, keys, limits, lifetimes }: RedisLogParts): EventLog {
   const { maxEvents, maxBytes, maxAgeMs, onEvicted } = limits;
 
@@ -42,8 +42,8 @@ export function createRedisLog({ runScript, keys, limits, lifetimes }: RedisLogP
 
     async read(key, stream, after, limit): Promise<ReadOutcome> {
       const { record, log, tails } = keys.session(key);
-      const place = after === undefined ? ['', ''] : [after.epoch, after.seq];
-      const args = [stream, ...place, Math.max(1, limit), maxReadBytes, maxAgeMs];
+      const position = after === undefined ? ['', ''] : [after.epoch, after.seq];
+      const args = [stream, ...position, Math.max(1, limit), maxReadBytes, maxAgeMs];
       const reply = (await runScript('read', [record, log, tails], args)) as readonly ScriptReply[];
       if (reply[0] === 3) return { outcome: 'unknown_stream' };
       if (reply[0] === 4) return { outcome: 'in_future' };
@@ -57,10 +57,12 @@ export function createRedisLog({ runScript, keys, limits, lifetimes }: RedisLogP
   };
 }
 
-/** What a found stretch of a stream says: what is missing before it, and whether more is behind it. */
+/**
+ * Tells whether events are missing before the found ones, and whether the found ones reach the stream's newest event.
+ */
 function compare(events: readonly StoredEvent[], after: LogPosition | undefined, newest: LogPosition) {
   const [first] = events;
-  // With no event left there is nothing more to wait for in the log, whatever was lost.
+  // If no event is left, the log has nothing more to read, whatever was lost.
   if (first === undefined) return { broken: !isSame(after, newest), atTail: true };
   const { previous } = first;
   const isBreak = previous !== undefined && (after === undefined || compareLogPositions(previous, after) > 0);
@@ -70,7 +72,7 @@ function compare(events: readonly StoredEvent[], after: LogPosition | undefined,
 const isSame = (a: LogPosition | undefined, b: LogPosition): boolean =>
   a !== undefined && compareLogPositions(a, b) === 0;
 
-/** What `append.lua` wants to know of a batch: its segments, and what it changes in all. */
+/** The arguments of `append.lua` for a batch: the segments, and the changes of tails and pending requests. */
 function batchArguments(epoch: number, events: readonly NewEvent[], limits: LogLimits): ScriptArgument[] {
   const segments = toSegments(epoch, events, limits);
   const tails = new Map<number, string>();
@@ -80,7 +82,7 @@ function batchArguments(epoch: number, events: readonly NewEvent[], limits: LogL
   for (let index = 0; index < events.length; index += 1) {
     const { stream, seq, last, opens, settles } = events[index] as NewEvent;
     newestStream = Math.max(newestStream, stream);
-    // One tail for a run of events of one stream.
+    // A run of events of one stream needs a single tail.
     if (events[index + 1]?.stream !== stream)
       tails.set(stream, formatStreamTail({ newest: { epoch, seq }, ended: last }));
     if (settles !== undefined) {
@@ -89,22 +91,27 @@ function batchArguments(epoch: number, events: readonly NewEvent[], limits: LogL
       opened.delete(id);
     }
     if (opens === undefined) continue;
-    for (const [place, call] of opens.entries()) {
-      opened.set(formatRequestId(call.id), formatPending(call, { epoch, seq }, place));
+    for (const [order, call] of opens.entries()) {
+      opened.set(formatRequestId(call.id), formatPending(call, { epoch, seq }, order));
     }
   }
   return [
-    ...[events.at(-1)?.seq ?? '', newestStream, segments.length],
+    events.at(-1)?.seq ?? '',
+    newestStream,
+    segments.length,
     ...segments.flatMap(({ lastSeq, header, data }) => [lastSeq, header, data]),
-    ...[tails.size, ...[...tails].flat()],
-    ...[settled.size, ...settled],
-    ...[opened.size, ...[...opened].flat()],
+    tails.size,
+    ...[...tails].flat(),
+    settled.size,
+    ...settled,
+    opened.size,
+    ...[...opened].flat(),
   ];
 }
 
 function parseSegments(flat: readonly ScriptReply[]): StoredEvent[] {
   return Array.from({ length: flat.length / 3 }, (_, index) => {
-    const [place, header, data] = flat.slice(index * 3, index * 3 + 3);
-    return fromSegment(place ?? null, header ?? null, data ?? null);
+    const [entryId, header, data] = flat.slice(index * 3, index * 3 + 3);
+    return fromSegment(entryId ?? null, header ?? null, data ?? null);
   }).flat();
 }

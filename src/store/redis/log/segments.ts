@@ -5,36 +5,36 @@ import { formatLogPosition, parseLogPosition, textOf } from '../codec.ts';
 import type { ScriptReply } from '../script.ts';
 
 /**
- * Consecutive events that lie together in one entry of the log. A log is evicted by whole segments, so one is a small part of
- * the limits; so that a reader of one stream is not given much of others', it has not many events.
+ * Consecutive events in one entry of the log. The log evicts whole segments, so a segment is a small part of the
+ * limits. A segment has few events, so a reader of one stream gets few events of other streams.
  */
 export interface Segment {
-  /** The number of its last event. */
+  /** The number of the segment's last event. */
   readonly lastSeq: number;
-  /** `<events> <bytes> <stream>:<events>:<1 if it ends here>…`; the script puts the time before it. */
+  /** `<events> <bytes> <stream>:<events>:<1 if it ends here>…`; the script prepends the time. */
   readonly header: string;
   /**
-   * For each event a line `<stream> <1 if last> <bytes> <previous>`, and its data. The line is `<bytes>` alone for one that
-   * follows another of its stream directly and does not end it.
+   * For each event a line `<stream> <1 if last> <bytes> <previous>`, then the event's data. If the event directly
+   * follows another one of its stream and does not end the stream, the line is only `<bytes>`.
    */
   readonly data: Buffer;
 }
 
-const maxEventsOfOne = 64;
-/** Four numbers and a place, of which none has more than 16 digits. */
+const maxEventsPerSegment = 64;
+/** The bound for a line: three numbers and a position of two, each of at most 16 digits. */
 const maxLineLength = 96;
 const lineFeed = 0x0a;
 
-/** Cuts a batch into segments. */
+/** Divides a batch into segments. */
 export function toSegments(epoch: number, events: readonly NewEvent[], { maxEvents, maxBytes }: LogLimits): Segment[] {
-  const mostEvents = Math.max(1, Math.min(maxEventsOfOne, Math.floor(maxEvents / 8)));
-  const mostBytes = maxBytes / 64;
+  const segmentEvents = Math.max(1, Math.min(maxEventsPerSegment, Math.floor(maxEvents / 8)));
+  const segmentBytes = maxBytes / 64;
   const segments: Segment[] = [];
   for (let from = 0; from < events.length; ) {
     let to = from;
-    for (let bytes = 0; to < events.length && to - from < mostEvents; to += 1) {
+    for (let bytes = 0; to < events.length && to - from < segmentEvents; to += 1) {
       bytes += (events[to] as NewEvent).data.length;
-      if (to > from && bytes > mostBytes) break;
+      if (to > from && bytes > segmentBytes) break;
     }
     segments.push(toSegment(epoch, events.slice(from, to)));
     from = to;
@@ -44,18 +44,18 @@ export function toSegments(epoch: number, events: readonly NewEvent[], { maxEven
 
 function toSegment(epoch: number, events: readonly NewEvent[]): Segment {
   const streams: { readonly stream: number; count: number; ended: boolean }[] = [];
-  let seen: (typeof streams)[number] | undefined;
+  let current: (typeof streams)[number] | undefined;
   let dataBytes = 0;
   for (const { stream, last, data } of events) {
-    if (seen?.stream !== stream) {
-      seen = streams.find((known) => known.stream === stream);
-      if (seen === undefined) {
-        seen = { stream, count: 0, ended: false };
-        streams.push(seen);
+    if (current?.stream !== stream) {
+      current = streams.find((known) => known.stream === stream);
+      if (current === undefined) {
+        current = { stream, count: 0, ended: false };
+        streams.push(current);
       }
     }
-    seen.count += 1;
-    seen.ended = last;
+    current.count += 1;
+    current.ended = last;
     dataBytes += data.length;
   }
   const all = Buffer.allocUnsafe(dataBytes + events.length * maxLineLength);
@@ -63,11 +63,11 @@ function toSegment(epoch: number, events: readonly NewEvent[]): Segment {
   let before: NewEvent | undefined;
   for (const event of events) {
     const { stream, last, previous, data } = event;
-    const follows = before?.stream === stream && previous?.seq === before.seq && previous.epoch === epoch;
-    if (follows && !last) at = writeDigits(all, at, data.length);
+    const isDirectSuccessor = before?.stream === stream && previous?.seq === before.seq && previous.epoch === epoch;
+    if (isDirectSuccessor && !last) at = writeDigits(all, at, data.length);
     else {
-      const place = previous === undefined ? '' : formatLogPosition(previous);
-      at += all.write(`${stream} ${last ? 1 : 0} ${data.length} ${place}`, at, 'latin1');
+      const position = previous === undefined ? '' : formatLogPosition(previous);
+      at += all.write(`${stream} ${last ? 1 : 0} ${data.length} ${position}`, at, 'latin1');
     }
     before = event;
     all[at++] = lineFeed;
@@ -79,9 +79,9 @@ function toSegment(epoch: number, events: readonly NewEvent[]): Segment {
   return { lastSeq, header: `${events.length} ${dataBytes} ${list.join(' ')}`, data: all.subarray(0, at) };
 }
 
-/** All events of a segment, from its entry's id, header (with the time before it) and data. */
-export function fromSegment(place: ScriptReply, header: ScriptReply, data: ScriptReply): StoredEvent[] {
-  const { epoch, seq: lastSeq } = parseLogPosition(textOf(place));
+/** Parses all events of a segment from the id, header (with the time before it) and data of its entry. */
+export function fromSegment(entryId: ScriptReply, header: ScriptReply, data: ScriptReply): StoredEvent[] {
+  const { epoch, seq: lastSeq } = parseLogPosition(textOf(entryId));
   const count = Number(textOf(header).split(' ', 2)[1]);
   const bytes = data as Buffer;
   const events: StoredEvent[] = [];
@@ -89,13 +89,13 @@ export function fromSegment(place: ScriptReply, header: ScriptReply, data: Scrip
   for (let seq = lastSeq - count + 1; seq <= lastSeq; seq += 1) {
     const end = bytes.indexOf(lineFeed, at);
     const words = bytes.toString('latin1', at, end).split(' ');
-    const [length, stream, last, place] = words.length === 1 ? words : [words[2], words[0], words[1], words[3]];
+    const [length, stream, last, position] = words.length === 1 ? words : [words[2], words[0], words[1], words[3]];
     at = end + 1 + Number(length);
     events.push({
       epoch,
       seq,
       stream: stream === undefined ? (events.at(-1) as StoredEvent).stream : Number(stream),
-      previous: stream === undefined ? { epoch, seq: seq - 1 } : place ? parseLogPosition(place) : undefined,
+      previous: stream === undefined ? { epoch, seq: seq - 1 } : position ? parseLogPosition(position) : undefined,
       data: bytes.subarray(end + 1, at),
       last: last === '1',
     });
@@ -104,8 +104,8 @@ export function fromSegment(place: ScriptReply, header: ScriptReply, data: Scrip
 }
 
 /**
- * The events of one stream behind a place, at most so many, up to where one before the next was never stored: the next
- * read begins there, and tells the break.
+ * Selects the events of one stream after a position, at most `limit` of them. The list ends before an event whose
+ * predecessor was never stored. The next read starts there and reports the break.
  */
 export function eventsOf(
   all: readonly StoredEvent[],

@@ -12,7 +12,7 @@ import type { Keys, SessionKeys } from '../keys.ts';
 import type { Lifetimes } from '../lifetimes.ts';
 import type { RunScript, ScriptReply } from '../script.ts';
 
-/** What the records stand on. */
+/** The parts that the records in Redis are built from. */
 export interface RedisRecordsParts {
   readonly run: Commands['run'];
   readonly runScript: RunScript;
@@ -20,24 +20,24 @@ export interface RedisRecordsParts {
   readonly lifetimes: Lifetimes;
 }
 
-/** Sessions whose renewal is in flight at once: what else this process does waits behind no more of them (P8). */
+/** How many sessions are renewed at once. Other commands of this process wait behind no more than these (P8). */
 const renewAtOnce = 100;
 
-const changes = new Map([
+const changeOutcomes = new Map([
   [1, 'done'],
   [3, 'fenced'],
   [4, 'no_record'],
 ] as const);
 
-/** The records of sessions, one hash each. */
+/** Stores the record of each session as a hash. */
 export function createRedisRecords({ run, runScript, keys, lifetimes }: RedisRecordsParts): SessionRecords {
   const { logMs, recordMs } = lifetimes;
 
   return {
     async create(key, record, { followsEnded = false } = {}) {
       const args = [...recordArguments(record), recordMs, Number(followsEnded), record.clientSaid];
-      const code = await runScript('create', allOf(keys.session(key)), args);
-      // Going on would give the events of one session to another (P11).
+      const code = await runScript('create', allKeys(keys.session(key)), args);
+      // Two sessions under one key would give the events of one to the other (P11).
       if (code !== 1) throw new SessionExists();
     },
 
@@ -50,7 +50,7 @@ export function createRedisRecords({ run, runScript, keys, lifetimes }: RedisRec
     async amend(key, epoch, { clientState, clientSaid }) {
       const { record, tails, pending } = keys.session(key);
       const changed = [...(clientState ? ['state', clientState] : []), ...(clientSaid ? ['said', clientSaid] : [])];
-      return changeOf(await runScript('amend', [record, tails, pending], [epoch, recordMs, ...changed]));
+      return toChangeOutcome(await runScript('amend', [record, tails, pending], [epoch, recordMs, ...changed]));
     },
 
     async register(key, record, tail, log, term = 0) {
@@ -64,14 +64,14 @@ export function createRedisRecords({ run, runScript, keys, lifetimes }: RedisRec
         record.clientSaid,
         term,
       ];
-      const code = await runScript('register', allOf(keys.session(key)), args);
-      return registrations[(code as number) - 1] ?? 'fenced';
+      const code = await runScript('register', allKeys(keys.session(key)), args);
+      return registrationOutcomes[(code as number) - 1] ?? 'fenced';
     },
 
     async takeOver(key, from, owner): Promise<TakeOver> {
       const pauses = [freeTakeovers, firstTakeoverPauseMs, longestTakeoverPauseMs];
       const args = [from.owner, from.epoch, owner, maxTakeovers, ...pauses, takeoverWindowMs, logMs, recordMs];
-      const reply = (await runScript('take-over', allOf(keys.session(key)), args)) as readonly ScriptReply[];
+      const reply = (await runScript('take-over', allKeys(keys.session(key)), args)) as readonly ScriptReply[];
       const [code, ...fields] = reply;
       if (code === 2) return { outcome: 'moved' };
       if (code === 3) return { outcome: 'unknown' };
@@ -82,12 +82,12 @@ export function createRedisRecords({ run, runScript, keys, lifetimes }: RedisRec
     },
 
     async confirmTakeover(key, epoch) {
-      return changeOf(await runScript('progress', [keys.session(key).record], [epoch]));
+      return toChangeOutcome(await runScript('progress', [keys.session(key).record], [epoch]));
     },
 
     async release(key, epoch) {
       const { record, tails, pending } = keys.session(key);
-      return changeOf(await runScript('release', [record, tails, pending], [epoch, recordMs]));
+      return toChangeOutcome(await runScript('release', [record, tails, pending], [epoch, recordMs]));
     },
 
     async renew(sessionKeys) {
@@ -101,17 +101,17 @@ export function createRedisRecords({ run, runScript, keys, lifetimes }: RedisRec
     },
 
     async end(key, epoch) {
-      await runScript('end', allOf(keys.session(key)), [epoch ?? '', recordMs]);
+      await runScript('end', allKeys(keys.session(key)), [epoch ?? '', recordMs]);
     },
   };
 }
 
-const registrations = ['registered', 'fenced', 'ended', 'outdated'] as const;
+const registrationOutcomes = ['registered', 'fenced', 'ended', 'outdated'] as const;
 
-const allOf = ({ record, log, tails, pending }: SessionKeys): string[] => [record, log, tails, pending];
+const allKeys = ({ record, log, tails, pending }: SessionKeys): string[] => [record, log, tails, pending];
 
-function changeOf(code: ScriptReply): 'done' | 'fenced' | 'no_record' {
-  const outcome = changes.get(code as 1 | 3 | 4);
+function toChangeOutcome(code: ScriptReply): 'done' | 'fenced' | 'no_record' {
+  const outcome = changeOutcomes.get(code as 1 | 3 | 4);
   if (outcome === undefined) throw new Error(`a script answered with the unknown code ${code}`);
   return outcome;
 }

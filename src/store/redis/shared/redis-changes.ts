@@ -10,7 +10,7 @@ import type { Keys } from '../keys.ts';
 import type { Lifetimes } from '../lifetimes.ts';
 import type { RunScript, ScriptReply } from '../script.ts';
 
-/** What changes stand on. */
+/** The parts that announcements in Redis are built from. */
 export interface RedisChangesParts {
   readonly run: Commands['run'];
   readonly runScript: RunScript;
@@ -19,87 +19,90 @@ export interface RedisChangesParts {
   readonly lifetimes: Lifetimes;
 }
 
-/** Changes, until they are closed. */
+/** Changes that can be closed. */
 export interface RedisChanges extends Changes {
   close(): void;
 }
 
-/** So many changes are kept for who lags, at most 64 MiB; who lags more has missed some (P8). */
+/** How many changes are kept for readers that lag, at most 64 MiB. A reader that lags further misses changes (P8). */
 const maxKept = 1_024;
 
 const readAtOnce = 64;
 const waitMs = 5_000;
 const pauseMs = 250;
 
-/** Where a reader is: the entry behind which it reads, and the number of that. */
-interface Position {
+/** The last entry that a reader has read, and that entry's number. */
+interface ReadPosition {
   readonly id: string;
   readonly number: number;
 }
 
-const beginning: Position = { id: '0-0', number: 0 };
+const beginning: ReadPosition = { id: '0-0', number: 0 };
 
 /**
- * One Redis Stream for all topics, which an instance reads only while it follows something. The changes are numbered, so that
- * a reader knows what it has missed: what was dropped before it was read, or lost with the store's data.
+ * Makes changes on one Redis Stream for all topics. An instance reads the stream only while it has subscribers. The
+ * changes are numbered, so a reader notices when it has missed some: they were dropped before it read them, or lost
+ * with the store's data.
  */
 export function createRedisChanges({ run, runScript, readers, keys, lifetimes }: RedisChangesParts): RedisChanges {
-  const followers = new ChangeSubscribers();
-  let position: Position | undefined;
+  const subscribers = new ChangeSubscribers();
+  let position: ReadPosition | undefined;
   let isReading = false;
   let isClosed = false;
 
-  const readTail = async (): Promise<Position> => {
+  const readTail = async (): Promise<ReadPosition> => {
     const [last] = await run((client) => client.xrevrangeBuffer(keys.changes, '+', '-', 'COUNT', 1));
     return last === undefined ? beginning : parse(last as unknown as Entry);
   };
 
-  const take = (entry: Entry): void => {
+  const deliver = (entry: Entry): void => {
     const change = parse(entry);
-    if (change.number !== (position ?? beginning).number + 1) followers.notifyMissed();
+    if (change.number !== (position ?? beginning).number + 1) subscribers.notifyMissed();
     position = change;
-    followers.notify(change.topic, change.text);
+    subscribers.notify(change.topic, change.text);
   };
 
-  /** An entry that cannot be read is passed over: it would be the next one for ever. */
-  const pass = ([id]: Entry): void => {
+  /** Skips an entry that cannot be parsed. Otherwise it would be the next one for ever. */
+  const skip = ([id]: Entry): void => {
     position = { ...(position ?? beginning), id: textOf(id) };
-    followers.notifyMissed();
+    subscribers.notifyMissed();
   };
 
-  /** After a fault: what comes next may be behind what was read, or nothing of it is left. */
-  const lookAgain = async (): Promise<void> => {
+  /**
+   * Moves the position back to the stream's tail if the stream is shorter after a fault: the store has lost entries.
+   */
+  const checkPosition = async (): Promise<void> => {
     const tail = await readTail();
     if (position === undefined || isBefore(position.id, tail.id) || position.id === tail.id) return;
     position = tail;
-    followers.notifyMissed();
+    subscribers.notifyMissed();
   };
 
-  const readOn = async (): Promise<void> => {
-    const after = (position as Position).id;
+  const readBatch = async (): Promise<void> => {
+    const after = (position as ReadPosition).id;
     const reply = await readers.run(waitMs, (client, leftMs) =>
       client.xreadBuffer('COUNT', readAtOnce, 'BLOCK', leftMs, 'STREAMS', keys.changes, after),
     );
     for (const entry of (reply?.[0]?.[1] ?? []) as unknown as Entry[]) {
       contain(
         'store',
-        () => take(entry),
-        () => pass(entry),
+        () => deliver(entry),
+        () => skip(entry),
       );
     }
   };
 
-  /** Reads as long as anybody follows. Faults are those of the store, which is asked again. */
-  const read = async (): Promise<void> => {
+  /** Reads as long as there are subscribers, and retries after a fault. */
+  const readLoop = async (): Promise<void> => {
     isReading = true;
-    for (let isFault = false; !followers.isEmpty && !isClosed; ) {
+    for (let hasFailed = false; !subscribers.isEmpty && !isClosed; ) {
       try {
-        if (isFault) await lookAgain();
-        isFault = false;
-        await readOn();
+        if (hasFailed) await checkPosition();
+        hasFailed = false;
+        await readBatch();
       } catch (cause) {
-        isFault = true;
-        // An outage is told where commands are asked.
+        hasFailed = true;
+        // The connections report an outage themselves.
         if (!(cause instanceof StoreUnavailable)) reportFault('store', cause);
         await delay(pauseMs, undefined, { ref: false });
       }
@@ -109,41 +112,42 @@ export function createRedisChanges({ run, runScript, readers, keys, lifetimes }:
 
   return {
     async publish(topic, text) {
-      const told = text.length > maxChangeBytes ? text.subarray(0, maxChangeBytes + 1) : text;
-      await runScript('announce', [keys.changes], [maxKept, lifetimes.changesMs, keys.topic(topic), told]);
+      // A text beyond the limit is sent cut, but still too long: each receiver then notifies its listeners of a loss.
+      const sent = text.length > maxChangeBytes ? text.subarray(0, maxChangeBytes + 1) : text;
+      await runScript('announce', [keys.changes], [maxKept, lifetimes.changesMs, keys.topic(topic), sent]);
     },
 
     async subscribe(topic, listener) {
       const tail = await readTail();
-      // Who follows already may be behind: what came before is not for this one.
+      // The reader may lag: changes from before the subscription are not for this listener.
       let { number: after } = tail;
-      const stop = followers.add(keys.topic(topic), {
+      const unsubscribe = subscribers.add(keys.topic(topic), {
         onChange(text) {
-          if ((position as Position).number > after) listener.onChange(text);
+          if ((position as ReadPosition).number > after) listener.onChange(text);
         },
         onMissed() {
-          after = 0; // the numbers may begin anew
+          after = 0; // the numbers may have started again
           listener.onMissed();
         },
       });
       if (!isReading) {
         position = tail;
-        detach('store', read());
+        detach('store', readLoop());
       }
-      return stop;
+      return unsubscribe;
     },
 
     close() {
       isClosed = true;
-      followers.clear();
+      subscribers.clear();
     },
   };
 }
 
-/** An entry of the stream: its id, and its flat list of fields and values. */
+/** An entry of the stream: the id, and a flat list of fields and values. */
 type Entry = readonly [ScriptReply, readonly ScriptReply[]];
 
-function parse([id, fields]: Entry): Position & { readonly topic: string; readonly text: Buffer } {
+function parse([id, fields]: Entry): ReadPosition & { readonly topic: string; readonly text: Buffer } {
   const [, number, , topic, , text] = fields;
   return { id: textOf(id), number: Number(textOf(number)), topic: textOf(topic), text: text as Buffer };
 }

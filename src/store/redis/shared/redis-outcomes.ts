@@ -3,17 +3,17 @@ import type { Commands } from '../connection/commands.ts';
 import type { Keys } from '../keys.ts';
 import type { RunScript } from '../script.ts';
 
-/** What outcomes stand on. */
+/** The parts that outcomes in Redis are built from. */
 export interface RedisOutcomesParts {
   readonly run: Commands['run'];
   readonly runScript: RunScript;
   readonly keys: Keys;
 }
 
-/** A hash for each call, by round. */
+/** Stores the outcomes of each call as a hash, by round. */
 export const createRedisOutcomes = ({ run, runScript, keys }: RedisOutcomesParts): RoundOutcomeStore => ({
-  async keep(call, round, outcome, forMs) {
-    await runScript('keep-outcome', [keys.outcomes(call)], [round, outcome, Math.ceil(forMs)]);
+  async keep(call, round, outcome, ttlMs) {
+    await runScript('keep-outcome', [keys.outcomes(call)], [round, outcome, Math.ceil(ttlMs)]);
   },
   async find(call, round) {
     return (await run((client) => client.hgetBuffer(keys.outcomes(call), `${round}`))) ?? undefined;

@@ -2,18 +2,18 @@ import type { TaskOwnerStore } from '../../shared/owners.ts';
 import type { Commands } from '../connection/commands.ts';
 import type { Keys } from '../keys.ts';
 
-/** What owners stand on. */
+/** The parts that task owners in Redis are built from. */
 export interface RedisOwnersParts {
   readonly run: Commands['run'];
   readonly keys: Keys;
 }
 
-/** Owners as strings. */
+/** Stores each task owner as a string that expires. */
 export const createRedisOwners = ({ run, keys }: RedisOwnersParts): TaskOwnerStore => ({
-  async set(thing, owner, forMs) {
-    await run((client) => client.set(keys.owner(thing), owner, 'PX', Math.ceil(forMs)));
+  async set(task, owner, ttlMs) {
+    await run((client) => client.set(keys.owner(task), owner, 'PX', Math.ceil(ttlMs)));
   },
-  async find(thing) {
-    return (await run((client) => client.getBuffer(keys.owner(thing)))) ?? undefined;
+  async find(task) {
+    return (await run((client) => client.getBuffer(keys.owner(task)))) ?? undefined;
   },
 });

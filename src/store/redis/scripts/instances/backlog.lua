@@ -1,8 +1,8 @@
--- What a mailbox holds that was not handed out.
+-- Measures the undelivered messages of a mailbox.
 --
 -- KEYS  1 mailbox, 2 bytes ever posted
--- ARGV  1 the id of the last entry that was handed out, 0-0 for none; 2 the bytes ever posted up to it
--- Returns {bytes, for how many ms the oldest entry has been waiting}
+-- ARGV  1 id of the last delivered entry, 0-0 for none; 2 bytes ever posted up to that entry
+-- Returns {bytes, waiting time of the oldest entry in ms}
 
 local oldest = redis.call('XRANGE', KEYS[1], '(' .. ARGV[1], '+', 'COUNT', 1)[1]
 if not oldest then return {0, 0} end

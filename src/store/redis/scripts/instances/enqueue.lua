@@ -1,8 +1,8 @@
--- Puts letters into a mailbox, all or none, as one entry.
+-- Puts messages into a mailbox, all or none, as one entry.
 --
 -- KEYS  1 lease, 2 mailbox, 3 bytes ever posted, 4 bytes ever freed
--- ARGV  1 most bytes that a mailbox holds, 2 TTL in ms, 3 sender, 4 number of the first letter, 5 bytes that the letters
---       count, 6 their contents, 7 how many they are
+-- ARGV  1 maximum bytes of a mailbox, 2 TTL in ms, 3 sender, 4 number of the first message, 5 bytes that the messages
+--       count, 6 their contents, 7 number of messages
 -- Returns 1 posted, 2 full, 3 gone
 
 local state = redis.call('MGET', KEYS[1], KEYS[3], KEYS[4])
@@ -11,11 +11,13 @@ local isNew = not state[2]
 local held = isNew and 0 or state[2] - (state[3] or 0)
 if held > 0 and held + ARGV[5] > tonumber(ARGV[1]) then return 2 end
 
--- The first write of the script: a full Redis refuses it, and then nothing was done; it does not refuse the others.
+-- This is the first write of the script. A full Redis refuses it before anything has changed, and refuses no later
+-- write.
 local posted = redis.call('INCRBY', KEYS[3], ARGV[5])
--- 'z' counts the bytes ever posted, so that a receipt says what it frees without a look at the letters.
+-- 'z' counts the bytes ever posted, so that an ack token shows how much it frees without a look at the messages.
 redis.call('XADD', KEYS[2], '*', 'f', ARGV[3], 'n', ARGV[4], 'z', posted, 'c', ARGV[7], 'd', ARGV[6])
--- Whose mailbox it is renews its time, with the lease (`prolong`): a post, for which somebody waits, does as little as it can.
+-- The mailbox's instance renews the lifetime with its lease (`prolong`). A caller waits for this script, so it does
+-- little.
 if isNew then
   redis.call('DEL', KEYS[4])
   redis.call('PEXPIRE', KEYS[3], ARGV[2])

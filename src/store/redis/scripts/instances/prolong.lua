@@ -1,10 +1,10 @@
--- Renews the lease of an instance, and with it the time of its mailbox: one that lives loses no letter to it.
+-- Renews the lease of an instance and the lifetime of its mailbox, so that no message of a live instance expires.
 --
 -- KEYS  1 lease, 2 mailbox, 3 bytes ever posted, 4 bytes ever freed
 -- ARGV  1 lease in ms, 2 TTL of the mailbox in ms
--- Returns the state of the lease as it was: alive, dead or nothing
+-- Returns the state of the lease before the call: alive, dead or nil
 
 local state = redis.call('GETEX', KEYS[1], 'PX', ARGV[1])
--- In this order, so that what was posted is gone first: a post that does not find it begins anew.
+-- The count of posted bytes must expire first: an `enqueue` that does not find the count starts the mailbox again.
 for _, key in ipairs({KEYS[3], KEYS[4], KEYS[2]}) do redis.call('PEXPIRE', key, ARGV[2]) end
 return state

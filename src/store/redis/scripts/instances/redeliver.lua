@@ -1,7 +1,8 @@
--- What was given out of a mailbox before, and is still there: the reply that brought it may have been lost.
+-- Reads entries that were delivered from a mailbox before and are still in it. The first reply with them may have been
+-- lost.
 --
 -- KEYS  1 mailbox
--- ARGV  1 the id of the last entry that has arrived, 0-0 for none; 2 most entries
+-- ARGV  1 id of the last entry that has arrived, 0-0 for none; 2 maximum number of entries
 -- Returns the entries, as XRANGE does
 
 if redis.call('EXISTS', KEYS[1]) == 0 then return {} end

@@ -1,8 +1,8 @@
--- Which life of the data this is, and how old it is.
+-- Reads the name and the age of this generation of the store's data. An empty store gets a new generation.
 --
--- KEYS  1 birth
--- ARGV  1 a random word for a new life, 2 TTL in ms
--- Returns {name of this life, age in ms}
+-- KEYS  1 name of the generation
+-- ARGV  1 random text for a new generation, 2 TTL in ms
+-- Returns {name, age in ms}
 
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)

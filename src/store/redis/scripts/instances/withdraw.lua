@@ -1,8 +1,8 @@
--- Takes back what a sender has posted to a lost instance and what that was not given: nobody is given it any more.
+-- Withdraws a sender's undelivered messages from the mailbox of a lost instance. They are never delivered afterwards.
 --
 -- KEYS  1 lease, 2 mailbox
 -- ARGV  1 sender
--- Returns {number of the first letter of an entry that was taken back, how many letters it has, …}
+-- Returns for each withdrawn entry the number of its first message and the number of its messages: {first, count, …}
 
 if redis.call('GET', KEYS[1]) == 'alive' then return {} end
 if redis.call('EXISTS', KEYS[2]) == 0 then return {} end
@@ -15,7 +15,7 @@ end
 local withdrawn = {}
 local after = given
 while after do
-  -- Few at once: each may hold half a MiB.
+  -- Read few entries at once: each may have half a MiB.
   local entries = redis.call('XRANGE', KEYS[2], '(' .. after, '+', 'COUNT', 16)
   after = #entries > 0 and entries[#entries][1]
   for _, entry in ipairs(entries) do

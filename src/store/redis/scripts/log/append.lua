@@ -1,5 +1,5 @@
--- Appends events to a session's log, all or none. What one append brings of consecutive events lies together in segments,
--- one entry each, whose id is the place of its last event: few entries and few arguments, however many events.
+-- Appends events to a session's log, all or none. The consecutive events of one append are stored in segments. Each
+-- segment is one entry, whose id is the position of its last event. So many events need few entries and few arguments.
 --
 -- KEYS  1 record, 2 log, 3 tails, 4 pending
 -- ARGV  1 epoch, 2 expected tail, 3 maxEvents, 4 maxBytes, 5 maxAgeMs, 6 TTL of the log in ms, 7 of the rest in ms,
@@ -7,8 +7,8 @@
 --       10 number of segments, and for each number of its last event, header, data;
 --       then number of tails, and for each stream and tail; number of settled requests, and their ids;
 --       number of opened requests, and for each id and value
--- Returns {code, tail}: 1 stored, 2 already, 3 fenced, 4 no_record, 5 gap (then `tail` is the newest event's number); with 1,
--- how many events were evicted
+-- Returns {code, tail}: 1 stored, 2 already, 3 fenced, 4 no_record, 5 gap (`tail` is the number of the newest event);
+--       {1, tail, number of evicted events} if events were stored
 
 local record, log, tails, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local epoch, expected = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -30,15 +30,16 @@ local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 local now = string.format('%.0f', nowMs)
 local kept, bytes = tonumber(known[4]), tonumber(known[5])
--- The log has expired, and with it what told of its ended streams.
+-- An absent log has expired; the tails of its ended streams are then obsolete.
 local isFirst = redis.call('EXISTS', log) == 0
 local at = 11
 for _ = 1, tonumber(ARGV[10]) do
   local header, data = ARGV[at + 1], ARGV[at + 2]
-  -- The first write of the script: a full Redis refuses it, and then nothing was done; it does not refuse the others.
+  -- This is the first write of the script. A full Redis refuses it before anything has changed, and refuses no later
+  -- write.
   local added = redis.pcall('XADD', log, ARGV[1] .. '-' .. ARGV[at], 'h', now .. ' ' .. header, 'd', data)
   if type(added) == 'table' and added.err then
-    -- The log has entries behind this place, so a newer owner's; any other code is for the caller.
+    -- With ERR, the log has entries after this position, which a newer owner wrote. Any other code is for the caller.
     if string.sub(added.err, 1, 4) == 'ERR ' then return {3, 0} end
     return added
   end
@@ -66,7 +67,8 @@ each(2, function(stream, value) redis.call('HSET', tails, stream, value) end)
 each(1, function(id) redis.call('HDEL', pending, id) end)
 each(2, function(id, value) redis.call('HSET', pending, id, value) end)
 
--- What is over the limits, oldest first. Each segment is looked at here once in its life, and at most a chunk too many.
+-- Evict segments over the limits, oldest first. The loop reads each segment once in its life, and at most a chunk too
+-- many.
 local firstKept, evicted = nil, 0
 local isOver = kept > maxEvents or bytes > maxBytes
 if not isOver then

@@ -1,8 +1,9 @@
 -- Stores the record of a new session.
 --
 -- KEYS  1 record, 2 log, 3 tails, 4 pending
--- ARGV  1 epoch, 2 owner, 3 head, 4 initialize, 5 initialized, 6 clientState, 7 TTL in ms, 8 1 if it may follow one that ended, 9 clientSaid
--- Returns 1 stored, or it was by an earlier attempt; 2 there is, or was, another session under this key
+-- ARGV  1 epoch, 2 owner, 3 head, 4 initialize, 5 initialized, 6 clientState, 7 TTL in ms,
+--       8 1 if the session may follow an ended one, 9 clientSaid
+-- Returns 1 stored, now or by an earlier attempt; 2 another session exists or existed under this key
 
 local known = redis.call('HMGET', KEYS[1], 'epoch', 'owner', 'ended')
 if known[3] and (ARGV[8] ~= '1' or tonumber(known[3]) >= tonumber(ARGV[1])) then return 2 end

@@ -1,4 +1,4 @@
--- Forgets the takeovers of a session that were counted: it has made progress.
+-- Resets the count of takeovers of a session that has made progress.
 --
 -- KEYS  1 record
 -- ARGV  1 epoch

@@ -1,4 +1,4 @@
--- Says again what an owner owns. The higher epoch wins.
+-- Registers a session that its owner owns again. The higher epoch wins.
 --
 -- KEYS  1 record, 2 log, 3 tails, 4 pending
 -- ARGV  1 epoch, 2 owner, 3 head, 4 initialize, 5 initialized, 6 clientState, 7 tail, 8 newest stream,
@@ -14,13 +14,13 @@ if known[2] then return 3 end
 if known[1] and tonumber(known[1]) > epoch then return 2 end
 if known[1] and tonumber(known[1]) == epoch then
   if known[3] and tonumber(known[3]) > tonumber(term) then return 4 end
-  -- First what a full Redis does not refuse: without this an owner may not speak again.
+  -- The first write must be one that a full Redis accepts. Without a registration the owner may not serve the session.
   for _, key in ipairs({record, tails, pending}) do redis.call('PEXPIRE', key, ARGV[10]) end
   redis.call('HSET', record, 'owner', ARGV[2], 'term', term)
   return 1
 end
 
--- A log without a record tells whether a newer owner wrote it: Redis keeps the id of the last entry, also once it is gone.
+-- A log without a record shows whether a newer owner wrote it: Redis keeps the last entry's id even after its eviction.
 if not known[1] and redis.call('EXISTS', log) == 1 then
   local info = redis.call('XINFO', 'STREAM', log)
   for i = 1, #info, 2 do
@@ -32,20 +32,21 @@ redis.call('HSET', record, 'epoch', ARGV[1], 'owner', ARGV[2], 'head', ARGV[3], 
   'initialized', ARGV[5], 'state', ARGV[6], 'said', ARGV[#ARGV - 1], 'tail', ARGV[7], 'newest', ARGV[8],
   'term', term)
 if not known[1] then
-  -- What is left of a log whose record is lost cannot be counted any more.
+  -- The rest of a log whose record is lost can no longer be counted.
   redis.call('DEL', log)
   redis.call('HSET', record, 'events', 0, 'bytes', 0)
 end
 redis.call('DEL', tails, pending)
--- From here on Redis itself refuses older entries. Not written where the log has come further than this owner knows.
+-- The marker: from here on Redis itself refuses older entries. The write fails if the log is further than this owner
+-- knows.
 redis.pcall('XADD', log, ARGV[1] .. '-' .. ARGV[7], 'm', '')
 local at = 12
 for _ = 1, tonumber(ARGV[11]) do
   local stream, value = ARGV[at], ARGV[at + 1]
   at = at + 2
-  -- An ended stream is known as long as its last event is kept, and none may be left to be forgotten with nothing.
-  local place, ended = string.match(value, '^(%S+) (%d)$')
-  local entry = ended == '1' and redis.call('XRANGE', log, place, '+', 'COUNT', 1)[1]
+  -- The tail of an ended stream is removed with its last event. Without that event the tail would stay for ever.
+  local position, ended = string.match(value, '^(%S+) (%d)$')
+  local entry = ended == '1' and redis.call('XRANGE', log, position, '+', 'COUNT', 1)[1]
   if ended == '0' or (entry and string.find(entry[2][2], ' ' .. stream .. ':', 1, true)) then redis.call('HSET', tails, stream, value) end
 end
 local calls = tonumber(ARGV[at])

@@ -1,10 +1,11 @@
--- Takes a session over from a lost or releasing owner, by compare-and-set on owner and epoch.
+-- Takes a session over from an owner that is lost or has released it, by compare-and-set on owner and epoch.
 --
 -- KEYS  1 record, 2 log, 3 tails, 4 pending
--- ARGV  1 owner and 2 epoch that the caller knows, 3 the new owner, 4 most takeovers without progress, 5 those that need no
---       pause, 6 the first pause and 7 the longest one in ms, 8 the window in ms, 9 TTL of the log in ms, 10 of the rest in ms
--- Returns {code}: 2 moved, 3 unknown, 4 worn_out; {5 paused, pause in ms}; or {1 taken, epoch, owner, head, initialize, initialized, clientState,
---       clientSaid, newest stream, {stream, tail, …}, {id, pending, …}}
+-- ARGV  1 owner and 2 epoch that the caller knows, 3 the new owner, 4 maximum number of takeovers without progress,
+--       5 number of takeovers without a pause, 6 first pause in ms, 7 longest pause in ms, 8 window in ms,
+--       9 TTL of the log in ms, 10 TTL of the rest in ms
+-- Returns {code}: 2 moved, 3 unknown, 4 worn_out; {5 paused, pause in ms}; or {1 taken, epoch, owner, head, initialize,
+--       initialized, clientState, clientSaid, newest stream, {stream, tail, …}, {id, pending, …}}
 
 local record, log, tails, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local fields = {'epoch', 'owner', 'head', 'initialize', 'initialized', 'state', 'said', 'newest'}
@@ -19,7 +20,7 @@ end
 
 local known = redis.call('HMGET', record, 'epoch', 'owner', 'ended', 'worn', 'takeovers')
 if known[3] then
-  -- The caller's own lost reply, or that of another who knew the same.
+  -- This takeover ended the session before, in an attempt of this caller or of another one that knew the same epoch.
   if known[4] and known[4] == ARGV[2] then return {4} end
   return {3}
 end

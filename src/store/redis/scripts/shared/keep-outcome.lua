@@ -1,4 +1,4 @@
--- Keeps what a round of a call came to, if nothing is kept of it yet, and all of the call for some time more.
+-- Keeps the outcome of a round of a call unless the round has one, and renews the lifetime of all outcomes of the call.
 --
 -- KEYS  1 outcomes of the call
 -- ARGV  1 round, 2 outcome, 3 TTL in ms

@@ -1,7 +1,7 @@
--- Adds to what was used of a rate, which is paid off as time passes.
+-- Adds a cost to the debt of a rate, which is paid off as time passes.
 --
--- KEYS  1 rate: when all will be paid, in µs
--- ARGV  1 what was used, in µs of the rate
+-- KEYS  1 rate: the time at which the debt will be paid, in µs
+-- ARGV  1 cost in µs
 -- Returns the debt in µs
 
 local time = redis.call('TIME')
