@@ -56,7 +56,7 @@ describe('errors.md', () => {
 
 describe('the docs that messages point to', () => {
   const sources = readdirSync(new URL('src', root), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
+    .filter((entry) => entry.isFile() && /\.(?:ts|js|html)$/.test(entry.name))
     .map(({ parentPath, name }) => readFileSync(`${parentPath}/${name}`, 'utf8'));
   const docs = readdirSync(new URL('docs', root), { recursive: true, encoding: 'utf8' });
 
