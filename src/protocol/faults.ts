@@ -1,16 +1,18 @@
+// src/protocol: MCP as pure functions on texts: messages, wire formats, translation between the eras, and faults.
+
 import { type Era, legacyRevisions, modernRevisions } from './revisions.ts';
 
 /**
- * The catalogue of all errors that the gateway sends to clients: one entry per reason, with its HTTP status, its JSON-RPC
- * code and whether a retry can help. `http/respond.ts` turns an entry into a response, and `session/` into an event.
- * `docs/reference/errors.md` is generated from it.
+ * The catalogue of all errors that the gateway sends to clients. It has one entry per reason, with its HTTP status, its
+ * JSON-RPC code and whether a retry can help. `http/respond.ts` turns an entry into a response, and `session/` into an
+ * event. `docs/reference/errors.md` is generated from the catalogue.
  *
  * Codes: JSON-RPC 2.0 defines -32700, -32600 and -32601. The official SDK's server sends -32000 and -32001 to legacy
  * clients. The specification (2026-07-28) defines -32020 to -32022 and reserves the rest of -32000 to -32099: see
  * `gatewayErrorCode`. Clients that distinguish cases read `error.data.reason`, which is the entry's key.
  */
 interface CatalogueEntry {
-  /** HTTP status, where the answer has not begun; in band the code alone is sent. */
+  /** HTTP status, if the answer has not begun; within an open stream only the code is sent. */
   readonly status: number;
   /** JSON-RPC error code; in the modern era see `gatewayErrorCode`. */
   readonly code: number;
@@ -307,7 +309,7 @@ const catalogue = {
       'Not found: nothing has this path. The operator port serves the status page at /, /metrics, /healthz and /readyz. MCP endpoints are on the client port.',
   },
 
-  // Who sends it
+  // The sender
   credentials_required: {
     status: 401,
     code: -32000,
@@ -352,7 +354,7 @@ const catalogue = {
       'Forbidden: the token lacks scopes for this request. Get a token with all scopes that WWW-Authenticate or error.data.scope lists.',
   },
 
-  // What a principal may have in use
+  // The limits of a principal
   quota_sessions: {
     status: 429,
     code: -32000,
@@ -532,7 +534,7 @@ const catalogue = {
     reached: 'maybe',
     message: 'The MCP server refused the POST of this request, or closed it without an answer. No answer will follow.',
   },
-  // Not 401: that would have clients look for credentials for the gateway.
+  // A 401 would make clients look for credentials for the gateway.
   server_unauthorized: {
     status: 502,
     code: -32000,
@@ -635,7 +637,7 @@ const catalogue = {
   },
   cancelled: { status: 200, code: -32000, reached: 'maybe', message: 'The client cancelled the request.' },
 
-  // A server of another era than its client
+  // A server of a different era than its client
   bad_request_state: {
     status: 400,
     code: -32602,
@@ -823,8 +825,8 @@ export const entryOf = (reason: Reason): CatalogueEntry => catalogue[reason];
 export const deniesReaching = (reason: Reason): boolean => entryOf(reason).reached === undefined;
 
 /**
- * The code of the gateway's own errors in the modern era, whatever their reason: it lies outside of what JSON-RPC and the
- * specification keep for themselves (2026-07-28, basic, "Error Codes").
+ * The code of the gateway's own errors in the modern era, whatever their reason. It lies outside of the ranges that
+ * JSON-RPC and the specification reserve (2026-07-28, basic, "Error Codes").
  */
 export const gatewayErrorCode = -31000;
 
@@ -838,10 +840,10 @@ export function codeOf(reason: Reason, era: Era): number {
 export const allReasons = Object.keys(catalogue) as Reason[];
 
 /**
- * A JSON-RPC error response for a reason, as JSON text.
+ * Formats a JSON-RPC error response for a reason, as JSON text.
  * @param id the request's own id, or `null` if it could not be read (JSON-RPC 2.0, section 5)
  * @param data further members of `error.data` beside `reason`
- * @param era what the client speaks
+ * @param era the era of the client
  */
 export function faultMessage(
   reason: Reason,
@@ -850,11 +852,11 @@ export function faultMessage(
   era: Era = 'legacy',
 ): string {
   const { message, explain } = entryOf(reason);
-  const said = explain?.(data) ?? message;
+  const text = explain?.(data) ?? message;
   return JSON.stringify({
     jsonrpc: '2.0',
     id,
-    error: { code: codeOf(reason, era), message: said, data: { reason, ...data } },
+    error: { code: codeOf(reason, era), message: text, data: { reason, ...data } },
   });
 }
 

@@ -1,29 +1,32 @@
 import { scalarAt, valueAt } from './json/splice.ts';
 import type { Message } from './message/message-type.ts';
 
-/** What a server's answer to `initialize` says that the gateway needs (2025-11-25, basic/lifecycle). */
+/** The parts of a server's answer to `initialize` that the gateway needs (2025-11-25, basic/lifecycle). */
 export interface Handshake {
   /** The revision that the server chose. */
   readonly protocolVersion: string;
   readonly capabilities: unknown;
 }
 
-/** A revision is a date. A longer text is none, and would stand in the record of each session (P8). */
+/** A revision is a date. A longer text is not a revision, and would be stored in the record of each session (P8). */
 const maxVersionLength = 64;
 
-/** A longer answer is kept by no session (P8): it stands in its record as long as it lives, in Redis too. */
+/** No session keeps a longer answer (P8): the answer stays in the session's record for its whole life, in Redis too. */
 const maxAnswerBytes = 1024 * 1024;
 
-/** A longer `initialize` opens no session (P8): it is kept with it, and said again to a new process. Those of clients have some hundred bytes. */
+/**
+ * A longer `initialize` opens no session (P8): the session keeps it, and sends it again to a new process. Real clients
+ * send a few hundred bytes.
+ */
 const maxInitializeBytes = 64 * 1024;
 
-/** True for a client's `initialize` that opens no session. */
+/** True for a client's `initialize` that is too large to open a session. */
 export const isHandshakeTooLarge = ({ text }: Pick<Message, 'text'>): boolean => text.length > maxInitializeBytes;
 
-/** Larger capabilities are not built (P8). Those of real servers have some hundred bytes. */
+/** Larger capabilities are not built (P8). Those of real servers have a few hundred bytes. */
 const maxCapabilitiesBytes = 64 * 1024;
 
-/** Reads a response to `initialize`; undefined if it is an error, names no revision, or says more than anybody reads. */
+/** Reads a response to `initialize`; undefined if it is an error, names no revision, or exceeds a limit. */
 export function readHandshake(response: Buffer): Handshake | undefined {
   if (response.length > maxAnswerBytes) return undefined;
   const protocolVersion = scalarAt(response, ['result', 'protocolVersion']);
@@ -34,14 +37,17 @@ export function readHandshake(response: Buffer): Handshake | undefined {
   return { protocolVersion, capabilities: JSON.parse(capabilities.toString()) ?? {} };
 }
 
-/** True for an answer to `initialize` that is none for its size alone, or for that of a part: a client would take it for one. */
+/**
+ * True for an answer to `initialize` that is refused only because it or a part of it is too large. A client would
+ * accept such an answer.
+ */
 export const isAnswerTooLarge = (response: Buffer): boolean =>
   response.length > maxAnswerBytes ||
   (readHandshake(response) === undefined && valueAt(response, ['result', 'protocolVersion'])?.[0] === quote);
 
 const quote = 0x22;
 
-/** True if a server that said `later` can stand in for one that said `earlier`: same revision, no capability less. */
+/** True if a server with the handshake `later` can replace one with `earlier`: same revision, no capability missing. */
 export const canReplace = (later: Handshake, earlier: Handshake): boolean =>
   later.protocolVersion === earlier.protocolVersion && includes(later.capabilities, earlier.capabilities);
 
@@ -63,7 +69,10 @@ function includes(whole: unknown, part: unknown): boolean {
   return true;
 }
 
-/** Lists that can change, with the notification that says so; announced after a restore where the server declares it. */
+/**
+ * Lists that can change. After a restore the gateway announces a change of those for which the server declares
+ * `listChanged`.
+ */
 const changingLists = ['tools', 'prompts', 'resources'] as const;
 
 /** The `list_changed` notifications that a server with these capabilities may send. */

@@ -1,15 +1,18 @@
-/** The protocol revisions of the legacy era, oldest first: those that open with `initialize`. */
+/** The protocol revisions of the legacy era, oldest first. Their sessions open with `initialize`. */
 export const legacyRevisions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const;
 
-/** The revisions of the modern era, oldest first: each request says in its `_meta` which one it is of (2026-07-28, basic/versioning). */
+/**
+ * The revisions of the modern era, oldest first. Each request names its revision in `_meta` (2026-07-28,
+ * basic/versioning).
+ */
 export const modernRevisions = ['2026-07-28'] as const;
 
-/** What clients and servers speak: sessions that open with `initialize`, or requests that stand for themselves. */
+/** The two eras of the protocol: sessions that open with `initialize`, or requests that are complete by themselves. */
 export type Era = 'legacy' | 'modern';
 
 /**
- * True if a header `MCP-Protocol-Version` names a revision of the modern era, also one that is not known yet. Revisions
- * are dates, so they compare as text.
+ * True if a header `MCP-Protocol-Version` names a revision of the modern era, even an unknown one. Revisions are dates,
+ * so they compare as text.
  */
 export const namesModernRevision = (version: string | undefined): boolean =>
   version !== undefined && /^\d{4}-\d{2}-\d{2}$/.test(version) && version >= modernRevisions[0];

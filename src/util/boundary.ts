@@ -1,4 +1,5 @@
 // src/util: small helpers without knowledge of MCP, HTTP or the gateway. Every other folder may import them.
+
 /**
  * The boundary around each thing that a peer's bytes can reach: a request, a session, a backend, a listener, a timer. A
  * throw inside one of them is reported and ends that one thing (docs/decisions/0062).

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { replaceParts, spliceId, valueAt } from '../../src/protocol/json/splice.ts';
-import { putMembers, removalsOf, withoutMember } from '../../src/protocol/message/edit-members.ts';
+import { findRemovals, putMembers, withoutMember } from '../../src/protocol/message/edit-members.ts';
 import { type Message, memberRange, readOne } from '../../src/protocol/message/message.ts';
 import { renumber, restoreId, restoreToken } from '../../src/protocol/modern/renumber.ts';
 import { jsonText, keyText, space } from '../support/json-texts.ts';
@@ -111,7 +111,7 @@ const members = createFuzzer({
     }
     assert.deepEqual(parsed(put), expected);
     const again = readOne(put) as Message;
-    const removals = removalsOf(again, level, keys).map((place) => ({ ...place, by: '' }));
+    const removals = findRemovals(again, level, keys).map((place) => ({ ...place, by: '' }));
     for (const key of keys) delete object[key];
     assert.deepEqual(parsed(replaceParts(again.text, removals)), expected);
     let one = put;

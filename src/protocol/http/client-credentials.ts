@@ -1,22 +1,22 @@
 import { areHeadersTooLarge, type ForwardedHeaders, readForwardedHeaders } from './forwarded-headers.ts';
 
-/** A part of a credential: text of the operator's, a header of the request, or a verified claim of its sender. */
+/** A part of a credential: text from the operator, a header of the request, or a verified claim of its sender. */
 export type CredentialPart =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'header' | 'claim'; readonly name: string };
 
-/** What a server gets of each of its clients. */
+/** The credentials that a server gets from each of its clients. */
 export interface ClientCredentials {
   /**
-   * As environment variables of its process, which it is started with and keeps; or as headers, which go with each message
-   * as those that are forwarded.
+   * The server gets them as environment variables when its process starts, and keeps them. Or it gets them as headers,
+   * which go with each message like forwarded headers.
    */
   readonly as: 'variables' | 'headers';
-  /** By the name of the variable, or of the header in small letters. */
+  /** By the name of the variable, or of the header in lower case. */
   readonly parts: ReadonlyMap<string, readonly CredentialPart[]>;
 }
 
-/** What a request brings, or what it lacks; `room` if it brings more than `maxForwardedBytes`. */
+/** The credentials that a request carries, or the first missing one; `room` if they exceed `maxForwardedBytes`. */
 export type CredentialResult =
   | { readonly ok: true; readonly values: ForwardedHeaders }
   | { readonly ok: false; readonly lacks: 'header' | 'claim'; readonly name: string }
@@ -25,8 +25,8 @@ export type CredentialResult =
 const reference = /\{(header|claim):([^{}]+)\}/g;
 
 /**
- * Reads `Bearer {header:X-Token}`: text, with what stands in a header of the request or in a claim of its sender. Undefined
- * if the text names neither, or has braces that stand for nothing. Names of headers become small letters.
+ * Parses `Bearer {header:X-Token}`: text with references to headers of the request or claims of its sender. Undefined
+ * if the text has no reference, or braces that are not a reference. Names of headers become lower case.
  */
 export function parseCredential(text: string): readonly CredentialPart[] | undefined {
   const parts: CredentialPart[] = [];
@@ -45,17 +45,18 @@ export function parseCredential(text: string): readonly CredentialPart[] | undef
   return hasReference && isPlain ? parts : undefined;
 }
 
-/** The headers of a client's request that are looked at. */
+/** The names of the request headers that the credentials refer to. */
 export function credentialHeaders({ parts }: ClientCredentials): string[] {
   const all = [...parts.values()].flat();
   return [...new Set(all.flatMap((part) => (part.kind === 'header' ? [part.name] : [])))];
 }
 
 /**
- * What a request brings for its server. It lacks what is not there, is empty, cannot be handed to the server, or, of claims,
- * is no text, number or truth value. The first that it lacks is named, and never a value (P12).
- * @param headers of the request; each of `credentialHeaders` at most once, and of visible ASCII
- * @param forwarded what goes to the server beside that
+ * Builds the credentials for a server from a client's request. A part is missing if it is absent or empty, or if the
+ * server cannot receive it. A claim must be a string, a number or a boolean. The result names the first missing part,
+ * and never a value (P12).
+ * @param headers those of the request; each of `credentialHeaders` at most once, and in visible ASCII
+ * @param forwarded further headers that go to the server
  */
 export function resolveCredentials(
   credentials: ClientCredentials,
@@ -65,17 +66,18 @@ export function resolveCredentials(
 ): CredentialResult {
   const { as, parts } = credentials;
   const isFit = as === 'headers' ? isHeaderText : isVariableText;
-  const offered = readForwardedHeaders(headers, credentialHeaders(credentials));
-  if (offered === 'too_large') return { ok: false, lacks: 'room' };
+  const credentialValues = readForwardedHeaders(headers, credentialHeaders(credentials));
+  if (credentialValues === 'too_large') return { ok: false, lacks: 'room' };
   const values: Record<string, string> = { ...forwarded };
-  for (const [name, of] of parts) {
+  for (const [name, valueParts] of parts) {
     let value = '';
-    for (const part of of) {
-      const text = part.kind === 'text' ? part.text : read(part.kind === 'header' ? offered : claims, part.name);
+    for (const part of valueParts) {
+      const text =
+        part.kind === 'text' ? part.text : readText(part.kind === 'header' ? credentialValues : claims, part.name);
       if (text === undefined || text === '' || !isFit(text)) {
-        // Only text of the operator's is neither, and that was checked with the configuration.
-        const lacking = part as Exclude<CredentialPart, { kind: 'text' }>;
-        return { ok: false, lacks: lacking.kind, name: lacking.name };
+        // Text from the operator is never missing: it was checked with the configuration.
+        const missing = part as Exclude<CredentialPart, { kind: 'text' }>;
+        return { ok: false, lacks: missing.kind, name: missing.name };
       }
       value += text;
     }
@@ -84,8 +86,8 @@ export function resolveCredentials(
   return areHeadersTooLarge(values) ? { ok: false, lacks: 'room' } : { ok: true, values };
 }
 
-function read(from: Readonly<Record<string, unknown>>, name: string): string | undefined {
-  const value = Object.hasOwn(from, name) ? from[name] : undefined;
+function readText(source: Readonly<Record<string, unknown>>, name: string): string | undefined {
+  const value = Object.hasOwn(source, name) ? source[name] : undefined;
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
     ? String(value)
     : undefined;
@@ -93,5 +95,7 @@ function read(from: Readonly<Record<string, unknown>>, name: string): string | u
 
 const isHeaderText = (text: string): boolean => /^[\x20-\x7e]*$/.test(text);
 
-/** The system ends a variable at a NUL; a vulnerable bash runs what looks like a function (CVE-2014-6271). */
+/**
+ * The system ends a variable at a NUL, and a vulnerable bash runs a value that looks like a function (CVE-2014-6271).
+ */
 const isVariableText = (text: string): boolean => !text.includes('\0') && !text.startsWith('()');

@@ -1,15 +1,15 @@
-/** What a client's `Accept` header allows as the answer to its POST (2025-11-25, basic/transports). */
+/** The answers that a client's `Accept` header allows to its POST (2025-11-25, basic/transports). */
 export interface Accepts {
   readonly json: boolean;
   readonly sse: boolean;
 }
 
-const both: Accepts = { json: true, sse: true };
-const official = 'application/json, text/event-stream'; // what the official SDKs send; no need to take it apart
+const anyType: Accepts = { json: true, sse: true };
+const sdkAccept = 'application/json, text/event-stream'; // the official SDKs send exactly this: no parsing needed
 
 /** Reads `Accept` (RFC 9110, section 12.5.1). No header and wildcards allow both; `q=0` forbids. */
 export function readAccept(header: string | undefined): Accepts {
-  if (header === undefined || header === official || header.trim() === '') return both;
+  if (header === undefined || header === sdkAccept || header.trim() === '') return anyType;
   const qualities = new Map<string, boolean>();
   for (const range of header.toLowerCase().split(',')) {
     const [type = '', ...parameters] = range.split(';').map((part) => part.trim());

@@ -50,8 +50,8 @@ for (const byte of Buffer.from('0123456789')) isDigit[byte] = 1;
 const nearBytes = 8;
 
 /**
- * In a text of more bytes than this, strings are read by pairs and words from `nearBytesOfLarge` bytes on. In a small text
- * that is not worth it.
+ * In a text of more bytes than this, strings are read by pairs and words from `nearBytesOfLarge` bytes on. In a small
+ * text that is not worth it.
  */
 const largeBytes = 64 * 1024;
 const nearBytesOfLarge = 16;

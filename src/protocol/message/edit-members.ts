@@ -7,38 +7,38 @@ import { type Message, type MessageLevel, memberRange } from './message.ts';
 /** Members for an object: keys, and values as JSON text. */
 export type NewMembers = readonly (readonly [key: string, valueText: string])[];
 
-/** Which member of which level the object of a level is. */
+/** The member that contains the object of a level: its parent level and its key. */
 const parents = { params: ['message', 'params'], meta: ['params', '_meta'] } as const;
 
 /**
- * Puts members into `params` or `params._meta` of a message: in the place of those with the same key, else before all others.
- * Where there is no such object, it is put there as well. Nothing else of the text changes (P1).
+ * Puts members into `params` or `params._meta` of a message. A member replaces the one with the same key; others come
+ * before all existing members. A missing object is created. Nothing else of the text changes (P1).
  */
 export const putMembers = (message: Message, level: 'params' | 'meta', members: NewMembers): Buffer =>
   replaceParts(message.text, replacementsFor(message, level, members));
 
 function replacementsFor(message: Message, level: MessageLevel, members: NewMembers): Replacement[] {
-  const start = startOf(message, level);
+  const start = findObjectStart(message, level);
   if (start === undefined) {
     const [parent, key] = parents[level as 'params' | 'meta'];
-    return replacementsFor(message, parent, [[key, `{${members.map(textOf).join()}}`]]);
+    return replacementsFor(message, parent, [[key, `{${members.map(formatMember).join()}}`]]);
   }
   const replaced: Replacement[] = [];
   const added: string[] = [];
   for (const member of members) {
-    const place = memberRange(message, level, member[0]);
-    if (place === undefined) added.push(textOf(member));
-    else replaced.push({ ...place, by: member[1] });
+    const range = memberRange(message, level, member[0]);
+    if (range === undefined) added.push(formatMember(member));
+    else replaced.push({ ...range, by: member[1] });
   }
   const isEmpty = message.memberRanges[level]?.keys.length === 0;
   const insertion = { start: start + 1, end: start + 1, by: added.join() + (isEmpty ? '' : ',') };
   return [...(added.length === 0 ? [] : [insertion]), ...replaced.sort((a, b) => a.start - b.start)];
 }
 
-const textOf = ([key, value]: NewMembers[number]): string => `${JSON.stringify(key)}:${value}`;
+const formatMember = ([key, value]: NewMembers[number]): string => `${JSON.stringify(key)}:${value}`;
 
-/** Where the object of a level begins in the message's text; undefined if there is none. */
-function startOf(message: Message, level: MessageLevel): number | undefined {
+/** The position of the object of a level in the message's text; undefined if there is none. */
+function findObjectStart(message: Message, level: MessageLevel): number | undefined {
   if (level === 'message') return 0;
   if (message.memberRanges[level] === undefined) return undefined;
   const [parent, key] = parents[level];
@@ -46,16 +46,16 @@ function startOf(message: Message, level: MessageLevel): number | undefined {
 }
 
 /**
- * The text without the member that these keys lead to, one object inside the other, and without the comma that belongs to it.
- * The same text if there is no such member.
+ * Removes the member that these keys lead to, one object inside the other, together with its comma. Returns the same
+ * text if there is no such member.
  */
 export function withoutMember(text: Buffer, path: readonly string[]): Buffer {
-  const place = removalOf(text, path);
-  return place === undefined ? text : replaceParts(text, [{ ...place, by: '' }]);
+  const range = findRemoval(text, path);
+  return range === undefined ? text : replaceParts(text, [{ ...range, by: '' }]);
 }
 
-/** What has to be cut out of a text so that a member is gone; as `withoutMember`. */
-export function removalOf(text: Buffer, path: readonly string[]): ByteRange | undefined {
+/** The range to remove from a text so that a member is gone; otherwise like `withoutMember`. */
+export function findRemoval(text: Buffer, path: readonly string[]): ByteRange | undefined {
   const object = findRange(text, path.slice(0, -1));
   if (typeof object !== 'object') return undefined;
   const inside = text.subarray(object.start, object.end);
@@ -63,17 +63,14 @@ export function removalOf(text: Buffer, path: readonly string[]): ByteRange | un
   if (members === undefined || members === 'duplicate_key') return undefined;
   const index = memberIndex(members, path.at(-1) as string);
   if (index < 0) return undefined;
-  const { start, end } = runOf(inside, members, index, index, inside.indexOf('{'));
+  const { start, end } = findRun(inside, members, index, index, inside.indexOf('{'));
   return { start: object.start + start, end: object.start + end };
 }
 
-/**
- * What has to be cut out of the text of a message so that those of these members that a level has are gone: places in the
- * order of the text.
- */
-export function removalsOf(message: Message, level: MessageLevel, keys: readonly string[]): ByteRange[] {
+/** The ranges to remove from a message's text so that a level has none of these members, in the order of the text. */
+export function findRemovals(message: Message, level: MessageLevel, keys: readonly string[]): ByteRange[] {
   const members = message.memberRanges[level];
-  const open = startOf(message, level);
+  const open = findObjectStart(message, level);
   if (members === undefined || open === undefined) return [];
   const offset = message.memberRanges.start;
   const removals: ByteRange[] = [];
@@ -81,7 +78,7 @@ export function removalsOf(message: Message, level: MessageLevel, keys: readonly
     let last = first - 1;
     while (keys.includes(members.keys[last + 1] as string)) last += 1;
     if (last < first) continue;
-    const { start, end } = runOf(message.text, members, first, last, open, offset);
+    const { start, end } = findRun(message.text, members, first, last, open, offset);
     removals.push({ start, end });
     first = last;
   }
@@ -89,11 +86,11 @@ export function removalsOf(message: Message, level: MessageLevel, keys: readonly
 }
 
 /**
- * Members that follow each other, with the comma that belongs to them.
- * @param open where the brace of their object is in the text
- * @param offset what has to be taken off the places of the members
+ * The range of consecutive members, with their comma.
+ * @param open the position of the opening brace of their object in the text
+ * @param offset the number to subtract from the ranges of the members
  */
-function runOf(text: Buffer, members: Members, first: number, last: number, open: number, offset = 0): ByteRange {
+function findRun(text: Buffer, members: Members, first: number, last: number, open: number, offset = 0): ByteRange {
   const endAt = (at: number): number => (members.ends[at] as number) - offset;
   if (first > 0) return { start: endAt(first - 1), end: endAt(last) };
   const isAll = last === members.keys.length - 1;
@@ -102,23 +99,23 @@ function runOf(text: Buffer, members: Members, first: number, last: number, open
 }
 
 /**
- * The text with something cut out of each object of a list in it, and the rest of it as it is. The same text if there is no
- * such list.
+ * Removes one range from each object of a list, and leaves the rest of the text unchanged. Returns the same text if
+ * there is no such list.
  * @param path the keys that lead to the list
- * @param removalIn what to cut out of the text of one object, if anything
+ * @param findRemovalIn the range to remove from the text of one object, if any
  */
-export function cutFromEach(
+export function removeFromEach(
   text: Buffer,
   path: readonly string[],
-  removalIn: (object: Buffer) => ByteRange | undefined,
+  findRemovalIn: (object: Buffer) => ByteRange | undefined,
 ): Buffer {
   const list = findRange(text, path);
   if (typeof list !== 'object') return text;
-  const cuts: Replacement[] = [];
+  const removals: Replacement[] = [];
   for (const { start, end } of scanList(text.subarray(list.start, list.end)) ?? []) {
     const at = list.start + start;
-    const cut = removalIn(text.subarray(at, list.start + end));
-    if (cut !== undefined) cuts.push({ start: at + cut.start, end: at + cut.end, by: '' });
+    const removal = findRemovalIn(text.subarray(at, list.start + end));
+    if (removal !== undefined) removals.push({ start: at + removal.start, end: at + removal.end, by: '' });
   }
-  return cuts.length === 0 ? text : replaceParts(text, cuts);
+  return removals.length === 0 ? text : replaceParts(text, removals);
 }

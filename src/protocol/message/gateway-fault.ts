@@ -2,12 +2,12 @@ import { entryOf, isReason, type Reason } from '../faults.ts';
 import { errorCodeIn, scalarAt } from '../json/splice.ts';
 import type { Message } from './message.ts';
 
-/** A longer error is none of the gateway's own, and not looked into. */
+/** A longer error does not come from the gateway, and is not read. */
 const maxOwnBytes = 16 * 1024;
 
 /**
- * The reason that an error response of the gateway itself gives, by which it can be said again in another form; undefined for
- * a result, and for what a server said.
+ * The reason in an error response that the gateway itself made, so that the error can be written in another form.
+ * Undefined for a result, and for a server's error.
  */
 export function readGatewayFault({ text, isError }: Message): Reason | undefined {
   if (!isError || text.length > maxOwnBytes) return undefined;

@@ -1,3 +1,4 @@
+// src/protocol/message: JSON-RPC messages: reading them from text, and changing single members of their text.
 import { inOwnTurns, isLarge } from '../../util/large-reads.ts';
 import type { Reason, RequestId } from '../faults.ts';
 import type { ByteRange } from '../json/byte-range.ts';
@@ -21,69 +22,70 @@ import { createStandIn } from './stand-in.ts';
 
 export type { MemberRanges, Message, MessageLevel } from './message-type.ts';
 
-/** Where a member's value lies in the message's text; undefined if there is no such member. */
+/** The range of a member's value in the message's text; undefined if there is no such member. */
 export function memberRange(
-  { memberRanges: places }: Message,
+  { memberRanges: ranges }: Message,
   level: MessageLevel,
   key: string,
 ): ByteRange | undefined {
-  const members = places[level];
+  const members = ranges[level];
   const index = memberIndex(members, key);
   if (members === undefined || index < 0) return undefined;
   return {
-    start: (members.starts[index] as number) - places.start,
-    end: (members.ends[index] as number) - places.start,
+    start: (members.starts[index] as number) - ranges.start,
+    end: (members.ends[index] as number) - ranges.start,
   };
 }
 
-/** A member's value; undefined if there is no such member, or if it is one that `scalarIn` does not build. */
+/** A member's value; undefined if there is no such member, or if `readScalar` does not build it. */
 export function memberValue(message: Message, level: MessageLevel, key: string): Scalar | undefined {
-  const place = memberRange(message, level, key);
-  return place === undefined ? undefined : readScalar(message.text, place);
+  const range = memberRange(message, level, key);
+  return range === undefined ? undefined : readScalar(message.text, range);
 }
 
-/** A message, or what is wrong with it and the id that its error answers. */
+/** A message, or the reason of its refusal and the id for the error response. */
 export type ReadMessage =
   | { readonly ok: true; readonly message: Message }
   | { readonly ok: false; readonly reason: Reason; readonly id: RequestId | null };
 
-/** A body taken apart: one message, or those of a batch in order. */
+/** A parsed body: one message, or those of a batch in order. */
 export type ReadBody =
   | { readonly ok: true; readonly batch: boolean; readonly messages: readonly ReadMessage[] }
   | { readonly ok: false; readonly reason: Reason };
 
 const maxIdLength = 256;
-/** Numbers of so many digits are exact, and read faster than by making a string of them. */
+/** Numbers with at most this many digits are exact, and are read without making a string. */
 const fewDigits = 15;
-/** The key of `_meta` that says of which revision a request of the modern era is (2026-07-28, basic, "_meta"). */
+/** The key of `_meta` that names the revision of a request of the modern era (2026-07-28, basic, "_meta"). */
 export const protocolVersionKey = 'io.modelcontextprotocol/protocolVersion';
 const relatedTaskKey = 'io.modelcontextprotocol/related-task';
 
 /**
- * How deeply a message of a server may be nested. No server needs it, and whoever gets the message builds it: clients written in
- * some languages end by a deeper one.
+ * How deeply a server's message may be nested. No server needs more, and clients in some languages crash when they
+ * build a deeper message.
  */
 export const maxServerDepth = 1_000;
 
 /**
- * Reads one text as a JSON-RPC message or batch. Nothing is thrown for a peer's fault.
+ * Reads one text as a JSON-RPC message or batch. It throws for no fault of a peer.
  * @param maxDepth how deeply the JSON may be nested
  */
 export function readBody(text: Buffer, maxDepth: number, limits = defaultLimits): ReadBody {
-  const isKept = text.length > maxKeptBytes;
-  const known = isKept ? large.get(text) : newest;
-  if (known?.text === text && isWithin(known, maxDepth, limits)) return known.body;
+  const isLargeText = text.length > maxLatestBytes;
+  const cached = isLargeText ? largeBodies.get(text) : latest;
+  if (cached?.text === text && isWithin(cached, maxDepth, limits)) return cached.body;
   const body = scanBody(text, maxDepth, limits);
   const read = { text, maxDepth, limits, body };
-  if (isKept) large.set(text, read);
-  else if (body.ok) newest = read;
+  if (isLargeText) largeBodies.set(text, read);
+  else if (body.ok) latest = read;
   return body;
 }
 
 /**
- * Reads the large ones among these texts step by step, in turns of the event loop of their own (P8). `readBody` knows their
- * messages then.
- * @returns undefined if there are none: nothing has to be waited for. Resolves in the turn of the last step
+ * Reads the large ones among these texts step by step, in turns of the event loop of their own (P8). Afterwards
+ * `readBody` finds their messages cached.
+ * @returns undefined if there are none, so that nothing has to be awaited; otherwise a promise that resolves in the
+ *   turn of the last step
  */
 export function readLarge(
   texts: readonly Buffer[],
@@ -91,41 +93,48 @@ export function readLarge(
   limits = defaultLimits,
 ): Promise<void> | undefined {
   if (!texts.some(({ length }) => isLarge(length))) return undefined;
-  const readings = texts.filter(({ length }) => isLarge(length)).map((text) => stepsOf(text, maxDepth, limits));
+  const readings = texts
+    .filter(({ length }) => isLarge(length))
+    .map((text) => createSteppedRead(text, maxDepth, limits));
   return inOwnTurns(() => {
     if (readings[0]?.()) readings.shift();
     return readings.length === 0;
   });
 }
 
-/** Returns a function that reads a text by one step at each call. The function returns true when all is read. */
-function stepsOf(text: Buffer, maxDepth: number, limits: ScanLimits): () => boolean {
+/** Returns a function that reads a text by one step at each call. The function returns true when everything is read. */
+function createSteppedRead(text: Buffer, maxDepth: number, limits: ScanLimits): () => boolean {
   const messages: ReadMessage[] = [];
   const scan = new SteppedScan(text, maxDepth, (scanned) => messages.push(readMessage(text, scanned)), limits);
   return () => {
     const outcome = scan.step();
     if (outcome !== undefined)
-      large.set(text, { text, maxDepth, limits, body: bodyOf(text, outcome, messages, limits) });
+      largeBodies.set(text, { text, maxDepth, limits, body: createBody(text, outcome, messages, limits) });
     return outcome !== undefined;
   };
 }
 
-interface KnownBody {
+interface CachedBody {
   readonly text: Buffer;
   readonly maxDepth: number;
   readonly limits: ScanLimits;
   readonly body: ReadBody;
 }
 
-/** What was read last: a transport that reads a message before the session does hands over the same one. */
-let newest: KnownBody | undefined;
-const maxKeptBytes = 256 * 1024;
+/**
+ * The body that was read last. A transport and its session read the same text one after the other, and share the
+ * messages.
+ */
+let latest: CachedBody | undefined;
+const maxLatestBytes = 256 * 1024;
 
-/** Larger texts are read once, as long as they are there: a line of 64 MiB takes most of 100 ms. */
-const large = new WeakMap<Buffer, KnownBody>();
+/** A larger text is read once in its lifetime: reading 64 MiB twice would delay everybody else (P8). */
+const largeBodies = new WeakMap<Buffer, CachedBody>();
 
-/** True if what was read within some limits is also within these. A refusal holds for the same limits alone. */
-const isWithin = (read: KnownBody, maxDepth: number, limits: ScanLimits): boolean =>
+/**
+ * True if a body that was read within some limits is also valid for these. A refusal holds only for the same limits.
+ */
+const isWithin = (read: CachedBody, maxDepth: number, limits: ScanLimits): boolean =>
   (read.body.ok ? read.maxDepth <= maxDepth : read.maxDepth === maxDepth) &&
   (read.limits === limits ||
     (read.body.ok &&
@@ -134,22 +143,27 @@ const isWithin = (read: KnownBody, maxDepth: number, limits: ScanLimits): boolea
       (read.limits.foldsKeys || !limits.foldsKeys)));
 
 function scanBody(text: Buffer, maxDepth: number, limits: ScanLimits): ReadBody {
-  // It knows texts of servers, whose keys are not judged.
-  const progress = limits.foldsKeys ? undefined : repeatedProgress.read(text, maxDepth);
+  // The fast path knows messages of servers, whose keys are not checked for case.
+  const progress = limits.foldsKeys ? undefined : progressFastPath.read(text, maxDepth);
   if (progress !== undefined) return { ok: true, batch: false, messages: [{ ok: true, message: progress }] };
   const messages: ReadMessage[] = [];
   const outcome = scanMessages(text, maxDepth, (scanned) => messages.push(readMessage(text, scanned)), limits);
-  return bodyOf(text, outcome, messages, limits);
+  return createBody(text, outcome, messages, limits);
 }
 
-/** The body that a text is by the outcome of its scan. */
-function bodyOf(text: Buffer, scan: MessagesOutcome, messages: readonly ReadMessage[], limits: ScanLimits): ReadBody {
+/** Creates the body of a text from the result of its scan. */
+function createBody(
+  text: Buffer,
+  scan: MessagesOutcome,
+  messages: readonly ReadMessage[],
+  limits: ScanLimits,
+): ReadBody {
   if (scan.ok) return { ok: true, batch: scan.batch, messages };
-  const unread = limits.foldsKeys || !boundFaults.has(scan.fault) ? undefined : readUnread(text);
-  return unread === undefined ? { ok: false, reason: scan.fault } : { ok: true, batch: false, messages: [unread] };
+  const standIn = limits.foldsKeys || !boundFaults.has(scan.fault) ? undefined : readStandIn(text);
+  return standIn === undefined ? { ok: false, reason: scan.fault } : { ok: true, batch: false, messages: [standIn] };
 }
 
-/** What is wrong with a message that is JSON, and larger than it may be. */
+/** The reasons for refusing a message that is valid JSON but exceeds a limit. */
 const boundFaults: ReadonlySet<Reason> = new Set<Reason>([
   'too_deep',
   'too_many_members',
@@ -157,8 +171,11 @@ const boundFaults: ReadonlySet<Reason> = new Set<Reason>([
   'key_too_long',
 ]);
 
-/** What stands in for a message of a server that breaks a bound, if it is known for which: no call waits for its answer in vain. */
-function readUnread(text: Buffer): ReadMessage | undefined {
+/**
+ * Creates a replacement for a server's message that breaks a limit, if its id is found. So no call waits in vain for
+ * its answer.
+ */
+function readStandIn(text: Buffer): ReadMessage | undefined {
   const standIn = createStandIn(text);
   if (standIn === undefined) return undefined;
   let read: ReadMessage | undefined;
@@ -170,8 +187,8 @@ function readUnread(text: Buffer): ReadMessage | undefined {
 }
 
 /**
- * The message that a text is; undefined if it is none, or an array.
- * @param maxDepth of a text that somebody has read before, any
+ * Reads a text as one message; undefined if it is not a message, or if it is an array.
+ * @param maxDepth any depth by default, for texts that were read before
  */
 export function readOne(text: Buffer, maxDepth = Number.POSITIVE_INFINITY): Message | undefined {
   const body = readBody(text, maxDepth);
@@ -179,25 +196,25 @@ export function readOne(text: Buffer, maxDepth = Number.POSITIVE_INFINITY): Mess
   return read?.ok ? read.message : undefined;
 }
 
-/** The response that a line of a server is; undefined if it is anything else. */
+/** Reads a line of a server as a response; undefined if it is anything else. */
 export function readResponse(line: Buffer): Message | undefined {
   const message = readOne(line, maxServerDepth);
   return message?.kind === 'response' ? message : undefined;
 }
 
-/** A message that the gateway made itself, or made of one that it has read. Throws if it is none. */
+/** Reads a message that the gateway made or changed itself. It throws if the text is not a message. */
 export function readGatewayMessage(text: Buffer): Message {
   const message = readOne(text);
   if (message === undefined) throw new Error('the text is no message');
   return message;
 }
 
-const repeatedProgress = new ProgressFastPath();
+const progressFastPath = new ProgressFastPath();
 
-/** Values that are met in nearly every message. */
+/** Values that appear in nearly every message. */
 const commonStrings = internTexts(['2.0', progressMethod, 'notifications/message', 'tools/call', 'tools/list', 'ping']);
 
-/** A message whose places are found when they are asked for: most messages are passed on as they are. */
+/** A message whose member ranges are copied on demand: most messages are passed on unchanged. */
 class ScannedMessage implements Message {
   readonly kind: Message['kind'];
   readonly text: Buffer;
@@ -210,9 +227,9 @@ class ScannedMessage implements Message {
   readonly isModern: boolean;
   readonly isError: boolean;
   readonly #scanned: Scanned;
-  /** Which of all scans it was: the members are there until the next one. */
+  /** The number of the message's scan: the scanner's memory holds its members until the next scan. */
   readonly #scan: number;
-  #places: MemberRanges | undefined;
+  #ranges: MemberRanges | undefined;
 
   constructor(whole: Buffer, scanned: Scanned, kind: Message['kind'], id: Message['id'], method: string | undefined) {
     const { start, end, message, params, meta } = scanned;
@@ -232,17 +249,17 @@ class ScannedMessage implements Message {
   }
 
   get memberRanges(): MemberRanges {
-    this.#places ??= this.#scanned.number === this.#scan ? copyOf(this.#scanned) : rescanMembers(this.text);
-    return this.#places;
+    this.#ranges ??= this.#scanned.number === this.#scan ? copyOf(this.#scanned) : rescanMembers(this.text);
+    return this.#ranges;
   }
 }
 
-/** What stands in for a message that was not read. */
-class UnreadMessage extends ScannedMessage {
+/** A message that stands in for one that could not be read. */
+class StandInMessage extends ScannedMessage {
   readonly isStandIn = true;
 }
 
-function readMessage(whole: Buffer, scanned: Scanned, isUnread = false): ReadMessage {
+function readMessage(whole: Buffer, scanned: Scanned, isStandIn = false): ReadMessage {
   const { message, params } = scanned;
   const hasId = hasMember(message, 'id');
   const id = hasId ? decodeId(whole, message, 'id') : undefined;
@@ -254,14 +271,14 @@ function readMessage(whole: Buffer, scanned: Scanned, isUnread = false): ReadMes
   const outcomes = Number(hasMember(message, 'result')) + Number(hasMember(message, 'error'));
   if (hasMethod ? method === undefined || outcomes > 0 : outcomes !== 1 || !hasId) return refuse('not_json_rpc');
   if (params === undefined && !isAbsentOrNull(whole, message, 'params')) return refuse('not_json_rpc');
-  // JSON-RPC 2.0, section 5.1: an error is an object. Null is none, and there is no result either.
+  // JSON-RPC 2.0, section 5.1: an error is an object. Null is not an error, and there is no result either.
   if (!hasMethod && hasMember(message, 'error') && isAbsentOrNull(whole, message, 'error'))
     return refuse('not_json_rpc');
   if (hasId && (id === undefined || (id === null && hasMethod))) return refuse('bad_id');
 
   const kind = !hasMethod ? 'response' : hasId ? 'request' : 'notification';
-  const read = new (isUnread ? UnreadMessage : ScannedMessage)(whole, scanned, kind, id, method);
-  if (method === progressMethod) repeatedProgress.note(whole, scanned, read.progressToken);
+  const read = new (isStandIn ? StandInMessage : ScannedMessage)(whole, scanned, kind, id, method);
+  if (method === progressMethod) progressFastPath.note(whole, scanned, read.progressToken);
   return { ok: true, message: read };
 }
 
@@ -270,7 +287,7 @@ function isAbsentOrNull(text: Buffer, members: FoundMembers | undefined, key: st
   return index < 0 || text[members?.startOf(index) as number] === 0x6e; // `n`: the scan has checked that it is `null`
 }
 
-/** An id's value; null for null; undefined if there is none, or what no id may be. */
+/** Decodes an id; null for null; undefined if it is absent or not a valid id. */
 function decodeId(text: Buffer, members: FoundMembers | undefined, key: string): RequestId | null | undefined {
   const index = members?.indexOf(key) ?? -1;
   if (members === undefined || index < 0) return undefined;
@@ -278,13 +295,13 @@ function decodeId(text: Buffer, members: FoundMembers | undefined, key: string):
   const end = members.endOf(index);
   const first = text[start] as number;
   if (first === 0x6e) return null;
-  // Six bytes for each character at most (`\u0041`), so a longer slice need not be decoded to be refused.
+  // A character has at most six bytes (`\u0041`), so a longer slice is refused without decoding.
   if (end - start > maxIdLength * 6 + 2) return undefined;
   if (first === 0x22) {
-    if (isAscii(text, start + 1, end - 1, newestId)) return newestId;
+    if (isAscii(text, start + 1, end - 1, latestId)) return latestId;
     const id = decodeString(text, members, key);
     if (id === undefined || id.length > maxIdLength) return undefined;
-    if (id.length === end - start - 2) newestId = id; // so it has one byte for each character, and no escapes
+    if (id.length === end - start - 2) latestId = id; // so it has one byte for each character, and no escapes
     return id;
   }
   const small = smallInteger(text, start, end);
@@ -294,17 +311,17 @@ function decodeId(text: Buffer, members: FoundMembers | undefined, key: string):
   return Number.isSafeInteger(id) ? id : undefined;
 }
 
-/** The string that was decoded last as an id or token: progress comes many times for the same one. */
-let newestId = '';
+/** The string that was last decoded as an id or token: many progress notifications in a row have the same one. */
+let latestId = '';
 
-/** True if these bytes are a text of ASCII characters. */
+/** True if these bytes are the given text of ASCII characters. */
 function isAscii(bytes: Buffer, start: number, end: number, text: string): boolean {
   if (end - start !== text.length) return false;
   for (let i = 0; i < text.length; i++) if (bytes[start + i] !== text.charCodeAt(i)) return false;
   return true;
 }
 
-/** The value of a short number that is written in digits only. */
+/** The value of a short number that consists only of digits. */
 function smallInteger(text: Buffer, start: number, end: number): number | undefined {
   if (end - start > fewDigits) return undefined;
   let value = 0;
@@ -348,7 +365,7 @@ function decodeTaskId(
   const index = meta?.indexOf(relatedTaskKey) ?? -1;
   if (meta === undefined || index < 0) return decodeString(text, params, 'taskId');
   const related = text.subarray(meta.startOf(index), meta.endOf(index));
-  const place = related.length > maxScalarBytes ? 'absent' : scanMember(related, 'taskId');
-  const taskId = typeof place === 'object' ? readScalar(related, place) : undefined;
+  const range = related.length > maxScalarBytes ? 'absent' : scanMember(related, 'taskId');
+  const taskId = typeof range === 'object' ? readScalar(related, range) : undefined;
   return typeof taskId === 'string' ? taskId : undefined;
 }

@@ -5,82 +5,87 @@ import type { Scanned } from '../json/scan.ts';
 import { rescanMembers } from './member-ranges.ts';
 import type { MemberRanges, Message } from './message-type.ts';
 
-/** How progress is reported (2025-11-25, basic/utilities/progress). */
+/** The method that reports progress (2025-11-25, basic/utilities/progress). */
 export const progressMethod = 'notifications/progress';
 
-/** Longer beginnings and ends are not worth remembering. */
+/** Longer prefixes and suffixes are not worth remembering. */
 const maxRemembered = 512;
-/** The objects of such a notification that lie inside each other. */
+/** The depth of such a notification. */
 const progressDepth = 2;
 /** Members of `params` that routing looks at. */
-const saying = ['_meta', 'task', 'taskId'];
-/** What may follow the value of `progress`, in the order in which everybody writes it, and where it ends; -1 if it is nothing plain. */
-const further = [
+const routedKeys = ['_meta', 'task', 'taskId'];
+/**
+ * Members that may follow `progress`, in their usual order. `endOf` returns the end of the value, or -1 if it is not
+ * plain.
+ */
+const optionalMembers = [
   { key: Buffer.from(',"total":'), endOf: numberEnd },
   { key: Buffer.from(',"message":"'), endOf: plainEnd },
 ];
 
 /**
- * A server that reports progress says the same many times, but for its numbers and words. Once a notification was read member
- * by member, others that differ from it in the values of `progress`, `total` and `message` alone are known by their bytes:
- * whatever is valid about one is valid about all, its keys among them. That costs a quarter of reading it. There is one for
- * all texts: those of one server come many at a time.
+ * Recognises repeated progress notifications by their bytes. A server that reports progress sends nearly the same
+ * notification many times. After one was read member by member, others may differ from it only in the values of
+ * `progress`, `total` and `message`. The checks that one passed, those of its keys among them, then hold for all. This
+ * is much faster than reading each. All texts share one instance, since the notifications of one server come in runs.
  */
 export class ProgressFastPath {
-  /** What all begin with, up to the value of `progress`, and what they end with. */
-  #before = Buffer.alloc(0);
-  #behind = Buffer.alloc(0);
-  /** The values between both, behind that of `progress`. */
-  #further: typeof further = [];
+  /** The common prefix up to the value of `progress`, and the common suffix. */
+  #prefix = Buffer.alloc(0);
+  #suffix = Buffer.alloc(0);
+  /** The optional members between both, behind the value of `progress`. */
+  #optionalMembers: typeof optionalMembers = [];
   #token: RequestId | undefined;
-  /** Of the last one that was read: one alone is not worth remembering. */
-  #newest: RequestId | undefined;
+  /** The token of the notification that was read last: a single notification is not worth remembering. */
+  #latestToken: RequestId | undefined;
 
   /**
-   * A notification of progress was read. One whose `_meta` or other members say more is none of those that are known by their
-   * bytes.
+   * Learns from a progress notification that was read in full. A notification with further members (`_meta`, `task`,
+   * ...) is never recognised by its bytes.
    */
   note(text: Buffer, { start, end, message, params, meta }: Scanned, token: RequestId | undefined): void {
     const isWhole = start === 0 && end === text.length;
-    const saysMore = meta !== undefined || hasMember(message, 'id') || saying.some((key) => hasMember(params, key));
-    if (token === undefined || params === undefined || !isWhole || saysMore || !hasMember(params, 'progress')) return;
+    const hasFurtherMembers =
+      meta !== undefined || hasMember(message, 'id') || routedKeys.some((key) => hasMember(params, key));
+    if (token === undefined || params === undefined || !isWhole || hasFurtherMembers || !hasMember(params, 'progress'))
+      return;
     this.#learn(text, token, params.startOf(params.indexOf('progress')));
   }
 
   /**
-   * The message that a text is, if it is as those that were noted; undefined for any other, which may be anything.
-   * @param maxDepth as `readBody` has it
+   * Returns the message if the text matches the learned notifications; undefined for any other text.
+   * @param maxDepth as in `readBody`
    */
   read(text: Buffer, maxDepth: number): Message | undefined {
-    const token = maxDepth < progressDepth ? undefined : this.#tokenOf(text);
+    const token = maxDepth < progressDepth ? undefined : this.#matchToken(text);
     return token === undefined ? undefined : new ProgressMessage(text, token);
   }
 
-  /** @param at where the value of `progress` begins */
+  /** @param at the position of the value of `progress` */
   #learn(text: Buffer, token: RequestId, at: number): void {
-    const isRepeated = token === this.#newest;
-    this.#newest = token;
+    const isRepeated = token === this.#latestToken;
+    this.#latestToken = token;
     if (!isRepeated || at > maxRemembered) return;
     let end = numberEnd(text, at);
-    // Of the message and its params alone: how deep others lie is not remembered.
-    if (end < 0 || brackets(text, 0, at) > progressDepth) return;
-    const found = further.filter(({ key, endOf }) => {
+    // Only the message and its params may be objects: the depth of further values is not remembered.
+    if (end < 0 || countBrackets(text, 0, at) > progressDepth) return;
+    const found = optionalMembers.filter(({ key, endOf }) => {
       const isThere = isAt(text, end, key);
       if (isThere) end = endOf(text, end + key.length);
       return isThere;
     });
-    if (end < 0 || text.length - end > maxRemembered || brackets(text, end, text.length) > 0) return;
-    this.#before = Buffer.from(text.subarray(0, at));
-    this.#behind = Buffer.from(text.subarray(end));
-    this.#further = found;
+    if (end < 0 || text.length - end > maxRemembered || countBrackets(text, end, text.length) > 0) return;
+    this.#prefix = Buffer.from(text.subarray(0, at));
+    this.#suffix = Buffer.from(text.subarray(end));
+    this.#optionalMembers = found;
     this.#token = token;
   }
 
-  #tokenOf(text: Buffer): RequestId | undefined {
-    if (this.#token === undefined || !isAt(text, 0, this.#before)) return undefined;
-    let end = numberEnd(text, this.#before.length);
-    for (const { key, endOf } of this.#further) end = isAt(text, end, key) ? endOf(text, end + key.length) : -1;
-    const isWhole = end > 0 && text.length - end === this.#behind.length && isAt(text, end, this.#behind);
+  #matchToken(text: Buffer): RequestId | undefined {
+    if (this.#token === undefined || !isAt(text, 0, this.#prefix)) return undefined;
+    let end = numberEnd(text, this.#prefix.length);
+    for (const { key, endOf } of this.#optionalMembers) end = isAt(text, end, key) ? endOf(text, end + key.length) : -1;
+    const isWhole = end > 0 && text.length - end === this.#suffix.length && isAt(text, end, this.#suffix);
     return isWhole ? this.#token : undefined;
   }
 }
@@ -88,7 +93,7 @@ export class ProgressFastPath {
 class ProgressMessage implements Message {
   readonly text: Buffer;
   readonly progressToken: RequestId;
-  #places: MemberRanges | undefined;
+  #ranges: MemberRanges | undefined;
 
   constructor(text: Buffer, progressToken: RequestId) {
     this.text = text;
@@ -128,26 +133,26 @@ class ProgressMessage implements Message {
   }
 
   get memberRanges(): MemberRanges {
-    this.#places ??= rescanMembers(this.text);
-    return this.#places;
+    this.#ranges ??= rescanMembers(this.text);
+    return this.#ranges;
   }
 }
 
-/** How many objects and lists begin between two places, or seem to. */
-function brackets(text: Buffer, from: number, to: number): number {
+/** Counts the bytes between two positions that could open an object or a list. */
+function countBrackets(text: Buffer, from: number, to: number): number {
   let count = 0;
   for (let at = from; at < to; at++) if (text[at] === openBrace || text[at] === openBracket) count += 1;
   return count;
 }
 
-/** True if these bytes stand there. */
+/** True if these bytes stand at this position. */
 function isAt(text: Buffer, at: number, bytes: Buffer): boolean {
   if (at < 0 || text.length - at < bytes.length) return false;
   for (let i = 0; i < bytes.length; i++) if (text[at + i] !== bytes[i]) return false;
   return true;
 }
 
-/** The place behind the quote that ends a string of printable ASCII without escapes; -1 if it is any other. */
+/** The position behind the closing quote of a string of printable ASCII without escapes; -1 for any other string. */
 function plainEnd(text: Buffer, from: number): number {
   for (let at = from; at < text.length; at++) {
     const byte = text[at] as number;

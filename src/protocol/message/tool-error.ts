@@ -2,14 +2,13 @@ import { valueAt } from '../json/splice.ts';
 
 const key = Buffer.from('"isError"');
 const colon = 0x3a;
-const firstOfTrue = 0x74;
+const firstByteOfTrue = 0x74;
 const whiteSpace: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
 /**
- * Whether the response to a `tools/call` says that the tool failed: what goes wrong in a tool is a result all the same
- * (2025-11-25, server/tools, "Error Handling"). It is asked of each response: the bytes of the member are searched for
- * natively, and the text is only looked at properly where they stand before what can be `true`. A key that is written with
- * escapes, as no server does, is not found.
+ * True if the response to a `tools/call` reports that the tool failed: even a failed tool gives a result (2025-11-25,
+ * server/tools, "Error Handling"). Every response is checked, so the key is searched for natively, and the text is
+ * parsed only where `true` may follow. A key that is written with escapes, as no server does, is not found.
  */
 export function isToolError(response: Buffer): boolean {
   const isLarge = response.length > maxReadBytes;
@@ -20,11 +19,14 @@ export function isToolError(response: Buffer): boolean {
   return false;
 }
 
-/** In a larger response the bytes decide: reading it again holds up everybody else. They can belong to something inside of the result. */
+/**
+ * In a larger response the bytes alone decide, although they can belong to something inside of the result. Reading it
+ * again would delay everybody else.
+ */
 const maxReadBytes = 1024 * 1024;
 
 function canBeTrue(text: Buffer, from: number): boolean {
   let at = from;
   while (whiteSpace.has(text[at]) || text[at] === colon) at += 1;
-  return text[at] === firstOfTrue;
+  return text[at] === firstByteOfTrue;
 }

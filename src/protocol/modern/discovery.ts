@@ -3,48 +3,54 @@ import { errorCodeIn, findRange, replaceParts, valueAt } from '../json/splice.ts
 import type { Message } from '../message/message.ts';
 import { legacyRevisions, modernRevisions } from '../revisions.ts';
 
-/** What a server's answer to `server/discover` says of its era (2026-07-28, basic/transports/stdio, "Backward Compatibility"). */
+/**
+ * The era of a server, as its answer to `server/discover` shows it (2026-07-28, basic/transports/stdio, "Backward
+ * Compatibility").
+ */
 export type Discovery =
   | {
       readonly era: 'modern';
       /** The revisions that both the server and the gateway serve. */
       readonly revisions: readonly string[];
-      /** All that the server names: they are of its text. */
+      /** All values in the server's list of revisions, unchecked. */
       readonly supported: readonly unknown[];
-      /** The capabilities that the server declares; undefined if it did not say. */
+      /** The capabilities that the server declares; undefined if the response has no result. */
       readonly capabilities: ReadonlySet<string> | undefined;
     }
   | { readonly era: 'legacy' };
 
 const unsupportedVersion = -32022;
 
-/** Reads a response to `server/discover`: any error but the one that names the server's revisions is a legacy server's. */
+/**
+ * Reads a response to `server/discover`. Any error except the one that names the server's revisions means a legacy
+ * server.
+ */
 export function readDiscovery(response: Message): Discovery {
-  const versions = listOf(response);
+  const versions = readVersions(response);
   if (versions === undefined) return { era: 'legacy' };
   const revisions = modernRevisions.filter((revision) => versions.includes(revision));
-  return { era: 'modern', revisions, supported: versions, capabilities: capabilitiesOf(response) };
+  return { era: 'modern', revisions, supported: versions, capabilities: readCapabilities(response) };
 }
 
-function capabilitiesOf(response: Message): ReadonlySet<string> | undefined {
+function readCapabilities(response: Message): ReadonlySet<string> | undefined {
   const result = valueAt(response.text, ['result']);
   const declared = result && valueAt(result, ['capabilities']);
   const members = declared && scanObject(declared);
   return result && new Set(typeof members === 'object' ? members.keys : []);
 }
 
-function listOf({ text, isError }: Message): readonly unknown[] | undefined {
+function readVersions({ text, isError }: Message): readonly unknown[] | undefined {
   if (!isError) return versionsAt(text, ['result', 'supportedVersions']);
   if (errorCodeIn(text) !== unsupportedVersion) return undefined;
   const supported = versionsAt(text, ['error', 'data', 'supported']);
-  // A legacy server can know the code as well: it has to name a modern revision.
+  // A legacy server can use the same code for something else, so it must name a modern revision.
   return supported?.some((version) => !isLegacy(version)) ? supported : undefined;
 }
 
-/** A list of more bytes than this names no revisions (P8). */
+/** A longer list of revisions is ignored (P8). */
 const maxListBytes = 64 * 1024;
 
-/** A list of revisions in a text; undefined if there is none. */
+/** Reads a list of revisions in a text; undefined if there is none. */
 export function versionsAt(text: Buffer, path: readonly string[]): readonly unknown[] | undefined {
   const list = valueAt(text, path);
   if (list === undefined || list.length > maxListBytes) return undefined;
@@ -55,16 +61,16 @@ export function versionsAt(text: Buffer, path: readonly string[]): readonly unkn
 const isLegacy = (version: unknown): boolean => (legacyRevisions as readonly unknown[]).includes(version);
 
 /**
- * A response to `server/discover` that names no revision which the gateway does not serve: a client could not use it. The
- * text of any other response is the same.
+ * Removes the modern revisions that the gateway does not serve from a response to `server/discover`: a client could not
+ * use them. Any other response stays unchanged.
  */
 export function withServedVersions(text: Buffer): Buffer {
   const path = ['result', 'supportedVersions'];
-  const place = findRange(text, path);
+  const range = findRange(text, path);
   const versions = versionsAt(text, path);
-  if (typeof place !== 'object' || versions === undefined) return text;
+  if (typeof range !== 'object' || versions === undefined) return text;
   const served = versions.filter((version) => isLegacy(version) || isModernServed(version));
-  return served.length === versions.length ? text : replaceParts(text, [{ ...place, by: JSON.stringify(served) }]);
+  return served.length === versions.length ? text : replaceParts(text, [{ ...range, by: JSON.stringify(served) }]);
 }
 
 const isModernServed = (version: unknown): boolean => (modernRevisions as readonly unknown[]).includes(version);

@@ -1,15 +1,20 @@
+// src/protocol/modern: requests, responses and headers of the modern era (2026-07-28), without translation.
+
 import type { RequestId } from '../faults.ts';
 import { type Message, memberRange, memberValue, protocolVersionKey } from '../message/message.ts';
 import { type LogLevel, readLogLevel } from './log-levels.ts';
 
-/** What a request of the modern era says of itself in `params._meta` (2026-07-28, basic, "Per-request protocol fields"). */
+/**
+ * The description of a request of the modern era in its `params._meta` (2026-07-28, basic, "Per-request protocol
+ * fields").
+ */
 export interface Envelope {
   readonly protocolVersion: string;
-  /** The least level of log messages that the client wants of this request; undefined if it wants none. */
+  /** The least severe level of log messages that the client requests; undefined if it requests none. */
   readonly logLevel: LogLevel | undefined;
 }
 
-/** An envelope, or the keys that a request must have and has not, or has with a value of another kind. */
+/** An envelope, or the required keys that are missing or have a value of a wrong type. */
 export type ReadEnvelope =
   | { readonly ok: true; readonly envelope: Envelope }
   | { readonly ok: false; readonly missing: readonly string[] };
@@ -20,7 +25,7 @@ export const logLevelKey = 'io.modelcontextprotocol/logLevel';
 
 const openBrace = 0x7b;
 
-/** Reads the envelope of a request. `clientInfo` is not asked for: a client may keep it to itself. */
+/** Reads the envelope of a request. `clientInfo` is not required: a client may omit it. */
 export function readEnvelope(request: Message): ReadEnvelope {
   const protocolVersion = memberValue(request, 'meta', protocolVersionKey);
   const capabilities = memberRange(request, 'meta', clientCapabilitiesKey);
@@ -35,22 +40,22 @@ export function readEnvelope(request: Message): ReadEnvelope {
   return { ok: true, envelope: { protocolVersion, logLevel: readLogLevel(memberValue(request, 'meta', logLevelKey)) } };
 }
 
-/** What a client says of itself in more bytes is not passed on in `initialize`, which is kept as long as its session (P8). */
+/** A longer description of a client is not passed on in `initialize`, which is kept as long as its session (P8). */
 const maxInfoBytes = 4 * 1024;
 
 /**
- * What a client calls itself, as JSON text for `initialize`, which asks for a name and a version; undefined if it does not say,
- * or not so.
+ * Reads the client's name and version as JSON text for `initialize`, which requires both; undefined if either is
+ * missing.
  */
 export function readClientInfo(request: Message): string | undefined {
-  const place = memberRange(request, 'meta', clientInfoKey);
-  if (place === undefined || place.end - place.start > maxInfoBytes) return undefined;
-  const text = request.text.toString('utf8', place.start, place.end);
+  const range = memberRange(request, 'meta', clientInfoKey);
+  if (range === undefined || range.end - range.start > maxInfoBytes) return undefined;
+  const text = request.text.toString('utf8', range.start, range.end);
   const info = JSON.parse(text) as { readonly name?: unknown; readonly version?: unknown } | null;
   return typeof info?.name === 'string' && typeof info.version === 'string' ? text : undefined;
 }
 
-/** A request of the gateway's own to a modern server. */
+/** Creates a request of the gateway's own to a modern server. */
 export function ownRequest(
   id: RequestId,
   method: string,

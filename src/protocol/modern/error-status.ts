@@ -2,9 +2,10 @@ import { errorCodeIn } from '../json/splice.ts';
 import type { Message } from '../message/message.ts';
 
 /**
- * The HTTP status of a server's response, where it is the first that a client gets (2026-07-28,
- * basic/transports/streamable-http). Only these errors have one of their own; all others are answers like any result.
- * @param method of the request
+ * Returns the HTTP status for a server's response that is the first message to its client (2026-07-28,
+ * basic/transports/streamable-http). Only the errors of this table have a status of their own; every other response
+ * gets 200.
+ * @param method the method of the request
  * @param declares whether the server has declared a capability
  */
 export function statusOf(response: Message, method: string, declares: (capability: string) => boolean): number {
@@ -20,8 +21,8 @@ export function statusOf(response: Message, method: string, declares: (capabilit
 const methodNotFound = -32601;
 
 /**
- * Methods that name one of several things, and their capability. Servers answer -32601 for a thing that is missing, too. A
- * client that reads 404 takes the method for missing, and does not read the error.
+ * Methods that refer to one of several things by name, and their capability. Servers answer -32601 for a missing thing,
+ * too. A client that gets 404 takes the method for missing, and does not read the error.
  */
 const capabilities: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'tools'],

@@ -5,10 +5,10 @@ const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'aler
 
 export type LogLevel = (typeof levels)[number];
 
-/** The level that a value names; undefined if it is none. */
+/** The level that a value names; undefined if it names none. */
 export const readLogLevel = (value: unknown): LogLevel | undefined => levels.find((level) => level === value);
 
-/** True if a log message is wanted by one who asked for `least` and above; nobody wants any who asked for none. */
+/** True if a log message has at least the requested level. False if the client requested no log messages. */
 export function isWanted(notification: Message, least: LogLevel | undefined): boolean {
   const level = readLogLevel(memberValue(notification, 'params', 'level'));
   return level !== undefined && least !== undefined && levels.indexOf(level) >= levels.indexOf(least);

@@ -2,14 +2,14 @@ import { isUtf8 } from 'node:buffer';
 import { type Message, memberRange, memberValue } from '../message/message.ts';
 
 /**
- * The headers that mirror what is in the body of a modern request (2026-07-28, basic/transports/streamable-http, "Request
- * Metadata"). Who is on the way may decide by them, so they must say what the body says.
+ * The headers that mirror parts of the body of a modern request (2026-07-28, basic/transports/streamable-http, "Request
+ * Metadata"). Intermediaries may decide by these headers, so they must agree with the body.
  */
 
-/** Headers as Node.js gives them: names in lower case, blanks around values cut. */
+/** Headers as Node.js returns them: names in lower case, blanks around values removed. */
 export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** Which member of `params` `Mcp-Name` mirrors, by method. */
+/** The member of `params` that `Mcp-Name` mirrors, by method. */
 const nameSources: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
@@ -20,7 +20,7 @@ const nameSources: ReadonlyMap<string, string> = new Map([
   ['tasks/cancel', 'taskId'],
 ]);
 
-/** The header that says something else than the body does; undefined if those that are there agree. */
+/** Returns the header that disagrees with the body; undefined if all present headers agree. */
 export function disagreeingHeader(
   { method }: Message,
   protocolVersion: string | undefined,
@@ -30,22 +30,23 @@ export function disagreeingHeader(
   if (version !== undefined && protocolVersion !== undefined && version !== protocolVersion) {
     return 'MCP-Protocol-Version';
   }
-  const named = headers['mcp-method'];
-  return named !== undefined && named !== method ? 'Mcp-Method' : undefined;
+  const methodHeader = headers['mcp-method'];
+  return methodHeader !== undefined && methodHeader !== method ? 'Mcp-Method' : undefined;
 }
 
-/** The header that a request must have and has not, or an `Mcp-Name` that is not the body's. */
+/** Returns a required header that is missing, or an `Mcp-Name` that disagrees with the body. */
 export function missingHeader(request: Message, headers: RequestHeaders): string | undefined {
   if (headers['mcp-protocol-version'] === undefined) return 'MCP-Protocol-Version';
   if (headers['mcp-method'] === undefined) return 'Mcp-Method';
-  const name = nameOf(request);
-  if (name === undefined) return isTooLong(request) ? 'Mcp-Name' : undefined; // what lacks its name is the server's to refuse
+  const name = readMirroredName(request);
+  // The server refuses a request without its name.
+  if (name === undefined) return isNameTooLong(request) ? 'Mcp-Name' : undefined;
   return decodeHeader(headers['mcp-name']) === name ? undefined : 'Mcp-Name';
 }
 
 /** The headers that a client sends with a message of this revision. */
 export function mirroredHeaders(message: Message, protocolVersion: string): Record<string, string> {
-  const name = nameOf(message);
+  const name = readMirroredName(message);
   return {
     'mcp-protocol-version': protocolVersion,
     ...(message.method !== undefined && { 'mcp-method': encodeHeader(message.method) }),
@@ -53,31 +54,31 @@ export function mirroredHeaders(message: Message, protocolVersion: string): Reco
   };
 }
 
-/** What `Mcp-Name` says of a message; undefined where it has no such header. */
-function nameOf(message: Message): string | undefined {
+/** The value of `Mcp-Name` for a message; undefined if it has no such header. */
+function readMirroredName(message: Message): string | undefined {
   const source = nameSources.get(message.method as string);
   const name = source === undefined ? undefined : memberValue(message, 'params', source);
   return typeof name === 'string' ? name : undefined;
 }
 
-/** A name that is longer than any header can say. */
-function isTooLong(request: Message): boolean {
+/** True if the name exists, but is too long for a header. */
+function isNameTooLong(request: Message): boolean {
   const source = nameSources.get(request.method as string);
-  const place = source === undefined ? undefined : memberRange(request, 'params', source);
-  return place !== undefined && request.text[place.start] === 0x22;
+  const range = source === undefined ? undefined : memberRange(request, 'params', source);
+  return range !== undefined && request.text[range.start] === 0x22;
 }
 
 const visibleAscii = /^[\t\x20-\x7e]*$/;
 const base64Prefix = '=?base64?';
 const base64Suffix = '?=';
 
-/** The two may not share the question mark: `=?base64?=` stands for itself. */
+/** Prefix and suffix may not share the question mark: `=?base64?=` stands for itself. */
 const isBase64Form = (value: string): boolean =>
   value.startsWith(base64Prefix) && value.slice(base64Prefix.length).endsWith(base64Suffix);
 
 /**
- * What a mirrored value stands for ("Value Encoding"): itself, or the text that it is the base64 form of. Undefined if
- * there is none, if it holds characters that no header may hold, or if the base64 is not in its one right form.
+ * Decodes a mirrored value ("Value Encoding"): plain text, or the base64 form of a text. Undefined if the header is
+ * missing or contains invalid characters, or if the base64 is not canonical.
  */
 export function decodeHeader(value: string | readonly string[] | undefined): string | undefined {
   if (typeof value !== 'string' || !visibleAscii.test(value)) return undefined;
@@ -88,8 +89,8 @@ export function decodeHeader(value: string | readonly string[] | undefined): str
 }
 
 /**
- * A text as the value of a mirrored header ("Value Encoding"): as it is where a header can hold it, else in base64. Blanks
- * at its ends would be cut on the way, and what looks like the base64 form would be decoded.
+ * Encodes a text as the value of a mirrored header ("Value Encoding"): unchanged if a header can contain it, otherwise
+ * in base64. Blanks at the ends would be removed on the way, and a text in the base64 form would be decoded.
  */
 export function encodeHeader(text: string): string {
   const isPlain = visibleAscii.test(text) && !/^[\t ]|[\t ]$/.test(text);

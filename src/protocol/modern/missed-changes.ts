@@ -11,25 +11,30 @@ import {
 } from './subscription-filter.ts';
 
 /**
- * What a client must be told whose subscription was opened again at another process: everything that it subscribed to may
- * have changed meanwhile.
- * @param acknowledgement of the new process, which says what it will tell
+ * The notifications for a client whose subscription was reopened at another process: everything that it subscribed to
+ * may have changed in the meantime.
+ * @param acknowledgement the new process's message, which lists the changes that it will report
  * @param idText the id of the subscription as its client wrote it
  */
 export function missedChanges(acknowledgement: Message, idText: string): Buffer[] {
   const agreed = readFilter(acknowledgement);
-  const notify = (method: string, more = ''): Buffer =>
-    Buffer.from(`{"jsonrpc":"2.0","method":"${method}","params":{"_meta":{"${subscriptionIdKey}":${idText}}${more}}}`);
+  const createNotification = (method: string, furtherMembers = ''): Buffer =>
+    Buffer.from(
+      `{"jsonrpc":"2.0","method":"${method}","params":{"_meta":{"${subscriptionIdKey}":${idText}}${furtherMembers}}}`,
+    );
   return [
-    ...listChanges.filter(([flag]) => agreed[flag] === true).map(([, , method]) => notify(method)),
-    ...(agreed.resourceSubscriptions ?? []).map((uri) => notify(resourceUpdated, `,"uri":${JSON.stringify(uri)}`)),
+    ...listChanges.filter(([flag]) => agreed[flag] === true).map(([, , method]) => createNotification(method)),
+    ...(agreed.resourceSubscriptions ?? []).map((uri) =>
+      createNotification(resourceUpdated, `,"uri":${JSON.stringify(uri)}`),
+    ),
   ];
 }
 
 /**
- * What a subscription is told of a change that another process or instance reports: nothing if it does not ask for it.
+ * The notifications that a subscription gets for a change that another process or instance reports; none if the filter
+ * does not include the change.
  * @param change undefined if anything may have changed
- * @param filter what was acknowledged
+ * @param filter the acknowledged filter
  * @param idText the id of the subscription as its client wrote it
  */
 export function changesMatching(change: Message | undefined, filter: SubscriptionFilter, idText: string): Buffer[] {

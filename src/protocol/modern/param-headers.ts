@@ -11,20 +11,20 @@ export interface ParamHeader {
   readonly path: readonly string[];
 }
 
-/** What marks a parameter in a tool's schema. */
+/** The key that annotates a parameter in a tool's schema. */
 const annotation = 'x-mcp-header';
 const escapedAscii = /\\u00([2-7][0-9a-f])/gi;
-const tokenForm = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
+const headerNamePattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
 
-/** A schema with more subschemas than this is not looked through, and its tool not offered (P8). */
+/** A schema with more subschemas is not read, and its tool is not offered (P8). */
 const maxSchemas = 10_000;
 
-/** A tool that wants a value mirrored which lies deeper is not offered (P8): each level of the way is read by itself. */
+/** A tool with a mirrored value that lies deeper is not offered (P8): each level of the path is read separately. */
 const maxPathLength = 32;
 
 /**
- * False for a text of JSON in which no key is the annotation, however it is written: `\u0078-mcp-header` is the same key.
- * Only texts with such escapes cost more than a search.
+ * False if no key of a JSON text is the annotation, with or without escapes: `\u0078-mcp-header` is the same key. Only
+ * texts with such escapes cost more than a search.
  */
 export function mayMirror(json: string | Buffer): boolean {
   if (json.includes(annotation)) return true;
@@ -35,48 +35,56 @@ export function mayMirror(json: string | Buffer): boolean {
   return plain.includes(annotation);
 }
 
-/** Keywords below which there are schemas to which no path of `properties` alone leads. */
+/** Keywords with schemas that no path of `properties` alone leads to. */
 const lists = ['prefixItems', 'oneOf', 'anyOf', 'allOf'];
 const maps = ['patternProperties', 'dependentSchemas', '$defs', 'definitions'];
 const singles = [
-  ...['items', 'contains', 'additionalProperties', 'unevaluatedProperties', 'unevaluatedItems', 'propertyNames'],
-  ...['not', 'if', 'then', 'else'],
+  'items',
+  'contains',
+  'additionalProperties',
+  'unevaluatedProperties',
+  'unevaluatedItems',
+  'propertyNames',
+  'not',
+  'if',
+  'then',
+  'else',
 ];
 
 /**
- * The parameters that a tool's schema wants to be mirrored; undefined if one of its annotations breaks the rules: clients
+ * Reads the parameters that a tool's schema annotates. Undefined if one of its annotations breaks the rules: clients
  * over HTTP must not offer such a tool.
  */
 export function readParamHeaders(inputSchema: unknown): readonly ParamHeader[] | undefined {
   const found: ParamHeader[] = [];
   const names = new Set<string>();
-  const left: { readonly schema: unknown; readonly path: readonly string[] | undefined }[] = [
+  const pending: { readonly schema: unknown; readonly path: readonly string[] | undefined }[] = [
     { schema: inputSchema, path: [] },
   ];
-  let seen = 0;
-  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+  let schemaCount = 0;
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     const { schema, path } = next;
     if (typeof schema !== 'object' || schema === null) continue;
-    seen += 1;
-    if (seen > maxSchemas) return undefined;
+    schemaCount += 1;
+    if (schemaCount > maxSchemas) return undefined;
     const entries = new Map<string, unknown>(Object.entries(schema));
     const name = entries.get(annotation);
     if (name !== undefined) {
       const type = entries.get('type');
-      if (typeof name !== 'string' || !tokenForm.test(name) || names.has(name.toLowerCase())) return undefined;
+      if (typeof name !== 'string' || !headerNamePattern.test(name) || names.has(name.toLowerCase())) return undefined;
       if (path === undefined || path.length === 0) return undefined;
       if (type !== 'string' && type !== 'integer' && type !== 'boolean') return undefined;
       names.add(name.toLowerCase());
       found.push({ name, type, path });
     }
     for (const [key, child] of childrenOf(entries.get('properties'))) {
-      left.push({ schema: child, path: path && path.length < maxPathLength ? [...path, key] : undefined });
+      pending.push({ schema: child, path: path && path.length < maxPathLength ? [...path, key] : undefined });
     }
     const others = [
       ...singles.map((keyword) => entries.get(keyword)),
       ...[...lists, ...maps].flatMap((keyword) => childrenOf(entries.get(keyword)).map(([, child]) => child)),
     ];
-    for (const schema of others) left.push({ schema, path: undefined });
+    for (const schema of others) pending.push({ schema, path: undefined });
   }
   return found;
 }
@@ -86,70 +94,74 @@ const childrenOf = (value: unknown): [string, unknown][] =>
 
 /**
  * Checks the mirrored parameters of a call. A value that is `null` or absent needs no header.
- * @returns the header that is missing or says something else than the body; `duplicate_key` if a key on the way to one of
- *   the values stands twice in the body
+ * @returns the header that is missing or disagrees with the body; `duplicate_key` if the body has a key on the path to
+ *   one of the values twice
  */
 export function checkParamHeaders(
   declared: readonly ParamHeader[],
   call: Message,
   headers: RequestHeaders,
 ): { readonly header: string } | 'duplicate_key' | undefined {
-  const values = valuesOf(declared, call);
+  const values = readMirroredValues(declared, call);
   if (values === 'duplicate_key') return values;
   const wrong = values.find((value) => {
-    const header = decodeHeader(headers[headerOf(value)]);
-    return header === undefined || !isSame(header, value);
+    const header = decodeHeader(headers[formatHeaderName(value)]);
+    return header === undefined || !isEqual(header, value);
   });
   return wrong && { header: `Mcp-Param-${wrong.name}` };
 }
 
 /**
- * The headers with which a client mirrors the parameters of a call ("Value Encoding"). None if a key on the way to one of
- * the values stands twice in the body: whatever they said, it would be wrong to somebody.
+ * The headers with which a client mirrors the parameters of a call ("Value Encoding"). None if the body has a key on
+ * the path to one of the values twice: readers could find different values.
  */
 export function paramHeadersOf(declared: readonly ParamHeader[], call: Message): Record<string, string> {
-  const values = valuesOf(declared, call);
+  const values = readMirroredValues(declared, call);
   if (values === 'duplicate_key') return {};
   const sent = values.filter(({ value }) => value !== undefined);
-  return Object.fromEntries(sent.map((value) => [headerOf(value), encodeHeader(headerTextOf(value))]));
+  return Object.fromEntries(sent.map((value) => [formatHeaderName(value), encodeHeader(formatHeaderValue(value))]));
 }
 
 /** A value of a call that is mirrored: a string, a number or a boolean. */
 interface MirroredValue extends ParamHeader {
-  /** Undefined for one that is too long for any header. */
+  /** Undefined for a value that is too long for any header. */
   readonly value: Exclude<Scalar, null> | undefined;
-  /** As the call has it. */
+  /** The text of the value in the call. */
   readonly text: string;
 }
 
-function valuesOf(declared: readonly ParamHeader[], call: Message): readonly MirroredValue[] | 'duplicate_key' {
-  const place = memberRange(call, 'params', 'arguments');
-  if (place === undefined) return [];
-  const given = call.text.subarray(place.start, place.end);
+function readMirroredValues(
+  declared: readonly ParamHeader[],
+  call: Message,
+): readonly MirroredValue[] | 'duplicate_key' {
+  const range = memberRange(call, 'params', 'arguments');
+  if (range === undefined) return [];
+  const argumentsText = call.text.subarray(range.start, range.end);
   const values: MirroredValue[] = [];
   for (const param of declared) {
-    const found = findRange(given, param.path, true);
+    const found = findRange(argumentsText, param.path, true);
     if (found === 'duplicate_key') return found;
-    if (found === 'absent' || isStructure(given[found.start] as number)) continue; // a list or object is the tool's to refuse
-    const value = readScalar(given, found);
-    if (value !== null) values.push({ ...param, value, text: given.toString('utf8', found.start, found.end) });
+    // The tool refuses a list or an object.
+    if (found === 'absent' || isStructure(argumentsText[found.start] as number)) continue;
+    const value = readScalar(argumentsText, found);
+    if (value !== null) values.push({ ...param, value, text: argumentsText.toString('utf8', found.start, found.end) });
   }
   return values;
 }
 
 const isStructure = (first: number): boolean => first === 0x7b || first === 0x5b;
 
-const headerOf = ({ name }: ParamHeader): string => `mcp-param-${name.toLowerCase()}`;
+const formatHeaderName = ({ name }: ParamHeader): string => `mcp-param-${name.toLowerCase()}`;
 
-/** Beyond what is exact a number stays as it is written, since another one could be meant. */
-const headerTextOf = ({ value, text }: MirroredValue): string =>
+/** A number that is not exact stays as written, since another number could be meant. */
+const formatHeaderValue = ({ value, text }: MirroredValue): string =>
   typeof value === 'number' && !Number.isSafeInteger(value) ? text : String(value);
 
-const decimalForm = /^-?[0-9]{1,40}(?:\.[0-9]{1,40})?$/;
+const decimalPattern = /^-?[0-9]{1,40}(?:\.[0-9]{1,40})?$/;
 
-function isSame(header: string, { value, text, type }: MirroredValue): boolean {
+function isEqual(header: string, { value, text, type }: MirroredValue): boolean {
   if (value === undefined) return false;
-  // `42.0` and `42` are equal ("Server Validation"). Beyond what is exact, different numbers would be, too.
-  if (type === 'integer' && Number.isSafeInteger(value) && decimalForm.test(header)) return Number(header) === value;
+  // `42.0` and `42` are equal ("Server Validation"). Outside of the exact range different numbers would be equal, too.
+  if (type === 'integer' && Number.isSafeInteger(value) && decimalPattern.test(header)) return Number(header) === value;
   return header === (typeof value === 'number' ? text : String(value));
 }

@@ -2,23 +2,26 @@ import { createHash } from 'node:crypto';
 import { scanObject } from '../json/scan.ts';
 import { type Message, memberRange } from '../message/message.ts';
 
-/** What a client adds to a request that it sends once more with the input that was asked for (2026-07-28, basic/patterns/mrtr). */
+/**
+ * The members that a client adds when it sends a request again with the requested input (2026-07-28,
+ * basic/patterns/mrtr).
+ */
 export interface Retry {
-  /** The state as it came, to be opened by whoever sealed it; undefined if it is no text. */
+  /** The state as received, which only its sealer can open; undefined if it is not a string. */
   readonly state: string | undefined;
-  /** Results by the key of what was asked, as JSON text; empty if there are none, or no object of them. */
+  /** Results by the key of their question, as JSON text; empty if there are none, or if they are not an object. */
   readonly answers: ReadonlyMap<string, Buffer>;
 }
 
 const stateKey = 'requestState';
 const answersKey = 'inputResponses';
 
-/** The members of `params` that are of one try alone: a request and its retry have different ones. */
+/** The members of `params` that belong to one attempt: a request and its retry have different ones. */
 export const retryMemberKeys: readonly string[] = [stateKey, answersKey];
 
 /**
- * Reads what makes a request a retry; undefined for one that is none: the gateway always gives a state, so answers without one
- * are to nothing that it asked.
+ * Reads the retry members of a request. Undefined if it has no state: the gateway always sends one, so answers without
+ * it answer none of its questions.
  */
 export function readRetry(request: Message): Retry | undefined {
   const state = memberRange(request, 'params', stateKey);
@@ -28,11 +31,11 @@ export function readRetry(request: Message): Retry | undefined {
   return {
     state:
       text[state.start] === 0x22 ? (JSON.parse(text.toString('utf8', state.start, state.end)) as string) : undefined,
-    answers: answers ? membersOf(text.subarray(answers.start, answers.end)) : new Map(),
+    answers: answers ? readMembers(text.subarray(answers.start, answers.end)) : new Map(),
   };
 }
 
-function membersOf(text: Buffer): ReadonlyMap<string, Buffer> {
+function readMembers(text: Buffer): ReadonlyMap<string, Buffer> {
   const members = scanObject(text);
   if (members === undefined || members === 'duplicate_key') return new Map();
   const { keys, starts, ends } = members;
@@ -40,8 +43,9 @@ function membersOf(text: Buffer): ReadonlyMap<string, Buffer> {
 }
 
 /**
- * What a request and its retries have in common, as a digest: the method and the members of `params`, as their text and in
- * any order, but for those of one try and `_meta`, which each request has of its own (progress token, trace, log level).
+ * Returns a digest of the parts that a request and its retries share: the method and the members of `params`, as text
+ * and in any order. The digest leaves out the members of one attempt and `_meta`, which every request has of its own
+ * (progress token, trace, log level).
  */
 export function requestDigest(request: Message): string {
   const members = request.memberRanges.params?.keys ?? [];
@@ -53,7 +57,7 @@ export function requestDigest(request: Message): string {
       return [Buffer.from(key), request.text.subarray(start, end)];
     });
   const sha = createHash('sha256');
-  // Each part with its length before it: no two requests have the same bytes.
+  // The length before each part ensures that no two requests give the same bytes.
   for (const part of [Buffer.from(request.method as string), ...parts]) sha.update(`${part.length}:`).update(part);
   return sha.digest('base64url');
 }

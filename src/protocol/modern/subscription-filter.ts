@@ -6,7 +6,7 @@ import { putMembers } from '../message/edit-members.ts';
 import { type Message, memberRange, memberValue } from '../message/message.ts';
 import { subscriptionIdKey } from './renumber.ts';
 
-/** What a client listens to (2026-07-28, basic/patterns/subscriptions, "Notification Filter"). */
+/** The changes that a client subscribes to (2026-07-28, basic/patterns/subscriptions, "Notification Filter"). */
 export interface SubscriptionFilter {
   readonly toolsListChanged?: true;
   readonly promptsListChanged?: true;
@@ -14,7 +14,7 @@ export interface SubscriptionFilter {
   readonly resourceSubscriptions?: readonly string[];
 }
 
-/** What can be asked for by a flag: the list, and the notification that tells of it. */
+/** The changes that a flag requests: the flag, the changed list, and the notification. */
 export const listChanges = [
   ['toolsListChanged', 'tools', 'notifications/tools/list_changed'],
   ['promptsListChanged', 'prompts', 'notifications/prompts/list_changed'],
@@ -23,49 +23,52 @@ export const listChanges = [
 
 export const resourceUpdated = 'notifications/resources/updated';
 
-/** True if a notification tells of a change that one can listen to. */
+/** True if a notification reports a change that clients can subscribe to. */
 export const isChange = ({ method }: Message): boolean =>
   method === resourceUpdated || listChanges.some(([, , change]) => change === method);
 
-/** True if `subscriptions/listen` says what to listen to: `notifications` is required, and an object. */
+/** True if `subscriptions/listen` has a filter: `notifications` is required, and an object. */
 export function hasFilter(request: Message): boolean {
-  const place = memberRange(request, 'params', 'notifications');
-  return place !== undefined && request.text[place.start] === openBrace;
+  const range = memberRange(request, 'params', 'notifications');
+  return range !== undefined && request.text[range.start] === openBrace;
 }
 
 const openBrace = 0x7b;
 
-/** So many resources one client can subscribe to (P8): each is a request to its server, and is told to a new process of it. */
+/**
+ * The number of resources that one client can subscribe to (P8). Each costs a request to its server, and another one to
+ * each new process.
+ */
 export const maxSubscriptions = 500;
 
-/** The same for the bytes of their URIs: they are kept, and told to other instances. */
+/** The limit for the bytes of their URIs, which are kept and sent to other instances. */
 const maxListBytes = 256 * 1024;
 
-/** The lists of a filter that the gateway reads, and judges: resources by their number, tasks by whose they are. */
+/** The lists of a filter that the gateway reads and checks: resources by their number, tasks by their owner. */
 const readLists = ['resourceSubscriptions', 'taskIds'];
 
-/** True if readers could take different lists out of a filter: one stands there twice, or in another case. */
+/** True if readers could find different lists in a filter: it has a list's key twice, or in another case. */
 export function isFilterAmbiguous(request: Message): boolean {
   const filter = filterText(request);
   return filter !== undefined && readLists.some((key) => scanMember(filter, key, true) === 'duplicate_key');
 }
 
-/** True if a filter asks for more than one client can have; `readFilter` then reads none of its URIs. */
+/** True if a filter requests more than one client can have; `readFilter` then reads none of its URIs. */
 export function exceedsFilterLimits(request: Message): boolean {
   const list = listedUris(request);
-  return list !== undefined && placesOfUris(list) === undefined;
+  return list !== undefined && findUriRanges(list) === undefined;
 }
 
 /**
- * Reads the filter of `subscriptions/listen`, or that of its acknowledgement; what is no filter asks for nothing. Each URI is in it
- * once.
+ * Reads the filter of `subscriptions/listen`, or of its acknowledgement. Invalid parts request nothing. Each URI
+ * appears once.
  */
 export function readFilter(message: Message): SubscriptionFilter {
   const filter = filterText(message);
   if (filter === undefined) return {};
   const list = listedUris(message);
-  const places = (list && placesOfUris(list)) ?? [];
-  const uris = places.map((place) => readScalar(list as Buffer, place)).filter((uri) => typeof uri === 'string');
+  const ranges = (list && findUriRanges(list)) ?? [];
+  const uris = ranges.map((range) => readScalar(list as Buffer, range)).filter((uri) => typeof uri === 'string');
   return {
     ...Object.fromEntries(
       listChanges.filter(([flag]) => scalarAt(filter, [flag]) === true).map(([flag]) => [flag, true]),
@@ -75,8 +78,8 @@ export function readFilter(message: Message): SubscriptionFilter {
 }
 
 function filterText(message: Message): Buffer | undefined {
-  const place = memberRange(message, 'params', 'notifications');
-  return place && message.text.subarray(place.start, place.end);
+  const range = memberRange(message, 'params', 'notifications');
+  return range && message.text.subarray(range.start, range.end);
 }
 
 /** The text of the list of URIs; undefined if there is no list. */
@@ -86,43 +89,47 @@ function listedUris(message: Message): Buffer | undefined {
   return list?.[0] === openBracket ? list : undefined;
 }
 
-/** Undefined for a list that is too long. */
-const placesOfUris = (list: Buffer): readonly ByteRange[] | undefined =>
+/** The ranges of the URIs; undefined for a list that is too long. */
+const findUriRanges = (list: Buffer): readonly ByteRange[] | undefined =>
   list.length > maxListBytes ? undefined : scanList(list, maxSubscriptions);
 
 const openBracket = 0x5b;
 
-/** The part of a filter that a legacy server with these capabilities, as JSON text, can tell of. */
+/**
+ * The part of a filter whose changes a legacy server with these capabilities can report.
+ * @param capabilitiesText JSON text
+ */
 export function agreedFilter(filter: SubscriptionFilter, capabilitiesText: string): SubscriptionFilter {
   const capabilities = Buffer.from(capabilitiesText);
-  const can = (list: string, what: string): boolean => scalarAt(capabilities, [list, what]) === true;
-  const lists = listChanges.filter(([flag, list]) => filter[flag] === true && can(list, 'listChanged'));
+  const hasCapability = (list: string, capability: string): boolean =>
+    scalarAt(capabilities, [list, capability]) === true;
+  const lists = listChanges.filter(([flag, list]) => filter[flag] === true && hasCapability(list, 'listChanged'));
   const { resourceSubscriptions: uris } = filter;
   return {
     ...Object.fromEntries(lists.map(([flag]) => [flag, true])),
-    ...(uris !== undefined && can('resources', 'subscribe') && { resourceSubscriptions: uris }),
+    ...(uris !== undefined && hasCapability('resources', 'subscribe') && { resourceSubscriptions: uris }),
   };
 }
 
-/** True if a change is one that the filter asks for; URIs are compared as they are. */
+/** True if a filter includes a change; URIs are compared literally. */
 export function matchesFilter(change: Message, filter: SubscriptionFilter): boolean {
   if (change.method !== resourceUpdated) {
     return listChanges.some(([flag, , method]) => method === change.method && filter[flag] === true);
   }
   const uri = memberValue(change, 'params', 'uri');
   const uris = filter.resourceSubscriptions;
-  return uris !== undefined && typeof uri === 'string' && setOf(uris).has(uri);
+  return uris !== undefined && typeof uri === 'string' && toSet(uris).has(uri);
 }
 
-/** Each change is looked for among all URIs of each subscription. */
+/** The URIs of each subscription as a set: every change is looked up in all subscriptions. */
 const sets = new WeakMap<readonly string[], ReadonlySet<string>>();
 
-function setOf(uris: readonly string[]): ReadonlySet<string> {
+function toSet(uris: readonly string[]): ReadonlySet<string> {
   const known = sets.get(uris);
   if (known !== undefined) return known;
-  const made = new Set(uris);
-  sets.set(uris, made);
-  return made;
+  const created = new Set(uris);
+  sets.set(uris, created);
+  return created;
 }
 
 /** The first message of a subscription. */
@@ -131,6 +138,6 @@ export const acknowledgementOf = (filter: SubscriptionFilter, idText: string): B
     `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"${subscriptionIdKey}":${idText}},"notifications":${JSON.stringify(filter)}}}`,
   );
 
-/** A legacy server's notification as one of a subscription. */
+/** Converts a legacy server's notification to one of a subscription. */
 export const toSubscriptionNotification = (change: Message, idText: string): Buffer =>
   putMembers(change, 'meta', [[subscriptionIdKey, idText]]);

@@ -1,6 +1,7 @@
 /**
- * Bytes to lines and back, as the STDIO transport frames messages (2025-11-25, basic/transports, "stdio"): one message
- * per line, ended by LF. Works on bytes: a character of UTF-8 can be split anywhere, and U+2028 is no line end.
+ * Converts bytes to lines and back, as the STDIO transport frames messages (2025-11-25, basic/transports, "stdio"): one
+ * message per line, ended by LF. It works on bytes: a UTF-8 character can be split anywhere, and U+2028 does not end a
+ * line.
  */
 
 import { joinChunks } from '../../util/join-chunks.ts';
@@ -9,41 +10,41 @@ const lf = 0x0a;
 const cr = 0x0d;
 const space = 0x20;
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
-const nothing = Buffer.alloc(0);
+const emptyBuffer = Buffer.alloc(0);
 
-/** A fragment of a line is kept uncopied from this size on, if it is most of the memory that it keeps alive. */
+/** A fragment of at least this size is kept uncopied if it is most of the memory that it keeps alive. */
 const minKeptBytes = 4096;
 
-/** Cuts a stream of chunks into lines. The lines do not depend on where the chunks were cut. */
+/** Splits a stream of chunks into lines. The lines do not depend on the boundaries of the chunks. */
 export class LineSplitter {
   readonly #maxLineBytes: number;
-  // The unfinished line: first whole fragments, then small ones copied together. Large fragments wait as they came, so
-  // that a large line is copied once. Small ones are copied, so that a peer that writes single bytes does not make us
-  // hold an object and a chunk for each; their buffer doubles, so that n of them cost linear time.
+  // The unfinished line: first large fragments, then small ones copied together. Large fragments wait uncopied, so that
+  // a large line is copied once. Small fragments are copied, so that a peer that writes single bytes does not cost an
+  // object and a chunk for each. Their buffer doubles, so that n of them cost linear time.
   #fragments: Buffer[] = [];
-  #small = nothing;
+  #small = emptyBuffer;
   #smallBytes = 0;
-  #heldBytes = 0;
+  #bufferedBytes = 0;
   #atStart = true;
   #overflowed = false;
 
   /**
-   * @param maxLineBytes the most bytes a line may have before its LF. Stops a peer that writes without line end from
-   *   filling the memory: what is held never exceeds it
+   * @param maxLineBytes the most bytes a line may have before its LF. The buffered bytes never exceed it, so a peer
+   *   that writes no line end cannot fill the memory
    */
   constructor({ maxLineBytes }: { readonly maxLineBytes: number }) {
     this.#maxLineBytes = maxLineBytes;
   }
 
-  /** Whether a line exceeded the limit. From then on nothing is held and no further line is returned. */
+  /** True if a line exceeded the limit. From then on nothing is buffered and no further line is returned. */
   get overflowed(): boolean {
     return this.#overflowed;
   }
 
   /**
-   * The lines that this chunk completes, in order, without LF, without one CR before it, without a byte order mark at
-   * the start of the stream; empty lines are left out. A line that lies in one chunk shares its memory.
-   * Takes the chunk over: a later call may leave it empty (`joinChunks`).
+   * Returns the lines that this chunk completes, in order. A line comes without its LF, without one CR before it, and
+   * without a byte order mark at the start of the stream. Empty lines are left out. A line that lies in one chunk
+   * shares its memory. The splitter takes over the chunk: a later call may leave it empty (`joinChunks`).
    */
   push(chunk: Buffer): Buffer[] {
     const lines: Buffer[] = [];
@@ -51,14 +52,14 @@ export class LineSplitter {
     while (!this.#overflowed && from < chunk.length) {
       const end = chunk.indexOf(lf, from);
       const part = chunk.subarray(from, end === -1 ? chunk.length : end);
-      if (this.#heldBytes + part.length > this.#maxLineBytes) {
+      if (this.#bufferedBytes + part.length > this.#maxLineBytes) {
         this.#overflowed = true;
-        this.#release();
+        this.#takeLine();
       } else if (end === -1) {
-        this.#hold(part);
+        this.#append(part);
         break;
       } else {
-        const line = this.#trim(this.#heldBytes > 0 ? this.#complete(part) : part);
+        const line = this.#trim(this.#bufferedBytes > 0 ? this.#complete(part) : part);
         if (line.length > 0) lines.push(line);
         from = end + 1;
       }
@@ -66,14 +67,14 @@ export class LineSplitter {
     return lines;
   }
 
-  /** The last line, if the stream ended without LF. */
+  /** Returns the last line if the stream ended without LF. */
   flush(): Buffer | undefined {
-    const line = this.#trim(this.#release());
+    const line = this.#trim(this.#takeLine());
     return line.length > 0 ? line : undefined;
   }
 
-  #hold(part: Buffer): void {
-    this.#heldBytes += part.length;
+  #append(part: Buffer): void {
+    this.#bufferedBytes += part.length;
     if (part.length >= minKeptBytes && part.length * 2 >= part.buffer.byteLength) {
       this.#sealSmall();
       this.#fragments.push(part);
@@ -91,25 +92,25 @@ export class LineSplitter {
 
   #sealSmall(): void {
     if (this.#smallBytes > 0) this.#fragments.push(this.#small.subarray(0, this.#smallBytes));
-    this.#small = nothing;
+    this.#small = emptyBuffer;
     this.#smallBytes = 0;
   }
 
-  #release(): Buffer {
+  #takeLine(): Buffer {
     this.#sealSmall();
     const fragments = this.#fragments;
-    const bytes = joinChunks(fragments, this.#heldBytes);
+    const bytes = joinChunks(fragments, this.#bufferedBytes);
     this.#fragments = [];
-    this.#heldBytes = 0;
+    this.#bufferedBytes = 0;
     return bytes;
   }
 
-  /** The held line, completed by its last part. */
+  /** Completes the unfinished line with its last part. */
   #complete(part: Buffer): Buffer {
     this.#sealSmall();
     this.#fragments.push(part);
-    this.#heldBytes += part.length;
-    return this.#release();
+    this.#bufferedBytes += part.length;
+    return this.#takeLine();
   }
 
   #trim(raw: Buffer): Buffer {
@@ -122,9 +123,9 @@ export class LineSplitter {
 }
 
 /**
- * The message on one line: raw CR and LF become spaces. In valid JSON they can only be white space between tokens, so
- * the message stays the same (P1).
- * @returns the same bytes if it has none, otherwise a copy: the caller's memory is never changed
+ * Puts a message on one line: raw CR and LF become spaces. In valid JSON they can only be white space between tokens,
+ * so the meaning of the message stays the same (P1).
+ * @returns the same bytes if there are no line breaks, otherwise a copy: the caller's memory is never changed
  */
 export function flattenLineBreaks(message: Uint8Array): Buffer {
   // A Buffer searches faster than a Uint8Array.

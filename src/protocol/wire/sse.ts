@@ -1,52 +1,56 @@
+// src/protocol/wire: how messages and events are written as bytes: lines, Server-Sent Events, event ids, close codes.
+
 /** The text of Server-Sent Events (WHATWG HTML, section 9.2) as MCP uses them: one JSON text is one event. */
 import { writeDigits } from '../../util/digits.ts';
 import { type EventId, finalSeq, formatEventIdStart, maxEventIdLength } from './event-id.ts';
 
 const lineFeed = 0x0a;
-/** What stands between an event's id and its message: the default type is written out, since some clients do not know it. */
+/**
+ * The text between an event's id and its message. The default type is written out, since some clients do not know it.
+ */
 const messageHead = Buffer.from('\nevent: message\ndata: ');
 
-/** The data of a priming event: it gives a client nothing but a place to resume from. */
+/** The data of a priming event, which only gives a client a position to resume from. */
 export const noData = Buffer.alloc(0);
 
 /** An event to write: `data` is one line of JSON text, or empty for a priming event. */
 export interface SseEvent extends Omit<EventId, 'requests'> {
   readonly data: Buffer;
-  /** The stream ends with it: whoever has its id has all responses, so that it names no request. */
+  /** The stream ends with this event. A client with its id has all responses, so the id names no request. */
   readonly last?: boolean;
 }
 
 /**
- * The text of several events as one buffer, so that a burst is one write. A priming event (empty data) carries `retry`,
- * the reconnection time in milliseconds.
- * @param requests what the ids of the events end with; see `EventId.requests`
+ * Encodes several events as one buffer, so that a burst is one write. A priming event (empty data) carries `retry`, the
+ * reconnection time in milliseconds.
+ * @param requests the end of each event id; see `EventId.requests`
  */
 export function encodeEvents(events: readonly SseEvent[], retryMs: number, requests = ''): Buffer {
-  const head = headBehind(requests);
+  const head = formatHead(requests);
   const primingHead = `${requests}\nretry: ${retryMs}\ndata: `;
   let size = 0;
   for (const { data } of events) size += maxEventIdLength + primingHead.length + head.length + data.length;
   const text = Buffer.allocUnsafe(size);
   let at = 0;
-  let before: SseEvent | undefined;
-  let beginning = 0; // of what the id of an event shares with that of the one before
+  let previous: SseEvent | undefined;
+  let idStart = 0; // position of the latest id; the next one may share its beginning
   let sharedLength = 0;
   for (const event of events) {
     const { stream, epoch, seq, data, last } = event;
-    if (before?.stream === stream && before.epoch === epoch) {
-      text.copyWithin(at, beginning, beginning + sharedLength);
-      beginning = at;
+    if (previous?.stream === stream && previous.epoch === epoch) {
+      text.copyWithin(at, idStart, idStart + sharedLength);
+      idStart = at;
     } else {
-      beginning = at;
+      idStart = at;
       sharedLength = text.write(`id: ${formatEventIdStart(stream, epoch)}`, at, 'latin1');
     }
-    before = event;
+    previous = event;
     at = writeDigits(text, at + sharedLength, seq);
     if (data.length === 0) at += text.write(primingHead, at, 'latin1');
     else {
-      const between = last === true ? messageHead : head;
-      text.set(between, at);
-      at += between.length;
+      const eventHead = last === true ? messageHead : head;
+      text.set(eventHead, at);
+      at += eventHead.length;
       text.set(data, at);
       at += data.length;
     }
@@ -56,19 +60,22 @@ export function encodeEvents(events: readonly SseEvent[], retryMs: number, reque
   return text.subarray(0, at);
 }
 
-let newestRequests = '';
-let newestHead = messageHead;
+let lastRequests = '';
+let lastHead = messageHead;
 
-/** What stands between the number of an event and its message. A burst is of one stream, so the newest is enough. */
-function headBehind(requests: string): Buffer {
-  if (requests !== newestRequests) {
-    newestRequests = requests;
-    newestHead = Buffer.concat([Buffer.from(requests), messageHead]);
+/**
+ * The text between the number of an event and its message. A burst belongs to one stream, so caching the latest is
+ * enough.
+ */
+function formatHead(requests: string): Buffer {
+  if (requests !== lastRequests) {
+    lastRequests = requests;
+    lastHead = Buffer.concat([Buffer.from(requests), messageHead]);
   }
-  return newestHead;
+  return lastHead;
 }
 
-/** An event with all that it can have, each only where it was written. */
+/** An event with all fields that were written for it. */
 export interface DecodedEvent {
   readonly id?: string;
   /** The reconnection time in milliseconds. */
@@ -79,7 +86,7 @@ export interface DecodedEvent {
   readonly data?: Buffer;
 }
 
-/** The text of one event of any kind. */
+/** Encodes one event of any kind. */
 export function encodeEvent({ id, retryMs, type, data }: DecodedEvent): Buffer {
   const head = [
     id === undefined ? '' : `id: ${id}\n`,
@@ -91,9 +98,9 @@ export function encodeEvent({ id, retryMs, type, data }: DecodedEvent): Buffer {
 }
 
 /**
- * The events in a text that the functions of this file wrote, for those who carry them in another form: the exact inverse
- * of `encodeEvents` and `encodeEvent`. Throws for any other text, which would be a fault of the gateway. The data are parts
- * of `text`, not copies.
+ * Decodes a text that the functions of this file wrote, for transports that carry events in another form. It is the
+ * exact inverse of `encodeEvents` and `encodeEvent`. It throws for any other text, which would be a fault of the
+ * gateway. The data are slices of `text`, not copies.
  */
 export function decodeEvents(text: Buffer): DecodedEvent[] {
   const events: DecodedEvent[] = [];
@@ -108,11 +115,11 @@ export function decodeEvents(text: Buffer): DecodedEvent[] {
     } else if (!readField(event, text.subarray(at, end))) break;
     at = end + 1;
   }
-  if (at < text.length || Object.keys(event).length > 0) throw new Error('a text that is no sequence of events');
+  if (at < text.length || Object.keys(event).length > 0) throw new Error('the text is not a sequence of events');
   return events;
 }
 
-/** Reads one line; false for one that is not written here. */
+/** Reads one line; false for a line that this file does not write. */
 function readField(event: { -readonly [K in keyof DecodedEvent]: DecodedEvent[K] }, line: Buffer): boolean {
   const colon = line.indexOf(': ');
   const value = line.subarray(colon + 2);
@@ -134,12 +141,12 @@ function readField(event: { -readonly [K in keyof DecodedEvent]: DecodedEvent[K]
   }
 }
 
-/** The text of one message as an event without an id: it cannot be resumed from. */
+/** Encodes one message as an event without an id: it cannot be resumed from. */
 export const encodeMessage = (text: Buffer): Buffer => encodeEvent({ type: 'message', data: text });
 
 /**
- * The gateway's last word on a stream that it cannot continue, for each request of it: the last one has an id with which its
- * client is told that nothing follows.
+ * Encodes the final events of a stream that the gateway cannot continue, one for each of its requests. The last one has
+ * an id, from which a client resumes to learn that nothing follows.
  */
 export function encodeFinalEvents(
   texts: readonly string[],
@@ -154,14 +161,14 @@ export function encodeFinalEvents(
 }
 
 /**
- * A comment line: keeps a connection from looking idle; clients ignore it. No empty line follows it: some readers take one
- * for the end of an event as soon as they have seen an id.
+ * A comment line that keeps a connection from looking idle; clients ignore it. No empty line follows it: some readers
+ * take one for the end of an event as soon as they have seen an id.
  */
 export const keepAliveComment = Buffer.from(': keep-alive\n');
 
 /**
- * Tells a reader of a stream that events before the following ones are no longer kept. Its type is unknown to MCP
- * clients, which skip it; people and tools can see it.
+ * Tells a reader of a stream that earlier events are no longer kept. MCP clients do not know its type and skip it;
+ * people and tools can see it.
  */
 export const gapEvent = encodeEvent({ type: 'gap', data: Buffer.from('{"reason":"history_lost"}') });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { cutFromEach, putMembers, removalOf, withoutMember } from '../../../src/protocol/message/edit-members.ts';
+import { findRemoval, putMembers, removeFromEach, withoutMember } from '../../../src/protocol/message/edit-members.ts';
 import { readMessage } from '../../support/fake-backend.ts';
 
 describe('putMembers', () => {
@@ -48,7 +48,7 @@ describe('members beside which a key stands twice', () => {
   it('[P1] are taken out all the same', () => {
     const text = `{"result":{${twice},"x":1,"y":[{${twice},"x":2},{"b":1,"b":2,"x":3},3]}}`;
     expect(withoutMember(Buffer.from(text), ['result', 'x']).toString()).toBe(text.replace('"x":1,', ''));
-    expect(cutFromEach(Buffer.from(text), ['result', 'y'], (each) => removalOf(each, ['x'])).toString()).toBe(
+    expect(removeFromEach(Buffer.from(text), ['result', 'y'], (each) => findRemoval(each, ['x'])).toString()).toBe(
       text.replace(',"x":2', ''),
     );
   });

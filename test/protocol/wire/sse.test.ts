@@ -193,6 +193,6 @@ describe('decodeEvents', () => {
   });
 
   it.each([': comment\n', 'data: {"a":1}\n', 'id: 1', 'what: x\n\n', 'data\n\n'])('throws for %j', (text) => {
-    expect(() => decodeEvents(Buffer.from(text))).toThrow('no sequence of events');
+    expect(() => decodeEvents(Buffer.from(text))).toThrow('not a sequence of events');
   });
 });

@@ -1,50 +1,52 @@
+// src/protocol/translate/legacy-on-modern: messages of legacy clients for modern servers, and the way back.
+
 import { putMembers, withoutMember } from '../../message/edit-members.ts';
 import { type Message, memberRange, memberValue, protocolVersionKey } from '../../message/message.ts';
 import { clientCapabilitiesKey, clientInfoKey, logLevelKey } from '../../modern/envelope.ts';
 import type { LogLevel } from '../../modern/log-levels.ts';
 import { legacyRevisions } from '../../revisions.ts';
 
-/** What a client of the legacy era said of itself in `initialize`, as a server of the modern era is told with each request. */
+/** The description of a legacy client in its `initialize`, which a modern server gets with each request. */
 export interface LegacyClient {
   /** The revision of its session. */
   readonly revision: string;
-  /** JSON text; undefined if it did not say who it is. */
+  /** JSON text; undefined if the client did not identify itself. */
   readonly infoText: string | undefined;
   /** JSON text. */
   readonly capabilitiesText: string;
 }
 
-/** Tasks of the one era are not those of the other (2026-07-28, changelog): neither side is told that there are any. */
+/** Tasks of one era are not those of the other (2026-07-28, changelog), so neither side learns of them. */
 export const tasksExtension = 'io.modelcontextprotocol/tasks';
 
 /**
- * Reads a client's `initialize`. Its session has the revision that it asked for if that is served, else the newest of the
- * legacy era (2025-11-25, basic/lifecycle, "Version Negotiation").
+ * Reads a client's `initialize`. Its session gets the requested revision if the gateway serves it, otherwise the newest
+ * of the legacy era (2025-11-25, basic/lifecycle, "Version Negotiation").
  */
 export function readLegacyClient(initialize: Message): LegacyClient {
-  const asked = memberValue(initialize, 'params', 'protocolVersion');
+  const requested = memberValue(initialize, 'params', 'protocolVersion');
   const newest = legacyRevisions.at(-1) as string;
   return {
-    revision: legacyRevisions.find((revision) => revision === asked) ?? newest,
+    revision: legacyRevisions.find((revision) => revision === requested) ?? newest,
     infoText: objectText(initialize, 'clientInfo')?.toString(),
     capabilitiesText: withoutTasks(objectText(initialize, 'capabilities') ?? Buffer.from('{}')).toString(),
   };
 }
 
-/** Capabilities of either side, as JSON text, without those of tasks. */
+/** Removes the capabilities of tasks from those of either side, as JSON text. */
 export const withoutTasks = (capabilities: Buffer): Buffer =>
   withoutMember(withoutMember(capabilities, ['tasks']), ['extensions', tasksExtension]);
 
 function objectText(initialize: Message, key: string): Buffer | undefined {
-  const place = memberRange(initialize, 'params', key);
-  const text = place && initialize.text.subarray(place.start, place.end);
+  const range = memberRange(initialize, 'params', key);
+  const text = range && initialize.text.subarray(range.start, range.end);
   return text?.[0] === 0x7b ? text : undefined;
 }
 
 /**
- * A client's request as one of the modern era (2026-07-28, basic, "Per-request protocol fields"): with the client's own
- * `_meta`, and what a request of this era must say of itself.
- * @param logLevel the least level of log messages that the client wants; undefined if it wants none
+ * Converts a client's request to the modern era (2026-07-28, basic, "Per-request protocol fields"). The client's own
+ * `_meta` stays, and the required members are added.
+ * @param logLevel the least severe level of log messages that the client requests; undefined if it requests none
  */
 export function withEnvelope(
   request: Message,

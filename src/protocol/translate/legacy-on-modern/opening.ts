@@ -2,15 +2,15 @@ import { valueAt } from '../../json/splice.ts';
 import { type Message, memberRange } from '../../message/message.ts';
 import { withoutTasks } from './legacy-client.ts';
 
-/** The key of `_meta` under which a server says who it is (2026-07-28, server/discover). */
+/** The key of `_meta` under which a server identifies itself (2026-07-28, server/discover). */
 export const serverInfoKey = 'io.modelcontextprotocol/serverInfo';
 
 /**
- * The answer to a legacy client's `initialize` that says what a modern server's answer to `server/discover` says: who it is,
- * what it can do, how it is used. All its capabilities have their place in the legacy era but tasks.
- * @param discovered the server's response, under the id of `initialize`; an error passes as it is
- * @param revision of the session
- * @param serverName stands for a server that does not say who it is
+ * Converts a modern server's answer to `server/discover` into the answer to a legacy client's `initialize`: its
+ * identity, capabilities and instructions. The legacy era has a place for all its capabilities except tasks.
+ * @param discovered the server's response, under the id of `initialize`; an error passes unchanged
+ * @param revision the revision of the session
+ * @param serverName the name of a server that does not identify itself
  */
 export function toInitializeResult(discovered: Message, revision: string, serverName: string): Buffer {
   const result = valueAt(discovered.text, ['result']);

@@ -2,8 +2,8 @@ import { valueAt } from '../../json/splice.ts';
 import type { Message } from '../../message/message.ts';
 
 /**
- * What a server may ask of its client, by the capabilities that the client declares (2025-11-25 and 2026-07-28, client
- * features): the flags that a legacy server can make use of, and nothing else.
+ * The features that a client declares for requests of its server (2025-11-25 and 2026-07-28, client features). Only
+ * flags that a legacy server can use are listed.
  */
 export type ClientFeature =
   | 'elicitation'
@@ -13,28 +13,28 @@ export type ClientFeature =
   | 'sampling.context'
   | 'roots';
 
-/** What each method of a server asks for; others are none that a client has. */
-const neededBy: ReadonlyMap<string | undefined, ClientFeature> = new Map([
+/** The feature that each method of a server needs; clients have no other methods. */
+const featureOfMethod: ReadonlyMap<string | undefined, ClientFeature> = new Map([
   ['elicitation/create', 'elicitation'],
   ['sampling/createMessage', 'sampling'],
   ['roots/list', 'roots'],
 ]);
 
-const nothing: ReadonlySet<ClientFeature> = new Set();
+const noFeatures: ReadonlySet<ClientFeature> = new Set();
 const emptyObjectBytes = 2;
 
 /**
- * Reads a client's capabilities. An elicitation without modes is one by form (2025-11-25, client/elicitation,
+ * Reads a client's capabilities. An elicitation without modes means forms (2025-11-25, client/elicitation,
  * "Capabilities").
  * @param capabilities JSON text of an object
  */
 export function readClientFeatures(capabilities: Buffer): ReadonlySet<ClientFeature> {
-  if (capabilities.length === emptyObjectBytes) return nothing;
+  if (capabilities.length === emptyObjectBytes) return noFeatures;
   const has = (...path: string[]): boolean => valueAt(capabilities, path)?.[0] === openBrace;
   const found = new Set<ClientFeature>();
-  const url = has('elicitation', 'url');
-  if (has('elicitation') && (has('elicitation', 'form') || !url)) found.add('elicitation');
-  if (url) found.add('elicitation.url');
+  const hasUrl = has('elicitation', 'url');
+  if (has('elicitation') && (has('elicitation', 'form') || !hasUrl)) found.add('elicitation');
+  if (hasUrl) found.add('elicitation.url');
   if (has('sampling')) found.add('sampling');
   if (has('sampling', 'tools')) found.add('sampling.tools');
   if (has('sampling', 'context')) found.add('sampling.context');
@@ -42,11 +42,11 @@ export function readClientFeatures(capabilities: Buffer): ReadonlySet<ClientFeat
   return found;
 }
 
-/** The capabilities of a legacy client that declares these, as JSON text: the same text for the same flags. */
-export function capabilitiesOf(askable: ReadonlySet<ClientFeature>): string {
-  if (askable.size === 0) return '{}';
-  const flags = (of: readonly (readonly [ClientFeature, string])[]): object =>
-    Object.fromEntries(of.filter(([flag]) => askable.has(flag)).map(([, name]) => [name, {}]));
+/** Writes the capabilities of a legacy client with these features, as JSON text: equal features give equal text. */
+export function capabilitiesOf(features: ReadonlySet<ClientFeature>): string {
+  if (features.size === 0) return '{}';
+  const flags = (names: readonly (readonly [ClientFeature, string])[]): object =>
+    Object.fromEntries(names.filter(([flag]) => features.has(flag)).map(([, name]) => [name, {}]));
   const elicitation = flags([
     ['elicitation', 'form'],
     ['elicitation.url', 'url'],
@@ -57,24 +57,24 @@ export function capabilitiesOf(askable: ReadonlySet<ClientFeature>): string {
   ]);
   return JSON.stringify({
     ...(Object.keys(elicitation).length > 0 && { elicitation }),
-    ...(askable.has('sampling') && { sampling }),
-    ...(askable.has('roots') && { roots: {} }),
+    ...(features.has('sampling') && { sampling }),
+    ...(features.has('roots') && { roots: {} }),
   });
 }
 
-/** What a client must have declared for a request of the server to reach it; undefined for a method that no client has. */
+/** The feature that a server's request needs its client to have; undefined for a method that no client has. */
 export function requiredFeature({ method, text }: Message): RequiredFeature | undefined {
-  const flag = neededBy.get(method);
+  const flag = featureOfMethod.get(method);
   if (flag === undefined) return undefined;
   const isAtUrl = flag === 'elicitation' && valueAt(text, ['params', 'mode'])?.toString() === '"url"';
   if (isAtUrl) return { flag: 'elicitation.url', required: { elicitation: { url: {} } } };
   return { flag, required: { [flag]: {} } };
 }
 
-/** What the request of a server needs its client to have declared. */
+/** The feature that a server's request needs. */
 export interface RequiredFeature {
   readonly flag: ClientFeature;
-  /** As the modern era names it (2026-07-28, basic, `requiredCapabilities`). */
+  /** The feature as the modern era names it (2026-07-28, basic, `requiredCapabilities`). */
   readonly required: Readonly<Record<string, object>>;
 }
 

@@ -4,15 +4,15 @@ import { withoutTasks } from '../legacy-on-modern/legacy-client.ts';
 import { serverInfoKey } from '../legacy-on-modern/opening.ts';
 import { noCaching } from './modern-response.ts';
 
-/** What a legacy server's answer to `initialize` says of it, as JSON text. */
+/** The contents of a legacy server's answer to `initialize`, as JSON text. */
 export interface InitializedServer {
   readonly capabilitiesText: string;
-  /** Undefined if it did not say who it is. */
+  /** Undefined if the server did not identify itself. */
   readonly serverInfoText: string | undefined;
   readonly instructionsText: string | undefined;
 }
 
-/** Reads a legacy server's answer to `initialize`; of an error, that it can do nothing. */
+/** Reads a legacy server's answer to `initialize`. An error counts as a server without capabilities. */
 export function readInitialized(response: Message): InitializedServer {
   const capabilities = valueAt(response.text, ['result', 'capabilities']);
   const serverInfo = valueAt(response.text, ['result', 'serverInfo']);
@@ -25,9 +25,10 @@ export function readInitialized(response: Message): InitializedServer {
 }
 
 /**
- * The answer to `server/discover` for a legacy server (2026-07-28, server/discover): what it said at `initialize`.
- * @param idText of the request, as JSON text
- * @param versions the revisions in which clients can use it here
+ * Creates the answer to `server/discover` for a legacy server from its answer to `initialize` (2026-07-28,
+ * server/discover).
+ * @param idText the id of the request, as JSON text
+ * @param versions the revisions in which clients can use the server here
  */
 export function toDiscovery(opened: InitializedServer, idText: string, versions: readonly string[]): Buffer {
   const { capabilitiesText, serverInfoText, instructionsText } = opened;
