@@ -1,3 +1,5 @@
+// Cluster: the instances that share a store own sessions under leases and forward client requests to the owners.
+
 import { setTimeout as delay } from 'node:timers/promises';
 import { assumedRevision, hasPrimingEvent } from '../protocol/revisions.ts';
 import type { Reply } from '../reply/reply.ts';
@@ -35,67 +37,72 @@ export interface ClusterLimits {
   readonly slowReaderMs: number;
 }
 
-/** What a cluster needs of its instance. */
+/** Options of `Cluster`. */
 export interface ClusterOptions
   extends Pick<DirectoryOptions, 'find' | 'formerServer' | 'mayAdopt' | 'endingHere' | 'onTakeoverLimit'> {
-  /** True while a session of this key is being ended here. */
+  /** True while a session with this key is ending here. */
   isEnding(key: string): boolean;
   readonly store: Store;
   readonly limits: ClusterLimits;
-  /** Makes a session that was taken over one of this instance. */
+  /** Makes a session that was taken over a session of this instance. */
   adopt(key: string, server: Server, adoption: Adoption): Session;
   /** The sessions of this instance. */
   sessions(): Iterable<Session>;
-  /** Who is told of streams of a server's clients that were sent from the log, without their owner. */
+  /** The observer of streams that this instance sent from the log, without their owner. */
   streamsOf?(server: string): StreamObserver | undefined;
   /** The store answers, for the first time or again. */
   onTerm(): void;
   onFailed(cause: unknown): void;
 }
 
-/** How often it is looked whether the instances live that somebody here waits for, or that wait. */
-const watchMs = 500;
+/** The interval of the check whether the owners and ingresses that matter here are alive. */
+const checkMs = 500;
 
-/** So often it is looked whether the instances live that were written to at some time: a dead one is forgotten. */
-const forgetMs = 60_000;
+/** The interval of the check of all other receivers. Dead ones are forgotten. */
+const idleCheckMs = 60_000;
 
-/** What a lost owner or store keeps waiting has an end within a lease and this time (P3). */
+/** A client that waits for a lost owner or store gets an end within a lease plus this time (P3). */
 const noticeMs = 2_000;
 
-/** An instance that has not heard of the store for a lease and this time sends its clients away: see `Exchange.strand`. */
+/**
+ * An instance that has not reached the store for a lease plus this time sends its clients away. See
+ * `ForwardedRequest.endUnreachable`.
+ */
 const strandedMs = 1_000;
 
-/** At most this counts of the time between two looks: a process that was frozen could not have heard of the store then. */
-const heardMs = 1_000;
+/**
+ * The most that counts of the time between two checks. A process that was frozen could not have reached the store then.
+ */
+const maxCountedMs = 1_000;
 
-/** A GET gets its head after this time, whoever will answer it. */
+/** A GET gets its response head after this time, before its owner is known. */
 const earlyStreamMs = 1_000;
 
-/** The pause between looks whether the instance is ready, or nobody waits any more. */
+/** The pause between two checks of readiness, or of clients that still wait. */
 const pauseMs = 50;
 
-/** The instances that share a store, as one of them sees it: any instance serves any session (docs/decisions/0015). */
+/** The instances that share a store, as seen by one of them. Any instance serves any session (docs/decisions/0015). */
 export class Cluster {
   readonly guard: OwnershipGuard;
   readonly lease: Lease;
   readonly directory: Directory;
-  /** What is in the mailbox of this instance and was not received. */
+  /** The messages in the mailbox of this instance that it has not received. */
   readonly mailboxBacklog = (): Promise<MailboxBacklog> => this.#options.store.instances.backlog(this.lease.name);
   readonly #options: ClusterOptions;
-  readonly #desk: OwnerEndpoint;
-  readonly #mail: PeerLink;
-  readonly #exchanges = new Map<number, ForwardedRequest>();
-  readonly #watch: NodeJS.Timeout;
-  /** Lost instances whose letters are being taken back. */
-  readonly #burying = new Set<string>();
-  /** The store was away since the start: what it lacks may be what it lost. */
-  #hadBreak = false;
-  #lookedAt = performance.now();
-  /** For how long the store could have been heard of, and was not. */
-  #unheardMs = 0;
-  #forgotAt = performance.now();
+  readonly #ownerEndpoint: OwnerEndpoint;
+  readonly #peerLink: PeerLink;
+  readonly #requests = new Map<number, ForwardedRequest>();
+  readonly #checkTimer: NodeJS.Timeout;
+  /** Dead instances whose unread messages are being withdrawn. */
+  readonly #withdrawing = new Set<string>();
+  /** The store was away since the start, so missing data may be lost data. */
+  #wasStoreAway = false;
+  #checkedAt = performance.now();
+  /** For how long the store could have answered, and did not. */
+  #silentMs = 0;
+  #idleCheckedAt = performance.now();
   #isClosed = false;
-  #lastExchange = 0;
+  #lastNumber = 0;
 
   constructor(options: ClusterOptions) {
     const { store, limits, find, formerServer, mayAdopt, endingHere, onTakeoverLimit, onFailed } = options;
@@ -107,9 +114,9 @@ export class Cluster {
       renewMs,
       marginMs,
       mailboxMaxBytes,
-      onPeerMessage: (letter) => this.#mail.receive(letter),
+      onPeerMessage: (message) => this.#peerLink.receive(message),
       onHeld: () => this.guard.release(),
-      onRenamed: () => this.#renamed(),
+      onRenamed: () => this.#onRenamed(),
       onTerm: () => this.#beginTerm(),
       onFailed,
     });
@@ -123,100 +130,102 @@ export class Cluster {
       store,
       lease: this.lease,
       leaseMs,
-      ...{ find, formerServer },
+      find,
+      formerServer,
       handleOf: (session) => this.guard.handleOf(session),
       adopt: (key, server, adoption, term) =>
         detach('cluster', this.opened(options.adopt(key, server, adoption), term)),
       mayAdopt,
       endingHere,
       onTakeoverLimit,
-      hadBreak: () => this.#hadBreak,
+      hadBreak: () => this.#wasStoreAway,
     });
-    this.#desk = new OwnerEndpoint({
+    this.#ownerEndpoint = new OwnerEndpoint({
       findHere: (key) => {
         const session = find(key);
         return session?.isReady ? this.guard.handleOf(session) : undefined;
       },
       isChanging: (key) => options.isEnding(key) || find(key) !== undefined || this.directory.isTakingOver(key),
-      send: (to, letter, body) => detach('cluster', this.#reply(to, letter, body)),
+      send: (to, message, body) => detach('cluster', this.#reply(to, message, body)),
     });
-    this.#mail = new PeerLink({
+    this.#peerLink = new PeerLink({
       instances: store.instances,
       name: () => this.lease.name,
       requestWaitMs: storeWaitMs,
       mailboxMaxBytes,
-      onMessage: (from, head, body) => this.#take(from, head, body),
-      onLoss: (peer) => this.#lose(peer),
-      onUnreadable: (from, head, why) => this.#misread(from, head, why),
+      onMessage: (from, head, body) => this.#dispatch(from, head, body),
+      onLoss: (peer) => this.#reportLoss(peer),
+      onUnreadable: (from, head, why) => this.#answerUnreadable(from, head, why),
     });
-    this.#watch = setInterval(() => detach('cluster', this.#look()), watchMs).unref();
-    store.onRecovered(() => this.#recovered());
+    this.#checkTimer = setInterval(() => detach('cluster', this.#checkPeers()), checkMs).unref();
+    store.onRecovered(() => this.#onRecovered());
   }
 
-  /** Joins the others. */
+  /** Joins the other instances. */
   start(): void {
     this.lease.start();
   }
 
-  /** Resolves when this instance may open sessions; false if it could not within the time. */
+  /** Resolves to true when this instance may open sessions, or to false if it may not in time. */
   async isReady(): Promise<boolean> {
-    const until = performance.now() + this.#options.limits.storeWaitMs;
-    while (!this.lease.isHeld && performance.now() < until) await delay(pauseMs);
+    const deadline = performance.now() + this.#options.limits.storeWaitMs;
+    while (!this.lease.isHeld && performance.now() < deadline) await delay(pauseMs);
     return this.lease.isHeld;
   }
 
-  /** A session for a client, of which this instance does not know where it is. */
-  handleOf(visitor: SessionLookup): SessionHandle {
+  /** A handle for a session whose owner is not known here. */
+  handleOf(lookup: SessionLookup): SessionHandle {
     return {
-      post: (post, reply) => this.#exchange(visitor, { kind: 'post', ...post }, reply),
-      listen: (after, reply) => this.#exchange(visitor, { kind: 'listen', after }, reply),
-      remove: (reply) => this.#exchange(visitor, { kind: 'remove' }, reply),
+      post: (post, reply) => this.#forward(lookup, { kind: 'post', ...post }, reply),
+      listen: (after, reply) => this.#forward(lookup, { kind: 'listen', after }, reply),
+      remove: (reply) => this.#forward(lookup, { kind: 'remove' }, reply),
     };
   }
 
-  /** Registers a session whose term may have passed while it was opened. */
+  /** Registers a session. Its term may have passed while the session was opened. */
   async opened(session: Session, term: number): Promise<void> {
     if (term === this.lease.term && term > 0) this.guard.verify(session, term);
     else await registerAll([session], this.lease, this.guard, this.#options.onFailed);
   }
 
   /**
-   * Lets clients go whose sessions others hold: those with an event id at once, since they can go on elsewhere, the others
-   * when they have their answer, or at the deadline (P9).
+   * Releases the clients whose sessions other instances own (P9). A client with an event id can continue elsewhere and
+   * is released at once. The others are released with their answer, or at the deadline.
    */
   async leave(deadline: Promise<void>): Promise<void> {
-    for (const exchange of this.#exchanges.values()) exchange.detach();
+    for (const request of this.#requests.values()) request.detach();
     await Promise.race([deadline, this.#isQuiet()]);
-    for (const exchange of this.#exchanges.values()) exchange.close();
+    for (const request of this.#requests.values()) request.close();
   }
 
-  /** Gives up name and lease; the sessions are ended or released before. */
+  /** Gives up name and lease. The sessions have been ended or released before. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    clearInterval(this.#watch);
-    detach('cluster', this.#mail.send(this.lease.name, { kind: 'hello' })); // wakes the loop that reads the mailbox
+    clearInterval(this.#checkTimer);
+    detach('cluster', this.#peerLink.send(this.lease.name, { kind: 'hello' })); // wakes the loop that reads the mailbox
     await this.lease.close();
-    this.#mail.close();
+    this.#peerLink.close();
   }
 
-  #exchange({ key, ...of }: SessionLookup, wanted: ClientOperation, reply: Reply): void {
+  #forward({ key, ...client }: SessionLookup, operation: ClientOperation, reply: Reply): void {
     const { store, limits } = this.#options;
-    const streams = this.#options.streamsOf?.(of.server.name);
-    const visitor = { key, ...of, forwarded: reply.forwarded, scopes: reply.scopes };
-    // An owner looks for itself what may be used; who reads the log without one has to know it now.
-    const isFresh = wanted.kind === 'listen';
+    const streams = this.#options.streamsOf?.(client.server.name);
+    const lookup = { key, ...client, forwarded: reply.forwarded, scopes: reply.scopes };
+    // An owner checks the scopes itself. A replay from the log has no owner, so it needs the current scopes.
+    const isFresh = operation.kind === 'listen';
     // A lost owner may seem to live for a lease.
     const waitMs = Math.max(limits.storeWaitMs, limits.leaseMs + noticeMs);
-    const insistence = { waitMs, isClosed: () => this.#isClosed };
-    const exchange: ForwardedRequest = new ForwardedRequest(key, wanted, reply, {
-      ...{ earlyStreamMs, name: () => this.lease.name },
-      retryMsOfPriming: hasPrimingEvent(of.version ?? assumedRevision) ? limits.retryMs : undefined,
-      isOneStream: visitor.isOneStream ?? false,
+    const retryOptions = { waitMs, isClosed: () => this.#isClosed };
+    const request: ForwardedRequest = new ForwardedRequest(key, operation, reply, {
+      earlyStreamMs,
+      name: () => this.lease.name,
+      retryMsOfPriming: hasPrimingEvent(client.version ?? assumedRevision) ? limits.retryMs : undefined,
+      isOneStream: lookup.isOneStream ?? false,
       admit: async (to) =>
-        (await retryLookup(() => this.directory.admits(visitor, isFresh), exchange, to, insistence)) === 'yes',
+        (await retryLookup(() => this.directory.admits(lookup, isFresh), request, to, retryOptions)) === 'yes',
       locate: async (to, failed) =>
-        (await retryLookup(() => this.directory.locate(visitor, failed), exchange, to, insistence)) ?? 'none',
-      send: (to, letter, body, onNumber) => this.#mail.send(to, letter, body, onNumber),
+        (await retryLookup(() => this.directory.locate(lookup, failed), request, to, retryOptions)) ?? 'none',
+      send: (to, message, body, onNumber) => this.#peerLink.send(to, message, body, onNumber),
       isAlive: (peer) => isAlive(store.instances, peer, limits.leaseMs),
       replay: async (after, to) => {
         const primes = this.directory.primes(key);
@@ -226,126 +235,132 @@ export class Cluster {
           streams?.delivered(count, 'replayed');
         };
         const reached = await replay({ log: store.log, key, primes, onWritten, ...limits }, after, to);
-        if (reached === 'complete') streams?.resumed(outcome); // else its owner goes on, and tells
+        // otherwise the owner continues the stream and reports it
+        if (reached === 'complete') streams?.resumed(outcome);
         return reached;
       },
-      renumber: () => this.#enter(exchange),
+      renumber: () => this.#renumber(request),
       onOver: () => {
-        for (const n of exchange.numbers) this.#exchanges.delete(n);
+        for (const n of request.numbers) this.#requests.delete(n);
       },
     });
-    exchange.begin();
-    exchange.run().catch((cause: unknown) => {
-      // The log is not asked any more; whatever else went wrong is told.
+    request.begin();
+    request.run().catch((cause: unknown) => {
+      // A client that is gone stops the log reads with an abort. Any other failure is reported.
       if (reply.isGone && (cause instanceof StoreUnavailable || isAbort(cause))) return;
       this.#options.onFailed(cause);
-      exchange.fail();
+      request.fail();
     });
   }
 
-  /** Gives an exchange its next number; what comes under an earlier one still finds it. */
-  #enter(exchange: ForwardedRequest): number {
-    const n = ++this.#lastExchange;
-    this.#exchanges.set(n, exchange);
+  /** Gives a request its next number. Replies to an earlier number still find the request. */
+  #renumber(request: ForwardedRequest): number {
+    const n = ++this.#lastNumber;
+    this.#requests.set(n, request);
     return n;
   }
 
-  async #reply(to: string, letter: MessageToIngress, body?: Buffer): Promise<void> {
-    const posted = await this.#mail.send(to, letter, body && [body]);
-    if (posted === 'gone') this.#desk.ingressLost(to);
-    // What does not fit here any more is told as a loss is: the ingress asks again from where it is.
-    else if (posted === 'full') await this.#mail.send(to, { kind: 'hole' });
+  async #reply(to: string, message: MessageToIngress, body?: Buffer): Promise<void> {
+    const outcome = await this.#peerLink.send(to, message, body && [body]);
+    if (outcome === 'gone') this.#ownerEndpoint.ingressLost(to);
+    // A reply that does not fit is reported as a loss: the ingress asks again from its position.
+    else if (outcome === 'full') await this.#peerLink.send(to, { kind: 'hole' });
   }
 
-  #take(from: string, head: MessageToOwner | MessageToIngress, body: Buffer): void {
+  #dispatch(from: string, head: MessageToOwner | MessageToIngress, body: Buffer): void {
     switch (head.kind) {
       case 'post':
       case 'listen':
       case 'remove':
       case 'gone':
       case 'read':
-        return this.#desk.receive(from, head, body);
+        return this.#ownerEndpoint.receive(from, head, body);
       default:
-        this.#exchanges.get(head.n)?.receive(from, head, body);
+        this.#requests.get(head.n)?.receive(from, head, body);
     }
   }
 
-  /** What nobody here can act on is answered all the same: a client must not wait for it. */
-  #misread(from: string, { kind, n, key }: PeerMessageAddress, why: 'version' | 'fault'): void {
-    if (typeof n !== 'number' || kind === 'gone' || kind === 'read') return; // nobody waits for anything
-    if (key !== undefined) this.#desk.refuse(from, n, why === 'version' ? 'instances_differ' : 'internal');
-    else this.#exchanges.get(n)?.replyUnreadable(from, n);
+  /** Answers a message that this instance cannot act on, so that no client waits for it. */
+  #answerUnreadable(from: string, { kind, n, key }: PeerMessageAddress, why: 'version' | 'fault'): void {
+    if (typeof n !== 'number' || kind === 'gone' || kind === 'read') return; // no client waits for an answer to these
+    if (key !== undefined) this.#ownerEndpoint.refuse(from, n, why === 'version' ? 'instances_differ' : 'internal');
+    else this.#requests.get(n)?.replyUnreadable(from, n);
   }
 
-  /** An instance is lost, or letters were: what waits for it here must not wait any longer. */
-  #lose(instance: string, withdrawn?: ReadonlySet<number>, since?: number): void {
-    for (const exchange of this.#exchanges.values()) {
-      if (exchange.owner === instance) exchange.ownerLost(withdrawn, since);
+  /** An instance or messages to it were lost. Requests that wait for that instance must not wait any longer. */
+  #reportLoss(instance: string, withdrawn?: ReadonlySet<number>, since?: number): void {
+    for (const request of this.#requests.values()) {
+      if (request.owner === instance) request.ownerLost(withdrawn, since);
     }
   }
 
-  async #look(): Promise<void> {
+  async #checkPeers(): Promise<void> {
     const now = performance.now();
-    this.#unheardMs = Math.min(this.lease.unconfirmedMs, this.#unheardMs + Math.min(now - this.#lookedAt, heardMs));
-    this.#lookedAt = now;
-    const cutOffMs = this.#options.limits.leaseMs + strandedMs;
-    if (this.#unheardMs >= cutOffMs) {
-      for (const exchange of this.#exchanges.values()) exchange.endUnreachable(now - cutOffMs);
-      for (const session of this.#options.sessions()) session.detachClients(cutOffMs);
+    this.#silentMs = Math.min(this.lease.unconfirmedMs, this.#silentMs + Math.min(now - this.#checkedAt, maxCountedMs));
+    this.#checkedAt = now;
+    const silenceLimitMs = this.#options.limits.leaseMs + strandedMs;
+    if (this.#silentMs >= silenceLimitMs) {
+      for (const request of this.#requests.values()) request.endUnreachable(now - silenceLimitMs);
+      for (const session of this.#options.sessions()) session.detachClients(silenceLimitMs);
     }
-    const owners = [...this.#exchanges.values()].map(({ owner }) => owner).filter((owner) => owner !== undefined);
-    const isTimeToForget = performance.now() - this.#forgotAt >= forgetMs;
-    if (isTimeToForget) this.#forgotAt = performance.now();
-    const idle = isTimeToForget ? this.#mail.receivers : [];
-    const peers = [...new Set([...owners, ...this.#desk.ingresses, ...idle])];
+    const owners = [...this.#requests.values()].map(({ owner }) => owner).filter((owner) => owner !== undefined);
+    const isIdleCheckDue = performance.now() - this.#idleCheckedAt >= idleCheckMs;
+    if (isIdleCheckDue) this.#idleCheckedAt = performance.now();
+    const idle = isIdleCheckDue ? this.#peerLink.receivers : [];
+    const peers = [...new Set([...owners, ...this.#ownerEndpoint.ingresses, ...idle])];
     if (peers.length === 0) return;
     const alive = await this.#options.store.instances.areAlive(peers).catch(() => undefined);
-    for (const [index, peer] of peers.entries()) if (alive?.[index] === false) await this.#bury(peer);
+    for (const [index, peer] of peers.entries()) if (alive?.[index] === false) await this.#handleDeath(peer);
   }
 
-  /** An instance is lost: what it was never given goes to the next owner, as new (docs/decisions/0069). */
-  async #bury(peer: string): Promise<void> {
-    if (this.#burying.has(peer)) return;
-    this.#burying.add(peer);
+  /**
+   * Handles the death of an instance. Messages that it never received go to the next owner, as new ones
+   * (docs/decisions/0069).
+   */
+  async #handleDeath(peer: string): Promise<void> {
+    if (this.#withdrawing.has(peer)) return;
+    this.#withdrawing.add(peer);
     const { store, onFailed } = this.#options;
-    const withdrawn = await this.#mail.withdraw(peer).catch((cause: unknown) => {
+    const withdrawn = await this.#peerLink.withdraw(peer).catch((cause: unknown) => {
       if (cause instanceof StoreUnavailable && cause.reason !== 'refused') return undefined;
       onFailed(cause);
-      return []; // nothing is known of the letters, and nobody is to wait until somebody mends that
+      return []; // the fate of the messages is unknown, and their clients must not wait for a repair
     });
-    this.#burying.delete(peer);
-    if (withdrawn === undefined) return; // it is looked for again
-    // A store that failed over may not know what it had given out before.
-    this.#lose(peer, new Set(withdrawn), performance.now() - store.healthyForMs());
-    this.#desk.ingressLost(peer);
-    this.#mail.forget(peer);
+    this.#withdrawing.delete(peer);
+    if (withdrawn === undefined) return; // the next check tries again
+    // After a failover, the store may not know which messages it had handed out before.
+    this.#reportLoss(peer, new Set(withdrawn), performance.now() - store.healthyForMs());
+    this.#ownerEndpoint.ingressLost(peer);
+    this.#peerLink.forget(peer);
   }
 
-  /** This instance has another name: nobody answers to the old one, and nobody listens to it. */
-  #renamed(): void {
-    this.#mail.restart();
-    for (const ingress of [...this.#desk.ingresses]) this.#desk.ingressLost(ingress);
-    for (const exchange of this.#exchanges.values()) exchange.ownerLost();
+  /** This instance has another name. Nothing is sent to the old name any more, and its messages are lost. */
+  #onRenamed(): void {
+    this.#peerLink.restart();
+    for (const ingress of [...this.#ownerEndpoint.ingresses]) this.#ownerEndpoint.ingressLost(ingress);
+    for (const request of this.#requests.values()) request.ownerLost();
   }
 
-  /** What is owned here is registered again; and what was asked of others is asked again, since letters may be lost too. */
+  /**
+   * Registers the sessions of this instance again. Forwarded requests are sent again, since messages may be lost too.
+   */
   #beginTerm(): void {
     const { sessions, onTerm, onFailed } = this.#options;
     onTerm();
     detach('cluster', registerAll(sessions(), this.lease, this.guard, onFailed));
-    for (const exchange of this.#exchanges.values()) exchange.ownerLost();
+    for (const request of this.#requests.values()) request.ownerLost();
   }
 
-  /** The store answers again. What it said before may be lost: records, events, letters. */
-  #recovered(): void {
-    this.#hadBreak ||= this.lease.term > 0;
+  /** The store answers again. Records, events and messages that it had confirmed may be lost. */
+  #onRecovered(): void {
+    this.#wasStoreAway ||= this.lease.term > 0;
     this.lease.beginTerm();
-    this.#mail.sendHello();
+    this.#peerLink.sendHello();
   }
 
   /** Resolves when no client waits for another instance. */
   async #isQuiet(): Promise<void> {
-    while (this.#exchanges.size > 0 && !this.#isClosed) await delay(pauseMs);
+    while (this.#requests.size > 0 && !this.#isClosed) await delay(pauseMs);
   }
 }
 

@@ -5,63 +5,68 @@ import type { ClientPost } from '../../session/session-handle.ts';
 import type { ForwardedContext, MessageToOwner } from '../link/peer-messages.ts';
 import type { ClientReply } from './client-reply.ts';
 
-/** What a client wants of a session that another instance may hold. */
+/** An operation that a client requests on a session that another instance may own. */
 export type ClientOperation =
   | ({ readonly kind: 'post' } & ClientPost)
   | { readonly kind: 'listen'; readonly after: EventId | undefined }
   | { readonly kind: 'remove' };
 
-/** How it is asked for. */
+/** The context in which an operation is sent to an owner. */
 export interface ForwardAttempt {
   readonly n: number;
   readonly key: string;
-  /** The names under which it was asked for before, oldest first. */
+  /** The ids of the previous attempts, oldest first. */
   readonly previousIds: readonly string[];
   readonly reply: ClientReply;
 }
 
-/** The requests that are to be answered. */
-export const operationRequestIds = (wanted: ClientOperation): readonly RequestId[] =>
-  wanted.kind !== 'post'
+/** The ids of the requests that need an answer. */
+export const operationRequestIds = (operation: ClientOperation): readonly RequestId[] =>
+  operation.kind !== 'post'
     ? []
-    : wanted.messages.filter(({ kind }) => kind === 'request').map(({ id }) => id as RequestId);
+    : operation.messages.filter(({ kind }) => kind === 'request').map(({ id }) => id as RequestId);
 
-/** An owner is told no more of the names under which it was asked before. */
+/** The most ids of previous attempts that an owner is told. */
 export const maxPreviousIds = 10;
 
-/** The requests have a member of their own: instances before they had names in event ids read the place alone. */
-function placeIn(after: EventId | undefined): { readonly after?: string; readonly requests?: string } {
+/**
+ * The request ids have a member of their own. Older instances, whose event ids had no request ids, read `after` alone.
+ */
+function positionMembers(after: EventId | undefined): { readonly after?: string; readonly requests?: string } {
   if (after === undefined) return {};
   const { stream, epoch, seq, requests } = after;
   return { after: formatEventId(stream, { epoch, seq }), ...(requests !== undefined && { requests }) };
 }
 
-/** The letter that asks an owner. */
+/** Builds the peer message that asks an owner to run the operation. */
 export function messageToOwner(
-  wanted: ClientOperation,
-  { n, key, previousIds: earlier, reply }: ForwardAttempt,
-): { readonly letter: MessageToOwner; readonly body: readonly Buffer[] } {
-  const brought = broughtBy(reply);
+  operation: ClientOperation,
+  { n, key, previousIds, reply }: ForwardAttempt,
+): { readonly message: MessageToOwner; readonly body: readonly Buffer[] } {
+  const context = contextOf(reply);
   const { accepts, isContinued: continues, mayHaveRun: again } = reply;
-  if (wanted.kind === 'remove') return { letter: { kind: 'remove', n, key, ...brought }, body: [] };
-  if (wanted.kind === 'listen') {
-    return { letter: { kind: 'listen', n, key, continues, ...placeIn(wanted.after), ...brought }, body: [] };
+  if (operation.kind === 'remove') return { message: { kind: 'remove', n, key, ...context }, body: [] };
+  if (operation.kind === 'listen') {
+    return {
+      message: { kind: 'listen', n, key, continues, ...positionMembers(operation.after), ...context },
+      body: [],
+    };
   }
-  const body = wanted.messages.map(({ text }) => text);
+  const body = operation.messages.map(({ text }) => text);
   const lengths = body.map(({ length }) => length);
-  const { isBatch, group } = wanted;
-  const asked = {
+  const { isBatch, group } = operation;
+  const head = {
     accepts,
     again,
-    ...(earlier.length > 0 && { earlier }),
+    ...(previousIds.length > 0 && { earlier: previousIds }),
     lengths,
     ...(group && { group }),
-    ...brought,
+    ...context,
   };
-  return { letter: { kind: 'post', n, key, isBatch, ...asked }, body };
+  return { message: { kind: 'post', n, key, isBatch, ...head }, body };
 }
 
-function broughtBy({ forwarded = noHeaders, scopes, needs, requestId }: ClientReply): ForwardedContext {
+function contextOf({ forwarded = noHeaders, scopes, needs, requestId }: ClientReply): ForwardedContext {
   return {
     ...(forwarded !== noHeaders && { forwarded }),
     ...(scopes && { scopes: [...scopes] }),

@@ -8,28 +8,30 @@ import { finalEventsFor } from '../../reply/unresumable-stream.ts';
 import { returnWindowMs } from '../../session/events/streams.ts';
 
 /**
- * A client's response that may be answered by several owners of the session in turn, or that begins before it is known who
- * answers it: once its event stream is open, every later answer goes into that stream.
+ * A client's response at the ingress, which several owners may answer in turn. The response may begin before its owner
+ * is known. Once its event stream is open, every later answer goes into that stream.
  */
 export class ClientReply extends ForwardingReply {
-  /** The requests that are answered, for errors in band. */
+  /** The requests that are answered, for errors on the stream. */
   readonly #ids: readonly RequestId[];
   /** Set once an event id of the stream was sent. */
   isContinued = false;
   /** The newest event id that the client has of the stream; undefined as long as it has none. */
   position: EventId | undefined;
-  /** The client resumes a stream, and may do so elsewhere. */
+  /** True if the client resumes a stream, and so may resume it elsewhere. */
   readonly #resumes: boolean;
-  /** Set once an owner may have passed the request on: then no fault may tell the client to send it again (P7). */
+  /**
+   * Set once an owner may have passed the request on. From then on no fault may tell the client to send it again (P7).
+   */
   mayHaveRun = false;
   #sink: EventSink | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isDone = false;
   readonly #gone = new AbortController();
-  /** Whoever waits for the client to read, one at a time. */
-  #onDrained: ((isDrained: boolean) => void) | undefined;
+  /** Settles the pending `drains` call; at most one is pending. */
+  #settleDrain: ((isDrained: boolean) => void) | undefined;
 
-  /** @param after the event id that the client resumes a stream with */
+  /** @param after the event id with which the client resumes a stream */
   constructor(reply: Reply, ids: readonly RequestId[], after?: EventId) {
     super(reply);
     this.#ids = ids;
@@ -42,27 +44,31 @@ export class ClientReply extends ForwardingReply {
     });
   }
 
-  /** Aborted when the client is gone. One signal for all attempts: each of them would leave a listener at the reply. */
+  /**
+   * Aborted when the client is gone. All attempts share one signal, or each of them would leave a listener at the
+   * reply.
+   */
   get gone(): AbortSignal {
     return this.#gone.signal;
   }
 
-  /** Waits until the client has read what it was sent; false if it does not in time, or is gone. For one caller at a time. */
+  /** Waits until the client has read everything. False if the client is too slow or gone. For one caller at a time. */
   drains(withinMs: number): Promise<boolean> {
     return new Promise((resolve) => {
       const settle = (isDrained: boolean): void => {
         clearTimeout(timer);
-        this.#onDrained = undefined;
+        this.#settleDrain = undefined;
         resolve(isDrained);
       };
       const timer = setTimeout(settle, withinMs, false);
-      this.#onDrained = settle;
+      this.#settleDrain = settle;
     });
   }
 
   /**
-   * Opens the stream if nothing was answered by then: a GET is never refused because its owner is away (P7). One that resumes
-   * begins with a priming event where `retryMs` is given, or clients would forget what they resume (SDK v1 and v2).
+   * Opens the stream if nothing was answered by then: a GET is never refused because its owner is away (P7). A resumed
+   * stream begins with a priming event if `retryMs` is given. Otherwise clients would forget the event id that they
+   * resume (SDK v1 and v2).
    */
   openAfter(ms: number, retryMs: number | undefined): void {
     this.#timer = setTimeout(() => {
@@ -74,10 +80,13 @@ export class ClientReply extends ForwardingReply {
     }, ms);
   }
 
-  /** True if the client was sent this very place. Events are behind the place that is asked for: only priming events name it. */
+  /**
+   * True if the client was sent exactly this event id. Replayed events come after the requested id, so only a priming
+   * event repeats it.
+   */
   isAt({ stream, epoch, seq }: EventId): boolean {
-    const { isContinued, position: place } = this;
-    return isContinued && place?.stream === stream && place.epoch === epoch && place.seq === seq;
+    const { isContinued, position } = this;
+    return isContinued && position?.stream === stream && position.epoch === epoch && position.seq === seq;
   }
 
   /** True once the head of an event stream was sent. */
@@ -112,15 +121,15 @@ export class ClientReply extends ForwardingReply {
     this.#finish(() => this.reply.removed());
   }
 
-  fault(said: Reason, id: RequestId | null, of?: Record<string, unknown>): void {
-    // A fault that says "not run" knows of what was asked last alone: an earlier asking may have reached the server.
-    const isMisleading = this.mayHaveRun && (deniesReaching(said) || entryOf(said).retryAfterS !== undefined);
-    const [reason, data] = isMisleading ? (['outcome_unknown'] as const) : ([said, of] as const);
+  fault(reported: Reason, id: RequestId | null, reportedData?: Record<string, unknown>): void {
+    // The sender of a "not run" fault knows only the latest attempt. An earlier attempt may have reached the server.
+    const isMisleading = this.mayHaveRun && (deniesReaching(reported) || entryOf(reported).retryAfterS !== undefined);
+    const [reason, data] = isMisleading ? (['outcome_unknown'] as const) : ([reported, reportedData] as const);
     if (this.#sink === undefined) this.#finish(() => this.reply.fault(reason, id, data));
-    else this.#endWith(this.#lastWords(reason, data));
+    else this.#endWith(this.#finalEvents(reason, data));
   }
 
-  /** Ends the stream for its client to go on with another instance, some time within these milliseconds. */
+  /** Ends the stream so that its client reconnects to another instance, at a random time within these milliseconds. */
   endForReconnect(withinMs = returnWindowMs): void {
     this.#finish(() => {
       this.#sink?.write(encodeRetry(Math.random() * withinMs));
@@ -128,24 +137,30 @@ export class ClientReply extends ForwardingReply {
     });
   }
 
-  /** The open stream, or a new one. Listeners of earlier owners stay; they have to know that they are out of office. */
+  /**
+   * The open stream, or a new one. Listeners that earlier owners attached stay attached and must ignore events once
+   * they are replaced.
+   */
   stream(headers?: Headers): EventSink {
     clearTimeout(this.#timer);
     if (this.#sink !== undefined) return this.#sink;
     const sink = this.reply.stream(headers);
     this.#sink = sink;
-    sink.onDrain(() => this.#onDrained?.(true));
-    sink.onClose(() => this.#onDrained?.(false));
+    sink.onDrain(() => this.#settleDrain?.(true));
+    sink.onClose(() => this.#settleDrain?.(false));
     return sink;
   }
 
-  /** Of a stream that is resumed nothing is said unless it is lost: its client comes back. */
-  #lastWords(reason: Reason, data: Record<string, unknown> | undefined): Buffer | undefined {
-    const { position: place } = this;
-    if (this.#resumes) return place && finalEventsFor(reason, place);
+  /**
+   * The last events of a stream that fails. A resumed stream gets none unless it is lost, because its client comes
+   * back.
+   */
+  #finalEvents(reason: Reason, data: Record<string, unknown> | undefined): Buffer | undefined {
+    const { position } = this;
+    if (this.#resumes) return position && finalEventsFor(reason, position);
     const texts = this.#ids.map((id) => faultMessage(reason, id, data));
     // A client that has an event id would come back with it.
-    if (place !== undefined && texts.length > 0) return encodeFinalEvents(texts, place);
+    if (position !== undefined && texts.length > 0) return encodeFinalEvents(texts, position);
     return Buffer.concat(texts.map((text) => encodeMessage(Buffer.from(text))));
   }
 

@@ -12,85 +12,86 @@ import { ClientReply } from './client-reply.ts';
 import type { AttemptEnd, FailedAttempt, ForwardingHost } from './forwarding-host.ts';
 import { attemptId } from './owner-endpoint.ts';
 
-/** A letter in a mailbox, and when it was posted, on the monotonic clock. */
-interface PostedLetter {
+/** A message in a mailbox, and when it was sent, on the monotonic clock. */
+interface SentMessage {
   readonly number: number;
   readonly at: number;
 }
 
-/** A loss is noticed within a lease; the next owner has this time, which makes lease + 2 s (P3). */
+/** A loss is noticed within a lease. The next owner has this time, which makes lease + 2 s (P3). */
 const afterLossMs = 2_000;
 
-/** So many bytes of a stream are taken before its owner is told. */
-const receiptBytes = 64 * 1024;
+/** The client takes this many bytes of a stream before the owner is notified. */
+const ackBytes = 64 * 1024;
 
 /**
- * One request of a client to a session that another instance holds: handed to the owner, and its replies to the client.
- * Outlives owners (P3): a stream goes on behind its last event id with the next one, as the client itself would by
- * Last-Event-ID; a request that may have been run is run again where that is harmless, and else ends in `outcome_unknown`.
+ * Forwards one client request to the instance that owns the session, and returns the replies to the client. It survives
+ * the loss of owners (P3). A stream continues after its last event id with the next owner, as the client itself would
+ * resume it with Last-Event-ID. A request that may have run is run again only if that is harmless. Otherwise it ends in
+ * `outcome_unknown`.
  */
 export class ForwardedRequest {
-  /** The numbers of what was asked, the newest last: another asking has another one; see `take`. */
+  /** The numbers of all attempts, newest last. Each attempt has a number of its own; see `receive`. */
   readonly numbers: number[] = [];
   readonly key: string;
   readonly #host: ForwardingHost;
   readonly #reply: ClientReply;
-  #wanted: ClientOperation;
+  #operation: ClientOperation;
   readonly #ids: readonly RequestId[];
-  /** How the event ids of the client name its requests. */
-  readonly #named: Pick<EventId, 'requests'>;
-  /** The names under which owners were asked, oldest first. */
-  #asked: readonly string[] = [];
-  /** The owner that is to answer; letters of others are out of date. */
+  /** The request ids as the client's event ids name them. */
+  readonly #requestNames: Pick<EventId, 'requests'>;
+  /** The ids of previous attempts, oldest first. */
+  #attemptIds: readonly string[] = [];
+  /** The owner that has to answer; messages of other instances are out of date. */
   #owner: string | undefined;
-  /** What the owner was asked by, while that letter can be taken back. */
-  #letter: PostedLetter | undefined;
-  #end: ((why: AttemptEnd) => void) | undefined;
+  /** The message of the current attempt, as long as it can be withdrawn. */
+  #sentMessage: SentMessage | undefined;
+  #settleAttempt: ((why: AttemptEnd) => void) | undefined;
   readonly #beganAt = performance.now();
-  #lostAt = Number.NEGATIVE_INFINITY;
+  #ownerLostAt = Number.NEGATIVE_INFINITY;
   #sink: EventSink | undefined;
   #cursor: EventId | undefined;
   #unacknowledged = 0;
-  /** Something of a stream was passed on. */
+  /** True once events of a stream were passed on. */
   #hasWritten = false;
 
-  constructor(key: string, wanted: ClientOperation, reply: Reply, host: ForwardingHost) {
+  constructor(key: string, operation: ClientOperation, reply: Reply, host: ForwardingHost) {
     this.key = key;
-    this.#wanted = wanted;
+    this.#operation = operation;
     this.#host = host;
-    this.#ids = operationRequestIds(wanted);
-    this.#reply = new ClientReply(reply, this.#ids, wanted.kind === 'listen' ? wanted.after : undefined);
-    const requests = wanted.kind === 'listen' ? wanted.after?.requests : formatRequests(this.#ids);
-    this.#named = requests === undefined ? {} : { requests };
-    this.#reply.mayHaveRun = wanted.kind === 'post' && wanted.again === true;
+    this.#ids = operationRequestIds(operation);
+    this.#reply = new ClientReply(reply, this.#ids, operation.kind === 'listen' ? operation.after : undefined);
+    const requests = operation.kind === 'listen' ? operation.after?.requests : formatRequests(this.#ids);
+    this.#requestNames = requests === undefined ? {} : { requests };
+    this.#reply.mayHaveRun = operation.kind === 'post' && operation.again === true;
     reply.onGone(() => {
-      this.#letOwnerGo();
-      this.#over('answered');
+      this.#releaseOwner();
+      this.#endAttempt('answered');
     });
   }
 
-  /** The number of what is asked now. */
+  /** The number of the current attempt. */
   get n(): number {
     return this.numbers.at(-1) ?? 0;
   }
 
-  /** The first request that is to be answered; null if there is none. */
+  /** The first request that needs an answer; null if there is none. */
   get requestId(): RequestId | null {
     return this.#ids[0] ?? null;
   }
 
-  /** True if the client waits for the answer to a request, with which it came or which its event id names. */
+  /** True if the client waits for the answer to a request, either a new one or one that its event id names. */
   get awaitsAnswer(): boolean {
-    const { after } = this.#wanted.kind === 'listen' ? this.#wanted : {};
+    const { after } = this.#operation.kind === 'listen' ? this.#operation : {};
     return this.requestId !== null || (after !== undefined && readRequestIds(after).length > 0);
   }
 
-  /** True for a stream that may wait for ever. */
+  /** True for a GET stream, which may wait for ever. */
   get listens(): boolean {
-    return this.#wanted.kind === 'listen';
+    return this.#operation.kind === 'listen';
   }
 
-  /** The instance whose loss would have to be noticed here. */
+  /** The owner whose loss would have to be noticed here. */
   get owner(): string | undefined {
     return this.#owner;
   }
@@ -98,16 +99,18 @@ export class ForwardedRequest {
   /** Runs until the client has its answer or is gone. Rejects only for a fault of the gateway. */
   async run(): Promise<void> {
     try {
-      if (this.#wanted.kind === 'listen') this.#reply.openAfter(this.#host.earlyStreamMs, this.#host.retryMsOfPriming);
+      if (this.#operation.kind === 'listen')
+        this.#reply.openAfter(this.#host.earlyStreamMs, this.#host.retryMsOfPriming);
       let failed: FailedAttempt | undefined;
-      while (!this.#reply.isDone && (await this.#host.admit(this.#reply)) && !(await this.#replayed())) {
+      while (!this.#reply.isDone && (await this.#host.admit(this.#reply)) && !(await this.#replay())) {
         const owner = await this.#host.locate(this.#reply, failed);
         if (owner === 'none' || this.#reply.isDone) return;
         if ('here' in owner) return this.#serve(owner.here);
-        const why = await this.#ask(owner.instance);
+        const why = await this.#attempt(owner.instance);
         if (why === 'answered') return;
-        if ((why === 'moved' || why === 'ending') && this.#cursor !== undefined) await this.#followOn(this.#cursor);
-        if (why === 'lost' && !(await this.#goOn(owner.instance))) return;
+        if ((why === 'moved' || why === 'ending') && this.#cursor !== undefined)
+          await this.#prepareResume(this.#cursor);
+        if (why === 'lost' && !(await this.#prepareRetry(owner.instance))) return;
         failed = failedAfter(failed, owner, why);
       }
     } finally {
@@ -115,100 +118,103 @@ export class ForwardedRequest {
     }
   }
 
-  /** This instance stops: a client that can go on elsewhere is sent there, over a while. */
+  /** This instance stops. A client that can continue elsewhere is sent there, spread over a while. */
   detach(): void {
     if (!this.#reply.isContinued || this.#host.isOneStream) return;
     this.#reply.endForReconnect();
-    this.#letOwnerGo();
-    this.#over('answered');
+    this.#releaseOwner();
+    this.#endAttempt('answered');
   }
 
   /** This instance stops now. */
   close(): void {
     if (this.listens && this.#host.isOneStream) this.#reply.endForReconnect();
     else this.#abandon('draining');
-    this.#over('answered');
+    this.#endAttempt('answered');
   }
 
-  /** Nothing could be known of the session in time. */
+  /** Answers that the session's state could not be learned in time. */
   endUnknown(): void {
     this.#reply.fault('store_unavailable', this.requestId);
   }
 
   /**
-   * This instance is cut off from the store for longer than a lease, and may not hear of the owner for long (P3): a client
-   * that can go on elsewhere is sent there, and one that waits for an answer is told what is known. A GET stream waits (P7).
-   * @param since requests that came later are left alone: they have their own limit
+   * This instance is cut off from the store for longer than a lease, and may not learn about the owner for long (P3). A
+   * client that can continue elsewhere is sent there. A client that waits for an answer gets a fault. A GET stream
+   * waits (P7).
+   * @param since requests that began later are left alone, since they have a limit of their own
    */
   endUnreachable(since: number): void {
     if (this.#beganAt > since) return;
-    const after = this.#wanted.kind === 'listen' ? this.#wanted.after : undefined;
+    const after = this.#operation.kind === 'listen' ? this.#operation.after : undefined;
     const waitsForAnswer = this.requestId !== null || (after !== undefined && after.stream !== getStream);
     if (this.listens && (!waitsForAnswer || this.#host.isOneStream)) return;
     const canGoOn = this.#reply.isContinued || after !== undefined;
     if (canGoOn && !this.#host.isOneStream) this.#reply.endForReconnect(strandedReturnMs);
     else this.#abandon('store_unavailable');
-    this.#letOwnerGo();
-    this.#over('answered');
+    this.#releaseOwner();
+    this.#endAttempt('answered');
   }
 
-  /** Until when it may wait for somebody to ask, on the monotonic clock; after the loss of an owner a little longer. */
+  /** How long the request may wait for an owner, on the monotonic clock; after the loss of an owner a little longer. */
   mayWaitUntil(waitMs: number): number {
-    return Math.max(this.#beganAt + waitMs, this.#lostAt + afterLossMs);
+    return Math.max(this.#beganAt + waitMs, this.#ownerLostAt + afterLossMs);
   }
 
-  /** There is a fault of the gateway. */
+  /** Answers with a fault of the gateway. */
   fail(): void {
     this.#reply.fault('internal', this.requestId);
   }
 
   /**
-   * The owner is lost, or a letter was: what it still says does not count.
-   * @param withdrawn the letters that a lost owner never saw; nothing is known of those posted before `since`
+   * The owner or a message is lost. Further messages of this attempt do not count.
+   * @param withdrawn the messages that a lost owner never received; the fate of messages sent before `since` is unknown
    */
   ownerLost(withdrawn?: ReadonlySet<number>, since = 0): void {
-    const letter = this.#letter;
-    const isUnseen = letter !== undefined && withdrawn?.has(letter.number) === true && letter.at >= since;
-    this.#over(isUnseen ? 'gone' : 'lost');
+    const message = this.#sentMessage;
+    const isUnseen = message !== undefined && withdrawn?.has(message.number) === true && message.at >= since;
+    this.#endAttempt(isUnseen ? 'gone' : 'lost');
   }
 
-  /** The owner has said something that cannot be read here. What it was is not known, nor whether the server did anything. */
+  /**
+   * The owner has sent a reply that cannot be read here. Its content is unknown, and so is the effect on the server.
+   */
   replyUnreadable(from: string, n: number): void {
-    if (n !== this.n || from !== this.#owner || this.#end === undefined) return;
-    this.#letOwnerGo();
+    if (n !== this.n || from !== this.#owner || this.#settleAttempt === undefined) return;
+    this.#releaseOwner();
     this.#abandon('outcome_unknown');
-    this.#over('answered');
+    this.#endAttempt('answered');
   }
 
-  /** Gives what is asked next a number of its own. */
+  /** Gives the next attempt a number of its own. */
   begin(): void {
     this.numbers.push(this.#host.renumber());
   }
 
   /**
-   * Takes a letter about this request. Parts of a stream count only as an answer to what was asked last, or they would come
-   * twice; a whole answer counts whenever it comes.
+   * Receives a message about this request. Parts of a stream count only for the current attempt, or they would be sent
+   * twice. A whole answer counts for any attempt.
    */
-  receive(from: string, letter: MessageToIngress, body: Buffer): void {
-    if (letter.n !== this.n) {
-      if (letter.kind === 'json' && !this.#reply.isStream) this.#answerLate(letter, body);
+  receive(from: string, message: MessageToIngress, body: Buffer): void {
+    if (message.n !== this.n) {
+      if (message.kind === 'json' && !this.#reply.isStream) this.#answerLate(message, body);
       return;
     }
-    if (from !== this.#owner || this.#end === undefined) return;
-    switch (letter.kind) {
+    if (from !== this.#owner || this.#settleAttempt === undefined) return;
+    switch (message.kind) {
       case 'moved':
-        return this.#over(letter.isEnding === true ? 'ending' : 'moved');
+        return this.#endAttempt(message.isEnding === true ? 'ending' : 'moved');
       case 'head':
-        this.#mayHaveRun(); // an owner that stops may end the stream before an event of it
-        this.#open(letter.headers);
+        this.#noteMayHaveRun(); // an owner that stops may end the stream before an event of it
+        this.#open(message.headers);
         return;
       case 'chunk':
-        return this.#write(from, body, letter.at);
+        return this.#write(from, body, message.at);
       case 'json':
-        this.#reply.json(body, letter.headers);
+        this.#reply.json(body, message.headers);
         break;
       case 'fault':
-        this.#reply.fault(letter.reason, letter.id ?? (this.#ids.length === 1 ? this.requestId : null), letter.data);
+        this.#reply.fault(message.reason, message.id ?? (this.#ids.length === 1 ? this.requestId : null), message.data);
         break;
       case 'finish':
         this.#finish();
@@ -217,83 +223,86 @@ export class ForwardedRequest {
         this.#sink?.cut();
         break;
       default:
-        this.#reply[letter.kind]();
+        this.#reply[message.kind]();
     }
-    this.#over('answered');
+    this.#endAttempt('answered');
   }
 
-  /** Nobody answers any more. What no owner was asked for has not run, and may be sent again for this reason. */
-  #abandon(unasked: Reason): void {
-    this.#reply.fault(this.#owner === undefined ? unasked : 'outcome_unknown', this.requestId);
+  /**
+   * Ends the request without an owner. A request that no owner was asked for has not run, so its fault may invite a
+   * retry.
+   */
+  #abandon(faultIfUnsent: Reason): void {
+    this.#reply.fault(this.#owner === undefined ? faultIfUnsent : 'outcome_unknown', this.requestId);
   }
 
-  /** Ends the owner's part at once: the next letter of the same delivery, behind a hole, must not count. */
-  #over(why: AttemptEnd): void {
-    const end = this.#end;
-    this.#end = undefined;
+  /** Ends the owner's attempt at once. The next message of the same delivery, after a hole, must not count. */
+  #endAttempt(why: AttemptEnd): void {
+    const end = this.#settleAttempt;
+    this.#settleAttempt = undefined;
     end?.(why);
   }
 
-  /** What can be had from the log needs no owner. True if that was all. */
-  async #replayed(): Promise<boolean> {
-    if (this.#wanted.kind !== 'listen' || this.#wanted.after === undefined) return false;
-    const reached = await this.#host.replay(this.#wanted.after, this.#reply);
+  /** Sends the client the events that are in the log, which needs no owner. True if the stream is complete. */
+  async #replay(): Promise<boolean> {
+    if (this.#operation.kind !== 'listen' || this.#operation.after === undefined) return false;
+    const reached = await this.#host.replay(this.#operation.after, this.#reply);
     if (reached === 'complete') return true;
-    this.#wanted = { kind: 'listen', after: reached };
-    // Or what was replayed would be sent again after the loss of the next owner.
+    this.#operation = { kind: 'listen', after: reached };
+    // Otherwise the replayed events would be sent again after the loss of the next owner.
     this.#cursor = reached;
     this.#reply.position = reached;
     return false;
   }
 
-  /** Passes the request on to its owner, and waits for how that ends. */
-  async #ask(owner: string): Promise<AttemptEnd> {
+  /** Forwards the request to its owner, and waits for the end of this attempt. */
+  async #attempt(owner: string): Promise<AttemptEnd> {
     this.#owner = owner;
     const ended = new Promise<AttemptEnd>((resolve) => {
-      this.#end = resolve;
+      this.#settleAttempt = resolve;
     });
-    const asking = { n: this.n, key: this.key, previousIds: this.#asked, reply: this.#reply };
-    const { letter, body } = messageToOwner(this.#wanted, asking);
-    if (letter.kind === 'post')
-      this.#asked = [...this.#asked, attemptId(this.#host.name(), this.n)].slice(-maxPreviousIds);
+    const attempt = { n: this.n, key: this.key, previousIds: this.#attemptIds, reply: this.#reply };
+    const { message, body } = messageToOwner(this.#operation, attempt);
+    if (message.kind === 'post')
+      this.#attemptIds = [...this.#attemptIds, attemptId(this.#host.name(), this.n)].slice(-maxPreviousIds);
     const at = performance.now();
-    const posted = await this.#host.send(owner, letter, body, (number) => {
-      this.#letter = { number, at };
+    const outcome = await this.#host.send(owner, message, body, (number) => {
+      this.#sentMessage = { number, at };
     });
-    if (posted === 'full') {
+    if (outcome === 'full') {
       this.#reply.fault('owner_busy', this.requestId);
-      return this.#leave('answered');
+      return this.#closeAttempt('answered');
     }
-    if (posted !== 'posted') return this.#leave(posted);
+    if (outcome !== 'posted') return this.#closeAttempt(outcome);
     const why = await ended;
-    // One that lives would go on sending, and holds the connection to be the client's.
-    if (why === 'lost') this.#letOwnerGo(true);
-    return this.#leave(why);
+    // An owner that is alive would go on sending, and believe the client's connection open.
+    if (why === 'lost') this.#releaseOwner(true);
+    return this.#closeAttempt(why);
   }
 
-  /** The answer was on its way when it was asked for again. */
+  /** Answers with the reply to an earlier attempt, which arrived during the current one. */
   #answerLate({ headers }: Extract<MessageToIngress, { kind: 'json' }>, body: Buffer): void {
     this.#reply.json(body, headers);
-    this.#letOwnerGo();
-    this.#over('answered');
+    this.#releaseOwner();
+    this.#endAttempt('answered');
   }
 
-  /** Tells the owner that nobody waits for what was asked of it, or that it is asked for again. */
-  #letOwnerGo(asksAgain = false): void {
+  /** Tells the owner that no client waits for the attempt any more, or that a new attempt follows. */
+  #releaseOwner(asksAgain = false): void {
     if (this.#owner === undefined) return;
     detach('cluster', this.#host.send(this.#owner, { kind: 'gone', n: this.n, ...(asksAgain && { asksAgain }) }));
   }
 
-  /** What is asked for by a GET or DELETE may be asked for again. */
-  #mayHaveRun(): void {
-    if (this.#wanted.kind === 'post') this.#reply.mayHaveRun = true;
+  /** A GET or DELETE may always be sent again. */
+  #noteMayHaveRun(): void {
+    if (this.#operation.kind === 'post') this.#reply.mayHaveRun = true;
   }
 
-  #leave(why: AttemptEnd): AttemptEnd {
-    if (why === 'lost' || why === 'gone') this.#lostAt = performance.now();
+  #closeAttempt(why: AttemptEnd): AttemptEnd {
+    if (why === 'lost' || why === 'gone') this.#ownerLostAt = performance.now();
     this.#owner = undefined;
-    this.#letter = undefined;
-    this.#end = undefined;
+    this.#sentMessage = undefined;
+    this.#settleAttempt = undefined;
     this.begin();
     return why;
   }
@@ -305,26 +314,26 @@ export class ForwardedRequest {
   }
 
   #write(from: string, bytes: Buffer, at: string | undefined): void {
-    const place = at === undefined ? undefined : parseEventId(at);
+    const position = at === undefined ? undefined : parseEventId(at);
     this.#unacknowledged += bytes.length;
-    // Its stream was opened and primed here while the owner was being asked: the owner's own priming event comes too late.
-    if (place !== undefined && this.#reply.isAt(place)) return;
-    if (place !== undefined) this.#reach({ ...place, ...this.#named });
+    // This stream was opened and primed here before the owner answered. The owner's own priming event is a repeat.
+    if (position !== undefined && this.#reply.isAt(position)) return;
+    if (position !== undefined) this.#advance({ ...position, ...this.#requestNames });
     this.#hasWritten = true;
     const keepsUp = this.#sink?.write(bytes, at);
-    if (keepsUp && this.#unacknowledged >= receiptBytes) this.#acknowledge(from);
+    if (keepsUp && this.#unacknowledged >= ackBytes) this.#acknowledge(from);
   }
 
-  /** The client has an event id, with which it or the next owner goes on. */
-  #reach(place: EventId): void {
-    this.#cursor = place;
-    this.#reply.position = place;
+  /** The client now has an event id, with which the client or the next owner continues. */
+  #advance(position: EventId): void {
+    this.#cursor = position;
+    this.#reply.position = position;
     this.#reply.isContinued = true;
   }
 
-  /** The owner ends the stream. Its client must not be left with a stream in which there was nothing (P3). */
+  /** The owner ends the stream. A client must not be left with an empty stream (P3). */
   #finish(): void {
-    if (this.#hasWritten || this.#wanted.kind !== 'post') this.#sink?.end();
+    if (this.#hasWritten || this.#operation.kind !== 'post') this.#sink?.end();
     else this.#reply.fault('outcome_unknown', this.requestId);
   }
 
@@ -336,43 +345,43 @@ export class ForwardedRequest {
   }
 
   /**
-   * After the loss of an owner, or of letters between it and here: what is to be asked of the next one, or of the same again.
-   * False if the client was told the outcome.
+   * Decides after the loss of an owner, or of messages between it and here, what the next owner is asked for. False if
+   * the client was told the outcome.
    */
-  async #goOn(lost: string): Promise<boolean> {
+  async #prepareRetry(lost: string): Promise<boolean> {
     this.#unacknowledged = 0;
-    this.#mayHaveRun();
+    this.#noteMayHaveRun();
     if (this.#cursor !== undefined) {
-      this.#wanted = { kind: 'listen', after: this.#cursor };
+      this.#operation = { kind: 'listen', after: this.#cursor };
       return true;
     }
-    const { kind } = this.#wanted;
-    // Of a client with one stream the next owner knows what was accepted, and has answered it there.
-    if (kind !== 'post' || this.#host.isOneStream || this.#wanted.messages.every(isHarmless)) return true;
-    // An owner that lives may still run it; it is asked for the answer, and says so if it has none.
+    const { kind } = this.#operation;
+    // For a one-stream client, the next owner knows which messages were accepted, and answers them on that stream.
+    if (kind !== 'post' || this.#host.isOneStream || this.#operation.messages.every(isHarmless)) return true;
+    // A living owner may still run the request. It is asked for the answer, and reports if it has none.
     if (await this.#host.isAlive(lost)) return true;
     this.#reply.fault('outcome_unknown', this.requestId);
     return false;
   }
 
   /**
-   * The owner stops and has released the session in the middle of the stream. All its sessions at once would start as many
-   * servers, so each client waits for another while.
+   * The owner stops and has released the session in the middle of the stream. Resuming all its sessions at once would
+   * start as many servers, so each client waits for a random time.
    */
-  async #followOn(cursor: EventId): Promise<void> {
-    this.#wanted = { kind: 'listen', after: cursor };
+  async #prepareResume(cursor: EventId): Promise<void> {
+    this.#operation = { kind: 'listen', after: cursor };
     await delay(Math.random() * returnWindowMs, undefined, { ref: false });
   }
 
   #serve(session: SessionHandle): void {
-    const wanted = this.#wanted;
-    if (wanted.kind === 'post') session.post({ ...wanted, again: this.#reply.mayHaveRun }, this.#reply);
-    else if (wanted.kind === 'listen') session.listen(wanted.after, this.#reply);
+    const operation = this.#operation;
+    if (operation.kind === 'post') session.post({ ...operation, again: this.#reply.mayHaveRun }, this.#reply);
+    else if (operation.kind === 'listen') session.listen(operation.after, this.#reply);
     else session.remove(this.#reply);
   }
 }
 
-/** What is known of an owner that did not answer. Denials count as long as the same owner says so of the same epoch. */
+/** Describes an owner that did not answer. Denials add up as long as the same owner denies the same epoch. */
 function failedAfter(
   before: FailedAttempt | undefined,
   { instance, epoch }: { readonly instance: string; readonly epoch: number },

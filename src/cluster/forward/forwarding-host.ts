@@ -4,51 +4,56 @@ import type { MessageToOwner } from '../link/peer-messages.ts';
 import type { SendOutcome } from '../link/send-queue.ts';
 import type { ClientReply } from './client-reply.ts';
 
-/** Who can answer. `none`: the reply was answered, there is nobody to ask. */
+/** Where the session is. `none`: the reply has been answered, so no owner has to be asked. */
 export type SessionOwnerLocation =
   | { readonly here: SessionHandle }
-  /** The one that the record names, under the epoch that the record has. */
+  /** The owner and epoch that the record names. */
   | { readonly instance: string; readonly epoch: number }
   | 'none';
 
-/** What an exchange needs of its instance. */
+/** The services of its instance that a forwarded request needs. */
 export interface ForwardingHost {
-  /** True if there is the session, and the client may use it; waits while that cannot be known. Else answers the reply. */
+  /**
+   * True if the session exists and the client may use it. Waits while that cannot be known. Answers the reply
+   * otherwise.
+   */
   admit(reply: ClientReply): Promise<boolean>;
   /**
-   * Finds who holds the session, or makes it be held here; waits while that cannot be known. Answers the reply where the
-   * session cannot be served.
-   * @param failed the owner that was asked last, and what came of it
+   * Finds the owner of the session, or takes the session over. Waits while neither is possible. Answers the reply if
+   * the session cannot be served.
+   * @param failed the owner of the previous attempt, and how that attempt ended
    */
   locate(reply: ClientReply, failed: FailedAttempt | undefined): Promise<SessionOwnerLocation>;
-  /** Sends a letter to an owner, and has its replies brought here. `onNumber` as `Mail.send` has it. */
+  /** Sends a message to an owner and routes its replies to this request. `onNumber` is as in `PeerLink.send`. */
   send(
     to: string,
-    letter: MessageToOwner,
+    message: MessageToOwner,
     body?: readonly Buffer[],
     onNumber?: (number: number) => void,
   ): Promise<SendOutcome>;
-  /** False if an instance is lost, or nothing can be known of it. */
+  /** False if an instance is lost, or its state cannot be known. */
   isAlive(instance: string): Promise<boolean>;
-  /** Reads from the log what is there of a stream; see `replay.ts`. */
+  /** Replays the part of a stream that is in the log; see `replay.ts`. */
   replay(after: EventId, reply: ClientReply): Promise<EventId | 'complete'>;
   /** The name of this instance now. */
   name(): string;
-  /** Another number for the exchange, by which letters find it from now on. */
+  /** A new number for the request, under which replies find it from now on. */
   renumber(): number;
   /** The request is answered, or its client is gone. */
   onOver(): void;
   readonly earlyStreamMs: number;
-  /** The reconnection time in the priming events of the client's streams, as far as its request tells; undefined for none. */
+  /**
+   * The reconnection time for priming events of the client's streams, as far as the request tells; undefined for none.
+   */
   readonly retryMsOfPriming: number | undefined;
-  /** The client hears everything on one stream: on no other it is answered, and it may not come back to this one. */
+  /** The client gets everything on one stream. It is answered on no other, and may not come back to this one. */
   readonly isOneStream: boolean;
 }
 
 /**
- * Why an owner's part in an exchange is over. `moved`: it says that it does not have the session. `ending`: it is about to give the
- * session up, or to get it. `gone`: there is no such instance, or it has never seen the request, which is as new for the
- * next one. `lost`: it may have had the request.
+ * Why an attempt with an owner ended. `moved`: the owner says that it does not have the session. `ending`: the owner is
+ * about to give up the session, or to get it. `gone`: there is no such instance, or it never received the request,
+ * which is new for the next owner. `lost`: the owner may have received the request.
  */
 export type AttemptEnd = 'answered' | 'moved' | 'ending' | 'gone' | 'lost';
 
@@ -57,6 +62,6 @@ export interface FailedAttempt {
   readonly instance: string;
   readonly epoch: number;
   readonly why: 'moved' | 'gone' | 'lost';
-  /** How often in a row it has said of this epoch that it does not have the session. */
+  /** How often in a row the owner has denied having the session in this epoch. */
   readonly denials: number;
 }

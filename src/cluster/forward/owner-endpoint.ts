@@ -6,18 +6,18 @@ import type { SessionHandle } from '../../session/session-handle.ts';
 import type { ForwardedContext, MessageToIngress, MessageToOwner } from '../link/peer-messages.ts';
 import { RemoteReply, type RemoteReplyContext } from './remote-reply.ts';
 
-/** What the owner's desk needs of its instance. */
+/** Options of `OwnerEndpoint`. */
 export interface OwnerEndpointOptions {
-  /** The session as it is held here, if it is. */
+  /** The session if this instance has it. */
   findHere(key: string): SessionHandle | undefined;
-  /** True while a session that is not to be had is being opened, taken over or ended here. */
+  /** True while a session that cannot be used is being opened, taken over or ended here. */
   isChanging(key: string): boolean;
-  send(to: string, letter: MessageToIngress, body?: Buffer): void;
+  send(to: string, message: MessageToIngress, body?: Buffer): void;
 }
 
 const streamOnly: Accepts = { json: false, sse: true };
 
-/** Where letters of ingresses arrive at the owner: each request gets a reply that travels back by letter. */
+/** Receives requests of ingresses at the owner. Each request gets a reply that travels back as peer messages. */
 export class OwnerEndpoint {
   readonly #options: OwnerEndpointOptions;
   /** By ingress, then by the request's number there. */
@@ -32,47 +32,47 @@ export class OwnerEndpoint {
     return this.#replies.keys();
   }
 
-  receive(from: string, letter: MessageToOwner, body: Buffer): void {
-    if (letter.kind === 'gone')
+  receive(from: string, message: MessageToOwner, body: Buffer): void {
+    if (message.kind === 'gone')
       return this.#replies
         .get(from)
-        ?.get(letter.n)
-        ?.close(letter.asksAgain ?? false);
-    if (letter.kind === 'read') return this.#replies.get(from)?.get(letter.n)?.read(letter.bytes);
-    const { n, key } = letter;
-    const brought = broughtIn(letter);
+        ?.get(message.n)
+        ?.close(message.asksAgain ?? false);
+    if (message.kind === 'read') return this.#replies.get(from)?.get(message.n)?.read(message.bytes);
+    const { n, key } = message;
+    const context = contextOf(message);
     const session = this.#options.findHere(key);
     if (session === undefined) {
       const isEnding = this.#options.isChanging(key);
       return this.#options.send(from, { kind: 'moved', n, ...(isEnding && { isEnding }) });
     }
-    if (letter.kind === 'remove') session.remove(this.#replyTo(from, n, { accepts: streamOnly, ...brought }));
-    else if (letter.kind === 'listen') {
-      const after = letter.after === undefined ? undefined : parseEventId(letter.after + (letter.requests ?? ''));
-      const asked = { accepts: streamOnly, ...brought, isContinued: letter.continues };
-      session.listen(after, this.#replyTo(from, n, asked));
+    if (message.kind === 'remove') session.remove(this.#replyTo(from, n, { accepts: streamOnly, ...context }));
+    else if (message.kind === 'listen') {
+      const after = message.after === undefined ? undefined : parseEventId(message.after + (message.requests ?? ''));
+      const listenContext = { accepts: streamOnly, ...context, isContinued: message.continues };
+      session.listen(after, this.#replyTo(from, n, listenContext));
     } else {
-      const { isBatch, accepts, again, earlier, lengths, group } = letter;
-      const reply = this.#replyTo(from, n, { accepts, earlier, ...brought });
-      session.post({ messages: messagesOf(body, lengths), isBatch, again, ...(group && { group }) }, reply);
+      const { isBatch, accepts, again, earlier, lengths, group } = message;
+      const reply = this.#replyTo(from, n, { accepts, earlier, ...context });
+      session.post({ messages: readMessages(body, lengths), isBatch, again, ...(group && { group }) }, reply);
     }
   }
 
-  /** A request of an ingress could not be read, or a fault was stopped at it: its client is answered, and nobody else. */
+  /** Answers a request that could not be read or whose handling failed. No other request is affected. */
   refuse(from: string, n: number, reason: Reason): void {
     const reply = this.#replies.get(from)?.get(n);
     if (reply === undefined) this.#options.send(from, { kind: 'fault', n, reason, id: null });
     else reply.fault(reason, null);
   }
 
-  /** The way to this ingress is lost: whether somebody waits there still is not known. */
+  /** The connection to this ingress is lost. Its clients may or may not still wait. */
   ingressLost(ingress: string): void {
     const replies = this.#replies.get(ingress);
     this.#replies.delete(ingress);
     for (const reply of replies?.values() ?? []) reply.close(true);
   }
 
-  #replyTo(from: string, n: number, asked: Omit<RemoteReplyContext, 'name'>): RemoteReply {
+  #replyTo(from: string, n: number, context: Omit<RemoteReplyContext, 'name'>): RemoteReply {
     const replies = this.#replies.get(from) ?? new Map<number, RemoteReply>();
     this.#replies.set(from, replies);
     const forget = (): void => {
@@ -81,9 +81,9 @@ export class OwnerEndpoint {
     };
     const reply = new RemoteReply(
       n,
-      { ...asked, name: attemptId(from, n) },
+      { ...context, name: attemptId(from, n) },
       {
-        send: (letter, body) => this.#options.send(from, letter, body),
+        send: (message, body) => this.#options.send(from, message, body),
         forget,
       },
     );
@@ -93,10 +93,10 @@ export class OwnerEndpoint {
   }
 }
 
-/** What the request of an ingress is called at its owner, whatever the ingress is called by then. */
+/** The name of a forwarded request at its owner. It stays the same if the ingress is renamed later. */
 export const attemptId = (ingress: string, n: number): string => `${ingress} ${n}`;
 
-const broughtIn = ({
+const contextOf = ({
   forwarded,
   scopes,
   needs,
@@ -108,8 +108,8 @@ const broughtIn = ({
   requestId,
 });
 
-/** The messages that an ingress has read already; an ingress passes on nothing else. */
-function messagesOf(body: Buffer, lengths: readonly number[]): readonly Message[] {
+/** Reads the messages that an ingress has already validated. */
+function readMessages(body: Buffer, lengths: readonly number[]): readonly Message[] {
   let from = 0;
   return lengths.map((length) => {
     const read = readBody(body.subarray(from, from + length), Number.POSITIVE_INFINITY);

@@ -4,27 +4,27 @@ import type { Accepts } from '../../protocol/http/media-types.ts';
 import type { EventSink, Headers, Reply, RequestAttempt } from '../../reply/reply.ts';
 import type { MessageToIngress } from '../link/peer-messages.ts';
 
-/** More bytes than this that the client has not taken yet, and the stream is told to wait (P8). */
+/** A stream pauses at this many bytes that the client has not read (P8). */
 const windowBytes = 256 * 1024;
 
-/** What carries the replies to the ingress. */
+/** Carries the replies to the ingress. */
 export interface PeerReplyChannel {
-  send(letter: MessageToIngress, body?: Buffer): void;
-  /** Nothing more will be sent for the request. */
+  send(message: MessageToIngress, body?: Buffer): void;
+  /** Called after the last message for the request. */
   forget(): void;
 }
 
-/** What the ingress says of a request beside its messages. */
+/** The context of a request as its ingress reports it. */
 export type RemoteReplyContext = Pick<
   Reply,
   'accepts' | 'forwarded' | 'scopes' | 'needs' | 'requestId' | 'isContinued'
 > & {
-  /** See `Asking`. */
+  /** The id of this attempt; see `RequestAttempt`. */
   readonly name: string;
   readonly earlier?: readonly string[] | undefined;
 };
 
-/** The owner's side of a response that another instance sends: what is answered here travels by letter. */
+/** The owner's side of a response that another instance sends. Each answer travels as a peer message. */
 export class RemoteReply implements Reply, RequestAttempt {
   readonly accepts: Accepts;
   readonly forwarded: ForwardedHeaders | undefined;
@@ -35,17 +35,17 @@ export class RemoteReply implements Reply, RequestAttempt {
   readonly id: string;
   readonly previousIds: readonly string[];
   readonly #n: number;
-  readonly #carrier: PeerReplyChannel;
+  readonly #channel: PeerReplyChannel;
   #isGone = false;
-  #isParted = false;
+  #isDetached = false;
   #isDone = false;
-  #unread = 0;
-  readonly #gone: (() => void)[] = [];
-  readonly #closed: (() => void)[] = [];
-  readonly #drained: (() => void)[] = [];
+  #unreadBytes = 0;
+  readonly #goneListeners: (() => void)[] = [];
+  readonly #closeListeners: (() => void)[] = [];
+  readonly #drainListeners: (() => void)[] = [];
 
-  constructor(n: number, asked: RemoteReplyContext, carrier: PeerReplyChannel) {
-    const { accepts, forwarded, scopes, needs, requestId, isContinued = false, name, earlier = [] } = asked;
+  constructor(n: number, context: RemoteReplyContext, channel: PeerReplyChannel) {
+    const { accepts, forwarded, scopes, needs, requestId, isContinued = false, name, earlier = [] } = context;
     this.id = name;
     this.previousIds = earlier;
     this.#n = n;
@@ -55,7 +55,7 @@ export class RemoteReply implements Reply, RequestAttempt {
     this.needs = needs;
     this.requestId = requestId;
     this.isContinued = isContinued;
-    this.#carrier = carrier;
+    this.#channel = channel;
   }
 
   get attempt(): RequestAttempt {
@@ -63,7 +63,7 @@ export class RemoteReply implements Reply, RequestAttempt {
   }
 
   get isDetached(): boolean {
-    return this.#isParted;
+    return this.#isDetached;
   }
 
   get isGone(): boolean {
@@ -71,7 +71,7 @@ export class RemoteReply implements Reply, RequestAttempt {
   }
 
   onGone(listener: () => void): void {
-    this.#gone.push(listener);
+    this.#goneListeners.push(listener);
   }
 
   json(text: Buffer, headers?: Headers): void {
@@ -96,19 +96,19 @@ export class RemoteReply implements Reply, RequestAttempt {
 
   stream(headers?: Headers): EventSink {
     const n = this.#n;
-    this.#carrier.send({ kind: 'head', n, ...(headers && { headers }) });
+    this.#channel.send({ kind: 'head', n, ...(headers && { headers }) });
     return {
       write: (text, at) => {
         if (this.#isDone || this.#isGone) return true;
-        this.#unread += text.length;
-        this.#carrier.send({ kind: 'chunk', n, ...(at !== undefined && { at }) }, text);
-        return this.#unread < windowBytes;
+        this.#unreadBytes += text.length;
+        this.#channel.send({ kind: 'chunk', n, ...(at !== undefined && { at }) }, text);
+        return this.#unreadBytes < windowBytes;
       },
       onDrain: (listener) => {
-        this.#drained.push(listener);
+        this.#drainListeners.push(listener);
       },
       onClose: (listener) => {
-        this.#closed.push(listener);
+        this.#closeListeners.push(listener);
       },
       handOver: () => this.#finish({ kind: 'moved', n }),
       end: () => this.#finish({ kind: 'finish', n }),
@@ -116,26 +116,26 @@ export class RemoteReply implements Reply, RequestAttempt {
     };
   }
 
-  /** The client has taken bytes of the stream. */
+  /** The client has read bytes of the stream. */
   read(bytes: number): void {
-    const wasFull = this.#unread >= windowBytes;
-    this.#unread -= bytes;
-    if (wasFull && this.#unread < windowBytes) for (const listener of this.#drained) listener();
+    const wasFull = this.#unreadBytes >= windowBytes;
+    this.#unreadBytes -= bytes;
+    if (wasFull && this.#unreadBytes < windowBytes) for (const listener of this.#drainListeners) listener();
   }
 
-  /** The client's connection is gone, or, where it `isParted`, the way to its instance. */
-  close(isParted: boolean): void {
+  /** The client's connection is gone or, if `isDetached`, only the connection to its instance. */
+  close(isDetached: boolean): void {
     if (this.#isGone) return;
     this.#isGone = true;
-    this.#isParted = isParted;
-    for (const listener of [...this.#gone.splice(0), ...this.#closed.splice(0)]) listener();
+    this.#isDetached = isDetached;
+    for (const listener of [...this.#goneListeners.splice(0), ...this.#closeListeners.splice(0)]) listener();
   }
 
-  #finish(letter: MessageToIngress, body?: Buffer): void {
+  #finish(message: MessageToIngress, body?: Buffer): void {
     if (this.#isDone) return;
     this.#isDone = true;
-    this.#carrier.send(letter, body);
-    this.#carrier.forget();
-    for (const listener of this.#closed.splice(0)) listener();
+    this.#channel.send(message, body);
+    this.#channel.forget();
+    for (const listener of this.#closeListeners.splice(0)) listener();
   }
 }

@@ -5,26 +5,26 @@ import { retryingLog } from '../../session/events/patient-log.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { ClientReply } from './client-reply.ts';
 
-/** What a replay needs. */
+/** Options of `replay`. */
 export interface ReplayOptions {
-  /** While it is away it is asked again, until the client is gone. */
+  /** Reads are retried while the store is away, until the client is gone. */
   readonly log: EventLog;
   readonly key: string;
   readonly retryMs: number;
   readonly slowReaderMs: number;
   /** True if streams of the session begin with a priming event. */
   readonly primes: boolean;
-  /** So many events were written. */
+  /** Called with the number of events that were written. */
   onWritten?(count: number): void;
 }
 
 /**
- * Sends a client what the log has of a stream behind an event, which needs no owner: an answer that is complete is had in
- * this way while its session is held by nobody. What is broken, unknown or not there yet is left to the owner to say.
- * @returns the place that was reached, or `complete` if the stream has ended and was sent, or the client is gone
+ * Sends a client the events of a stream after `after`, from the log alone. A complete answer is thus delivered even
+ * while no instance owns the session. A broken or unknown stream is left to the owner.
+ * @returns the position that was reached, or `complete` if the whole stream was sent or the client is gone
  */
 export async function replay(
-  { log: impatient, key, retryMs, slowReaderMs, primes, onWritten }: ReplayOptions,
+  { log: eventLog, key, retryMs, slowReaderMs, primes, onWritten }: ReplayOptions,
   after: EventId,
   reply: ClientReply,
 ): Promise<EventId | 'complete'> {
@@ -32,32 +32,34 @@ export async function replay(
     reply.nothing();
     return 'complete';
   }
-  const log = retryingLog(impatient, reply.gone);
+  const log = retryingLog(eventLog, reply.gone);
   const { stream, requests } = after;
-  let place = after;
+  let position = after;
   for (;;) {
-    const read = await log.read(key, stream, place, eventsPerRead);
+    const read = await log.read(key, stream, position, eventsPerRead);
     if (reply.isDone) return 'complete';
-    if (read.outcome !== 'ok' || read.broken) return place;
+    if (read.outcome !== 'ok' || read.broken) return position;
     const events = eventsUpTo(read.events, bytesPerWrite);
     const newest = events.at(-1);
-    // Nothing new. One that was delivered whole is answered by the owner's rules, or, without one, ends here.
+    // The log has nothing new. A stream that was already delivered whole is handled by the owner, or ends here without
+    // one.
     if (newest === undefined && !(read.ended && reply.isStream)) {
-      if (!read.ended) return place;
+      if (!read.ended) return position;
       reply.nothing();
       return 'complete';
     }
     const sink = reply.stream();
     if (primes && !reply.isContinued) {
-      // The retry of this one replaces that of an instance that stopped, and a cut before the first event harms nothing.
+      // This event's `retry` replaces that of an instance that stopped. A disconnect before the first event then loses
+      // nothing.
       sink.write(encodeEvents([{ ...after, stream, data: noData }], retryMs, requests));
       reply.isContinued = true;
     }
     if (newest !== undefined) {
-      place = { ...after, epoch: newest.epoch, seq: newest.seq };
+      position = { ...after, epoch: newest.epoch, seq: newest.seq };
       const keepsUp = sink.write(
         encodeEvents(events, retryMs, requests),
-        formatEventId(stream, { epoch: place.epoch, seq: place.seq }),
+        formatEventId(stream, { epoch: position.epoch, seq: position.seq }),
       );
       onWritten?.(events.length);
       reply.isContinued = true;
@@ -67,7 +69,7 @@ export async function replay(
       }
     }
     if (read.atTail && events.length === read.events.length) {
-      if (!read.ended) return place;
+      if (!read.ended) return position;
       sink.end();
       return 'complete';
     }

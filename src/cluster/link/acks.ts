@@ -1,21 +1,24 @@
 import type { Instances, MailboxBatch } from '../../store/instances.ts';
 import { detach } from '../../util/boundary.ts';
 
-/** What the receipts need. */
+/** Options of `Acks`. */
 export interface AcksOptions {
   readonly instances: Instances;
-  /** Deliveries of so many bytes are freed at once: their senders may wait for the room (P8). */
+  /** Batches of this size are acknowledged at once, because their senders may wait for the room (P8). */
   readonly atOnceBytes: number;
   onFailed(cause: unknown): void;
 }
 
-/** Others are freed together, at most this much later: to free each by itself costs the store as much as its delivery. */
-const laterMs = 50;
+/**
+ * Smaller batches are acknowledged together, at most this much later. Each one alone would cost the store as much as
+ * its delivery.
+ */
+const batchMs = 50;
 
-/** What was taken from a mailbox and is to be freed there. */
+/** Acknowledges messages that were taken from a mailbox, so that the store frees their room. */
 export class Acks {
   readonly #options: AcksOptions;
-  #newest: { readonly name: string; readonly receipt: string } | undefined;
+  #newest: { readonly name: string; readonly ackToken: string } | undefined;
   #bytes = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -23,24 +26,24 @@ export class Acks {
     this.#options = options;
   }
 
-  /** All letters of a delivery to this name were acted on. */
-  add(name: string, { messages: letters, ackToken: receipt }: MailboxBatch): void {
-    if (this.#newest !== undefined && this.#newest.name !== name) this.#free();
-    this.#newest = { name, receipt };
-    for (const { content } of letters) this.#bytes += content.length;
-    if (this.#bytes >= this.#options.atOnceBytes) this.#free();
-    else this.#timer ??= setTimeout(() => this.#free(), laterMs).unref();
+  /** All messages of this batch were handled. */
+  add(name: string, { messages, ackToken }: MailboxBatch): void {
+    if (this.#newest !== undefined && this.#newest.name !== name) this.#acknowledge();
+    this.#newest = { name, ackToken };
+    for (const { content } of messages) this.#bytes += content.length;
+    if (this.#bytes >= this.#options.atOnceBytes) this.#acknowledge();
+    else this.#timer ??= setTimeout(() => this.#acknowledge(), batchMs).unref();
   }
 
-  #free(): void {
+  #acknowledge(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#bytes = 0;
-    const freed = this.#newest;
+    const acked = this.#newest;
     this.#newest = undefined;
-    if (freed === undefined) return;
+    if (acked === undefined) return;
     const { instances, onFailed } = this.#options;
-    // A receipt frees what came before it too.
-    detach('cluster', instances.acknowledge(freed.name, freed.receipt).catch(onFailed));
+    // An ack token covers all earlier batches too.
+    detach('cluster', instances.acknowledge(acked.name, acked.ackToken).catch(onFailed));
   }
 }

@@ -10,60 +10,67 @@ import {
 } from './peer-messages.ts';
 import { type SendOutcome, SendQueue } from './send-queue.ts';
 
-/** What of a letter says whom it is for: `n` names a request at its ingress, and `key` a session at its owner. */
+/** The address in a message's head: `n` names a request at its ingress, and `key` a session at its owner. */
 export interface PeerMessageAddress {
   readonly kind: string;
   readonly n?: unknown;
   readonly key?: unknown;
 }
 
-/** What the mail needs. */
+/** Options of `PeerLink`. */
 export interface PeerLinkOptions {
   readonly instances: Instances;
   /** The name of this instance now. */
   name(): string;
-  /** How long a request of a client waits for room in a mailbox. */
+  /** How long a client request waits for room in a mailbox. */
   readonly requestWaitMs: number;
   readonly mailboxMaxBytes: number;
-  /** A letter came. */
+  /** A message arrived. */
   onMessage(from: string, head: MessageToOwner | MessageToIngress, body: Buffer): void;
   /**
-   * A letter came whose head can be read, and that cannot be acted on: it is of a later version, or a fault was stopped at it.
-   * Whoever waits for what it asks or answers must not wait any longer.
+   * A message arrived that has a readable head but cannot be handled: its version is later, or its handling failed. A
+   * client that waits for it must not wait any longer.
    */
   onUnreadable(from: string, head: PeerMessageAddress, why: 'version' | 'fault'): void;
-  /** Letters between this instance and another one were lost: what waits for it here must not wait any longer. */
+  /** Messages between this instance and a peer were lost. Requests that wait for the peer must not wait any longer. */
   onLoss(peer: string): void;
 }
 
-/** A larger letter goes in parts, so that none of them keeps a connection, and with it the lease, waiting for long. */
+/** A larger message is sent in parts. Otherwise it could block a connection, and with it the lease, for long. */
 const partBytes = 256 * 1024;
 
-/** The pause before the sender of what is no letter is told: it asks again at once, and what it sends may be no letter again. */
+/**
+ * The pause before the sender of an unreadable message is told. It asks again at once, perhaps with another unreadable
+ * message.
+ */
 const unreadPauseMs = 1_000;
 
-/** Senders that are remembered, those lost among them: each restart of an instance is a new name (P8). */
+/** How many senders are remembered, lost ones included. Each restart of an instance is a new name (P8). */
 const maxSenders = 1_000;
 
 /**
- * Instances that letters go to at once. Those that are dead are forgotten within a minute (`Cluster`); this bounds what a cluster
- * in trouble, whose instances start again and again, leaves here meanwhile (P8).
+ * How many receivers are remembered. `Cluster` forgets dead ones within a minute. In a cluster whose instances keep
+ * restarting, this bounds the rest (P8).
  */
 const maxReceivers = 1_000;
 
-/** Letters to other instances and from them: sent in order, taken once each, and a loss is noticed on both sides. */
+/**
+ * Exchanges messages with other instances. Each message is sent in order and handled once, and both sides notice a
+ * loss.
+ */
 export class PeerLink {
   readonly #options: PeerLinkOptions;
-  /** Who was written to last is last. */
-  readonly #outboxes = new Map<string, SendQueue>();
+  /** The most recent receiver is last. */
+  readonly #queues = new Map<string, SendQueue>();
   /**
-   * The number of the first letter to a new receiver: above the last number of each one that was forgotten for want of room. A
-   * receiver takes a lower number for a repeat. It takes a higher one for a hole, and what waits for it is asked again.
+   * The number of the first message to a new receiver. It is above the last number of every receiver that was forgotten
+   * for want of room. A receiver takes a lower number for a repeat. It takes a higher number for a hole, and the
+   * waiting requests are sent again.
    */
-  #first = 1;
-  /** The number of the last letter of each sender; who wrote last is last. */
-  readonly #received = new Map<string, number>();
-  /** What came of a letter in parts, by sender. */
+  #firstNumber = 1;
+  /** The number of the last message of each sender; the most recent sender is last. */
+  readonly #lastNumbers = new Map<string, number>();
+  /** The parts of an incomplete message, by sender. */
   readonly #parts = new Map<string, Buffer[]>();
   readonly #closing = new AbortController();
 
@@ -72,8 +79,9 @@ export class PeerLink {
   }
 
   /**
-   * Sends a letter. Never rejects.
-   * @param onNumber is told by which number `withdraw` knows the letter; not told if it may have been posted twice
+   * Sends a message. Never rejects.
+   * @param onNumber receives the number that `withdraw` returns for this message; not called if the message may have
+   *   been enqueued twice
    */
   send(
     to: string,
@@ -81,61 +89,65 @@ export class PeerLink {
     body: readonly Buffer[] = [],
     onNumber?: (number: number) => void,
   ): Promise<SendOutcome> {
-    // A request waits for room only so long; anything else would leave the other side in the dark.
+    // A client request waits for room only for a limited time. A loss of any other message would leave the peer
+    // uninformed.
     const isRequest = head.kind === 'post' || head.kind === 'listen' || head.kind === 'remove';
     const waitMs = isRequest ? this.#options.requestWaitMs : undefined;
     const isNotice = head.kind === 'hole' || head.kind === 'hello';
-    return this.#outboxTo(to).send(partsOf(encodePeerMessage(head, ...body)), waitMs, isNotice, onNumber);
+    return this.#queueTo(to).send(splitIntoParts(encodePeerMessage(head, ...body)), waitMs, isNotice, onNumber);
   }
 
-  /** Takes back what a lost instance was not given of the letters from here; their numbers. */
+  /** Withdraws the messages that a lost instance has not received from here, and returns their numbers. */
   withdraw(to: string): Promise<readonly number[]> {
     return this.#options.instances.withdraw(to, this.#options.name());
   }
 
-  /** Takes a letter as it was delivered: a repeat is dropped, and a hole in the numbers is told to both sides. */
+  /** Receives a delivered message. A repeat is dropped, and a hole in the numbers is reported to both sides. */
   receive({ from, number, content }: MailboxMessage): void {
-    const last = this.#received.get(from) ?? 0;
+    const last = this.#lastNumbers.get(from) ?? 0;
     if (number <= last) return;
-    this.#note(from, number);
+    this.#rememberSender(from, number);
     if (number > last + 1) {
       this.#parts.delete(from);
       this.#options.onLoss(from);
       detach('cluster', this.send(from, { kind: 'hole' }));
     }
-    this.#open(from, content);
+    this.#handle(from, content);
   }
 
-  #note(from: string, number: number): void {
-    this.#received.delete(from); // so that the order is that of the last letters
-    this.#received.set(from, number);
-    const [oldest] = this.#received.keys();
-    if (this.#received.size > maxSenders && oldest !== undefined) this.#received.delete(oldest);
+  #rememberSender(from: string, number: number): void {
+    this.#lastNumbers.delete(from); // so that the most recent sender is last
+    this.#lastNumbers.set(from, number);
+    const [oldest] = this.#lastNumbers.keys();
+    if (this.#lastNumbers.size > maxSenders && oldest !== undefined) this.#lastNumbers.delete(oldest);
   }
 
-  #open(from: string, content: Buffer): void {
-    const letter = this.#read(from, content);
-    if (letter === undefined) return;
-    const { head, body, isKnown } = letter;
+  #handle(from: string, content: Buffer): void {
+    const message = this.#decode(from, content);
+    if (message === undefined) return;
+    const { head, body, isKnown } = message;
     if (!isKnown) this.#options.onUnreadable(from, head, 'version');
     else if (head.kind === 'part') this.#assemble(from, head, body);
     else if (head.kind === 'hole') this.#options.onLoss(from);
-    else if (head.kind !== 'hello') this.#act(from, head, body);
+    else if (head.kind !== 'hello') this.#deliver(from, head, body);
   }
 
-  /** Undefined for what is no letter: nobody can be answered by a number, so the sender asks again for all that it waits for. */
-  #read(from: string, content: Buffer): DecodedPeerMessage | undefined {
+  /**
+   * Undefined for an unreadable message. It has no request number to answer, so its sender is asked to repeat all open
+   * requests.
+   */
+  #decode(from: string, content: Buffer): DecodedPeerMessage | undefined {
     try {
       return decodePeerMessage(content);
     } catch (cause) {
-      const tellSoon = (): void => detach('cluster', this.send(from, { kind: 'hole' }));
-      setTimeout(tellSoon, unreadPauseMs).unref();
+      const requestRepeat = (): void => detach('cluster', this.send(from, { kind: 'hole' }));
+      setTimeout(requestRepeat, unreadPauseMs).unref();
       reportFault('cluster', cause);
       return undefined;
     }
   }
 
-  #act(from: string, head: MessageToOwner | MessageToIngress, body: Buffer): void {
+  #deliver(from: string, head: MessageToOwner | MessageToIngress, body: Buffer): void {
     contain(
       'cluster',
       () => this.#options.onMessage(from, head, body),
@@ -143,38 +155,38 @@ export class PeerLink {
     );
   }
 
-  #assemble(from: string, { index, isLast }: Part, body: Buffer): void {
+  #assemble(from: string, { index, isLast }: PartHead, body: Buffer): void {
     const parts = index === 0 ? [] : (this.#parts.get(from) ?? []);
     this.#parts.delete(from);
-    if (parts.length !== index) return; // its beginning was lost, which has been told
+    if (parts.length !== index) return; // the first part was lost, which has been reported
     parts.push(body);
-    if (isLast) this.#open(from, Buffer.concat(parts));
+    if (isLast) this.#handle(from, Buffer.concat(parts));
     else this.#parts.set(from, parts);
   }
 
-  /** The instances that were written to and are not forgotten. */
+  /** The instances that messages were sent to and that are not forgotten. */
   get receivers(): readonly string[] {
-    return [...this.#outboxes.keys()];
+    return [...this.#queues.keys()];
   }
 
-  /** Makes every receiver look for holes: the store may have lost what was sent last. */
+  /** Makes every receiver look for holes, since the store may have lost the last messages. */
   sendHello(): void {
     for (const to of this.receivers) detach('cluster', this.send(to, { kind: 'hello' }));
   }
 
-  /** An instance is no more. What was taken of it may be delivered once more, and is a repeat then too. */
+  /** Forgets a dead peer. Its last number is kept, so that a repeated delivery is still recognised as a repeat. */
   forget(peer: string): void {
-    this.#outboxes.get(peer)?.close();
-    this.#outboxes.delete(peer);
+    this.#queues.get(peer)?.close();
+    this.#queues.delete(peer);
     this.#parts.delete(peer);
   }
 
-  /** This instance has another name: numbers start again, and what was sent under the old one is lost. */
+  /** This instance has another name. Numbers start again, and messages under the old name are lost. */
   restart(): void {
-    for (const outbox of this.#outboxes.values()) outbox.close();
-    this.#outboxes.clear();
-    this.#first = 1;
-    this.#received.clear();
+    for (const queue of this.#queues.values()) queue.close();
+    this.#queues.clear();
+    this.#firstNumber = 1;
+    this.#lastNumbers.clear();
     this.#parts.clear();
   }
 
@@ -183,38 +195,38 @@ export class PeerLink {
     this.restart();
   }
 
-  #outboxTo(to: string): SendQueue {
-    const known = this.#outboxes.get(to);
-    this.#outboxes.delete(to); // so that the order is that of the last letters
+  #queueTo(to: string): SendQueue {
+    const known = this.#queues.get(to);
+    this.#queues.delete(to); // so that the most recent receiver is last
     if (known !== undefined && !known.isClosed) {
-      this.#outboxes.set(to, known);
+      this.#queues.set(to, known);
       return known;
     }
     const { instances, name, mailboxMaxBytes } = this.#options;
     const { signal } = this.#closing;
-    const first = known?.next ?? this.#first;
-    const outbox = new SendQueue({ instances, from: name(), to, first, maxBytes: mailboxMaxBytes, signal });
-    this.#outboxes.set(to, outbox);
-    if (this.#outboxes.size > maxReceivers) this.#forgetOldest();
-    return outbox;
+    const first = known?.next ?? this.#firstNumber;
+    const queue = new SendQueue({ instances, from: name(), to, first, maxBytes: mailboxMaxBytes, signal });
+    this.#queues.set(to, queue);
+    if (this.#queues.size > maxReceivers) this.#forgetOldest();
+    return queue;
   }
 
   #forgetOldest(): void {
-    const [oldest] = this.#outboxes;
+    const [oldest] = this.#queues;
     if (oldest === undefined) return;
-    const [receiver, outbox] = oldest;
-    this.#first = Math.max(this.#first, outbox.next + outbox.waiting);
+    const [receiver, queue] = oldest;
+    this.#firstNumber = Math.max(this.#firstNumber, queue.next + queue.waiting);
     this.forget(receiver);
   }
 }
 
-type Part = Extract<PeerMessageHead, { readonly kind: 'part' }>;
+type PartHead = Extract<PeerMessageHead, { readonly kind: 'part' }>;
 
-function partsOf(letter: Buffer): readonly Buffer[] {
-  if (letter.length <= partBytes) return [letter];
-  const count = Math.ceil(letter.length / partBytes);
+function splitIntoParts(message: Buffer): readonly Buffer[] {
+  if (message.length <= partBytes) return [message];
+  const count = Math.ceil(message.length / partBytes);
   return Array.from({ length: count }, (_, index) => {
-    const body = letter.subarray(index * partBytes, (index + 1) * partBytes);
+    const body = message.subarray(index * partBytes, (index + 1) * partBytes);
     return encodePeerMessage({ kind: 'part', index, isLast: index === count - 1 }, body);
   });
 }

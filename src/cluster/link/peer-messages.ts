@@ -5,14 +5,14 @@ import type { Headers } from '../../reply/reply.ts';
 import type { GroupRequestOptions } from '../../session/session-handle.ts';
 
 /**
- * What instances say to each other (docs/decisions/0015): requests of clients go from the ingress to the owner, replies
- * come back. `n` names a request at its ingress. A letter is a JSON head, its length before it, and a body of bytes that are
- * passed on as they are.
+ * The messages between instances (docs/decisions/0015). Client requests travel from the ingress to the owner, and
+ * replies travel back. `n` names a request at its ingress. A message is the length of its head, a JSON head, and a body
+ * of bytes that is passed on unchanged.
  */
 export type MessageToOwner =
   /**
-   * Messages of a POST; the body is their texts. `again` if an earlier owner may have had them; `earlier` are the names under
-   * which they were asked for before (`Asking`).
+   * The messages of a POST; the body has their texts. `again`: an earlier owner may have received them. `earlier`: the
+   * ids of the previous attempts (`RequestAttempt`).
    */
   | (ForwardedContext & {
       readonly kind: 'post';
@@ -26,7 +26,8 @@ export type MessageToOwner =
       readonly group?: GroupRequestOptions;
     })
   /**
-   * A GET; `after` and `requests` are its Last-Event-ID, or where an earlier owner's part of it ended: then it `continues`.
+   * A GET. `after` and `requests` are its Last-Event-ID, or the position where an earlier owner stopped; then
+   * `continues` is true.
    */
   | (ForwardedContext & {
       readonly kind: 'listen';
@@ -38,12 +39,15 @@ export type MessageToOwner =
     })
   /** A DELETE. */
   | (ForwardedContext & { readonly kind: 'remove'; readonly n: number; readonly key: string })
-  /** The client of a request is gone, or, with `asksAgain`, has its answer from now on under another number. */
+  /**
+   * The client of a request is gone. With `asksAgain`, the client still waits, and a new attempt under another number
+   * follows.
+   */
   | { readonly kind: 'gone'; readonly n: number; readonly asksAgain?: true }
-  /** The client has taken so many bytes of the request's stream. */
+  /** The client has read this many bytes of the request's stream. */
   | { readonly kind: 'read'; readonly n: number; readonly bytes: number };
 
-/** What a request brings beside what it asks for; see `Reply`. */
+/** The context that a request carries beside its operation; see `Reply`. */
 export interface ForwardedContext {
   readonly forwarded?: ForwardedHeaders;
   readonly scopes?: readonly string[];
@@ -52,7 +56,10 @@ export interface ForwardedContext {
 }
 
 export type MessageToIngress =
-  /** The owner does not have the session of this request. `isEnding`: it is about to give it up, or to get it; ask again. */
+  /**
+   * The owner does not have the session of this request. `isEnding`: it is about to give up the session, or to get it;
+   * ask again.
+   */
   | { readonly kind: 'moved'; readonly n: number; readonly isEnding?: true }
   | { readonly kind: 'json'; readonly n: number; readonly headers?: Headers }
   | { readonly kind: 'accepted' | 'nothing' | 'removed'; readonly n: number }
@@ -72,23 +79,23 @@ export type MessageToIngress =
 export type PeerMessageHead =
   | MessageToOwner
   | MessageToIngress
-  /** Says nothing but its number, so that a hole before it shows. */
+  /** Carries nothing but its number, so that a hole before it shows. */
   | { readonly kind: 'hello' }
-  /** A piece of a letter that is too large for one; its body is put behind those of the pieces before it. */
+  /** A part of a large message. The bodies of all parts are joined in order. */
   | { readonly kind: 'part'; readonly index: number; readonly isLast: boolean }
-  /** Letters of the receiver's were lost: what it waits for may never come. */
+  /** Messages of the receiver were lost, so replies that it waits for may never come. */
   | { readonly kind: 'hole' };
 
 const lengthBytes = 4;
 const nothing = Buffer.alloc(0);
 
 /**
- * The version of what instances say to each other. It goes up with any change that an instance of the version before would take in
- * another sense. The frame stays: a length, a JSON head with `v`, `kind` and `n`, and a body.
+ * The version of the messages between instances. It rises with any change that an older instance would misread. The
+ * frame never changes: a length, a JSON head with `v`, `kind` and `n`, and a body.
  */
 export const peerMessageVersion = 1;
 
-/** A letter's content. The body is copied. */
+/** Encodes a message. The body is copied. */
 export function encodePeerMessage(head: PeerMessageHead, ...body: readonly Buffer[]): Buffer {
   const text = Buffer.from(`{"v":${peerMessageVersion},${JSON.stringify(head).slice(1)}`);
   const length = Buffer.alloc(lengthBytes);
@@ -96,17 +103,19 @@ export function encodePeerMessage(head: PeerMessageHead, ...body: readonly Buffe
   return Buffer.concat([length, text, ...body]);
 }
 
-/** What a letter is read as. */
+/** A decoded message. */
 export interface DecodedPeerMessage {
   readonly head: PeerMessageHead;
   readonly body: Buffer;
-  /** False for one of a later version: what its head means is not known, but for `n`, and `key` where it asks for something. */
+  /**
+   * False for a message of another version. Only `n` of its head is reliable, and `key` if the message is a request.
+   */
   readonly isKnown: boolean;
 }
 
 /**
- * Reads a letter's content. Before letters had a version, instances wrote them as version 1 has them. Throws at what is no
- * letter.
+ * Decodes a message. A message without a version has version 1, since early instances wrote none. Throws if the content
+ * is not a message.
  */
 export function decodePeerMessage(content: Buffer): DecodedPeerMessage {
   const end = lengthBytes + content.readUInt32BE(0);

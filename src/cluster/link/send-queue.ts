@@ -4,51 +4,63 @@ import { retryWhileUnavailable } from '../../store/retry-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
 
 /**
- * What became of a letter. `full`: the receiver did not keep up for as long as the letter could wait. `gone`: there is no
- * such receiver, and it never saw the letter. `lost`: it may have.
+ * The result of sending a message. `full`: the receiver did not make room in time. `gone`: there is no such receiver,
+ * and it never saw the message. `lost`: the receiver may have seen it.
  */
 export type SendOutcome = 'posted' | 'full' | 'gone' | 'lost';
 
-/** What an outbox needs. */
+/** Options of `SendQueue`. */
 export interface SendQueueOptions {
   readonly instances: Instances;
   readonly from: string;
   readonly to: string;
-  /** The number of the first letter: a receiver takes numbers that it had for repeats. */
+  /** The number of the first message. A receiver takes numbers that it has seen for repeats. */
   readonly first: number;
-  /** More than this does not wait here (P8). */
+  /** The most bytes that wait here (P8). */
   readonly maxBytes: number;
   readonly signal: AbortSignal;
 }
 
-interface Waiting {
+interface QueuedPart {
   readonly content: Buffer;
-  readonly letter: WholeLetter;
+  readonly message: QueuedMessage;
   readonly isLast: boolean;
 }
 
-/** A letter, all of its parts: given up together, or not at all. */
-interface WholeLetter {
-  /** On the monotonic clock, until when it may wait for room; for ever if it must not be lost, or is there in part. */
-  until: number;
-  settle(posted: SendOutcome): void;
+/** A whole message. All of its parts are given up together, or none. */
+interface QueuedMessage {
+  /**
+   * When the message is given up for want of room, on the monotonic clock. Infinite if it must not be lost, or if a
+   * part of it was sent.
+   */
+  deadline: number;
+  settle(outcome: SendOutcome): void;
   readonly onNumber: ((number: number) => void) | undefined;
 }
 
-/** One post carries at most this: many letters of one tick, or a few large ones. What comes behind it waits so long. */
-const maxPostBytes = 512 * 1024;
+/**
+ * The most bytes of one enqueue call: many messages of one tick, or a few large ones. Later messages wait for that
+ * call.
+ */
+const maxEnqueueBytes = 512 * 1024;
 
 const firstPauseMs = 10;
 const longestPauseMs = 250;
 
-/** Letters from this instance to another one, in order, each put into the mailbox exactly once as the receiver sees it. */
+/**
+ * The messages from this instance to another one, in order. Each is put into the mailbox exactly once as the receiver
+ * sees it.
+ */
 export class SendQueue {
   readonly #options: SendQueueOptions;
-  #queue: Waiting[] = [];
+  #queue: QueuedPart[] = [];
   #bytes = 0;
   #next: number;
-  /** So many at the head of the queue are being posted, or were once without an answer: they may be there. */
-  #underWay = 0;
+  /**
+   * The number of parts at the head of the queue that are being enqueued, or once were without an answer. They may be
+   * in the mailbox.
+   */
+  #inFlight = 0;
   #isRunning = false;
   #isGone = false;
 
@@ -58,10 +70,10 @@ export class SendQueue {
   }
 
   /**
-   * Sends a letter, which may be in parts that follow each other. Never rejects.
-   * @param waitMs how long it may wait for room in the mailbox; without a limit if it must not be lost
-   * @param isNotice it says that letters are missing, and must not be missing itself
-   * @param onNumber is told the number of the last part, if that is known to have been posted exactly once
+   * Sends a message, which may have several parts. Never rejects.
+   * @param waitMs how long the message may wait for room in the mailbox; infinite if it must not be lost
+   * @param isNotice true for a message that reports a loss, and so must not be lost itself
+   * @param onNumber receives the number of the last part, if that part is known to have been enqueued exactly once
    */
   send(
     parts: readonly Buffer[],
@@ -74,23 +86,23 @@ export class SendQueue {
     const isFull = this.#bytes > 0 && this.#bytes + bytes > this.#options.maxBytes;
     if (isFull && !isNotice) return Promise.resolve('full');
     return new Promise((settle) => {
-      const letter = { until: performance.now() + waitMs, settle, onNumber };
+      const message = { deadline: performance.now() + waitMs, settle, onNumber };
       for (const [index, content] of parts.entries()) {
-        this.#queue.push({ content, letter, isLast: index === parts.length - 1 });
+        this.#queue.push({ content, message, isLast: index === parts.length - 1 });
       }
       this.#bytes += bytes;
       if (this.#isRunning) return;
       this.#isRunning = true;
-      queueMicrotask(() => detach('cluster', this.#run())); // after this tick's other letters
+      queueMicrotask(() => detach('cluster', this.#run())); // after the other messages of this tick
     });
   }
 
-  /** The number of the next letter. */
+  /** The number of the next message. */
   get next(): number {
     return this.#next;
   }
 
-  /** How many letters have no number yet. */
+  /** How many queued parts have no number yet. */
   get waiting(): number {
     return this.#queue.length;
   }
@@ -99,54 +111,54 @@ export class SendQueue {
     return this.#isGone;
   }
 
-  /** The receiver is gone, or this sender is no more: nothing waits any longer. */
+  /** The receiver is gone, or this sender has ended. Nothing waits any longer. */
   close(): void {
     this.#isGone = true;
-    // What is under way settles by itself.
-    this.#settle(this.#queue.splice(this.#underWay), 'gone');
+    // Parts that are being enqueued settle by themselves.
+    this.#settle(this.#queue.splice(this.#inFlight), 'gone');
   }
 
   async #run(): Promise<void> {
     const { instances, from, to, signal } = this.#options;
     let isUnsure = false;
     for (let pauseMs = firstPauseMs; this.#queue.length > 0 && !this.#isGone; ) {
-      const batch = this.#batch();
-      this.#underWay = batch.length;
+      const batch = this.#nextBatch();
+      this.#inFlight = batch.length;
       const contents = batch.map(({ content }) => content);
-      let isPostedOnce = !isUnsure;
-      // Once a post has had no answer the letters may be there, whatever later answers say.
-      const post = async (): Promise<SendOutcome> => {
-        isPostedOnce &&= !isUnsure;
+      let isEnqueuedOnce = !isUnsure;
+      // Once a call had no answer, the messages may be in the mailbox, whatever later answers say.
+      const enqueue = async (): Promise<SendOutcome> => {
+        isEnqueuedOnce &&= !isUnsure;
         const wasUnsure = isUnsure;
         isUnsure = true;
         const answer = await instances.enqueue(to, from, this.#next, contents);
         isUnsure = wasUnsure && answer === 'full';
         return wasUnsure && answer === 'gone' ? 'lost' : answer;
       };
-      const posted = await retryWhileUnavailable(post, signal).catch(() => 'lost' as const);
-      this.#underWay = posted === 'full' && isUnsure ? batch.length : 0;
-      if (posted === 'gone' || posted === 'lost') {
-        // What may have arrived keeps its numbers: if it did not, the hole tells.
-        if (posted === 'lost') this.#next += batch.length;
+      const outcome = await retryWhileUnavailable(enqueue, signal).catch(() => 'lost' as const);
+      this.#inFlight = outcome === 'full' && isUnsure ? batch.length : 0;
+      if (outcome === 'gone' || outcome === 'lost') {
+        // Parts that may have arrived keep their numbers. If they did not arrive, the receiver sees a hole.
+        if (outcome === 'lost') this.#next += batch.length;
         this.#queue.splice(0, batch.length);
-        this.#settle(batch, posted);
+        this.#settle(batch, outcome);
         this.close();
-      } else if (posted === 'posted') {
+      } else if (outcome === 'posted') {
         this.#queue.splice(0, batch.length);
-        for (const [index, { letter, isLast }] of batch.entries()) {
-          if (isLast && isPostedOnce) letter.onNumber?.(this.#next + index);
+        for (const [index, { message, isLast }] of batch.entries()) {
+          if (isLast && isEnqueuedOnce) message.onNumber?.(this.#next + index);
         }
         this.#next += batch.length;
-        for (const { letter } of batch) letter.until = Number.POSITIVE_INFINITY;
+        for (const { message } of batch) message.deadline = Number.POSITIVE_INFINITY;
         this.#settle(batch, 'posted');
         pauseMs = firstPauseMs;
       } else {
-        // Nothing was put in, so what cannot wait any longer leaves no hole in the numbers.
+        // Nothing was enqueued, so dropping late messages leaves no hole in the numbers.
         const now = performance.now();
-        const unsure = new Set(this.#queue.slice(0, this.#underWay).map(({ letter }) => letter));
-        const isLate = ({ letter }: Waiting) => letter.until <= now && !unsure.has(letter);
+        const unsure = new Set(this.#queue.slice(0, this.#inFlight).map(({ message }) => message));
+        const isLate = ({ message }: QueuedPart) => message.deadline <= now && !unsure.has(message);
         const late = this.#queue.filter(isLate);
-        this.#queue = this.#queue.filter((waiting) => !isLate(waiting));
+        this.#queue = this.#queue.filter((part) => !isLate(part));
         this.#settle(late, 'full');
         await delay(pauseMs, undefined, { ref: false });
         pauseMs = Math.min(2 * pauseMs, longestPauseMs);
@@ -155,23 +167,23 @@ export class SendQueue {
     this.#isRunning = false;
     if (!this.#isGone) return;
     this.close();
-    this.#settle(this.#queue.splice(0), 'lost'); // nobody asks any more whether they are there
+    this.#settle(this.#queue.splice(0), 'lost'); // they may be in the mailbox, and no retry will tell
   }
 
-  /** The first letters of the queue that one post carries. */
-  #batch(): readonly Waiting[] {
+  /** The first parts of the queue that fit into one enqueue call. */
+  #nextBatch(): readonly QueuedPart[] {
     let bytes = 0;
     const end = this.#queue.findIndex(({ content }, index) => {
       bytes += content.length;
-      return index > 0 && bytes > maxPostBytes;
+      return index > 0 && bytes > maxEnqueueBytes;
     });
     return this.#queue.slice(0, end < 0 ? undefined : end);
   }
 
-  #settle(letters: readonly Waiting[], posted: SendOutcome): void {
-    for (const { content, letter, isLast } of letters) {
+  #settle(parts: readonly QueuedPart[], outcome: SendOutcome): void {
+    for (const { content, message, isLast } of parts) {
       this.#bytes -= content.length;
-      if (isLast) letter.settle(posted); // a receiver acts on nothing less than all parts
+      if (isLast) message.settle(outcome); // a receiver handles a message only when it has all parts
     }
   }
 }

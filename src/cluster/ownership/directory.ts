@@ -14,32 +14,35 @@ import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { FailedAttempt } from '../forward/forwarding-host.ts';
 import type { Lease } from './lease.ts';
 
-/** What the directory needs. */
+/** Options of `Directory`. */
 export interface DirectoryOptions {
   readonly store: Store;
   readonly lease: Lease;
   readonly leaseMs: number;
   /** The session of this instance with this key, ready or not. */
   find(key: string): Session | undefined;
-  /** A server as it was configured before, by its name and digest: its sessions go on for a while. */
+  /** A server as it was configured before, by its name and digest. Its sessions go on for a while. */
   formerServer(name: string, digest: string): Server | undefined;
-  /** A session of this instance for clients. */
+  /** The handle of a session of this instance. */
   handleOf(session: Session): SessionHandle;
-  /** Makes a session that was taken over in this term one of this instance. */
+  /** Makes a session that was taken over in this term a session of this instance. */
   adopt(key: string, server: Server, adoption: Adoption, term: number): void;
-  /** Why a session is not to be had that is registered for this instance, and is not held here any more. */
+  /**
+   * The fault for a session that is registered for this instance and is no longer here; undefined if it may be taken
+   * over.
+   */
   endingHere(key: string): Reason | undefined;
-  /** True if the store was away since the start: only then what it lacks may be what it lost with its last writes. */
+  /** True if the store was away since the start. Only then can missing data be data that the store lost. */
   hadBreak(): boolean;
-  /** A session was ended instead of taken over: its owners were lost too often. */
+  /** A session was ended instead of taken over, because its owners were lost too often. */
   onTakeoverLimit(key: string, server: Server): void;
-  /** False while no session may be taken over: the instance is about to stop. */
+  /** False while no session may be taken over, because the instance is about to stop. */
   mayAdopt(): boolean;
 }
 
 /**
- * What is known of where a session is. `later`: it cannot be known now; ask again. A fault that `isPassing` is one for
- * requests; a stream can wait for its end.
+ * Where a session is, as far as known. `later`: the answer cannot be known now; ask again. A fault that `isPassing`
+ * applies to requests; a stream can wait for its end.
  */
 export type SessionLocation =
   | { readonly here: SessionHandle }
@@ -47,27 +50,33 @@ export type SessionLocation =
   | { readonly fault: Reason; readonly isPassing?: true }
   | 'later';
 
-/** Records that are remembered, so that a request to another instance's session asks the store for nothing (P8). */
+/** How many records are cached, so that a request to another instance's session asks the store for nothing (P8). */
 const maxRemembered = 10_000;
 
 /** Time for owners to register again in a store that lost its data, beyond a lease. */
 const settlingMs = 2_000;
 
-/** A request waits for the end of a pause before the next takeover that is no longer than this (P3). */
+/** A request waits for the end of a takeover pause if that is no longer than this (P3). */
 const shortPauseMs = 1_000;
 
-/** An owner that tells one request so often that it does not have the session that is registered for it, does not have it. */
+/**
+ * After this many denials in a row to one request, an owner is believed not to have the session that is registered for
+ * it.
+ */
 const maxDenials = 3;
 
-/** Who is known to have given a session up. `nobody` has a released one, or one that this instance took over without hearing of it. */
-type Loss = 'nobody' | 'lost' | 'denied';
+/**
+ * How the previous owner was lost. `nobody`: the session was released, or this instance took it over and missed the
+ * answer.
+ */
+type OwnerLoss = 'nobody' | 'lost' | 'denied';
 
-/** Knows which instance holds a session, and takes over those of instances that are lost (docs/decisions/0015). */
+/** Finds the instance that owns a session, and takes over sessions of lost instances (docs/decisions/0015). */
 export class Directory {
   readonly #options: DirectoryOptions;
   readonly #records = new Map<string, SessionRecord>();
   readonly #takeovers = new Map<string, Promise<SessionLocation>>();
-  /** Denials after which a pause was made. */
+  /** Failed attempts after which a pause was made. */
   readonly #paused = new WeakSet<FailedAttempt>();
 
   constructor(options: DirectoryOptions) {
@@ -75,81 +84,84 @@ export class Directory {
   }
 
   /**
-   * Whether there is a session that this visitor may use.
-   * @param isFresh what the session has used by now counts, not what it had when its record was last looked up
+   * Whether the session exists and the client may use it.
+   * @param isFresh the scopes that the session has used by now count, not those in a cached record
    */
-  async admits(visitor: SessionLookup, isFresh = false): Promise<'yes' | { readonly fault: Reason } | 'later'> {
-    const { key, server, version } = visitor;
+  async admits(lookup: SessionLookup, isFresh = false): Promise<'yes' | { readonly fault: Reason } | 'later'> {
+    const { key, server, version } = lookup;
     const session = this.#options.find(key);
-    const here = session && recordOf(session);
-    const isCurrent = !isFresh || visitor.scopes === undefined;
-    const isFor = (known: Admitting): boolean => isVisitor(known, visitor);
-    const record = here !== undefined && isFor(here) ? here : await this.#find(key, isFor, isCurrent);
+    const here = session && admissionSubject(session);
+    const isCurrent = !isFresh || lookup.scopes === undefined;
+    const matches = (known: AdmissionSubject): boolean => isAdmitted(known, lookup);
+    const record = here !== undefined && matches(here) ? here : await this.#findRecord(key, matches, isCurrent);
     if (record === 'later') return 'later';
     if (record === undefined) return { fault: 'unknown_session' };
     if (!isRevisionOf(record, version)) return { fault: 'unsupported_version' };
     return this.#serverOf(record, server) === undefined ? { fault: 'other_configuration' } : 'yes';
   }
 
-  /** The server of a session, as it was configured when that was opened; undefined if that is not known here. */
+  /**
+   * The server of a session, as configured when the session was opened; undefined if that configuration is not known
+   * here.
+   */
   #serverOf({ serverDigest }: { readonly serverDigest: string }, current: Server): Server | undefined {
     return serverDigest === current.digest ? current : this.#options.formerServer(current.name, serverDigest);
   }
 
-  /** Whether streams of a session that was admitted begin with a priming event. */
+  /** Whether streams of an admitted session begin with a priming event. */
   primes(key: string): boolean {
     const record = this.#options.find(key) ?? this.#records.get(key);
     return record !== undefined && hasPrimingEvent(record.protocolVersion);
   }
 
   /**
-   * Who holds the session.
-   * @param failed the owner that was asked last, and what came of it
+   * Finds the owner of the session.
+   * @param failed the owner of the previous attempt, and how that attempt ended
    */
-  async locate(visitor: SessionLookup, failed: FailedAttempt | undefined): Promise<SessionLocation> {
-    const { key } = visitor;
-    const held = this.#held(key);
-    if (held !== undefined) return { here: held };
+  async locate(lookup: SessionLookup, failed: FailedAttempt | undefined): Promise<SessionLocation> {
+    const { key } = lookup;
+    const handle = this.#handleHere(key);
+    if (handle !== undefined) return { here: handle };
     if (failed !== undefined && this.#records.get(key)?.owner === failed.instance) this.#records.delete(key);
     const ending = this.#options.endingHere(key);
     if (ending !== undefined) return { fault: ending };
-    const record = await this.#find(key);
+    const record = await this.#findRecord(key);
     if (record === 'later') return 'later';
     if (record === undefined) return { fault: 'unknown_session' };
     const { owner } = record;
-    if (owner === '' || owner === this.#options.lease.name) return this.#takeOver(visitor, record, 'nobody');
-    // The owner's replies would not find an instance that has no lease.
+    if (owner === '' || owner === this.#options.lease.name) return this.#takeOver(lookup, record, 'nobody');
+    // The owner's replies would not reach an instance that has no lease.
     if (!this.#options.lease.isHeld) return 'later';
     if (owner !== failed?.instance) return { instance: owner, epoch: record.epoch };
-    if (failed.why !== 'moved') return this.#takeOver(visitor, record, 'lost');
-    // Of another epoch it was not asked yet: it has taken the session over by itself since.
-    if (failed.denials >= maxDenials && failed.epoch === record.epoch) return this.#takeOver(visitor, record, 'denied');
-    // It may only be about to get the session, or to end it. After a pause it is asked again.
+    if (failed.why !== 'moved') return this.#takeOver(lookup, record, 'lost');
+    // Denials of another epoch do not count: the owner has taken the session over again since.
+    if (failed.denials >= maxDenials && failed.epoch === record.epoch) return this.#takeOver(lookup, record, 'denied');
+    // The owner may only be about to get the session, or to end it. It is asked again after a pause.
     if (this.#paused.has(failed)) return { instance: owner, epoch: record.epoch };
     this.#paused.add(failed);
     return 'later';
   }
 
-  #held(key: string): SessionHandle | undefined {
+  #handleHere(key: string): SessionHandle | undefined {
     const session = this.#options.find(key);
     return session?.isReady ? this.#options.handleOf(session) : undefined;
   }
 
   /**
-   * The record of a session, if it is one for who asks. One of somebody else's takes as long as one that is not there, what
-   * ever is known of it here (P11).
-   * @param isCurrent what is remembered is good enough
+   * The record of a session if it matches. A record of another principal takes the same time to refuse as a missing
+   * one, even if it is cached here (P11).
+   * @param isCurrent a cached record is good enough
    */
-  async #find(
+  async #findRecord(
     key: string,
-    isFor: (record: SessionRecord) => boolean = () => true,
+    matches: (record: SessionRecord) => boolean = () => true,
     isCurrent = true,
   ): Promise<SessionRecord | undefined | 'later'> {
     const known = isCurrent ? this.#records.get(key) : undefined;
-    if (known !== undefined && isFor(known)) return known;
+    if (known !== undefined && matches(known)) return known;
     try {
       const found = await this.#options.store.sessions.find(key);
-      if (found === undefined || !isFor(found)) return (await this.#isSettled()) ? undefined : 'later';
+      if (found === undefined || !matches(found)) return (await this.#isSettled()) ? undefined : 'later';
       this.#remember(key, found);
       return found;
     } catch (cause) {
@@ -158,10 +170,10 @@ export class Directory {
     }
   }
 
-  /** True if what the store does not have does not exist: owners had the time to register again. */
+  /** True if a record that the store lacks does not exist: owners had the time to register again. */
   async #isSettled(): Promise<boolean> {
     const { store, lease, leaseMs, hadBreak } = this.#options;
-    await lease.refresh(); // the data may be younger than they were when the lease was renewed last
+    await lease.refresh(); // the data may be younger than at the last renewal of the lease
     const healthyMs = hadBreak() ? store.healthyForMs() : Number.POSITIVE_INFINITY;
     return lease.isHeld && Math.min(healthyMs, lease.dataAgeMs) >= leaseMs + settlingMs;
   }
@@ -177,56 +189,57 @@ export class Directory {
     return this.#takeovers.has(key);
   }
 
-  /** Resolves when no takeover is under way. Once `mayAdopt` says no, none brings a session any more. */
+  /** Resolves when no takeover is under way. Once `mayAdopt` is false, no takeover brings a session any more. */
   async settled(): Promise<void> {
     while (this.#takeovers.size > 0) await Promise.allSettled(this.#takeovers.values());
   }
 
-  /** One at a time for each session. */
-  #takeOver(visitor: SessionLookup, from: SessionRecord, loss: Loss): Promise<SessionLocation> {
-    const { key } = visitor;
-    const held = this.#held(key);
-    if (held !== undefined) return Promise.resolve({ here: held }); // taken over while the record was looked up
+  /** Runs one takeover at a time for each session. */
+  #takeOver(lookup: SessionLookup, from: SessionRecord, loss: OwnerLoss): Promise<SessionLocation> {
+    const { key } = lookup;
+    const handle = this.#handleHere(key);
+    if (handle !== undefined) return Promise.resolve({ here: handle }); // taken over while the record was looked up
     const running = this.#takeovers.get(key);
     if (running !== undefined) return running;
-    const takeover = this.#tryToTakeOver(visitor, from, loss).finally(() => this.#takeovers.delete(key));
+    const takeover = this.#tryToTakeOver(lookup, from, loss).finally(() => this.#takeovers.delete(key));
     this.#takeovers.set(key, takeover);
     return takeover;
   }
 
-  async #tryToTakeOver(visitor: SessionLookup, from: SessionRecord, loss: Loss): Promise<SessionLocation> {
-    const { key, forwarded } = visitor;
+  async #tryToTakeOver(lookup: SessionLookup, from: SessionRecord, loss: OwnerLoss): Promise<SessionLocation> {
+    const { key, forwarded } = lookup;
     const { store, lease, leaseMs, mayAdopt, adopt, onTakeoverLimit } = this.#options;
-    const server = this.#serverOf(from, visitor.server);
+    const server = this.#serverOf(from, lookup.server);
     if (server === undefined) return { fault: 'other_configuration' };
     if (!mayAdopt()) return { fault: 'draining' };
     if (!lease.isHeld) return 'later';
-    const isSure = (): boolean => store.healthyForMs() >= leaseMs && lease.dataAgeMs >= leaseMs + settlingMs;
+    const isStoreSure = (): boolean => store.healthyForMs() >= leaseMs && lease.dataAgeMs >= leaseMs + settlingMs;
     try {
       this.#records.delete(key);
       if (loss !== 'nobody') {
         const [isAlive] = await store.instances.areAlive([from.owner]);
-        // It lives: only a letter was lost, or this instance had another name when it asked. Its own word counts, though.
+        // The owner is alive: only a message was lost, or this instance had another name when it asked. A denial by the
+        // owner itself still counts.
         if (isAlive && loss === 'lost') return { instance: from.owner, epoch: from.epoch };
         if (!isAlive) {
-          if (!isSure() || !(await store.instances.declareDead(from.owner))) return 'later';
+          if (!isStoreSure() || !(await store.instances.declareDead(from.owner))) return 'later';
           await lease.refresh(); // a store that lost its data has no leases either
-          if (!isSure() || !lease.isHeld) return 'later';
+          if (!isStoreSure() || !lease.isHeld) return 'later';
         }
       }
       const { term } = lease;
-      const taken = await store.sessions.takeOver(key, from, lease.name);
-      if (taken.outcome === 'worn_out') {
+      const takeover = await store.sessions.takeOver(key, from, lease.name);
+      if (takeover.outcome === 'worn_out') {
         onTakeoverLimit(key, server);
         return { fault: 'unknown_session' };
       }
-      if (taken.outcome === 'paused')
-        return taken.pauseMs <= shortPauseMs ? 'later' : { fault: 'takeover_paused', isPassing: true };
-      if (taken.outcome !== 'taken') return 'later'; // it is looked for again, with all care
-      const adoption = mayAdopt() ? await prepareAdoption(store.log, key, taken.record, taken.log) : undefined;
-      // A drain that began meanwhile does not wait for this session: it is given up again, for the next instance to take (P9).
+      if (takeover.outcome === 'paused')
+        return takeover.pauseMs <= shortPauseMs ? 'later' : { fault: 'takeover_paused', isPassing: true };
+      if (takeover.outcome !== 'taken') return 'later'; // the caller looks again, with all checks
+      const adoption = mayAdopt() ? await prepareAdoption(store.log, key, takeover.record, takeover.log) : undefined;
+      // A drain that began meanwhile does not wait for this session. It is released again for the next instance (P9).
       if (adoption === undefined || !mayAdopt()) {
-        await store.sessions.release(key, taken.record.epoch);
+        await store.sessions.release(key, takeover.record.epoch);
         return { fault: 'draining' };
       }
       adopt(key, server, { ...adoption, forwarded }, term);
@@ -234,13 +247,13 @@ export class Directory {
       if (cause instanceof StoreUnavailable) return 'later';
       throw cause;
     }
-    const here = this.#held(key);
+    const here = this.#handleHere(key);
     return here === undefined ? 'later' : { here };
   }
 }
 
-/** What is looked at of a session that is held here. */
-const recordOf = ({ server, principal, protocolVersion, usedScopes }: Session) => ({
+/** The values of a session of this instance that decide admission. */
+const admissionSubject = ({ server, principal, protocolVersion, usedScopes }: Session) => ({
   server: server.name,
   serverDigest: server.digest,
   principal,
@@ -248,10 +261,13 @@ const recordOf = ({ server, principal, protocolVersion, usedScopes }: Session) =
   usedScopes,
 });
 
-/** What decides whether a session is there for a visitor, as it is held here or as its record says. */
-type Admitting = SessionRecord | ReturnType<typeof recordOf>;
+/** A session of this instance or a record, for the decision whether a client may use the session. */
+type AdmissionSubject = SessionRecord | ReturnType<typeof admissionSubject>;
 
-function isVisitor(of: Admitting, { server, principal, scopes }: SessionLookup): boolean {
-  if (of.server !== server.name || !isSame(of.principal, principal)) return false;
-  return scopes === undefined || coversAll(scopes, 'usedScopes' in of ? of.usedScopes : readUsedScopes(of.clientState));
+function isAdmitted(subject: AdmissionSubject, { server, principal, scopes }: SessionLookup): boolean {
+  if (subject.server !== server.name || !isSame(subject.principal, principal)) return false;
+  return (
+    scopes === undefined ||
+    coversAll(scopes, 'usedScopes' in subject ? subject.usedScopes : readUsedScopes(subject.clientState))
+  );
 }

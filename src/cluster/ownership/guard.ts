@@ -7,27 +7,27 @@ import type { ClientPost, SessionHandle } from '../../session/session-handle.ts'
 import { detach } from '../../util/boundary.ts';
 import type { Lease } from './lease.ts';
 
-/** What a guard needs. */
+/** Options of `OwnershipGuard`. */
 export interface OwnershipGuardOptions {
   readonly lease: Lease;
-  /** How long a request waits that was not handed to its server yet. */
+  /** How long a request waits before it is handed to its server. */
   readonly storeWaitMs: number;
   /** How long an answer waits that must not be given yet. */
   readonly answerWaitMs: number;
-  /** Serves a session that turned out not to be this instance's any more. */
+  /** A handle for a session that this instance no longer owns. */
   elsewhere(session: Session): SessionHandle;
 }
 
 /**
- * Stands before the sessions of an instance that shares a store (P6, P7): as long as the lease is held and a session is
- * registered in the current term, nothing is in the way. Else requests wait before they are handed on, and answers that are
- * in no log wait before they are given: another instance may have the session.
+ * Guards the sessions of an instance that shares a store (P6, P7). It passes everything while the lease is held and the
+ * session is registered in the current term. Otherwise requests wait before they reach the server, and answers that are
+ * in no log wait too: another instance may own the session.
  */
 export class OwnershipGuard {
   readonly #options: OwnershipGuardOptions;
   readonly #verified = new WeakMap<Session, number>();
-  /** What lets those go on who wait, by session. */
-  readonly #waiting = new Map<Session, Set<() => void>>();
+  /** Functions that resume the waiting requests and answers, by session. */
+  readonly #resumeFunctions = new Map<Session, Set<() => void>>();
 
   constructor(options: OwnershipGuardOptions) {
     this.#options = options;
@@ -39,46 +39,49 @@ export class OwnershipGuard {
     return lease.isHeld && this.#verified.get(session) === lease.term && session.isReady;
   }
 
-  /** The session was registered in this term, or, if that took long, in a later one. */
+  /** The session was registered in this term, or in a later one if the registration took long. */
   verify(session: Session, term: number): void {
-    if ((this.#verified.get(session) ?? 0) > term) return; // of a later one it is known already
+    if ((this.#verified.get(session) ?? 0) > term) return; // a later term is known already
     this.#verified.set(session, term);
-    this.#look(session);
+    this.#resumeIfCovered(session);
   }
 
-  /** The sessions that somebody waits for. */
+  /** The sessions that requests or answers wait for. */
   get wanted(): Iterable<Session> {
-    return this.#waiting.keys();
+    return this.#resumeFunctions.keys();
   }
 
-  /** Looks again whether those who wait can go on: the lease was renewed, a session was registered or ended. */
+  /**
+   * Checks again whether waiting requests and answers can go on. The lease was renewed, or a session was registered or
+   * ended.
+   */
   release(): void {
-    for (const session of this.#waiting.keys()) this.#look(session);
+    for (const session of this.#resumeFunctions.keys()) this.#resumeIfCovered(session);
   }
 
-  #look(session: Session): void {
+  #resumeIfCovered(session: Session): void {
     if (!this.covers(session) && session.isReady) return;
-    for (const settle of this.#waiting.get(session) ?? []) settle();
+    for (const settle of this.#resumeFunctions.get(session) ?? []) settle();
   }
 
-  /** The session for clients, guarded. */
+  /** The guarded handle of a session for clients. */
   handleOf(session: Session): SessionHandle {
     return {
       post: (post, reply) =>
-        this.#admit(session, reply, requestId(post), {
-          here: () => session.post(post, this.#guarded(session, post, reply)),
+        this.#runWhenCovered(session, reply, requestId(post), {
+          here: () => session.post(post, this.#guardReply(session, post, reply)),
           elsewhere: (handle) => handle.post(post, reply),
         }),
-      listen: (lastEventId, reply) => session.listen(lastEventId, reply), // all of it is in the log
+      listen: (lastEventId, reply) => session.listen(lastEventId, reply), // everything on such a stream is in the log
       remove: (reply) =>
-        this.#admit(session, reply, null, {
+        this.#runWhenCovered(session, reply, null, {
           here: () => session.remove(reply),
           elsewhere: (handle) => handle.remove(reply),
         }),
     };
   }
 
-  #admit(
+  #runWhenCovered(
     session: Session,
     reply: Reply,
     id: RequestId | null,
@@ -99,28 +102,28 @@ export class OwnershipGuard {
   /** Resolves when the session is covered or has ended, or after the time. */
   #wait(session: Session, ms: number): Promise<void> {
     return new Promise((resolve) => {
-      const waiting = this.#waiting.get(session) ?? new Set();
+      const waiting = this.#resumeFunctions.get(session) ?? new Set();
       const settle = (): void => {
         clearTimeout(timer);
         waiting.delete(settle);
-        if (waiting.size === 0) this.#waiting.delete(session);
+        if (waiting.size === 0) this.#resumeFunctions.delete(session);
         resolve();
       };
       const timer = setTimeout(settle, ms);
       waiting.add(settle);
-      this.#waiting.set(session, waiting);
+      this.#resumeFunctions.set(session, waiting);
     });
   }
 
-  #guarded(session: Session, post: ClientPost, reply: Reply): Reply {
+  #guardReply(session: Session, post: ClientPost, reply: Reply): Reply {
     const id = requestId(post);
-    const fault: Reply['fault'] = (reason, of, data) => {
-      // The session is somebody else's now: who has it runs again what may be (P3).
+    const fault: Reply['fault'] = (reason, faultId, data) => {
+      // Another instance owns the session now. It may run the request again if that is harmless (P3).
       if (reason === 'outcome_unknown' && !session.isReady && post.messages.every(isHarmless))
         this.#options.elsewhere(session).post({ ...post, again: true }, reply);
-      else reply.fault(reason, of, data);
+      else reply.fault(reason, faultId, data);
     };
-    const pass = (answer: () => void): void => {
+    const passWhenCovered = (answer: () => void): void => {
       if (this.covers(session)) return answer();
       detach(
         'cluster',
@@ -130,13 +133,13 @@ export class OwnershipGuard {
         }),
       );
     };
-    return new GuardedReply(reply, pass, fault);
+    return new GuardedReply(reply, passWhenCovered, fault);
   }
 }
 
-/** A reply whose answers pass when they may be given. */
+/** A reply whose answers wait until they may be given. */
 class GuardedReply extends ForwardingReply {
-  /** Not the server's word, so it need not wait. */
+  /** A fault does not come from the server, so it need not wait. */
   readonly fault: Reply['fault'];
   readonly #pass: (answer: () => void) => void;
 

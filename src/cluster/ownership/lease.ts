@@ -5,69 +5,69 @@ import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
 import { Acks } from '../link/acks.ts';
 
-/** What a lease needs. */
+/** Options of `Lease`. */
 export interface LeaseOptions {
   readonly instances: Instances;
   /** How long the store keeps the lease after a renewal. */
   readonly leaseMs: number;
   readonly renewMs: number;
-  /** So long before its end the lease is no longer relied on. */
+  /** The safety margin: the lease counts as lost this long before its end. */
   readonly marginMs: number;
-  /** What all letters in a mailbox have together at most. */
+  /** The most bytes of all messages in a mailbox. */
   readonly mailboxMaxBytes: number;
-  /** A letter came. In order for each sender; called again with the next one only after it returned. */
-  onPeerMessage(letter: MailboxMessage): void;
-  /** The lease was not relied on for a while, but nobody had it: what waited can go on. */
+  /** A message arrived. Messages of one sender come in order, and the next call comes only after this one returned. */
+  onPeerMessage(message: MailboxMessage): void;
+  /** The lease is held again after it was in doubt, and no other instance had it. Waiting work can go on. */
   onHeld(): void;
-  /** The instance has another name; what was sent to or from the old one is lost. */
+  /** The instance has another name. Messages to or from the old name are lost. */
   onRenamed(): void;
-  /** What is owned here has to be registered again: a new term has begun. */
+  /** A new term has begun: everything owned here has to be registered again. */
   onTerm(): void;
   onFailed(cause: unknown): void;
 }
 
-/** The pause after a call of the store that failed. */
+/** The pause after a failed call of the store. */
 const pauseMs = 100;
 
-/** Room is freed at once when it is such a part of a mailbox. */
-const partsFreedAtOnce = 16;
+/** A batch is acknowledged at once if it fills this fraction of a mailbox. */
+const promptAckFraction = 16;
 
-/** Faults are reported once they have lasted so long. */
+/** A failure is reported once it has lasted this long. */
 const toleratedMs = 1_000;
 
 /**
  * This instance among the others: its name, its lease, and the loop that renews the lease and reads the mailbox. If the
- * loop dies the lease lapses with it, so that a dead reader looks dead (docs/design.md, D3).
+ * loop dies, the lease lapses with it, so that a dead reader looks dead (docs/design.md, D3).
  */
 export class Lease {
-  /** Counts the times from which on everything owned here has to be registered again; 0 before the first lease. */
+  /** The current term. Each term requires everything owned here to be registered again. 0 before the first lease. */
   term = 0;
   readonly #options: LeaseOptions;
-  readonly #receipts: Acks;
+  readonly #acks: Acks;
   #name = newName();
   #isJoined = false;
   #heldUntil = Number.NEGATIVE_INFINITY;
   #sentAt = Number.NEGATIVE_INFINITY;
   #renewing: Promise<void> | undefined;
-  #said: LeaseRenewal | undefined;
-  #saidAt = Number.NEGATIVE_INFINITY;
+  #lastRenewal: LeaseRenewal | undefined;
+  #confirmedAt = Number.NEGATIVE_INFINITY;
   #isClosed = false;
   #loop: Promise<void> | undefined;
 
   constructor(options: LeaseOptions) {
     this.#options = options;
     const { instances, mailboxMaxBytes, onFailed } = options;
-    this.#receipts = new Acks({ instances, atOnceBytes: mailboxMaxBytes / partsFreedAtOnce, onFailed });
+    this.#acks = new Acks({ instances, atOnceBytes: mailboxMaxBytes / promptAckFraction, onFailed });
   }
 
-  /** The name of this instance. One that lost its lease takes another: a name never lives twice. */
+  /** The name of this instance. After the loss of its lease it takes another name: a name never lives twice. */
   get name(): string {
     return this.#name;
   }
 
   /**
-   * True while nobody can have declared this instance dead. Counted from when the last confirmed renewal was sent, on the
-   * monotonic clock, which goes on while the process is stopped (P6).
+   * True while no other instance can have declared this one dead. The time counts from when the last confirmed renewal
+   * was sent. It is measured on the monotonic clock, which goes on while the process is stopped (P6).
    */
   get isHeld(): boolean {
     return performance.now() < this.#heldUntil - this.#options.marginMs;
@@ -75,17 +75,17 @@ export class Lease {
 
   /** How long ago the store confirmed that this instance lives. */
   get unconfirmedMs(): number {
-    return performance.now() - this.#saidAt;
+    return performance.now() - this.#confirmedAt;
   }
 
-  /** How old the store's data are, at least; 0 if that is not known. */
+  /** The minimum age of the store's data; 0 if that is not known. */
   get dataAgeMs(): number {
-    return this.#said === undefined ? 0 : this.#said.dataAgeMs + performance.now() - this.#saidAt;
+    return this.#lastRenewal === undefined ? 0 : this.#lastRenewal.dataAgeMs + performance.now() - this.#confirmedAt;
   }
 
-  /** Asks the store now: what is known after it was not known before. */
+  /** Asks the store now, so that the values are no older than this call. */
   async refresh(): Promise<void> {
-    await this.#renewing; // it may have been answered before what the caller saw
+    await this.#renewing; // its answer may be older than the caller's observation
     await this.#renew();
   }
 
@@ -93,7 +93,7 @@ export class Lease {
     this.#loop ??= this.#run();
   }
 
-  /** Begins a new term: what was written last may be lost. */
+  /** Begins a new term, since the last writes may be lost. */
   beginTerm(): void {
     if (!this.#isJoined || this.#isClosed) return;
     this.term += 1;
@@ -101,8 +101,8 @@ export class Lease {
   }
 
   /**
-   * Gives the lease up, and takes what is in the mailbox still. A letter must wake the loop for that: the caller has sent
-   * one to this instance itself before.
+   * Gives up the lease and handles the rest of the mailbox. The caller has sent a message to this instance before,
+   * which wakes the loop.
    */
   async close(): Promise<void> {
     const { instances } = this.#options;
@@ -112,16 +112,16 @@ export class Lease {
     this.#heldUntil = Number.NEGATIVE_INFINITY;
     try {
       await instances.leave(this.#name);
-      const rest = await instances.receive(this.#name, 1);
-      for (const letter of rest?.messages ?? []) this.#take(letter);
+      const remaining = await instances.receive(this.#name, 1);
+      for (const message of remaining?.messages ?? []) this.#deliver(message);
     } catch (cause) {
       // Without the store the lease lapses by itself, and so does the mailbox.
       if (!(cause instanceof StoreUnavailable)) this.#options.onFailed(cause);
     }
   }
 
-  /** True once the lease is known to be held; false if it is lost. Letters wait meanwhile. */
-  async #isSure(): Promise<boolean> {
+  /** True once the lease is known to be held; false if it is lost. Messages wait meanwhile. */
+  async #waitUntilSure(): Promise<boolean> {
     while (this.#isJoined && !this.isHeld && !this.#isClosed) {
       await this.#renew();
       if (!this.isHeld) await delay(pauseMs, undefined, { ref: false });
@@ -135,79 +135,80 @@ export class Lease {
     while (!this.#isClosed) {
       try {
         if (!this.#isJoined) await this.#join();
-        // A renewal that is under way may fail, and is to be tried again then, or say that the lease is lost.
+        // A renewal that is under way may fail and need a retry, or report that the lease is lost.
         const dueMs = this.#renewing !== undefined ? pauseMs : Math.max(1, this.#sentAt + renewMs - performance.now());
         const name = this.#name;
-        const delivery = await instances.receive(name, Math.ceil(Math.min(dueMs, renewMs)));
-        // A letter to a name that is dead is not acted on: its sender has turned to somebody else.
-        if (delivery !== undefined && (await this.#isSure())) {
-          for (const letter of delivery.messages) this.#take(letter);
-          this.#receipts.add(name, delivery);
+        const batch = await instances.receive(name, Math.ceil(Math.min(dueMs, renewMs)));
+        // A message to a dead name is not handled: its sender has turned to another instance.
+        if (batch !== undefined && (await this.#waitUntilSure())) {
+          for (const message of batch.messages) this.#deliver(message);
+          this.#acks.add(name, batch);
         }
-        // Only here: if the mailbox cannot be read, nobody may take this instance for one that serves.
+        // Only here: if the mailbox cannot be read, the lease must lapse, so that no peer relies on this instance.
         if (performance.now() >= this.#sentAt + renewMs) detach('cluster', this.#renew());
         failingSince = undefined;
       } catch (cause) {
-        // A connection that is being made, or made again, is no news yet.
+        // A connection that is being made, or made again, is no failure yet.
         failingSince ??= performance.now();
         if (performance.now() - failingSince >= toleratedMs) this.#options.onFailed(cause);
-        // A missing right is not granted within a moment, and each attempt to join leaves a mailbox behind for a while.
+        // A missing permission is not granted within a moment, and each attempt to join leaves a mailbox behind for a
+        // while.
         const isRefused = cause instanceof StoreUnavailable && cause.reason === 'refused';
         await delay(isRefused ? renewMs : pauseMs, undefined, { ref: false });
       }
     }
   }
 
-  #take(letter: MailboxMessage): void {
+  #deliver(message: MailboxMessage): void {
     try {
-      this.#options.onPeerMessage(letter);
+      this.#options.onPeerMessage(message);
     } catch (cause) {
-      this.#options.onFailed(cause); // one bad letter must not end the loop, and with it the lease
+      this.#options.onFailed(cause); // one bad message must not end the loop, and with it the lease
     }
   }
 
   async #join(): Promise<void> {
     const sentAt = performance.now();
     this.#name = newName();
-    this.#note(await this.#options.instances.join(this.#name), sentAt);
+    this.#noteRenewal(await this.#options.instances.join(this.#name), sentAt);
     this.#isJoined = true;
     if (this.term > 0) this.#options.onRenamed();
     this.beginTerm();
   }
 
-  /** One at a time. Never rejects. */
+  /** Runs one renewal at a time. Never rejects. */
   #renew(): Promise<void> {
     if (!this.#isJoined || this.#isClosed) return Promise.resolve();
-    this.#renewing ??= this.#askToRenew().finally(() => {
+    this.#renewing ??= this.#sendRenewal().finally(() => {
       this.#renewing = undefined;
     });
     return this.#renewing;
   }
 
-  async #askToRenew(): Promise<void> {
+  async #sendRenewal(): Promise<void> {
     const sentAt = performance.now();
     this.#sentAt = sentAt;
     try {
-      const before = this.#said?.storeGeneration;
-      const said = await this.#options.instances.renew(this.#name);
-      const wasHeld = this.isHeld; // now: it may have lapsed while the store was asked
-      this.#note(said, sentAt);
-      if (!said.held) {
+      const generationBefore = this.#lastRenewal?.storeGeneration;
+      const renewal = await this.#options.instances.renew(this.#name);
+      const wasHeld = this.isHeld; // read only now: the lease may have lapsed during the call
+      this.#noteRenewal(renewal, sentAt);
+      if (!renewal.held) {
         this.#heldUntil = Number.NEGATIVE_INFINITY;
         this.#isJoined = false;
-      } else if (said.storeGeneration !== before) this.beginTerm();
+      } else if (renewal.storeGeneration !== generationBefore) this.beginTerm();
       else if (!wasHeld) this.#options.onHeld();
     } catch (cause) {
-      this.#sentAt = sentAt - this.#options.renewMs + pauseMs; // soon again
+      this.#sentAt = sentAt - this.#options.renewMs + pauseMs; // retry soon
       this.#options.onFailed(cause);
     }
   }
 
-  #note(said: LeaseRenewal, sentAt: number): void {
-    this.#said = said;
-    this.#saidAt = sentAt;
+  #noteRenewal(renewal: LeaseRenewal, sentAt: number): void {
+    this.#lastRenewal = renewal;
+    this.#confirmedAt = sentAt;
     this.#sentAt = sentAt;
-    if (said.held) this.#heldUntil = sentAt + this.#options.leaseMs;
+    if (renewal.held) this.#heldUntil = sentAt + this.#options.leaseMs;
   }
 }
 
