@@ -781,7 +781,7 @@ describe('streams', () => {
     second.drop();
   });
 
-  describe('whose events are no longer kept', () => {
+  describe('whose events are no longer stored', () => {
     /** Has the server say so much that nothing older is kept; the answer is JSON, so that it does not go with the answer. */
     const flood = async (session: RecordedSession): Promise<void> => {
       const texts = Array.from(

@@ -180,7 +180,7 @@ test('counts events, resumes, and what is sent to servers and comes of them', as
   expect(scraped.value('mcp_gangway_server_bytes_total', { server, direction: 'received' })).toBeGreaterThan(100);
 });
 
-test('counts events that are no longer kept', async () => {
+test('counts events that are no longer stored', async () => {
   const { gateway, adminPort } = await startMeasured(everythingFixture, ['--log-max-events', '8']);
   const session = await initialize(gateway.url);
   const params = { name: 'progress', arguments: { count: 50 }, _meta: { progressToken: 'p' } };

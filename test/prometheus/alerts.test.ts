@@ -93,7 +93,7 @@ test('GangwaySessionsNearLimit, GangwayOverloaded: there are as many sessions as
   await during(prometheus.fires('GangwayOverloaded'), () => initialize(gateway.url).catch(() => undefined));
 });
 
-test('GangwayHistoryLost: a client comes back for events that are no longer kept', async () => {
+test('GangwayHistoryLost: a client comes back for events that are no longer stored', async () => {
   const args = ['--log-max-events', '8'];
   const { gateway, prometheus } = await startScraped({ command: everythingFixture, args });
   const session = await initialize(gateway.url);

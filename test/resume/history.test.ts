@@ -6,7 +6,7 @@ import { answerTexts, type CountingSession, hold, openCounting, textsOf, toldTex
 const lost = (id: string) => ({
   jsonrpc: '2.0',
   id,
-  error: { code: -32000, message: expect.stringContaining('no longer kept'), data: { reason: 'history_lost' } },
+  error: { code: -32000, message: expect.stringContaining('no longer stored'), data: { reason: 'history_lost' } },
 });
 const gap = { event: 'gap', data: '{"reason":"history_lost"}' };
 

@@ -48,7 +48,7 @@ export function faultsOfCalls(transcript: SessionTranscript, executions: readonl
   const answers = answersOf(transcript, violations);
   for (const call of transcript.calls) {
     const own = answers.get(keyOf(call.id)) ?? [];
-    // The news that the answer is no longer kept does not contradict an answer that the client had before.
+    // The news that the answer is no longer stored does not contradict an answer that the client had before.
     const lostAt = own.findIndex(({ message }) => reasonOf(message) === 'history_lost');
     const real = own.filter(({ message }) => reasonOf(message) !== 'history_lost');
     if (lostAt >= 0 && own.slice(lostAt).some((answer) => real.includes(answer)))

@@ -61,7 +61,7 @@ describe('streams of an earlier owner', () => {
     ]);
   });
 
-  it('whose answer is no longer kept end with an error for what they answer', async () => {
+  it('whose answer is no longer stored end with an error for what they answer', async () => {
     const { emit, resume } = await createStreamsFixture({ earlier, limits: { maxEvents: 1 } });
     emit(7, 1, true);
     await settled();

@@ -361,7 +361,7 @@ describe('[P8] a reader that does not keep up', () => {
     expect(pressure).toEqual([true, false]);
   });
 
-  it('[P3] gets an error for its requests, and the end, if what it lacks is no longer kept', async () => {
+  it('[P3] gets an error for its requests, and the end, if what it lacks is no longer stored', async () => {
     const { open, emit } = await createStreamsFixture({ limits: { maxEvents: 3 } });
     const { stream, sink } = open([7, 'b']);
     sink.keepsUp = false;
