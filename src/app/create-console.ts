@@ -59,16 +59,14 @@ export function createGatewayConsole(parts: GatewayConsoleParts): StatusPage {
   const named = (name: string): ConsoleServer | undefined =>
     servers().find(({ running }) => running.config.name === name);
   return createStatusPage({
-    ...{
-      record,
-      logger,
-      readiness,
-      drain,
-      onFailed,
-      version,
-      maxSessions: config.maxSessions,
-      retryMs: config.retryMs,
-    },
+    record,
+    logger,
+    readiness,
+    drain,
+    onFailed,
+    version,
+    maxSessions: config.maxSessions,
+    retryMs: config.retryMs,
     name: `${hostname()}:${process.pid}`,
     access: doorOf(parts),
     changes: config.redis === undefined ? undefined : store.changes,

@@ -104,7 +104,10 @@ export function createObservers(config: GatewayConfig, log: Log, health: ServerH
   return {
     sessions: { ...status.withSessions(combineObservers(sessionLog, countSessions(metrics))), calls },
     modern: status.withShared(combineObservers(modernLog, countSharedServers(metrics))),
-    ...{ calls, audit, metrics, status },
+    calls,
+    audit,
+    metrics,
+    status,
     listenersOf: (server) => ({
       ...combineObservers(listenersOf(server), { onStderr: (line, pid) => status.stderr.add(server.name, line, pid) }),
       countBackend: (open) => backends.counted(server.name, open),

@@ -23,7 +23,9 @@ async function openStore(config: GatewayConfig, logger: Logger, metrics: Metrics
   const { redis, redisPrefix, redisCa, redisCert, redisKey, redisTimeoutMs, logTotalMaxBytes } = config;
   const { leaseMs, recordTtlMs, mailboxMaxBytes } = config;
   const limits: LogLimits = {
-    ...{ maxEvents: config.logMaxEvents, maxBytes: config.logMaxBytes, maxAgeMs: config.logMaxAgeMs },
+    maxEvents: config.logMaxEvents,
+    maxBytes: config.logMaxBytes,
+    maxAgeMs: config.logMaxAgeMs,
     onEvicted: metrics && countEvicted(metrics),
   };
   if (redis === undefined) return createMemoryStore({ ...limits, maxTotalBytes: logTotalMaxBytes, recordTtlMs });

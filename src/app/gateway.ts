@@ -98,7 +98,12 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const teller = new ChangeThrottle(store.changes, (cause) => observer.clusterFailed(cause));
   const quotas = quotasOf(config, store.rates, (cause) => observer.clusterFailed(cause));
   const sessions = new Sessions({
-    ...{ ...config, storeWaitMs, cluster, store, observer, quotas },
+    ...config,
+    storeWaitMs,
+    cluster,
+    store,
+    observer,
+    quotas,
     onGroupChange: (topic, text = anyChange) => teller.notify(topic, text),
     formerServer: (name, digest) => set.former(name, digest),
   });
@@ -113,7 +118,12 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const running = started.map(traced);
   const set: ServerSet = new ServerSet(
     {
-      ...{ config, sessions, store, keyed, health, logger: log.server },
+      config,
+      sessions,
+      store,
+      keyed,
+      health,
+      logger: log.server,
       observer: observers.modern,
       run: (server) => traced(runServer(server, config, environment, observers.listenersOf(server))),
       noteInUse,
@@ -141,14 +151,26 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const access = await createAccess(config, authentication.authenticators, log.auth);
   const strangers = createRefusedRequestLog(log.auth);
   const routeParts: RouteParts = {
-    ...{ sessions, stateSealing: keyed, originRules, identityHeaders, quotas, watch, calls, connectionsOf: trafficOf },
+    sessions,
+    stateSealing: keyed,
+    originRules,
+    identityHeaders,
+    quotas,
+    watch,
+    calls,
+    connectionsOf: trafficOf,
     onRefused: strangers.onRefused,
     tracePosts: tracing?.tracePosts,
     accessTo: access.to,
     health: { readiness: readinessNow, servers: health, showsServers: !hasAuthentication(config) },
   };
   const webSockets = createWebSocketEndpoint({
-    ...{ ...config, sessions, store: connectedStore, watch, calls, tracePosts: tracing?.tracePosts },
+    ...config,
+    sessions,
+    store: connectedStore,
+    watch,
+    calls,
+    tracePosts: tracing?.tracePosts,
     maxEventBytes: config.maxLineBytes,
     initializeTimeoutMs: config.bodyTimeoutMs,
   });
@@ -207,7 +229,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
   const configuration = createReloader({ source, started: config, replace, log });
   const state = {
-    ...{ version, maxSessions: config.maxSessions, readiness },
+    version,
+    maxSessions: config.maxSessions,
+    readiness,
     servers: () => set.current.map((served) => served.config.name),
     probes: () => health.statuses,
     sessions: () => sessions.all,
@@ -222,18 +246,16 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const page =
     observers.status &&
     (await import('./create-console.ts')).createGatewayConsole({
-      ...{
-        config,
-        logger: log.app,
-        record: observers.status,
-        health,
-        store,
-        sessions,
-        operators: access.operators,
-        word,
-        base,
-        readiness,
-      },
+      config,
+      logger: log.app,
+      record: observers.status,
+      health,
+      store,
+      sessions,
+      operators: access.operators,
+      word,
+      base,
+      readiness,
       pathOf: (server) => endpointPathsOf(set.config, server)[0].mcp,
       playground: logged('playground'),
       servers: () => set.current,

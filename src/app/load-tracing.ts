@@ -33,7 +33,8 @@ export async function loadTracing(version: string): Promise<GatewayTracing | und
       const open = traced(server.open, tracer, server.name);
       const openModern = modern && traced(modern.open, tracer, server.name);
       return {
-        ...{ ...running, server: { ...server, open } },
+        ...running,
+        server: { ...server, open },
         modern: modern && openModern && { ...modern, open: openModern },
       };
     },

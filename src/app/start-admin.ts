@@ -48,7 +48,9 @@ export async function startAdmin({
   const endpoints = new Map([...healthEndpoints(health), ['/metrics', createMetricsEndpoint(loadExposition)] as const]);
   try {
     const admin = await startAdminServer({
-      ...{ host, port, allowHost: config.allowHost },
+      host,
+      port,
+      allowHost: config.allowHost,
       // On this machine nobody is on the way, and the certificate is for another name.
       certificate: isLoopback(host) ? undefined : certificate,
       find: (path) => endpoints.get(path) ?? status.at(path),

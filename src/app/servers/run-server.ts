@@ -181,13 +181,22 @@ export function runServer(
   const sharesProcess = era === 'modern';
   const credentials = configuredCredentials(config);
   const options = {
-    ...{ isRemote, sharesProcess, startTimeoutMs, onBackendExit, rerun, hibernateAfterMs, forwardHeaders },
+    isRemote,
+    sharesProcess,
+    startTimeoutMs,
+    onBackendExit,
+    rerun,
+    hibernateAfterMs,
+    forwardHeaders,
     credentials,
   };
   // All clients of the modern era would share one process, which can have the credentials of none (docs/decisions/0037).
   const openSibling = credentials?.as === 'variables' ? undefined : sibling.openModern;
   return {
-    ...{ config, pool, openSibling: sibling.open, server: { name, digest, open: pool.open, ...options } },
+    config,
+    pool,
+    openSibling: sibling.open,
+    server: { name, digest, open: pool.open, ...options },
     modern: openModern && openSibling && { isOverHttp, openSibling, open: isOverHttp ? openModern : pool.open },
   };
 }

@@ -50,9 +50,15 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
   const onLegacy = (): void => parts.health.eraSeen(config.name, 'legacy');
   const server = { ...running.server, open: openForSessions(running, modern, gateway, onLegacy) };
   const groups = new Groups({
-    ...{ sessions, records: store.sessions, changes: store.changes, outcomes: store.outcomes, server, version },
+    sessions,
+    records: store.sessions,
+    changes: store.changes,
+    outcomes: store.outcomes,
+    server,
+    version,
     ...keyed,
-    ...{ isolation: isolationOf(config.isolation, hasAuthentication(gateway)), poolMax: config.poolMax },
+    isolation: isolationOf(config.isolation, hasAuthentication(gateway)),
+    poolMax: config.poolMax,
     requestIdleMs: gateway.requestIdleMs,
     settleMs: config.startTimeoutMs,
     maxListeners: gateway.maxSharedCalls,

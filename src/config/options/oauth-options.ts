@@ -5,8 +5,17 @@ import { integer, list, type Option, text } from './option-kinds.ts';
 
 /** Signatures with a public key (RFC 7518, section 3.1; RFC 8037); with a shared secret, who checks tokens could make them. */
 const signatures = [
-  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
-  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
 ];
 
 /** A URL that is only a name and a place: nothing in it may be read in two ways. */

@@ -96,7 +96,10 @@ export class SnapshotBuilder {
       const own = children.get(name) ?? [];
       const count = counts.get(name);
       return {
-        ...{ name, transport, era, health },
+        name,
+        transport,
+        era,
+        health,
         sessions: count?.sessions ?? 0,
         streams: (count?.streams ?? 0) + shared.streams,
         calls: (count?.calls ?? 0) + shared.calls,

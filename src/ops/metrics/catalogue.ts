@@ -40,31 +40,35 @@ const begunFaults = allReasons.filter((each) => entryOf(each).status >= 500).map
 const oneOf = (name: string, ...values: readonly string[]): Label => ({ name, values });
 
 const sessionEnds: Readonly<Record<SessionEndReason, true>> = {
-  ...{
-    deleted: true,
-    operator: true,
-    idle: true,
-    client_gone: true,
-    refused: true,
-    draining: true,
-    released: true,
-    moved: true,
-  },
-  ...{
-    server_start_failed: true,
-    server_unauthorized: true,
-    server_start_timeout: true,
-    server_exited: true,
-    server_changed: true,
-  },
-  ...{ crash_loop: true, line_too_long: true, memory_limit: true, reconfigured: true },
-  ...{ store_unavailable: true, internal: true },
+  deleted: true,
+  operator: true,
+  idle: true,
+  client_gone: true,
+  refused: true,
+  draining: true,
+  released: true,
+  moved: true,
+  server_start_failed: true,
+  server_unauthorized: true,
+  server_start_timeout: true,
+  server_exited: true,
+  server_changed: true,
+  crash_loop: true,
+  line_too_long: true,
+  memory_limit: true,
+  reconfigured: true,
+  store_unavailable: true,
+  internal: true,
 };
 
 const metric =
   (type: 'counter' | 'gauge') =>
   (name: string, help: string, labels: readonly Label[] = []): Metric => ({
-    ...{ name: `mcp_gangway_${name}`, type, help, labels, bounds: [] },
+    name: `mcp_gangway_${name}`,
+    type,
+    help,
+    labels,
+    bounds: [],
   });
 const counter = metric('counter');
 
@@ -81,7 +85,11 @@ const seams = Object.keys({
 } satisfies Readonly<Record<Seam, true>>);
 const gauge = metric('gauge');
 const histogram = (name: string, help: string, bounds: readonly number[], labels: readonly Label[] = []): Metric => ({
-  ...{ name: `mcp_gangway_${name}`, type: 'histogram', help, labels, bounds },
+  name: `mcp_gangway_${name}`,
+  type: 'histogram',
+  help,
+  labels,
+  bounds,
 });
 
 /** Bucket bounds in seconds: for the gateway, for Redis, for the answer and for the start of a server. */
@@ -96,7 +104,8 @@ const startBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60];
  */
 export const catalogue = {
   info: gauge('info', 'Always 1. The labels are the versions of the gateway and of Node.js.', [
-    ...[{ name: 'version' }, { name: 'node' }],
+    { name: 'version' },
+    { name: 'node' },
   ]),
   readiness: gauge('readiness', 'The state that /readyz reports: 1 for the current state, 0 for the others.', [
     oneOf('state', 'ready', 'degraded', 'unavailable', 'draining'),
@@ -155,7 +164,8 @@ export const catalogue = {
   sessionCalls: gauge('session_calls', 'Requests in flight in sessions.', [server]),
   sessionStarts: counter('session_starts_total', 'Opened sessions.', [server]),
   sessionEnds: counter('session_ends_total', 'Sessions that ended on this instance, by reason.', [
-    ...[server, oneOf('reason', ...Object.keys(sessionEnds))],
+    server,
+    oneOf('reason', ...Object.keys(sessionEnds)),
   ]),
   takeovers: counter('session_takeovers_total', 'Sessions taken over from another instance.', [server]),
   streams: gauge('streams', 'Open event streams to clients.', [server]),
@@ -200,10 +210,12 @@ export const catalogue = {
     [server],
   ),
   messages: counter('server_messages_total', 'Messages to and from servers.', [
-    ...[server, oneOf('direction', 'sent', 'received')],
+    server,
+    oneOf('direction', 'sent', 'received'),
   ]),
   messageBytes: counter('server_bytes_total', 'Bytes of the messages to and from servers.', [
-    ...[server, oneOf('direction', 'sent', 'received')],
+    server,
+    oneOf('direction', 'sent', 'received'),
   ]),
   dropped: counter('messages_dropped_total', 'Messages that were not forwarded.', [
     server,

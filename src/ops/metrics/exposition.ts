@@ -25,7 +25,10 @@ export function createExposition(metrics: Metrics): Exposition {
   for (const name of leftOut) registry.removeSingleMetric(name);
   for (const [key, { name, help, type }] of Object.entries(catalogue) as [MetricKey, Metric][]) {
     const get = async (): Promise<object> => ({
-      ...{ name, help, type, aggregator: 'sum' },
+      name,
+      help,
+      type,
+      aggregator: 'sum',
       values: metrics.samples(key).map(({ name: metricName, ...sample }) => ({ metricName, ...sample })),
     });
     // What a registry asks of a metric is its name and what `get` gives; the type wants one of the library's own classes.

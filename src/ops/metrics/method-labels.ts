@@ -2,16 +2,29 @@ import type { CallOutcome } from '../../call/call-report.ts';
 import type { Era } from '../../protocol/revisions.ts';
 
 const ofBothEras = [
-  ...['tools/list', 'tools/call', 'prompts/list', 'prompts/get', 'completion/complete'],
-  ...['resources/list', 'resources/templates/list', 'resources/read'],
-  ...['tasks/get', 'tasks/cancel'],
+  'tools/list',
+  'tools/call',
+  'prompts/list',
+  'prompts/get',
+  'completion/complete',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'tasks/get',
+  'tasks/cancel',
 ];
 
 /** The methods of the protocol that clients request, of all revisions of an era. */
 export const methodsOf: Readonly<Record<Era, readonly string[]>> = {
   legacy: [
-    ...['initialize', 'ping', 'logging/setLevel', ...ofBothEras],
-    ...['resources/subscribe', 'resources/unsubscribe', 'tasks/result', 'tasks/list'],
+    'initialize',
+    'ping',
+    'logging/setLevel',
+    ...ofBothEras,
+    'resources/subscribe',
+    'resources/unsubscribe',
+    'tasks/result',
+    'tasks/list',
   ],
   modern: ['server/discover', 'subscriptions/listen', ...ofBothEras, 'tasks/update'],
 };

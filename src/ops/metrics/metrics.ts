@@ -67,7 +67,9 @@ export class Metrics {
       );
     }
     return Array.from(this.tallies(key).entries(), ({ labels, number }) => ({
-      ...{ name, labels: named(metric, labels), value: number.value },
+      name,
+      labels: named(metric, labels),
+      value: number.value,
     }));
   }
 }
