@@ -3,43 +3,43 @@ import type { Authenticator } from './authenticate.ts';
 import type { Identity } from './identity.ts';
 import { type ScopeHierarchy, withImplied } from './scopes/scope-hierarchy.ts';
 
-/** A key that clients may show, without the key. */
+/** The configuration of an API key, which contains only the hash of the key. */
 export interface ApiKey {
-  /** Who shows it. Several keys may have the same one: then one can take the place of the other. */
+  /** The user who has the key. Several keys may have the same name, so that a new key can replace an old one. */
   readonly name: string;
-  /** SHA-256 of the key, in hexadecimal. */
+  /** The SHA-256 of the key, in hexadecimal. */
   readonly sha256: string;
-  /** When it ends, in milliseconds since 1970; absent for never. */
+  /** The time at which the key expires, in milliseconds since 1970; absent for never. */
   readonly expiresAtMs?: number | undefined;
-  /** What it allows; absent for everything. */
+  /** The scopes of the key; absent if it allows everything. */
   readonly scopes?: readonly string[] | undefined;
 }
 
-/** As what keys are issued: no token has an issuer that is no URL. */
+/** The issuer of API keys. No token can have it, since the issuer of a token is a URL. */
 const issuer = 'api-key';
 
-/** How a key is stored; see `ApiKey.sha256`. */
+/** Returns the stored form of a key; see `ApiKey.sha256`. */
 export const digestOfKey = (key: string): string => hash('sha256', key, 'hex');
 
-/** An identity whose end its keeper can bring nearer. */
-type Lasting = { -readonly [K in keyof Identity]: Identity[K] };
+/** An identity that can be made to expire earlier. */
+type MutableIdentity = { -readonly [K in keyof Identity]: Identity[K] };
 
 /**
- * The API keys of a gateway (docs/decisions/0032). A key is looked up by its hash, so that neither a comparison nor the time
- * that it takes tells anything of a key: nobody can choose what a hash begins with.
+ * The API keys of a gateway (docs/decisions/0032). A key is looked up by its hash. Nobody can choose the beginning of a
+ * hash, so the time of the lookup reveals nothing about a key.
  */
 export class ApiKeys {
-  #known = new Map<string, { readonly key: ApiKey; readonly identity: Lasting }>();
+  #known = new Map<string, { readonly key: ApiKey; readonly identity: MutableIdentity }>();
 
   readonly #hierarchy: ScopeHierarchy | undefined;
 
-  /** @param hierarchy which scopes stand for others */
+  /** @param hierarchy the scopes that imply others */
   constructor(keys: readonly ApiKey[], hierarchy?: ScopeHierarchy) {
     this.#hierarchy = hierarchy;
     this.replace(keys);
   }
 
-  /** Replaces all keys. What is no more, or is not what it was, ends for those who showed it. */
+  /** Replaces all keys. The credentials of removed and changed keys expire at once. */
   replace(keys: readonly ApiKey[]): void {
     const earlier = this.#known;
     this.#known = new Map(
@@ -47,15 +47,15 @@ export class ApiKeys {
         const same = earlier.get(key.sha256);
         return [
           key.sha256,
-          same !== undefined && isSame(same.key, key) ? same : { key, identity: identityOf(key, this.#hierarchy) },
+          same !== undefined && isSame(same.key, key) ? same : { key, identity: createIdentity(key, this.#hierarchy) },
         ];
       }),
     );
-    const lasting = new Set([...this.#known.values()].map(({ identity }) => identity));
-    for (const { identity } of earlier.values()) if (!lasting.has(identity)) identity.expiresAtMs = 0;
+    const kept = new Set([...this.#known.values()].map(({ identity }) => identity));
+    for (const { identity } of earlier.values()) if (!kept.has(identity)) identity.expiresAtMs = 0;
   }
 
-  /** Who shows a key. A token of another kind, such as one of an authorization server, is no key. */
+  /** Identifies the user by an API key. Returns undefined for other tokens, such as one of an authorization server. */
   readonly authenticator: Authenticator = (_incoming, token) => {
     const known = token === undefined ? undefined : this.#known.get(token.sha256);
     if (known === undefined) return undefined;
@@ -70,7 +70,7 @@ const isSame = (a: ApiKey, b: ApiKey): boolean => JSON.stringify(partsOf(a)) ===
 
 const partsOf = ({ name, expiresAtMs, scopes }: ApiKey) => [name, expiresAtMs ?? null, scopes ?? null];
 
-const identityOf = ({ name, expiresAtMs, scopes }: ApiKey, hierarchy?: ScopeHierarchy): Lasting => ({
+const createIdentity = ({ name, expiresAtMs, scopes }: ApiKey, hierarchy?: ScopeHierarchy): MutableIdentity => ({
   principal: { issuer, subject: name, client: '' },
   scopes: scopes && withImplied(scopes, hierarchy),
   expiresAtMs,

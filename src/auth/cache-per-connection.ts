@@ -1,21 +1,21 @@
 import type { Socket } from 'node:net';
 
 /**
- * Reads a header that most clients show the same with each of their requests: the last one of a connection is remembered, with
- * what was read in it.
- * @param name of the header
+ * Makes a function that reads a header and caches the last value of each connection. Most clients send the same value
+ * with each request.
+ * @param name the name of the header
  */
 export function cachePerConnection<T>(
   name: string,
   read: (header: string) => T,
 ): (socket: Socket, header: string) => T {
-  const shown = Symbol(`the last ${name}`);
-  type Showing = Socket & { [shown]?: { readonly header: string; readonly value: T } };
+  const cached = Symbol(`the last ${name}`);
+  type CachingSocket = Socket & { [cached]?: { readonly header: string; readonly value: T } };
   return (socket, header) => {
-    const last = (socket as Showing)[shown];
+    const last = (socket as CachingSocket)[cached];
     if (last !== undefined && last.header === header) return last.value;
     const value = read(header);
-    (socket as Showing)[shown] = { header, value };
+    (socket as CachingSocket)[cached] = { header, value };
     return value;
   };
 }

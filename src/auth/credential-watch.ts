@@ -1,64 +1,65 @@
 import { contain } from '../util/boundary.ts';
 import { anonymousIdentity, type Identity } from './identity.ts';
 
-/** What is open in the name of somebody. */
+/** A request, stream or connection that is open under an identity. */
 export interface CredentialBound {
   readonly identity: Identity;
-  /** Its neighbours among all that is held. For the watch alone. */
+  /** The neighbours in the list of the watch. Only the watch uses them. */
   before?: CredentialBound | undefined;
   after?: CredentialBound | undefined;
-  /** Their credentials have ended. Called once, unless it was released before. */
+  /** Called once when the credentials have expired, unless the member was released before. */
   expire(): void;
 }
 
-/** The end of credentials is noticed so late at most. */
+/** How late the end of credentials is noticed at most. */
 const sweepMs = 1_000;
 
 /**
- * Ends what is open in somebody's name when their credentials end: they expire, or are withdrawn. Sessions go on; whoever
- * has new credentials goes on with them. One sweep for all, since a timer for each would be a cost for each request.
+ * Ends open requests, streams and connections when their credentials expire or are withdrawn. Sessions continue, and a
+ * client with new credentials can go on using them. One sweep serves all members, since a timer for each would be a
+ * cost for each request.
  */
 export class CredentialWatch {
   /**
-   * A list, whose members know each other. Not a `Set` or array: each time that one grows or makes room it leaves a table
-   * behind which, once it is old, keeps all that was in it alive until the next full collection, with requests and answers.
-   * That was a third of what a request with a token cost.
+   * The newest member of a linked list. A `Set` or array leaves an old table behind each time it grows or shrinks. An
+   * old table keeps all of its members, with their requests and answers, alive until the next full garbage collection.
+   * That was a third of the cost of a request with a token.
    */
   #newest: CredentialBound | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  /** From now on it is looked at, until it is released or its credentials end. */
-  hold(held: CredentialBound): void {
-    if (held.identity === anonymousIdentity) return;
-    held.after = this.#newest;
-    if (this.#newest !== undefined) this.#newest.before = held;
-    this.#newest = held;
+  /** Watches a member until it is released or its credentials end. */
+  hold(member: CredentialBound): void {
+    if (member.identity === anonymousIdentity) return;
+    member.after = this.#newest;
+    if (this.#newest !== undefined) this.#newest.before = member;
+    this.#newest = member;
     this.#timer ??= setInterval(() => contain('background', () => this.sweep()), sweepMs).unref();
   }
 
-  /** Nothing of it is open any more. Idempotent. */
-  release(held: CredentialBound): void {
-    const { before, after } = held;
+  /** Stops watching a member, which is no longer open. Idempotent. */
+  release(member: CredentialBound): void {
+    const { before, after } = member;
     if (before !== undefined) before.after = after;
-    else if (this.#newest === held) this.#newest = after;
+    else if (this.#newest === member) this.#newest = after;
     if (after !== undefined) after.before = before;
-    held.before = undefined;
-    held.after = undefined;
+    member.before = undefined;
+    member.after = undefined;
   }
 
-  /** Looks now. */
+  /** Ends all members whose credentials have expired. */
   sweep(): void {
     const now = Date.now();
-    const ended: CredentialBound[] = [];
-    for (let held = this.#newest; held !== undefined; held = held.after) {
-      const { expiresAtMs } = held.identity;
-      if (expiresAtMs !== undefined && expiresAtMs <= now) ended.push(held);
+    const expired: CredentialBound[] = [];
+    for (let member = this.#newest; member !== undefined; member = member.after) {
+      const { expiresAtMs } = member.identity;
+      if (expiresAtMs !== undefined && expiresAtMs <= now) expired.push(member);
     }
-    for (const held of ended) this.release(held);
-    for (const held of ended) held.expire();
+    for (const member of expired) this.release(member);
+    for (const member of expired) member.expire();
   }
 
-  /** Nothing is looked at any more. */
+  /** Stops the sweeps. */
   close(): void {
     clearInterval(this.#timer);
   }

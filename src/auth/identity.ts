@@ -3,58 +3,60 @@ import type { Reason } from '../protocol/faults.ts';
 import type { Principal } from '../protocol/principal.ts';
 import { anonymous } from '../protocol/principal.ts';
 
-/** Who sends a request, as far as it is proven. */
+/** The verified sender of a request. */
 export interface Identity {
   readonly principal: Principal;
-  /** What the credentials allow; undefined for credentials that do not speak of scopes and allow everything. */
+  /** The scopes of the credentials; undefined for credentials without scopes, which allow everything. */
   readonly scopes: ReadonlySet<string> | undefined;
   /**
-   * When the credentials end, in milliseconds since 1970; undefined for never. Look again: it comes when they are withdrawn,
-   * though it was further away.
+   * The time at which the credentials expire, in milliseconds since 1970; undefined for never. Read it again for each
+   * use: a withdrawal of the credentials makes it earlier.
    */
   readonly expiresAtMs: number | undefined;
-  /** What is verified of the sender beside that; empty where there is nothing. Private: for the sender's own server alone (P12). */
+  /** Further verified claims about the sender, or none. They are private and only for the sender's own server (P12). */
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
-/** Why exactly somebody is not let in; for the log of the operator. */
+/** The exact reason of a refusal, for the operator's log. */
 export interface RefusalDetail {
-  /** One of few words: the kind of fault, and nothing that a peer has written. */
+  /** The kind of fault, one of a few fixed texts. It contains nothing that a peer has written. */
   readonly why: string;
   readonly expected?: unknown;
-  /** No secret, and cut; see `shownText`. */
+  /** The value in the credentials, if it is no secret. It is shortened; see `printableText`. */
   readonly seen?: unknown;
-  /** The `error_description` for the client (RFC 6750, section 3), where it gives nothing away. */
+  /** The `error_description` for the client (RFC 6750, section 3), if it reveals nothing. */
   readonly description?: string;
 }
 
-/** Longer texts of a peer are of no use in a line of the log. */
-const maxShownLength = 120;
+/** The longest text of a peer in a log line. */
+const maxPrintedLength = 120;
 
-/** A text of a peer as a log may have it: cut, and without what a terminal or a reader could take for something else. */
+/**
+ * Makes a peer's text safe for a log: shortens it, and replaces characters that could mislead a terminal or a reader.
+ */
 export const printableText = (text: string | undefined): string | undefined =>
-  text?.slice(0, maxShownLength).replace(/[^\x20-\x7e]/g, '?');
+  text?.slice(0, maxPrintedLength).replace(/[^\x20-\x7e]/g, '?');
 
-/** Why a request has no identity, and what its sender is told to do about it. */
+/** The reason why a request has no identity, and the answer to its sender. */
 export interface Challenge {
   readonly reason: Reason;
-  /** The value of `WWW-Authenticate` (RFC 9110, section 11.6.1), where one belongs to the reason. */
+  /** The value of `WWW-Authenticate` (RFC 9110, section 11.6.1), if the reason has one. */
   readonly wwwAuthenticate?: string | undefined;
-  /** What the fault names beside its reason. */
+  /** The data of the fault beside its reason. */
   readonly data?: Record<string, unknown>;
   readonly detail?: RefusalDetail | undefined;
 }
 
 /**
- * Finds out who sends a request. Answers at once where nothing needs to be asked (no authentication, keys, tokens that were
- * verified before): requests of the hot path wait for no promise. Never rejects.
+ * Finds out who sends a request. Answers without a promise if possible (no authentication, API keys, tokens verified
+ * before), so that the hot path does not wait. Never rejects.
  */
 export type Authenticate = (incoming: IncomingMessage) => Identity | Challenge | Promise<Identity | Challenge>;
 
-/** True if nobody was identified. */
+/** True if the sender was not identified. */
 export const isChallenge = (outcome: Identity | Challenge): outcome is Challenge => 'reason' in outcome;
 
-/** Everybody, where the gateway does no authentication: nobody is asked who they are. */
+/** The identity of every sender if the gateway does no authentication. */
 export const anonymousIdentity: Identity = {
   principal: anonymous,
   scopes: undefined,
@@ -62,5 +64,5 @@ export const anonymousIdentity: Identity = {
   claims: {},
 };
 
-/** Asks nobody. */
+/** Accepts every request without authentication. */
 export const noAuthentication: Authenticate = () => anonymousIdentity;

@@ -4,25 +4,27 @@ import type { Authenticator } from './authenticate.ts';
 import type { Identity } from './identity.ts';
 import { type ScopeHierarchy, splitScopes, withImplied } from './scopes/scope-hierarchy.ts';
 
-/** Where a proxy says who its user is. */
+/** The headers in which a proxy identifies its user, and the trusted proxies. */
 export interface ProxyIdentityOptions {
-  /** The header, in small letters. The proxy has to remove what its clients send under that name. */
+  /** The name of the header with the user, in lower case. The proxy must remove such headers that its clients send. */
   readonly header: string;
-  /** The header with what the user may do, separated by blanks or commas; absent where all may do everything. */
+  /**
+   * The name of the header with the user's scopes, separated by blanks or commas; absent if users may do everything.
+   */
   readonly scopesHeader?: string | undefined;
-  /** Addresses and networks (CIDR) from which the headers count. */
+  /** The addresses and networks (CIDR) of trusted proxies. */
   readonly trusted: readonly string[];
-  /** Which scopes stand for others. */
+  /** The scopes that imply others. */
   readonly hierarchy?: ScopeHierarchy;
 }
 
-/** As what such identities are issued; see `ApiKey`. */
+/** The issuer of such identities; see `ApiKey`. */
 const issuer = 'proxy';
 
-/** Users whose identity is made once for all their requests (P8). */
+/** How many users' identities are kept for their next requests (P8). */
 const maxUsers = 1_000;
 
-/** Reads an address or network; undefined for what is none. */
+/** Parses an address or network; undefined if the text is neither. */
 export function parseNetwork(text: string): { readonly address: string; readonly prefix: number } | undefined {
   const [address = '', bits, ...more] = text.split('/');
   const longest = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0;
@@ -32,12 +34,12 @@ export function parseNetwork(text: string): { readonly address: string; readonly
 }
 
 /**
- * Who a trusted proxy says that its user is. It counts from the proxy's own addresses alone, by the connection itself and no
- * header. From anywhere else the header is refused: who sends it wants to be somebody, or the configuration is wrong, and in
- * neither case the request is what it seems. An empty one is nobody (A05).
+ * Makes an authenticator that takes the user from the header of a trusted proxy. Only the address of the connection
+ * decides whether the proxy is trusted, never a header. A request with the header from any other address is refused:
+ * its sender wants to impersonate a user, or the configuration is wrong. An empty header is refused too (A05).
  */
 export function createProxyIdentity({ header, scopesHeader, trusted, hierarchy }: ProxyIdentityOptions): Authenticator {
-  const isTrusted = createTrust(trusted);
+  const isTrusted = createTrustCheck(trusted);
   const users = new Map<string, Identity>();
   return (incoming) => {
     const subject = headerOf(incoming, header)?.trim();
@@ -61,8 +63,8 @@ export function createProxyIdentity({ header, scopesHeader, trusted, hierarchy }
   };
 }
 
-/** Looked up once for each connection. */
-function createTrust(trusted: readonly string[]): (socket: Socket) => boolean {
+/** Makes a check of a connection's address, which is looked up once for each connection. */
+function createTrustCheck(trusted: readonly string[]): (socket: Socket) => boolean {
   const networks = new BlockList();
   for (const text of trusted) {
     const network = parseNetwork(text);
@@ -71,13 +73,13 @@ function createTrust(trusted: readonly string[]): (socket: Socket) => boolean {
   }
   const known = new WeakMap<Socket, boolean>();
   return (socket) => {
-    const said = known.get(socket);
-    if (said !== undefined) return said;
+    const cached = known.get(socket);
+    if (cached !== undefined) return cached;
     const { remoteAddress = '' } = socket;
     const version = isIP(remoteAddress);
-    // An IPv4 address that is written as `::ffff:…` is looked up among those of IPv4.
-    const isIn = version !== 0 && networks.check(remoteAddress, version === 4 ? 'ipv4' : 'ipv6');
-    known.set(socket, isIn);
-    return isIn;
+    // `BlockList` looks an IPv4 address of the form `::ffff:…` up among the IPv4 networks.
+    const isMember = version !== 0 && networks.check(remoteAddress, version === 4 ? 'ipv4' : 'ipv6');
+    known.set(socket, isMember);
+    return isMember;
   };
 }

@@ -1,4 +1,4 @@
-// store: everything that outlives a connection, behind interfaces with one implementation in memory and one in Redis.
+// src/store: everything that outlives a connection, behind interfaces, in memory or in Redis.
 import type { EventLog } from './event-log.ts';
 import type { Instances } from './instances.ts';
 import type { SessionRecords } from './session-records.ts';

@@ -1,12 +1,12 @@
-/** An authorization server takes no longer than this for one document, in milliseconds. */
+/** The time limit for one document of an authorization server, in milliseconds. */
 const timeoutMs = 5_000;
 
-/** Bytes of one document: certificates can be among keys, but a server gone wrong must not fill the memory. */
+/** The size limit of one document. Keys may contain certificates, but a faulty server must not fill the memory. */
 const maxDocumentBytes = 512 * 1024;
 
-/** What an authorization server says is not what can be used; the message is for the operator's log. */
+/** The error for an unusable answer of an authorization server. The message is for the operator's log. */
 export class UnusableDocument extends Error {
-  /** True if the server said that there is no such document, so that there may be one at another place. */
+  /** True if the server has no such document. The document may then be at another URL. */
   readonly isMissing: boolean;
 
   constructor(message: string, isMissing = false) {
@@ -16,8 +16,8 @@ export class UnusableDocument extends Error {
 }
 
 /**
- * The JSON object at a URL of an authorization server. A redirect is not followed: it could lead anywhere. Rejects with
- * `UnusableDocument` for what is none, and with what `fetch` throws where nothing came.
+ * Fetches the JSON object at a URL of an authorization server. A redirect is not followed, since it could lead
+ * anywhere. Rejects with `UnusableDocument` for any other answer, and with the error of `fetch` if there is no answer.
  */
 export async function fetchJson(url: URL): Promise<Readonly<Record<string, unknown>>> {
   const response = await fetch(url, {
@@ -48,7 +48,7 @@ async function readText({ body }: Response, url: URL): Promise<string> {
   let size = 0;
   for await (const chunk of body ?? []) {
     size += chunk.length;
-    // Leaving the loop cancels the rest.
+    // The throw leaves the loop, which cancels the rest of the body.
     if (size > maxDocumentBytes) throw new UnusableDocument(`${url.href} is larger than ${maxDocumentBytes} bytes`);
     chunks.push(chunk);
   }

@@ -5,27 +5,27 @@ import { fetchJson, UnusableDocument } from './fetch-json.ts';
 const [oauthSuffix, openidSuffix] = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'];
 
 /**
- * Where the metadata of an authorization server can be, in the order in which they are tried (2026-07-28,
+ * Lists the possible metadata URLs of an authorization server, in the order of the attempts (2026-07-28,
  * basic/authorization/authorization-server-discovery, "Authorization Server Metadata Discovery").
  */
 export function metadataUrlsOf(issuer: string): readonly URL[] {
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
-  const places =
+  const paths =
     path === '' ? [oauthSuffix, openidSuffix] : [oauthSuffix + path, openidSuffix + path, path + openidSuffix];
-  return places.map((place) => new URL(origin + place));
+  return paths.map((metadataPath) => new URL(origin + metadataPath));
 }
 
 /**
- * The URL of an authorization server's keys, as its metadata has it. Rejects where there is none that may be used: metadata
- * in another issuer's name is not believed (RFC 8414, section 3.3), and keys come over TLS, but for an issuer on this
+ * Discovers the URL of an authorization server's keys from its metadata. Rejects if there is no usable URL. Metadata in
+ * another issuer's name is not trusted (RFC 8414, section 3.3). Keys must come over TLS unless the issuer is on this
  * machine.
  */
 export async function discoverKeysUrl(issuer: string): Promise<URL> {
   const failures: unknown[] = [];
   for (const url of metadataUrlsOf(issuer)) {
     try {
-      return keysUrlIn(await fetchJson(url), issuer, url);
+      return readKeysUrl(await fetchJson(url), issuer, url);
     } catch (cause) {
       failures.push(cause);
       if (!(cause instanceof UnusableDocument && cause.isMissing)) break;
@@ -34,7 +34,7 @@ export async function discoverKeysUrl(issuer: string): Promise<URL> {
   throw new Error('the metadata of the authorization server is not usable', { cause: failures.at(-1) });
 }
 
-function keysUrlIn(metadata: Readonly<Record<string, unknown>>, issuer: string, { href }: URL): URL {
+function readKeysUrl(metadata: Readonly<Record<string, unknown>>, issuer: string, { href }: URL): URL {
   const { issuer: named, jwks_uri: keys } = metadata;
   if (named !== issuer) throw new UnusableDocument(`${href} names another issuer than the configured one`);
   if (typeof keys !== 'string' || !URL.canParse(keys)) throw new UnusableDocument(`${href} has no jwks_uri`);

@@ -2,42 +2,42 @@ import { createLocalJWKSet, type JWTVerifyGetKey } from 'jose';
 import { detach } from '../../util/boundary.ts';
 import { UnusableDocument } from './fetch-json.ts';
 
-/** The keys of an issuer as they were at one time. */
+/** The keys of an issuer at one time. */
 export interface KeySet {
   /** Finds the key for a token's header. */
   readonly keyFor: JWTVerifyGetKey;
-  /** The document, to see whether the next one is another. */
+  /** The text of the key document, to notice a changed document. */
   readonly text: string;
 }
 
-/** What the keys of an issuer need. */
+/** The source of an issuer's keys, and the observers of failures. */
 export interface IssuerKeysOptions {
-  /** Gets the document with the keys (RFC 7517, section 5); rejects if it cannot be had. */
+  /** Fetches the document with the keys (RFC 7517, section 5). */
   readonly fetchKeys: () => Promise<Readonly<Record<string, unknown>>>;
-  /** For so long keys stay good that should have been fetched again, in milliseconds. */
+  /** How long keys remain usable after the time of their refresh, in milliseconds. */
   readonly staleMs: number;
-  /** The time, in milliseconds since 1970. */
+  /** Returns the time, in milliseconds since 1970. */
   readonly now: () => number;
-  /** Told of the first failure of a row. */
+  /** Called for the first failure of a series. */
   readonly onFailed: (cause: unknown) => void;
-  /** Told of the first success after failures. */
+  /** Called for the first success after failures. */
   readonly onRecovered: () => void;
 }
 
-/** In use, keys are fetched again after this time: so a key that was taken back ends to be good. */
+/** Keys in use are fetched again after this time, so that a revoked key becomes invalid. */
 const refreshMs = 10 * 60_000;
 
-/** At most one fetch in this time, however many unknown keys are named: anyone can name some. */
+/** The least time between fetches, however many unknown keys tokens name: anyone can name unknown keys. */
 const pauseMs = 10_000;
 
 /**
- * The keys of one issuer: fetched when a token needs them, again from time to time, and when a token names an unknown one
- * (rotation). While the issuer cannot be reached, known keys stay good for a bounded time.
+ * The keys of one issuer. They are fetched when a token needs them, again from time to time, and when a token names an
+ * unknown key (rotation). While the issuer is unreachable, known keys remain usable for a bounded time.
  */
 export class IssuerKeys {
   readonly #options: IssuerKeysOptions;
   #known: KeySet | undefined;
-  /** When keys came the last time, the same ones or others. */
+  /** The time of the last successful fetch. */
   #fetchedAtMs = 0;
   #triedAtMs = Number.NEGATIVE_INFINITY;
   #isFailing = false;
@@ -47,7 +47,7 @@ export class IssuerKeys {
     this.#options = options;
   }
 
-  /** The keys, if they may still be used. What was verified by them holds while this stays the same object. */
+  /** The keys, if they may still be used. A token that they verified is valid while this remains the same object. */
   get current(): KeySet | undefined {
     if (this.#known !== undefined && this.#ageMs > refreshMs) detach('request', this.refresh());
     return this.#usable;
@@ -61,12 +61,12 @@ export class IssuerKeys {
     return this.#options.now() - this.#fetchedAtMs;
   }
 
-  /** True if the last fetch failed: what the known keys do not say is not known. */
+  /** True if the last fetch failed. A key that is not among the known ones may then exist all the same. */
   get isFailing(): boolean {
     return this.#isFailing;
   }
 
-  /** Fetches the keys, unless that was tried a moment ago; resolves with those that may be used then. */
+  /** Fetches the keys, unless that was tried a moment ago. Resolves with the keys that may be used afterwards. */
   async refresh(): Promise<KeySet | undefined> {
     const { now } = this.#options;
     if (this.#fetching === undefined && now() - this.#triedAtMs >= pauseMs) {
@@ -95,9 +95,11 @@ export class IssuerKeys {
   }
 }
 
-/** Throws for what are no keys. No keys at all is a server that is not ready yet: it would refuse every token. */
+/**
+ * Reads a key set and throws if it is unusable. An empty set counts as unusable: with it every token would be refused.
+ */
 function readKeys(document: Readonly<Record<string, unknown>>): JWTVerifyGetKey {
   const { keys } = document;
   if (!Array.isArray(keys) || keys.length === 0) throw new UnusableDocument('the key set contains no usable key');
-  return createLocalJWKSet({ keys }); // which checks each
+  return createLocalJWKSet({ keys }); // checks each key
 }

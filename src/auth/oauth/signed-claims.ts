@@ -1,24 +1,22 @@
 import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from 'jose';
 
-/** What came of verifying: the claims, or why there are none. */
+/** The result of verifying a signature: the claims, or the reason why there are none. */
 export type SignedClaims =
   | JWTPayload
-  /** The token is wrong, whatever keys there are. */
+  /** The token is invalid with any keys. */
   | 'invalid'
-  /** None of these keys has signed it; a newer one may have. */
+  /** None of these keys has signed the token. A newer key may have signed it. */
   | 'unknown_key'
-  /** One of the keys cannot be used: that is the issuer's fault. */
+  /** One of the keys is unusable, which is the issuer's fault. */
   | 'unusable_key';
 
-/** Types of a JWT that can be an access token: as RFC 9068, section 4, has it, and as it was before. */
+/** The types of a JWT that may be an access token: those of RFC 9068, section 4, and those before it. */
 const accessTokenTypes: ReadonlySet<unknown> = new Set([undefined, 'jwt', 'at+jwt', 'application/at+jwt']);
 
-/** Told why a token is invalid, by the name of what is wrong, and the claims if its signature is good. */
+/** Receives the name of the part that makes a token invalid, and the claims if the signature is valid. */
 export type OnInvalid = (why: string, claims?: JWTPayload) => void;
 
-/**
- * The claims of a token that one of these keys has signed, checked by what is required of them. Never rejects.
- */
+/** Verifies that one of these keys has signed a token, and that its claims meet the requirements. Never rejects. */
 export async function signedClaims(
   token: string,
   keyFor: JWTVerifyGetKey,
@@ -51,7 +49,7 @@ export async function signedClaims(
   }
 }
 
-/** A token that does not name its key is tried with each that could be meant. */
+/** Tries each matching key for a token that does not name its key. */
 async function claimsByAny(
   token: string,
   keys: errors.JWKSMultipleMatchingKeys,

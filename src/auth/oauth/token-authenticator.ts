@@ -1,16 +1,18 @@
+// src/auth/oauth: JWT access tokens of OAuth authorization servers, and the metadata of the gateway as their resource.
 import type { Authenticator } from '../authenticate.ts';
 import type { BearerToken } from '../bearer-token.ts';
 import { type Challenge, type Identity, printableText } from '../identity.ts';
 import { VerifiedTokens } from './verified-tokens.ts';
 import { type TokenFault, type VerifiedToken, type VerifyOptions, verifyToken } from './verify-token.ts';
 
-/** More audiences of a token are not told. */
+/** How many audiences of a token are shown in the log. */
 const maxShownAudiences = 5;
 
 /**
- * Access tokens as credentials, the same for all servers of a gateway, each of which takes only what was issued for it
- * (2026-07-28, basic/authorization, "Token Handling"). A token that was verified before is answered for at once. Whatever is
- * shown is taken for a token, so other kinds come first.
+ * Makes authenticators for access tokens. All servers of a gateway share the verified tokens, but each server accepts
+ * only tokens issued for it (2026-07-28, basic/authorization, "Token Handling"). The answer for a token that was
+ * verified before comes at once. Every bearer token is taken for an access token, so authenticators of other kinds must
+ * come first.
  */
 export function createTokenAuthenticators(options: VerifyOptions): (audiences: ReadonlySet<string>) => Authenticator {
   const verified = new VerifiedTokens();
@@ -24,8 +26,8 @@ export function createTokenAuthenticators(options: VerifyOptions): (audiences: R
   return (audiences) => {
     const judge = (outcome: VerifiedToken | TokenFault): Identity | Challenge => {
       if ('reason' in outcome) return outcome;
-      const isMeant = outcome.audiences.some((audience) => audiences.has(audience));
-      if (isMeant) return outcome.identity;
+      const isForThisServer = outcome.audiences.some((audience) => audiences.has(audience));
+      if (isForThisServer) return outcome.identity;
       const seen = outcome.audiences.slice(0, maxShownAudiences).map(printableText);
       const description = 'The access token was issued for another resource';
       return { reason: 'credentials_invalid', detail: { why: 'aud', expected: [...audiences], seen, description } };

@@ -1,17 +1,17 @@
 import type { BearerToken } from '../bearer-token.ts';
 import type { VerifiedToken } from './verify-token.ts';
 
-/** Tokens that are remembered: at most so many times 8 KiB, however many users there are. */
+/** How many tokens are remembered, each of at most 8 KiB, however many users there are. */
 const maxTokens = 4_096;
 
 /**
- * Tokens that were verified, by their SHA-256, so that the next request with one of them costs no signature. The one that was
- * used the longest ago makes room.
+ * Verified tokens by their SHA-256, so that the next request with the same token needs no check of a signature. The
+ * least recently used token is dropped first.
  */
 export class VerifiedTokens {
   readonly #byHash = new Map<string, VerifiedToken>();
 
-  /** The token as it was verified, if that still holds: it has not expired, and its issuer has the same keys. */
+  /** Finds a verified token that is still valid: it has not expired, and its issuer has the same keys. */
   find({ sha256: key }: BearerToken, nowMs: number): VerifiedToken | undefined {
     const known = this.#byHash.get(key);
     if (known === undefined) return undefined;

@@ -4,47 +4,52 @@ import { type ScopeHierarchy, splitScopes, withImplied } from '../scopes/scope-h
 import type { IssuerKeys, KeySet } from './issuer-keys.ts';
 import { signedClaims } from './signed-claims.ts';
 
-/** A token that was proven: who its bearer is, and where it may be used. */
+/** A verified token: the identity of its bearer, and where the token may be used. */
 export interface VerifiedToken {
   readonly identity: Identity;
-  /** When it ends, the tolerance for clocks added, in milliseconds since 1970. */
+  /** The time at which the token expires, in milliseconds since 1970. It includes the tolerance for clock skew. */
   readonly expiresAtMs: number;
-  /** Whom it was issued for (RFC 8707, section 2). */
+  /** The resources for which the token was issued (RFC 8707, section 2). */
   readonly audiences: readonly string[];
   readonly issuer: IssuerKeys;
-  /** By which it was verified: it holds as long as these are the issuer's. */
+  /** The keys that verified the token. The token is valid only while these are the issuer's keys. */
   readonly keys: KeySet;
 }
 
-/** What verifying needs. */
+/** The trusted issuers, and the rules for tokens. */
 export interface VerifyOptions {
-  /** The issuers that are trusted, by their exact names. */
+  /** The trusted issuers, by their exact names. */
   readonly issuers: ReadonlyMap<string, IssuerKeys>;
   readonly algorithms: readonly string[];
-  /** How far clocks may be apart, in milliseconds. */
+  /** How far clocks may differ, in milliseconds. */
   readonly clockSkewMs: number;
   readonly hierarchy: ScopeHierarchy;
-  /** The time, in milliseconds since 1970. */
+  /** Returns the time, in milliseconds since 1970. */
   readonly now: () => number;
 }
 
-/** Why there is no proof: the token is none that holds here, or it could not be found out. */
+/** The reason why a token was not verified: the token is invalid, or it could not be checked. */
 export type TokenFault = Pick<Challenge, 'detail'> & { readonly reason: 'credentials_invalid' | 'token_not_checked' };
 
 const notChecked: TokenFault = { reason: 'token_not_checked' };
 
-/** Longer tokens are refused unread: what is verified is kept, so that this bounds the memory. Usual are 1 to 4 KiB. */
+/**
+ * Longer tokens are refused unread. Verified tokens are kept, so this limit bounds the memory. 1 to 4 KiB are usual.
+ */
 export const maxTokenLength = 8 * 1024;
 
-/** The longest name of a user or client that is taken; OpenID Connect Core, section 2, allows 255. */
+/** The longest accepted name of a user or client. OpenID Connect Core, section 2, allows 255 characters. */
 const maxNameLength = 1_024;
 
-/** Where issuers name the client: RFC 9068, section 2.2, then the ways of OpenID Connect and of large providers before it. */
+/**
+ * The claims that name the client: that of RFC 9068, section 2.2, then older ones of OpenID Connect and large
+ * providers.
+ */
 const clientClaims = ['client_id', 'azp', 'cid', 'appid'];
 
 /**
- * Verifies a JWT access token (RFC 9068, section 4; OAuth 2.1, section 5.2): issuer, signature, expiry, type and subject. For
- * whom it was issued is told, not judged: see `VerifiedToken.audiences`. Never rejects.
+ * Verifies a JWT access token (RFC 9068, section 4; OAuth 2.1, section 5.2): issuer, signature, expiry, type and
+ * subject. The caller has to check the audiences; see `VerifiedToken.audiences`. Never rejects.
  */
 export async function verifyToken(token: string, options: VerifyOptions): Promise<VerifiedToken | TokenFault> {
   const { algorithms, clockSkewMs, now } = options;
@@ -56,7 +61,7 @@ export async function verifyToken(token: string, options: VerifyOptions): Promis
   const onInvalid = (why: string, claims?: JWTPayload): void => {
     invalid = refused(why, claims);
   };
-  const issuer = issuerOf(token);
+  const issuer = readIssuer(token);
   const keys = issuer === undefined ? undefined : options.issuers.get(issuer);
   if (issuer === undefined || keys === undefined)
     return refused('iss', issuer === undefined ? undefined : { iss: issuer });
@@ -68,25 +73,27 @@ export async function verifyToken(token: string, options: VerifyOptions): Promis
     requiredClaims: ['exp', 'sub', 'aud'],
   };
 
-  let used = keys.current ?? (await keys.refresh());
-  if (used === undefined) return notChecked;
-  let claims = await signedClaims(token, used.keyFor, required, onInvalid);
+  let keySet = keys.current ?? (await keys.refresh());
+  if (keySet === undefined) return notChecked;
+  let claims = await signedClaims(token, keySet.keyFor, required, onInvalid);
   if (claims === 'unknown_key') {
-    // It may be a new one (OpenID Connect Core, section 10.1.1).
+    // The issuer may have a new key (OpenID Connect Core, section 10.1.1).
     const newer = await keys.refresh();
     if (newer === undefined || keys.isFailing) return notChecked;
-    if (newer === used) return refused('kid');
-    used = newer;
-    claims = await signedClaims(token, used.keyFor, required, onInvalid);
+    if (newer === keySet) return refused('kid');
+    keySet = newer;
+    claims = await signedClaims(token, keySet.keyFor, required, onInvalid);
   }
   if (claims === 'unusable_key') return notChecked;
   if (claims === 'unknown_key') return refused('kid');
   if (claims === 'invalid') return invalid ?? refused('signature');
-  const bearer = bearerIn(claims, issuer, options);
-  return typeof bearer === 'string' ? refused(bearer) : { ...bearer, issuer: keys, keys: used };
+  const bearer = readBearer(claims, issuer, options);
+  return typeof bearer === 'string' ? refused(bearer) : { ...bearer, issuer: keys, keys: keySet };
 }
 
-/** What is wrong with a token. Issuer, audience and times are no secrets; nothing else of it is told (P12). */
+/**
+ * Explains why a token is invalid. Issuer, audience and times are no secrets; nothing else of a token is shown (P12).
+ */
 function explain(why: string, claims: JWTPayload | undefined, { issuers, now }: VerifyOptions): RefusalDetail {
   const { iss, exp } = claims ?? {};
   if (why === 'iss') {
@@ -96,55 +103,56 @@ function explain(why: string, claims: JWTPayload | undefined, { issuers, now }: 
     return { why, expected, seen: printableText(iss), description };
   }
   if (why === 'exp' && typeof exp === 'number') {
-    const seen = timeText(exp * 1_000);
-    return { why, expected: `later than ${timeText(now())}`, seen, description: 'The access token has expired' };
+    const seen = formatTime(exp * 1_000);
+    return { why, expected: `later than ${formatTime(now())}`, seen, description: 'The access token has expired' };
   }
   if (why === 'nbf') return { why, description: 'The access token is not valid yet' };
   return { why };
 }
 
-/** A time of a claim can be no time. */
-const timeText = (ms: number): string | undefined => (Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : undefined);
+/** Formats a time. A claim may contain a number that is no valid time. */
+const formatTime = (ms: number): string | undefined =>
+  Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : undefined;
 
-/** Whom a token names as its issuer, not yet proven: by whose keys it is to be verified. */
-function issuerOf(token: string): string | undefined {
+/** Reads the issuer that a token names, which is not verified yet. The issuer's keys then verify the token. */
+function readIssuer(token: string): string | undefined {
   if (token.length > maxTokenLength) return undefined;
   try {
     return decodeJwt(token).iss;
   } catch {
-    return undefined; // what is no JWT has no issuer
+    return undefined; // the token is no JWT
   }
 }
 
-/** What verified claims say; or which of them is not as it has to be. */
-function bearerIn(
+/** Reads the bearer from verified claims, or returns the name of an unacceptable claim. */
+function readBearer(
   claims: JWTPayload,
   issuer: string,
   { clockSkewMs, hierarchy }: VerifyOptions,
 ): Pick<VerifiedToken, 'identity' | 'expiresAtMs' | 'audiences'> | 'cnf' | 'sub' {
-  // Bound to a key (RFC 7800): whoever has only the token may have stolen it.
+  // The token is bound to a key (RFC 7800). A client that shows only the token may have stolen it.
   if (claims['cnf'] !== undefined) return 'cnf';
-  const subject = nameIn(claims['sub']);
+  const subject = readName(claims['sub']);
   if (subject === undefined) return 'sub';
-  const client = clientClaims.map((key) => nameIn(claims[key])).find((name) => name !== undefined) ?? '';
+  const client = clientClaims.map((key) => readName(claims[key])).find((name) => name !== undefined) ?? '';
   const expiresAtMs = (claims.exp as number) * 1_000 + clockSkewMs;
   return {
     identity: {
       principal: { issuer, subject, client },
-      scopes: withImplied([...scopesIn(claims['scope']), ...scopesIn(claims['scp'])], hierarchy),
+      scopes: withImplied([...readScopes(claims['scope']), ...readScopes(claims['scp'])], hierarchy),
       expiresAtMs,
       claims,
     },
     expiresAtMs,
-    audiences: textsIn(claims.aud),
+    audiences: readTexts(claims.aud),
   };
 }
 
-const nameIn = (claim: unknown): string | undefined =>
+const readName = (claim: unknown): string | undefined =>
   typeof claim === 'string' && claim !== '' && claim.length <= maxNameLength ? claim : undefined;
 
-/** RFC 8693, section 4.2, has one text; others write a list. */
-const scopesIn = (claim: unknown): readonly string[] => textsIn(claim).flatMap(splitScopes);
+/** Reads scopes from one text, as in RFC 8693, section 4.2, or from a list, as some issuers write them. */
+const readScopes = (claim: unknown): readonly string[] => readTexts(claim).flatMap(splitScopes);
 
-const textsIn = (claim: unknown): readonly string[] =>
+const readTexts = (claim: unknown): readonly string[] =>
   (Array.isArray(claim) ? claim : [claim]).filter((each) => typeof each === 'string');

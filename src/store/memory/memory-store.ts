@@ -1,4 +1,4 @@
-// store/memory: the store of a single instance, in the memory of its process.
+// src/store/memory: the store of a single instance, in the memory of its process.
 import type { LogLimits } from '../event-log.ts';
 import type { Store } from '../store.ts';
 import { createMemoryChanges } from './memory-changes.ts';

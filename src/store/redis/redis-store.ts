@@ -1,4 +1,4 @@
-// store/redis: the store of any number of instances, in Redis, with one Lua script for each atomic change.
+// src/store/redis: the store of any number of instances, in Redis, with one Lua script for each atomic change.
 import type { CommandObserver } from '../command-observer.ts';
 import type { LogLimits } from '../event-log.ts';
 import type { Store } from '../store.ts';

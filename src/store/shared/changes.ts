@@ -1,4 +1,4 @@
-// store/shared: the small data that all instances share: changes, outcomes, task owners, rates, secrets.
+// src/store/shared: the small data that all instances share: changes, outcomes, task owners, rates, secrets.
 
 /** Receives the changes that are announced under a topic. */
 export interface ChangeListener {

@@ -47,7 +47,9 @@ for _ = 1, tonumber(ARGV[11]) do
   -- The tail of an ended stream is removed with its last event. Without that event the tail would stay for ever.
   local position, ended = string.match(value, '^(%S+) (%d)$')
   local entry = ended == '1' and redis.call('XRANGE', log, position, '+', 'COUNT', 1)[1]
-  if ended == '0' or (entry and string.find(entry[2][2], ' ' .. stream .. ':', 1, true)) then redis.call('HSET', tails, stream, value) end
+  if ended == '0' or (entry and string.find(entry[2][2], ' ' .. stream .. ':', 1, true)) then
+    redis.call('HSET', tails, stream, value)
+  end
 end
 local calls = tonumber(ARGV[at])
 for i = at + 1, at + calls * 2, 2 do redis.call('HSET', pending, ARGV[i], ARGV[i + 1]) end
