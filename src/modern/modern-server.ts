@@ -1,4 +1,4 @@
-// modern/ serves clients of the modern era at servers of the modern era: era lookup, shared processes, changes.
+// src/modern: serves clients of the modern era at servers of the modern era. It finds eras and shares processes and changes.
 import type { ModernAnswer, ModernCallAnswer } from '../call/modern-answer.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
@@ -114,7 +114,7 @@ export class ModernServer {
     return this.#finder.era;
   }
 
-  /** What clients have in flight: calls, and streams of subscriptions. */
+  /** The clients' calls and subscription streams in flight. */
   get inFlight(): { readonly calls: number; readonly streams: number } {
     return this.#tenants.inFlight;
   }

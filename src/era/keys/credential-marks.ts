@@ -1,10 +1,11 @@
+// src/era/keys: seals request states, and recognises credentials, with keys that all instances share.
 import { createHmac, hkdfSync } from 'node:crypto';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { StateKeys } from './state-keys.ts';
 
 /**
- * Marks by which the credentials of clients for their server are recognised, on any instance that has the same keys, and
- * which may lie in Redis: without the key nobody can try what they were made of (P12).
+ * Makes marks that identify a client's credentials for its server, on any instance with the same keys. Marks may lie in
+ * Redis: without the key nobody can test guesses against them (P12).
  */
 export class CredentialMarks {
   readonly #keys: StateKeys;
@@ -15,8 +16,8 @@ export class CredentialMarks {
   }
 
   /**
-   * The mark of what a request brings for this server: 43 characters, or none for nothing. Rejects with `StoreUnavailable`
-   * while there is no key.
+   * Returns the mark of a request's credentials for this server: 43 characters, or an empty string for none. Rejects
+   * with `StoreUnavailable` while there is no key.
    */
   async of(server: string, values: ForwardedHeaders): Promise<string> {
     const entries = Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1));
@@ -30,6 +31,6 @@ export class CredentialMarks {
   }
 }
 
-/** The secret seals the states of clients as well: each use has a key of its own. */
+/** Derives a key for marks: the secret also seals request states, and each use has a key of its own. */
 const derive = (secret: Buffer): Buffer =>
   Buffer.from(hkdfSync('sha256', secret, '', 'mcp-gangway credential marks', 32));

@@ -2,28 +2,31 @@ import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } f
 import type { Principal } from '../../protocol/principal.ts';
 import type { StateKeys } from './state-keys.ts';
 
-/** What a state holds for: shown with anything else it is refused (2026-07-28, basic/patterns/mrtr, "Server Requirements"). */
+/**
+ * The request that a state is bound to. With any other request the state is refused (2026-07-28, basic/patterns/mrtr,
+ * "Server Requirements").
+ */
 export interface RequestStateBinding {
   readonly principal: Principal;
   /** The name of the configured server. */
   readonly server: string;
-  /** `digestOf` the request. */
+  /** `requestDigest` of the request, and the mark of its credentials. */
   readonly digest: string;
 }
 
-/** What is in a state. */
+/** The content of a state. */
 export interface RequestStateContent<T> {
-  /** Which round of the request asked for input, from 1. */
+  /** The round that asked for input, from 1. */
   readonly round: number;
-  /** When it stops to hold, by the system's clock: it is shown to other instances. */
+  /** When the state expires, by the system's clock, since other instances check it. */
   readonly expiresAtMs: number;
-  /** Whatever its maker needs to go on; a value of JSON. */
+  /** The data that the maker needs to continue; a JSON value. */
   readonly value: T;
 }
 
 /**
- * A longer one is none (P8): it is refused before anything is computed, and none is made. There is room for the ids of a
- * hundred questions, each as long as an id may be.
+ * The longest state (P8). A longer one is refused before anything is computed, and is never made. It has room for the
+ * ids of a hundred questions, each as long as an id may be.
  */
 export const maxStateLength = 48 * 1024;
 
@@ -36,30 +39,31 @@ const markBytes = 4;
 const headBytes = 1 + markBytes + saltBytes + nonceBytes;
 
 /**
- * Makes the `requestState` of requests that wait for input, and reads it again, on any instance that has the same keys. It
- * comes back as anybody may have written it, so it is encrypted and authenticated, with all that it is bound to: who cannot
- * show the same principal, server and request cannot use it, and nobody can read or change it. That it is used once only is
- * its maker's to see to.
+ * Seals and opens the `requestState` of requests that wait for input, on any instance with the same keys.
  *
- * base64url of: version, mark of the key, salt, nonce, cipher text, tag. The key of each is derived by its salt, so that
- * random nonces cannot meet under one key, however many are made.
+ * A client can send any text as a state, so states are encrypted and authenticated together with their binding. Only
+ * the same principal, server and request can use a state, and nobody can read or change it. A state can be opened more
+ * than once: its maker has to prevent double use.
+ *
+ * Format: base64url of version, mark of the key, salt, nonce, cipher text, tag. The key of each state is derived with
+ * its salt, so random nonces cannot collide under one key, however many states are made.
  */
 export class RequestStates {
   readonly #keys: StateKeys;
   readonly #now: () => number;
 
-  /** @param now milliseconds of the system's clock */
+  /** @param now returns milliseconds of the system's clock */
   constructor(keys: StateKeys, now: () => number = Date.now) {
     this.#keys = keys;
     this.#now = now;
   }
 
-  /** Resolves when states can be sealed, which they then can for ever. Rejects with `StoreUnavailable` while there is no key. */
+  /** Resolves once states can be sealed, now and later. Rejects with `StoreUnavailable` while there is no key. */
   async ready(): Promise<void> {
     await this.#keys.all();
   }
 
-  /** The state as text; undefined if it would be longer than one may be. Rejects with `StoreUnavailable` while there is no key. */
+  /** Seals a state; undefined if it would be too long. Rejects with `StoreUnavailable` while there is no key. */
   async seal<T>(binding: RequestStateBinding, content: RequestStateContent<T>): Promise<string | undefined> {
     const plain = Buffer.from(JSON.stringify(content));
     if (Math.ceil(((headBytes + plain.length + tagBytes) * 4) / 3) > maxStateLength) return undefined;
@@ -73,13 +77,13 @@ export class RequestStates {
   }
 
   /**
-   * What is in a state that was sealed for this; undefined if it was not, or not by these keys, or has expired. Rejects with
-   * `StoreUnavailable` while the keys cannot be had.
+   * Opens a state; undefined if it was sealed for another binding or by another key, or has expired. Rejects with
+   * `StoreUnavailable` while the keys are not available.
    */
   async open<T>(binding: RequestStateBinding, state: string): Promise<RequestStateContent<T> | undefined> {
     if (state.length > maxStateLength) return undefined;
     const sealed = Buffer.from(state, 'base64url');
-    // The decoder is lenient: only what it would write itself is the text that was made.
+    // The decoder is lenient: only the canonical text is accepted.
     if (sealed.length < headBytes + tagBytes || sealed.toString('base64url') !== state) return undefined;
     if (sealed[0] !== version) return undefined;
     const secret = await this.#find(sealed.subarray(1, 1 + markBytes));
@@ -105,14 +109,14 @@ function unseal(secret: Buffer, sealed: Buffer, binding: RequestStateBinding): B
   try {
     return Buffer.concat([plain, box.final()]);
   } catch {
-    return undefined; // the tag does not fit: an expected outcome, of which nothing more is known
+    return undefined; // a wrong tag is expected, and carries no further information
   }
 }
 
 const keyOf = (secret: Buffer, salt: Buffer): Buffer =>
   Buffer.from(hkdfSync('sha256', secret, salt, 'mcp-gangway request state', 32));
 
-/** Tells keys apart, and nothing of what they are. */
+/** Returns a mark that distinguishes keys and reveals nothing of them. */
 const markOf = (secret: Buffer): Buffer =>
   createHash('sha256').update('mcp-gangway state key mark').update(secret).digest().subarray(0, markBytes);
 

@@ -2,15 +2,15 @@ import { randomBytes } from 'node:crypto';
 import type { Store } from '../../store/store.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 
-/** The keys by which states are sealed and opened. */
+/** The keys that seal and open states. */
 export interface StateKeys {
-  /** All keys, that for new states first. Rejects with `StoreUnavailable` while none can be had. */
+  /** Returns all keys, the key for new states first. Rejects with `StoreUnavailable` while there is none. */
   all(): Promise<readonly [Buffer, ...Buffer[]]>;
-  /** The same, after another look for what others may have made; not more often than once in a second. */
+  /** As `all`, after reading the store again for keys of others, at most once in a second. */
   afresh(): Promise<readonly Buffer[]>;
 }
 
-/** The keys that the operator has given, the newest first. */
+/** Returns the operator's keys, the newest first. */
 export function configuredKeys(texts: readonly [string, ...string[]]): StateKeys {
   const [newest, ...older] = texts.map((text) => Buffer.from(text)) as [Buffer, ...Buffer[]];
   const keys = [newest, ...older] as const;
@@ -20,18 +20,23 @@ export function configuredKeys(texts: readonly [string, ...string[]]): StateKeys
 const secretName = 'request-state';
 const secretBytes = 32;
 
-/** What a client sends can name any key: the store is not asked for each (P8). */
+/**
+ * The least time between two reads of the store. A client's state can name any key, and must not cause a read each time
+ * (P8).
+ */
 const pauseMs = 1_000;
-/** Whoever uses the key asks for it so often, so that the store keeps it, and that what happened to it there is noticed. */
+/** How often a used key is read again. That keeps it in the store, and notices a key that changed there. */
 const staleMs = 3_600_000;
 
-/** Keys that were lost with the store's data, or made twice in that confusion: older ones than these open nothing more. */
+/**
+ * How many keys are kept. There is more than one only after a store lost its data; older keys than these open no state.
+ */
 const maxKeys = 4;
 
 /**
- * A key that is made once and kept in the store, so that all instances have the same one; in memory it lives as long as the
- * process. A store that lost its data gets the key again from whoever has it.
- * @param now milliseconds of the monotonic clock
+ * Returns a key that is made once and kept in the store, so that all instances share it. In memory the key lives as
+ * long as the process. A store that lost its data gets the key back from an instance that has it.
+ * @param now returns milliseconds of the monotonic clock
  */
 export function storedKeys(store: Pick<Store, 'secrets' | 'onRecovered'>, now = () => performance.now()): StateKeys {
   let keys: readonly [Buffer, ...Buffer[]] | undefined;
@@ -54,7 +59,7 @@ export function storedKeys(store: Pick<Store, 'secrets' | 'onRecovered'>, now = 
   };
 
   store.onRecovered(() => {
-    // Who seals or opens a state next asks by itself, and hears of a failure.
+    // The next use of the keys reads again by itself and reports a failure.
     if (keys !== undefined) askOnce().catch(() => undefined);
   });
   return {

@@ -1,7 +1,7 @@
 import type { BackendEvents } from '../../backend/backend.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 
-/** So much waits for a session that does not take anything at the moment (P8): its server is not paused for its sake. */
+/** How many bytes wait for a session that reads nothing (P8). The shared server is not paused for one session. */
 const maxHeldBytes = 4 * 1024 * 1024;
 
 type Entry =
@@ -9,8 +9,9 @@ type Entry =
   | { readonly unanswered: RequestId; readonly reason: Reason };
 
 /**
- * What a translator has to say to its session, in order: told outside of any call into the backend, and what comes in one
- * moment as one portion, as `BackendEvents` promises. While the session is paused it waits here.
+ * Queues a translator's output for its session, in order. Events are reported outside of any call into the backend, and
+ * those of one moment together, as `BackendEvents` promises. The queue also holds the output while the session is
+ * paused.
  */
 export class HeldOutput {
   readonly #events: Pick<BackendEvents, 'onMessages' | 'onUnanswered'>;
@@ -24,20 +25,20 @@ export class HeldOutput {
     this.#events = events;
   }
 
-  /** Something that can be missed. `of`: the request that it belongs to. False if there is no room for it. */
+  /** Queues a message that may be lost, for the request that it belongs to. Returns false if there is no room. */
   notify(text: Buffer, of?: RequestId): boolean {
     if (this.#isClosed || this.#heldBytes > maxHeldBytes) return false;
     this.#add({ text, of });
     return true;
   }
 
-  /** The response to a request. Where there is no room for it, the request stays unanswered. */
+  /** Queues the response to a request. Without room for it, the request stays unanswered. */
   respond(id: RequestId, text: Buffer): void {
     if (this.#heldBytes > maxHeldBytes) this.abandon(id, 'slow_reader');
     else this.#add({ text, of: id });
   }
 
-  /** The request will have no response, for this reason. */
+  /** Reports that the request will have no response, for this reason. */
   abandon(id: RequestId, reason: Reason): void {
     this.#add({ unanswered: id, reason });
   }
@@ -51,7 +52,7 @@ export class HeldOutput {
     this.#flushSoon();
   }
 
-  /** Nothing is told any more. */
+  /** Drops the queue and everything that is added later. */
   close(): void {
     this.#isClosed = true;
     this.#entries = [];
@@ -80,7 +81,7 @@ export class HeldOutput {
       const [first] = this.#entries as [Entry];
       if ('reason' in first) {
         this.#entries.shift();
-        onUnanswered([first.unanswered], first.reason, true); // by its server, for all clients
+        onUnanswered([first.unanswered], first.reason, true); // final: the shared server has run the call again where it may
         continue;
       }
       const { of } = first;

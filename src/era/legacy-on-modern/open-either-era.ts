@@ -1,3 +1,4 @@
+// src/era/legacy-on-modern: serves legacy sessions at servers of the modern era.
 import type { Backend, BackendEnd, BackendEvents, OpenBackend, RequestIds } from '../../backend/backend.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
@@ -8,28 +9,32 @@ import { legacyRevisions } from '../../protocol/revisions.ts';
 import { detach } from '../../util/boundary.ts';
 import type { EraLookup } from './server-side.ts';
 
-/** How a server is opened for a session where its era is not known. */
+/** The ways to open a server whose era is unknown. */
 export interface EitherEraOptions {
-  /** A backend that is spoken to as its client speaks. */
+  /** Opens a backend that gets the client's messages as they are. */
   readonly direct: OpenBackend;
-  /** A backend for a server of the modern era. */
+  /** Opens a translator to a modern server. */
   readonly translated: OpenBackend;
   readonly eras: EraLookup;
-  /** The server is reached over HTTP: where it refuses `initialize` by a status, its backend counts as not started. */
+  /** True for a server over HTTP: if it refuses `initialize` by a status, its backend counts as not started. */
   readonly isOverHttp: boolean;
-  /** The server has opened a session of the legacy era by itself; told with each. */
+  /** Called each time the server itself opens a legacy session. */
   onLegacy(): void;
-  /** A server that has left `initialize` without an answer for so long is asked for its era, in milliseconds. */
+  /** How long `initialize` may stay unanswered before the era is probed, in milliseconds. */
   readonly silentMs: number;
 }
 
 /**
- * Opens backends of a server for legacy sessions, whatever its era (docs/decisions/0025). A server of both eras serves them
- * by itself, so the client's `initialize` goes to it as it is. Only where the server refuses that, or ends on it, its era is
- * asked for, and if it is modern, `initialize` goes to a translator instead: the client does not notice. A refusal that says
- * that there is no legacy era is remembered, until a translator ends by itself; and so is a modern server's silence on two in a
- * row: the first can come of a slow start. A refusal as of the modern era whose server does not say of which era it is, is no
- * answer for the client: the backend has not started, and the client tries again.
+ * Opens backends for legacy sessions, whatever the era of the server (docs/decisions/0025).
+ *
+ * A server of both eras serves legacy sessions itself, so the client's `initialize` goes to it unchanged. Only if the
+ * server refuses `initialize`, or ends on it, the era is probed. If the server is modern, `initialize` goes to a
+ * translator and the client does not notice.
+ *
+ * A refusal that rules out a legacy era is remembered until a translator ends by itself. The silence of a modern server
+ * is remembered after two sessions in a row: the first can come from a slow start. If a server refuses `initialize`
+ * like a modern server but does not confirm its era, the refusal does not reach the client. The backend counts as not
+ * started, and the client tries again.
  */
 export function openEitherEra(options: EitherEraOptions): OpenBackend {
   const { direct, translated, eras, isOverHttp, onLegacy, silentMs } = options;
@@ -74,13 +79,13 @@ interface UndecidedOptions {
   openTranslated(events: BackendEvents): Backend;
   readonly eras: EraLookup;
   readonly silentMs: number;
-  /** True for an end that may be the server's way to refuse `initialize`. */
+  /** True if the backend's end may be a refusal of `initialize`. */
   refusedBy(end: BackendEnd): boolean;
-  /** The server says that it has no legacy era. */
+  /** The server has ruled out a legacy era. */
   onNoLegacy(): void;
-  /** The server has opened a session of the legacy era. */
+  /** The server has opened a legacy session. */
   onAnswered(): void;
-  /** The server is modern, and says nothing to `initialize`. */
+  /** The server is modern and does not answer `initialize`. */
   onSilent(): void;
 }
 
@@ -91,22 +96,22 @@ interface Opening {
   readonly id: RequestId;
 }
 
-/** What takes the place of a result of `initialize`: what the server answered, or that it ended, or lost the answer. */
+/** The event in place of a result of `initialize`: an error, the end of the server, or a lost answer. */
 type Refusal = Message | 'ended' | 'unanswered';
 
-/** A backend of which the answer to `initialize` decides of which era it is. Nothing else is sent to it before. */
+/** A backend whose era is decided by the answer to `initialize`. Nothing else is sent before that answer. */
 class UndecidedBackend implements Backend {
   readonly #options: UndecidedOptions;
   readonly #events: BackendEvents;
   #backend: Backend;
   #state: 'opening' | 'asking' | 'decided' = 'opening';
   #opening: Opening | undefined;
-  /** What the backend did while its era was asked for: told if it keeps its session. */
+  /** Events of the backend while its era is probed. They are reported if the backend keeps its session. */
   #untold: (() => void)[] = [];
   #isPaused = false;
   #isClosed = false;
   #silenceTimer: NodeJS.Timeout | undefined;
-  /** The backend that a translator has replaced, as long as it ends. */
+  /** Resolves when the backend that a translator has replaced is gone. */
   #replaced: Promise<void> | undefined;
 
   constructor(events: BackendEvents, options: UndecidedOptions) {
@@ -171,7 +176,9 @@ class UndecidedBackend implements Backend {
     this.#hear(answer, tell);
   }
 
-  /** Something that the backend did. A refusal of `initialize` has the era asked for, and waits for that with what follows. */
+  /**
+   * Handles an event of the backend. A refusal of `initialize` starts the probe, and later events wait for its outcome.
+   */
   #hear(refusal: Refusal | undefined, tell: () => void): void {
     if (this.#replaced !== undefined) return;
     const canAsk = this.#state === 'opening' && this.#opening !== undefined && !this.#isClosed;
@@ -180,7 +187,10 @@ class UndecidedBackend implements Backend {
     else tell();
   }
 
-  /** It does not answer, or not yet: a server of the modern era will not. What it does meanwhile decides all the same. */
+  /**
+   * Probes the era because `initialize` is unanswered. A modern server never answers it. An answer that arrives during
+   * the probe decides instead.
+   */
   async #doubt(): Promise<void> {
     const era = await this.#options.eras.findEra(this.#opening?.headers);
     if (era !== 'modern' || this.#state !== 'opening' || this.#isClosed) return;
@@ -196,7 +206,7 @@ class UndecidedBackend implements Backend {
 
   #ask(refusal: Refusal): void {
     this.#state = 'asking';
-    // It may take a minute to find out, and a server that writes meanwhile must not fill the memory (P8).
+    // A probe may take a minute, and a server that writes meanwhile must not fill the memory (P8).
     this.#backend.pause();
     const answer = typeof refusal === 'string' ? undefined : refusal;
     const isDoubted = answer !== undefined && isAsOfModern(answer);
@@ -216,7 +226,7 @@ class UndecidedBackend implements Backend {
     );
   }
 
-  /** Nobody knows now what the server needs; that may be otherwise in a moment. */
+  /** Ends the backend because the era is unclear for now; the client's retry may find it. */
   #giveUp(): void {
     this.#replaced = this.#backend.close();
     const detail = 'The server refused initialize like a modern server, but did not answer server/discover like one.';
@@ -235,15 +245,15 @@ class UndecidedBackend implements Backend {
 const noSuchMethod = -32601;
 const unsupportedVersion = -32022;
 
-/** Codes that the modern era has for requests without what it wants to know of each, and for methods that it has no more. */
+/** Error codes of the modern era for a request without an envelope, or with an unknown method. */
 const modernCodes: ReadonlySet<unknown> = new Set([noSuchMethod, -32020, -32021, unsupportedVersion]);
 
-/** True for an error that a server of the modern era has for `initialize`; one of the legacy era hardly ever. */
+/** True for an error that modern servers give to `initialize`, and legacy servers hardly ever. */
 function isAsOfModern(refusal: Message): boolean {
   return modernCodes.has(errorCodeIn(refusal.text));
 }
 
-/** True for an error that is not about this one request: there is no `initialize`, or no revision that has one. */
+/** True for an error that rules out a legacy era: there is no `initialize`, or no revision that has it. */
 function saysNoLegacy(refusal: Message): boolean {
   const code = errorCodeIn(refusal.text);
   if (code === noSuchMethod) return true;

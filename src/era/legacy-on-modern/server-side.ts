@@ -7,15 +7,15 @@ import type { Message } from '../../protocol/message/message.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import type { Era } from '../../protocol/revisions.ts';
 
-/** A server of the modern era as a translator uses it, whatever its transport. */
+/** A modern server as a translator uses it, whatever its transport. */
 export interface ModernServerAccess {
   readonly name: string;
-  /** The newest revision of the modern era that it serves. */
+  /** The newest revision of the modern era that the server serves. */
   readonly revision: string;
   /**
-   * Hands it a request that has its envelope. Everything that comes of it goes to `answer`, perhaps before this returns.
-   * @param headers of the client's request that brought it; see `Backend.send`
-   * @returns what to call when its client does not wait any more
+   * Sends a request that has its envelope. Its messages and its outcome go to `answer`, perhaps before this returns.
+   * @param headers the headers of the client's request; see `Backend.send`
+   * @returns the function that cancels the request
    */
   request(
     request: Message,
@@ -23,18 +23,18 @@ export interface ModernServerAccess {
     answer: ModernCallAnswer,
     headers: ForwardedHeaders | undefined,
   ): CancelRequest;
-  /** Passes a notification of a client on. Returns why it was not taken. */
+  /** Passes on a client's notification. Returns the reason if it was not taken. */
   notify(notification: Message, headers: ForwardedHeaders | undefined): Reason | undefined;
-  /** The session is over, or lets go of its server: it asks for nothing more. */
+  /** The session has ended or hibernates: it sends nothing more. */
   release(): void;
 }
 
-/** A server whose era can be found out. */
+/** Finds out the era of a server. */
 export interface EraLookup {
   /**
-   * Resolves with the reason if it cannot be found out.
-   * @param headers of the client's request that makes it necessary
-   * @param seen what a session has just seen of the server
+   * Resolves with the era, or with the reason why it cannot be found out.
+   * @param headers the headers of the client's request that needs the era
+   * @param seen the session's observation that makes the era doubtful
    */
   findEra(headers: ForwardedHeaders | undefined, seen?: EraEvidence): Promise<Era | Reason>;
 }

@@ -17,47 +17,52 @@ import { cancellation } from '../../session/requests/server-requests.ts';
 import type { HeldOutput } from './held-output.ts';
 import type { ModernServerAccess } from './server-side.ts';
 
-/** What the requests of one translator share. */
+/** The services of a translator that its calls share. */
 export interface TranslatedCallHost {
   readonly server: ModernServerAccess;
   readonly output: HeldOutput;
-  /** An id that no question of this translator had, under which the answer comes to the call. */
+  /**
+   * Registers the call for the answer to a new question. Returns the question's id, which is unique at this translator.
+   */
   openQuestion(call: TranslatedCall): string;
   closeQuestion(id: string): void;
-  /** Makes room for so many bytes more of what the call keeps; false if there is none. Given back when the call is over. */
+  /** Reserves memory for the call; false if there is none left. The memory is returned when the call is over. */
   reserveBytes(bytes: number): boolean;
-  /** The call is answered, or will not be for this reason. */
+  /** The call was answered, or will not be for this reason. */
   onOver(call: TranslatedCall, reason?: Reason): void;
 }
 
-/** A request of a client as its server is to get it. */
+/** A client's request in the form that the server gets. */
 export interface TranslatedCallInit {
   readonly id: RequestId;
-  /** With its envelope. */
+  /** The request with its envelope. */
   readonly request: Message;
   readonly logLevel: LogLevel | undefined;
   readonly headers: ForwardedHeaders | undefined;
 }
 
-/** A server that asks for input more often than this for one request is taken to go round in circles (P8); the SDK's clients stop here too. */
+/**
+ * The most rounds of input for one request (P8). A server that asks more often is taken to loop; the SDK's clients stop
+ * here too.
+ */
 const maxRounds = 10;
 
 /**
- * One request of a legacy client at a modern server, over all its rounds (2026-07-28, basic/patterns/mrtr): what the server
- * needs to know becomes requests to the client, all that it asks for at once; when all are answered the request is sent again,
- * with the answers and the server's state. The client sees one request and one response.
+ * One request of a legacy client at a modern server, over all its rounds (2026-07-28, basic/patterns/mrtr). The input
+ * that the server requires becomes requests to the client, all of one round at once. When all are answered, the request
+ * is sent again with the answers and the server's state. The client sees one request and one response.
  */
 export class TranslatedCall implements ModernCallAnswer {
   readonly id: RequestId;
-  /** What is kept as long as the call may have to be sent again. */
+  /** The bytes that are kept while the call may have to be sent again. */
   heldBytes: number;
   readonly #host: TranslatedCallHost;
   readonly #asking: TranslatedCallInit;
   #cancelAtServer: CancelRequest = () => undefined;
   #rounds = 0;
-  /** The round that the client is to answer. */
+  /** The round that waits for the client's answers. */
   #round: InputRequired | undefined;
-  /** From the ids of its questions to their keys; those that are not answered yet. */
+  /** The keys of the unanswered questions, by the questions' ids. */
   readonly #open = new Map<string, string>();
   #answers = new Map<string, string>();
   #isOver = false;
@@ -73,7 +78,7 @@ export class TranslatedCall implements ModernCallAnswer {
     this.#send(this.#asking.request);
   }
 
-  /** The client's answer to a question. */
+  /** Takes the client's answer to a question. */
   settle(questionId: string, answer: Message): void {
     const key = this.#open.get(questionId);
     const round = this.#round;
@@ -81,7 +86,7 @@ export class TranslatedCall implements ModernCallAnswer {
     this.#open.delete(questionId);
     this.#host.closeQuestion(questionId);
     const place = memberRange(answer, 'message', 'result');
-    // The server can be told of results only. It keeps nothing of the request that it waits for: nobody has to tell it.
+    // Only results can be sent to the server. It keeps no state of the waiting request, so no cancellation is needed.
     if (place === undefined) return this.#fail('input_refused');
     const bytes = place.end - place.start;
     if (!this.#host.reserveBytes(bytes)) return this.#fail('input_too_large');
@@ -91,8 +96,8 @@ export class TranslatedCall implements ModernCallAnswer {
   }
 
   /**
-   * The client does not wait any more.
-   * @param reason as the client gave it
+   * Cancels the call: its client no longer waits.
+   * @param reason the client's reason
    */
   cancel(reason?: string): void {
     if (this.#isOver) return;
@@ -155,7 +160,7 @@ export class TranslatedCall implements ModernCallAnswer {
     this.#host.onOver(this, reason);
   }
 
-  /** What the client was asked and has not answered is not needed any more. */
+  /** Ends the call and cancels the questions that the client has not answered. */
   #end(): void {
     this.#isOver = true;
     for (const questionId of this.#open.keys()) {

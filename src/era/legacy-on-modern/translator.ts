@@ -19,34 +19,33 @@ import { HeldOutput } from './held-output.ts';
 import type { ModernServerAccess } from './server-side.ts';
 import { TranslatedCall, type TranslatedCallHost } from './translated-call.ts';
 
-/** What a translator needs. */
 export interface TranslatorOptions {
   readonly server: ModernServerAccess;
-  /** Each request has a connection of its own. */
+  /** True if each request has a connection of its own. */
   readonly isOverHttp: boolean;
-  /** Requests that may have to be sent again, and answers to questions, have no more bytes than this in all (P8). */
+  /** The most bytes of requests that may be sent again, and of answers to questions (P8). */
   readonly maxQueuedBytes: number;
 }
 
-/** Requests of either era that the other does not have: to a modern server they would say something else, or nothing. */
+/** Requests that exist in only one era: a modern server would understand them differently or not at all. */
 const untranslated: ReadonlySet<string | undefined> = new Set([
   ...['server/discover', 'subscriptions/listen'],
   ...['tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel', 'tasks/update'],
 ]);
 
 /**
- * Notifications that the modern era has no more. Nothing is lost with them: a server asks for roots anew with each request,
- * and waits for no progress of what it asked for.
+ * Notifications that the modern era does not have. Nothing is lost: a server asks for roots again with each request,
+ * and waits for no progress of its own requests.
  */
 const superfluous: ReadonlySet<string | undefined> = new Set([
   ...['notifications/roots/list_changed', 'notifications/progress', 'notifications/tasks/status'],
 ]);
 
-/** What a server says that it can do, as far as it matters here. */
+/** The declared capabilities of a server that matter here. */
 interface Capabilities {
   readonly logs: boolean;
   readonly tellsOfResources: boolean;
-  /** The lists whose changes it tells of. */
+  /** The lists whose changes the server announces. */
   readonly changes: SubscriptionFilter;
 }
 
@@ -65,10 +64,11 @@ function capabilitiesIn(opening: Buffer): Capabilities {
 }
 
 /**
- * A server of the modern era as a backend of one legacy session (docs/design.md, D8, docs/decisions/0025): to its session it is
- * a server of the session's own. Requests get what the modern era wants to know of each; what that era has no more is
- * answered here, or made of what it has instead. It keeps nothing but what a session's record brings to any other backend, too:
- * `initialize`, the log level, the subscriptions.
+ * A modern server as the backend of one legacy session (docs/design.md, D8, docs/decisions/0025).
+ *
+ * Each request gets the envelope that the modern era wants. Requests that the modern era does not have are answered
+ * here, or replaced by those that it has instead. The translator keeps only state that a session's record restores for
+ * any backend: `initialize`, the log level, the subscriptions.
  */
 export class Translator implements Backend {
   readonly pid = undefined;
@@ -78,12 +78,12 @@ export class Translator implements Backend {
   readonly #outbox: HeldOutput;
   readonly #feed: ChangeFeed;
   readonly #host: TranslatedCallHost;
-  /** Until `initialize` has been answered, none that matters. */
+  /** A placeholder until `initialize`. */
   #client: LegacyClient = { revision: '', infoText: undefined, capabilitiesText: '{}' };
   #capabilities = noCapabilities;
   #logLevel: LogLevel | undefined;
   readonly #calls = new Map<RequestId, TranslatedCall>();
-  /** The calls whose questions the client has not answered, by the questions' ids. */
+  /** The calls that wait for the client's answers, by the questions' ids. */
   readonly #questions = new Map<RequestId, TranslatedCall>();
   #lastQuestion = 0;
   #heldBytes = 0;
@@ -157,7 +157,7 @@ export class Translator implements Backend {
     if (!this.#hold(asking.request.text.length)) return 'full';
     const call = new TranslatedCall(this.#host, asking);
     this.#calls.set(id, call);
-    this.#feed.flush(); // what the call changes is told to whoever has subscribed before
+    this.#feed.flush(); // earlier subscriptions must get the changes that this call makes
     call.start();
     return 'sent';
   }
@@ -165,7 +165,7 @@ export class Translator implements Backend {
   #over(call: TranslatedCall, reason: Reason | undefined): void {
     this.#calls.delete(call.id);
     this.#heldBytes -= call.heldBytes;
-    // Whoever restores the session finds out its era anew.
+    // The backend that restores the session finds out the era again.
     if (reason === 'server_not_modern') this.#endSoon('The server no longer supports the modern era.');
   }
 
@@ -174,7 +174,7 @@ export class Translator implements Backend {
     if (cancels !== undefined) this.#cancel(cancels, memberValue(notification, 'params', 'reason'));
     else if (method === 'notifications/initialized') this.#feed.openLists(this.#capabilities.changes);
     else if (method !== 'notifications/cancelled' && !superfluous.has(method)) {
-      // Servers of this era may drop what has no envelope.
+      // A modern server may drop a notification without an envelope.
       const enveloped = this.#enveloped(notification, undefined);
       return this.#options.server.notify(enveloped, headers) === undefined ? 'sent' : 'full';
     }
@@ -185,7 +185,7 @@ export class Translator implements Backend {
     this.#calls.get(id)?.cancel(typeof reason === 'string' ? reason : undefined);
   }
 
-  /** Opens the session: what the server says of itself is asked of it each time, since it may have been started anew. */
+  /** Opens the session. `server/discover` is sent each time, since the server may have been restarted. */
   #initialize(request: Message, headers: ForwardedHeaders | undefined): void {
     const id = requestId(request);
     this.#client = readLegacyClient(request);
@@ -237,7 +237,7 @@ export class Translator implements Backend {
     this.#confirm(request);
   }
 
-  /** Answers with an empty result; official clients take no other one where the legacy era has an empty one. */
+  /** Answers with an empty result. Official clients accept no other result where the legacy era has an empty one. */
   #confirm(request: Message): void {
     const id = requestId(request);
     this.#outbox.respond(id, Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: {} })));
@@ -248,7 +248,7 @@ export class Translator implements Backend {
     return this.#options.server.request(request, undefined, answer, this.#newestHeaders());
   }
 
-  /** A request of the translator's own, in the name of its client. */
+  /** Returns a request of the translator's own, with the client's envelope. */
   #own(method: string, params: object): Message {
     return this.#enveloped(
       readGatewayMessage(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, method, params }))),
@@ -266,7 +266,7 @@ export class Translator implements Backend {
     return !isFull;
   }
 
-  /** Ends when what was said before has been told. */
+  /** Ends the backend after the queued output was reported. */
   #endSoon(detail: string): void {
     queueMicrotask(() => this.#end('failed', detail));
   }
@@ -278,6 +278,6 @@ export class Translator implements Backend {
     this.#feed.close();
     for (const call of this.#calls.values()) call.cancel();
     this.#options.server.release();
-    queueMicrotask(() => this.#events.onEnd({ reason, detail })); // outside of any call into the backend
+    queueMicrotask(() => this.#events.onEnd({ reason, detail })); // never inside a call into the backend
   }
 }

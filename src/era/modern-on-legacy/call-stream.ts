@@ -7,33 +7,33 @@ import type { ClientPost, SessionHandle } from '../../session/session-handle.ts'
 import { detach } from '../../util/boundary.ts';
 import { type EventPosition, SessionReply } from './session-reply.ts';
 
-/** A stream that ends without the response is gone on with so often in a row, after these pauses. */
+/** How often in a row a stream without the response is resumed, and the pause before each attempt. */
 const maxContinued = 5;
 const continuePauseMs = 200;
 
-/** What a session or its stream says that is not there any more. */
+/** The faults that mean that the session or its stream is gone. */
 const lostReasons: ReadonlySet<Reason> = new Set(['unknown_session', 'unknown_event_id', 'bad_event_id']);
 
-/** Who hears what a session says of one call. */
+/** The listener of a call's stream, and the access to its session. */
 export interface CallStreamOptions {
   readonly forwarded: ForwardedHeaders | undefined;
-  /** The session as it is now, or why there is none. */
+  /** Finds the current session, or the reason why there is none. */
   find(): Promise<SessionHandle | Reason>;
   message(message: Message, place: EventPosition): void;
-  /** Nothing more is heard of the call. */
+  /** No more messages of the call can be read, for this reason. */
   failed(reason: Reason): void;
 }
 
 /**
- * What a session says of one call, over all the connections and owners that it takes to hear it: a stream that ends without
- * the response is gone on with behind its newest event.
+ * Reads the messages of one call, across all connections and owners of its session. A stream that ends without the
+ * response is resumed after its newest event.
  */
 export class CallStream {
   readonly #options: CallStreamOptions;
   #reply: SessionReply | undefined;
   #newest: EventId | undefined;
   #continued = 0;
-  /** A session took up the stream since it ended last. */
+  /** True if a session has resumed the stream since it last ended. */
   #isTakenUp = false;
   #hasLeft = false;
 
@@ -41,17 +41,19 @@ export class CallStream {
     this.#options = options;
   }
 
-  /** True once a session was asked. */
+  /** True once the request was sent or the stream was resumed. */
   get hasBegun(): boolean {
     return this.#reply !== undefined;
   }
 
-  /** The newest event that was heard; undefined as long as there was none. */
+  /** The newest event that was read; undefined until there is one. */
   get newest(): EventId | undefined {
     return this.#newest;
   }
 
-  /** Hands the request to a session. Resolves with why it was not taken, or when it was. */
+  /**
+   * Sends the request to a session. Resolves with the reason if it was refused, or with nothing once it was accepted.
+   */
   post(handle: SessionHandle, post: ClientPost): Promise<Reason | undefined> {
     return new Promise((resolve) => {
       const taken = (): void => resolve(undefined);
@@ -74,7 +76,7 @@ export class CallStream {
     });
   }
 
-  /** Hears what comes behind an event of the call's stream. */
+  /** Resumes the call's stream after an event. */
   listen(handle: SessionHandle, after: EventId): void {
     const listener = {
       message: (message: Message, place: EventPosition): void => this.#hear(message, place),
@@ -89,7 +91,7 @@ export class CallStream {
     handle.listen(after, this.#reply);
   }
 
-  /** Hears no more. */
+  /** Stops reading. */
   leave(): void {
     this.#hasLeft = true;
     this.#reply?.disconnect();
@@ -102,12 +104,12 @@ export class CallStream {
     this.#options.message(message, place);
   }
 
-  /** The stream is over without the response: its session moves, or this connection of it is too old. */
+  /** Resumes a stream that ended without the response: its session moved, or the connection grew too old. */
   #ended(): void {
     if (this.#hasLeft) return;
     const after = this.#newest;
     this.#continued += 1;
-    // It may be heard by somebody else, who has sent the same answers, in turn.
+    // A taken-up stream is not hopeless: clients that sent the same answers may be reading it in turn.
     const isHopeless = this.#continued > maxContinued && !this.#isTakenUp;
     this.#isTakenUp = false;
     if (after === undefined || isHopeless) return this.#fail('outcome_unknown');

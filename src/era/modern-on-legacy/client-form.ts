@@ -6,32 +6,32 @@ import { type RenumberedRequest, renumber, restoreId } from '../../protocol/mode
 import { asLegacyRequest } from '../../protocol/translate/modern-on-legacy/legacy-request.ts';
 import { asModernResponse } from '../../protocol/translate/modern-on-legacy/modern-response.ts';
 
-/** What is known where a response is given its client's form. */
+/** The context for converting a response to the client's form. */
 export interface FormedAnswer {
   readonly request: Message;
   /** The id as the client wrote it, as JSON text. */
   readonly idText: string;
-  /** Who the server said it is, as JSON text. */
+  /** The server's `serverInfo`, as JSON text. */
   readonly serverInfoText: string | undefined;
-  /** What the server said that it can do, as JSON text. */
+  /** The server's capabilities, as JSON text. */
   readonly capabilitiesText: string;
-  /** The request brought input with it. */
+  /** True if the request carries answers of the client. */
   readonly isRetry: boolean;
 }
 
-/** In which form a client without a session of its own speaks, while its requests run in a session of the legacy era. */
+/** The wire form of a client without a session of its own, whose requests run in a session of the legacy era. */
 export interface ResponseForm {
-  /** The request as the session gets it, under another id. */
+  /** Converts a request to the form that the session gets, under another id. */
   sent(request: Message, id: RequestId): RenumberedRequest;
-  /** A server's response as the client gets it, with its HTTP status. */
+  /** Converts a server's response to the form that the client gets, with its HTTP status. */
   answered(response: Message, of: FormedAnswer): { readonly text: Buffer; readonly status: number };
-  /** A client that leaves does not want its request to go on. */
+  /** True if a disconnect of the client cancels its request. */
   readonly cancelsByLeaving: boolean;
-  /** A client is told what it would have had to declare for a question of the server; its request ends with that. */
+  /** True if an undeclared capability that a question needs ends the request with an error that names it. */
   readonly namesMissingCapabilities: boolean;
 }
 
-/** A client of 2026-07-28, which is told of the legacy server in the words of its era. */
+/** The form of a client of 2026-07-28: responses are translated to the modern era. */
 export const modernForm: ResponseForm = {
   sent: asLegacyRequest,
   answered(response, { request, capabilitiesText, ...of }) {
@@ -47,15 +47,15 @@ export const modernForm: ResponseForm = {
   namesMissingCapabilities: true,
 };
 
-/** The `uri` of a request as it is written; undefined for anything but a string, which alone has no line breaks. */
+/** Returns the `uri` of a request as it is written; undefined unless it is a string, which has no line breaks. */
 function uriTextOf(request: Message): string | undefined {
   const text = valueAt(request.text, ['params', 'uri']);
   return text?.[0] === 0x22 ? text.toString() : undefined;
 }
 
 /**
- * A legacy client without a session (docs/decisions/0031): what it and its server write passes as it is, but for the id and the
- * progress token. A disconnect is not a cancel (2025-11-25, basic/transports, "Sending Messages to the Server").
+ * The form of a legacy client without a session (docs/decisions/0031). Messages pass unchanged, except for the id and
+ * the progress token. A disconnect is not a cancel (2025-11-25, basic/transports, "Sending Messages to the Server").
  */
 export const legacyForm: ResponseForm = {
   sent: renumber,

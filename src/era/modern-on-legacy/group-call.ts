@@ -27,23 +27,24 @@ import { sendNotifications } from './send-own.ts';
 import type { EventPosition as StreamPlace } from './session-reply.ts';
 import type { OpenSlot, PoolSlot } from './slot.ts';
 
-/** One place is waited for so long before the next one is asked again, in milliseconds. */
+/** How long a request waits at one slot before it tries the next, in milliseconds. */
 const turnMs = 2_000;
 
-/** Sessions that end just when they are asked are opened anew so often. */
+/** How often a session that ends at that moment is opened again. */
 const maxReopened = 3;
 
-/** Questions that come so soon after one another are asked together (2026-07-28, basic/patterns/mrtr). */
+/** Questions within this time are sent to the client together (2026-07-28, basic/patterns/mrtr). */
 const bundleMs = 20;
 
-/** What rounds came to is kept for so long after the end of their call: a minute, and what may be between the two clocks. */
+/** How long outcomes of rounds are kept after the end of their call: a minute, and an allowance for two clocks. */
 const keptMs = 65_000;
 
 /**
- * One request of a client without a session of its own: a request in a session of its group, under an id of the gateway. What
- * the session answers is the client's, in the form of its era. A question of the server ends the request with
- * `input_required` while the call goes on waiting in its session: a retry, on any instance, gives the answers and goes on
- * reading the call's stream, which is in the log (docs/design.md, D7).
+ * One request of a client without a session of its own. It runs in a session of the client's group, under an id of the
+ * gateway. The response goes to the client in the form of its era.
+ *
+ * A question of the server ends the request with `input_required` while the call waits in its session. A retry, on any
+ * instance, delivers the answers and resumes the call's stream from the log (docs/design.md, D7).
  */
 export class GroupCall {
   readonly #host: GroupCallHost;
@@ -54,10 +55,10 @@ export class GroupCall {
   #place: PoolSlot | undefined;
   #opened: InitializedServer | undefined;
   readonly #stream: CallStream;
-  /** Up to which event the client was told by an earlier request. */
+  /** The newest event that an earlier request delivered to the client. */
   #told: EventId | undefined;
   #round = 0;
-  /** What comes of the answers that this request brought; undefined for the first request. */
+  /** The outcome of the round whose answers this request carries; undefined for the first request. */
   #outcome: RoundOutcome | undefined;
   #bundle: NodeJS.Timeout | undefined;
   #isOver = false;
@@ -77,7 +78,7 @@ export class GroupCall {
     if (form.cancelsByLeaving) answer.onGone(() => this.#cancel('The client no longer waits for the answer.'));
   }
 
-  /** Runs the request at the first of these places that can serve it. */
+  /** Runs the request at the first of these slots that can serve it. */
   async run(places: readonly PoolSlot[]): Promise<void> {
     const { answer, forwarded } = this.#asked;
     const until = performance.now() + this.#host.idleMs;
@@ -89,7 +90,7 @@ export class GroupCall {
       if (!place.isOpen) answer.awaitsStart();
       const open = await place.open(forwarded);
       answer.started();
-      // Nobody else knows of a session that was opened for this request alone.
+      // A session that was opened for this request alone has to be ended here.
       if (answer.isOver) return this.#host.onOver(place);
       const waitMs = isLast ? Math.max(1, Math.min(turnMs, until - performance.now())) : 0;
       const why = typeof open === 'string' ? open : await this.#post(place, open, waitMs);
@@ -103,7 +104,7 @@ export class GroupCall {
   }
 
   /**
-   * Goes on with a call that was parked: gives it the answers, and reads on.
+   * Resumes a parked call: delivers the answers, and reads on.
    * @param answers results by key, as JSON text
    */
   async resume(
@@ -117,7 +118,8 @@ export class GroupCall {
     this.#questions.settled(value.answered);
     const { messages, digest } = toLegacyAnswers(value.open, answers);
     this.#outcome = new RoundOutcome(this.#host.outcomes, value.call, round, digest);
-    // A store that is away knows of no outcome. An owner that is here goes on without it, and takes each round once.
+    // While the store is away no outcome is found. A session that is held here accepts each round only once, without
+    // the store.
     if (await this.#repeat()) return;
     const open = await place.reopen(this.#asked.forwarded);
     if (this.#asked.answer.isOver) return;
@@ -128,10 +130,10 @@ export class GroupCall {
     const group = { turnMs: 0, round: { name: `${value.call} ${round}`, digest } };
     const refused = await sendNotifications(open.handle, messages, group, this.#asked.forwarded);
     if (refused === 'unknown_session') return this.#lose('outcome_unknown');
-    // The call goes on: for the client whose answers it has, or waiting for these to be sent again.
+    // The call itself goes on, for the client whose answers it got, or until these are sent again.
     if (refused !== undefined) return this.#leave({ reason: roundRefusal(refused) });
     if (this.#isOver) return;
-    // Where nothing is left to be asked again, only what is new has to be in the log still.
+    // If all questions are answered, only events after `told` have to be in the log still.
     const isComplete = messages.length === value.open.length;
     this.#stream.listen(open.handle, parseStreamPosition(isComplete ? value.told : value.after));
   }
@@ -141,7 +143,9 @@ export class GroupCall {
     this.#opened = opened;
   }
 
-  /** Hands the request to a session. Resolves with why it was not taken, or when it was. */
+  /**
+   * Sends the request to a session. Resolves with the reason if it was refused, or with nothing once it was accepted.
+   */
   #post(place: PoolSlot, open: OpenSlot, waitMs: number): Promise<Reason | undefined> {
     const { logLevel } = this.#asked;
     this.#enter(place, open);
@@ -160,7 +164,7 @@ export class GroupCall {
       this.#tell(message);
   }
 
-  /** A notification that belongs to the request. */
+  /** Passes on a notification that belongs to the request. */
   #tell(message: Message): void {
     const { tokenText } = this.#sent;
     const isAsItIs = message.method === 'notifications/message' || isVendorNotification(message);
@@ -189,7 +193,7 @@ export class GroupCall {
     this.#bundle ??= setTimeout(() => detach('session', this.#park()), bundleMs);
   }
 
-  /** Ends the request with what the server asks; the call goes on waiting for the answers. */
+  /** Ends the request with the server's questions; the call waits for the answers in its session. */
   async #park(): Promise<void> {
     this.#bundle = undefined;
     const { open, answered, after } = this.#questions;
@@ -204,7 +208,7 @@ export class GroupCall {
       open: open.map(({ key, id }) => [key, id]),
       answered,
     };
-    // What comes from now on is in the log behind the state, for the next round.
+    // Later events are in the log, and the next round reads them.
     this.#isOver = true;
     this.#stream.leave();
     try {
@@ -221,7 +225,7 @@ export class GroupCall {
     }
   }
 
-  /** Nobody will come back for a call that waits. */
+  /** Cancels a waiting call that no client will resume. */
   #abandon(place: PoolSlot, reason: string): void {
     this.#cancelAtServer(reason);
     this.#host.onOver(place);
@@ -237,7 +241,7 @@ export class GroupCall {
     this.#conclude(own === undefined ? form.answered(response, of) : { reason: own });
   }
 
-  /** The call has come to its end. Who sends the round again is told the same, though nothing else is left of the call. */
+  /** Ends the call. Its outcome is kept for a client that sends the same round again. */
   #conclude(outcome: KeptOutcome): void {
     this.#close();
     const tell = (): void => {
@@ -248,19 +252,19 @@ export class GroupCall {
     else detach('session', this.#keep(outcome, keptMs).then(tell));
   }
 
-  /** A store that is away keeps nothing from its client but a repetition. */
+  /** Keeps the outcome of the round. While the store is away, only a repetition of the round is lost. */
   async #keep(outcome: KeptOutcome, forMs: number): Promise<void> {
     await this.#outcome?.keep(outcome, forMs).catch((cause: unknown) => this.#host.reasonOf(cause));
   }
 
-  /** Answers as the round was answered before, if it is known that it was. */
+  /** Repeats the kept outcome of the round. Resolves with true if the request is over. */
   async #repeat(): Promise<boolean> {
     const outcome = await this.#outcome?.find().catch(unknownWhileAway);
     if (outcome !== undefined && !this.#isOver) this.#leave(outcome);
     return this.#isOver;
   }
 
-  /** Answers this request, and leaves the call to others. */
+  /** Answers this request only; the call itself goes on. */
   #leave(outcome: KeptOutcome): void {
     this.#close();
     if ('reason' in outcome) return this.#tellOutcome(outcome);
@@ -274,7 +278,7 @@ export class GroupCall {
     else answer.response(outcome.text, outcome.status);
   }
 
-  /** Nothing can be heard of the call any more; somebody who sent the same round may have heard its end. */
+  /** Ends a call whose stream is lost. An earlier request with the same round may have kept its outcome. */
   async #lose(reason: Reason): Promise<void> {
     const mayBeKept = reason === 'outcome_unknown';
     const why = mayBeKept ? await this.#repeat().catch((cause: unknown) => this.#host.reasonOf(cause)) : reason;
@@ -298,7 +302,7 @@ export class GroupCall {
     this.#say(Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params })));
   }
 
-  /** Tells the session something that is not answered. */
+  /** Sends the session a message that needs no answer. */
   #say(text: Buffer): void {
     detach(
       'session',
@@ -325,5 +329,5 @@ function unknownWhileAway(cause: unknown): undefined {
   if (!(cause instanceof StoreUnavailable)) throw cause;
 }
 
-/** Why the answers of a round were not taken. The call that it belongs to has begun, whatever became of the round. */
+/** Returns the reason why the answers of a round were refused. The call has begun, whatever became of the round. */
 const roundRefusal = (reason: Reason): Reason => (reason === 'store_unavailable' ? 'input_not_taken' : reason);

@@ -4,20 +4,25 @@ import type { Principal } from '../../protocol/principal.ts';
 import type { Server } from '../../server/server.ts';
 import type { RequestStateBinding } from '../keys/request-state.ts';
 
-/** Whose a request is (P11). */
+/** The owner of a request (P11). */
 export interface GroupMember {
   readonly principal: Principal;
-  /** The mark of what it brings for the server; see `CredentialMarks`. */
+  /** The mark of the request's credentials for the server; see `CredentialMarks`. */
   readonly credentials: string;
 }
 
-/** Who shares sessions, or could if isolation let it, hears of the same changes: all of one principal and credentials. */
+/**
+ * Returns the topic for changes. It is the same for all requests of one principal and credentials, even if isolation
+ * keeps their sessions apart.
+ */
 export function groupTopic({ name, digest }: Server, { principal, credentials }: GroupMember): string {
   const { issuer, subject, client } = principal;
   return JSON.stringify([name, digest, issuer, subject, client, credentials]);
 }
 
-/** Who brings other credentials for the server is somebody else to a parked call, too. */
+/**
+ * Returns the binding of a parked call's state. A request with other credentials for the server cannot use the state.
+ */
 export const stateBinding = (
   { name }: Server,
   request: Message,

@@ -10,25 +10,25 @@ import type { GroupMember } from './group-member.ts';
 import type { ParkedCall } from './rounds/parked-call.ts';
 import type { PoolSlot } from './slot.ts';
 
-/** What the calls of a server's groups share. */
+/** The services that the calls of a server's groups share. */
 export interface GroupCallHost {
-  /** An id that no other call of any instance has. */
+  /** Returns an id that no other call of any instance has. */
   newId(): string;
-  /** The state of a call that waits for its client; undefined if it would be too long. Rejects with `StoreUnavailable`. */
+  /** Seals the state of a parked call; undefined if it would be too long. Rejects with `StoreUnavailable`. */
   seal(asked: GroupRequest, round: number, parked: ParkedCall): Promise<string | undefined>;
-  /** What a client is told of a failure. */
+  /** Returns the reason that a client gets for a failure. */
   reasonOf(cause: unknown): Reason;
-  /** What rounds came to, for clients that send one again. */
+  /** The outcomes of rounds, for clients that send a round again. */
   readonly outcomes: RoundOutcomeStore;
   /** A list of tools, or a page of one, has come for a client. */
   onTools(asked: GroupRequest, response: Buffer): void;
   /** The call is over, and not parked. */
   onOver(place: PoolSlot): void;
-  /** So long a request waits for a turn at one of the places in all, and a parked call for its client, in milliseconds. */
+  /** How long a request waits for a slot in all, and a parked call for its client, in milliseconds. */
   readonly idleMs: number;
 }
 
-/** A request of a client without a session, and what is known of its client by it. */
+/** A request of a client without a session, and the properties of the client that it shows. */
 export interface GroupRequest {
   readonly request: Message;
   readonly member: GroupMember;

@@ -5,32 +5,32 @@ import type { RequestHeaders } from '../../protocol/modern/mirrored-headers.ts';
 import { mayMirror } from '../../protocol/modern/param-headers.ts';
 import type { Principal } from '../../protocol/principal.ts';
 
-/** Whose tools they are: a list may be for one client alone (P11). */
+/** The owner of a list of tools: a list may be for one client only (P11). */
 export interface ToolListOwner {
   readonly principal: Principal;
   readonly forwarded: ForwardedHeaders | undefined;
 }
 
-/** The tools that so many principals see are known; of others the server is asked again (P8). */
+/** How many principals' tools are remembered; for others the server is asked again (P8). */
 const maxPrincipals = 100;
 
 const paramPrefix = 'mcp-param-';
 
 /**
- * Checks the mirrored parameters of calls at a legacy server, whose schemas can ask for them as well (2026-07-28,
- * server/tools, "x-mcp-header"). Hardly any do, and to ask for a list can mean to start a process: the server is asked only
- * for a call that brings such a header, or once a list with such a tool has passed.
+ * Checks the mirrored parameters of calls at a legacy server, whose schemas can require them too (2026-07-28,
+ * server/tools, "x-mcp-header"). Hardly any schema does, and fetching a list can mean starting a process. So the server
+ * is asked only for a call with such a header, or once a list with such a tool has passed.
  */
 export class GroupTools {
   readonly #list: (of: ToolListOwner, cursor: string | undefined) => Promise<Buffer | undefined>;
   readonly #byPrincipal = new Map<string, ToolHeaders>();
 
-  /** @param list asks the server for a page of its list of tools, as a question of the gateway's own */
+  /** @param list gets a page of the server's list of tools, with a request of the gateway's own */
   constructor(list: (of: ToolListOwner, cursor: string | undefined) => Promise<Buffer | undefined>) {
     this.#list = list;
   }
 
-  /** A list of tools, or a page of one, passes. */
+  /** Learns from a passing list of tools, or a page of one. */
   learn(response: Buffer, of: ToolListOwner): void {
     const known = this.#byPrincipal.get(keyOf(of));
     if (known === undefined && !mayMirror(response)) return;

@@ -1,3 +1,4 @@
+// src/era/modern-on-legacy: serves modern clients, and legacy clients without a session, in sessions of the gateway's own.
 import { randomBytes } from 'node:crypto';
 import type { ModernAnswer } from '../../call/modern-answer.ts';
 import { mayRequestInput } from '../../call/rerun.ts';
@@ -37,60 +38,62 @@ import { SessionReply } from './session-reply.ts';
 import { type OpenSlot, PoolSlot, type PoolSlotHost, type PoolSlotParts } from './slot.ts';
 import { GroupSubscriptions } from './subscriptions/group-subscriptions.ts';
 
-/** What the groups of a server need. */
 export interface GroupsOptions extends PoolSlotHost {
   readonly states: RequestStates;
-  /** Who brings other credentials for the server is somebody else (P11). */
+  /** Marks of credentials: a client with other credentials for the server counts as somebody else (P11). */
   readonly marks: CredentialMarks;
-  /** Which clients share sessions, of those who declare the same (docs/decisions/0028). */
+  /** Which clients share sessions, if they declare the same capabilities (docs/decisions/0028). */
   readonly isolation: Isolation;
   /** The most sessions of one group. */
   readonly poolMax: number;
-  /** What servers of groups say has changed, on any instance. */
+  /** The changes that servers of groups announce, on any instance. */
   readonly changes: Changes;
   readonly outcomes: RoundOutcomeStore;
   /** The most subscriptions at once. */
   readonly maxListeners: number;
-  /** So long a request waits for a turn, and a parked call for its client, in milliseconds. */
+  /** How long a request waits for a slot, and a parked call for its client, in milliseconds. */
   readonly requestIdleMs: number;
 }
 
-/** Who asks, beside what the request says. */
+/** The sender of a request, apart from the request itself. */
 export interface GroupCaller {
   readonly principal: Principal;
   readonly forwarded: ForwardedHeaders | undefined;
 }
 
-/** So many places are remembered with what is known of them; of others it is asked again (P8). */
+/** How many slots, and answers to `initialize`, are remembered; for others the server is asked again (P8). */
 const maxPlaces = 1_000;
 
-/** Requests that the one era has and the other means something else by, or nothing. */
+/** Requests that the legacy era understands differently or not at all. */
 const untranslated: ReadonlySet<string | undefined> = new Set([
   ...['tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel', 'tasks/update'],
 ]);
 
 /**
- * A server of the legacy era as modern clients meet it (docs/design.md, D7, docs/decisions/0027), and one of either era as
- * legacy clients meet it that have no session. Their requests are those of sessions that the gateway opens as a client, one for each group of clients that may share one, and more where calls wait
- * for input. Any instance serves any request: a session is found by the key of its place.
+ * A legacy server as its modern clients see it (docs/design.md, D7, docs/decisions/0027), and a server of either era as
+ * legacy clients without a session see it.
+ *
+ * The gateway opens sessions as a client and runs the requests there. Each group of clients that may share has one
+ * session, and more where calls wait for input. Any instance serves any request: it finds a session by the key of its
+ * slot.
  */
 export class Groups {
   readonly #options: GroupsOptions;
   readonly #places = new Map<string, PoolSlot>();
-  /** What the server said of itself, by whom and what it was told of its client: the newest answers. Nobody else's (P11). */
+  /** The newest answers to `initialize`, by the group and the declared capabilities. Nobody else gets them (P11). */
   readonly #opened = new Map<string, Omit<OpenSlot, 'handle'>>();
-  /** Before the numbers of this instance's requests: those of others have another one. */
+  /** The prefix of this instance's request ids; other instances have another one. */
   readonly #mark = randomBytes(6).toString('base64url');
   #lastId = 0;
   readonly #listeners: GroupSubscriptions;
   readonly #tools = new GroupTools((of, cursor) =>
     this.#listTools(of, cursor).catch((cause: unknown) => {
-      this.#reasonOf(cause); // the call itself is told what is wrong
+      this.#reasonOf(cause); // the call itself reports the failure to the client
       return undefined;
     }),
   );
   readonly #host: GroupCallHost;
-  /** What the newest request led to: the next one is mostly like it. */
+  /** The slots of the newest request: the next request mostly needs the same. */
   #newest: (GroupOf & { readonly mayWait: boolean; readonly places: readonly PoolSlot[] }) | undefined;
 
   constructor(options: GroupsOptions) {
@@ -113,14 +116,14 @@ export class Groups {
     return this.#tools.check(call, headers, { ...this.#sharerOf({ principal, credentials: '' }), forwarded });
   }
 
-  /** Serves a request of the modern era, whose envelope and headers are as they should be. */
+  /** Serves a request of the modern era, whose envelope and headers were checked. */
   request(request: Message, { logLevel }: Envelope, asker: GroupCaller, answer: ModernAnswer): void {
     this.#watch(this.#serve(request, logLevel, asker, answer), answer);
   }
 
   /**
-   * Serves a request of the legacy era that names no session, of a server of either era (docs/decisions/0031). Its client can be
-   * asked nothing, and what only a session could remember is refused.
+   * Serves a request of the legacy era that names no session, at a server of either era (docs/decisions/0031). Such a
+   * client cannot be asked for input, and requests that only a session could remember are refused.
    */
   sessionless(request: Message, asker: GroupCaller, answer: ModernAnswer): void {
     if (needsSession(request)) return answer.fault('session_required');
@@ -128,8 +131,8 @@ export class Groups {
   }
 
   /**
-   * Hands a notification of a modern client to the server, in each session that its group has. None is opened for it.
-   * @returns false if there is no session: nobody can hear it
+   * Sends a modern client's notification to the server, in each session of its group. No session is opened for it.
+   * @returns false if there is no session to send it to
    */
   async notify(notification: Message, asker: GroupCaller): Promise<boolean> {
     try {
@@ -173,7 +176,7 @@ export class Groups {
     await new GroupCall(this.#host, asked).run(this.#placesFor(of, false));
   }
 
-  /** At once for a request that brings nothing for its server, as most. */
+  /** Returns the owner of a request: at once for a request without credentials for the server, which most are. */
   #whose({ principal, forwarded = noHeaders }: GroupCaller): GroupMember | Promise<GroupMember> {
     if (forwarded === noHeaders) return { principal, credentials: '' };
     const { marks, server } = this.#options;
@@ -215,7 +218,8 @@ export class Groups {
     const asked: GroupRequest = { request, member: by, form: modernForm, askable, logLevel, answer, forwarded };
     const retry = mayRequestInput(method as string) ? readRetry(request) : undefined;
     if (retry !== undefined) return this.#retry(asked, retry);
-    // Once the server has the call, it is too late to find that its questions cannot be passed on.
+    // Without a key for states a question could not be passed on, and after the call was sent that is too late to find
+    // out.
     if (askable.size > 0 && mayRequestInput(method as string)) await this.#options.states.ready();
     await new GroupCall(this.#host, asked).run(this.#placesFor(of, askable.size > 0));
   }
@@ -228,7 +232,7 @@ export class Groups {
     if (content === 'input_not_taken') return answer.fault(content);
     if (!content) return answer.fault('bad_request_state');
     const { place: key } = content.value;
-    // It is not opened anew for a retry, so what its server would be told does not matter; nor is it remembered.
+    // A retry opens no session, so the capabilities for `initialize` do not matter; nor is the slot remembered.
     const sharer = this.#sharerOf(by);
     const of = {
       key,
@@ -259,7 +263,7 @@ export class Groups {
     };
   }
 
-  /** Asks for the server's tools in a session of the group that declares nothing. */
+  /** Gets a page of the server's tools, in the session of the group that declares no capabilities. */
   async #listTools({ principal, forwarded }: ToolListOwner, cursor: string | undefined): Promise<Buffer | undefined> {
     const { credentials } = await this.#whose({ principal, forwarded });
     const of = { principal, credentials, capabilitiesText: capabilitiesOf(nothing), forwarded };
@@ -280,7 +284,9 @@ export class Groups {
     return `mcp-gangway-${this.#mark}-${this.#lastId}`;
   }
 
-  /** As whom a client has sessions. What it parks stays its own in any case (`bindingOf`). */
+  /**
+   * Returns the owner whose sessions a client uses. A parked call stays bound to the client itself (`stateBinding`).
+   */
   #sharerOf(by: GroupMember): GroupMember {
     return this.#options.isolation === 'shared' ? { ...by, principal: anonymous } : by;
   }
@@ -296,14 +302,14 @@ export class Groups {
     });
   }
 
-  /** What the server said at `initialize`, as an answer to `server/discover`. */
+  /** Answers `server/discover` with the server's answer to `initialize`. */
   async #discover(request: Message, of: GroupOf, answer: ModernAnswer): Promise<void> {
     const known =
       this.#opened.get(openedKey(groupTopic(this.#options.server, of), of.capabilitiesText)) ?? (await this.#open(of));
     if (answer.isOver) return;
     if (typeof known === 'string') return answer.fault(known);
     const id = memberRange(request, 'message', 'id') as { start: number; end: number };
-    // As what the server spoke then it can be spoken to by clients that open with `initialize`.
+    // Clients that open with `initialize` can use the revision that the server negotiated, so it is listed too.
     const versions = [...new Set([known.protocolVersion, ...modernRevisions])];
     answer.response(toDiscovery(known.opened, request.text.toString('utf8', id.start, id.end), versions), 200);
   }
@@ -315,7 +321,7 @@ export class Groups {
     return open;
   }
 
-  /** The places of a group: the first is its home. */
+  /** Returns the slots of a group; the first is its preferred one. */
   #placesFor(of: GroupOf, mayWait: boolean): readonly PoolSlot[] {
     const { principal, capabilitiesText, credentials } = of;
     const newest = this.#newest;
@@ -352,7 +358,7 @@ export class Groups {
     return place;
   }
 
-  /** Ends the session of a place that was for one request. */
+  /** Ends the session of a slot that served one request. */
   #leave(place: PoolSlot): void {
     this.#places.delete(place.key);
     const nobody = new SessionReply({ message: () => undefined, fault: () => undefined, ended: () => undefined });
@@ -365,7 +371,10 @@ export class Groups {
   }
 }
 
-/** While the store is away a round cannot be read. The call that it belongs to waits, on whichever instance. */
+/**
+ * Maps a store that is away to `input_not_taken`: the round cannot be read now, and its call waits, on whichever
+ * instance.
+ */
 function notTaken(cause: unknown): 'input_not_taken' {
   if (cause instanceof StoreUnavailable) return 'input_not_taken';
   throw cause;
@@ -373,20 +382,20 @@ function notTaken(cause: unknown): 'input_not_taken' {
 
 const nothing: ReadonlySet<ClientFeature> = new Set();
 
-/** Sets an entry, and forgets the oldest of too many. */
+/** Sets an entry, and forgets the oldest beyond the limit. */
 function keepNewest<V>(entries: Map<string, V>, key: string, value: V): void {
   entries.set(key, value);
   const [oldest] = entries.keys();
   if (entries.size > maxPlaces && oldest !== undefined) entries.delete(oldest);
 }
 
-/** Who may be told what a server said of itself: those who would open it in the same way. */
+/** Returns the key of an answer to `initialize`: only clients that would send the same `initialize` may get it. */
 const openedKey = (topic: string, capabilitiesText: string): string => JSON.stringify([topic, capabilitiesText]);
 
-/** What clients of one group have in common. */
+/** The properties that the clients of one group share. */
 interface GroupOf extends GroupMember {
   readonly capabilitiesText: string;
-  /** As `PlaceOf` has it. */
+  /** See `PoolSlotParts`. */
   readonly infoText?: string | undefined;
   readonly forwarded: ForwardedHeaders | undefined;
 }

@@ -4,7 +4,7 @@ import type { Message } from '../../protocol/message/message.ts';
 import type { GroupRequestOptions, SessionHandle } from '../../session/session-handle.ts';
 import { SessionReply } from './session-reply.ts';
 
-/** Tells a session, as its client, what needs no answer. Resolves with why it was not taken. */
+/** Sends a session, as its client, messages that need no answer. Resolves with the reason if they were refused. */
 export function sendNotifications(
   handle: SessionHandle,
   messages: readonly Message[],
@@ -18,10 +18,10 @@ export function sendNotifications(
   });
 }
 
-/** A question of the gateway's own that is not answered in this time is given up. */
+/** How long a request of the gateway's own waits for its response. */
 const ownTimeoutMs = 10_000;
 
-/** Asks a session, as its client. Resolves with the response; undefined if none came. */
+/** Sends a session, as its client, a request. Resolves with the response; undefined if none came. */
 export function sendRequest(
   handle: SessionHandle,
   request: Message,

@@ -5,29 +5,29 @@ import { type EventId, parseEventId } from '../../protocol/wire/event-id.ts';
 import { decodeEvents } from '../../protocol/wire/sse.ts';
 import type { EventSink, Reply } from '../../reply/reply.ts';
 
-/** Where a message stands on its stream: behind which event one has to go on to hear it again, or what comes after it. */
+/** The position of a message on its stream: `at` is its event, and resuming after `before` delivers it again. */
 export interface EventPosition {
   readonly before: EventId | undefined;
   readonly at: EventId | undefined;
 }
 
-/** Who hears what a session answers. */
+/** Receives the answer of a session. */
 export interface SessionReplyListener {
-  /** A message of the answer, and where it stands; without a place it can be heard once only. */
+  /** A message of the answer and its position; without `before` the message cannot be read again. */
   message(message: Message, place: EventPosition): void;
-  /** The answer of the session, or of the gateway for it, is an error of the catalogue. */
+  /** The answer is an error of the catalogue, from the session or from the gateway. */
   fault(reason: Reason, data?: Record<string, unknown>): void;
-  /** What was sent was taken, if there was no request in it. */
+  /** The messages were accepted; called only if they contain no request. */
   accepted?(): void;
   /** The answer has become a stream. */
   opened?(): void;
-  /** Nothing more comes on this way: the stream has ended, or was cut. */
+  /** No more messages come: the stream has ended or was cut. */
   ended(): void;
 }
 
 /**
- * A session's reply to the gateway itself, which is the client of its groups' sessions: what would go out as JSON or as events
- * is read. It never asks the session to wait: whoever listens bounds what it keeps (P8).
+ * A session's reply to the gateway itself, which is the client of its groups' sessions. It parses the JSON or the
+ * events that would go to a client. It never applies back-pressure: the listener bounds what it keeps (P8).
  */
 export class SessionReply implements Reply {
   readonly accepts = { json: true, sse: true };
@@ -35,10 +35,10 @@ export class SessionReply implements Reply {
   readonly #listener: SessionReplyListener;
   readonly #gone: (() => void)[] = [];
   #isGone = false;
-  /** The newest event that was heard. */
+  /** The newest event that was read. */
   #at: EventId | undefined;
 
-  /** @param after where the stream is gone on with */
+  /** @param after the event after which the stream is resumed */
   constructor(listener: SessionReplyListener, forwarded?: ForwardedHeaders, after?: EventId) {
     this.#listener = listener;
     this.forwarded = forwarded;
@@ -49,7 +49,7 @@ export class SessionReply implements Reply {
     return this.#isGone;
   }
 
-  /** Hears no more. The session sees a client that is gone. */
+  /** Stops reading: the session sees a client that has disconnected. */
   disconnect(): void {
     if (this.#isGone) return;
     this.#isGone = true;

@@ -15,48 +15,50 @@ import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
 import { SessionReply } from './session-reply.ts';
 
-/** What the places of a server have in common. */
+/** The parts that all slots of a server share. */
 export interface PoolSlotHost {
   readonly sessions: Pick<Sessions, 'ofGroup' | 'openForGroup'>;
   readonly records: Pick<Store['sessions'], 'find'>;
   readonly server: Server;
   /** The gateway's own version. */
   readonly version: string;
-  /** How long another one may take to open or end the session of a place, in milliseconds. */
+  /** How long another request or instance may take to open or end the slot's session, in milliseconds. */
   readonly settleMs: number;
   /** A fault of the gateway itself. */
   onFailed(cause: unknown): void;
 }
 
-/** What a place is for. */
+/** The properties of a slot. */
 export interface PoolSlotParts {
   readonly key: string;
   readonly principal: Principal;
-  /** What its server is told that it may ask for, as JSON text. */
+  /** The client capabilities that the server gets, as JSON text. */
   readonly capabilitiesText: string;
-  /** What its only client calls itself, as JSON text; absent if it does not say, or is not the only one. */
+  /**
+   * The `clientInfo` of the slot's only client, as JSON text; absent if there are several clients, or none is given.
+   */
   readonly infoText?: string | undefined;
-  /** Under which changes are told to the clients of its group. */
+  /** The topic under which the clients of the group get changes. */
   readonly topic: string;
 }
 
-/** A session of a group that is there to be used. */
+/** A slot whose session can be used. */
 export interface OpenSlot {
   readonly handle: SessionHandle;
-  /** What its server said of itself. */
+  /** The server's answer to `initialize`. */
   readonly opened: InitializedServer;
   readonly protocolVersion: string;
 }
 
-/** The pause between looks at a place that another one is about to fill or to leave. */
+/** The pause between two attempts while another request or instance opens or ends the slot's session. */
 const pauseMs = 50;
 
 const initializeId = 'mcp-gangway-open';
 const initialized = readGatewayMessage(Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}'));
 
 /**
- * One place for a session of a group (docs/decisions/0027). Its key says what it is for, so that every instance finds the
- * session that is there, wherever it is held; where there is none, whoever needs it first opens it as its client.
+ * One slot for a session of a group (docs/decisions/0027). Every instance derives the same key, so every instance finds
+ * the session wherever it is held. If there is none, the first request that needs it opens it as its client.
  */
 export class PoolSlot {
   readonly key: string;
@@ -67,7 +69,7 @@ export class PoolSlot {
   #newest: OpenSlot | undefined;
   #opening: Promise<Omit<OpenSlot, 'handle'> | Reason> | undefined;
 
-  /** @param onOpened is told what the server said of itself when its session was opened or found */
+  /** @param onOpened called with the server's answer to `initialize` when the session was opened or found */
   constructor(host: PoolSlotHost, of: PoolSlotParts, onOpened: (opened: Omit<OpenSlot, 'handle'>) => void) {
     this.#host = host;
     this.#of = of;
@@ -75,14 +77,14 @@ export class PoolSlot {
     this.#onOpened = onOpened;
   }
 
-  /** False if its session is not known to be there: `open` may start the server. */
+  /** True if the session is known to exist. Otherwise `open` may start the server. */
   get isOpen(): boolean {
     return this.#known !== undefined;
   }
 
   /**
-   * The session, opened if need be, or why there is none.
-   * @param forwarded what the request brings for the server
+   * Returns the session, opened if need be, or the reason why there is none.
+   * @param forwarded the request's headers for the server
    */
   async open(forwarded?: ForwardedHeaders): Promise<OpenSlot | Reason> {
     let known = this.#known;
@@ -96,12 +98,12 @@ export class PoolSlot {
       this.#known = opened;
       this.#onOpened(opened);
     }
-    // Another request may find meanwhile that the session has ended.
+    // Looked up again: the session may have ended meanwhile.
     const handle = await this.find(forwarded);
     return typeof handle === 'string' ? handle : this.#openAs(handle, known);
   }
 
-  /** As `open`, for a session that is there because something was begun in it: it is not opened anew. */
+  /** As `open`, for a session in which a call is already running: a missing session is not opened again. */
   async reopen(forwarded?: ForwardedHeaders): Promise<OpenSlot | Reason> {
     const said = this.#known ?? (await this.#said());
     if (said === undefined) return 'unknown_session';
@@ -113,7 +115,7 @@ export class PoolSlot {
     return typeof handle === 'string' ? handle : this.#openAs(handle, known);
   }
 
-  /** The same as for the request before, mostly. */
+  /** Returns the previous object if nothing changed, which is the usual case. */
   #openAs(handle: SessionHandle, known: Omit<OpenSlot, 'handle'>): OpenSlot {
     const newest = this.#newest;
     if (newest?.handle === handle && newest.opened === known.opened) return newest;
@@ -121,7 +123,7 @@ export class PoolSlot {
     return this.#newest;
   }
 
-  /** The session as it is; `unknown_session` if there is none. */
+  /** Finds the session; `unknown_session` if there is none. */
   async find(forwarded?: ForwardedHeaders): Promise<SessionHandle | Reason> {
     const { sessions, onFailed } = this.#host;
     try {
@@ -132,7 +134,7 @@ export class PoolSlot {
     }
   }
 
-  /** The session is not there any more. */
+  /** Notes that the session has ended. */
   forget(): void {
     this.#known = undefined;
   }
@@ -142,7 +144,7 @@ export class PoolSlot {
     return { key, server: this.#host.server, principal, isGroup: true, topic, forwarded };
   }
 
-  /** Finds what is there, or opens it, until one of both has come about. */
+  /** Finds the session or opens it, and retries while another request or instance is doing so. */
   async #settle(forwarded: ForwardedHeaders | undefined): Promise<Omit<OpenSlot, 'handle'> | Reason> {
     const until = performance.now() + this.#host.settleMs;
     for (;;) {
@@ -151,13 +153,13 @@ export class PoolSlot {
       if (said !== undefined) return readAnswer(said);
       const outcome = await this.#initialize(forwarded);
       if (typeof outcome !== 'string') return readAnswer(outcome.text);
-      // Somebody else is faster, or an earlier session is not quite gone.
+      // Another instance was faster, or an earlier session is still ending.
       if (outcome !== 'already_initialized' || performance.now() >= until) return outcome;
       await delay(pauseMs);
     }
   }
 
-  /** What the server of the session has answered to `initialize`. */
+  /** Reads the server's answer to `initialize` from the session's record. */
   async #said(): Promise<Buffer | undefined | 'store_unavailable'> {
     try {
       return (await this.#host.records.find(this.key))?.initialized;
@@ -188,7 +190,7 @@ export class PoolSlot {
 
   async #confirm(forwarded: ForwardedHeaders | undefined): Promise<void> {
     const handle = await this.find(forwarded);
-    if (typeof handle === 'string') return; // it has ended already, which whoever asks for it is told
+    if (typeof handle === 'string') return; // the session has already ended, and its next user finds that out
     const reply = new SessionReply({ message: () => undefined, fault: () => undefined, ended: () => undefined });
     handle.post({ messages: [initialized], isBatch: false }, reply);
   }
@@ -201,8 +203,8 @@ function readAnswer(text: Buffer): Omit<OpenSlot, 'handle'> | Reason {
 }
 
 /**
- * The `initialize` of the gateway as a client (2025-11-25, basic/lifecycle): in the name of its client where the process is that
- * one's alone, else in its own.
+ * Returns the gateway's `initialize` as a client (2025-11-25, basic/lifecycle). It carries the client's `clientInfo` if
+ * the session serves one client only, else the gateway's.
  */
 function initializeOf({ capabilitiesText, infoText }: PoolSlotParts, version: string): Message {
   const protocolVersion = JSON.stringify(legacyRevisions.at(-1));

@@ -60,7 +60,7 @@ export class SharedChanges {
   #isLate = false;
   /** True if the next announcement asks the others to announce themselves. */
   #asksPeers = false;
-  /** Of each kind only one text waits for the store at a time (P8). */
+  /** Only one text of each kind waits for the store at a time (P8). */
   readonly #announceFilter = runLatest(async () => {
     await this.#publish(() => this.#filterAnnouncement());
     await delay(filterPauseMs);

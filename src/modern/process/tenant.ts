@@ -103,7 +103,7 @@ export class Tenant {
     });
   }
 
-  /** What clients have in flight: calls, and streams of subscriptions. */
+  /** The clients' calls and subscription streams in flight. */
   get inFlight(): { readonly calls: number; readonly streams: number } {
     return this.#shared.inFlight;
   }

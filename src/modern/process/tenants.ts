@@ -59,7 +59,7 @@ export class Tenants {
     return this.#common;
   }
 
-  /** What clients have in flight at all tenants. */
+  /** The clients' calls and subscription streams in flight, at all tenants. */
   get inFlight(): { readonly calls: number; readonly streams: number } {
     if (this.#common !== undefined) return this.#common.inFlight;
     let [calls, streams] = [0, 0];

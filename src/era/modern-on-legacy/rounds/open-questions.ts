@@ -1,15 +1,16 @@
+// src/era/modern-on-legacy/rounds: parks a call that waits for its client's input, and keeps the outcome of each round.
 import type { RequestId } from '../../../protocol/faults.ts';
 import type { EventId } from '../../../protocol/wire/event-id.ts';
 import type { ServerQuestion } from './parked-call.ts';
 
-/** A server that asks for more at once is refused the rest (P8): each has its place in the state. */
+/** The most questions at once (P8): each takes room in the state. Further questions are refused. */
 const maxQuestions = 100;
 
-/** What the server of one call has asked: what is open, in the order of asking, and what is answered already. */
+/** Tracks the questions of one call: the open ones in order, and the answered ones. */
 export class OpenQuestions {
   readonly #open = new Map<RequestId, { readonly question: ServerQuestion; readonly before: EventId }>();
   readonly #settled = new Set<RequestId>();
-  /** Those that were heard again although they are answered. */
+  /** Answered questions that were read again. */
   readonly #heardAgain = new Set<RequestId>();
 
   get isFull(): boolean {
@@ -20,23 +21,26 @@ export class OpenQuestions {
     return Array.from(this.#open.values(), ({ question }) => question);
   }
 
-  /** Behind which event the oldest open one stands; undefined if none is open. */
+  /** The event before the oldest open question; undefined if none is open. */
   get after(): EventId | undefined {
     const [oldest] = this.#open.values();
     return oldest?.before;
   }
 
-  /** The answered ones that are heard again by whoever listens behind `after`, or some more. */
+  /** The answered questions that a replay after `after` delivers again, perhaps more. */
   get answered(): readonly RequestId[] {
     return [...this.#heardAgain];
   }
 
-  /** @param before the event behind which it stands */
+  /**
+   * Adds an open question.
+   * @param before the event before the question
+   */
   ask(question: ServerQuestion, before: EventId): void {
     this.#open.set(question.id, { question, before });
   }
 
-  /** The server does not want an answer any more. */
+  /** Removes a question that the server has withdrawn. */
   withdraw(id: RequestId): void {
     this.#open.delete(id);
   }
@@ -45,7 +49,7 @@ export class OpenQuestions {
     for (const id of ids) this.#settled.add(id);
   }
 
-  /** True for a question that has its answer already. */
+  /** True for a question that is already answered. */
   isSettled(id: RequestId): boolean {
     if (!this.#settled.has(id)) return false;
     this.#heardAgain.add(id);

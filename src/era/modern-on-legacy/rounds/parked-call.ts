@@ -4,41 +4,48 @@ import { withoutMember } from '../../../protocol/message/edit-members.ts';
 import { type Message, memberRange, readGatewayMessage } from '../../../protocol/message/message.ts';
 import { type EventId, formatEventId, parseEventId } from '../../../protocol/wire/event-id.ts';
 
-/** A question of the server that a client is to answer under a key (2026-07-28, basic/patterns/mrtr). */
+/** A server's question, which the client answers under a key (2026-07-28, basic/patterns/mrtr). */
 export interface ServerQuestion {
   readonly key: string;
-  /** The id under which the server asked. */
+  /** The id of the server's request. */
   readonly id: RequestId;
   readonly method: string;
   /** JSON text; undefined if it has none. */
   readonly params: Buffer | undefined;
 }
 
-/** What the state of a parked call says: enough for any instance to go on with it. A value of JSON. */
+/** The content of a parked call's state: enough for any instance to resume the call. A JSON value. */
 export interface ParkedCall {
-  /** The place of the session that runs it. */
+  /** The slot key of the session that runs the call. */
   readonly place: string;
-  /** The id of the call there. */
+  /** The id of the call in that session. */
   readonly call: RequestId;
-  /** The event behind which the oldest open question is heard again; the newest that the client was told of. */
+  /**
+   * `after`: a replay after this event delivers the oldest open question again. `told`: the newest event that the
+   * client got.
+   */
   readonly after: string;
   readonly told: string;
-  /** The open questions by key, and those that were answered since `after`, by the ids of the server. */
+  /**
+   * `open`: the open questions by key. `answered`: the questions that were answered since `after`, by the server's ids.
+   */
   readonly open: readonly (readonly [key: string, id: RequestId])[];
   readonly answered: readonly RequestId[];
 }
 
-/** The key of a question: the same however often it is read. */
+/** Returns the key of a question, which is the same each time the question is read. */
 export const questionKey = ({ epoch, seq }: EventId): string => `input-${epoch}-${seq}`;
 
-/** A server's request as a question. One that is answered at a URL has no id of its own there any more (2026-07-28). */
+/**
+ * Converts a server's request to a question. In 2026-07-28 a question that is answered at a URL has no id of its own.
+ */
 export function toServerQuestion(request: Message, at: EventId): ServerQuestion {
   const place = memberRange(request, 'message', 'params');
   const params = place && withoutMember(request.text.subarray(place.start, place.end), ['elicitationId']);
   return { key: questionKey(at), id: request.id as RequestId, method: request.method as string, params };
 }
 
-/** The result that asks a client for input. */
+/** Returns the result that asks a client for input. */
 export function inputRequiredResult(
   idText: string,
   questions: readonly ServerQuestion[],
@@ -57,8 +64,8 @@ export function inputRequiredResult(
 }
 
 /**
- * The answers of a client to what its request had asked for: as the server of the questions gets them, and a digest of all.
- * Those that are no objects are none, and what was not asked is left out (2026-07-28, basic/patterns/mrtr).
+ * Converts a client's answers to the form that the server gets, and returns a digest of them. Answers that are no
+ * objects, or that nobody asked for, are left out (2026-07-28, basic/patterns/mrtr).
  * @param answers results by key, as JSON text
  */
 export function toLegacyAnswers(
@@ -77,7 +84,7 @@ export function toLegacyAnswers(
 
 export const formatStreamPosition = (at: EventId): string => formatEventId(at.stream, at);
 
-/** Throws for what `formatPlace` did not write. */
+/** Parses a text of `formatStreamPosition`; throws for any other. */
 export function parseStreamPosition(text: string): EventId {
   const at = parseEventId(text);
   if (at === undefined) throw new Error('a state that names no event');

@@ -1,19 +1,23 @@
 import { isReason, type Reason, type RequestId } from '../../../protocol/faults.ts';
 import type { RoundOutcomeStore } from '../../../store/shared/outcomes.ts';
 
-/** What a client is answered: a response under some id, with its HTTP status, or an error of the gateway, with its `data`. */
+/**
+ * The answer to a client: a response under some id with its HTTP status, or an error of the gateway with its `data`.
+ */
 export type KeptOutcome =
   | { readonly text: Buffer; readonly status: number }
   | { readonly reason: Reason; readonly data?: Record<string, unknown> | undefined };
 
-/** The outcome of a round of input, for all who send the same answers (2026-07-28, basic/patterns/mrtr). */
+/**
+ * The outcome of a round of input, for every request that carries the same answers (2026-07-28, basic/patterns/mrtr).
+ */
 export class RoundOutcome {
   readonly #outcomes: RoundOutcomeStore;
   readonly #call: string;
   readonly #round: number;
   readonly #digest: string;
 
-  /** @param digest of the answers; see `answersTo` */
+  /** @param digest the digest of the answers; see `toLegacyAnswers` */
   constructor(outcomes: RoundOutcomeStore, call: RequestId, round: number, digest: string) {
     this.#outcomes = outcomes;
     this.#call = String(call);
@@ -21,12 +25,12 @@ export class RoundOutcome {
     this.#digest = digest;
   }
 
-  /** Keeps it, and those of the rounds before, for so many milliseconds. Rejects with `StoreUnavailable`. */
+  /** Keeps the outcome, and those of earlier rounds, for this many milliseconds. Rejects with `StoreUnavailable`. */
   keep(outcome: KeptOutcome, forMs: number): Promise<void> {
     return this.#outcomes.keep(this.#call, this.#round, format(this.#digest, outcome), forMs);
   }
 
-  /** As it is kept; a refusal if that is of other answers. Rejects with `StoreUnavailable`. */
+  /** Finds the kept outcome; a refusal if it belongs to other answers. Rejects with `StoreUnavailable`. */
   async find(): Promise<KeptOutcome | undefined> {
     const kept = await this.#outcomes.find(this.#call, this.#round);
     return kept && read(kept, this.#digest);
@@ -35,7 +39,7 @@ export class RoundOutcome {
 
 const newline = 0x0a;
 
-/** A line of JSON, and the text behind it as it is. */
+/** Encodes an outcome as a line of JSON, followed by the unchanged text. */
 function format(digest: string, outcome: KeptOutcome): Buffer {
   const { text, ...rest } = 'text' in outcome ? outcome : { text: Buffer.alloc(0), ...outcome };
   return Buffer.concat([Buffer.from(`${JSON.stringify({ digest, ...rest })}\n`), text]);

@@ -1,3 +1,4 @@
+// src/era/modern-on-legacy/subscriptions: serves `subscriptions/listen` of modern clients at legacy servers.
 import type { ModernAnswer } from '../../../call/modern-answer.ts';
 import type { Reason } from '../../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../protocol/http/forwarded-headers.ts';
@@ -17,45 +18,45 @@ import { StoreUnavailable } from '../../../store/store-unavailable.ts';
 import { detach } from '../../../util/boundary.ts';
 import { SessionReply } from '../session-reply.ts';
 
-/** The session of a group, as a listener needs it. */
+/** The slot of a group's session, as a subscription needs it. */
 export interface SubscriptionSlot {
-  /** The session, opened if need be, or why there is none. */
+  /** Returns the session, opened if need be, or the reason why there is none. */
   open(
     forwarded?: ForwardedHeaders,
   ): Promise<{ readonly handle: SessionHandle; readonly opened: { readonly capabilitiesText: string } } | Reason>;
-  /** The session as it is, or why there is none. */
+  /** Finds the session, or the reason why there is none. */
   find(forwarded?: ForwardedHeaders): Promise<SessionHandle | Reason>;
-  /** The session is not there any more. */
+  /** Notes that the session has ended. */
   forget(): void;
 }
 
-/** What a listener needs. */
 export interface GroupSubscriptionOptions {
   readonly request: Message;
   readonly answer: ModernAnswer;
   readonly place: SubscriptionSlot;
   readonly forwarded: ForwardedHeaders | undefined;
   readonly changes: Changes;
-  /** Under which the changes of its server are told, for its principal. */
+  /** The topic of the server's changes for the principal. */
   readonly topic: string;
-  /** A name that no other listener of any instance has. */
+  /** A name that no other subscription of any instance has. */
   readonly name: string;
   /** The subscription is over. */
   onOver(): void;
 }
 
 /**
- * One `subscriptions/listen` of a modern client at a legacy server (2026-07-28, basic/patterns/subscriptions). It hears what
- * any session of its server and principal says, on any instance, and has one session of its group subscribe to the resources
- * that it asks for. The first message is what the server can tell of; a session that is lost is opened again, and all that
- * was subscribed to is then told as changed, since it may have.
+ * One `subscriptions/listen` of a modern client at a legacy server (2026-07-28, basic/patterns/subscriptions).
+ *
+ * The subscription gets the changes that any session of its server and principal reports, on any instance. One session
+ * of its group subscribes to the resources that the client asks for. The first message acknowledges what the server
+ * supports. A lost session is opened again, and everything subscribed is then reported as changed, since it may have.
  */
 export class GroupSubscription {
   readonly #options: GroupSubscriptionOptions;
   readonly #idText: string;
   #filter: SubscriptionFilter = {};
   #unfollow: () => void = () => undefined;
-  /** What came before the acknowledgement; undefined after it. */
+  /** Changes from before the acknowledgement; undefined after it. */
   #early: (Message | undefined)[] | undefined = [];
   #timer: NodeJS.Timeout | undefined;
   #lastId = 0;
@@ -68,11 +69,11 @@ export class GroupSubscription {
     options.answer.onGone(() => this.#end());
   }
 
-  /** Begins to listen, or answers why not. */
+  /** Begins to listen, or answers with the reason why not. */
   async start(): Promise<void> {
     const { changes, topic, answer } = this.#options;
     try {
-      // Followed first: nothing is missed between the subscription and this.
+      // The topic comes first, so that no change is missed while the session subscribes.
       const unfollow = await changes.subscribe(topic, {
         onChange: (text) => this.#hear(text.length === 0 ? undefined : readGatewayMessage(text)),
         onMissed: () => this.#hear(undefined),
@@ -102,10 +103,10 @@ export class GroupSubscription {
     else this.#options.answer.fault('draining');
   }
 
-  /** A change; undefined if anything may have changed. */
+  /** Passes on a change; undefined means that anything may have changed. */
   #hear(change: Message | undefined): void {
     if (this.#early !== undefined) {
-      // There is no need for more than one of each; those that are many become one.
+      // Too many early changes become one that means anything.
       if (this.#early.length < maxEarly) this.#early.push(change);
       else this.#early = [undefined];
       return;
@@ -113,7 +114,10 @@ export class GroupSubscription {
     for (const text of changesMatching(change, this.#filter, this.#idText)) this.#options.answer.message(text);
   }
 
-  /** Has the session tell of what the client asks for, as far as it can. Returns why not, if there is no session. */
+  /**
+   * Subscribes in the session to the client's resources, as far as the server agrees. Returns the reason if there is no
+   * session.
+   */
   async #subscribe(): Promise<Reason | undefined> {
     const { request, place, forwarded } = this.#options;
     let open = await place.open(forwarded);
@@ -141,7 +145,7 @@ export class GroupSubscription {
     ).unref();
   }
 
-  /** Says that somebody listens; finds out that the session is lost. */
+  /** Renews the leases on the resources, and notices a lost session. */
   async #renew(): Promise<void> {
     const { place, forwarded, name } = this.#options;
     const open = await place.open(forwarded);
@@ -150,14 +154,14 @@ export class GroupSubscription {
     if (this.#isOver) return;
     if (why === 'unknown_session') {
       place.forget();
-      // Without a session there is nobody to hear of; it is looked for again with the next renewal.
+      // Without a session there is no server to report changes; the next renewal looks for it again.
       if ((await this.#subscribe()) === undefined) this.#hear(undefined);
       if (this.#isOver) return this.#release();
     }
     this.#renewSoon();
   }
 
-  /** Asks the session. Resolves with why it did not do what it was asked. */
+  /** Sends the session a request. Resolves with the reason if it failed. */
   #ask(
     handle: SessionHandle,
     method: string,
@@ -199,7 +203,7 @@ export class GroupSubscription {
     );
   }
 
-  /** The session need not tell of the resources any more, for all that this listener cares. */
+  /** Releases this subscription's leases on the resources. */
   async #release(): Promise<void> {
     const { place, forwarded, name } = this.#options;
     const { resourceSubscriptions: uris = [] } = this.#filter;
@@ -211,5 +215,5 @@ export class GroupSubscription {
   }
 }
 
-/** So many changes are kept until a subscription begins; if there are more, anything may have changed (P8). */
+/** The most changes that are kept before the acknowledgement; beyond that, anything may have changed (P8). */
 const maxEarly = 100;

@@ -4,13 +4,13 @@ import type { Message } from '../../../protocol/message/message.ts';
 import type { Changes } from '../../../store/shared/changes.ts';
 import { GroupSubscription, type SubscriptionSlot } from './group-subscription.ts';
 
-/** What a subscription is about. */
+/** A client's `subscriptions/listen` and its surroundings. */
 export interface GroupSubscriptionRequest {
   readonly request: Message;
   readonly answer: ModernAnswer;
-  /** The session that is to tell of resources. */
+  /** The slot whose session subscribes to the resources. */
   readonly place: SubscriptionSlot;
-  /** Under which changes are told to the clients of its group. */
+  /** The topic under which the clients of the group get changes. */
   readonly topic: string;
   readonly forwarded: ForwardedHeaders | undefined;
   /** A name that no other subscription of any instance has. */
@@ -25,13 +25,13 @@ export class GroupSubscriptions {
   readonly #open = new Set<GroupSubscription>();
   #isClosed = false;
 
-  /** @param max so many at once (P8) */
+  /** @param max the most subscriptions at once (P8) */
   constructor(changes: Changes, max: number) {
     this.#changes = changes;
     this.#max = max;
   }
 
-  /** Serves a `subscriptions/listen`; rejects for a fault of the gateway. */
+  /** Serves a `subscriptions/listen`. Rejects for a fault of the gateway. */
   async listen({ onOver, ...listening }: GroupSubscriptionRequest): Promise<void> {
     const { answer } = listening;
     if (this.#isClosed) return answer.fault('draining');
@@ -48,7 +48,7 @@ export class GroupSubscriptions {
     await listener.start();
   }
 
-  /** Ends all of them in order (P9), and takes no more. */
+  /** Ends all subscriptions in order (P9), and refuses further ones. */
   close(): void {
     this.#isClosed = true;
     for (const listener of [...this.#open]) listener.close();
