@@ -19,7 +19,7 @@ export class CredentialMarks {
    * Returns the mark of a request's credentials for this server: 43 characters, or an empty string for none. Rejects
    * with `StoreUnavailable` while there is no key.
    */
-  async of(server: string, values: ForwardedHeaders): Promise<string> {
+  async markOf(server: string, values: ForwardedHeaders): Promise<string> {
     const entries = Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1));
     if (entries.length === 0) return '';
     const [secret] = await this.#keys.all();

@@ -95,7 +95,7 @@ export class RequestStates {
 
   async #find(mark: Buffer): Promise<Buffer | undefined> {
     const isMarked = (secret: Buffer): boolean => markOf(secret).equals(mark);
-    return (await this.#keys.all()).find(isMarked) ?? (await this.#keys.afresh()).find(isMarked);
+    return (await this.#keys.all()).find(isMarked) ?? (await this.#keys.reread()).find(isMarked);
   }
 }
 

@@ -7,14 +7,14 @@ export interface StateKeys {
   /** Returns all keys, the key for new states first. Rejects with `StoreUnavailable` while there is none. */
   all(): Promise<readonly [Buffer, ...Buffer[]]>;
   /** As `all`, after reading the store again for keys of others, at most once in a second. */
-  afresh(): Promise<readonly Buffer[]>;
+  reread(): Promise<readonly Buffer[]>;
 }
 
 /** Returns the operator's keys, the newest first. */
 export function configuredKeys(texts: readonly [string, ...string[]]): StateKeys {
   const [newest, ...older] = texts.map((text) => Buffer.from(text)) as [Buffer, ...Buffer[]];
   const keys = [newest, ...older] as const;
-  return { all: async () => keys, afresh: async () => keys };
+  return { all: async () => keys, reread: async () => keys };
 }
 
 const secretName = 'request-state';
@@ -40,38 +40,38 @@ const maxKeys = 4;
  */
 export function storedKeys(store: Pick<Store, 'secrets' | 'onRecovered'>, now = () => performance.now()): StateKeys {
   let keys: readonly [Buffer, ...Buffer[]] | undefined;
-  let asked: Promise<readonly [Buffer, ...Buffer[]]> | undefined;
-  let askedAt = Number.NEGATIVE_INFINITY;
-  const own = randomBytes(secretBytes);
+  let pendingRead: Promise<readonly [Buffer, ...Buffer[]]> | undefined;
+  let readAt = Number.NEGATIVE_INFINITY;
+  const newKey = randomBytes(secretBytes);
 
-  const ask = async (): Promise<readonly [Buffer, ...Buffer[]]> => {
-    askedAt = now();
-    const kept = await store.secrets.keep(secretName, keys?.[0] ?? own);
+  const read = async (): Promise<readonly [Buffer, ...Buffer[]]> => {
+    readAt = now();
+    const kept = await store.secrets.keep(secretName, keys?.[0] ?? newKey);
     const older = (keys ?? []).filter((key) => !key.equals(kept));
     keys = [kept, ...older.slice(0, maxKeys - 1)];
     return keys;
   };
-  const askOnce = (): Promise<readonly [Buffer, ...Buffer[]]> => {
-    asked ??= ask().finally(() => {
-      asked = undefined;
+  const readOnce = (): Promise<readonly [Buffer, ...Buffer[]]> => {
+    pendingRead ??= read().finally(() => {
+      pendingRead = undefined;
     });
-    return asked;
+    return pendingRead;
   };
 
   store.onRecovered(() => {
     // The next use of the keys reads again by itself and reports a failure.
-    if (keys !== undefined) askOnce().catch(() => undefined);
+    if (keys !== undefined) readOnce().catch(() => undefined);
   });
   return {
     async all() {
-      if (keys === undefined) return askOnce();
+      if (keys === undefined) return readOnce();
       const known = keys;
-      if (now() - askedAt < staleMs) return known;
-      return askOnce().catch((cause: unknown) => {
+      if (now() - readAt < staleMs) return known;
+      return readOnce().catch((cause: unknown) => {
         if (cause instanceof StoreUnavailable) return known;
         throw cause;
       });
     },
-    afresh: async () => (keys !== undefined && now() - askedAt < pauseMs ? keys : askOnce()),
+    reread: async () => (keys !== undefined && now() - readAt < pauseMs ? keys : readOnce()),
   };
 }

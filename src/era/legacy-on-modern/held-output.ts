@@ -5,7 +5,7 @@ import type { Reason, RequestId } from '../../protocol/faults.ts';
 const maxHeldBytes = 4 * 1024 * 1024;
 
 type Entry =
-  | { readonly text: Buffer; readonly of: RequestId | undefined }
+  | { readonly text: Buffer; readonly requestId: RequestId | undefined }
   | { readonly unanswered: RequestId; readonly reason: Reason };
 
 /**
@@ -26,16 +26,16 @@ export class HeldOutput {
   }
 
   /** Queues a message that may be lost, for the request that it belongs to. Returns false if there is no room. */
-  notify(text: Buffer, of?: RequestId): boolean {
+  notify(text: Buffer, requestId?: RequestId): boolean {
     if (this.#isClosed || this.#heldBytes > maxHeldBytes) return false;
-    this.#add({ text, of });
+    this.#add({ text, requestId });
     return true;
   }
 
   /** Queues the response to a request. Without room for it, the request stays unanswered. */
   respond(id: RequestId, text: Buffer): void {
     if (this.#heldBytes > maxHeldBytes) this.abandon(id, 'slow_reader');
-    else this.#add({ text, of: id });
+    else this.#add({ text, requestId: id });
   }
 
   /** Reports that the request will have no response, for this reason. */
@@ -84,11 +84,11 @@ export class HeldOutput {
         onUnanswered([first.unanswered], first.reason, true); // final: the shared server has run the call again where it may
         continue;
       }
-      const { of } = first;
-      const end = this.#entries.findIndex((entry) => !('text' in entry) || entry.of !== of);
+      const { requestId } = first;
+      const end = this.#entries.findIndex((entry) => !('text' in entry) || entry.requestId !== requestId);
       const texts = this.#entries.splice(0, end < 0 ? this.#entries.length : end).flatMap(textIn);
       for (const { length } of texts) this.#heldBytes -= length;
-      onMessages(texts, of === undefined ? [] : [of]);
+      onMessages(texts, requestId === undefined ? [] : [requestId]);
     }
   }
 }

@@ -42,23 +42,24 @@ export function openEitherEra(options: EitherEraOptions): OpenBackend {
   let wasSilent = false;
   return (events, opening) => {
     if (opening?.resume !== undefined) return direct(events, opening);
-    const openTranslated = (told: BackendEvents): Backend =>
+    const openTranslated = (sessionEvents: BackendEvents): Backend =>
       translated(
         {
-          ...told,
+          ...sessionEvents,
           onEnd(end) {
             if (end.reason !== 'closed') hasNoLegacy = false;
-            told.onEnd(end);
+            sessionEvents.onEnd(end);
           },
         },
         opening,
       );
     if (hasNoLegacy) return openTranslated(events);
     return new UndecidedBackend(events, {
-      openDirect: (told) => direct(told, opening),
+      openDirect: (backendEvents) => direct(backendEvents, opening),
       openTranslated,
-      ...{ eras, silentMs },
-      refusedBy: ({ reason }) => reason === 'exited' || (isOverHttp && reason === 'failed'),
+      eras,
+      silentMs,
+      isRefusal: ({ reason }) => reason === 'exited' || (isOverHttp && reason === 'failed'),
       onNoLegacy: () => {
         hasNoLegacy = true;
       },
@@ -80,7 +81,7 @@ interface UndecidedOptions {
   readonly eras: EraLookup;
   readonly silentMs: number;
   /** True if the backend's end may be a refusal of `initialize`. */
-  refusedBy(end: BackendEnd): boolean;
+  isRefusal(end: BackendEnd): boolean;
   /** The server has ruled out a legacy era. */
   onNoLegacy(): void;
   /** The server has opened a legacy session. */
@@ -104,10 +105,10 @@ class UndecidedBackend implements Backend {
   readonly #options: UndecidedOptions;
   readonly #events: BackendEvents;
   #backend: Backend;
-  #state: 'opening' | 'asking' | 'decided' = 'opening';
+  #state: 'opening' | 'probing' | 'decided' = 'opening';
   #opening: Opening | undefined;
   /** Events of the backend while its era is probed. They are reported if the backend keeps its session. */
-  #untold: (() => void)[] = [];
+  #deferredEvents: (() => void)[] = [];
   #isPaused = false;
   #isClosed = false;
   #silenceTimer: NodeJS.Timeout | undefined;
@@ -118,14 +119,14 @@ class UndecidedBackend implements Backend {
     this.#events = events;
     this.#options = options;
     this.#backend = options.openDirect({
-      onMessages: (lines, of) => this.#take(lines, of),
+      onMessages: (lines, requestIds) => this.#handleMessages(lines, requestIds),
       onUnanswered: (ids, reason, isFinal) => {
         const isRefusal = this.#opening !== undefined && ids.includes(this.#opening.id);
-        this.#hear(isRefusal ? 'unanswered' : undefined, () => events.onUnanswered(ids, reason, isFinal));
+        this.#handleEvent(isRefusal ? 'unanswered' : undefined, () => events.onUnanswered(ids, reason, isFinal));
       },
-      onState: (state) => this.#hear(undefined, () => events.onState?.(state)),
+      onState: (state) => this.#handleEvent(undefined, () => events.onState?.(state)),
       onEnd: (end) =>
-        this.#hear(options.refusedBy(end) ? 'ended' : undefined, () => {
+        this.#handleEvent(options.isRefusal(end) ? 'ended' : undefined, () => {
           this.#decide();
           events.onEnd(end);
         }),
@@ -141,7 +142,7 @@ class UndecidedBackend implements Backend {
       const read = readOne(Buffer.from(message.buffer, message.byteOffset, message.byteLength));
       if (read?.method === 'initialize') {
         this.#opening = { message, headers, id: read.id as RequestId };
-        this.#silenceTimer = setTimeout(() => detach('session', this.#doubt()), this.#options.silentMs);
+        this.#silenceTimer = setTimeout(() => detach('session', this.#probeWhenSilent()), this.#options.silentMs);
       }
     }
     return this.#backend.send(message, headers);
@@ -154,7 +155,7 @@ class UndecidedBackend implements Backend {
 
   resume(): void {
     this.#isPaused = false;
-    if (this.#state !== 'asking') this.#backend.resume();
+    if (this.#state !== 'probing') this.#backend.resume();
   }
 
   async close(how?: { readonly isForGood?: boolean }): Promise<void> {
@@ -163,35 +164,35 @@ class UndecidedBackend implements Backend {
     await Promise.all([this.#backend.close(how), this.#replaced]);
   }
 
-  #take(lines: Buffer[], of: RequestIds | undefined): void {
-    if (this.#state === 'decided' && this.#replaced === undefined) return this.#events.onMessages(lines, of);
-    const tell = (): void => this.#events.onMessages(lines, of);
-    if (this.#state !== 'opening') return this.#hear(undefined, tell);
+  #handleMessages(lines: Buffer[], requestIds: RequestIds | undefined): void {
+    if (this.#state === 'decided' && this.#replaced === undefined) return this.#events.onMessages(lines, requestIds);
+    const report = (): void => this.#events.onMessages(lines, requestIds);
+    if (this.#state !== 'opening') return this.#handleEvent(undefined, report);
     const { id } = this.#opening ?? {};
     const answer = lines.map(readResponse).find((response) => response !== undefined && response.id === id);
     if (answer?.memberRanges.message?.keys.includes('result')) {
       this.#decide();
       this.#options.onAnswered();
     }
-    this.#hear(answer, tell);
+    this.#handleEvent(answer, report);
   }
 
   /**
    * Handles an event of the backend. A refusal of `initialize` starts the probe, and later events wait for its outcome.
    */
-  #hear(refusal: Refusal | undefined, tell: () => void): void {
+  #handleEvent(refusal: Refusal | undefined, report: () => void): void {
     if (this.#replaced !== undefined) return;
-    const canAsk = this.#state === 'opening' && this.#opening !== undefined && !this.#isClosed;
-    if (refusal !== undefined && canAsk) this.#ask(refusal);
-    if (this.#state === 'asking') this.#untold.push(tell);
-    else tell();
+    const canProbe = this.#state === 'opening' && this.#opening !== undefined && !this.#isClosed;
+    if (refusal !== undefined && canProbe) this.#probe(refusal);
+    if (this.#state === 'probing') this.#deferredEvents.push(report);
+    else report();
   }
 
   /**
    * Probes the era because `initialize` is unanswered. A modern server never answers it. An answer that arrives during
    * the probe decides instead.
    */
-  async #doubt(): Promise<void> {
+  async #probeWhenSilent(): Promise<void> {
     const era = await this.#options.eras.findEra(this.#opening?.headers);
     if (era !== 'modern' || this.#state !== 'opening' || this.#isClosed) return;
     this.#decide();
@@ -204,30 +205,30 @@ class UndecidedBackend implements Backend {
     clearTimeout(this.#silenceTimer);
   }
 
-  #ask(refusal: Refusal): void {
-    this.#state = 'asking';
+  #probe(refusal: Refusal): void {
+    this.#state = 'probing';
     // A probe may take a minute, and a server that writes meanwhile must not fill the memory (P8).
     this.#backend.pause();
     const answer = typeof refusal === 'string' ? undefined : refusal;
-    const isDoubted = answer !== undefined && isAsOfModern(answer);
-    const seen = isDoubted ? 'modern' : refusal === 'ended' ? 'end' : undefined;
+    const isDoubted = answer !== undefined && isModernRefusal(answer);
+    const evidence = isDoubted ? 'modern' : refusal === 'ended' ? 'end' : undefined;
     detach(
       'session',
-      this.#options.eras.findEra(this.#opening?.headers, seen).then((era) => {
+      this.#options.eras.findEra(this.#opening?.headers, evidence).then((era) => {
         this.#decide();
         const isModern = era === 'modern' && !this.#isClosed;
-        if (isModern && answer !== undefined && saysNoLegacy(answer)) this.#options.onNoLegacy();
+        if (isModern && answer !== undefined && rulesOutLegacy(answer)) this.#options.onNoLegacy();
         if (isModern) return this.#translate();
         const isLegacy = era === 'legacy' && (answer === undefined || readDiscovery(answer).era === 'legacy');
-        if (isDoubted && !isLegacy && !this.#isClosed) return this.#giveUp();
-        for (const tell of this.#untold.splice(0)) tell();
+        if (isDoubted && !isLegacy && !this.#isClosed) return this.#endUnclear();
+        for (const report of this.#deferredEvents.splice(0)) report();
         if (!this.#isPaused) this.#backend.resume();
       }),
     );
   }
 
   /** Ends the backend because the era is unclear for now; the client's retry may find it. */
-  #giveUp(): void {
+  #endUnclear(): void {
     this.#replaced = this.#backend.close();
     const detail = 'The server refused initialize like a modern server, but did not answer server/discover like one.';
     this.#events.onEnd({ reason: 'failed', detail });
@@ -249,12 +250,12 @@ const unsupportedVersion = -32022;
 const modernCodes: ReadonlySet<unknown> = new Set([noSuchMethod, -32020, -32021, unsupportedVersion]);
 
 /** True for an error that modern servers give to `initialize`, and legacy servers hardly ever. */
-function isAsOfModern(refusal: Message): boolean {
+function isModernRefusal(refusal: Message): boolean {
   return modernCodes.has(errorCodeIn(refusal.text));
 }
 
 /** True for an error that rules out a legacy era: there is no `initialize`, or no revision that has it. */
-function saysNoLegacy(refusal: Message): boolean {
+function rulesOutLegacy(refusal: Message): boolean {
   const code = errorCodeIn(refusal.text);
   if (code === noSuchMethod) return true;
   const supported = versionsAt(refusal.text, ['error', 'data', 'supported']);

@@ -36,5 +36,5 @@ export interface EraLookup {
    * @param headers the headers of the client's request that needs the era
    * @param seen the session's observation that makes the era doubtful
    */
-  findEra(headers: ForwardedHeaders | undefined, seen?: EraEvidence): Promise<Era | Reason>;
+  findEra(headers: ForwardedHeaders | undefined, evidence?: EraEvidence): Promise<Era | Reason>;
 }

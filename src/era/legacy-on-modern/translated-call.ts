@@ -57,42 +57,42 @@ export class TranslatedCall implements ModernCallAnswer {
   /** The bytes that are kept while the call may have to be sent again. */
   heldBytes: number;
   readonly #host: TranslatedCallHost;
-  readonly #asking: TranslatedCallInit;
+  readonly #init: TranslatedCallInit;
   #cancelAtServer: CancelRequest = () => undefined;
   #rounds = 0;
   /** The round that waits for the client's answers. */
   #round: InputRequired | undefined;
   /** The keys of the unanswered questions, by the questions' ids. */
-  readonly #open = new Map<string, string>();
+  readonly #openQuestions = new Map<string, string>();
   #answers = new Map<string, string>();
   #isOver = false;
 
-  constructor(host: TranslatedCallHost, asking: TranslatedCallInit) {
-    this.id = asking.id;
-    this.heldBytes = asking.request.text.length;
+  constructor(host: TranslatedCallHost, init: TranslatedCallInit) {
+    this.id = init.id;
+    this.heldBytes = init.request.text.length;
     this.#host = host;
-    this.#asking = asking;
+    this.#init = init;
   }
 
   start(): void {
-    this.#send(this.#asking.request);
+    this.#send(this.#init.request);
   }
 
   /** Takes the client's answer to a question. */
   settle(questionId: string, answer: Message): void {
-    const key = this.#open.get(questionId);
+    const key = this.#openQuestions.get(questionId);
     const round = this.#round;
     if (key === undefined || round === undefined) return;
-    this.#open.delete(questionId);
+    this.#openQuestions.delete(questionId);
     this.#host.closeQuestion(questionId);
-    const place = memberRange(answer, 'message', 'result');
+    const range = memberRange(answer, 'message', 'result');
     // Only results can be sent to the server. It keeps no state of the waiting request, so no cancellation is needed.
-    if (place === undefined) return this.#fail('input_refused');
-    const bytes = place.end - place.start;
+    if (range === undefined) return this.#fail('input_refused');
+    const bytes = range.end - range.start;
     if (!this.#host.reserveBytes(bytes)) return this.#fail('input_too_large');
     this.heldBytes += bytes;
-    this.#answers.set(key, answer.text.toString('utf8', place.start, place.end));
-    if (this.#open.size === 0) this.#retry(round);
+    this.#answers.set(key, answer.text.toString('utf8', range.start, range.end));
+    if (this.#openQuestions.size === 0) this.#retry(round);
   }
 
   /**
@@ -112,10 +112,10 @@ export class TranslatedCall implements ModernCallAnswer {
 
   response(text: Buffer): void {
     if (this.#isOver) return;
-    const { method } = this.#asking.request;
+    const { method } = this.#init.request;
     const response = readGatewayMessage(text);
     const type = resultTypeOf(response);
-    if (type === 'input_required' && mayRequestInput(method as string)) return this.#ask(response);
+    if (type === 'input_required' && mayRequestInput(method as string)) return this.#startRound(response);
     if (type !== 'complete' && response.memberRanges.message?.keys.includes('result'))
       return this.#fail('unserved_result');
     this.#end();
@@ -128,13 +128,13 @@ export class TranslatedCall implements ModernCallAnswer {
   }
 
   #send(request: Message): void {
-    const { logLevel, headers } = this.#asking;
+    const { logLevel, headers } = this.#init;
     const cancel = this.#host.server.request(request, logLevel, this, headers);
     if (!this.#isOver) this.#cancelAtServer = cancel;
   }
 
-  #ask(response: Message): void {
-    const { output: outbox } = this.#host;
+  #startRound(response: Message): void {
+    const { output } = this.#host;
     this.#rounds += 1;
     const round = readInputRequired(response);
     if (round === undefined) return this.#fail('unserved_result');
@@ -144,14 +144,14 @@ export class TranslatedCall implements ModernCallAnswer {
     if (round.questions.length === 0) return this.#retry(round);
     for (const question of round.questions) {
       const questionId = this.#host.openQuestion(this);
-      this.#open.set(questionId, question.key);
-      if (!outbox.notify(toLegacyRequest(question, questionId), this.id)) return this.#fail('slow_reader');
+      this.#openQuestions.set(questionId, question.key);
+      if (!output.notify(toLegacyRequest(question, questionId), this.id)) return this.#fail('slow_reader');
     }
   }
 
   #retry({ stateText }: InputRequired): void {
     this.#round = undefined;
-    this.#send(readGatewayMessage(toRetryRequest(this.#asking.request, this.#answers, stateText)));
+    this.#send(readGatewayMessage(toRetryRequest(this.#init.request, this.#answers, stateText)));
   }
 
   #fail(reason: Reason): void {
@@ -163,10 +163,10 @@ export class TranslatedCall implements ModernCallAnswer {
   /** Ends the call and cancels the questions that the client has not answered. */
   #end(): void {
     this.#isOver = true;
-    for (const questionId of this.#open.keys()) {
+    for (const questionId of this.#openQuestions.keys()) {
       this.#host.closeQuestion(questionId);
       this.#host.output.notify(cancellation(questionId, 'The request that needed this input has ended.'), this.id);
     }
-    this.#open.clear();
+    this.#openQuestions.clear();
   }
 }

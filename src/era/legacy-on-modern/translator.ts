@@ -29,27 +29,34 @@ export interface TranslatorOptions {
 
 /** Requests that exist in only one era: a modern server would understand them differently or not at all. */
 const untranslated: ReadonlySet<string | undefined> = new Set([
-  ...['server/discover', 'subscriptions/listen'],
-  ...['tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel', 'tasks/update'],
+  'server/discover',
+  'subscriptions/listen',
+  'tasks/get',
+  'tasks/result',
+  'tasks/list',
+  'tasks/cancel',
+  'tasks/update',
 ]);
 
 /**
  * Notifications that the modern era does not have. Nothing is lost: a server asks for roots again with each request,
  * and waits for no progress of its own requests.
  */
-const superfluous: ReadonlySet<string | undefined> = new Set([
-  ...['notifications/roots/list_changed', 'notifications/progress', 'notifications/tasks/status'],
+const droppedNotifications: ReadonlySet<string | undefined> = new Set([
+  'notifications/roots/list_changed',
+  'notifications/progress',
+  'notifications/tasks/status',
 ]);
 
 /** The declared capabilities of a server that matter here. */
 interface Capabilities {
   readonly logs: boolean;
-  readonly tellsOfResources: boolean;
+  readonly announcesResources: boolean;
   /** The lists whose changes the server announces. */
   readonly changes: SubscriptionFilter;
 }
 
-const noCapabilities: Capabilities = { logs: false, tellsOfResources: false, changes: {} };
+const noCapabilities: Capabilities = { logs: false, announcesResources: false, changes: {} };
 
 const changingLists = ['tools', 'prompts', 'resources'] as const;
 
@@ -58,7 +65,7 @@ function capabilitiesIn(opening: Buffer): Capabilities {
   const flags = changingLists.filter((list) => scalarAt(text, [list, 'listChanged']) === true);
   return {
     logs: typeof findRange(text, ['logging']) === 'object',
-    tellsOfResources: scalarAt(text, ['resources', 'subscribe']) === true,
+    announcesResources: scalarAt(text, ['resources', 'subscribe']) === true,
     changes: Object.fromEntries(flags.map((list) => [`${list}ListChanged`, true])),
   };
 }
@@ -75,7 +82,7 @@ export class Translator implements Backend {
   readonly #options: TranslatorOptions;
   readonly #events: BackendEvents;
   readonly #newestHeaders: NonNullable<OpenOptions['headers']>;
-  readonly #outbox: HeldOutput;
+  readonly #output: HeldOutput;
   readonly #feed: ChangeFeed;
   readonly #host: TranslatedCallHost;
   /** A placeholder until `initialize`. */
@@ -93,32 +100,32 @@ export class Translator implements Backend {
     this.#options = options;
     this.#events = events;
     this.#newestHeaders = headers ?? (() => ({}));
-    this.#outbox = new HeldOutput(events);
+    this.#output = new HeldOutput(events);
     this.#feed = new ChangeFeed({
       listen: (filter, answer) => this.#listen(filter, answer),
-      onChange: (notification) => this.#outbox.notify(notification),
+      onChange: (notification) => this.#output.notify(notification),
       isUnordered: options.isOverHttp,
     });
     this.#host = {
       server: options.server,
-      output: this.#outbox,
+      output: this.#output,
       openQuestion: (call) => {
         const id = `mcp-gangway-input-${++this.#lastQuestion}`;
         this.#questions.set(id, call);
         return id;
       },
-      reserveBytes: (bytes) => this.#hold(bytes),
+      reserveBytes: (bytes) => this.#reserveBytes(bytes),
       closeQuestion: (id) => {
         this.#questions.delete(id);
       },
-      onOver: (call, reason) => this.#over(call, reason),
+      onOver: (call, reason) => this.#handleCallEnd(call, reason),
     };
   }
 
   send(message: Uint8Array, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
     if (this.#isEnded) return 'ended';
     const read = readGatewayMessage(Buffer.from(message.buffer, message.byteOffset, message.byteLength));
-    if (read.kind === 'request') return this.#ask(read, headers);
+    if (read.kind === 'request') return this.#handleRequest(read, headers);
     if (read.kind === 'notification') return this.#notify(read, headers);
     const { id } = read;
     if (id != null) this.#questions.get(id)?.settle(String(id), read);
@@ -126,43 +133,43 @@ export class Translator implements Backend {
   }
 
   pause(): void {
-    this.#outbox.pause();
+    this.#output.pause();
   }
 
   resume(): void {
-    this.#outbox.resume();
+    this.#output.resume();
   }
 
   async close(): Promise<void> {
     this.#end('closed', 'The session has ended.');
   }
 
-  #ask(request: Message, headers: ForwardedHeaders | undefined): 'sent' | 'full' {
+  #handleRequest(request: Message, headers: ForwardedHeaders | undefined): 'sent' | 'full' {
     const { method } = request;
-    const { logs, tellsOfResources } = this.#capabilities;
+    const { logs, announcesResources } = this.#capabilities;
     if (method === 'initialize') this.#initialize(request, headers);
-    else if (method === 'ping') this.#confirm(request);
+    else if (method === 'ping') this.#respondEmpty(request);
     else if (method === 'logging/setLevel' && logs) this.#setLevel(request);
-    else if (method === 'resources/subscribe' && tellsOfResources) this.#subscribe(request);
-    else if (method === 'resources/unsubscribe' && tellsOfResources) this.#unsubscribe(request);
-    else if (untranslated.has(method)) this.#outbox.abandon(requestId(request), 'method_of_other_era');
-    else return this.#pass(request, headers);
+    else if (method === 'resources/subscribe' && announcesResources) this.#subscribe(request);
+    else if (method === 'resources/unsubscribe' && announcesResources) this.#unsubscribe(request);
+    else if (untranslated.has(method)) this.#output.abandon(requestId(request), 'method_of_other_era');
+    else return this.#forward(request, headers);
     return 'sent';
   }
 
-  #pass(request: Message, headers: ForwardedHeaders | undefined): 'sent' | 'full' {
+  #forward(request: Message, headers: ForwardedHeaders | undefined): 'sent' | 'full' {
     const id = requestId(request);
     const logLevel = this.#logLevel;
-    const asking = { id, request: this.#enveloped(request, logLevel), logLevel, headers };
-    if (!this.#hold(asking.request.text.length)) return 'full';
-    const call = new TranslatedCall(this.#host, asking);
+    const init = { id, request: this.#enveloped(request, logLevel), logLevel, headers };
+    if (!this.#reserveBytes(init.request.text.length)) return 'full';
+    const call = new TranslatedCall(this.#host, init);
     this.#calls.set(id, call);
     this.#feed.flush(); // earlier subscriptions must get the changes that this call makes
     call.start();
     return 'sent';
   }
 
-  #over(call: TranslatedCall, reason: Reason | undefined): void {
+  #handleCallEnd(call: TranslatedCall, reason: Reason | undefined): void {
     this.#calls.delete(call.id);
     this.#heldBytes -= call.heldBytes;
     // The backend that restores the session finds out the era again.
@@ -173,7 +180,7 @@ export class Translator implements Backend {
     const { method, cancels } = notification;
     if (cancels !== undefined) this.#cancel(cancels, memberValue(notification, 'params', 'reason'));
     else if (method === 'notifications/initialized') this.#feed.openLists(this.#capabilities.changes);
-    else if (method !== 'notifications/cancelled' && !superfluous.has(method)) {
+    else if (method !== 'notifications/cancelled' && !droppedNotifications.has(method)) {
       // A modern server may drop a notification without an envelope.
       const enveloped = this.#enveloped(notification, undefined);
       return this.#options.server.notify(enveloped, headers) === undefined ? 'sent' : 'full';
@@ -189,18 +196,18 @@ export class Translator implements Backend {
   #initialize(request: Message, headers: ForwardedHeaders | undefined): void {
     const id = requestId(request);
     this.#client = readLegacyClient(request);
-    const discover = this.#own('server/discover', {});
+    const discover = this.#ownRequest('server/discover', {});
     const answer: ModernCallAnswer = {
       message: () => false,
       response: (text) => {
         const { revision } = this.#client;
         const opening = toInitializeResult(readGatewayMessage(text), revision, this.#options.server.name);
-        const own = readGatewayMessage(spliceId(opening, JSON.stringify(id)));
+        const response = readGatewayMessage(spliceId(opening, JSON.stringify(id)));
         this.#capabilities = capabilitiesIn(opening);
-        this.#outbox.respond(id, own.text);
+        this.#output.respond(id, response.text);
       },
       fault: (reason) => {
-        this.#outbox.abandon(id, reason);
+        this.#output.abandon(id, reason);
         this.#endSoon(entryOf(reason).message);
       },
     };
@@ -209,47 +216,47 @@ export class Translator implements Backend {
 
   #setLevel(request: Message): void {
     const level = readLogLevel(memberValue(request, 'params', 'level'));
-    if (level === undefined) return this.#outbox.abandon(requestId(request), 'bad_log_level');
+    if (level === undefined) return this.#output.abandon(requestId(request), 'bad_log_level');
     this.#logLevel = level;
-    this.#confirm(request);
+    this.#respondEmpty(request);
   }
 
   #subscribe(request: Message): void {
     const uri = memberValue(request, 'params', 'uri');
-    if (typeof uri !== 'string') return this.#outbox.abandon(requestId(request), 'bad_uri');
-    this.#feed.subscribe(uri, (outcome) => this.#tellSubscriber(request, outcome));
+    if (typeof uri !== 'string') return this.#output.abandon(requestId(request), 'bad_uri');
+    this.#feed.subscribe(uri, (outcome) => this.#answerSubscriber(request, outcome));
   }
 
-  #tellSubscriber(request: Message, outcome: SubscribeOutcome): void {
+  #answerSubscriber(request: Message, outcome: SubscribeOutcome): void {
     const id = requestId(request);
-    if (outcome === 'subscribed') this.#confirm(request);
-    else if ('reason' in outcome) this.#outbox.abandon(id, outcome.reason);
+    if (outcome === 'subscribed') this.#respondEmpty(request);
+    else if ('reason' in outcome) this.#output.abandon(id, outcome.reason);
     else {
       const text = asLegacyResponse(outcome.error, request.method as string);
-      this.#outbox.respond(id, spliceId(text, JSON.stringify(id)));
+      this.#output.respond(id, spliceId(text, JSON.stringify(id)));
     }
   }
 
   #unsubscribe(request: Message): void {
     const uri = memberValue(request, 'params', 'uri');
-    if (typeof uri !== 'string') return this.#outbox.abandon(requestId(request), 'bad_uri');
+    if (typeof uri !== 'string') return this.#output.abandon(requestId(request), 'bad_uri');
     this.#feed.unsubscribe(uri);
-    this.#confirm(request);
+    this.#respondEmpty(request);
   }
 
   /** Answers with an empty result. Official clients accept no other result where the legacy era has an empty one. */
-  #confirm(request: Message): void {
+  #respondEmpty(request: Message): void {
     const id = requestId(request);
-    this.#outbox.respond(id, Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: {} })));
+    this.#output.respond(id, Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: {} })));
   }
 
   #listen(filter: SubscriptionFilter, answer: ModernCallAnswer): () => void {
-    const request = this.#own('subscriptions/listen', { notifications: filter });
+    const request = this.#ownRequest('subscriptions/listen', { notifications: filter });
     return this.#options.server.request(request, undefined, answer, this.#newestHeaders());
   }
 
   /** Returns a request of the translator's own, with the client's envelope. */
-  #own(method: string, params: object): Message {
+  #ownRequest(method: string, params: object): Message {
     return this.#enveloped(
       readGatewayMessage(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, method, params }))),
       undefined,
@@ -260,7 +267,7 @@ export class Translator implements Backend {
     return readGatewayMessage(withEnvelope(request, this.#client, this.#options.server.revision, logLevel));
   }
 
-  #hold(bytes: number): boolean {
+  #reserveBytes(bytes: number): boolean {
     const isFull = this.#heldBytes + bytes > this.#options.maxQueuedBytes;
     if (!isFull) this.#heldBytes += bytes;
     return !isFull;
@@ -274,7 +281,7 @@ export class Translator implements Backend {
   #end(reason: 'closed' | 'failed', detail: string): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    this.#outbox.close();
+    this.#output.close();
     this.#feed.close();
     for (const call of this.#calls.values()) call.cancel();
     this.#options.server.release();

@@ -8,8 +8,8 @@ import { detach } from '../../util/boundary.ts';
 import { type EventPosition, SessionReply } from './session-reply.ts';
 
 /** How often in a row a stream without the response is resumed, and the pause before each attempt. */
-const maxContinued = 5;
-const continuePauseMs = 200;
+const maxResumes = 5;
+const resumePauseMs = 200;
 
 /** The faults that mean that the session or its stream is gone. */
 const lostReasons: ReadonlySet<Reason> = new Set(['unknown_session', 'unknown_event_id', 'bad_event_id']);
@@ -19,7 +19,7 @@ export interface CallStreamOptions {
   readonly forwarded: ForwardedHeaders | undefined;
   /** Finds the current session, or the reason why there is none. */
   find(): Promise<SessionHandle | Reason>;
-  message(message: Message, place: EventPosition): void;
+  message(message: Message, position: EventPosition): void;
   /** No more messages of the call can be read, for this reason. */
   failed(reason: Reason): void;
 }
@@ -32,10 +32,10 @@ export class CallStream {
   readonly #options: CallStreamOptions;
   #reply: SessionReply | undefined;
   #newest: EventId | undefined;
-  #continued = 0;
+  #resumes = 0;
   /** True if a session has resumed the stream since it last ended. */
-  #isTakenUp = false;
-  #hasLeft = false;
+  #isResumed = false;
+  #isStopped = false;
 
   constructor(options: CallStreamOptions) {
     this.#options = options;
@@ -56,19 +56,19 @@ export class CallStream {
    */
   post(handle: SessionHandle, post: ClientPost): Promise<Reason | undefined> {
     return new Promise((resolve) => {
-      const taken = (): void => resolve(undefined);
+      const accept = (): void => resolve(undefined);
       this.#reply = new SessionReply(
         {
-          message: (message, place) => {
-            taken();
-            this.#hear(message, place);
+          message: (message, position) => {
+            accept();
+            this.#handleMessage(message, position);
           },
           fault: resolve,
           ended: () => {
-            taken();
-            this.#ended();
+            accept();
+            this.#handleEnd();
           },
-          opened: taken,
+          opened: accept,
         },
         this.#options.forwarded,
       );
@@ -79,11 +79,11 @@ export class CallStream {
   /** Resumes the call's stream after an event. */
   listen(handle: SessionHandle, after: EventId): void {
     const listener = {
-      message: (message: Message, place: EventPosition): void => this.#hear(message, place),
+      message: (message: Message, position: EventPosition): void => this.#handleMessage(message, position),
       fault: (reason: Reason): void => this.#fail(lostReasons.has(reason) ? 'outcome_unknown' : reason),
-      ended: (): void => this.#ended(),
+      ended: (): void => this.#handleEnd(),
       opened: (): void => {
-        this.#isTakenUp = true;
+        this.#isResumed = true;
       },
     };
     this.#newest = after;
@@ -92,33 +92,33 @@ export class CallStream {
   }
 
   /** Stops reading. */
-  leave(): void {
-    this.#hasLeft = true;
+  stop(): void {
+    this.#isStopped = true;
     this.#reply?.disconnect();
   }
 
-  #hear(message: Message, place: EventPosition): void {
-    if (this.#hasLeft) return;
-    this.#newest = place.at ?? this.#newest;
-    this.#continued = 0;
-    this.#options.message(message, place);
+  #handleMessage(message: Message, position: EventPosition): void {
+    if (this.#isStopped) return;
+    this.#newest = position.at ?? this.#newest;
+    this.#resumes = 0;
+    this.#options.message(message, position);
   }
 
   /** Resumes a stream that ended without the response: its session moved, or the connection grew too old. */
-  #ended(): void {
-    if (this.#hasLeft) return;
+  #handleEnd(): void {
+    if (this.#isStopped) return;
     const after = this.#newest;
-    this.#continued += 1;
+    this.#resumes += 1;
     // A taken-up stream is not hopeless: clients that sent the same answers may be reading it in turn.
-    const isHopeless = this.#continued > maxContinued && !this.#isTakenUp;
-    this.#isTakenUp = false;
+    const isHopeless = this.#resumes > maxResumes && !this.#isResumed;
+    this.#isResumed = false;
     if (after === undefined || isHopeless) return this.#fail('outcome_unknown');
     detach(
       'session',
-      delay(continuePauseMs * Math.min(this.#continued, maxContinued)).then(async () => {
-        if (this.#hasLeft) return;
+      delay(resumePauseMs * Math.min(this.#resumes, maxResumes)).then(async () => {
+        if (this.#isStopped) return;
         const handle = await this.#options.find();
-        if (this.#hasLeft) return;
+        if (this.#isStopped) return;
         if (typeof handle === 'string') this.#fail('outcome_unknown');
         else this.listen(handle, after);
       }),
@@ -126,6 +126,6 @@ export class CallStream {
   }
 
   #fail(reason: Reason): void {
-    if (!this.#hasLeft) this.#options.failed(reason);
+    if (!this.#isStopped) this.#options.failed(reason);
   }
 }

@@ -24,7 +24,7 @@ export interface ResponseForm {
   /** Converts a request to the form that the session gets, under another id. */
   sent(request: Message, id: RequestId): RenumberedRequest;
   /** Converts a server's response to the form that the client gets, with its HTTP status. */
-  answered(response: Message, of: FormedAnswer): { readonly text: Buffer; readonly status: number };
+  answered(response: Message, context: FormedAnswer): { readonly text: Buffer; readonly status: number };
   /** True if a disconnect of the client cancels its request. */
   readonly cancelsByLeaving: boolean;
   /** True if an undeclared capability that a question needs ends the request with an error that names it. */
@@ -34,10 +34,10 @@ export interface ResponseForm {
 /** The form of a client of 2026-07-28: responses are translated to the modern era. */
 export const modernForm: ResponseForm = {
   sent: asLegacyRequest,
-  answered(response, { request, capabilitiesText, ...of }) {
+  answered(response, { request, capabilitiesText, ...context }) {
     const method = request.method as string;
     const uriText = method === 'resources/read' ? uriTextOf(request) : undefined;
-    const text = asModernResponse(response, { method, uriText, ...of });
+    const text = asModernResponse(response, { method, uriText, ...context });
     const isError = memberRange(response, 'message', 'error') !== undefined;
     const declares = (capability: string): boolean =>
       typeof findRange(Buffer.from(capabilitiesText), [capability]) === 'object';
@@ -63,3 +63,17 @@ export const legacyForm: ResponseForm = {
   cancelsByLeaving: false,
   namesMissingCapabilities: false,
 };
+
+/** Requests that need a session of one's own: otherwise nobody would get their effect, or other clients would. */
+const sessionMethods: ReadonlySet<string | undefined> = new Set([
+  'logging/setLevel',
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'tasks/get',
+  'tasks/result',
+  'tasks/list',
+  'tasks/cancel',
+]);
+
+/** True for a request that only a session can serve, including one that begins a task (2025-11-25). */
+export const needsSession = (request: Message): boolean => sessionMethods.has(request.method) || request.asksForTask;

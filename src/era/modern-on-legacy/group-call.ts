@@ -24,14 +24,14 @@ import {
 } from './rounds/parked-call.ts';
 import { type KeptOutcome, RoundOutcome } from './rounds/round-outcome.ts';
 import { sendNotifications } from './send-own.ts';
-import type { EventPosition as StreamPlace } from './session-reply.ts';
+import type { EventPosition } from './session-reply.ts';
 import type { OpenSlot, PoolSlot } from './slot.ts';
 
 /** How long a request waits at one slot before it tries the next, in milliseconds. */
-const turnMs = 2_000;
+const slotWaitMs = 2_000;
 
 /** How often a session that ends at that moment is opened again. */
-const maxReopened = 3;
+const maxReopens = 3;
 
 /** Questions within this time are sent to the client together (2026-07-28, basic/patterns/mrtr). */
 const bundleMs = 20;
@@ -48,56 +48,56 @@ const keptMs = 65_000;
  */
 export class GroupCall {
   readonly #host: GroupCallHost;
-  readonly #asked: GroupRequest;
+  readonly #groupRequest: GroupRequest;
   #id: RequestId;
   readonly #sent: RenumberedRequest;
   readonly #questions = new OpenQuestions();
-  #place: PoolSlot | undefined;
+  #slot: PoolSlot | undefined;
   #opened: InitializedServer | undefined;
   readonly #stream: CallStream;
   /** The newest event that an earlier request delivered to the client. */
-  #told: EventId | undefined;
+  #delivered: EventId | undefined;
   #round = 0;
   /** The outcome of the round whose answers this request carries; undefined for the first request. */
   #outcome: RoundOutcome | undefined;
   #bundle: NodeJS.Timeout | undefined;
   #isOver = false;
 
-  constructor(host: GroupCallHost, asked: GroupRequest) {
+  constructor(host: GroupCallHost, groupRequest: GroupRequest) {
     this.#host = host;
-    this.#asked = asked;
+    this.#groupRequest = groupRequest;
     this.#id = host.newId();
-    const { request, form, answer, forwarded } = asked;
+    const { request, form, answer, forwarded } = groupRequest;
     this.#sent = form.sent(request, this.#id);
     this.#stream = new CallStream({
       forwarded,
-      find: () => (this.#place as PoolSlot).find(forwarded),
-      message: (message, at) => this.#hear(message, at),
-      failed: (reason) => detach('session', this.#lose(reason), () => this.#fail('internal')),
+      find: () => (this.#slot as PoolSlot).find(forwarded),
+      message: (message, at) => this.#handleMessage(message, at),
+      failed: (reason) => detach('session', this.#handleLoss(reason), () => this.#fail('internal')),
     });
     if (form.cancelsByLeaving) answer.onGone(() => this.#cancel('The client no longer waits for the answer.'));
   }
 
   /** Runs the request at the first of these slots that can serve it. */
-  async run(places: readonly PoolSlot[]): Promise<void> {
-    const { answer, forwarded } = this.#asked;
+  async run(slots: readonly PoolSlot[]): Promise<void> {
+    const { answer, forwarded } = this.#groupRequest;
     const until = performance.now() + this.#host.idleMs;
-    const shift = Math.floor(Math.random() * places.length);
+    const shift = Math.floor(Math.random() * slots.length);
     let reopened = 0;
     for (let n = 0; !this.#isOver; ) {
-      const isLast = n >= places.length - 1;
-      const place = places[(n < places.length ? n : n + shift) % places.length] as PoolSlot;
-      if (!place.isOpen) answer.awaitsStart();
-      const open = await place.open(forwarded);
+      const isLast = n >= slots.length - 1;
+      const slot = slots[(n < slots.length ? n : n + shift) % slots.length] as PoolSlot;
+      if (!slot.isOpen) answer.awaitsStart();
+      const open = await slot.open(forwarded);
       answer.started();
       // A session that was opened for this request alone has to be ended here.
-      if (answer.isOver) return this.#host.onOver(place);
-      const waitMs = isLast ? Math.max(1, Math.min(turnMs, until - performance.now())) : 0;
-      const why = typeof open === 'string' ? open : await this.#post(place, open, waitMs);
+      if (answer.isOver) return this.#host.onOver(slot);
+      const waitMs = isLast ? Math.max(1, Math.min(slotWaitMs, until - performance.now())) : 0;
+      const why = typeof open === 'string' ? open : await this.#post(slot, open, waitMs);
       if (why === undefined) return;
-      if (why === 'unknown_session' && reopened < maxReopened) {
+      if (why === 'unknown_session' && reopened < maxReopens) {
         reopened += 1;
-        place.forget();
+        slot.forget();
       } else if (why === 'group_busy' && performance.now() < until) n += 1;
       else return this.#fail(why);
     }
@@ -108,88 +108,88 @@ export class GroupCall {
    * @param answers results by key, as JSON text
    */
   async resume(
-    place: PoolSlot,
+    slot: PoolSlot,
     { round, value }: RequestStateContent<ParkedCall>,
     answers: ReadonlyMap<string, Buffer>,
   ): Promise<void> {
     this.#id = value.call;
     this.#round = round;
-    this.#told = parseStreamPosition(value.told);
-    this.#questions.settled(value.answered);
+    this.#delivered = parseStreamPosition(value.told);
+    this.#questions.noteAnswered(value.answered);
     const { messages, digest } = toLegacyAnswers(value.open, answers);
     this.#outcome = new RoundOutcome(this.#host.outcomes, value.call, round, digest);
     // While the store is away no outcome is found. A session that is held here accepts each round only once, without
     // the store.
-    if (await this.#repeat()) return;
-    const open = await place.reopen(this.#asked.forwarded);
-    if (this.#asked.answer.isOver) return;
+    if (await this.#repeatOutcome()) return;
+    const open = await slot.reopen(this.#groupRequest.forwarded);
+    if (this.#groupRequest.answer.isOver) return;
     if (typeof open === 'string')
-      return this.#lose(open === 'unknown_session' ? 'outcome_unknown' : roundRefusal(open));
-    this.#enter(place, open);
-    this.#questions.settled(messages.map(({ id }) => id as RequestId));
+      return this.#handleLoss(open === 'unknown_session' ? 'outcome_unknown' : roundRefusal(open));
+    this.#useSlot(slot, open);
+    this.#questions.noteAnswered(messages.map(({ id }) => id as RequestId));
     const group = { turnMs: 0, round: { name: `${value.call} ${round}`, digest } };
-    const refused = await sendNotifications(open.handle, messages, group, this.#asked.forwarded);
-    if (refused === 'unknown_session') return this.#lose('outcome_unknown');
+    const refused = await sendNotifications(open.handle, messages, group, this.#groupRequest.forwarded);
+    if (refused === 'unknown_session') return this.#handleLoss('outcome_unknown');
     // The call itself goes on, for the client whose answers it got, or until these are sent again.
-    if (refused !== undefined) return this.#leave({ reason: roundRefusal(refused) });
+    if (refused !== undefined) return this.#answerOnly({ reason: roundRefusal(refused) });
     if (this.#isOver) return;
     // If all questions are answered, only events after `told` have to be in the log still.
     const isComplete = messages.length === value.open.length;
     this.#stream.listen(open.handle, parseStreamPosition(isComplete ? value.told : value.after));
   }
 
-  #enter(place: PoolSlot, { opened }: OpenSlot): void {
-    this.#place = place;
+  #useSlot(slot: PoolSlot, { opened }: OpenSlot): void {
+    this.#slot = slot;
     this.#opened = opened;
   }
 
   /**
    * Sends the request to a session. Resolves with the reason if it was refused, or with nothing once it was accepted.
    */
-  #post(place: PoolSlot, open: OpenSlot, waitMs: number): Promise<Reason | undefined> {
-    const { logLevel } = this.#asked;
-    this.#enter(place, open);
+  #post(slot: PoolSlot, open: OpenSlot, waitMs: number): Promise<Reason | undefined> {
+    const { logLevel } = this.#groupRequest;
+    this.#useSlot(slot, open);
     const wantsLogs = logLevel !== undefined && open.opened.capabilitiesText.includes('"logging"');
     const group = { turnMs: waitMs, ...(wantsLogs && { logLevel }) };
     return this.#stream.post(open.handle, { messages: [readGatewayMessage(this.#sent.text)], isBatch: false, group });
   }
 
-  #hear(message: Message, { before, at }: StreamPlace): void {
+  #handleMessage(message: Message, { before, at }: EventPosition): void {
     if (this.#isOver) return;
     const { kind, cancels } = message;
     if (kind === 'response') this.#finish(message);
-    else if (kind === 'request') this.#ask(message, before, at);
+    else if (kind === 'request') this.#handleQuestion(message, before, at);
     else if (cancels !== undefined) this.#questions.withdraw(cancels);
-    else if (at === undefined || this.#told === undefined || compareLogPositions(at, this.#told) > 0)
-      this.#tell(message);
+    else if (at === undefined || this.#delivered === undefined || compareLogPositions(at, this.#delivered) > 0)
+      this.#passNotification(message);
   }
 
   /** Passes on a notification that belongs to the request. */
-  #tell(message: Message): void {
+  #passNotification(message: Message): void {
     const { tokenText } = this.#sent;
-    const isAsItIs = message.method === 'notifications/message' || isVendorNotification(message);
-    if (isAsItIs) this.#asked.answer.message(message.text);
+    const isUnchanged = message.method === 'notifications/message' || isVendorNotification(message);
+    if (isUnchanged) this.#groupRequest.answer.message(message.text);
     if (message.method !== 'notifications/progress' || tokenText === undefined) return;
-    this.#asked.answer.message(restoreToken(message, tokenText));
+    this.#groupRequest.answer.message(restoreToken(message, tokenText));
   }
 
-  #ask(message: Message, before: EventId | undefined, at: EventId | undefined): void {
-    if (this.#questions.isSettled(message.id as RequestId)) return;
-    const { request, askable, form } = this.#asked;
+  #handleQuestion(message: Message, before: EventId | undefined, at: EventId | undefined): void {
+    if (this.#questions.isAnswered(message.id as RequestId)) return;
+    const { request, askable, form } = this.#groupRequest;
     const need = requiredFeature(message);
     const isAskable = need !== undefined && mayRequestInput(request.method as string) && before !== undefined;
     if (!isAskable || at === undefined || this.#questions.isFull) {
-      this.#say(ServerRequests.refusal(message));
+      this.#sendToSession(ServerRequests.refusal(message));
       return;
     }
     if (!askable.has(need.flag)) {
-      this.#say(ServerRequests.refusal(message));
+      this.#sendToSession(ServerRequests.refusal(message));
       if (!form.namesMissingCapabilities) return;
       this.#cancelAtServer('The client does not support the input that the server requests.');
       this.#conclude({ reason: 'missing_capability', data: { requiredCapabilities: need.required } });
       return;
     }
-    this.#questions.ask(toServerQuestion(message, at), before);
+    this.#questions.add(toServerQuestion(message, at), before);
     this.#bundle ??= setTimeout(() => detach('session', this.#park()), bundleMs);
   }
 
@@ -198,10 +198,10 @@ export class GroupCall {
     this.#bundle = undefined;
     const { open, answered, after } = this.#questions;
     if (this.#isOver || after === undefined) return;
-    const { answer } = this.#asked;
-    const place = this.#place as PoolSlot;
+    const { answer } = this.#groupRequest;
+    const slot = this.#slot as PoolSlot;
     const parked: ParkedCall = {
-      place: place.key,
+      place: slot.key,
       call: this.#id,
       after: formatStreamPosition(after),
       told: formatStreamPosition(this.#stream.newest as EventId),
@@ -210,85 +210,85 @@ export class GroupCall {
     };
     // Later events are in the log, and the next round reads them.
     this.#isOver = true;
-    this.#stream.leave();
+    this.#stream.stop();
     try {
-      const state = await this.#host.seal(this.#asked, this.#round + 1, parked);
+      const state = await this.#host.seal(this.#groupRequest, this.#round + 1, parked);
       if (state === undefined) throw new Error('the ids of the questions are too long');
-      if (answer.isOver) return this.#abandon(place, 'The client no longer waits for the answer.');
+      if (answer.isOver) return this.#abandon(slot, 'The client no longer waits for the answer.');
       const text = inputRequiredResult(this.#sent.idText, open, state, this.#opened?.serverInfoText);
-      await this.#keep({ text, status: 200 }, this.#host.idleMs + keptMs);
+      await this.#keepOutcome({ text, status: 200 }, this.#host.idleMs + keptMs);
       answer.response(text, 200);
     } catch (cause) {
-      this.#abandon(place, 'The gateway cannot send requests to the client.');
+      this.#abandon(slot, 'The gateway cannot send requests to the client.');
       const reason = this.#host.reasonOf(cause);
       answer.fault(reason === 'store_unavailable' ? 'outcome_unknown' : reason);
     }
   }
 
   /** Cancels a waiting call that no client will resume. */
-  #abandon(place: PoolSlot, reason: string): void {
+  #abandon(slot: PoolSlot, reason: string): void {
     this.#cancelAtServer(reason);
-    this.#host.onOver(place);
+    this.#host.onOver(slot);
   }
 
   #finish(response: Message): void {
-    const { request, form } = this.#asked;
-    const own = readGatewayFault(response);
-    if (request.method === 'tools/list' && !response.isError) this.#host.onTools(this.#asked, response.text);
+    const { request, form } = this.#groupRequest;
+    const gatewayFault = readGatewayFault(response);
+    if (request.method === 'tools/list' && !response.isError) this.#host.onTools(this.#groupRequest, response.text);
     const { serverInfoText, capabilitiesText = '{}' } = this.#opened ?? {};
     const { idText } = this.#sent;
-    const of = { request, idText, serverInfoText, capabilitiesText, isRetry: this.#round > 0 };
-    this.#conclude(own === undefined ? form.answered(response, of) : { reason: own });
+    const context = { request, idText, serverInfoText, capabilitiesText, isRetry: this.#round > 0 };
+    this.#conclude(gatewayFault === undefined ? form.answered(response, context) : { reason: gatewayFault });
   }
 
   /** Ends the call. Its outcome is kept for a client that sends the same round again. */
   #conclude(outcome: KeptOutcome): void {
     this.#close();
-    const tell = (): void => {
-      this.#host.onOver(this.#place as PoolSlot);
-      this.#tellOutcome(outcome);
+    const sendEnd = (): void => {
+      this.#host.onOver(this.#slot as PoolSlot);
+      this.#sendOutcome(outcome);
     };
-    if (this.#outcome === undefined) tell();
-    else detach('session', this.#keep(outcome, keptMs).then(tell));
+    if (this.#outcome === undefined) sendEnd();
+    else detach('session', this.#keepOutcome(outcome, keptMs).then(sendEnd));
   }
 
   /** Keeps the outcome of the round. While the store is away, only a repetition of the round is lost. */
-  async #keep(outcome: KeptOutcome, forMs: number): Promise<void> {
+  async #keepOutcome(outcome: KeptOutcome, forMs: number): Promise<void> {
     await this.#outcome?.keep(outcome, forMs).catch((cause: unknown) => this.#host.reasonOf(cause));
   }
 
   /** Repeats the kept outcome of the round. Resolves with true if the request is over. */
-  async #repeat(): Promise<boolean> {
-    const outcome = await this.#outcome?.find().catch(unknownWhileAway);
-    if (outcome !== undefined && !this.#isOver) this.#leave(outcome);
+  async #repeatOutcome(): Promise<boolean> {
+    const outcome = await this.#outcome?.find().catch(ignoreUnavailable);
+    if (outcome !== undefined && !this.#isOver) this.#answerOnly(outcome);
     return this.#isOver;
   }
 
   /** Answers this request only; the call itself goes on. */
-  #leave(outcome: KeptOutcome): void {
+  #answerOnly(outcome: KeptOutcome): void {
     this.#close();
-    if ('reason' in outcome) return this.#tellOutcome(outcome);
-    this.#tellOutcome({ ...outcome, text: restoreId(readGatewayMessage(outcome.text), this.#sent.idText) });
+    if ('reason' in outcome) return this.#sendOutcome(outcome);
+    this.#sendOutcome({ ...outcome, text: restoreId(readGatewayMessage(outcome.text), this.#sent.idText) });
   }
 
-  #tellOutcome(outcome: KeptOutcome): void {
-    const { answer } = this.#asked;
+  #sendOutcome(outcome: KeptOutcome): void {
+    const { answer } = this.#groupRequest;
     if (answer.isOver) return;
     if ('reason' in outcome) answer.fault(outcome.reason, outcome.data);
     else answer.response(outcome.text, outcome.status);
   }
 
   /** Ends a call whose stream is lost. An earlier request with the same round may have kept its outcome. */
-  async #lose(reason: Reason): Promise<void> {
+  async #handleLoss(reason: Reason): Promise<void> {
     const mayBeKept = reason === 'outcome_unknown';
-    const why = mayBeKept ? await this.#repeat().catch((cause: unknown) => this.#host.reasonOf(cause)) : reason;
+    const why = mayBeKept ? await this.#repeatOutcome().catch((cause: unknown) => this.#host.reasonOf(cause)) : reason;
     this.#fail(typeof why === 'string' ? why : reason);
   }
 
   #fail(reason: Reason): void {
     if (this.#isOver) return;
     this.#end();
-    this.#asked.answer.fault(reason);
+    this.#groupRequest.answer.fault(reason);
   }
 
   #cancel(reason: string): void {
@@ -299,16 +299,19 @@ export class GroupCall {
 
   #cancelAtServer(reason: string): void {
     const params = { requestId: this.#id, reason };
-    this.#say(Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params })));
+    this.#sendToSession(Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params })));
   }
 
   /** Sends the session a message that needs no answer. */
-  #say(text: Buffer): void {
+  #sendToSession(text: Buffer): void {
     detach(
       'session',
-      this.#place?.find(this.#asked.forwarded).then((handle) => {
+      this.#slot?.find(this.#groupRequest.forwarded).then((handle) => {
         if (typeof handle !== 'string')
-          detach('session', sendNotifications(handle, [readGatewayMessage(text)], undefined, this.#asked.forwarded));
+          detach(
+            'session',
+            sendNotifications(handle, [readGatewayMessage(text)], undefined, this.#groupRequest.forwarded),
+          );
       }),
     );
   }
@@ -316,16 +319,16 @@ export class GroupCall {
   #close(): void {
     this.#isOver = true;
     clearTimeout(this.#bundle);
-    this.#stream.leave();
+    this.#stream.stop();
   }
 
   #end(): void {
     this.#close();
-    if (this.#place !== undefined) this.#host.onOver(this.#place);
+    if (this.#slot !== undefined) this.#host.onOver(this.#slot);
   }
 }
 
-function unknownWhileAway(cause: unknown): undefined {
+function ignoreUnavailable(cause: unknown): undefined {
   if (!(cause instanceof StoreUnavailable)) throw cause;
 }
 

@@ -15,15 +15,15 @@ export interface GroupCallHost {
   /** Returns an id that no other call of any instance has. */
   newId(): string;
   /** Seals the state of a parked call; undefined if it would be too long. Rejects with `StoreUnavailable`. */
-  seal(asked: GroupRequest, round: number, parked: ParkedCall): Promise<string | undefined>;
+  seal(groupRequest: GroupRequest, round: number, parked: ParkedCall): Promise<string | undefined>;
   /** Returns the reason that a client gets for a failure. */
   reasonOf(cause: unknown): Reason;
   /** The outcomes of rounds, for clients that send a round again. */
   readonly outcomes: RoundOutcomeStore;
   /** A list of tools, or a page of one, has come for a client. */
-  onTools(asked: GroupRequest, response: Buffer): void;
+  onTools(groupRequest: GroupRequest, response: Buffer): void;
   /** The call is over, and not parked. */
-  onOver(place: PoolSlot): void;
+  onOver(slot: PoolSlot): void;
   /** How long a request waits for a slot in all, and a parked call for its client, in milliseconds. */
   readonly idleMs: number;
 }

@@ -22,42 +22,42 @@ const paramPrefix = 'mcp-param-';
  * is asked only for a call with such a header, or once a list with such a tool has passed.
  */
 export class GroupTools {
-  readonly #list: (of: ToolListOwner, cursor: string | undefined) => Promise<Buffer | undefined>;
+  readonly #list: (owner: ToolListOwner, cursor: string | undefined) => Promise<Buffer | undefined>;
   readonly #byPrincipal = new Map<string, ToolHeaders>();
 
   /** @param list gets a page of the server's list of tools, with a request of the gateway's own */
-  constructor(list: (of: ToolListOwner, cursor: string | undefined) => Promise<Buffer | undefined>) {
+  constructor(list: (owner: ToolListOwner, cursor: string | undefined) => Promise<Buffer | undefined>) {
     this.#list = list;
   }
 
   /** Learns from a passing list of tools, or a page of one. */
-  learn(response: Buffer, of: ToolListOwner): void {
-    const known = this.#byPrincipal.get(keyOf(of));
+  learn(response: Buffer, owner: ToolListOwner): void {
+    const known = this.#byPrincipal.get(ownerKey(owner));
     if (known === undefined && !mayMirror(response)) return;
-    (known ?? this.#add(of)).learn(response, of.forwarded);
+    (known ?? this.#add(owner)).learn(response, owner.forwarded);
   }
 
   /** Checks a `tools/call`. */
-  check(call: Message, headers: RequestHeaders, of: ToolListOwner): ParamFault | Promise<ParamFault> {
+  check(call: Message, headers: RequestHeaders, owner: ToolListOwner): ParamFault | Promise<ParamFault> {
     const isMirrored = Object.keys(headers).some((name) => name.startsWith(paramPrefix));
     if (!isMirrored && this.#byPrincipal.size === 0) return undefined;
-    const known = this.#byPrincipal.get(keyOf(of));
+    const known = this.#byPrincipal.get(ownerKey(owner));
     if (known === undefined && !isMirrored) return undefined;
-    return (known ?? this.#add(of)).check(call, memberValue(call, 'params', 'name'), headers, of.forwarded);
+    return (known ?? this.#add(owner)).check(call, memberValue(call, 'params', 'name'), headers, owner.forwarded);
   }
 
-  #add(of: ToolListOwner): ToolHeaders {
-    const { principal } = of;
+  #add(owner: ToolListOwner): ToolHeaders {
+    const { principal } = owner;
     const tools = new ToolHeaders({
       list: (cursor, forwarded) =>
         this.#list({ principal, forwarded: forwarded === noHeaders ? undefined : forwarded }, cursor),
     });
     const [oldest] = this.#byPrincipal.keys();
     if (this.#byPrincipal.size >= maxPrincipals && oldest !== undefined) this.#byPrincipal.delete(oldest);
-    this.#byPrincipal.set(keyOf(of), tools);
+    this.#byPrincipal.set(ownerKey(owner), tools);
     return tools;
   }
 }
 
-const keyOf = ({ principal: { issuer, subject, client } }: ToolListOwner): string =>
+const ownerKey = ({ principal: { issuer, subject, client } }: ToolListOwner): string =>
   JSON.stringify([issuer, subject, client]);

@@ -26,12 +26,11 @@ import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
 import type { CredentialMarks } from '../keys/credential-marks.ts';
 import type { RequestStateContent, RequestStates } from '../keys/request-state.ts';
-import { legacyForm, modernForm } from './client-form.ts';
+import { legacyForm, modernForm, needsSession } from './client-form.ts';
 import { GroupCall } from './group-call.ts';
 import { type GroupMember, groupTopic, stateBinding } from './group-member.ts';
 import type { GroupCallHost, GroupRequest } from './group-request.ts';
 import { GroupTools, type ToolListOwner } from './group-tools.ts';
-import { needsSession } from './needs-session.ts';
 import type { ParkedCall } from './rounds/parked-call.ts';
 import { sendNotifications, sendRequest } from './send-own.ts';
 import { SessionReply } from './session-reply.ts';
@@ -62,11 +61,15 @@ export interface GroupCaller {
 }
 
 /** How many slots, and answers to `initialize`, are remembered; for others the server is asked again (P8). */
-const maxPlaces = 1_000;
+const maxSlots = 1_000;
 
 /** Requests that the legacy era understands differently or not at all. */
 const untranslated: ReadonlySet<string | undefined> = new Set([
-  ...['tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel', 'tasks/update'],
+  'tasks/get',
+  'tasks/result',
+  'tasks/list',
+  'tasks/cancel',
+  'tasks/update',
 ]);
 
 /**
@@ -79,22 +82,22 @@ const untranslated: ReadonlySet<string | undefined> = new Set([
  */
 export class Groups {
   readonly #options: GroupsOptions;
-  readonly #places = new Map<string, PoolSlot>();
+  readonly #slots = new Map<string, PoolSlot>();
   /** The newest answers to `initialize`, by the group and the declared capabilities. Nobody else gets them (P11). */
   readonly #opened = new Map<string, Omit<OpenSlot, 'handle'>>();
   /** The prefix of this instance's request ids; other instances have another one. */
-  readonly #mark = randomBytes(6).toString('base64url');
+  readonly #idPrefix = randomBytes(6).toString('base64url');
   #lastId = 0;
   readonly #listeners: GroupSubscriptions;
-  readonly #tools = new GroupTools((of, cursor) =>
-    this.#listTools(of, cursor).catch((cause: unknown) => {
+  readonly #tools = new GroupTools((owner, cursor) =>
+    this.#listTools(owner, cursor).catch((cause: unknown) => {
       this.#reasonOf(cause); // the call itself reports the failure to the client
       return undefined;
     }),
   );
   readonly #host: GroupCallHost;
   /** The slots of the newest request: the next request mostly needs the same. */
-  #newest: (GroupOf & { readonly mayWait: boolean; readonly places: readonly PoolSlot[] }) | undefined;
+  #newest: (GroupKey & { readonly mayWait: boolean; readonly slots: readonly PoolSlot[] }) | undefined;
 
   constructor(options: GroupsOptions) {
     this.#options = options;
@@ -117,73 +120,75 @@ export class Groups {
   }
 
   /** Serves a request of the modern era, whose envelope and headers were checked. */
-  request(request: Message, { logLevel }: Envelope, asker: GroupCaller, answer: ModernAnswer): void {
-    this.#watch(this.#serve(request, logLevel, asker, answer), answer);
+  request(request: Message, { logLevel }: Envelope, caller: GroupCaller, answer: ModernAnswer): void {
+    this.#reportFailure(this.#serve(request, logLevel, caller, answer), answer);
   }
 
   /**
    * Serves a request of the legacy era that names no session, at a server of either era (docs/decisions/0031). Such a
    * client cannot be asked for input, and requests that only a session could remember are refused.
    */
-  sessionless(request: Message, asker: GroupCaller, answer: ModernAnswer): void {
+  sessionless(request: Message, caller: GroupCaller, answer: ModernAnswer): void {
     if (needsSession(request)) return answer.fault('session_required');
-    this.#watch(this.#serveSessionless(request, asker, answer), answer);
+    this.#reportFailure(this.#serveSessionless(request, caller, answer), answer);
   }
 
   /**
    * Sends a modern client's notification to the server, in each session of its group. No session is opened for it.
    * @returns false if there is no session to send it to
    */
-  async notify(notification: Message, asker: GroupCaller): Promise<boolean> {
+  async notify(notification: Message, caller: GroupCaller): Promise<boolean> {
     try {
-      return this.#options.isolation !== 'request' && (await this.#notify(notification, asker));
+      return this.#options.isolation !== 'request' && (await this.#notify(notification, caller));
     } catch (cause) {
       this.#reasonOf(cause);
       return false;
     }
   }
 
-  async #notify(notification: Message, asker: GroupCaller): Promise<boolean> {
+  async #notify(notification: Message, caller: GroupCaller): Promise<boolean> {
     const declared = memberRange(notification, 'meta', clientCapabilitiesKey);
-    const askable = declared ? readClientFeatures(notification.text.subarray(declared.start, declared.end)) : nothing;
-    const { principal, credentials } = this.#sharerOf(await this.#whose(asker));
-    const { forwarded } = asker;
-    const of = { principal, credentials, capabilitiesText: capabilitiesOf(askable), forwarded };
+    const askable = declared
+      ? readClientFeatures(notification.text.subarray(declared.start, declared.end))
+      : noFeatures;
+    const { principal, credentials } = this.#sharerOf(await this.#memberOf(caller));
+    const { forwarded } = caller;
+    const group = { principal, credentials, capabilitiesText: capabilitiesOf(askable), forwarded };
     const message = readGatewayMessage(asLegacyNotification(notification));
     const refusals = await Promise.all(
-      this.#placesFor(of, askable.size > 0).map(async (place) => {
-        const handle = await place.find(forwarded);
+      this.#slotsFor(group, askable.size > 0).map(async (slot) => {
+        const handle = await slot.find(forwarded);
         return typeof handle === 'string' ? handle : sendNotifications(handle, [message], undefined, forwarded);
       }),
     );
     return refusals.includes(undefined);
   }
 
-  async #serveSessionless(request: Message, asker: GroupCaller, answer: ModernAnswer): Promise<void> {
-    const by = await this.#whose(asker);
+  async #serveSessionless(request: Message, caller: GroupCaller, answer: ModernAnswer): Promise<void> {
+    const member = await this.#memberOf(caller);
     if (answer.isOver) return;
-    const { forwarded } = asker;
-    const asked: GroupRequest = {
+    const { forwarded } = caller;
+    const groupRequest: GroupRequest = {
       request,
-      member: by,
+      member,
       form: legacyForm,
-      askable: nothing,
+      askable: noFeatures,
       logLevel: undefined,
       answer,
       forwarded,
     };
-    const of = { ...this.#sharerOf(by), capabilitiesText: capabilitiesOf(nothing), forwarded };
-    await new GroupCall(this.#host, asked).run(this.#placesFor(of, false));
+    const group = { ...this.#sharerOf(member), capabilitiesText: capabilitiesOf(noFeatures), forwarded };
+    await new GroupCall(this.#host, groupRequest).run(this.#slotsFor(group, false));
   }
 
   /** Returns the owner of a request: at once for a request without credentials for the server, which most are. */
-  #whose({ principal, forwarded = noHeaders }: GroupCaller): GroupMember | Promise<GroupMember> {
+  #memberOf({ principal, forwarded = noHeaders }: GroupCaller): GroupMember | Promise<GroupMember> {
     if (forwarded === noHeaders) return { principal, credentials: '' };
     const { marks, server } = this.#options;
-    return marks.of(server.name, forwarded).then((credentials) => ({ principal, credentials }));
+    return marks.markOf(server.name, forwarded).then((credentials) => ({ principal, credentials }));
   }
 
-  #watch(served: Promise<void>, answer: ModernAnswer): void {
+  #reportFailure(served: Promise<void>, answer: ModernAnswer): void {
     served.catch((cause: unknown) => {
       const reason = this.#reasonOf(cause);
       if (!answer.isOver) answer.fault(reason);
@@ -199,49 +204,49 @@ export class Groups {
   async #serve(
     request: Message,
     logLevel: Envelope['logLevel'],
-    asker: GroupCaller,
+    caller: GroupCaller,
     answer: ModernAnswer,
   ): Promise<void> {
     const { method } = request;
     if (untranslated.has(method)) return answer.fault('method_removed');
     const declared = memberRange(request, 'meta', clientCapabilitiesKey) as { start: number; end: number };
     const askable = readClientFeatures(request.text.subarray(declared.start, declared.end));
-    const whose = this.#whose(asker);
-    const by = whose instanceof Promise ? await whose : whose;
+    const identified = this.#memberOf(caller);
+    const member = identified instanceof Promise ? await identified : identified;
     if (answer.isOver) return;
-    const { forwarded } = asker;
-    const { principal, credentials } = this.#sharerOf(by);
+    const { forwarded } = caller;
+    const { principal, credentials } = this.#sharerOf(member);
     const infoText = this.#options.isolation === 'request' ? readClientInfo(request) : undefined;
-    const of = { principal, credentials, capabilitiesText: capabilitiesOf(askable), infoText, forwarded };
-    if (method === 'server/discover') return this.#discover(request, of, answer);
-    if (method === 'subscriptions/listen') return this.#listen(request, of, answer);
-    const asked: GroupRequest = { request, member: by, form: modernForm, askable, logLevel, answer, forwarded };
+    const group = { principal, credentials, capabilitiesText: capabilitiesOf(askable), infoText, forwarded };
+    if (method === 'server/discover') return this.#discover(request, group, answer);
+    if (method === 'subscriptions/listen') return this.#listen(request, group, answer);
+    const groupRequest: GroupRequest = { request, member, form: modernForm, askable, logLevel, answer, forwarded };
     const retry = mayRequestInput(method as string) ? readRetry(request) : undefined;
-    if (retry !== undefined) return this.#retry(asked, retry);
+    if (retry !== undefined) return this.#retry(groupRequest, retry);
     // Without a key for states a question could not be passed on, and after the call was sent that is too late to find
     // out.
     if (askable.size > 0 && mayRequestInput(method as string)) await this.#options.states.ready();
-    await new GroupCall(this.#host, asked).run(this.#placesFor(of, askable.size > 0));
+    await new GroupCall(this.#host, groupRequest).run(this.#slotsFor(group, askable.size > 0));
   }
 
-  async #retry(asked: GroupRequest, { state, answers }: Retry): Promise<void> {
-    const { answer, request, member: by } = asked;
-    const binding = stateBinding(this.#options.server, request, by);
-    const content = state && (await this.#options.states.open<ParkedCall>(binding, state).catch(notTaken));
+  async #retry(groupRequest: GroupRequest, { state, answers }: Retry): Promise<void> {
+    const { answer, request, member } = groupRequest;
+    const binding = stateBinding(this.#options.server, request, member);
+    const content = state && (await this.#options.states.open<ParkedCall>(binding, state).catch(toInputNotTaken));
     if (answer.isOver) return;
     if (content === 'input_not_taken') return answer.fault(content);
     if (!content) return answer.fault('bad_request_state');
     const { place: key } = content.value;
     // A retry opens no session, so the capabilities for `initialize` do not matter; nor is the slot remembered.
-    const sharer = this.#sharerOf(by);
-    const of = {
+    const sharer = this.#sharerOf(member);
+    const parts = {
       key,
       principal: sharer.principal,
       capabilitiesText: '{}',
       topic: groupTopic(this.#options.server, sharer),
     };
-    const place = this.#places.get(key) ?? new PoolSlot(this.#options, of, () => undefined);
-    await new GroupCall(this.#host, asked).resume(place, content, answers);
+    const slot = this.#slots.get(key) ?? new PoolSlot(this.#options, parts, () => undefined);
+    await new GroupCall(this.#host, groupRequest).resume(slot, content, answers);
   }
 
   #hostOfCalls(): GroupCallHost {
@@ -250,62 +255,67 @@ export class Groups {
       outcomes,
       idleMs: requestIdleMs,
       newId: () => this.#newId(),
-      seal: ({ request, member: by }, round, value) => {
+      seal: ({ request, member }, round, value) => {
         const content: RequestStateContent<ParkedCall> = { round, expiresAtMs: Date.now() + requestIdleMs, value };
-        return states.seal(stateBinding(server, request, by), content);
+        return states.seal(stateBinding(server, request, member), content);
       },
       reasonOf: (cause) => this.#reasonOf(cause),
-      onTools: ({ member: by, forwarded }, response) =>
-        this.#tools.learn(response, { ...this.#sharerOf(by), forwarded }),
-      onOver: (place) => {
-        if (isolation === 'request') this.#leave(place);
+      onTools: ({ member, forwarded }, response) =>
+        this.#tools.learn(response, { ...this.#sharerOf(member), forwarded }),
+      onOver: (slot) => {
+        if (isolation === 'request') this.#endSlotSession(slot);
       },
     };
   }
 
   /** Gets a page of the server's tools, in the session of the group that declares no capabilities. */
   async #listTools({ principal, forwarded }: ToolListOwner, cursor: string | undefined): Promise<Buffer | undefined> {
-    const { credentials } = await this.#whose({ principal, forwarded });
-    const of = { principal, credentials, capabilitiesText: capabilitiesOf(nothing), forwarded };
-    const [place] = this.#placesFor(of, false) as [PoolSlot];
+    const { credentials } = await this.#memberOf({ principal, forwarded });
+    const group = { principal, credentials, capabilitiesText: capabilitiesOf(noFeatures), forwarded };
+    const [slot] = this.#slotsFor(group, false) as [PoolSlot];
     try {
-      const open = await place.open(forwarded);
+      const open = await slot.open(forwarded);
       if (typeof open === 'string') return undefined;
       const params = cursor === undefined ? {} : { cursor };
       const request = { jsonrpc: '2.0', id: this.#newId(), method: 'tools/list', params };
       return await sendRequest(open.handle, readGatewayMessage(Buffer.from(JSON.stringify(request))), forwarded);
     } finally {
-      if (this.#options.isolation === 'request') this.#leave(place);
+      if (this.#options.isolation === 'request') this.#endSlotSession(slot);
     }
   }
 
   #newId(): string {
     this.#lastId += 1;
-    return `mcp-gangway-${this.#mark}-${this.#lastId}`;
+    return `mcp-gangway-${this.#idPrefix}-${this.#lastId}`;
   }
 
   /**
    * Returns the owner whose sessions a client uses. A parked call stays bound to the client itself (`stateBinding`).
    */
-  #sharerOf(by: GroupMember): GroupMember {
-    return this.#options.isolation === 'shared' ? { ...by, principal: anonymous } : by;
+  #sharerOf(member: GroupMember): GroupMember {
+    return this.#options.isolation === 'shared' ? { ...member, principal: anonymous } : member;
   }
 
-  #listen(request: Message, of: GroupOf, answer: ModernAnswer): Promise<void> {
-    const [place] = this.#placesFor(of, false) as [PoolSlot];
+  #listen(request: Message, group: GroupKey, answer: ModernAnswer): Promise<void> {
+    const [slot] = this.#slotsFor(group, false) as [PoolSlot];
     return this.#listeners.listen({
-      ...{ request, answer, place, forwarded: of.forwarded, name: this.#newId() },
-      topic: groupTopic(this.#options.server, of),
+      request,
+      answer,
+      slot,
+      forwarded: group.forwarded,
+      name: this.#newId(),
+      topic: groupTopic(this.#options.server, group),
       onOver: () => {
-        if (this.#options.isolation === 'request') this.#leave(place);
+        if (this.#options.isolation === 'request') this.#endSlotSession(slot);
       },
     });
   }
 
   /** Answers `server/discover` with the server's answer to `initialize`. */
-  async #discover(request: Message, of: GroupOf, answer: ModernAnswer): Promise<void> {
+  async #discover(request: Message, group: GroupKey, answer: ModernAnswer): Promise<void> {
     const known =
-      this.#opened.get(openedKey(groupTopic(this.#options.server, of), of.capabilitiesText)) ?? (await this.#open(of));
+      this.#opened.get(openedKey(groupTopic(this.#options.server, group), group.capabilitiesText)) ??
+      (await this.#open(group));
     if (answer.isOver) return;
     if (typeof known === 'string') return answer.fault(known);
     const id = memberRange(request, 'message', 'id') as { start: number; end: number };
@@ -314,58 +324,58 @@ export class Groups {
     answer.response(toDiscovery(known.opened, request.text.toString('utf8', id.start, id.end), versions), 200);
   }
 
-  async #open(of: GroupOf): Promise<Omit<OpenSlot, 'handle'> | Reason> {
-    const [place] = this.#placesFor(of, false) as [PoolSlot];
-    const open = await place.open(of.forwarded);
-    if (this.#options.isolation === 'request') this.#leave(place);
+  async #open(group: GroupKey): Promise<Omit<OpenSlot, 'handle'> | Reason> {
+    const [slot] = this.#slotsFor(group, false) as [PoolSlot];
+    const open = await slot.open(group.forwarded);
+    if (this.#options.isolation === 'request') this.#endSlotSession(slot);
     return open;
   }
 
   /** Returns the slots of a group; the first is its preferred one. */
-  #placesFor(of: GroupOf, mayWait: boolean): readonly PoolSlot[] {
-    const { principal, capabilitiesText, credentials } = of;
+  #slotsFor(group: GroupKey, mayWait: boolean): readonly PoolSlot[] {
+    const { principal, capabilitiesText, credentials } = group;
     const newest = this.#newest;
     const isOfGroup = newest?.capabilitiesText === capabilitiesText && newest.credentials === credentials;
-    if (isOfGroup && newest.mayWait === mayWait && isSame(newest.principal, principal)) return newest.places;
-    const places = this.#findPlaces(of, mayWait);
-    if (this.#options.isolation !== 'request') this.#newest = { ...of, mayWait, places };
-    return places;
+    if (isOfGroup && newest.mayWait === mayWait && isSame(newest.principal, principal)) return newest.slots;
+    const slots = this.#findSlots(group, mayWait);
+    if (this.#options.isolation !== 'request') this.#newest = { ...group, mayWait, slots };
+    return slots;
   }
 
-  #findPlaces(of: GroupOf, mayWait: boolean): readonly PoolSlot[] {
-    const { principal, capabilitiesText, credentials, infoText } = of;
+  #findSlots(group: GroupKey, mayWait: boolean): readonly PoolSlot[] {
+    const { principal, capabilitiesText, credentials, infoText } = group;
     const { server, isolation, poolMax } = this.#options;
-    const topic = groupTopic(this.#options.server, of);
+    const topic = groupTopic(this.#options.server, group);
     if (isolation === 'request') {
       const key = keyFromSlot([server.name, server.digest, randomBytes(32).toString('base64url')]);
-      return [this.#place({ key, principal, capabilitiesText, infoText, topic })];
+      return [this.#findOrCreateSlot({ key, principal, capabilitiesText, infoText, topic })];
     }
     const { issuer, subject, client } = principal;
-    const group = [server.name, server.digest, issuer, subject, client, capabilitiesText, credentials];
+    const keyParts = [server.name, server.digest, issuer, subject, client, capabilitiesText, credentials];
     return Array.from({ length: mayWait ? poolMax : 1 }, (_, slot) => {
-      const key = keyFromSlot([...group, String(slot)]);
-      return this.#place({ key, principal, capabilitiesText, topic });
+      const key = keyFromSlot([...keyParts, String(slot)]);
+      return this.#findOrCreateSlot({ key, principal, capabilitiesText, topic });
     });
   }
 
-  #place(of: PoolSlotParts): PoolSlot {
-    const known = this.#places.get(of.key);
+  #findOrCreateSlot(parts: PoolSlotParts): PoolSlot {
+    const known = this.#slots.get(parts.key);
     if (known !== undefined) return known;
-    const place = new PoolSlot(this.#options, of, (opened) =>
-      keepNewest(this.#opened, openedKey(of.topic, of.capabilitiesText), opened),
+    const slot = new PoolSlot(this.#options, parts, (opened) =>
+      keepNewest(this.#opened, openedKey(parts.topic, parts.capabilitiesText), opened),
     );
-    keepNewest(this.#places, of.key, place);
-    return place;
+    keepNewest(this.#slots, parts.key, slot);
+    return slot;
   }
 
   /** Ends the session of a slot that served one request. */
-  #leave(place: PoolSlot): void {
-    this.#places.delete(place.key);
-    const nobody = new SessionReply({ message: () => undefined, fault: () => undefined, ended: () => undefined });
+  #endSlotSession(slot: PoolSlot): void {
+    this.#slots.delete(slot.key);
+    const ignoredReply = new SessionReply({ message: () => undefined, fault: () => undefined, ended: () => undefined });
     detach(
       'session',
-      place.find().then((handle) => {
-        if (typeof handle !== 'string') handle.remove(nobody);
+      slot.find().then((handle) => {
+        if (typeof handle !== 'string') handle.remove(ignoredReply);
       }),
     );
   }
@@ -375,25 +385,25 @@ export class Groups {
  * Maps a store that is away to `input_not_taken`: the round cannot be read now, and its call waits, on whichever
  * instance.
  */
-function notTaken(cause: unknown): 'input_not_taken' {
+function toInputNotTaken(cause: unknown): 'input_not_taken' {
   if (cause instanceof StoreUnavailable) return 'input_not_taken';
   throw cause;
 }
 
-const nothing: ReadonlySet<ClientFeature> = new Set();
+const noFeatures: ReadonlySet<ClientFeature> = new Set();
 
 /** Sets an entry, and forgets the oldest beyond the limit. */
 function keepNewest<V>(entries: Map<string, V>, key: string, value: V): void {
   entries.set(key, value);
   const [oldest] = entries.keys();
-  if (entries.size > maxPlaces && oldest !== undefined) entries.delete(oldest);
+  if (entries.size > maxSlots && oldest !== undefined) entries.delete(oldest);
 }
 
 /** Returns the key of an answer to `initialize`: only clients that would send the same `initialize` may get it. */
 const openedKey = (topic: string, capabilitiesText: string): string => JSON.stringify([topic, capabilitiesText]);
 
 /** The properties that the clients of one group share. */
-interface GroupOf extends GroupMember {
+interface GroupKey extends GroupMember {
   readonly capabilitiesText: string;
   /** See `PoolSlotParts`. */
   readonly infoText?: string | undefined;

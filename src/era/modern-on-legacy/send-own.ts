@@ -12,8 +12,8 @@ export function sendNotifications(
   forwarded: ForwardedHeaders | undefined,
 ): Promise<Reason | undefined> {
   return new Promise((resolve) => {
-    const done = (): void => resolve(undefined);
-    const reply = new SessionReply({ message: done, fault: resolve, accepted: done, ended: done }, forwarded);
+    const accept = (): void => resolve(undefined);
+    const reply = new SessionReply({ message: accept, fault: resolve, accepted: accept, ended: accept }, forwarded);
     handle.post({ messages, isBatch: false, ...(group && { group }) }, reply);
   });
 }

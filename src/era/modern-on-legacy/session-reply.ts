@@ -14,7 +14,7 @@ export interface EventPosition {
 /** Receives the answer of a session. */
 export interface SessionReplyListener {
   /** A message of the answer and its position; without `before` the message cannot be read again. */
-  message(message: Message, place: EventPosition): void;
+  message(message: Message, position: EventPosition): void;
   /** The answer is an error of the catalogue, from the session or from the gateway. */
   fault(reason: Reason, data?: Record<string, unknown>): void;
   /** The messages were accepted; called only if they contain no request. */
@@ -61,7 +61,7 @@ export class SessionReply implements Reply {
   }
 
   json(text: Buffer): void {
-    this.#hear(text, undefined);
+    this.#handleText(text, undefined);
     this.#end();
   }
 
@@ -87,7 +87,7 @@ export class SessionReply implements Reply {
       write: (text) => {
         for (const { id, type, data } of decodeEvents(text)) {
           const at = id === undefined ? undefined : parseEventId(id);
-          if (type === 'message' && data !== undefined) this.#hear(data, at);
+          if (type === 'message' && data !== undefined) this.#handleText(data, at);
           this.#at = at ?? this.#at;
         }
         return true;
@@ -99,7 +99,7 @@ export class SessionReply implements Reply {
     };
   }
 
-  #hear(text: Buffer, at: EventId | undefined): void {
+  #handleText(text: Buffer, at: EventId | undefined): void {
     if (this.#isGone) return;
     const message = readOne(text);
     if (message !== undefined) this.#listener.message(message, { before: this.#at, at });

@@ -63,17 +63,17 @@ const initialized = readGatewayMessage(Buffer.from('{"jsonrpc":"2.0","method":"n
 export class PoolSlot {
   readonly key: string;
   readonly #host: PoolSlotHost;
-  readonly #of: PoolSlotParts;
+  readonly #parts: PoolSlotParts;
   readonly #onOpened: (opened: Omit<OpenSlot, 'handle'>) => void;
   #known: Omit<OpenSlot, 'handle'> | undefined;
   #newest: OpenSlot | undefined;
   #opening: Promise<Omit<OpenSlot, 'handle'> | Reason> | undefined;
 
   /** @param onOpened called with the server's answer to `initialize` when the session was opened or found */
-  constructor(host: PoolSlotHost, of: PoolSlotParts, onOpened: (opened: Omit<OpenSlot, 'handle'>) => void) {
+  constructor(host: PoolSlotHost, parts: PoolSlotParts, onOpened: (opened: Omit<OpenSlot, 'handle'>) => void) {
     this.#host = host;
-    this.#of = of;
-    this.key = of.key;
+    this.#parts = parts;
+    this.key = parts.key;
     this.#onOpened = onOpened;
   }
 
@@ -89,7 +89,7 @@ export class PoolSlot {
   async open(forwarded?: ForwardedHeaders): Promise<OpenSlot | Reason> {
     let known = this.#known;
     if (known === undefined) {
-      this.#opening ??= this.#settle(forwarded).finally(() => {
+      this.#opening ??= this.#findOrOpen(forwarded).finally(() => {
         this.#opening = undefined;
       });
       const opened = await this.#opening;
@@ -105,10 +105,10 @@ export class PoolSlot {
 
   /** As `open`, for a session in which a call is already running: a missing session is not opened again. */
   async reopen(forwarded?: ForwardedHeaders): Promise<OpenSlot | Reason> {
-    const said = this.#known ?? (await this.#said());
-    if (said === undefined) return 'unknown_session';
-    if (typeof said === 'string') return said;
-    const known = Buffer.isBuffer(said) ? readAnswer(said) : said;
+    const answer = this.#known ?? (await this.#readInitializeAnswer());
+    if (answer === undefined) return 'unknown_session';
+    if (typeof answer === 'string') return answer;
+    const known = Buffer.isBuffer(answer) ? readAnswer(answer) : answer;
     if (typeof known === 'string') return known;
     this.#known = known;
     const handle = await this.find(forwarded);
@@ -127,7 +127,7 @@ export class PoolSlot {
   async find(forwarded?: ForwardedHeaders): Promise<SessionHandle | Reason> {
     const { sessions, onFailed } = this.#host;
     try {
-      return await sessions.ofGroup(this.#visitor(forwarded));
+      return await sessions.ofGroup(this.#lookup(forwarded));
     } catch (cause) {
       onFailed(cause);
       return 'internal';
@@ -139,18 +139,18 @@ export class PoolSlot {
     this.#known = undefined;
   }
 
-  #visitor(forwarded: ForwardedHeaders | undefined): SessionLookup {
-    const { key, principal, topic } = this.#of;
+  #lookup(forwarded: ForwardedHeaders | undefined): SessionLookup {
+    const { key, principal, topic } = this.#parts;
     return { key, server: this.#host.server, principal, isGroup: true, topic, forwarded };
   }
 
   /** Finds the session or opens it, and retries while another request or instance is doing so. */
-  async #settle(forwarded: ForwardedHeaders | undefined): Promise<Omit<OpenSlot, 'handle'> | Reason> {
+  async #findOrOpen(forwarded: ForwardedHeaders | undefined): Promise<Omit<OpenSlot, 'handle'> | Reason> {
     const until = performance.now() + this.#host.settleMs;
     for (;;) {
-      const said = await this.#said();
-      if (said === 'store_unavailable') return said;
-      if (said !== undefined) return readAnswer(said);
+      const answer = await this.#readInitializeAnswer();
+      if (answer === 'store_unavailable') return answer;
+      if (answer !== undefined) return readAnswer(answer);
       const outcome = await this.#initialize(forwarded);
       if (typeof outcome !== 'string') return readAnswer(outcome.text);
       // Another instance was faster, or an earlier session is still ending.
@@ -160,7 +160,7 @@ export class PoolSlot {
   }
 
   /** Reads the server's answer to `initialize` from the session's record. */
-  async #said(): Promise<Buffer | undefined | 'store_unavailable'> {
+  async #readInitializeAnswer(): Promise<Buffer | undefined | 'store_unavailable'> {
     try {
       return (await this.#host.records.find(this.key))?.initialized;
     } catch (cause) {
@@ -184,7 +184,7 @@ export class PoolSlot {
         },
         forwarded,
       );
-      sessions.openForGroup(this.#visitor(forwarded), initializeOf(this.#of, version), reply);
+      sessions.openForGroup(this.#lookup(forwarded), initializeMessage(this.#parts, version), reply);
     });
   }
 
@@ -206,7 +206,7 @@ function readAnswer(text: Buffer): Omit<OpenSlot, 'handle'> | Reason {
  * Returns the gateway's `initialize` as a client (2025-11-25, basic/lifecycle). It carries the client's `clientInfo` if
  * the session serves one client only, else the gateway's.
  */
-function initializeOf({ capabilitiesText, infoText }: PoolSlotParts, version: string): Message {
+function initializeMessage({ capabilitiesText, infoText }: PoolSlotParts, version: string): Message {
   const protocolVersion = JSON.stringify(legacyRevisions.at(-1));
   const clientInfo = infoText ?? JSON.stringify({ name: 'mcp-gangway', version });
   const params = `{"protocolVersion":${protocolVersion},"capabilities":${capabilitiesText},"clientInfo":${clientInfo}}`;

@@ -104,7 +104,7 @@ export function createAdmission(
       if (!brought.ok) return doors.refused(challengeOf(brought));
       const { values } = brought;
       if (credentials.as === 'headers') return admit(principal, values);
-      const marked = marks.of(server.name, values).then(
+      const marked = marks.markOf(server.name, values).then(
         (mark) => {
           if (!incoming.socket.destroyed) admit({ ...principal, credentials: mark }, values);
         },

@@ -5,21 +5,21 @@ import { configuredKeys } from '../../../src/era/keys/state-keys.ts';
 const marks = new CredentialMarks(configuredKeys(['k'.repeat(32)]));
 
 it('[P11] the same credentials at the same server have the same mark, whatever their order, and no others', async () => {
-  const mark = await marks.of('git', { A: '1', B: '2' });
+  const mark = await marks.markOf('git', { A: '1', B: '2' });
   expect(mark).toMatch(/^[\w-]{43}$/);
-  expect(await marks.of('git', { B: '2', A: '1' })).toBe(mark);
+  expect(await marks.markOf('git', { B: '2', A: '1' })).toBe(mark);
   const others = [
-    marks.of('hub', { A: '1', B: '2' }),
-    marks.of('git', { A: '2', B: '1' }),
-    marks.of('git', { A: '1' }),
-    marks.of('git', { A: '12' }),
-    new CredentialMarks(configuredKeys(['l'.repeat(32)])).of('git', { A: '1', B: '2' }),
+    marks.markOf('hub', { A: '1', B: '2' }),
+    marks.markOf('git', { A: '2', B: '1' }),
+    marks.markOf('git', { A: '1' }),
+    marks.markOf('git', { A: '12' }),
+    new CredentialMarks(configuredKeys(['l'.repeat(32)])).markOf('git', { A: '1', B: '2' }),
   ];
   expect(new Set([mark, ...(await Promise.all(others))]).size).toBe(6);
 });
 
 it('instances with one key agree, and nothing has no mark', async () => {
   const other = new CredentialMarks(configuredKeys(['k'.repeat(32), 'o'.repeat(32)]));
-  expect(await other.of('git', { A: '1' })).toBe(await marks.of('git', { A: '1' }));
-  expect(await marks.of('git', {})).toBe('');
+  expect(await other.markOf('git', { A: '1' })).toBe(await marks.markOf('git', { A: '1' }));
+  expect(await marks.markOf('git', {})).toBe('');
 });

@@ -91,9 +91,9 @@ describe('a request state', () => {
         asked.push('all');
         return keys.all();
       },
-      async afresh() {
-        asked.push('afresh');
-        return keys.afresh();
+      async reread() {
+        asked.push('reread');
+        return keys.reread();
       },
     });
     expect(await watched.open(binding, 'A'.repeat(64 * 1024))).toBeUndefined();

@@ -83,10 +83,10 @@ describe('the keys of states', () => {
     const keys = storedKeys(store, () => nowMs);
     await keys.all();
     nowMs = 999;
-    for (let state = 0; state < 10; state++) await keys.afresh();
+    for (let state = 0; state < 10; state++) await keys.reread();
     expect(store.kept.asked).toBe(1);
     nowMs = 1_000;
-    await Promise.all([keys.afresh(), keys.afresh()]);
+    await Promise.all([keys.reread(), keys.reread()]);
     expect(store.kept.asked).toBe(2);
   });
 });

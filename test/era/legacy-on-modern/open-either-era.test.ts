@@ -26,7 +26,7 @@ function createOpener(era: Era | Reason = 'modern', isOverHttp = false, silentMs
   };
   const servers = { direct: direct.open, translated: translated.open };
   const onLegacy = vi.fn();
-  const open = openEitherEra({ ...servers, eras: { findEra }, isOverHttp, onLegacy, silentMs });
+  const open = openEitherEra({ ...servers, eras: { findEra }, isOverHttp, onLegacy: onLegacy, silentMs });
   return {
     ...{ direct, translated, seen, onLegacy, asked: () => asked },
     async find() {

@@ -29,11 +29,11 @@ function createStream(onListen: (reply: Reply, nth: number, after: EventId | und
     find: async () => handle,
     message: ({ text, kind }) => {
       heard.push(text.toString());
-      if (kind === 'response') stream.leave();
+      if (kind === 'response') stream.stop();
     },
     failed: (reason) => {
       failed.push(reason);
-      stream.leave();
+      stream.stop();
     },
   });
   stream.listen(handle, begin);
@@ -67,7 +67,7 @@ describe('the stream of a call', () => {
     });
     await vi.advanceTimersByTimeAsync(10_000);
     expect(seen).toEqual([1, 2, 3]);
-    stream.leave();
+    stream.stop();
   });
 
   it.each(['unknown_session', 'unknown_event_id', 'bad_event_id'] as const)(
@@ -80,7 +80,7 @@ describe('the stream of a call', () => {
 
   it('says nothing more once it was left', async () => {
     const { stream, heard, failed, asked } = createStream((reply) => reply.stream().end());
-    stream.leave();
+    stream.stop();
     await vi.advanceTimersByTimeAsync(60_000);
     expect([heard, failed, asked()]).toEqual([[], [], 1]);
   });

@@ -88,7 +88,7 @@ export function createGroups(options: GroupsFixture) {
   const configured = configuredKeys(['k'.repeat(32)]);
   const keys: StateKeys = {
     all: () => notAway().then(() => configured.all()),
-    afresh: () => notAway().then(() => configured.afresh()),
+    reread: () => notAway().then(() => configured.reread()),
   };
   const outcomes: RoundOutcomeStore = {
     keep: (...of) => notAway().then(() => store.outcomes.keep(...of)),

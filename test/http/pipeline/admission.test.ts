@@ -74,6 +74,6 @@ it('[P7] while the key of marks cannot be had a request is told to come again', 
   const away = async (): Promise<never> => {
     throw new StoreUnavailable('unreachable');
   };
-  const marks = new CredentialMarks({ all: away, afresh: away });
+  const marks = new CredentialMarks({ all: away, reread: away });
   expect(await admit('variables', { org: 'o1' }, { marks })).toEqual({ reason: 'store_unavailable' });
 });

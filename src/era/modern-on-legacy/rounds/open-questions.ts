@@ -9,12 +9,12 @@ const maxQuestions = 100;
 /** Tracks the questions of one call: the open ones in order, and the answered ones. */
 export class OpenQuestions {
   readonly #open = new Map<RequestId, { readonly question: ServerQuestion; readonly before: EventId }>();
-  readonly #settled = new Set<RequestId>();
+  readonly #answered = new Set<RequestId>();
   /** Answered questions that were read again. */
-  readonly #heardAgain = new Set<RequestId>();
+  readonly #replayed = new Set<RequestId>();
 
   get isFull(): boolean {
-    return this.#open.size + this.#heardAgain.size >= maxQuestions;
+    return this.#open.size + this.#replayed.size >= maxQuestions;
   }
 
   get open(): readonly ServerQuestion[] {
@@ -29,14 +29,14 @@ export class OpenQuestions {
 
   /** The answered questions that a replay after `after` delivers again, perhaps more. */
   get answered(): readonly RequestId[] {
-    return [...this.#heardAgain];
+    return [...this.#replayed];
   }
 
   /**
    * Adds an open question.
    * @param before the event before the question
    */
-  ask(question: ServerQuestion, before: EventId): void {
+  add(question: ServerQuestion, before: EventId): void {
     this.#open.set(question.id, { question, before });
   }
 
@@ -45,14 +45,14 @@ export class OpenQuestions {
     this.#open.delete(id);
   }
 
-  settled(ids: readonly RequestId[]): void {
-    for (const id of ids) this.#settled.add(id);
+  noteAnswered(ids: readonly RequestId[]): void {
+    for (const id of ids) this.#answered.add(id);
   }
 
   /** True for a question that is already answered. */
-  isSettled(id: RequestId): boolean {
-    if (!this.#settled.has(id)) return false;
-    this.#heardAgain.add(id);
+  isAnswered(id: RequestId): boolean {
+    if (!this.#answered.has(id)) return false;
+    this.#replayed.add(id);
     return true;
   }
 }

@@ -52,13 +52,13 @@ export function inputRequiredResult(
   state: string,
   serverInfoText: string | undefined,
 ): Buffer {
-  const asked = questions.map(({ key, method, params }) => {
+  const inputRequests = questions.map(({ key, method, params }) => {
     const text = params === undefined ? '' : `,"params":${params}`;
     return `${JSON.stringify(key)}:{"method":${JSON.stringify(method)}${text}}`;
   });
   const meta = serverInfoText === undefined ? '' : `,"_meta":{"io.modelcontextprotocol/serverInfo":${serverInfoText}}`;
   return Buffer.from(
-    `{"jsonrpc":"2.0","id":${idText},"result":{"resultType":"input_required","inputRequests":{${asked.join()}},` +
+    `{"jsonrpc":"2.0","id":${idText},"result":{"resultType":"input_required","inputRequests":{${inputRequests.join()}},` +
       `"requestState":${JSON.stringify(state)}${meta}}}`,
   );
 }

@@ -45,10 +45,10 @@ function format(digest: string, outcome: KeptOutcome): Buffer {
   return Buffer.concat([Buffer.from(`${JSON.stringify({ digest, ...rest })}\n`), text]);
 }
 
-function read(kept: Buffer, wanted: string): KeptOutcome {
+function read(kept: Buffer, expectedDigest: string): KeptOutcome {
   const end = kept.indexOf(newline);
   const { digest, status, reason, data } = JSON.parse(kept.toString('utf8', 0, end)) as Record<string, unknown>;
-  if (digest !== wanted) return { reason: 'bad_request_state' };
+  if (digest !== expectedDigest) return { reason: 'bad_request_state' };
   if (isReason(reason)) return { reason, data: data as Record<string, unknown> | undefined };
   return { text: kept.subarray(end + 1), status: Number(status) };
 }

@@ -33,7 +33,7 @@ export interface SubscriptionSlot {
 export interface GroupSubscriptionOptions {
   readonly request: Message;
   readonly answer: ModernAnswer;
-  readonly place: SubscriptionSlot;
+  readonly slot: SubscriptionSlot;
   readonly forwarded: ForwardedHeaders | undefined;
   readonly changes: Changes;
   /** The topic of the server's changes for the principal. */
@@ -55,7 +55,7 @@ export class GroupSubscription {
   readonly #options: GroupSubscriptionOptions;
   readonly #idText: string;
   #filter: SubscriptionFilter = {};
-  #unfollow: () => void = () => undefined;
+  #leaveTopic: () => void = () => undefined;
   /** Changes from before the acknowledgement; undefined after it. */
   #early: (Message | undefined)[] | undefined = [];
   #timer: NodeJS.Timeout | undefined;
@@ -74,12 +74,12 @@ export class GroupSubscription {
     const { changes, topic, answer } = this.#options;
     try {
       // The topic comes first, so that no change is missed while the session subscribes.
-      const unfollow = await changes.subscribe(topic, {
-        onChange: (text) => this.#hear(text.length === 0 ? undefined : readGatewayMessage(text)),
-        onMissed: () => this.#hear(undefined),
+      const leaveTopic = await changes.subscribe(topic, {
+        onChange: (text) => this.#handleChange(text.length === 0 ? undefined : readGatewayMessage(text)),
+        onMissed: () => this.#handleChange(undefined),
       });
-      if (this.#isOver) return unfollow();
-      this.#unfollow = unfollow;
+      if (this.#isOver) return leaveTopic();
+      this.#leaveTopic = leaveTopic;
     } catch (cause) {
       if (!(cause instanceof StoreUnavailable)) throw cause;
       return this.#fail('store_unavailable');
@@ -90,7 +90,7 @@ export class GroupSubscription {
     answer.message(acknowledgementOf(this.#filter, this.#idText));
     const early = this.#early ?? [];
     this.#early = undefined;
-    for (const change of early) this.#hear(change);
+    for (const change of early) this.#handleChange(change);
     this.#renewSoon();
   }
 
@@ -104,7 +104,7 @@ export class GroupSubscription {
   }
 
   /** Passes on a change; undefined means that anything may have changed. */
-  #hear(change: Message | undefined): void {
+  #handleChange(change: Message | undefined): void {
     if (this.#early !== undefined) {
       // Too many early changes become one that means anything.
       if (this.#early.length < maxEarly) this.#early.push(change);
@@ -119,20 +119,20 @@ export class GroupSubscription {
    * session.
    */
   async #subscribe(): Promise<Reason | undefined> {
-    const { request, place, forwarded } = this.#options;
-    let open = await place.open(forwarded);
+    const { request, slot, forwarded } = this.#options;
+    let open = await slot.open(forwarded);
     if (open === 'unknown_session') {
-      place.forget();
-      open = await place.open(forwarded);
+      slot.forget();
+      open = await slot.open(forwarded);
     }
     if (typeof open === 'string') return open;
     const { handle, opened } = open;
     const agreed = agreedFilter(readFilter(request), opened.capabilitiesText);
-    const asked = agreed.resourceSubscriptions ?? [];
+    const requestedUris = agreed.resourceSubscriptions ?? [];
     const outcomes = await Promise.all(
-      asked.map((uri) => this.#ask(handle, 'resources/subscribe', { uri }, { holder: this.#options.name })),
+      requestedUris.map((uri) => this.#request(handle, 'resources/subscribe', { uri }, { holder: this.#options.name })),
     );
-    const uris = asked.filter((_, index) => outcomes[index] === undefined);
+    const uris = requestedUris.filter((_, index) => outcomes[index] === undefined);
     const { resourceSubscriptions: _, ...lists } = agreed;
     this.#filter = { ...lists, ...(uris.length > 0 && { resourceSubscriptions: uris }) };
     return undefined;
@@ -147,26 +147,27 @@ export class GroupSubscription {
 
   /** Renews the leases on the resources, and notices a lost session. */
   async #renew(): Promise<void> {
-    const { place, forwarded, name } = this.#options;
-    const open = await place.open(forwarded);
+    const { slot, forwarded, name } = this.#options;
+    const open = await slot.open(forwarded);
     const { resourceSubscriptions: renews = [] } = this.#filter;
-    const why = typeof open === 'string' ? open : await this.#ask(open.handle, 'ping', {}, { holder: name, renews });
+    const why =
+      typeof open === 'string' ? open : await this.#request(open.handle, 'ping', {}, { holder: name, renews });
     if (this.#isOver) return;
     if (why === 'unknown_session') {
-      place.forget();
+      slot.forget();
       // Without a session there is no server to report changes; the next renewal looks for it again.
-      if ((await this.#subscribe()) === undefined) this.#hear(undefined);
+      if ((await this.#subscribe()) === undefined) this.#handleChange(undefined);
       if (this.#isOver) return this.#release();
     }
     this.#renewSoon();
   }
 
   /** Sends the session a request. Resolves with the reason if it failed. */
-  #ask(
+  #request(
     handle: SessionHandle,
     method: string,
     params: object,
-    held: Pick<GroupRequestOptions, 'holder' | 'renews'>,
+    leases: Pick<GroupRequestOptions, 'holder' | 'renews'>,
   ): Promise<Reason | 'refused' | undefined> {
     const { name, forwarded } = this.#options;
     const id = `${name} ${++this.#lastId}`;
@@ -182,7 +183,7 @@ export class GroupSubscription {
         },
         forwarded,
       );
-      handle.post({ messages: [message], isBatch: false, group: { turnMs: 0, ...held } }, reply);
+      handle.post({ messages: [message], isBatch: false, group: { turnMs: 0, ...leases } }, reply);
     });
   }
 
@@ -196,7 +197,7 @@ export class GroupSubscription {
     if (this.#isOver) return;
     this.#isOver = true;
     clearTimeout(this.#timer);
-    this.#unfollow();
+    this.#leaveTopic();
     detach(
       'session',
       this.#release().then(() => this.#options.onOver()),
@@ -205,13 +206,13 @@ export class GroupSubscription {
 
   /** Releases this subscription's leases on the resources. */
   async #release(): Promise<void> {
-    const { place, forwarded, name } = this.#options;
+    const { slot, forwarded, name } = this.#options;
     const { resourceSubscriptions: uris = [] } = this.#filter;
     this.#filter = {};
     if (uris.length === 0) return;
-    const handle = await place.find(forwarded);
+    const handle = await slot.find(forwarded);
     if (typeof handle === 'string') return;
-    await Promise.all(uris.map((uri) => this.#ask(handle, 'resources/unsubscribe', { uri }, { holder: name })));
+    await Promise.all(uris.map((uri) => this.#request(handle, 'resources/unsubscribe', { uri }, { holder: name })));
   }
 }
 

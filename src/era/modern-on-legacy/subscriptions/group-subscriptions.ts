@@ -9,7 +9,7 @@ export interface GroupSubscriptionRequest {
   readonly request: Message;
   readonly answer: ModernAnswer;
   /** The slot whose session subscribes to the resources. */
-  readonly place: SubscriptionSlot;
+  readonly slot: SubscriptionSlot;
   /** The topic under which the clients of the group get changes. */
   readonly topic: string;
   readonly forwarded: ForwardedHeaders | undefined;
@@ -32,25 +32,25 @@ export class GroupSubscriptions {
   }
 
   /** Serves a `subscriptions/listen`. Rejects for a fault of the gateway. */
-  async listen({ onOver, ...listening }: GroupSubscriptionRequest): Promise<void> {
-    const { answer } = listening;
+  async listen({ onOver, ...options }: GroupSubscriptionRequest): Promise<void> {
+    const { answer } = options;
     if (this.#isClosed) return answer.fault('draining');
     if (this.#open.size >= this.#max) return answer.fault('server_full');
-    const listener = new GroupSubscription({
-      ...listening,
+    const subscription = new GroupSubscription({
+      ...options,
       changes: this.#changes,
       onOver: () => {
-        this.#open.delete(listener);
+        this.#open.delete(subscription);
         onOver();
       },
     });
-    this.#open.add(listener);
-    await listener.start();
+    this.#open.add(subscription);
+    await subscription.start();
   }
 
   /** Ends all subscriptions in order (P9), and refuses further ones. */
   close(): void {
     this.#isClosed = true;
-    for (const listener of [...this.#open]) listener.close();
+    for (const subscription of [...this.#open]) subscription.close();
   }
 }

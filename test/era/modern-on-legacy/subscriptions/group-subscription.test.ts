@@ -57,7 +57,7 @@ function createListener(notifications: object, { capabilities, refuses = [] }: W
       JSON.stringify({ jsonrpc: '2.0', id: 'L', method: 'subscriptions/listen', params: { notifications } }),
     ),
     answer: new ModernAnswer({ reply, id: 'L', commitAfterMs: 1e9, slowReaderMs: 1e9 }),
-    place: {
+    slot: {
       open: async () => {
         if (session.isGone) return 'unknown_session';
         return session.refusal ?? { handle, opened };
