@@ -1,7 +1,7 @@
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Backend } from './backend.ts';
 
-/** A backend whose messages somebody sees on their way: everything else is passed on as it is. */
+/** Base of a backend that observes messages on their way and passes everything else on unchanged. */
 export abstract class BackendDecorator implements Backend {
   protected readonly backend: Backend;
 

@@ -3,130 +3,149 @@ import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Principal } from '../protocol/principal.ts';
 
 /**
- * The one seam between the gateway and any MCP server, whatever its transport: send, receive, close.
- * Session code cannot tell a child process from an SSE connection.
+ * This folder holds the connections to MCP servers. `Backend` is the one seam between the gateway and any server,
+ * whatever its transport: send, receive, close. Session code cannot tell a child process from an SSE connection.
  *
  * Promises of every implementation:
- * - Order: messages reach the server in the order of `send`, and `onMessages` reports the server's in the order written. Where each is a POST
- *   of its own, requests go beside each other (web/post-order.ts).
- * - Text: what arrives is what was written (P1), except that raw CR and LF became spaces.
+ * - Order: messages reach the server in the order of `send`, and `onMessages` reports its messages in the order
+ *   written. Exception: where each message is a POST of its own, requests may overlap (http-client/post-order.ts).
+ * - Text: messages arrive as they were written (P1), except that raw CR and LF become spaces.
  * - Atomicity: a message is handed over whole or not at all; the receiver never sees a part of one.
- * - Loss: messages sent shortly before the end of the backend may be lost; nothing else is.
- * - The end is told exactly once, by `onEnd`; no `onMessages` follows it. `send` after it answers `'ended'`.
- * - Bounds: at most `maxQueuedBytes` wait towards the server (`'full'` above it), at most one line of `maxLineBytes`
- *   is held from it.
+ * - Loss: only messages sent shortly before the end of the backend may be lost.
+ * - End: `onEnd` is called exactly once, and no `onMessages` follows it. `send` returns `'ended'` from then on.
+ * - Bounds: at most `maxQueuedBytes` wait towards the server (`'full'` above it). At most one line of `maxLineBytes`
+ *   from the server is held.
  */
 export interface Backend {
-  /** A number for logs and process lists, or undefined where the server is not a local process. */
+  /** The process id for logs and process lists, or undefined where the server is not a local process. */
   readonly pid: number | undefined;
 
   /**
    * Hands one message to the server.
-   * @param message one JSON text; raw CR and LF in it are turned to spaces. A large one is not copied: its memory must
-   *   not change afterwards
-   * @param headers of the client's request that brought it: they go with this message and no other, where the transport
-   *   has headers of its own for each
-   * @returns `'sent'`; `'full'` if the server does not read and nothing of this message was taken; `'ended'`, perhaps
-   *   shortly before `onEnd` says so
+   * @param message one JSON text; its raw CR and LF become spaces. A large message is not copied: its memory must not
+   *   change afterwards
+   * @param headers the headers of the client request that carried the message. They go with this message and no other,
+   *   on transports that send headers with each message
+   * @returns `'sent'`; `'full'` if the server does not read and nothing of this message was accepted; `'ended'`,
+   *   perhaps shortly before `onEnd` is called
    */
   send(message: Uint8Array, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended';
 
-  /** Stops reading from the server; what it writes meanwhile waits in the operating system's pipe (P8). */
+  /** Stops reading from the server; its output meanwhile waits in the operating system's pipe (P8). */
   pause(): void;
 
-  /** Goes on reading. */
+  /** Continues reading. */
   resume(): void;
 
   /**
-   * Ends the backend and everything it started; from now on nothing is delivered. Idempotent; resolves when nothing of it is left or can be reached (P10).
-   * Never rejects.
-   * @param how `isForGood` if its client has ended the session: a server that keeps sessions by itself is told so, too.
-   *   Else another backend may go on with them
+   * Ends the backend and everything it started. Nothing is delivered from now on. Idempotent; never rejects. Resolves
+   * when nothing of the backend is left, or nothing that can be reached (P10).
+   * @param how `isForGood` if the client has ended the session: a server that keeps sessions is told to end it, too.
+   *   Otherwise another backend may continue the server's session
    */
   close(how?: { readonly isForGood?: boolean }): Promise<void>;
 }
 
-/** Ids of requests. */
 export type RequestIds = readonly RequestId[];
 
-/** What a backend reports. Set when it is opened; each is called outside of any other call into the backend. */
+/**
+ * Callbacks by which a backend reports. They are set when it is opened. Each is called outside of any other call into
+ * the backend.
+ */
 export interface BackendEvents {
   /**
-   * Messages of the server, in order: all that one read brought, so that a burst can be stored and sent as one.
-   * Each is one line of text without its line break. The buffers may share memory with a larger one: copy what is kept.
-   * @param of the requests that they were sent beside; empty if beside none, undefined where the transport does not tell
+   * Reports messages of the server, in order. One call has all messages of one read, so that a burst can be stored and
+   * sent at once. Each is one line of text without its line break. The buffers may share memory with a larger one: copy
+   * to keep.
+   * @param relatedRequests the requests on whose response stream the messages came; empty if none, undefined if the
+   *   transport cannot tell
    */
   onMessages(messages: Buffer[], of?: RequestIds): void;
 
   /**
-   * The server will not answer these requests, for this reason; the backend goes on. Reported after all that the server
-   * said of them. Only of transports that can lose one answer and not all.
-   * @param isFinal sending them again would not help: the backend has done so where that may be, or the server was away for
-   *   as long as a request waits. Of all that could run a call again one does, or their times would add up
-   *   (docs/decisions/0075)
+   * Reports requests that the server will not answer, with the reason; the backend goes on. All messages about these
+   * requests were reported before. Only transports that can lose a single answer call this.
+   * @param isFinal sending the requests again would not help. Either the backend has already done so where that is
+   *   safe, or the server was away for as long as a request waits. Only one layer retries a call, or the waiting times
+   *   would add up (docs/decisions/0075)
    */
   onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void;
 
   /**
-   * What another backend needs to go on where this one stands after what was reported so far (`OpenOptions.resume`), told
-   * seldom: only of servers whose sessions outlive a connection. It opens the session at the server: a secret (P12).
+   * Opaque resume state: with it another backend can continue after everything reported so far (`OpenOptions.resume`).
+   * Emitted rarely, and only by transports whose server-side session outlives the connection. It opens the session at
+   * the server, so it is a secret (P12).
    */
   onState?(state: string): void;
 
-  /** The backend has ended, for this reason. */
+  /** Reports the end of the backend. */
   onEnd(end: BackendEnd): void;
 }
 
 /** Why a backend ended. */
 export interface BackendEnd {
   /**
-   * `closed`: `close` was called; `exited`: the server ended by itself; `failed`: it could not be started;
-   * `line_too_long`: it wrote a line over the limit and was ended; `memory_limit`: it used more memory than it may and was
-   * killed.
+   * The kind of end:
+   * - `closed`: `close` was called.
+   * - `exited`: the server ended by itself.
+   * - `failed`: the server could not be started.
+   * - `line_too_long`: the server wrote a line over the limit and was ended.
+   * - `memory_limit`: the server used more memory than allowed and was killed.
    */
   readonly reason: 'closed' | 'exited' | 'failed' | 'line_too_long' | 'memory_limit';
-  /** One clear sentence for the operator: exit code, signal, or what to do about a failed start. Never sent to clients. */
+  /**
+   * One clear sentence for the operator: exit code, signal, or what to do about a failed start. Never sent to clients.
+   */
   readonly detail: string;
   readonly exitCode?: number | null;
   readonly signal?: string | null;
   readonly cause?: unknown;
-  /** The last lines that the server wrote beside the protocol. For the operator: they can hold secrets and contents. */
+  /** The last lines that the server wrote to stderr. For the operator only: they can hold secrets and contents. */
   readonly lastOutput?: readonly string[];
-  /** It could not be started since its command is not there. */
+  /** The server could not be started because its command does not exist. */
   readonly isNotFound?: boolean;
-  /** It could not be started since the server refused the credentials that it was sent, or wants some. */
+  /** The server could not be started because it refused the credentials sent to it, or requires some. */
   readonly isUnauthorized?: boolean;
-  /** The server answered as one does that has another transport. */
+  /** The server answered like a server of another transport. */
   readonly isOtherTransport?: boolean;
-  /** Messages that were sent and that the server certainly did not take, in order: another backend may have them. */
+  /** Messages that were sent and that the server certainly did not accept, in order: another backend may send them. */
   readonly undelivered?: readonly QueuedMessage[];
 }
 
-/** A message, and the headers of the client's request that brought it; see `Backend.send`. */
+/** A message, and the headers of the client request that carried it; see `Backend.send`. */
 export interface QueuedMessage {
   readonly message: Uint8Array;
   readonly headers: ForwardedHeaders;
 }
 
-/** What a backend is opened with. */
+/** Options for opening a backend. */
 export interface OpenOptions {
-  /** Headers of the client for what the backend asks by itself: those of its newest request, at any time. */
+  /**
+   * Returns the client's headers for requests that the backend makes on its own: at any time those of the newest client
+   * request.
+   */
   headers?(): ForwardedHeaders;
-  /** Whose session it is for: what several sessions share is kept apart by it (P11). Absent for the gateway's own. */
+  /**
+   * Owner of the session; keeps apart the resources that several sessions share (P11). Absent for the gateway's own
+   * sessions.
+   */
   readonly principal?: Principal | undefined;
-  /** Where another backend stood, which is no more: the server's session is gone on with. Its loss is told as any end. */
+  /**
+   * Where an earlier backend, now gone, stopped: this one continues the server's session. The loss of that session is
+   * reported like any end.
+   */
   readonly resume?: Resume | undefined;
 }
 
-/** Where to go on. */
+/** Where to continue a server's session. */
 export interface Resume {
-  /** What `onState` told last. */
+  /** The last state that `onState` reported. */
   readonly state: string;
-  /** Requests that are not answered. Those whose answers cannot be had any more are reported as unanswered. */
+  /** Unanswered requests. Those whose answers can no longer be fetched are reported as unanswered. */
   readonly pending: RequestIds;
-  /** What was reported of the server after it had told that state; it is not reported again. */
+  /** Messages of the server that were reported after `onState` reported that state; they are not reported again. */
   readonly delivered: readonly Buffer[];
 }
 
-/** Opens one backend of a configured server. Never throws for a server's fault: that is reported by `onEnd`. */
+/** Opens one backend of a configured server. Never throws for a fault of the server: `onEnd` reports such a fault. */
 export type OpenBackend = (events: BackendEvents, options?: OpenOptions) => Backend;

@@ -1,4 +1,7 @@
-/** What the codes of failed connections mean, and what to do about them. `where` is shown before each. */
+/**
+ * Meaning of the error codes of failed connections, and the advice for each. The address is written before each
+ * sentence.
+ */
 const sentences: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'refused the connection: nothing listens there. Start the server, or correct the URL.',
   ENOTFOUND: 'cannot be found: the host does not exist. Correct the host name in the URL.',
@@ -28,16 +31,16 @@ const sentences: Readonly<Record<string, string>> = {
 };
 
 /**
- * One sentence for the operator about a connection that could not be made or broke. It holds nothing of the peer's text
- * beyond a code.
- * @param where what was connected to, without secrets: an origin or the path of a socket
+ * Returns one sentence for the operator about a connection that could not be made, or that broke. The sentence holds
+ * nothing of the peer's text beyond a code.
+ * @param where the address of the connection, without secrets: an origin or the path of a socket
  */
 export function explainConnectFailure(cause: unknown, where: string): string {
   const code = connectErrorCode(cause);
   return `${where} ${sentences[code] ?? `cannot be used (${code}).`}`;
 }
 
-/** One sentence for the operator about the status with which a server refused what it was asked for; undefined for others. */
+/** Returns one sentence for the operator about a redirect or refused credentials; undefined for any other status. */
 export function explainRefusal(status: number, where: string): string | undefined {
   if (status >= 300 && status < 400) {
     return `${where} answered with a redirect (${status}), which the gateway does not follow. Configure the target URL.`;
@@ -48,14 +51,14 @@ export function explainRefusal(status: number, where: string): string | undefine
   return undefined;
 }
 
-/** True for a status that refuses credentials, or wants some. */
+/** True for a status that refuses credentials, or requires some. */
 export const isUnauthorized = (status = 0): boolean => status === 401 || status === 403;
 
-/** What a client is told of a request that a server refused with this status. */
+/** The reason that a client gets for a request that a server refused with this status. */
 export const reasonOfStatus = (status?: number): 'server_unauthorized' | 'server_refused' =>
   isUnauthorized(status) ? 'server_unauthorized' : 'server_refused';
 
-/** The code of a system, TLS or HTTP client error. */
+/** Returns the code of a system, TLS or HTTP client error. */
 export function connectErrorCode(cause: unknown): string {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
   return typeof code === 'string' ? code : 'unknown error';

@@ -2,7 +2,10 @@ import { contain, detach, reportFault } from '../util/boundary.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenBackend } from './backend.ts';
 import { failedBackend } from './failed-backend.ts';
 
-/** The same events, with what the listener throws told to `onFault`. Each is a call of the backend, which it must not reach. */
+/**
+ * Wraps event callbacks: an exception of the listener goes to `onFault`. It must not propagate into the backend that
+ * calls it.
+ */
 export function reportListenerFaults(events: BackendEvents, onFault: (cause: unknown) => void): BackendEvents {
   const tell = (work: () => void): void => {
     try {
@@ -19,15 +22,15 @@ export function reportListenerFaults(events: BackendEvents, onFault: (cause: unk
   };
 }
 
-/** How a backend ends after an internal error. */
+/** The end of a backend after an internal error. */
 export const endedByFault: BackendEnd = {
   reason: 'failed',
   detail: 'An internal error of the gateway occurred at a message of this server. The log has the stack.',
 };
 
 /**
- * Keeps faults at the backend where they happen. What the listener of its events throws, or the backend itself throws when it
- * is asked for something, is reported and ends that backend as `failed`, told once as any end is.
+ * Keeps faults at the backend where they happen. An exception of the event listener, or of the backend itself, is
+ * reported. It ends that backend as `failed`, once like any end.
  */
 export const containFaults =
   (open: OpenBackend): OpenBackend =>
@@ -37,7 +40,7 @@ export const containFaults =
     const fail = (cause: unknown): void => {
       if (isFaulty) return;
       isFaulty = true;
-      // Outside of any call into the backend, and after whoever opened it has it.
+      // Outside of any call into the backend, and after `open` has returned it to its caller.
       queueMicrotask(() => {
         detach('backend', backend.close());
         end({ ...endedByFault, cause });
@@ -52,7 +55,7 @@ export const containFaults =
       fail(cause);
       reportFault('backend', cause);
     };
-    // After a fault nothing is told but the end that it is.
+    // After a fault nothing is reported except the end it causes.
     const ifWell: BackendEvents = {
       onMessages: (...told) => isFaulty || events.onMessages(...told),
       onUnanswered: (...told) => isFaulty || events.onUnanswered(...told),

@@ -4,19 +4,22 @@ import type { Backend, BackendEnd, BackendEvents, OpenBackend, OpenOptions, Queu
 /** The transports that an http(s):// server can have. */
 export type WebTransport = 'http' | 'sse';
 
-/** What finding out needs. */
+/** Options of the detection. */
 export interface DetectOptions {
-  /** How a backend is opened by each transport. Of a server that has another one they end with `isOtherTransport`. */
+  /**
+   * How to open a backend by each transport. If the server has the other transport, the backend ends with
+   * `isOtherTransport`.
+   */
   readonly open: Readonly<Record<WebTransport, OpenBackend>>;
-  /** The server has answered by this transport; told when that is news. */
+  /** The server has answered by this transport; called only when the transport is new or has changed. */
   onFound(transport: WebTransport): void;
 }
 
 /**
- * Opens backends of a server by the transport that it has (2025-11-25, basic/transports, "Backwards Compatibility"):
- * Streamable HTTP by the POST of `initialize`, and HTTP+SSE if that is refused as by a server that does not know it. What
- * was found is kept for the next backend, and found out again if it is no longer so. Any other failure is no reason to try
- * the other transport: the server may be away, or want credentials.
+ * Opens backends of a server by its actual transport (2025-11-25, basic/transports, "Backwards Compatibility"). It
+ * tries Streamable HTTP by the POST of `initialize`, and HTTP+SSE if the refusal is that of a server without Streamable
+ * HTTP. The transport found is kept for the next backend, and detected again if it no longer holds. Any other failure
+ * is no reason to try the other transport: the server may be away, or require credentials.
  */
 export function createTransportDetector({ open, onFound }: DetectOptions): OpenBackend {
   let known: WebTransport = 'http';
@@ -28,11 +31,14 @@ export function createTransportDetector({ open, onFound }: DetectOptions): OpenB
     onFound(transport);
   };
   return (events, options) =>
-    // Only Streamable HTTP has sessions that can be gone on with.
+    // Only Streamable HTTP has sessions that can be resumed.
     options?.resume === undefined ? openEither(known, open, { events, options }, note) : open.http(events, options);
 }
 
-/** Opens a backend by one transport, and by the other one if the server has not that. Nothing that was sent is lost. */
+/**
+ * Opens a backend by one transport, and by the other one if the server does not have the first. No sent message is
+ * lost.
+ */
 function openEither(
   first: WebTransport,
   open: DetectOptions['open'],
@@ -77,7 +83,7 @@ function openEither(
       return current.pid;
     },
     send(message, headers = noHeaders) {
-      // `initialize`: nothing else is sent before its answer.
+      // Only `initialize` is kept: nothing else is sent before its answer.
       if (!hasAnswered) sent.push({ message, headers });
       return current.send(message, headers);
     },

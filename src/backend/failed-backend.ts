@@ -1,7 +1,7 @@
 import { reportFault } from '../util/boundary.ts';
 import type { Backend, BackendEnd, BackendEvents } from './backend.ts';
 
-/** A backend that never was: it takes nothing, and ends as soon as it is known why. */
+/** A backend that failed to open: it accepts nothing, and ends as soon as the reason is known. */
 export function failedBackend(why: Promise<BackendEnd>, { onEnd }: BackendEvents): Backend {
   const told = why.then((end) => onEnd(end)).catch((cause: unknown) => reportFault('backend', cause));
   return {

@@ -1,16 +1,16 @@
 import { reportFault, type Seam } from '../util/boundary.ts';
 
-/** Stops and starts the reading of one peer. */
+/** Stops and starts the reading from one peer. */
 export interface Gate {
-  /** Nothing more should be read of the peer: a large text is being read. */
+  /** Stops reading from the peer: a large text is being parsed. */
   hold(): void;
-  /** All that was read is handed over. */
+  /** Continues reading: every text has been delivered. */
   release(): void;
 }
 
 /**
- * Hands over the texts of one peer in order. A large text is read in turns of its own before, and the texts behind it wait. A fault
- * is reported, and ends nothing.
+ * Delivers the texts of one peer in order. A large text is first parsed in several turns of the event loop, and the
+ * texts behind it wait. A fault is reported, and ends nothing.
  */
 export class OrderedDelivery {
   readonly #seam: Seam;
@@ -22,19 +22,19 @@ export class OrderedDelivery {
     this.#gate = gate;
   }
 
-  /** True while something waits. */
+  /** True while a text waits. */
   get isBusy(): boolean {
     return this.#last !== undefined;
   }
 
-  /** Resolves when nothing waits that was handed in up to now. */
+  /** Resolves when every text taken up to now has been delivered. */
   get idle(): Promise<void> {
     return this.#last ?? Promise.resolve();
   }
 
   /**
-   * Hands over these texts, at once if they are small and nothing waits.
-   * @param reading the reading of them, as `readLarge` returns it
+   * Delivers these texts, at once if they are small and nothing waits.
+   * @param reading the parsing of the texts, as `readLarge` returns it
    */
   take(deliver: () => void, reading: Promise<void> | undefined): void {
     if (this.#last === undefined && reading === undefined) return deliver();

@@ -3,40 +3,40 @@ import { scanList } from '../protocol/json/scan.ts';
 import { scalarAt, valueAt } from '../protocol/json/splice.ts';
 import { mayMirror, type ParamHeader, readParamHeaders } from '../protocol/modern/param-headers.ts';
 
-/** What the knowledge of tools needs. */
+/** Options of the knowledge about tools. */
 export interface MirroredParametersOptions {
   /**
-   * Asks the server for a page of its list of tools; undefined if it has none, or does not answer in time.
-   * @param headers of the client whose call makes it necessary
+   * Requests a page of the server's tool list; undefined if it has none, or does not answer in time.
+   * @param headers the headers of the client whose call needs the list
    */
   list(cursor: string | undefined, headers: ForwardedHeaders): Promise<Buffer | undefined>;
 }
 
-/** The parameters of a tool that its calls mirror; undefined for a tool that is not known. */
+/** The parameters of a tool that its calls mirror as headers; undefined for an unknown tool. */
 export type MirroredToolParameters = readonly ParamHeader[] | undefined;
 
-/** A server that lists ever new tools must not fill the memory (P8): those beyond are not known. */
+/** A server that lists ever new tools must not fill the memory (P8): tools beyond this number stay unknown. */
 const maxTools = 10_000;
-/** A page of a list that has more bytes is not looked into: as where no list can be had. */
+/** A larger page of a list is not read, as if the server gave no list. */
 const maxPageBytes = 4 * 1024 * 1024;
-/** A schema of more bytes that wants something mirrored breaks the rules, as one with too many subschemas does. */
+/** A larger schema that mirrors parameters breaks the rules, as a schema with too many subschemas does. */
 const maxSchemaBytes = 64 * 1024;
 /** Pages read of one list at most. */
 const maxPages = 100;
-/** What was learned more than this ago is asked for again before a call is refused for it. */
+/** Knowledge older than this is requested again before a call is refused because of it. */
 const freshMs = 1_000;
 
 /**
- * Knows which parameters of a server's tools are mirrored as headers (2026-07-28, server/tools, "x-mcp-header"). Learned
- * from the lists of tools that pass, and asked for once where a call comes before any list.
+ * Knows which parameters of a server's tools are mirrored as headers (2026-07-28, server/tools, "x-mcp-header"). It
+ * learns from the tool lists that pass through. If a call comes before any list, it requests the list once.
  */
 export class MirroredParameters {
   readonly #options: MirroredParametersOptions;
   #byName = new Map<string, readonly ParamHeader[]>();
-  /** Every tool is known. */
+  /** True if every tool is known. */
   #isWhole = false;
   #learnedAt = Number.NEGATIVE_INFINITY;
-  /** Counts what made the knowledge void: a list that was asked for before is not the whole one. */
+  /** Incremented whenever the knowledge becomes void: a list requested before that is not complete. */
   #generation = 0;
   #asking: Promise<void> | undefined;
 
@@ -44,32 +44,32 @@ export class MirroredParameters {
     this.#options = options;
   }
 
-  /** True if a list, or a page of one, came just now. */
+  /** True if a list, or a page of one, arrived just now. */
   get isFresh(): boolean {
     return performance.now() - this.#learnedAt < freshMs;
   }
 
-  /** Learns from a list of tools that passes, or a page of one. */
+  /** Learns from a tool list, or a page of one, that passes through. */
   learn(response: Buffer): void {
     this.#learn(response);
   }
 
-  /** The list has changed, or it is another server. */
+  /** Drops the knowledge: the list has changed, or the server is another one. */
   forget(): void {
     this.#byName = new Map();
     this.#isWhole = false;
     this.#generation += 1;
   }
 
-  /** What is known of a tool: at once if something is, or if all tools are known; else after asking the server. */
+  /** Finds the parameters of a tool: at once if the tool or all tools are known, else after a request to the server. */
   find(name: string, headers: ForwardedHeaders): MirroredToolParameters | Promise<MirroredToolParameters> {
     const known = this.#byName.get(name);
     return known !== undefined || this.#isWhole ? known : this.findAnew(name, headers);
   }
 
-  /** As `find`, after asking the server in any case. */
+  /** Like `find`, but always requests the list from the server first. */
   async findAnew(name: string, headers: ForwardedHeaders): Promise<MirroredToolParameters> {
-    // Once for all calls that wait for it.
+    // One request serves all calls that wait for it.
     this.#asking ??= this.#readList(headers).finally(() => {
       this.#asking = undefined;
     });
@@ -90,7 +90,7 @@ export class MirroredParameters {
     this.#isWhole = generation === this.#generation;
   }
 
-  /** Returns the cursor of the next page, if there is one; undefined if the response is no list of tools. */
+  /** Returns the cursor of the next page, if there is one; undefined if the response is no tool list. */
   #learn(response: Buffer): { readonly nextCursor: string | undefined } | undefined {
     if (response.length > maxPageBytes) return undefined;
     const list = valueAt(response, ['result', 'tools']);
@@ -100,7 +100,7 @@ export class MirroredParameters {
       const tool = list.subarray(start, end);
       const name = scalarAt(tool, ['name']);
       if (typeof name !== 'string' || (this.#byName.size >= maxTools && !this.#byName.has(name))) continue;
-      // Clients must not offer a tool that breaks the rules, so that there is nothing to be mirrored.
+      // Clients must not offer a tool that breaks the rules, so none of its parameters are mirrored.
       this.#byName.set(name, paramsOf(tool) ?? []);
     }
     this.#learnedAt = performance.now();
@@ -109,7 +109,7 @@ export class MirroredParameters {
   }
 }
 
-/** The parameters that a tool wants mirrored; undefined if it breaks the rules for them. */
+/** Returns the parameters that a tool mirrors; undefined if it breaks the rules for them. */
 function paramsOf(tool: Buffer): readonly ParamHeader[] | undefined {
   if (!mayMirror(tool)) return [];
   const schema = valueAt(tool, ['inputSchema']);
@@ -117,12 +117,13 @@ function paramsOf(tool: Buffer): readonly ParamHeader[] | undefined {
   return schema.length > maxSchemaBytes ? undefined : readParamHeaders(JSON.parse(schema.toString()));
 }
 
-/** The tools that so many clients see are known, those that came last; of others the server is asked again (P8). */
+/** For so many clients, the latest ones, the tools are remembered. For others the server is asked again (P8). */
 const maxClients = 100;
 
 /**
- * The same for each client of a server that can tell them apart: a list of tools may be for one of them alone (2026-07-28,
- * server/utilities/caching, `cacheScope`), so no other is judged by it, nor told of it (P11).
+ * Keeps the same knowledge for each client of a server that distinguishes clients. A tool list may be for one client
+ * alone (2026-07-28, server/utilities/caching, `cacheScope`). So no other client is judged by it, or learns of it
+ * (P11).
  */
 export class MirroredParametersByClient {
   readonly #options: MirroredParametersOptions;
@@ -132,7 +133,7 @@ export class MirroredParametersByClient {
     this.#options = options;
   }
 
-  /** @param headers of the client, for the server */
+  /** @param headers the client's headers for the server */
   of(headers: ForwardedHeaders): MirroredParameters {
     const client = readForwardedCredentials(headers);
     const known = this.#known.get(client);
@@ -144,7 +145,7 @@ export class MirroredParametersByClient {
     return tools;
   }
 
-  /** As `KnownTools.forget`, for all. */
+  /** Like `MirroredParameters.forget`, for all clients. */
   forget(): void {
     for (const tools of this.#known.values()) tools.forget();
   }

@@ -1,4 +1,7 @@
-/** How a remote server's certificate is checked and what is shown to it, as PEM. */
+/**
+ * The certificates for connections to a remote server, as PEM: `ca` checks the server, `cert` and `key` identify the
+ * gateway.
+ */
 export interface UpstreamTls {
   readonly ca?: Buffer;
   readonly cert?: Buffer;

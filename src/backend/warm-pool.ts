@@ -1,12 +1,12 @@
 import { detach } from '../util/boundary.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenBackend } from './backend.ts';
 
-/** What a pool of warm spares needs. */
+/** Options of a pool of warm spares. */
 export interface WarmPoolOptions {
   readonly open: OpenBackend;
   /** How many backends are kept started and unused. */
   readonly size: number;
-  /** A spare ended before anybody used it: its server does not start, or does not wait. */
+  /** A spare ended before it was used: its server does not start, or does not wait. */
   onSpareEnd(end: BackendEnd): void;
 }
 
@@ -14,24 +14,27 @@ export interface WarmPoolOptions {
 export interface WarmPool {
   /** Opens a backend: a spare if there is one. */
   readonly open: OpenBackend;
-  /** Starts one more spare than `size` asks for; it is ended if nobody has used it after `expireMs`. */
+  /** Starts one spare beyond `size`; it is ended if it is still unused after `expireMs`. */
   addSpare(expireMs: number): void;
-  /** Ends all spares and starts others in their place. */
+  /** Ends all spares and starts replacements. */
   renew(): void;
-  /** Ends all spares and starts none any more. */
+  /** Ends all spares and starts no more. */
   close(): Promise<void>;
 }
 
-/** A spare that ends is replaced after a pause that doubles up to this, so that a broken server is not started in a loop. */
+/**
+ * A spare that ends is replaced after a pause. The pause doubles up to this, so that a broken server is not started in
+ * a loop.
+ */
 const maxRestartMs = 60_000;
-/** How long after a spare is taken its successor is started: longer than the handshakes of a burst take. */
+/** Delay between the use of a spare and the start of its successor: longer than the handshakes of a burst take. */
 const refillAfterMs = 50;
 const firstRestartMs = 1_000;
 
-/** What a spare may write before it is used (a banner, say): more is not kept (P8). */
+/** Output that a spare may write before it is used, such as a banner: more is not kept (P8). */
 const maxEarlyBytes = 64 * 1024;
 
-/** A pool that has begun to start its spares. */
+/** Creates a pool that begins to start its spares. */
 export function createWarmPool({ open, size, onSpareEnd }: WarmPoolOptions): WarmPool {
   const spares: Spare[] = [];
   let isClosed = false;
@@ -62,7 +65,7 @@ export function createWarmPool({ open, size, onSpareEnd }: WarmPoolOptions): War
     while (!isClosed && spares.length < size) start();
   };
 
-  /** One for each turn of the event loop, so that what arrives meanwhile is served between two starts. */
+  /** Starts one spare in each turn of the event loop, so that requests are served between two starts. */
   const refill = (): void => {
     refillTimer = undefined;
     if (isClosed || spares.length >= size) return;
@@ -76,7 +79,7 @@ export function createWarmPool({ open, size, onSpareEnd }: WarmPoolOptions): War
       const spare = options?.resume === undefined ? spares.shift() : undefined;
       if (spare === undefined) return open(events, options);
       restartMs = firstRestartMs;
-      // A start holds this process up for milliseconds: the clients of a burst should not wait for it.
+      // A start blocks this process for milliseconds: the clients of a burst should not wait for it.
       refillTimer ??= setTimeout(refill, refillAfterMs).unref();
       return spare.use(events);
     },
@@ -103,7 +106,7 @@ export function createWarmPool({ open, size, onSpareEnd }: WarmPoolOptions): War
 
 interface Spare {
   readonly backend: Backend;
-  /** Hands the backend over: from now on these events are told, first what came early. */
+  /** Hands the backend over: from now on it reports to these events, first the early messages. */
   use(events: BackendEvents): Backend;
 }
 
@@ -119,7 +122,8 @@ function openSpare(open: OpenBackend, onUnusedEnd: (end: BackendEnd) => void): S
         if (earlyBytes <= maxEarlyBytes) early.push(Buffer.from(message));
       }
     },
-    onUnanswered: (ids, reason, isFinal) => user?.onUnanswered(ids, reason, isFinal), // nothing was asked before there is a user
+    // no request is sent before there is a user
+    onUnanswered: (ids, reason, isFinal) => user?.onUnanswered(ids, reason, isFinal),
     onState: (state) => user?.onState?.(state),
     onEnd(end) {
       if (user !== undefined) user.onEnd(end);

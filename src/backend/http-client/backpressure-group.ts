@@ -1,27 +1,27 @@
 import { detach } from '../../util/boundary.ts';
 import type { ResponseBody } from './response-body.ts';
 
-/** A body brought nothing for too long. */
+/** A body was silent for too long. */
 export class IdleTimeoutError extends Error {
   override readonly name = 'Silence';
 }
 
-/** All bodies that a backend reads, stopped and started as one (P8). */
+/** All bodies that a backend reads, stopped and resumed together (P8). */
 export interface BackpressureGroup {
   /**
-   * Reads a body to its end. Rejects if it breaks before, with `Silence` if it brought nothing for `idleMs`.
-   * @param onChunk called for each chunk, in order; never while paused. If it returns a promise, nothing more is read of this body
-   *   until that is settled, and its end is told after it. A rejection breaks the body off
-   * @param idleMs 0 for ever. While reading is stopped silence is not the server's, and does not count
+   * Reads a body to its end. Rejects if the body breaks before, with `IdleTimeoutError` if it was silent for `idleMs`.
+   * @param onChunk called for each chunk, in order; never while paused. If it returns a promise, nothing more is read
+   *   of this body until the promise settles, and the end is reported after it. A rejection destroys the body
+   * @param idleMs 0 for no limit. Time while reading is stopped does not count
    */
   read(body: ResponseBody, onChunk: (chunk: Buffer) => Promise<void> | undefined, idleMs?: number): Promise<void>;
   pause(): void;
   resume(): void;
 }
 
-/** The flow of one backend. */
+/** Creates the group of one backend. */
 export function createBackpressureGroup(): BackpressureGroup {
-  /** Of each body that is read: what reading stopped or going on means for it. */
+  /** Per body: applies a stop or resume of the group. */
   const turns = new Set<() => void>();
   let isPaused = false;
   const turnTo = (paused: boolean): void => {

@@ -1,14 +1,14 @@
 /**
- * Cuts what is under way, one thing at a time, as an AbortController does. That one costs a fifth of a small exchange, and
- * hardly any exchange is ever cut: its signal is made only for those that ask for it.
+ * Cancels one operation at a time, like an AbortController. An AbortController costs a fifth of a small exchange, and
+ * hardly any exchange is ever cancelled. So a signal is made only on request.
  */
 export class Canceller {
   aborted = false;
-  /** Whoever is to be cut sets it, and takes it away when he is done. */
+  /** Set by the operation that can be cancelled, and removed when it is done. */
   onAbort: (() => void) | undefined;
   #controller: AbortController | undefined;
 
-  /** For whoever wants a signal. */
+  /** The same as an AbortSignal, made on first use. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();

@@ -2,24 +2,24 @@ import { createParser } from 'eventsource-parser';
 
 /** One event of a stream. */
 export interface StreamEvent {
-  /** Its type; `message` where the server names none. */
+  /** The event type; `message` where the server names none. */
   readonly type: string;
   readonly data: string;
-  /** Its id, where the server gives one: what a stream that broke is resumed after. */
+  /** The event id, where the server gives one: a broken stream is resumed after it. */
   readonly id?: string;
 }
 
-/** Reads bytes as events. The events do not depend on where the chunks were cut. */
+/** Parses bytes as events. The events do not depend on the boundaries of the chunks. */
 export interface EventReader {
-  /** The events that this chunk completes, in order. */
+  /** Returns the events that this chunk completes, in order. */
   push(chunk: Buffer): StreamEvent[];
-  /** About how many bytes were read since the last event. */
+  /** Approximate number of bytes read since the last event. */
   readonly pendingBytes: number;
   /** False if no event can end in this chunk. */
   mayComplete(chunk: Buffer): boolean;
   /** Why the stream can no longer be read. From then on nothing is held and no further event is returned. */
   readonly overflow: string | undefined;
-  /** What the server said last of how long to wait before the stream is opened again; undefined if nothing. */
+  /** The server's latest wish how long to wait before the stream is opened again; undefined if it sent none. */
   readonly retryMs: number | undefined;
 }
 
@@ -29,15 +29,16 @@ const lf = 0x0a;
 const cr = 0x0d;
 
 /**
- * An event of more lines is too large, however small they are: each is an object of its own until the event is complete,
- * so that 400 MB of `data:` lines would hold gigabytes.
+ * An event of more lines is too large, however small they are. Each line is an object until the event is complete, so
+ * 400 MB of `data:` lines would hold gigabytes.
  */
 const maxLinesPerEvent = 1_000_000;
 
 /**
- * A reader of `text/event-stream` (HTML, 9.2.6): UTF-8, one byte order mark at the start dropped, lines ended by LF, CR
- * or both.
- * @param maxEventBytes the most bytes that an event may have. Stops a server that never ends one from filling the memory
+ * Creates a reader of `text/event-stream` (HTML, 9.2.6). It reads UTF-8, drops one byte order mark at the start, and
+ * ends lines at LF, CR or both.
+ * @param maxEventBytes the most bytes that an event may have. Stops a server that never ends one from filling the
+ *   memory
  */
 export function createEventReader({ maxEventBytes }: { readonly maxEventBytes: number }): EventReader {
   const decoder = new TextDecoder();
@@ -62,11 +63,14 @@ export function createEventReader({ maxEventBytes }: { readonly maxEventBytes: n
       retryMs = ms;
     },
     onError({ type }) {
-      if (type === 'max-buffer-size-exceeded') overflow ??= tooLong; // other errors: a field that nobody knows, ignored
+      // other errors are unknown fields, which are ignored
+      if (type === 'max-buffer-size-exceeded') overflow ??= tooLong;
     },
   });
 
-  /** With LF as the only line end: the parser would wait for what follows a CR, and with it the answer that it ends. */
+  /**
+   * Converts every line end to LF: after a CR the parser would wait for the next character, and so would the response.
+   */
   const withLf = (text: string): string => {
     const rest = endsWithCr && text.startsWith('\n') ? text.slice(1) : text;
     if (text !== '') endsWithCr = text.endsWith('\r');

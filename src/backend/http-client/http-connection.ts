@@ -5,40 +5,41 @@ import type { Canceller } from './canceller.ts';
 import { loadUndici } from './load-undici.ts';
 import { ResponseBody } from './response-body.ts';
 
-/** The head of an answer and its body, not yet read. */
+/** The head of a response and its body, not yet read. */
 export interface HttpResponse {
   readonly status: number;
-  /** `text/event-stream`, in small letters and without parameters; empty where there is none. */
+  /** For example `text/event-stream`: in lower case and without parameters; empty where there is none. */
   readonly mediaType: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: ResponseBody;
 }
 
 /**
- * The HTTP connections of one backend to one origin, and of nobody else: no other session's bytes ever pass through them, and
- * nothing goes to another origin.
+ * The HTTP connections of one backend to one origin. Bytes of other sessions never pass through them, and nothing goes
+ * to another origin.
  */
 export interface HttpConnection {
-  /** Rejects if no head of an answer comes. Redirects are answers like others: none is followed. */
+  /** Rejects if no head of a response comes. A redirect is a response like any other: it is not followed. */
   request(what: {
     readonly method: 'GET' | 'POST' | 'DELETE';
-    /** Of the connections' origin. */
+    /** A URL on the origin of the connections. */
     readonly url: URL;
     readonly headers: Readonly<Record<string, string>>;
     readonly body?: Uint8Array;
     readonly signal: AbortSignal | Canceller;
   }): Promise<HttpResponse>;
-  /** Cuts all connections. Never rejects. */
+  /** Closes all connections at once. Never rejects. */
   close(): Promise<void>;
 }
 
-/** Of a POST with a message: each may be answered as JSON or as a stream. */
+/** Headers of a POST with a message: the response may be JSON or a stream. */
 export const postHeaders = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
 /**
+ * Creates the connections of one backend, opened on demand.
  * @param origin scheme, host and port
  * @param headers sent with every request
- * @param maxConnections further requests wait for one to be free
+ * @param maxConnections further requests wait for a free connection
  */
 export function openHttpConnection({
   origin,
@@ -53,13 +54,13 @@ export function openHttpConnection({
   readonly connectTimeoutMs: number;
   readonly maxConnections: number;
 }): HttpConnection {
-  // A compressed stream is not understood here, and is of no use between two neighbours.
+  // The gateway cannot read compressed streams, and they are of no use over a short distance.
   const common = { ...configured, 'accept-encoding': 'identity' };
   const pool = new (loadUndici().Pool)(origin, {
     connect: { timeout: connectTimeoutMs, ...tls },
     connections: maxConnections,
     pipelining: 1,
-    // Whoever asks has a time limit of its own, which knows what it waits for.
+    // The caller has a time limit of its own that fits the request.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -87,15 +88,15 @@ function mediaTypeOf({ 'content-type': type, 'content-encoding': encoding }: Inc
   return (type?.split(';')[0] ?? '').trim().toLowerCase();
 }
 
-/** What becomes of a request. */
+/** Callbacks for the outcome of a request. */
 interface Settle {
   readonly signal: AbortSignal | Canceller;
   resolve(answer: HttpResponse): void;
-  /** No head of an answer came. */
+  /** No head of a response came. */
   reject(cause: Error): void;
 }
 
-/** Takes the answer to one request from its connection. */
+/** Receives the response to one request from its connection. */
 class AnswerHandler implements Dispatcher.DispatchHandlers {
   readonly #settle: Settle;
   readonly #onAborted = (): void => this.#cut(aborted());
@@ -138,7 +139,7 @@ class AnswerHandler implements Dispatcher.DispatchHandlers {
   }
 
   #cut(cause: Error): void {
-    // One that waits for a connection is told at once, and gone when it would get one.
+    // A request that still waits for a connection is rejected at once, and aborted when it would get one.
     if (this.#abort === undefined) this.#settle.reject(cause);
     else this.#abort(cause);
   }

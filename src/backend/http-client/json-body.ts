@@ -3,9 +3,9 @@ import type { BackpressureGroup } from './backpressure-group.ts';
 import type { HttpResponse } from './http-connection.ts';
 
 /**
- * Reads the JSON of an answer. Rejects if it breaks before its end.
- * @param maxBytes stops a server whose answer never ends from filling the memory
- * @returns undefined if it is larger; it was given up then
+ * Reads the JSON of a response. Rejects if the body breaks before its end.
+ * @param maxBytes stops a server whose response never ends from filling the memory
+ * @returns undefined if the body is larger; it is destroyed then
  */
 export async function readJsonBody(
   body: HttpResponse['body'],

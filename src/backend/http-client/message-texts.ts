@@ -1,10 +1,10 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import { type Message, maxServerDepth, readBody } from '../../protocol/message/message.ts';
 
-/** The messages in a text of a server, which can be a batch; none if it is something else. */
+/** Returns the messages in a text of a server, which can be a batch; none if the text is something else. */
 export const messagesIn = (text: Uint8Array): readonly Message[] => read(text, maxServerDepth);
 
-/** The same in a text for a server, which a client may have nested more deeply. */
+/** Returns the messages in a text for a server; a client may have nested them more deeply. */
 export const messagesFor = (text: Uint8Array): readonly Message[] => read(text, Number.POSITIVE_INFINITY);
 
 function read(text: Uint8Array, maxDepth: number): readonly Message[] {
@@ -14,7 +14,7 @@ function read(text: Uint8Array, maxDepth: number): readonly Message[] {
   return body.messages.flatMap((each) => (each.ok ? [each.message] : []));
 }
 
-/** The ids of the requests, or of the responses, among messages. */
+/** Returns the ids of the requests, or of the responses, among messages. */
 export function idsOf(messages: readonly Message[], kind: 'request' | 'response'): readonly RequestId[] {
   return messages.flatMap(({ kind: its, id }) => (its === kind && id != null ? [id] : []));
 }

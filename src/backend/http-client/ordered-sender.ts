@@ -5,12 +5,12 @@ import { detach } from '../../util/boundary.ts';
 import type { QueuedMessage } from '../backend.ts';
 import { messagesFor } from './message-texts.ts';
 
-/** A text on its way, and the messages in it: none if it is something else. */
+/** A text on its way, and the messages in it: none if the text is something else. */
 export interface OutgoingMessage extends QueuedMessage {
   readonly messages: readonly Message[];
 }
 
-/** What becomes of a message that goes out. Neither ever rejects. */
+/** The progress of a message that goes out. Neither promise ever rejects. */
 export interface PostProgress {
   /** The server can no longer mistake the order: the next message may go out. */
   readonly passed: Promise<unknown>;
@@ -18,23 +18,23 @@ export interface PostProgress {
   readonly settled: Promise<unknown>;
 }
 
-/** The way of messages to a server: each goes out when the one before has passed. */
+/** Sends messages to a server: each goes out when the one before has passed. */
 export interface OrderedSender {
-  /** As `Backend.send`, while the backend lives. The message is not copied: it must not be changed afterwards. */
+  /** Like `Backend.send`, while the backend lives. The message is not copied: it must not change afterwards. */
   send(message: Uint8Array, headers: ForwardedHeaders): 'sent' | 'full';
-  /** There is somewhere to send to: what waits goes out. */
+  /** The destination is known: the queued messages go out. */
   start(deliver: (sending: OutgoingMessage) => PostProgress): void;
-  /** Sends nothing more: what waits is kept, and what is sent from now on waits too. */
+  /** Sends nothing more: queued and later messages wait. */
   hold(): void;
-  /** Takes out what waits. */
+  /** Removes and returns the queued messages. */
   takeAll(): readonly QueuedMessage[];
 }
 
 /**
- * Sends messages in order.
- * @param onFault told what `deliver` throws; nothing more is sent then
- * @param maxQueuedBytes how much may wait, or be under way. One message alone is always taken; and what is no request, as much again:
- *   requests wait for their calls, and a cancellation or response may be what ends one
+ * Creates a sender that keeps the order of messages.
+ * @param onFault called with an exception of `deliver`; nothing more is sent then
+ * @param maxQueuedBytes how much may wait, or be under way. A single message is always accepted. Messages that are no
+ *   requests may use as much again: requests wait for their calls, and a cancellation or response may end one
  */
 export function createOrderedSender(maxQueuedBytes: number, onFault: (cause: unknown) => void): OrderedSender {
   let queue: OutgoingMessage[] = [];
@@ -44,7 +44,7 @@ export function createOrderedSender(maxQueuedBytes: number, onFault: (cause: unk
 
   const run = async (): Promise<void> => {
     if (isRunning) return;
-    isRunning = true; // and stays so after a fault
+    isRunning = true; // stays set after a fault
     while (deliver !== undefined) {
       const next = queue.shift();
       if (next === undefined) break;

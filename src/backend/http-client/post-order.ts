@@ -1,35 +1,39 @@
 import type { Message } from '../../protocol/message/message.ts';
 
-// The order of POSTs to one server: which wait for which. Requests go beside each other, as clients send them.
+// The order of POSTs to one server: which POST waits for which. Requests overlap, as clients send them.
 
-/** A server that does not accept a message for so long holds up the messages after it no longer. */
+/** How long a message that the server does not accept delays the messages after it. */
 export const maxBlockingMs = 5_000;
 
 /**
- * So long a cancellation waits for the head of the answer to what it cancels. On two connections it could arrive first; a
- * server that holds the head back until the call is done has read the request by then.
+ * How long a cancellation waits for the response head of the request that it cancels. On two connections the
+ * cancellation could arrive first. A server that sends the head only at the end of the call has read the request by
+ * then.
  */
 export const maxOvertakeMs = 250;
 
-/** So long a server may still answer a request that was cancelled; then its connection is cut. */
+/** How long a server may still answer a request after its cancellation; then the connection is closed. */
 export const abandonAfterMs = 30_000;
 
-/** So long a server may leave a stream open that has told all; then its connection is cut. */
+/** How long a server may keep a stream open after its last message; then the connection is closed. */
 export const lingerMs = 1_000;
 
-/** Each request may keep a connection until its call is done: no more than this, as a session has calls by default (P8). */
+/**
+ * Each request may keep a connection until its call is done. The limit is the default number of calls of a session
+ * (P8).
+ */
 const maxOpenPosts = 256;
 
-/** Beside them: the stream of the server, a message that is no request, and streams that are resumed meanwhile. */
+/** Further connections: the standalone stream, a message that is no request, and streams that are resumed meanwhile. */
 export const maxConnections = maxOpenPosts + 8;
 
-/** What a server does from then on in another way: what is asked next must not come first. */
+/** Methods that change how the server handles later requests: a later request must not arrive first. */
 const stateChangingMethods = new Set(['logging/setLevel', 'resources/unsubscribe']);
 
 /**
- * How long at most those that follow wait for the server to accept what is posted: not for a request, unless it is one that
- * settles something, nor for a cancellation, which may wait itself.
- * @param messages what is posted; none if it is something else
+ * Returns how long at most the next messages wait until the server accepts these. Requests block nothing, unless they
+ * change state. A cancellation blocks nothing either, since it may wait itself.
+ * @param messages the messages of one POST; none if it holds something else
  */
 export function blocksNextForMs(messages: readonly Message[]): number {
   if (messages.length === 0) return maxBlockingMs;
@@ -47,7 +51,10 @@ export class OpenRequests {
   #count = 0;
   readonly #waiting = new Set<() => void>();
 
-  /** Whether one more may go; if there are too many, so soon as others have ended, and not after `maxHoldMs`. Who may go has to `leave`. */
+  /**
+   * Reserves a slot. If all slots are taken, it waits until one is free, at most `maxBlockingMs`, and resolves to false
+   * then. A caller that got a slot has to call `leave`.
+   */
   enter(): true | Promise<boolean> {
     if (this.#count < maxOpenPosts) {
       this.#count += 1;
@@ -68,7 +75,7 @@ export class OpenRequests {
     });
   }
 
-  /** One that is under way already, however many there are. */
+  /** Counts a POST that is under way already, even over the limit. */
   add(): void {
     this.#count += 1;
   }
@@ -80,7 +87,7 @@ export class OpenRequests {
   }
 }
 
-/** Why a request was not posted: there was no room among `OpenRequests`. */
+/** Why a request was not posted: `OpenRequests` had no free slot. */
 export const noRoom = {
   reason: 'server_busy',
   detail: `The server has ${maxOpenPosts} open requests, and none of them ended within ${maxBlockingMs} ms.`,

@@ -2,7 +2,7 @@ import { readLarge } from '../../protocol/message/message.ts';
 import { inOwnTurns, isLarge } from '../../util/large-reads.ts';
 import type { EventReader, StreamEvent } from './event-reader.ts';
 
-/** One event of a stream, with its data as the message that it is: several lines of `data:` are one text. */
+/** One event of a stream, and its data as a message: several lines of `data:` are one text. */
 export interface MessageEvent {
   readonly type: string;
   readonly data: string;
@@ -11,8 +11,10 @@ export interface MessageEvent {
 }
 
 /**
- * Reads one chunk of a stream and hands over the events that it completes. Large events are read in turns of their own before (P8).
- * @returns undefined if the events are handed over already. Nothing else may be read of the stream before the promise is settled
+ * Reads one chunk of a stream and hands over the events that it completes. Large events are first parsed in several
+ * turns of the event loop (P8).
+ * @returns undefined if the events are handed over already. Nothing else may be read of the stream before the promise
+ *   settles
  */
 export function readEvents(
   reader: EventReader,

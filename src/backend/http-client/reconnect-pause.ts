@@ -1,20 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connectErrorCode } from '../connect-failure.ts';
 
-/** So long a server may be away until a request is given up that it has not taken, or whose answer broke. */
+/** How long a server may be away. Then a request fails that the server has not accepted, or whose response broke. */
 export const maxUnreachableMs = 15_000;
 
 const firstPauseMs = 250;
-/** A server that names no pause at all must not be asked in a loop. */
+/** A server that sets a pause of zero must not be asked in a loop. */
 const minPauseMs = 50;
 const maxPauseMs = 5_000;
-/** A server can ask for a longer pause than ours, up to this. */
+/** A server can set a longer pause than ours, up to this. */
 const maxAskedMs = 60_000;
 
 /**
- * Waits before a connection is made again: as long as the server asked for (`retry:`), doubled with each failure in a row,
- * a bit at random, so that many clients of a server that was away do not all come back in one moment.
- * @param leftMs a pause ends with the time that there is for all attempts: the last attempt is made then
+ * Waits before a connection is made again: as long as the server requested (`retry:`), doubled with each failure in a
+ * row. The pause is partly random, so that many clients do not all return at one moment.
+ * @param leftMs the time left for all attempts: a longer pause ends with it, and the last attempt is made then
  * @returns false if the signal was aborted meanwhile
  */
 export async function pauseBeforeReconnect(
@@ -39,5 +39,5 @@ const unsent: ReadonlySet<string> = new Set([
   ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT', 'UND_ERR_CONNECT_TIMEOUT'],
 ]);
 
-/** True if no connection came about, so that the server has not seen anything of the request. */
+/** True if no connection was established, so that the server has seen nothing of the request. */
 export const isUnsentAfter = (cause: unknown): boolean => unsent.has(connectErrorCode(cause));

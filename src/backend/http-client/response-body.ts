@@ -1,28 +1,30 @@
-/** Takes what a body brings. */
+/** Receives the chunks of a body. */
 export interface ResponseBodyReader {
   onChunk(chunk: Buffer): void;
-  /** The body is over: complete, or broken off for this cause. Nothing follows. */
+  /** The body is over: complete, or broken for this cause. Nothing follows. */
   onEnd(cause: Error | undefined): void;
 }
 
-/** Of a body that says nothing so much is read, to keep the connection, and for so long; a longer one closes it. */
+/**
+ * Limits for a body of no interest. It is read this far and this long, to keep the connection; a longer one closes it.
+ */
 const maxIdleBytes = 64 * 1024;
 const maxIdleMs = 2_000;
 
-/** So much is taken before anybody reads: a small answer comes whole with its head. */
+/** How much is accepted before a reader exists: a small response comes whole with its head. */
 const maxUnreadBytes = 64 * 1024;
 
-/** What a body needs of its connection. */
+/** The connection of a body. */
 export interface ResponseBodySource {
-  /** The connection is read on. */
+  /** Continues reading from the connection. */
   resume(): void;
-  /** Cuts the connection. `Body.end` is told of it. */
+  /** Closes the connection. `ResponseBody.end` is called for it. */
   abort(cause: Error): void;
 }
 
 /**
- * The body of an answer as it comes in, for one reader. It does what is needed here and no more: a stream of Node.js costs
- * as much as the rest of a small exchange. What came before a break is read before the break is told.
+ * The body of a response as it comes in, for one reader. It has few features on purpose: a Node.js stream costs as much
+ * as the rest of a small exchange. Chunks that came before a break are delivered before the break is reported.
  */
 export class ResponseBody {
   readonly #source: ResponseBodySource;
@@ -30,7 +32,7 @@ export class ResponseBody {
   #held: Buffer[] = [];
   #heldBytes = 0;
   #isPaused = false;
-  /** The connection was told to stop. */
+  /** True while the connection is stopped. */
   #isStopped = false;
   #hasEnded = false;
   #cause: Error | undefined;
@@ -40,13 +42,13 @@ export class ResponseBody {
     this.#source = source;
   }
 
-  /** Begins to read: what is there already is told before this returns. */
+  /** Begins to read: chunks that are already there are delivered before this returns. */
   read(reader: ResponseBodyReader): void {
     this.#reader = reader;
     this.#goOn();
   }
 
-  /** Nothing is told until `resume`. */
+  /** Delivers nothing until `resume`. */
   pause(): void {
     this.#isPaused = true;
   }
@@ -56,7 +58,7 @@ export class ResponseBody {
     this.#goOn();
   }
 
-  /** Gives it up: what is held is dropped, and the reader told. */
+  /** Gives up the body: held chunks are dropped, and the reader is notified. */
   destroy(cause: Error = new Error('The body was given up.')): void {
     this.#held = [];
     this.#heldBytes = 0;
@@ -67,8 +69,8 @@ export class ResponseBody {
   }
 
   /**
-   * Reads what is of no interest, to keep the connection. Resolves when it is over, however.
-   * @param limitMs how long at most, 0 for ever
+   * Reads and discards the body, to keep the connection. Resolves when the body is over, for any reason.
+   * @param limitMs the longest time for that; 0 for no limit
    */
   drain(limitMs = maxIdleMs): Promise<void> {
     return new Promise((resolve) => {
@@ -87,7 +89,7 @@ export class ResponseBody {
     });
   }
 
-  /** The connection brought this. Returns false if it should bring no more for now. */
+  /** Takes a chunk from the connection. Returns false if the connection should deliver no more for now. */
   take(chunk: Buffer): boolean {
     const isRead = this.#reader !== undefined && !this.#isPaused;
     if (isRead && this.#held.length === 0) this.#reader?.onChunk(chunk);
@@ -99,7 +101,7 @@ export class ResponseBody {
     return !this.#isStopped;
   }
 
-  /** The connection brings nothing more. */
+  /** Ends the body: the connection delivers nothing more. */
   end(cause?: Error): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
@@ -114,7 +116,7 @@ export class ResponseBody {
     this.#source.resume();
   }
 
-  /** Tells what is there, as far as somebody reads. */
+  /** Delivers held chunks and the end, unless paused or without a reader. */
   #tell(): void {
     if (this.#reader === undefined) return;
     while (!this.#isPaused && this.#held.length > 0) {

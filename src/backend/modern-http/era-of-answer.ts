@@ -4,21 +4,26 @@ import { readDiscovery } from '../../protocol/modern/discovery.ts';
 import type { ModernPostOutcome } from './modern-post.ts';
 
 /**
- * What answers over HTTP say of the era of a server (2026-07-28, basic/transports/streamable-http, "Backward
+ * Tells the era of a server from its answers over HTTP (2026-07-28, basic/transports/streamable-http, "Backward
  * Compatibility").
  */
 
-/** Statuses that say nothing of it: who asks is not let in, or the server, or what stands before it, is not well. */
+/**
+ * True for a status that says nothing about the era: the client is not admitted, or the server, or a proxy before it,
+ * is not well.
+ */
 export const isUnrelatedToEra = (status: number): boolean =>
   [401, 403, 407, 408, 425, 429].includes(status) || status >= 500;
 
-/** Statuses with which a server refuses what it does not know. */
+/** True for a status with which a server refuses an unknown request. */
 export const isRefusal = (status: number): boolean => status >= 400 && !isUnrelatedToEra(status);
 
-/** Codes of errors that servers of the legacy era have where a modern one has others. */
+/** Error codes of legacy servers for which a modern server has others. */
 const legacyCodes: ReadonlySet<unknown> = new Set([-32000, -32001]);
 
-/** True if a request was refused as by a server of the legacy era. It could be for another reason: the server is to be asked. */
+/**
+ * True if a request was refused as a legacy server would. There may be another reason, so the server must be probed.
+ */
 export function looksLikeLegacyRefusal(outcome: ModernPostOutcome): boolean {
   if (!isRefusal(outcome.status ?? 0)) return false;
   if (!outcome.ok) return true;

@@ -14,50 +14,58 @@ import { isLegacyDiscovery, isRefusal, isUnrelatedToEra, looksLikeLegacyRefusal 
 import { explainModernStatus, type ModernPostOutcome, postModernMessage } from './modern-post.ts';
 import { createModernRequester, headersOf } from './requester.ts';
 
-/** A Streamable HTTP server of the modern era and the limits of its backend. */
+/** Options of a Streamable HTTP server of the modern era and the limits of its backend. */
 export interface ModernHttpOptions {
   /** http or https, without a user name. */
   readonly url: URL;
-  /** The gateway's own version, which it tells the server. */
+  /** The gateway's own version, which it sends to the server. */
   readonly version: string;
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly tls?: UpstreamTls;
   readonly connectTimeoutMs?: number;
-  /** How long the server may take to accept a notification. A request may take as long as whoever waits lets it. */
+  /** How long the server may take to accept a notification. A request may take as long as its caller allows. */
   readonly postTimeoutMs?: number;
-  /** How long a stream may be silent until it counts as broken; 0 for ever, since not every server sends comments. */
+  /**
+   * How long a stream may be silent until it counts as broken; 0 for no limit, since not every server sends comments.
+   */
   readonly idleTimeoutMs?: number;
-  /** Longest message taken from the server. */
+  /** Longest message accepted from the server. */
   readonly maxLineBytes?: number;
   /** Most bytes of messages that the server has not begun to answer. */
   readonly maxQueuedBytes?: number;
   /** Most requests in flight, each of which has a connection. */
   readonly maxRequests?: number;
-  /** A message was not taken: one sentence without contents, and how many notifications were dropped in all. */
+  /** A message was not accepted: one sentence without contents, and the total of dropped notifications. */
   onPostFailed?(detail: string, dropped: number): void;
-  /** Tools were left out of a list, since what they want mirrored breaks the rules. */
+  /** Tools were left out of a list because their mirrored parameters break the rules. */
   onToolsHidden?(names: readonly string[]): void;
 }
 
-/** Beside requests: notifications, and questions of the gateway's own. */
+/** Further connections, for notifications and the gateway's own requests. */
 const spareConnections = 8;
 
-/** A server that refuses requests as one of the legacy era would is asked no more often for its era. */
+/** A server that refuses requests as a legacy server would is probed for its era at most this often. */
 const doubtPauseMs = 5_000;
 
 const closed: BackendEnd = { reason: 'closed', detail: 'The gateway closed the connection or process of the server.' };
 
 /**
- * Speaks to a Streamable HTTP server of the modern era (2026-07-28, basic/transports/streamable-http) as one client: each
- * request is a POST on a connection of its own, with all that the server says of it; nothing connects one with another.
+ * Connects to a Streamable HTTP server of the modern era (2026-07-28, basic/transports/streamable-http) as one client.
+ * Each request is a POST on a connection of its own, which carries all messages about it. No state connects two
+ * requests.
  *
- * Beyond `Backend`: requests run beside each other, in no order. `notifications/cancelled` is not posted: closing the
- * connection of the request cancels it, and nothing more is told of it. A request whose connection breaks is reported as
- * unanswered and none other is lost; a subscription is opened again. Until the server has answered something, it counts as
- * not started (`failed`), as one of another era if it refuses as those do. One that later turns out to be of the legacy era
- * has ended (`exited`). Requests go to the origin of `url` alone, and no redirect is followed. Nothing is asked of the
- * server before the first message.
+ * Beyond `Backend`:
+ * - Requests run side by side, in no order.
+ * - `notifications/cancelled` is not posted: closing the connection of a request cancels it. Nothing more is reported
+ *   of it.
+ * - A request whose connection breaks is reported as unanswered; other requests are not affected. A subscription is
+ *   reopened.
+ * - Until the server has answered something, a failure counts as not started (`failed`). A refusal typical of the other
+ *   era sets `isOtherTransport`.
+ * - A server that later turns out to be of the legacy era has ended (`exited`).
+ * - Requests go to the origin of `url` alone, and no redirect is followed.
+ * - No request is made before the first message.
  */
 export function openModernHttp(options: ModernHttpOptions, events: BackendEvents): Backend {
   const {
@@ -94,7 +102,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
   let dropped = 0;
   let doubtedAt = Number.NEGATIVE_INFINITY;
   let isClosing = false;
-  /** Nothing is delivered any more, and nothing taken. */
+  /** Nothing is delivered or accepted any more. */
   let isOver = false;
 
   let ending: Promise<void> | undefined;
@@ -148,12 +156,12 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
     if (looksLikeLegacyRefusal(outcome)) detach('backend', findOutEra(forwarded));
   };
 
-  /** A fault of the gateway has ended this request, and none other. */
+  /** Ends a request that failed by a fault of the gateway; other requests continue. */
   const giveUp = (id: RequestId): void => {
     if (requests.delete(id) && !isOver) events.onUnanswered([id], 'internal');
   };
 
-  /** The server answered as one of the legacy era: has it become one? */
+  /** The server answered like a legacy server. Probes whether it has become one. */
   const findOutEra = async (forwarded: ForwardedHeaders): Promise<void> => {
     const now = performance.now();
     if (now - doubtedAt < doubtPauseMs) return;
@@ -199,7 +207,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
     }
   };
 
-  /** Counts bytes until what is returned is called. */
+  /** Counts bytes until the returned function is called. */
   const hold = (bytes: number): (() => void) => {
     heldBytes += bytes;
     let isHeld = true;
@@ -241,7 +249,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
 }
 
 /**
- * False for results: the era has no requests of servers. A server that sends one all the same gets the error that says so, or
- * it would wait.
+ * False for results: servers of this era send no requests. If one does so all the same, it gets the error that says so.
+ * Otherwise it would wait.
  */
 const isPosted = ({ kind, isError }: Message): boolean => kind !== 'response' || isError;

@@ -13,37 +13,37 @@ import { lingerMs } from '../http-client/post-order.ts';
 import { type MessageEvent, readEvents } from '../http-client/read-events.ts';
 import { isUnsentAfter, maxUnreachableMs, pauseBeforeReconnect } from '../http-client/reconnect-pause.ts';
 
-/** What all exchanges with one server need. */
+/** Options common to all POSTs to one server. */
 export interface ModernPostOptions {
   readonly url: URL;
   readonly connection: HttpConnection;
   readonly flow: BackpressureGroup;
   readonly maxLineBytes: number;
-  /** How long a stream may be silent, 0 for ever; then it counts as broken. */
+  /** How long a stream may be silent, 0 for no limit; then it counts as broken. */
   readonly idleTimeoutMs: number;
 }
 
 /** A message that is posted. */
 export interface ModernPost {
   readonly message: Uint8Array;
-  /** Beside those that every POST has. */
+  /** Headers besides those that every POST has. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Nobody waits any more. */
+  /** Aborts the POST when nobody waits any more. */
   readonly canceller: Canceller;
-  /** False if it is given up where no connection comes about, and not tried again until the server is there. */
+  /** True if the POST is retried until a connection to the server is established; false if it is sent once only. */
   readonly waitsForServer: boolean;
 }
 
 /** A request that is posted. */
 export interface ModernRequestPost extends ModernPost {
   readonly id: RequestId;
-  /** The head of an answer came: the server has the request. */
+  /** The head of a response came: the server has the request. */
   onAccepted(): void;
   /** Notifications that come before the response, in order. */
   onNotifications(messages: Buffer[]): void;
 }
 
-/** How an exchange ended. */
+/** How a request ended. */
 export type ModernPostOutcome =
   | { readonly ok: true; readonly response: Buffer; readonly status: number }
   | ModernPostFailure;
@@ -54,16 +54,16 @@ export interface ModernPostFailure {
   readonly reason: Reason;
   /** One sentence for the operator, without contents. */
   readonly detail: string;
-  /** With which the server refused the request. */
+  /** The status with which the server refused the request. */
   readonly status?: number;
-  /** No connection came about for as long as a request waits for its server. */
+  /** No connection was established for as long as a request waits for its server. */
   readonly isUnreachable?: boolean;
 }
 
 /**
  * Posts one request and reads its answer up to the response: JSON, or a stream (2026-07-28,
- * basic/transports/streamable-http). A POST for which no connection comes about is tried again for `maxAwayMs`: the server
- * has not seen it. Any other is sent once. Never rejects.
+ * basic/transports/streamable-http). If no connection is established, the POST is retried for `maxUnreachableMs`: the
+ * server has not seen it. Any other POST is sent once. Never rejects.
  */
 export async function postModernRequest(
   asking: ModernRequestPost,
@@ -99,7 +99,10 @@ export async function postModernRequest(
   }
 }
 
-/** Posts one message until a connection comes about, within the limit. Rejects if no head of an answer comes. */
+/**
+ * Posts one message, and retries until a connection is established, within the limit. Rejects if no head of a response
+ * comes.
+ */
 export async function postModernMessage(
   { message, headers, canceller: cut, waitsForServer }: ModernPost,
   { url, connection }: Pick<ModernPostOptions, 'url' | 'connection'>,
@@ -128,7 +131,7 @@ const tooLong = (where: string, maxBytes: number): ModernPostFailure => ({
   detail: `${where} answered a request with more than ${maxBytes} bytes.`,
 });
 
-/** Resolves with the response as soon as it is there; the rest of the stream is read on its own, and means nothing. */
+/** Resolves with the response as soon as it comes; the rest of the stream is read in the background and ignored. */
 function readStream(
   { status, body }: HttpResponse,
   asking: ModernRequestPost,
@@ -160,7 +163,7 @@ function readStream(
     };
     const settle = (failure: ModernPostFailure): void => {
       clearTimeout(linger);
-      resolve(failure); // nothing, if the response was there before
+      resolve(failure); // has no effect if the response came before
     };
     const broken = `The stream with which ${where} answered a request ended before the response.`;
     const silent = `The stream with which ${where} answered a request was silent for ${idleTimeoutMs} ms.`;
@@ -184,8 +187,8 @@ const isResponseTo = (text: Buffer, id: RequestId): boolean => {
 };
 
 /**
- * The response to a request in a body of JSON. An error without an id, or with null, is one to the only request that there
- * was: it is given its id.
+ * Returns the response to a request in a JSON body. An error without an id, or with null, must answer the only request
+ * of the POST: it is given its id.
  * @param json without line breaks
  */
 function responseIn(json: Buffer, id: RequestId): Buffer | undefined {
@@ -201,7 +204,7 @@ function responseIn(json: Buffer, id: RequestId): Buffer | undefined {
 
 const hasNoId = (json: Buffer): boolean => findRange(json, ['id']) === 'absent' || scalarAt(json, ['id']) === null;
 
-/** What a status that refuses a message means, and what to do about it: for the operator. */
+/** Explains to the operator a status that refuses a message, with advice. */
 export function explainModernStatus(status: number, where: string): string {
   const refusal = explainRefusal(status, where);
   if (refusal !== undefined) return refusal;

@@ -16,44 +16,45 @@ import {
 } from './modern-post.ts';
 import { keepSubscription } from './subscription-stream.ts';
 
-/** A request of a client, and what is told of it. */
+/** A request of a client, and its callbacks. */
 export type ModernClientRequest = Pick<
   ModernRequestPost,
   'canceller' | 'waitsForServer' | 'onAccepted' | 'onNotifications'
 > & {
   readonly request: Message;
-  /** Of the client's request that brought it. */
+  /** Headers of the client request that carried it. */
   readonly forwarded: ForwardedHeaders;
 };
 
-/** Asks a server with all that a client of the era owes it. */
+/** Sends requests to a server and fulfils the duties of a client of the modern era. */
 export interface ModernRequester {
   /** Never rejects. */
   request(what: ModernClientRequest): Promise<ModernPostOutcome>;
-  /** Asks the server for its revisions, as a question of the gateway's own. Never rejects. */
+  /** Requests the server's revisions, as a request of the gateway's own. Never rejects. */
   discover(forwarded: ForwardedHeaders): Promise<ModernPostOutcome>;
 }
 
-/** What asking needs. */
+/** Options of the requester. */
 export interface ModernRequesterOptions extends ModernPostOptions {
   /** The gateway's own version. */
   readonly version: string;
-  /** Tools were left out of a list, since what they want mirrored breaks the rules. */
+  /** Tools were left out of a list because their mirrored parameters break the rules. */
   onToolsHidden(names: readonly string[]): void;
 }
 
 const [newestRevision] = modernRevisions.slice(-1) as [string];
 
-/** The server said that a header which mirrors the body is missing or wrong. */
+/** The server's error for a missing or wrong header that mirrors the body. */
 const headerMismatch = -32020;
 
-/** How long the server may take to answer a question of the gateway's own. */
+/** How long the server may take to answer a request of the gateway's own. */
 const ownTimeoutMs = 10_000;
 
 /**
- * The duties of a client over HTTP (2026-07-28, basic/transports/streamable-http, "Request Metadata"): each request goes
- * out with the headers that mirror its body, those of a tool's parameters among them; after a mismatch of headers the list
- * of tools is read anew, and the call repeated once if it needs others; tools that break the rules are not offered.
+ * Creates a requester (2026-07-28, basic/transports/streamable-http, "Request Metadata"):
+ * - Each request has the headers that mirror its body, including those for the parameters of a tool.
+ * - After a header mismatch the tool list is read again, and the call is repeated once if it needs other headers.
+ * - Tools that break the rules are not offered.
  */
 export function createModernRequester({ version, onToolsHidden, ...parts }: ModernRequesterOptions): ModernRequester {
   const askOwn = async (method: string, params: object, forwarded: ForwardedHeaders): Promise<ModernPostOutcome> => {
@@ -75,7 +76,7 @@ export function createModernRequester({ version, onToolsHidden, ...parts }: Mode
     },
   });
 
-  /** What a call has besides, by what is known of its tool, or by a new list. */
+  /** Adds the headers for mirrored parameters, from known tools or from a new list. */
   const withParams = async (
     asking: ModernRequestPost,
     { request, forwarded }: ModernClientRequest,
@@ -120,10 +121,10 @@ export function createModernRequester({ version, onToolsHidden, ...parts }: Mode
   };
 }
 
-/** The headers that every message has. None of a client takes the place of one that mirrors the body. */
+/** Returns the headers that every message has. No header of a client replaces one that mirrors the body. */
 export function headersOf(message: Message, forwarded: ForwardedHeaders): Readonly<Record<string, string>> {
   const named = memberValue(message, 'meta', protocolVersionKey);
-  // A notification need not name one, and what is none cannot stand in a header.
+  // A notification need not name a revision, and an unknown text must not become a header.
   const version = modernRevisions.find((revision) => revision === named) ?? newestRevision;
   return { ...forwarded, ...mirroredHeaders(message, version) };
 }

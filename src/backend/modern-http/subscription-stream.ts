@@ -7,17 +7,17 @@ import {
   postModernRequest,
 } from './modern-post.ts';
 
-/** Statuses that pass: the server, or what stands before it, is busy or starts again. */
+/** Temporary statuses: the server, or a proxy before it, is busy or restarts. */
 const passing: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
 
-/** A stream that lived for so long was no failure: the next one is opened at once. */
+/** A stream that lived this long was no failure: the pause before the next one is short again. */
 const soundMs = 5_000;
 
 /**
- * Keeps a subscription over all the streams that it takes: one that ends or breaks without a response is opened again
- * (2026-07-28, basic/patterns/subscriptions), and its acknowledgement tells whoever listens that something was missed. Ends
- * with the server's response, with what it refused the first stream for, or when it has been away for `maxAwayMs`. Never
- * rejects.
+ * Keeps a subscription over as many streams as it needs: a stream that ends or breaks without a response is reopened
+ * (2026-07-28, basic/patterns/subscriptions). The new acknowledgement tells listeners that they may have missed
+ * something. Ends with the server's response, with the refusal of the first stream, or when the server was away for
+ * `maxUnreachableMs`. Never rejects.
  */
 export async function keepSubscription(
   asking: ModernRequestPost,

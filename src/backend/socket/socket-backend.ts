@@ -7,33 +7,33 @@ import { explainConnectFailure } from '../connect-failure.ts';
 import { OrderedDelivery } from '../in-order.ts';
 import { writeMessage } from '../line-writer.ts';
 
-/** Where a server listens that speaks the line framing of STDIO on a socket. */
+/** Address of a server that speaks the line framing of STDIO on a socket. */
 export type SocketAddress = { readonly host: string; readonly port: number } | { readonly path: string };
 
-/** A server on a socket and the limits of its backend. */
+/** Options of a server on a socket and the limits of its backend. */
 export interface SocketOptions {
   readonly address: SocketAddress;
-  /** How long the connection may take to be made. */
+  /** How long the connection may take to be established. */
   readonly connectTimeoutMs?: number;
   /** How long the server may take to close its side after ours. */
   readonly closeGraceMs?: number;
-  /** Longest line taken from the server; stops one that writes without line end. */
+  /** Longest line accepted from the server; stops a server that writes without a line end. */
   readonly maxLineBytes?: number;
   /** Most bytes that wait for a server that does not read. */
   readonly maxQueuedBytes?: number;
-  /** The connection stands; says nothing about whether the server speaks MCP. */
+  /** The connection is established; this says nothing about whether the server speaks MCP. */
   onStarted?(): void;
 }
 
-/** A peer that vanished without a word is noticed by the operating system from this silence on. */
+/** Silence after which the operating system probes for a peer that vanished. */
 const keepAliveAfterMs = 30_000;
 
 /**
  * Connects to a server that speaks lines on a TCP or Unix socket, one connection for each backend.
  *
- * Beyond `Backend`: messages sent before the connection stands wait in its queue. The server's end of its stream is the
- * end of the backend (`exited`), also if it would still read. There is no process (P10): `close` ends our side, gives the
- * server `closeGraceMs` to end its own, and cuts the connection then.
+ * Beyond `Backend`: messages sent before the connection is established wait in its queue. The end of the server's
+ * stream is the end of the backend (`exited`), even if the server would still read. There is no process (P10). So
+ * `close` ends our side, gives the server `closeGraceMs` to end its own, and then closes the connection.
  */
 export function openSocket(options: SocketOptions, events: BackendEvents): Backend {
   const {
@@ -52,14 +52,14 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
   let isPaused = false;
   let isHeld = false;
   let isTold = false;
-  /** What ended the connection, once something has. */
+  /** The reason for the end of the connection, once there is one. */
   let end: BackendEnd | undefined;
 
   const cut = (told: BackendEnd): void => {
     end ??= told;
     socket.destroy();
   };
-  /** Nothing more is read before a large line is delivered. */
+  /** Stops reading until a large line is delivered. */
   const inOrder = new OrderedDelivery('backend', {
     hold() {
       isHeld = true;
@@ -108,7 +108,7 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
   socket.on('readable', drain);
   socket.once('end', () => {
     const lastLine = isClosing || end !== undefined ? undefined : splitter.flush();
-    // At once: what still waits for a server that does not read would keep the socket open for ever.
+    // At once: messages queued for a server that does not read would keep the socket open for ever.
     deliver(lastLine === undefined ? [] : [lastLine], () =>
       cut({ reason: 'exited', detail: `The server at ${where} closed the connection.` }),
     );
@@ -151,7 +151,7 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
     async close() {
       if (!isClosing && end === undefined) {
         isClosing = true;
-        isPaused = false; // whoever paused it has no reason to resume it any more, and the server's end has to be read
+        isPaused = false; // a paused backend would not be resumed any more, and the server's end has to be read
         setImmediate(drain);
         if (isConnected) socket.end();
         else socket.destroy();

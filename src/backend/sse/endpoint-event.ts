@@ -1,19 +1,19 @@
-/** Where the messages for a server go, or why the place that it named is refused. */
+/** The URL for messages to a server, or the reason why the endpoint is refused. */
 export type MessagesUrl =
   | { readonly ok: true; readonly url: URL }
-  /** One sentence without anything of what the server wrote: that can hold its session id (P12). */
+  /** One sentence that quotes nothing of the server's text: the text can hold a session id (P12). */
   | { readonly ok: false; readonly why: string };
 
-/** Longer ones are refused: the path of every POST would be as long. */
+/** Longer endpoints are refused: the path of every POST would be as long. */
 const maxEndpointLength = 8 * 1024;
 
 const origins = 'the gateway uses only the origin of the configured URL, so that a server cannot redirect its requests';
 
 /**
- * Reads the data of an `endpoint` event (2024-11-05, basic/transports, "HTTP with SSE"): a URI reference, or JSON of the
- * form `{"uri": "/messages/1"}`, as some servers write it. It counts only on the origin of the stream: the same scheme,
- * host and port. Everything that parsers of URLs are known to read in different ways is refused before it is parsed:
- * backslashes, control characters and blanks (the parser would drop them), user names.
+ * Parses the data of an `endpoint` event (2024-11-05, basic/transports, "HTTP with SSE"). It is a URI reference, or
+ * JSON of the form `{"uri": "/messages/1"}`, as some servers write it. The endpoint must have the origin of the stream:
+ * the same scheme, host and port. Input that URL parsers are known to read in different ways is refused before it is
+ * parsed: backslashes, control characters and blanks (the parser would drop them), user names.
  */
 export function readEndpointEvent(data: string, stream: URL): MessagesUrl {
   if (data.length > maxEndpointLength) return refused(`of more than ${maxEndpointLength} characters`);
@@ -34,13 +34,13 @@ export function readEndpointEvent(data: string, stream: URL): MessagesUrl {
 
 const refused = (what: string): MessagesUrl => ({ ok: false, why: `The server named an endpoint ${what}.` });
 
-/** The reference itself; undefined for JSON of another form. */
+/** Returns the reference itself; undefined for JSON of another form. */
 function referenceIn(data: string): string | undefined {
   if (!data.startsWith('{')) return data;
   try {
     const { uri } = JSON.parse(data) as { uri?: unknown };
     return typeof uri === 'string' ? uri : undefined;
   } catch {
-    return undefined; // not JSON: the caller says so
+    return undefined; // not JSON: the caller reports it
   }
 }

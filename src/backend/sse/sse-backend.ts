@@ -21,20 +21,23 @@ import { postToSseServer, type SsePostFailure, type SsePostOutcome } from './sse
 import { openSseStream, type SseStreamLimits } from './sse-stream.ts';
 import { type UnansweredPost, UnansweredPosts } from './unanswered-posts.ts';
 
-/** A server of the HTTP+SSE transport and the limits of its backend. */
+/** Options of an HTTP+SSE server and the limits of its backend. */
 export interface SseOptions extends Partial<SseStreamLimits> {
-  /** Of its stream: http or https, without a user name. */
+  /** URL of the stream: http or https, without a user name. */
   readonly url: URL;
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly tls?: UpstreamTls;
-  /** How long the server may take to accept a message. The POST of a request after the first may take as long as its call. */
+  /**
+   * How long the server may take to accept a message. The POST of a request after the first may take as long as its
+   * call.
+   */
   readonly postTimeoutMs?: number;
-  /** Most bytes that wait for a server that does not take them. */
+  /** Most bytes that wait for a server that does not accept them. */
   readonly maxQueuedBytes?: number;
   /** The server has named its endpoint. */
   onStarted?(): void;
-  /** A POST failed: one sentence without contents, and how many notifications and answers were dropped so in all. */
+  /** A POST failed: one sentence without contents, and the total of dropped notifications and responses. */
   onPostFailed?(detail: string, dropped: number): void;
 }
 
@@ -44,14 +47,16 @@ const closed: BackendEnd = { reason: 'closed', detail: 'The gateway closed the c
  * Connects to a server of the HTTP+SSE transport (2024-11-05, basic/transports): a GET stream, and POSTs to the
  * endpoint that the stream names. The stream is the server's session: its loss is the end of the backend (`exited`).
  *
- * Order, beyond `Backend`: as in web/post-order.ts. The messages after the first wait until the server has accepted or answered
- * it, or for `maxHoldMs`. A cancellation is posted when the server has answered the POST of what it cancels, or after
- * `maxOvertakeMs`.
+ * Order: as in http-client/post-order.ts. The messages after the first wait until the server has accepted or answered
+ * the first, or for `maxBlockingMs`. A cancellation is posted when the server has answered the POST of the cancelled
+ * request, or after `maxOvertakeMs`.
  *
- * Beyond `Backend`: messages sent before the endpoint is known wait. A request whose POST fails is reported as unanswered;
- * notifications and answers are dropped and counted. If the very first POST fails, the server counts as not started
- * (`failed`). Requests go to the origin of `url` alone, and no redirect is followed. Headers of the client go with the
- * stream as they are when it is opened, and with each POST.
+ * Beyond `Backend`:
+ * - Messages sent before the endpoint is known wait.
+ * - A request whose POST fails is reported as unanswered. Notifications and responses are dropped and counted.
+ * - If the very first POST fails, the server counts as not started (`failed`).
+ * - Requests go to the origin of `url` alone, and no redirect is followed.
+ * - The stream is opened with the client's headers of that time, and each POST has those of its request.
  */
 export function openSse(options: SseOptions, events: BackendEvents, { headers: ofClient }: OpenOptions = {}): Backend {
   const {
@@ -73,7 +78,7 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
   let hasAccepted = false;
   let dropped = 0;
   let isClosing = false;
-  /** Nothing is delivered any more, and nothing taken. */
+  /** Nothing is delivered or accepted any more. */
   let isOver = false;
 
   let ending: Promise<void> | undefined;
@@ -97,7 +102,7 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
     if (!isOver) events.onMessages(messages);
   };
 
-  /** A POST failed: tells it of its requests that are not answered. */
+  /** Reports a failed POST to its unanswered requests. */
   const refuse = (ids: readonly RequestId[], open: Iterable<RequestId>, { reason, detail }: SsePostFailure): void => {
     const left = [...open];
     if (isOver || (ids.length > 0 && left.length === 0)) return;
@@ -145,7 +150,7 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
       );
     const accepted = isFirst ? Promise.race([taken, answered]) : taken;
     const holdMs = isFirst ? maxBlockingMs : blocksNextForMs(messages);
-    const holdsUp = holdMs > 0 && room === true; // what waits for room is waited for by nobody
+    const holdsUp = holdMs > 0 && room === true; // no message waits for one that waits for a slot
     return { passed: holdsUp ? settlesWithin(accepted, holdMs) : Promise.resolve(), settled: taken };
   };
 

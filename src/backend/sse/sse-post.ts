@@ -12,38 +12,41 @@ import { messagesIn } from '../http-client/message-texts.ts';
 import { lingerMs } from '../http-client/post-order.ts';
 import { type MessageEvent, readEvents } from '../http-client/read-events.ts';
 
-/** Its requests get this error. The detail is one sentence for the operator, without contents. */
+/** The error for the requests of a failed POST. The detail is one sentence for the operator, without contents. */
 export interface SsePostFailure {
   readonly ok: false;
   readonly reason: Reason;
   readonly detail: string;
 }
 
-/** What became of a message that was posted. */
+/** The outcome of a POST. */
 export type SsePostOutcome = { readonly ok: true } | SsePostFailure;
 
-/** What posting needs of its backend. */
+/** Options of a POST. */
 export interface SsePostOptions {
   readonly connection: HttpConnection;
   readonly flow: BackpressureGroup;
-  /** Of the client's request that brought the message. */
+  /** Headers of the client request that carried the message. */
   readonly headers: ForwardedHeaders;
-  /** Gives it up: nobody waits for it any more. */
+  /** Aborts the POST: nobody waits for it any more. */
   readonly cut: Canceller;
-  /** Its requests that are not answered. */
+  /** The unanswered requests of the POST. */
   readonly open: ReadonlySet<RequestId>;
-  /** How long the server may take for its answer, and for all of it unless that is a stream; for ever if there is none. */
+  /**
+   * How long the server may take for the head of its response, and for the body unless that is a stream; no limit if
+   * undefined.
+   */
   readonly limitMs?: number;
   readonly maxLineBytes: number;
-  /** Messages in the POST's own answer, as some servers send them. */
+  /** Messages in the response to the POST, as some servers send them. */
   onMessages(messages: Buffer[]): void;
-  /** The answer is larger than a message may be. */
+  /** The response is larger than a message may be. */
   onTooLong(detail: string): void;
 }
 
 /**
- * Posts one message. Any 2xx means that the server has it (2024-11-05 asks for no more); its answer comes on the stream,
- * or in the body of this answer as JSON or SSE. Never rejects.
+ * Posts one message. Any 2xx means that the server has accepted it (2024-11-05 requires no more). The answer comes on
+ * the stream, or in the body of this response as JSON or SSE. Never rejects.
  */
 export async function postToSseServer(url: URL, message: Uint8Array, parts: SsePostOptions): Promise<SsePostOutcome> {
   const { connection, cut, limitMs } = parts;
@@ -79,11 +82,11 @@ async function takeAnswer({ status, mediaType, body }: HttpResponse, parts: SseP
   }
   if (mediaType === 'text/event-stream') {
     const read = readStream(body, parts);
-    if (parts.open.size > 0) return read; // else the next message need not wait for the end of this one's answer
+    if (parts.open.size > 0) return read; // otherwise the next message need not wait for the end of this response
   } else if (mediaType === 'application/json') {
     await takeJson(body, parts);
   } else {
-    await body.drain(0); // who cut it off early could end the call
+    await body.drain(0); // closing it early could end the call
   }
   return { ok: true };
 }
@@ -100,7 +103,9 @@ async function takeJson(
   if (messagesIn(flat).length > 0) onMessages([flat]);
 }
 
-/** Its end in order says nothing of the requests that it has not answered: their answers can still come on the backend's stream. */
+/**
+ * Reads a stream to its end. A regular end fails no request: the answers can still come on the backend's own stream.
+ */
 async function readStream(body: HttpResponse['body'], parts: SsePostOptions): Promise<SsePostOutcome> {
   const { flow, maxLineBytes, open, onMessages, onTooLong } = parts;
   const reader = createEventReader({ maxEventBytes: maxLineBytes });
@@ -111,7 +116,7 @@ async function readStream(body: HttpResponse['body'], parts: SsePostOptions): Pr
     onTooLong(reader.overflow);
     body.destroy();
   };
-  // A notification needs no answer. Of a request, whoever posts it says for how long.
+  // A notification needs no answer. For a request, the caller of the POST sets the limit.
   const linger = open.size > 0 ? undefined : setTimeout(() => body.destroy(), lingerMs);
   try {
     await flow.read(body, (chunk) => readEvents(reader, chunk, take));

@@ -8,27 +8,27 @@ import type { HttpConnection, HttpResponse } from '../http-client/http-connectio
 import { type MessageEvent, readEvents } from '../http-client/read-events.ts';
 import { readEndpointEvent } from './endpoint-event.ts';
 
-/** How long the stream may keep one waiting. */
+/** Time limits of the stream, and the limit of one message. */
 export interface SseStreamLimits {
-  /** For the head of its answer. */
+  /** Limit for the head of the response. */
   readonly connectTimeoutMs: number;
-  /** From then on for the `endpoint` event, whatever else comes meanwhile. */
+  /** Limit from then on until the `endpoint` event, whatever else comes meanwhile. */
   readonly endpointTimeoutMs: number;
-  /** Between two chunks; 0 for ever, since not every server sends comments. */
+  /** Limit between two chunks; 0 for no limit, since not every server sends comments. */
   readonly idleTimeoutMs: number;
   readonly maxLineBytes: number;
 }
 
-/** What a stream needs of its backend. */
+/** Options of a stream. */
 export interface SseStreamOptions {
   readonly connection: HttpConnection;
   readonly flow: BackpressureGroup;
   readonly limits: SseStreamLimits;
-  /** Of the client. */
+  /** Headers of the client. */
   readonly headers: ForwardedHeaders;
 }
 
-/** What a stream tells; nothing after its end. */
+/** Callbacks of a stream; none is called after its end. */
 export interface SseStreamEvents {
   onEndpoint(url: URL): void;
   onMessages(messages: Buffer[]): void;
@@ -36,14 +36,14 @@ export interface SseStreamEvents {
 
 /** A stream that is being read. */
 export interface SseStream {
-  /** Why it ended by itself. Never rejects. */
+  /** Resolves with the reason for which the stream ended. Never rejects. */
   readonly ended: Promise<BackendEnd>;
   close(): void;
 }
 
 /**
  * Opens the GET stream of a server of 2024-11-05 and reads it to its end. `message` events are messages, the first
- * `endpoint` says where POSTs go, and others are ignored.
+ * `endpoint` event names the URL for POSTs, and other events are ignored.
  */
 export function openSseStream(
   url: URL,
@@ -51,7 +51,7 @@ export function openSseStream(
   events: SseStreamEvents,
 ): SseStream {
   const { connectTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes } = limits;
-  const where = url.origin; // never more of it: the query of a URL can hold a secret
+  const where = url.origin; // only the origin: the query of a URL can hold a secret
   const controller = new AbortController();
   const reader = createEventReader({ maxEventBytes: maxLineBytes });
   let endpoint: string | undefined;
@@ -66,7 +66,7 @@ export function openSseStream(
     end ??= told;
     clearTimeout(timer);
     controller.abort();
-    resolveEnd(end); // at once: a request whose connection is still being made takes no notice of the abort
+    resolveEnd(end); // at once: a request whose connection is still being made ignores the abort
   };
   const limit = (ms: number, told: BackendEnd): void => {
     clearTimeout(timer);
@@ -81,7 +81,7 @@ export function openSseStream(
       clearTimeout(timer);
       events.onEndpoint(read.url);
     } else if (endpoint !== read.url.href) {
-      // It has begun another session: what the gateway told the first one is lost to it.
+      // The server has begun another session, which knows nothing of the messages sent to the first.
       cut({ reason: 'exited', detail: 'The server named another endpoint on a stream that had one.' });
     }
   };
@@ -138,11 +138,11 @@ export function openSseStream(
   };
 }
 
-/** True for a server that has an answer to a GET, and no such stream. */
+/** True for a server that answers a GET, but has no such stream. */
 const isOther = ({ status }: HttpResponse): boolean =>
   status === 200 || status === 400 || status === 404 || status === 405;
 
-/** What is wrong with the head of the stream's answer. */
+/** Returns the problem with the head of the stream's response, if any. */
 function faultOf({ status, mediaType }: HttpResponse, where: string): string | undefined {
   const refusal = explainRefusal(status, where);
   if (refusal !== undefined) return refusal;

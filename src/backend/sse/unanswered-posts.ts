@@ -3,20 +3,20 @@ import { Canceller } from '../http-client/canceller.ts';
 import { idsOf, messagesIn } from '../http-client/message-texts.ts';
 import { abandonAfterMs } from '../http-client/post-order.ts';
 
-/** A server that has answered a request has so long to end its answer to the POST of it; then that is cut. */
+/** How long the response to a POST may stay open after the server has answered its request; then it is aborted. */
 const graceMs = 5_000;
 
 /** A POST that the server has not answered. */
 export interface UnansweredPost {
-  /** Gives it up: nobody waits for it any more. */
+  /** Aborts the POST: nobody waits for it any more. */
   readonly canceller: Canceller;
-  /** Its requests that are not answered. */
+  /** The unanswered requests of the POST. */
   readonly open: ReadonlySet<RequestId>;
-  /** All of them are answered. */
+  /** Resolves when all of them are answered. */
   readonly answered: Promise<void>;
-  /** The server may have seen it. Set by whoever posts. */
+  /** The server may have seen the POST. Set by the code that posts. */
   isBegun: boolean;
-  /** The server has answered the POST, or never will. Never rejects. */
+  /** Resolves when the server has answered the POST, or never will. Never rejects. */
   accepted: Promise<unknown>;
 }
 
@@ -27,13 +27,13 @@ interface Tracked extends UnansweredPost {
 }
 
 /**
- * The POSTs of requests that the server has not answered. Most servers answer one with 202 at once, those of the Java SDK when
- * the call is done: it may take as long as its call, and no longer.
+ * The POSTs of requests that the server has not answered. Most servers answer a POST with 202 at once, those of the
+ * Java SDK only when the call is done. So a POST may take as long as its call, and no longer.
  */
 export class UnansweredPosts {
   readonly #byId = new Map<RequestId, Tracked>();
 
-  /** @param ids of its requests: a batch has several, a notification none */
+  /** @param ids the requests of the POST: a batch has several, a notification none */
   add(ids: readonly RequestId[], post: (post: UnansweredPost) => Promise<unknown>): UnansweredPost {
     let resolveAnswered = (): void => undefined;
     const answered = new Promise<void>((resolve) => {
@@ -55,13 +55,16 @@ export class UnansweredPosts {
     return tracked;
   }
 
-  /** These came, on the stream or in the answer to a POST. */
+  /** Notes messages that came on the stream or in the response to a POST. */
   seen(messages: readonly Uint8Array[]): void {
     if (this.#byId.size === 0) return;
     for (const text of messages) for (const id of idsOf(messagesIn(text), 'response')) this.#answered(id);
   }
 
-  /** The client does not wait for this any more. The POST of it, if it is open. */
+  /**
+   * Returns the open POST of a cancelled request, if there is one. It is aborted at once if not begun, else after a
+   * while.
+   */
   cancel(id: RequestId): UnansweredPost | undefined {
     const post = this.#byId.get(id);
     if (post?.isBegun === false) post.canceller.abort();

@@ -17,37 +17,41 @@ import { describeProcessExit, type ProcessExit } from './processes/process-exit.
 import { trackProcessGroup } from './processes/process-group.ts';
 import { type TerminationGrace, terminateGroup } from './processes/terminate-group.ts';
 
-/** A STDIO server and the limits of its backend. */
+/** Options of a STDIO server and the limits of its backend. */
 export interface StdioOptions extends Program, TerminationGrace {
-  /** Longest line taken from the server; stops one that writes without line end. */
+  /** Longest line accepted from the server; stops a server that writes without a line end. */
   readonly maxLineBytes?: number;
   /** Most bytes that wait for a server that does not read. */
   readonly maxQueuedBytes?: number;
   /** How long after the server's exit its output may stay open, held by a process that it left behind. */
   readonly drainAfterExitMs?: number;
-  /** Most memory that its processes may use together; see `watchMemory`. */
+  /** Most memory that the server's processes may use together; see `watchMemory`. */
   readonly maxMemoryBytes?: number | undefined;
-  /** The program runs; says nothing about whether it speaks MCP. */
+  /** The program runs; this says nothing about whether it speaks MCP. */
   onStarted?(pid: number): void;
-  /** One line of its stderr, rate-limited, cut and escaped. */
+  /** One line of the server's stderr, rate-limited, truncated and escaped. */
   onStderr?(line: string): void;
 }
 
 const carriageReturn = 0x0d;
 
-/** More than an operating system keeps in a pipe: what comes beyond it after the exit is another process's flood. */
+/**
+ * More than an operating system keeps in a pipe: bytes beyond it after the exit come from another process that floods.
+ */
 const maxBytesAfterExit = 1024 * 1024;
 
-/** About as much as an operating system keeps in a pipe: more is there only of a server that floods. */
+/** About as much as an operating system keeps in a pipe: only a server that floods has more. */
 const maxBytesPerTurn = 256 * 1024;
 
 /**
- * Starts a STDIO server and connects to it (2025-11-25, basic/transports, "stdio").
+ * This folder runs STDIO servers as local processes. `openStdio` starts one and connects to it (2025-11-25,
+ * basic/transports, "stdio").
  *
- * Beyond `Backend`: a large message given to `send` is not copied, so its memory must not change afterwards. After
- * `close` what the server still writes is read, so that it can end, and thrown away. When the server exits, what it had
- * written is delivered even if the backend is paused, since nothing of it could be read later. A server that closes its
- * stdin or stdout but goes on running is of no use and is ended (`exited`).
+ * Beyond `Backend`:
+ * - A large message given to `send` is not copied, so its memory must not change afterwards.
+ * - After `close` the server's output is read, so that it can end, and discarded.
+ * - When the server exits, its output is delivered even if the backend is paused, since nothing could be read later.
+ * - A server that closes its stdin or stdout but keeps running is of no use and is ended (`exited`).
  */
 export function openStdio(options: StdioOptions, events: BackendEvents): Backend {
   const spawned = spawnProgram(options);
@@ -85,15 +89,16 @@ function liveBackend(
   let hasExited = false;
   let isTold = false;
   let bytesAfterExit = 0;
-  /** Lines hold no LF; as long as the server writes no CR, none has to be looked through for line breaks. */
+  /** Lines hold no LF. Until the server writes a CR, no line needs to be searched for line breaks. */
   let hasWrittenCr = false;
-  /** The server cut this connection itself, and was ended for it. */
+  /** The pipe that the server closed itself while running; it was ended for that. */
   let cut: 'stdin' | 'stdout' | undefined;
 
   const exited = new Promise<ProcessExit>((resolve) => {
     child.once('exit', (exitCode, signal) => {
       hasExited = true;
-      group.exists(); // at once: if nothing is left, the number is free for others and is not used again
+      // check at once: if no member is left, the number can be given to others and must not be used again
+      group.exists();
       resolve({ exitCode, signal });
     });
   });
@@ -102,7 +107,7 @@ function liveBackend(
     if (isTold) return;
     isTold = true;
     isDeaf = true;
-    reading.resume(); // whoever paused it has no reason to resume it any more
+    reading.resume(); // a paused backend would not be resumed any more
     events.onEnd({ ...end, lastOutput: recentLines() });
   };
 
@@ -124,7 +129,7 @@ function liveBackend(
     if (hasExited || isClosing) return;
     const detail = `The server was killed because it used ${bytes} bytes of memory. The limit is ${maxMemoryBytes} (--max-memory-bytes).`;
     tellEnd({ reason: 'memory_limit', detail });
-    group.signal('SIGKILL'); // what asks for memory without end is not asked to end
+    group.signal('SIGKILL'); // a server that allocates without end gets no chance to end in order
     detach('backend', end());
   };
   const unwatch = maxMemoryBytes === undefined ? undefined : watchMemory(pid, maxMemoryBytes, onMemory);
@@ -142,7 +147,7 @@ function liveBackend(
     });
     detach('backend', end());
   };
-  /** Nothing more is read before a large line is delivered. */
+  /** Stops reading until a large line is delivered. */
   const inOrder = new OrderedDelivery('backend', reading);
   const flat = (lines: Buffer[]): Buffer[] => (hasWrittenCr ? lines.map((line) => flattenLineBreaks(line)) : lines);
   stdout.on('data', (chunk: Buffer) => {

@@ -16,7 +16,7 @@ import { readResumableStream } from './resumable-stream.ts';
 import type { ServerSession } from './server-session.ts';
 import { isSessionKnown } from './session-probe.ts';
 
-/** What all exchanges with one server need. */
+/** Options common to all POSTs to one server. */
 export interface HttpPostOptions {
   readonly url: URL;
   readonly connection: HttpConnection;
@@ -26,7 +26,7 @@ export interface HttpPostOptions {
   readonly idleTimeoutMs: number;
   /** How long the server may take to accept a notification or response. */
   readonly postTimeoutMs: number;
-  /** Headers of the client for what is asked beside its messages. */
+  /** Returns the client's headers for requests that carry no message of the client. */
   clientHeaders(): ForwardedHeaders;
   onMessages(messages: Buffer[], of: RequestIds): void;
   /** A stream that answers requests has its first event id, or a further one. */
@@ -35,13 +35,13 @@ export interface HttpPostOptions {
 
 /** One message that goes to the server. */
 export interface OutgoingPost extends QueuedMessage {
-  /** Of its requests; none for a notification or response. */
+  /** The ids of its requests; none for a notification or response. */
   readonly ids: RequestIds;
-  /** Counts what was posted before it. */
+  /** Counts the messages that were posted before it. */
   readonly sequence: number;
   /** True for `initialize`: it does not wait for a server that is away, and its answer begins the session. */
   readonly isInitialize: boolean;
-  /** Not sent before this; and not at all if it says how that ends. */
+  /** The message is sent after this promise; never, if the promise resolves with an end. */
   readonly after?: Promise<HttpPostEnd | undefined>;
 }
 
@@ -49,40 +49,41 @@ export interface OutgoingPost extends QueuedMessage {
 export interface ResumedPost {
   readonly ids: RequestIds;
   readonly cursor: string;
-  /** Leaves out what the stream repeats. */
+  /** Drops messages that the stream repeats. */
   readonly leaveOut: DropRepeats;
 }
 
-/** How an exchange ended. */
+/** How a POST ended. */
 export type HttpPostEnd =
   | { readonly outcome: 'done' }
-  /** The server does not know the session any more; `isTaken` if it had taken the message before. */
+  /** The server no longer knows the session; `isTaken` if it had accepted the message before. */
   | { readonly outcome: 'forgotten'; readonly isTaken: boolean }
   /** The detail is one sentence for the operator, without contents. */
   | { readonly outcome: 'failed'; readonly reason: Reason; readonly detail: string; readonly status?: number };
 
 /** One POST and its answer. */
 export interface HttpPost {
-  /** What is posted; undefined if another backend has posted it. */
+  /** The posted message; undefined if another backend has posted it. */
   readonly outgoing: OutgoingPost | undefined;
-  /** No connection has come about yet: the server has seen nothing of it. */
+  /** True while no connection has been established: the server has seen nothing of the message. */
   readonly isUnsent: boolean;
-  /** The head of the answer came, or never will. */
+  /** Resolves when the head of the response came, or never will. */
   readonly accepted: Promise<void>;
   /** Never rejects. */
   readonly ended: Promise<HttpPostEnd>;
   /** The requests that are not answered yet. */
   readonly open: ReadonlySet<RequestId>;
-  /** The last event that was read of a stream that answers it; undefined while it cannot be resumed. */
+  /** The last event read of a stream that answers the POST; undefined while the stream cannot be resumed. */
   readonly cursor: string | undefined;
-  /** Nobody waits for the answer any more. */
+  /** Aborts the POST: nobody waits for the answer any more. */
   abandon(): void;
 }
 
 /**
- * Posts one message (2025-11-25, basic/transports, "Sending Messages to the Server") and takes its answer: 202, JSON, or
- * a stream, which is resumed where it breaks. A POST for which no connection comes about is tried again for `maxAwayMs`:
- * the server has not seen it. Any other is sent once. Or goes on with the answer to what another backend has posted.
+ * Posts one message (2025-11-25, basic/transports, "Sending Messages to the Server") and reads its answer: 202, JSON,
+ * or a stream, which is resumed where it breaks. If no connection is established, the POST is retried for
+ * `maxUnreachableMs`: the server has not seen it. Any other POST is sent once. Alternatively, continues the answer to a
+ * message that another backend has posted.
  */
 export function startHttpPost(what: OutgoingPost | ResumedPost, parts: HttpPostOptions): HttpPost {
   const { ids } = what;
@@ -92,7 +93,7 @@ export function startHttpPost(what: OutgoingPost | ResumedPost, parts: HttpPostO
   const cut = new Canceller();
   const open = new Set(ids);
   let isExpired = false;
-  // Its own fields, and no getters: an object that has those is a table of hashes to V8, slow and large.
+  // Plain fields, and no getters: V8 makes an object with getters a hash table, slow and large.
   const place = { isUnsent: false, cursor: 'cursor' in what ? what.cursor : undefined };
   let resolveAccepted: () => void;
   const taken = new Promise<void>((resolve) => {
@@ -237,7 +238,7 @@ export function startHttpPost(what: OutgoingPost | ResumedPost, parts: HttpPostO
   return Object.assign(place, { accepted: taken, ended: run(), open, outgoing, abandon: () => cut.abort() });
 }
 
-/** Asks for the stream that follows an event, or for the standalone stream. */
+/** Requests the stream that follows an event, or the standalone stream. */
 export function requestEventStream(
   { connection, url, session, clientHeaders }: HttpPostOptions,
   lastEventId: string | undefined,

@@ -2,17 +2,20 @@ import { errorCodeIn } from '../../protocol/json/splice.ts';
 import { explainRefusal } from '../connect-failure.ts';
 import { messagesIn } from '../http-client/message-texts.ts';
 
-/** Errors that only servers of the modern era have (2026-07-28, basic): headers, capabilities, version. */
+/** Error codes that only servers of the modern era have (2026-07-28, basic): headers, capabilities, version. */
 const modernCodes: ReadonlySet<unknown> = new Set([-32020, -32021, -32022]);
 
-/** True for the error of a server that does not know `initialize` any more. */
+/** True for the error of a server that no longer knows `initialize`. */
 export const isModernError = (json: Buffer): boolean =>
   messagesIn(json).some(({ isError, text }) => isError && modernCodes.has(errorCodeIn(text)));
 
-/** What to ask oneself if the first answer of a server is none of MCP. */
+/** Advice for a server whose first response is not MCP. */
 export const wrongUrlHint = ' Check that it is the URL of an MCP server.';
 
-/** What a status that refuses a POST means, and what to do about it: for the operator. `initialize` is the first that a server gets. */
+/**
+ * Explains to the operator a status that refuses a POST, with advice. `initialize` is the first POST that a server
+ * gets.
+ */
 export function explainPostStatus(status: number, where: string, isInitialize: boolean): string {
   const refusal = explainRefusal(status, where);
   if (refusal !== undefined) return refusal;

@@ -1,9 +1,10 @@
-/** Leaves out of one stream what it repeats, up to the first message that is new: from there on nothing is repeated. */
+/** Drops the messages that one stream repeats, up to the first new message: from there on nothing is repeated. */
 export type DropRepeats = (messages: Buffer[]) => Buffer[];
 
 /**
- * What servers repeat when their streams are resumed from an event that lies further back than what was taken of them.
- * @param taken the messages that were taken since that event, of all streams
+ * Creates filters for messages that servers repeat when their streams are resumed. The server resumes after an event
+ * that lies before the last messages delivered.
+ * @param taken the messages of all streams that were delivered since that event
  */
 export function createRepeatFilter(taken: readonly Buffer[]): () => DropRepeats {
   const counts = new Map<string, number>();
@@ -25,5 +26,5 @@ export function createRepeatFilter(taken: readonly Buffer[]): () => DropRepeats 
   };
 }
 
-/** Each byte as one character. */
+/** Converts each byte to one character. */
 const keyOf = (message: Buffer): string => message.toString('latin1');

@@ -6,9 +6,9 @@ import { lingerMs } from '../http-client/post-order.ts';
 import { type MessageEvent, readEvents } from '../http-client/read-events.ts';
 import { maxUnreachableMs, pauseBeforeReconnect } from '../http-client/reconnect-pause.ts';
 
-/** How a stream came to its end. */
+/** How a stream ended. */
 export type ResumableStreamEnd =
-  /** All that was waited for has come, or nobody waits any more. */
+  /** All expected messages have come, or nobody waits any more. */
   | { readonly outcome: 'complete' }
   /** The server no longer knows the session. */
   | { readonly outcome: 'forgotten' }
@@ -16,39 +16,39 @@ export type ResumableStreamEnd =
   | { readonly outcome: 'refused'; readonly status: number }
   | { readonly outcome: 'lost'; readonly reason: Reason };
 
-/** What following a stream needs. */
+/** Options for following a stream. */
 export interface ResumableStreamOptions {
   readonly flow: BackpressureGroup;
   readonly maxLineBytes: number;
-  /** How long the stream may be silent, 0 for ever; then it counts as broken. */
+  /** How long the stream may be silent, 0 for no limit; then it counts as broken. */
   readonly idleTimeoutMs: number;
   /** Aborted when nobody waits any more. */
   readonly signal: AbortSignal;
-  /** The answer to a POST, where that is to be read first. */
+  /** The response to a POST, if the stream begins with it. */
   readonly first?: HttpResponse | undefined;
-  /** Where an earlier reader of the stream stood. */
+  /** The last event id that an earlier reader of the stream read. */
   readonly cursor?: string | undefined;
   /**
-   * True for the GET stream, which is opened again for as long as the backend lives, from its beginning too. The answer to
-   * a POST can only be resumed after an event with an id, and is given up after `maxAwayMs`.
+   * True for the GET stream, which is reopened for as long as the backend lives, also from its beginning. The answer to
+   * a POST can only be resumed after an event with an id, and is given up after `maxUnreachableMs`.
    */
   readonly isStandalone: boolean;
-  /** Asks for what follows this event; for a stream of its own if there is none. Rejects if the server is not reached. */
+  /** Requests the events after this one; a new stream if there is no event id. Rejects if the server is not reached. */
   open(lastEventId: string | undefined): Promise<HttpResponse>;
-  /** True once nothing more need come. */
+  /** True once no further message is needed. */
   isComplete(): boolean;
   onMessages(messages: Buffer[]): void;
   /** The event with this id was read, and all before it. */
   onCursor(cursor: string): void;
 }
 
-/** Statuses that pass: the server is busy, or has not noticed yet that the connection before is gone (409). */
+/** Temporary statuses: the server is busy, or has not noticed yet that the previous connection is gone (409). */
 const passing: ReadonlySet<number> = new Set([408, 409, 425, 429, 500, 502, 503, 504]);
 
 /**
- * Reads an SSE stream over all connections that it takes (2025-11-25, basic/transports, "Resumability and Redelivery"):
- * when it ends or breaks before it is complete, it is resumed after its last event id. Nothing is told twice, as far as the
- * server keeps to its ids.
+ * Reads an SSE stream over as many connections as it needs (2025-11-25, basic/transports, "Resumability and
+ * Redelivery"). When the stream ends or breaks before it is complete, it is resumed after its last event id. No message
+ * is delivered twice, as long as the server keeps to its ids.
  */
 export async function readResumableStream(parts: ResumableStreamOptions): Promise<ResumableStreamEnd> {
   const { signal, isStandalone } = parts;
@@ -67,7 +67,7 @@ export async function readResumableStream(parts: ResumableStreamOptions): Promis
       askedMs = read.retryMs ?? askedMs;
       if (!isStandalone && lastEventId === undefined) return { outcome: 'lost', reason: 'server_unreachable' };
       awaySince = performance.now();
-      // A server that opens the stream and says nothing each time must not be asked in a loop.
+      // A server that opens an empty stream each time must not be asked in a loop.
       failures = read.lastEventId === undefined ? failures + 1 : 0;
     }
     const mayTakeLong = isStandalone || askedMs !== undefined;
@@ -79,7 +79,7 @@ export async function readResumableStream(parts: ResumableStreamOptions): Promis
       continue;
     }
     const status = answer?.status;
-    await answer?.body.drain().catch(() => undefined); // what it says is of no interest
+    await answer?.body.drain().catch(() => undefined); // the body is of no interest
     if (status === 404 && wasOpen) return { outcome: 'forgotten' };
     if (status !== undefined && !passing.has(status)) return { outcome: 'refused', status };
     if (!isStandalone && performance.now() - awaySince >= maxUnreachableMs) {
@@ -105,7 +105,7 @@ async function readStream({ body }: HttpResponse, parts: ResumableStreamOptions)
     const before = lastEventId;
     for (const { type, data, id, message } of events) {
       lastEventId = id ?? lastEventId;
-      // Without data it only says from where to resume.
+      // An event without data only carries the id to resume from.
       if (type === 'message' && data !== '') messages.push(message);
     }
     if (messages.length > 0) onMessages(messages);
@@ -114,7 +114,8 @@ async function readStream({ body }: HttpResponse, parts: ResumableStreamOptions)
     else endIfComplete();
   };
   endIfComplete(); // a notification needs no answer
-  await flow.read(body, (chunk) => readEvents(reader, chunk, take), idleTimeoutMs).catch(() => undefined); // broken or ended: it is resumed all the same
+  // broken or ended: the stream is resumed in both cases
+  await flow.read(body, (chunk) => readEvents(reader, chunk, take), idleTimeoutMs).catch(() => undefined);
   clearTimeout(linger);
   return { lastEventId, retryMs: reader.retryMs, isTooLong: reader.overflow !== undefined };
 }

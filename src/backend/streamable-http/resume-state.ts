@@ -1,31 +1,31 @@
 import type { RequestIds } from '../backend.ts';
 
-/** What another backend needs to go on with a session at the server. It opens the session: a secret (P12). */
+/** State with which another backend can continue a session at the server. It opens the session: a secret (P12). */
 export interface ResumeState {
-  /** Of the server's session, where it gave one. */
+  /** The id of the server's session, where the server gave one. */
   readonly id?: string | undefined;
   readonly version?: string | undefined;
   /** The last event that was read of the standalone stream. */
   readonly cursor?: string | undefined;
-  /** The streams that answer requests, and up to where they were read. */
+  /** The streams that answer requests, and the last event read of each. */
   readonly streams: readonly { readonly ids: RequestIds; readonly cursor: string }[];
 }
 
-/** Reads what `createStateTeller` told. */
+/** Parses a state that `createResumeStateReporter` reported. */
 export const parseResumeState = (text: string): ResumeState => JSON.parse(text) as ResumeState;
 
-/** Tells where a backend stands, seldom enough to be kept in a store. */
+/** Reports the resume state of a backend, seldom enough to be kept in a store. */
 export interface ResumeStateReporter {
-  /** The session has begun: without that nothing could be gone on with. */
+  /** The session has begun: reported at once, since no session can be resumed without it. */
   began(): void;
-  /** There is something that could not be gone on with by what was told last. */
+  /** Something new could not be resumed with the last state. */
   changed(): void;
-  /** Something that was told has gone on: what was told would only be repeated longer than needed. */
+  /** A known stream has moved on: with the last state, more would be repeated than necessary. */
   moved(): void;
   stop(): void;
 }
 
-/** A stream that ends sooner than this is not told of, so that short calls cost nothing. */
+/** A stream that ends sooner than this is not reported, so that short calls cost nothing. */
 const soonMs = 250;
 const laterMs = 5_000;
 

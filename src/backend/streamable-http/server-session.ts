@@ -7,8 +7,8 @@ const maxIdLength = 1024;
 const idHeader = 'mcp-session-id';
 
 /**
- * What a server knows this client by: the session id that it gave with its answer to `initialize`, if any, and the
- * negotiated revision (2025-11-25, basic/transports, "Session Management" and "Protocol Version Header"). The id opens the
+ * The gateway's session at a server: the session id from the answer to `initialize`, if any, and the negotiated
+ * revision (2025-11-25, basic/transports, "Session Management" and "Protocol Version Header"). The id opens the
  * session: it is never shown (P12).
  */
 export class ServerSession {
@@ -16,14 +16,14 @@ export class ServerSession {
   #version: string | undefined;
   #headers: Readonly<Record<string, string>> = {};
 
-  /** Goes on with a session that another backend began. */
+  /** Continues a session that another backend began. */
   resume({ id, version }: Pick<ResumeState, 'id' | 'version'>): void {
     this.#id = id;
     this.#version = version;
     this.#changed();
   }
 
-  /** What `resume` needs. */
+  /** The state for `resume`. */
   get state(): Pick<ResumeState, 'id' | 'version'> {
     return { id: this.#id, version: this.#version };
   }
@@ -37,7 +37,7 @@ export class ServerSession {
     return this.#headers;
   }
 
-  /** Takes the id from the head of the answer to `initialize`. Returns what is wrong with it, if anything. */
+  /** Takes the session id from the head of the answer to `initialize`. Returns the problem with it, if there is one. */
   begin({ headers }: HttpResponse): string | undefined {
     const id = headers[idHeader];
     if (id === undefined) return undefined;
@@ -48,7 +48,7 @@ export class ServerSession {
     return undefined;
   }
 
-  /** Takes the revision from the response to `initialize`. One that no header can hold is not repeated. */
+  /** Takes the revision from the response to `initialize`. A revision that no header can hold is not sent. */
   agree(response: Buffer): void {
     const version = readHandshake(response)?.protocolVersion;
     if (version === undefined || !/^[\x21-\x7e]{1,64}$/.test(version)) return;

@@ -2,7 +2,7 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import { type HttpConnection, postHeaders } from '../http-client/http-connection.ts';
 import type { ServerSession } from './server-session.ts';
 
-/** What the question needs. */
+/** Options of the probe. */
 export interface SessionProbeOptions {
   readonly url: URL;
   readonly connection: HttpConnection;
@@ -10,16 +10,16 @@ export interface SessionProbeOptions {
   clientHeaders(): ForwardedHeaders;
 }
 
-/** How long the server may take to say whether it knows the session. */
+/** How long the server may take to show whether it knows the session. */
 const timeoutMs = 5_000;
 
-/** No client's: answers to it are not read, only their status is. */
+/** Not a client's message: only the status of the response is read. */
 const ping = Buffer.from('{"jsonrpc":"2.0","id":"mcp-gangway-session","method":"ping"}');
 
 /**
- * Asks a server that refused a message with 400 whether it knows the session: many say 400 where the specification has 404
- * for a session that is unknown, as after their restart. False only if the server refuses a ping in the same way. Never
- * rejects.
+ * Asks a server that refused a message with 400 whether it knows the session. For an unknown session, as after a
+ * restart, many servers answer 400 where the specification has 404. False only if the server refuses a ping in the same
+ * way. Never rejects.
  */
 export async function isSessionKnown({
   connection,
@@ -34,6 +34,6 @@ export async function isSessionKnown({
     await body.drain();
     return status !== 400 && status !== 404;
   } catch {
-    return true; // it could not be asked: what is known stays
+    return true; // no answer: the session counts as known
   }
 }

@@ -4,7 +4,7 @@ import type { HttpResponse } from '../http-client/http-connection.ts';
 import type { DropRepeats } from './repeated-messages.ts';
 import { type ResumableStreamEnd, type ResumableStreamOptions, readResumableStream } from './resumable-stream.ts';
 
-/** What the standalone stream needs. */
+/** Options of the standalone stream. */
 export interface StandaloneStreamOptions
   extends Pick<ResumableStreamOptions, 'flow' | 'maxLineBytes' | 'idleTimeoutMs' | 'signal' | 'onMessages'> {
   open(lastEventId: string | undefined): Promise<HttpResponse>;
@@ -12,20 +12,23 @@ export interface StandaloneStreamOptions
   onEnd(end: ResumableStreamEnd): void;
 }
 
-/** The server's messages that belong to no request (2025-11-25, basic/transports, "Listening for Messages from the Server"). */
+/**
+ * The server's messages that belong to no request (2025-11-25, basic/transports, "Listening for Messages from the
+ * Server").
+ */
 export interface StandaloneStream {
   /** The last event that was read. */
   readonly cursor: string | undefined;
-  /** Follows the stream from an event on, or from its beginning. Once. */
+  /** Follows the stream after an event, or from its beginning. Called once at most. */
   follow(from?: string, leaveOut?: DropRepeats): void;
   /**
-   * Resolves when the stream, if it is followed, is open or refused, or after `maxUnheardMs`. What a server says there while
-   * nobody listens is lost: a question of the first call to its client, and the call would wait for ever.
+   * Resolves when the followed stream is open or refused, or after `maxOpenWaitMs`. A message that the server sends on
+   * it before is lost. If that is a request to the client of the first call, the call would wait for ever.
    */
   whenOpen(): Promise<unknown>;
 }
 
-/** A server may send the head of a stream with its first event only, and is not waited for longer. */
+/** A server may send the head of a stream only with its first event, so the wait is short. */
 const maxUnheardMs = 250;
 
 export function createStandaloneStream({

@@ -25,7 +25,7 @@ import { createResumeStateReporter, parseResumeState, type ResumeState } from '.
 import { ServerSession } from './server-session.ts';
 import { createStandaloneStream } from './standalone-stream.ts';
 
-/** A server of the Streamable HTTP transport and the limits of its backend. */
+/** Options of a Streamable HTTP server and the limits of its backend. */
 export interface StreamableHttpOptions {
   /** http or https, without a user name. */
   readonly url: URL;
@@ -33,45 +33,56 @@ export interface StreamableHttpOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly tls?: UpstreamTls;
   readonly connectTimeoutMs?: number;
-  /** How long the server may take to accept a notification or response. A request may take as long as its session lets it. */
+  /**
+   * How long the server may take to accept a notification or response. A request may take as long as its session
+   * allows.
+   */
   readonly postTimeoutMs?: number;
-  /** How long a stream may be silent until it is opened again; 0 for ever, since not every server sends comments. */
+  /** How long a stream may be silent until it is reopened; 0 for no limit, since not every server sends comments. */
   readonly idleTimeoutMs?: number;
-  /** Longest message taken from the server. */
+  /** Longest message accepted from the server. */
   readonly maxLineBytes?: number;
   /** Most bytes that wait for the server. */
   readonly maxQueuedBytes?: number;
-  /** A message was not taken: one sentence without contents, and how many notifications and answers were dropped in all. */
+  /**
+   * A message was not accepted: one sentence without contents, and the total of dropped notifications and responses.
+   */
   onPostFailed?(detail: string, dropped: number): void;
 }
 
-/** The server has forgotten the session: so long the answers to what was posted meanwhile may take, which say so too. */
+/** After the server has forgotten the session: how long the other open POSTs may take to get the same answer. */
 const forgottenGraceMs = 500;
 
 /** How long the server may take to end its session. */
 const deleteTimeoutMs = 2_000;
 
-/** How servers that know no POST at this path answer one (2025-11-25, basic/transports, "Backwards Compatibility"). */
+/**
+ * Statuses of servers that do not accept POST at this path (2025-11-25, basic/transports, "Backwards Compatibility").
+ */
 const otherStatuses: ReadonlySet<number> = new Set([400, 404, 405]);
 
 const closed: BackendEnd = { reason: 'closed', detail: 'The gateway closed the connection or process of the server.' };
 
 /**
- * Speaks to a server of the Streamable HTTP transport (legacy era: 2025-03-26 to 2025-11-25, basic/transports) as one
- * client: a POST for each message, and the standalone GET stream once the server has accepted
+ * Connects to a server of the Streamable HTTP transport (legacy era: 2025-03-26 to 2025-11-25, basic/transports) as one
+ * client. Each message is a POST. The standalone GET stream is opened once the server has accepted
  * `notifications/initialized`.
  *
- * Order, beyond `Backend`: as in web/post-order.ts. Nothing is posted before `initialize` is answered; after
- * `notifications/initialized` a message waits for the standalone stream too, for a moment. A cancellation is posted when the
- * server has begun to answer the request, or after `maxOvertakeMs`. The response of a client is posted while the call that asked
- * is open.
+ * Order: as in http-client/post-order.ts. Nothing is posted before `initialize` is answered. After
+ * `notifications/initialized` a message also waits briefly for the standalone stream. A cancellation is posted when the
+ * server has begun to answer the request, or after `maxOvertakeMs`. A client's response is posted while the call that
+ * needs it is open.
  *
- * A POST for which no connection comes about waits for the server, up to `maxAwayMs`. Streams that break are resumed after
- * their last event id. What is not answered in the end is reported as unanswered; notifications and responses are dropped
- * and counted. 404 for a session that the server gave, or 400 for all that is asked in it, is its end (`exited`), with what the
- * server did not take. If
- * `initialize` fails, the server counts as not started (`failed`). Requests go to the origin of `url` alone, and no redirect
- * is followed. Nothing is asked of the server before the first message.
+ * Beyond `Backend`:
+ * - A POST without a connection waits for the server, up to `maxUnreachableMs`.
+ * - Streams that break are resumed after their last event id.
+ * - Requests that stay without an answer are reported as unanswered. Notifications and responses are dropped and
+ *   counted.
+ * - 404 for our session id (or 400 to every request in it) ends the backend as `exited`. Messages that the server never
+ *   accepted are returned in `undelivered`.
+ * - If `initialize` fails, the server counts as not started (`failed`).
+ * - Requests go to the origin of `url` alone, and no redirect is followed.
+ * - No request is made before the first message.
  */
 export function openStreamableHttp(
   options: StreamableHttpOptions,
@@ -100,7 +111,7 @@ export function openStreamableHttp(
   let isForgotten = false;
   let dropped = 0;
   let isClosing = false;
-  /** Nothing is delivered any more, and nothing taken. */
+  /** Nothing is delivered or accepted any more. */
   let isOver = false;
 
   let ending: Promise<void> | undefined;
@@ -120,7 +131,7 @@ export function openStreamableHttp(
   };
   const fault = (cause: unknown): void => detach('backend', finish({ ...endedByFault, cause }));
 
-  /** Ends the session at the server, as a client that is done with it should. 405 is its right. */
+  /** Ends the session at the server, as a client should that is done with it. The server may answer 405. */
   const endSession = async (): Promise<void> => {
     const signal = AbortSignal.timeout(deleteTimeoutMs);
     const deleted = connection.request({
@@ -144,7 +155,7 @@ export function openStreamableHttp(
     (state) => isOver || events.onState?.(state),
   );
 
-  /** @param parcel what the server refused for it */
+  /** @param refusedPost the message that the server refused because of it */
   const forgotten = (parcel?: OutgoingPost): void => {
     if (parcel !== undefined) untaken.push(parcel);
     if (isForgotten) return;
@@ -176,7 +187,7 @@ export function openStreamableHttp(
       if (isOver) return;
       if (end.outcome === 'forgotten') forgotten();
       else if (end.outcome === 'lost') {
-        // It would come again, since it has the same place in the stream.
+        // The event would come again, since it keeps its position in the stream.
         detach(
           'backend',
           finish({
@@ -190,7 +201,7 @@ export function openStreamableHttp(
 
   const openRequests = new OpenRequests();
 
-  /** The exchange that a cancellation is about. */
+  /** Finds the POST that a cancellation refers to. */
   const exchangeOf = (id: RequestId | undefined): HttpPost | undefined =>
     id === undefined ? undefined : [...exchanges].find(({ open }) => open.has(id));
 
@@ -247,19 +258,19 @@ export function openStreamableHttp(
       return { passed, settled: exchange.accepted };
     }
     const holdMs = blocksNextForMs(messages);
-    const holdsUp = holdMs > 0 && room === true; // what waits for room is waited for by nobody
+    const holdsUp = holdMs > 0 && room === true; // no message waits for one that waits for a slot
     return {
       passed: holdsUp ? settlesWithin(exchange.accepted, holdMs) : Promise.resolve(),
       settled: exchange.accepted,
     };
   };
 
-  /** The response to `initialize` has come. */
+  /** Resolves when the response to `initialize` has come. */
   let resolveInitialized: () => void;
   const greeted = new Promise<void>((resolve) => {
     resolveInitialized = resolve;
   });
-  /** What comes with the answer to `initialize`. */
+  /** Handles the messages that come with the answer to `initialize`. */
   const greet = (messages: Buffer[], of: RequestIds): void => {
     for (const { text } of messages.flatMap(messagesIn).filter(({ kind }) => kind === 'response')) {
       session.agree(text);
@@ -269,7 +280,7 @@ export function openStreamableHttp(
     teller.began();
   };
 
-  /** Goes on where another backend stood. */
+  /** Continues where another backend stopped. */
   const goOn = ({ state, pending, delivered: taken }: Resume): void => {
     const { cursor: from, streams, ...known } = parseResumeState(state);
     const repeats = createRepeatFilter(taken);
@@ -308,6 +319,6 @@ export function openStreamableHttp(
   };
 }
 
-/** Where a stream stands that answers requests; nothing for an answer that cannot be resumed. */
+/** Returns the position of a stream that answers requests; nothing for an answer that cannot be resumed. */
 const placeOf = ({ open, cursor }: HttpPost): ResumeState['streams'] =>
   cursor === undefined || open.size === 0 ? [] : [{ ids: [...open], cursor }];

@@ -12,27 +12,28 @@ import { maxNameLength, readCallName } from '../../protocol/message/call-name.ts
 import { type Message, memberRange } from '../../protocol/message/message.ts';
 import { isToolError } from '../../protocol/message/tool-error.ts';
 
-/** Which request a span is of, and on which side of the gateway. */
+/** The request of a span, and the side of the gateway. */
 export interface CallSpanOptions {
   readonly tracer: Tracer;
   readonly request: Message;
-  /** `client`: the gateway serves its client; `server`: it is the client of its server. */
+  /** `client`: the gateway serves its client; `server`: the gateway is the client of its server. */
   readonly side: 'client' | 'server';
-  /** Attributes beside those of the request. */
+  /** Attributes besides those of the request. */
   readonly attributes: Attributes;
   readonly parent: Context;
   readonly links?: Link[];
 }
 
-/** Attributes that name what a request names, by its method. */
+/** Attribute for the name in a request, by method. */
 const nameKeys: ReadonlyMap<string | undefined, string> = new Map([
   ['tools/call', 'gen_ai.tool.name'],
   ['prompts/get', 'gen_ai.prompt.name'],
 ]);
 
 /**
- * Begins the span of a request, named and described as the semantic conventions for MCP have it (OpenTelemetry GenAI, "MCP"), but
- * for what opens or tells anything (P12): session ids, ids of JSON-RPC requests, URIs, arguments, results and texts of errors are left out.
+ * Begins the span of a request, named and described by the semantic conventions for MCP (OpenTelemetry GenAI, "MCP").
+ * Attributes that grant access or reveal content are left out (P12): session ids, ids of JSON-RPC requests, URIs,
+ * arguments, results and error texts.
  */
 export function startCallSpan({ tracer, request, side, attributes, parent, links = [] }: CallSpanOptions): Span {
   const method = (request.method ?? '').slice(0, maxNameLength);
@@ -64,8 +65,8 @@ export function endWithResponse(span: Span, method: string | undefined, response
 }
 
 /**
- * Ends a span whose request came to nothing.
- * @param type what happened, one of few words
+ * Ends the span of a request that failed.
+ * @param type the kind of failure, one of few words
  */
 export function endWithError(span: Span, type: string): void {
   span.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR });

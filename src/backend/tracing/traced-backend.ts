@@ -13,14 +13,14 @@ interface OpenSpan {
 }
 
 /**
- * The same backends, with a span for each request that belongs to a trace, from when the server is sent it to its response. The
- * server finds the span in `params._meta`, and where it is reached by HTTP in headers too. Requests of the gateway's own belong to none and pass as they
- * are, as does `initialize`, which is said again to a server that takes the place of another.
- * @param server its name
+ * Adds a span for each request that belongs to a trace, from its sending to its response. The server finds the span in
+ * `params._meta`, and over HTTP in headers, too. The gateway's own requests belong to no trace and pass unchanged. So
+ * does `initialize`, which is sent again to a server that replaces another.
+ * @param server the name of the server
  */
 export function traceBackend(open: OpenBackend, tracer: Tracer, server: string): OpenBackend {
   return (events, options) => {
-    // No more than there are calls, which have a limit: one that is given up is cancelled at the server.
+    // No more spans than calls, which are limited: a call that is given up is cancelled at the server.
     const spans = new Map<RequestId, OpenSpan>();
     const take = (id: RequestId | null | undefined): OpenSpan | undefined => {
       const found = id == null ? undefined : spans.get(id);
@@ -57,7 +57,7 @@ export function traceBackend(open: OpenBackend, tracer: Tracer, server: string):
       options,
     );
 
-    /** Begins the span of a request; undefined if it belongs to no trace. */
+    /** Begins the span of a request; undefined if the request belongs to no trace. */
     const begin = (request: Message): { readonly span: Span; readonly carrier: Record<string, string> } | undefined => {
       const parent = propagation.extract(ROOT_CONTEXT, readTraceContext(request, propagation.fields()));
       if (request.method === 'initialize' || trace.getSpanContext(parent) === undefined) return undefined;

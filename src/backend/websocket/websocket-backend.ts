@@ -10,37 +10,40 @@ import type { UpstreamTls } from '../upstream-tls.ts';
 import { limitsOf, maxUnansweredPings, subprotocol, watchPeer } from '../websocket-peer.ts';
 import { explainAnswer, explainBreak, explainClose, explainFailure } from './websocket-failure.ts';
 
-/** A server that speaks MCP on a WebSocket and the limits of its backend. */
+/** Options of a server that speaks MCP on a WebSocket and the limits of its backend. */
 export interface WebSocketOptions {
   /** ws or wss, without a user name and without a fragment. */
   readonly url: URL;
   /** Sent with the handshake. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly tls?: UpstreamTls;
-  /** How long the connection may take to be made, the handshake included. */
+  /** How long the connection may take to be established, including the handshake. */
   readonly connectTimeoutMs?: number;
   /** How long the server may take to close its side after ours. */
   readonly closeGraceMs?: number;
-  /** How often the server is pinged. */
+  /** Interval of the pings to the server. */
   readonly keepAliveMs?: number;
-  /** Longest message taken from the server. */
+  /** Longest message accepted from the server. */
   readonly maxLineBytes?: number;
   /** Most bytes that wait for a server that does not read. */
   readonly maxQueuedBytes?: number;
-  /** The connection stands, and the server speaks MCP on it by its own account. */
+  /** The connection is established, and the server has chosen the subprotocol of MCP. */
   onStarted?(): void;
 }
 
 /**
- * Connects to a server of the WebSocket transport of the SDKs: one connection for each backend, subprotocol `mcp`, one JSON
- * text in each text frame (docs/decisions/0019). A server that does not choose the subprotocol is refused (`failed`), as
- * browsers do.
+ * Connects to a server of the WebSocket transport of the SDKs: one connection for each backend, subprotocol `mcp`, one
+ * JSON text in each text frame (docs/decisions/0019). A server that does not choose the subprotocol is refused
+ * (`failed`), as browsers do.
  *
- * Beyond `Backend`: messages sent before the connection stands wait. A binary frame is read like a text: the session judges
- * every message anyway. The end of the connection is the end of the backend (`exited`), and so is a server that breaks the
- * WebSocket protocol or lets `maxUnansweredPings` pass in silence. There is no process (P10): `close` asks the server to
- * close and cuts the connection after `closeGraceMs`. No redirect is followed. Headers of the client go with the handshake,
- * those of the time when the backend is opened.
+ * Beyond `Backend`:
+ * - Messages sent before the connection is established wait.
+ * - A binary frame is read like a text frame: the session checks every message anyway.
+ * - The end of the connection is the end of the backend (`exited`). So is a server that violates the WebSocket protocol
+ *   or leaves `maxUnansweredPings` unanswered.
+ * - There is no process (P10): `close` asks the server to close and closes the connection after `closeGraceMs`.
+ * - No redirect is followed.
+ * - The handshake has the client's headers of the time when the backend is opened.
  */
 export function openWebSocket(options: WebSocketOptions, events: BackendEvents, opening: OpenOptions = {}): Backend {
   const {
@@ -54,30 +57,30 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     maxQueuedBytes = 16 * 1024 * 1024,
     onStarted,
   } = options;
-  const where = url.origin; // never more of it: the query of a URL can hold a secret
+  const where = url.origin; // only the origin: the query of a URL can hold a secret
   const peer = new WebSocket(url, subprotocol, {
     ...tls,
     ...limitsOf(maxLineBytes, closeGraceMs),
     headers: { ...headers, ...opening.headers?.() },
     followRedirects: false,
   });
-  /** What was sent before the connection stands. */
+  /** Messages sent before the connection is established. */
   let unsent: Uint8Array[] = [];
   let unsentBytes = 0;
-  /** What the read that is under way has brought so far. */
+  /** Messages of the current read of the socket. */
   let found: Buffer[] = [];
   let isOpened = false;
   let isClosing = false;
   let isPaused = false;
   let isHeld = false;
-  /** What ended the connection, once something has. */
+  /** The reason for the end of the connection, once there is one. */
   let end: BackendEnd | undefined;
 
   const cut = (told: BackendEnd): void => {
     end ??= told;
     peer.terminate();
   };
-  /** Nothing more is read before a large message is delivered. */
+  /** Stops reading until a large message is delivered. */
   const inOrder = new OrderedDelivery('backend', {
     hold() {
       isHeld = true;
@@ -120,7 +123,8 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     for (const text of unsent) peer.send(text, { binary: false });
     unsent = [];
   });
-  // A read of the socket brings many small messages, each an event of its own; the next tick is after the last of them.
+  // One read of the socket can hold many small messages, each an event of its own; the next tick runs after the last of
+  // them.
   peer.on('message', (data: RawData) => {
     if (isClosing || end !== undefined || (data as Buffer).length === 0) return;
     if (found.length === 0) process.nextTick(deliver);
@@ -174,7 +178,7 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     close() {
       if (!isClosing && end === undefined) {
         isClosing = true;
-        peer.resume(); // whoever paused it has no reason to resume it any more, and the server's end has to be read
+        peer.resume(); // a paused backend would not be resumed any more, and the server's end has to be read
         if (peer.readyState === peer.OPEN) peer.close(1000);
         else peer.terminate();
       }

@@ -1,7 +1,9 @@
 import type { BackendEnd } from '../backend.ts';
 import { connectErrorCode, explainConnectFailure, explainRefusal } from '../connect-failure.ts';
 
-/** What ended a WebSocket, in words for the operator; nothing of the server's text, which can hold anything (P12). */
+/**
+ * Explains to the operator why a WebSocket ended. The text quotes nothing of the server, which can send anything (P12).
+ */
 
 /** A server that answered the handshake with a status instead of a connection. */
 export function explainAnswer(status: number, where: string): string {
@@ -11,17 +13,18 @@ export function explainAnswer(status: number, where: string): string {
   return `${where} answered with status ${status} instead of a WebSocket. Check that it is the URL of an MCP server with WebSocket.`;
 }
 
-/** A connection that was not made. */
+/** A connection that was not established. */
 export function explainFailure(cause: Error, where: string): BackendEnd {
   const code = connectErrorCode(cause);
-  const isAnswered = code === 'unknown error' || code.startsWith('HPE_'); // a handshake or HTTP that is none has no other
+  // errors of an invalid handshake or invalid HTTP have no other code
+  const isAnswered = code === 'unknown error' || code.startsWith('HPE_');
   const detail = isAnswered
     ? `${where} did not answer like a WebSocket server. Correct the URL.`
     : explainConnectFailure(cause, where);
   return { reason: 'failed', detail, cause };
 }
 
-/** A connection on which the server sent what it must not. */
+/** A connection on which the server broke the protocol. */
 export function explainBreak(cause: Error, where: string, maxLineBytes: number): BackendEnd {
   const code = connectErrorCode(cause);
   if (code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') {
@@ -30,7 +33,7 @@ export function explainBreak(cause: Error, where: string, maxLineBytes: number):
   return { reason: 'exited', detail: `${where} violated the WebSocket protocol (${code}).`, cause };
 }
 
-/** Nobody sends these codes: they say that a close frame came without one, or that none came (RFC 6455, section 7.4.1). */
+/** Codes that are never sent: a close frame without a code, and a missing close frame (RFC 6455, section 7.4.1). */
 const noCode = 1005;
 const noFrame = 1006;
 

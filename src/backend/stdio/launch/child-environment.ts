@@ -1,16 +1,16 @@
 /**
- * What a server needs to find its files, its programs and its language, and nothing in which an operator keeps secrets:
- * the gateway's own environment holds REDIS_URL, tokens and NODE_OPTIONS (P12).
+ * Variables by which a server finds its files, its programs and its language. Operators keep no secrets in them. The
+ * gateway's own environment holds REDIS_URL, tokens and NODE_OPTIONS (P12).
  */
 const inheritedNames = new Set(['HOME', 'LANG', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'TMPDIR', 'TZ', 'USER']);
 
-/** Functions that bash exports start so; a vulnerable bash runs what follows them (CVE-2014-6271). */
+/** Prefix of functions that bash exports; a vulnerable bash runs the text behind them (CVE-2014-6271). */
 const shellFunctionPrefix = '()';
 
 /**
- * The whole environment of a server's process.
+ * Returns the whole environment of a server's process.
  * @param parent the environment of the gateway; only names on the allow-list (HOME, PATH, LC_* …) are taken from it
- * @param configured what the operator's configuration names for this server; wins
+ * @param configured the variables that the operator configured for this server; they take precedence
  */
 export function childEnvironment(
   parent: Readonly<Record<string, string | undefined>>,

@@ -2,15 +2,15 @@ import { spawnSync } from 'node:child_process';
 import { isAbsolute, join } from 'node:path';
 import { isExecutable } from './locate-program.ts';
 
-/** It needs some milliseconds; one that hangs must not hang the gateway. */
+/** A tool needs some milliseconds; a tool that hangs must not hang the gateway. */
 const trialMs = 2_000;
 
 /**
- * Looks for a program of the system and tries it once: those of other makers have the name but not what is needed. Takes
- * some milliseconds.
- * @param path the PATH of the gateway; places in it that are not absolute are left out
- * @param trial the arguments with which the right one ends with 0
- * @returns its absolute path, or undefined if there is none that works
+ * Looks for a system program and tries it once: variants of other makers have the name but not the needed features.
+ * Takes some milliseconds.
+ * @param path the PATH of the gateway; relative directories in it are skipped
+ * @param trial the arguments with which the right program exits with 0
+ * @returns its absolute path, or undefined if none works
  */
 export function findTool(
   path: string | undefined,

@@ -2,21 +2,23 @@ import { accessSync, closeSync, constants, existsSync, openSync, readSync, type 
 import { join, resolve } from 'node:path';
 import type { Program } from './program.ts';
 
-/** Where the operating system looks for a command without PATH. */
+/** Directories that the operating system searches for a command without PATH. */
 const defaultPath = '/usr/bin:/bin';
 
-/** What the command of a program stands for: a path counts from the working directory, a name is looked up in PATH. */
+/**
+ * Returns the paths that a command can mean. A path is relative to the working directory; a name is searched in PATH.
+ */
 const candidates = ({ command, cwd = '.', env }: Program): string[] => {
   const places = command.includes('/') ? [''] : (env['PATH'] ?? defaultPath).split(':');
   return places.map((place) => resolve(cwd, join(place, command)));
 };
 
-/** The first thing of that name, whether it can be run or not. For messages. */
+/** Returns the first file with the command's name, whether or not it can be run. For messages. */
 export const locate = (program: Program): string | undefined => candidates(program).find((path) => existsSync(path));
 
 /**
- * Whether the operating system will find the program, may run it, and finds the interpreter that a script names. What
- * only it can tell (the loader of a binary, a limit) stays open. Some 50 µs.
+ * Whether the operating system will find the program, may run it, and finds the interpreter that a script names. Only
+ * the kernel knows the rest: the loader of a binary, a limit. Some 50 µs.
  */
 export function looksRunnable(program: Program): boolean {
   const texts = [program.command, ...program.args, program.cwd ?? '.'];
@@ -28,7 +30,7 @@ export function looksRunnable(program: Program): boolean {
   return interpreter === undefined || isExecutable(resolve(program.cwd ?? '.', interpreter));
 }
 
-/** What the first line of a script names; undefined for anything that is not a script. */
+/** Returns the interpreter that the first line of a script names; undefined for any other file. */
 export const interpreterOf = (path: string): string | undefined => /^#!\s*(\S+)/.exec(firstBytes(path))?.[1];
 
 export const isDirectory = (path: string): boolean => stat(path)?.isDirectory() ?? false;
@@ -48,7 +50,7 @@ function stat(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
   } catch {
-    return undefined; // expected: some places of PATH may not be looked into
+    return undefined; // expected: some directories in PATH may not be readable
   }
 }
 
@@ -62,6 +64,6 @@ function firstBytes(path: string): string {
       closeSync(file);
     }
   } catch {
-    return ''; // executable but not readable: what the first line says stays unknown
+    return ''; // executable but not readable: the first line stays unknown
   }
 }

@@ -1,10 +1,10 @@
 import { findTool } from './find-tool.ts';
 
-/** What each process of a server may use, as setrlimit(2) has it; undefined is as the gateway's own. */
+/** Limits of each process of a server, as in setrlimit(2); undefined keeps the gateway's own limit. */
 export interface ProcessLimits {
   readonly maxAddressSpaceBytes: number | undefined;
   readonly maxOpenFiles: number | undefined;
-  /** Of the user as whom it runs, in all. */
+  /** Limit for all processes of the user that the server runs as. */
   readonly maxProcesses: number | undefined;
   readonly maxCpuSeconds: number | undefined;
 }
@@ -25,13 +25,19 @@ export const findPrlimit = (path: string | undefined): string | undefined =>
     ? findTool(path, 'prlimit', () => ['--nofile', '--output=SOFT', '--noheadings'])
     : undefined;
 
-/** The flags for these limits, soft and hard alike: a server cannot raise them. None if nothing is limited. */
+/**
+ * Returns the flags for these limits, soft and hard alike, so that a server cannot raise them. None if nothing is
+ * limited.
+ */
 export const limitFlags = (limits: ProcessLimits): string[] =>
   flags.flatMap(([key, flag]) => (limits[key] === undefined ? [] : [`--${flag}=${limits[key]}`]));
 
-/** Looks for a `nice` (POSIX) that works; see `findTool`. By it a program gives way from its first moment on, and all that it starts. */
+/**
+ * Looks for a `nice` (POSIX) that works; see `findTool`. With it a program and its children run at lower priority from
+ * the first moment on.
+ */
 export const findNice = (path: string | undefined): string | undefined =>
   findTool(path, 'nice', (file) => [...niceFlags(1), '--', file]);
 
-/** The flags by which a program gives way so much. */
+/** Returns the flags for this niceness. */
 export const niceFlags = (nice: number): string[] => ['-n', String(nice)];

@@ -1,19 +1,16 @@
 /** A program of the operator's configuration. Nothing in it ever comes from a client. */
 export interface Program {
-  /** A path, or a name that is looked up in the PATH of `env`. */
+  /** A path, or a name that is searched in the PATH of `env`. */
   readonly command: string;
   readonly args: readonly string[];
   readonly cwd?: string | undefined;
-  /** It was given on the command line, where operators are to correct it; else in a file. */
+  /** True if the program was given on the command line, where operators are to correct it; else it came from a file. */
   readonly isOnCommandLine?: boolean | undefined;
   /** The whole environment of the process; see `childEnvironment`. */
   readonly env: Readonly<Record<string, string>>;
-  /**
-   * Words that are put before the command: a program that prepares its process and then becomes the command, such as
-   * `setpriv`.
-   */
+  /** Words before the command: a program that prepares its process and then becomes the command, such as `setpriv`. */
   readonly launcher?: readonly string[] | undefined;
-  /** User and group as whom it runs, with no other groups; else the gateway's. */
+  /** User and group that the program runs as, with no other groups; by default the gateway's. */
   readonly uid?: number | undefined;
   readonly gid?: number | undefined;
 }

@@ -1,25 +1,25 @@
 import { isMainThread } from 'node:worker_threads';
 import { findTool } from './find-tool.ts';
 
-/** What the kernel can send to a server's process when the gateway is killed. */
+/** The signals that the kernel can send to a server's process when the gateway is killed. */
 export type ParentDeathSignal = 'SIGTERM' | 'SIGKILL';
 
-/** What `setpriv`, `prlimit` (util-linux) and `nice` end with if they cannot execute the command. */
+/** Exit codes of `setpriv`, `prlimit` (util-linux) and `nice` if they cannot execute the command. */
 const cannotExecute: Readonly<Record<number, string>> = { 126: 'ENOEXEC', 127: 'ENOENT' };
 
 /**
- * Looks for a `setpriv` that can set the parent death signal (prctl(2), PR_SET_PDEATHSIG), which the one of BusyBox and
- * those before util-linux 2.33 cannot; see `findTool`.
+ * Looks for a `setpriv` that can set the parent death signal (prctl(2), PR_SET_PDEATHSIG); see `findTool`. The one of
+ * BusyBox and those before util-linux 2.33 cannot.
  *
- * The kernel counts the end of the *thread* that started the process, so this answers undefined outside of the main
- * thread: a worker's end would kill its servers.
+ * The kernel sends the signal at the end of the *thread* that started the process. So this returns undefined outside of
+ * the main thread: the end of a worker would kill its servers.
  */
 export function findSetpriv(path: string | undefined): string | undefined {
   if (process.platform !== 'linux' || !isMainThread) return undefined;
   return findTool(path, 'setpriv', (file) => [...launcherOf(file, 'SIGTERM').slice(1), file, '--version']);
 }
 
-/** The words before a command that give it a parent death signal. Its own children do not inherit that. */
+/** Returns the words before a command that give it a parent death signal. Its own children do not inherit that. */
 export const launcherOf = (setpriv: string, signal: ParentDeathSignal): string[] => [
   setpriv,
   '--pdeathsig',
@@ -28,14 +28,16 @@ export const launcherOf = (setpriv: string, signal: ParentDeathSignal): string[]
 ];
 
 /**
- * The error that a spawn without a launcher would have given, if the exit of a process says that the launcher could not
- * execute the command; else undefined. For what only the kernel can tell: a missing loader, a wrong architecture.
- * @param output the last lines of its stderr
+ * Returns the error that a spawn without a launcher would have given, if the exit of the process says that the launcher
+ * could not execute the command; else undefined. Needed for errors that only the kernel finds: a missing loader, a
+ * wrong architecture.
+ * @param output the last lines of the process's stderr
  */
 export function launchFailure(exitCode: number | null, output: readonly string[]): Error | undefined {
   const code = cannotExecute[exitCode ?? 0];
   if (code === undefined || output.length !== 1 || !/^(?:setpriv|prlimit|nice): /.test(output[0] ?? ''))
     return undefined;
-  const isDenied = output[0]?.endsWith(': Permission denied'); // to another user than the gateway's, which has looked before
+  // denied to another user; the gateway's own user was checked before
+  const isDenied = output[0]?.endsWith(': Permission denied');
   return Object.assign(new Error(output[0]), { code: isDenied ? 'EACCES' : code });
 }

@@ -17,16 +17,16 @@ const limits: Readonly<Record<string, string>> = {
 
 /** Why a program could not be started. */
 export interface SpawnFailure {
-  /** One sentence or two for the operator, with what to do. */
+  /** One or two sentences for the operator, with advice. */
   readonly detail: string;
-  /** There is no such command. */
+  /** True if there is no such command. */
   readonly isNotFound: boolean;
 }
 
 /**
- * Says for the operator why a program could not be started and what to do. The operating system says
- * ENOENT for a missing command, a missing working directory and a missing interpreter alike, so this looks which it is.
- * Holds paths but no argument and no value of the environment, which can be secrets (P12).
+ * Explains to the operator why a program could not be started and what to do. The operating system reports ENOENT alike
+ * for a missing command, a missing working directory and a missing interpreter. So this function checks which one it
+ * is. The text holds paths but no argument and no value of the environment, which can be secrets (P12).
  */
 export function explainSpawnFailure(error: unknown, program: Program): SpawnFailure {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
@@ -39,11 +39,11 @@ export function explainSpawnFailure(error: unknown, program: Program): SpawnFail
   return { detail: detail ?? `The command ${program.command} could not be started (${code}).`, isNotFound: false };
 }
 
-/** A setting, as it is written where the program was given. */
+/** The name of a setting, in the form the operator wrote it. */
 const named = (key: 'cwd' | 'uid' | 'gid', { isOnCommandLine = false }: Program): string =>
   isOnCommandLine ? `--${key}` : `"${key}"`;
 
-/** Where the command is to be given, in the middle of a sentence. */
+/** Where the operator writes the command, as a phrase for a sentence. */
 const placeOfCommand = ({ isOnCommandLine = false }: Program): string =>
   isOnCommandLine ? 'after "--"' : 'as "command"';
 
@@ -81,7 +81,7 @@ function aboutCommand(code: string, path: string, program: Program): string | un
 
 function aboutMissingCommand(program: Program): string {
   const { command, env, isOnCommandLine = false } = program;
-  // A URL would otherwise be a file in a folder that is called "http:".
+  // A URL would otherwise be treated as a file in a folder called "http:".
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(command))
     return 'The command is a URL. Write a URL without "--", or in a file as "url".';
   const place = placeOfCommand(program);

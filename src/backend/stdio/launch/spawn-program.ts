@@ -3,20 +3,20 @@ import type { Readable, Writable } from 'node:stream';
 import { looksRunnable } from './locate-program.ts';
 import type { Program } from './program.ts';
 
-/** A running program, or the error that will say why it does not run. */
+/** A running program, or the error that explains why it does not run. */
 export type Spawned =
   | {
       readonly pid: number;
       readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
-      /** The launcher was used: that the command cannot be started is told by its exit. */
+      /** The launcher was used: its exit code tells whether the command could be started. */
       readonly isLaunched: boolean;
     }
   | { readonly failure: Promise<unknown> };
 
 /**
- * Starts a program without a shell, as the leader of its own process group, with three pipes and no other descriptor.
- * A command that cannot be started gets no launcher, so that the operating system says what is wrong and not the launcher.
- * Never throws.
+ * Starts a program without a shell, as the leader of its own process group, with three pipes and no other descriptor. A
+ * command that cannot be started gets no launcher, so that the error comes from the operating system and not the
+ * launcher. Never throws.
  */
 export function spawnProgram(program: Program): Spawned {
   const { command, args, cwd, env, uid, gid, launcher = [] } = program;
@@ -27,10 +27,10 @@ export function spawnProgram(program: Program): Spawned {
     const options = { cwd, env, ...user, shell: false, detached: true };
     const child = spawn(file, words, { ...options, stdio: ['pipe', 'pipe', 'pipe'] });
     if (child.pid !== undefined) return { pid: child.pid, child, isLaunched };
-    // ENOENT, EACCES, EAGAIN, EMFILE and ENFILE come as an event (with the last two, `child.stdin` does not even exist)
+    // ENOENT, EACCES, EAGAIN, EMFILE and ENFILE come as an event. With the last two, `child.stdin` does not even exist.
     return { failure: new Promise((resolve) => child.once('error', resolve)) };
   } catch (error) {
-    // and the others (ENOTDIR, E2BIG, a NUL in an argument) are thrown
+    // The others (ENOTDIR, E2BIG, a NUL in an argument) are thrown.
     return { failure: Promise.resolve(error) };
   }
 }

@@ -1,6 +1,6 @@
 import { parse } from 'shell-quote';
 
-/** The words of a command, or why there are none: one clear sentence for the operator. */
+/** The words of a command, or one clear sentence for the operator why it cannot be split. */
 export type SplitCommand =
   | { readonly ok: true; readonly argv: string[] }
   | { readonly ok: false; readonly message: string };
@@ -9,12 +9,12 @@ const quoted = /\\[\s\S]|'[^']*'|"(?:\\[\s\S]|[^"\\])*"/g;
 
 /**
  * Splits one string into words as a POSIX shell does: white space, quotes and backslashes. No shell runs and nothing is
- * expanded: `$HOME`, `*` and `~` stay text. What only a shell could do is refused, never passed on as text.
+ * expanded: `$HOME`, `*` and `~` stay text. Syntax that needs a shell is refused, never passed on as text.
  */
 export function splitCommand(text: string): SplitCommand {
   if (text.includes('\0'))
     return refuse('The command contains a NUL byte, which is not possible in arguments. Remove it.');
-  // shell-quote drops a quote that is not closed, without a word
+  // shell-quote silently drops an unclosed quote.
   if (/['"\\]/.test(text.replace(quoted, '')))
     return refuse(
       'The command has an unclosed quote, or ends with a backslash. Close the quote, or escape it with \\.',
@@ -44,8 +44,8 @@ export function splitCommand(text: string): SplitCommand {
 const refuse = (message: string): SplitCommand => ({ ok: false, message });
 
 /**
- * shell-quote expands variables and begins a comment at every #, where a shell does so only at the start of a word. Both
- * are hidden from it behind a NUL, which a command cannot hold. After a backslash it does the right thing by itself.
+ * shell-quote expands variables and begins a comment at every #, where a shell does so only at the start of a word.
+ * This function hides both behind a NUL, which a command cannot hold. After a backslash shell-quote is right by itself.
  */
 const hideExpansions = (text: string): string =>
   text.replace(/\\[\s\S]|\$|(?<=[^\s;&|<>()])#/g, (found) => (found === '$' ? '\0d' : found === '#' ? '\0h' : found));

@@ -4,9 +4,9 @@ import { setImmediate as pollTurn } from 'node:timers/promises';
 import { settlesWithin } from '../../../util/settles-within.ts';
 
 /**
- * Resolves when all that a process had written when it exited has been read from its pipes by their 'data' listeners.
- * @param ms how long the pipes may stay open: a process left behind can hold them. After that what counts is that the
- *   event loop has polled them once more, since after a stall timers come before what waits to be read
+ * Resolves when the 'data' listeners of the pipes have read all output that a process had written before it exited.
+ * @param ms how long the pipes may stay open: a process left behind can hold them. After that one more poll of the
+ *   event loop counts, since after a stall timers come before waiting input
  */
 export async function drainPipes(streams: readonly Readable[], ms: number): Promise<void> {
   const ends = streams.filter((stream) => !stream.closed).map((stream) => once(stream, 'close'));

@@ -1,8 +1,8 @@
 let due: (() => void)[] = [];
 
 /**
- * Calls back when the input of this turn of the event loop has been handled. One immediate serves all who ask in a turn: one
- * each, for every server with a short message, would cost about as much as reading the message.
+ * Calls back when the input of this turn of the event loop has been handled. One immediate serves all callbacks of a
+ * turn: one for every server with a short message would cost about as much as reading the message.
  */
 export function afterLoopTurn(callback: () => void): void {
   if (due.length === 0) setImmediate(runDue);

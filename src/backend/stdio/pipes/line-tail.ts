@@ -1,19 +1,21 @@
 /** The last bytes of a stream. */
 export interface LineTail {
   push(chunk: Buffer): void;
-  /** A view of them, valid until the next `push`. */
+  /** Returns a view of them, valid until the next `push`. */
   read(): Buffer;
 }
 
 const firstBytes = 256;
 
-/** Keeps the last `maxBytes` in one buffer, which grows with them: most streams bring none, or a line at their start. */
+/**
+ * Keeps the last `maxBytes` in one buffer that grows as needed: most streams bring nothing, or one line at their start.
+ */
 export function createLineTail(maxBytes: number): LineTail {
   let kept = Buffer.alloc(0);
   let keptBytes = 0;
 
   const grow = (needed: number): void => {
-    // By itself, and not a part of a larger one that many share: one of them would keep it all.
+    // An own allocation instead of a slice of the shared pool: one slice would keep the whole pool alive.
     const larger = Buffer.allocUnsafeSlow(Math.min(maxBytes, Math.max(needed, 2 * kept.length, firstBytes)));
     kept.copy(larger, 0, 0, keptBytes);
     kept = larger;

@@ -1,9 +1,9 @@
 const unprintable = /(?!\t)[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
 
 /**
- * Text of a server as one line that is safe in a log and on a terminal: control characters, line separators and marks
- * that turn the direction of text are escaped, so that nobody can forge a log line or send an escape sequence.
- * @param bytes UTF-8; what is not becomes U+FFFD
+ * Converts text of a server to one line that is safe in a log and on a terminal. Control characters, line separators
+ * and bidirectional marks are escaped, so that nobody can forge a log line or send an escape sequence.
+ * @param bytes UTF-8; invalid bytes become U+FFFD
  */
 export const escapeControlCharacters = (bytes: Buffer): string =>
   bytes.toString('utf8').replace(unprintable, (character) => {

@@ -1,22 +1,24 @@
 import type { Readable } from 'node:stream';
 import { afterLoopTurn } from './end-of-loop-turn.ts';
 
-/** Reading that can be stopped for three reasons: by the reader, by the turns themselves, and for what is not delivered yet. */
+/**
+ * Controls reading, which stops for three reasons: the caller paused it, the budget is spent, or a delivery is pending.
+ */
 export interface ReadBudget {
-  /** So many bytes were read. */
+  /** Counts bytes that were read. */
   consumed(bytes: number): void;
   /** Stops and starts reading for a reason of the caller. */
   pause(): void;
   resume(): void;
-  /** Stops reading until `release`, whatever else resumes it: what was read has to be delivered first. */
+  /** Stops reading until `release`, whatever else resumes it: the input so far has to be delivered first. */
   hold(): void;
   release(): void;
 }
 
 /**
- * Lets a stream have its turn and then others theirs (P8): after so many bytes in one turn of the event loop, reading
- * goes on in the next one. Without it Node.js reads up to 2 MiB from each of many flooding servers before a client
- * with one small request is looked at.
+ * Limits how much is read from a stream in one turn of the event loop, so that other streams get their share (P8).
+ * Reading continues in the next turn. Without the limit Node.js reads up to 2 MiB from each of many flooding servers
+ * before it handles a client with one small request.
  */
 export function createReadBudget(stream: Readable, maxBytesPerTurn: number): ReadBudget {
   let bytes = 0;

@@ -3,11 +3,11 @@ import { detachedCopy } from '../../../util/detached-copy.ts';
 import { createLineTail } from './line-tail.ts';
 import { escapeControlCharacters } from './printable.ts';
 
-/** What becomes of a server's stderr. */
+/** Options for a server's stderr. */
 export interface StderrOptions {
-  /** One line for the log: at most `maxLoggedBytes` of it, control characters escaped. */
+  /** Called with one line for the log: at most `maxLoggedBytes` of it, control characters escaped. */
   onLine?: ((line: string) => void) | undefined;
-  /** How much of a line is held and reported; stops a server that writes without line end from filling the memory. */
+  /** How much of a line is held and reported; stops a server that writes without a line end from filling the memory. */
   readonly maxLoggedBytes?: number;
   /** Above this rate lines are counted instead of reported; stops a server from filling the disk with our log. */
   readonly linesPerSecond?: number;
@@ -22,7 +22,7 @@ const recentLineCount = 20;
 const nothing: Buffer = Buffer.alloc(0);
 
 /**
- * Reads a server's stderr to its end, whether anybody wants it or not: a server whose stderr is full stands still.
+ * Reads a server's stderr to its end, even if nobody wants it: a server whose stderr is full stands still.
  * @returns the last lines for messages to the operator (at most 20, of the last 8 KiB), whatever the rate
  */
 export function drainStderr(
@@ -30,8 +30,8 @@ export function drainStderr(
   { onLine, maxLoggedBytes = 2_048, linesPerSecond = 20, burstLines = 100 }: StderrOptions = {},
 ): { recentLines(): string[] } {
   const tail = createLineTail(recentBytes);
-  let begun = nothing; // what is kept of the unfinished line; most servers are silent, and thousands of them hold nothing
-  let lineBytes = 0; // of that line, also those that were not kept
+  let begun = nothing; // the kept part of the unfinished line; thousands of silent servers hold nothing
+  let lineBytes = 0; // length of that line, including dropped bytes
   let allowedLines = burstLines;
   let refilledAt = performance.now();
   let droppedLines = 0;
@@ -81,9 +81,9 @@ export function drainStderr(
       if (end !== -1) endLine();
       from = to + 1;
     }
-    if (begun.length > 0) begun = detachedCopy(begun); // and not the whole chunk
+    if (begun.length > 0) begun = detachedCopy(begun); // releases the chunk
   });
-  stream.on('error', () => undefined); // it has ended; 'close' follows
+  stream.on('error', () => undefined); // the stream has ended; 'close' follows
   stream.once('close', () => {
     refill();
     endLine();
@@ -94,7 +94,7 @@ export function drainStderr(
     recentLines: () =>
       tail
         .read()
-        .toString('latin1') // keeps bytes as they are; each line is decoded by itself
+        .toString('latin1') // keeps bytes as they are; each line is decoded separately
         .split(/\r?\n/)
         .filter((text) => text.length > 0)
         .slice(-recentLineCount)

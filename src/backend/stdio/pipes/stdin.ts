@@ -2,19 +2,19 @@ import type { Writable } from 'node:stream';
 import { writeMessage } from '../../line-writer.ts';
 import { afterLoopTurn } from './end-of-loop-turn.ts';
 
-/** The way of messages to a server's stdin. */
+/** Writes messages to a server's stdin. */
 export interface StdioInput {
-  /** As `Backend.send`. The message is not copied if it is large, so it must not be changed afterwards. */
+  /** Like `Backend.send`. A large message is not copied, so it must not change afterwards. */
   send(message: Uint8Array): 'sent' | 'full' | 'ended';
-  /** Closes stdin after what is queued. */
+  /** Closes stdin after the queued messages. */
   end(): void;
 }
 
 /**
- * Writes messages as lines, in order: the first of a turn of the event loop at once, those that come in the same turn
- * behind it together, by one system call.
+ * Writes messages as lines, in order. The first message of a turn of the event loop is written at once; one system call
+ * writes those that follow in the same turn.
  * @param maxQueuedBytes see `writeMessage`
- * @param onBroken the server does not read any more (EPIPE): it has exited or closed its stdin
+ * @param onBroken the server no longer reads (EPIPE): it has exited or closed its stdin
  */
 export function createStdin(
   stdin: Writable,

@@ -1,13 +1,13 @@
 import { detach } from '../../../util/boundary.ts';
 import { processesOf, residentBytes } from './process-usage.ts';
 
-/** Between two looks at all processes. */
+/** Interval between two checks of all processes. */
 const lookMs = 500;
 
-/** Looking takes no more than this share of the time, however many processes there are. */
+/** The checks take no more than this share of the time, however many processes there are. */
 const maxShare = 0.05;
 
-/** A process group and what its processes may use together. */
+/** The limit of a process group: its processes together may use `maxBytes`. */
 interface Watched {
   readonly maxBytes: number;
   readonly onOver: (bytes: number) => void;
@@ -16,7 +16,7 @@ interface Watched {
 const watched = new Map<number, Watched>();
 let isLooking = false;
 
-/** Whether memory can be watched here: it is told by Linux' /proc. */
+/** Whether memory can be watched here: only Linux' /proc reports it. */
 export function canWatchMemory(): boolean {
   try {
     return residentBytes(process.pid) > 0;
@@ -26,8 +26,8 @@ export function canWatchMemory(): boolean {
 }
 
 /**
- * Calls `onOver`, once, when the processes of a group together hold more memory than they may: resident pages, those that
- * they share counted for each (proc(5), VmRSS). What is used between two looks is not seen.
+ * Calls `onOver`, once, when the processes of a group together hold more memory than `maxBytes`. It counts resident
+ * pages, with shared pages in each process (proc(5), VmRSS). Use between two checks is not seen.
  * @returns ends the watch
  */
 export function watchMemory(group: number, maxBytes: number, onOver: (bytes: number) => void): () => void {
@@ -39,7 +39,7 @@ export function watchMemory(group: number, maxBytes: number, onOver: (bytes: num
   };
 }
 
-/** Looks for as long as there is something to watch. */
+/** Checks for as long as a group is watched. */
 async function lookAgain(): Promise<void> {
   isLooking = true;
   while (watched.size > 0) {
@@ -47,7 +47,7 @@ async function lookAgain(): Promise<void> {
     try {
       await look();
     } catch {
-      // Too many open files for once. That /proc can be read at all was seen at the start.
+      // Too many open files for once. /proc itself was readable at the start.
     }
     const pauseMs = Math.max(lookMs, (performance.now() - from) / maxShare);
     await new Promise<void>((resolve) => setTimeout(resolve, pauseMs).unref());

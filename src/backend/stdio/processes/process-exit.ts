@@ -4,14 +4,14 @@ export interface ProcessExit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** What the usual wrappers (`sh`, `env`, `npx`) and the kernel mean by these. */
+/** Meaning of these codes for the usual wrappers (`sh`, `env`, `npx`) and the kernel. */
 const hints: Readonly<Record<string, string>> = {
   126: ' (a command it tried to run is not executable)',
   127: ' (a command it tried to run was not found)',
   SIGKILL: ' (often by the kernel, because memory ran out)',
 };
 
-/** One sentence for the operator about a server that ended by itself. */
+/** Returns one sentence for the operator about a server that ended by itself. */
 export const describeProcessExit = ({ exitCode, signal }: ProcessExit): string =>
   signal === null
     ? `The server exited with code ${exitCode}${hints[String(exitCode)] ?? ''}.`

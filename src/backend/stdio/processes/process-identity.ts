@@ -1,27 +1,27 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /**
- * What keeps two processes apart that had the same pid, one after the other: the number alone is given away again.
- * Valid within one boot and one pid namespace, see `Place`.
+ * Distinguishes two processes that had the same pid, one after the other: the kernel reuses pids. Valid within one boot
+ * and one pid namespace, see `ProcessNamespace`.
  */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** When it was started, in clock ticks since the boot. Stays the same when the process executes another program. */
+  /** Start time in clock ticks since the boot. Stays the same when the process executes another program. */
   readonly startTicks: number;
 }
 
-/** A process as the kernel tells of it. */
+/** The state of a process as the kernel reports it. */
 export interface ProcessState extends ProcessIdentity {
-  /** The process group and the session; both bear the pid of the process that made them. */
+  /** The process group and the session; each has the pid of the process that created it. */
   readonly group: number;
   readonly session: number;
-  /** It runs no code and holds nothing; it only waits for its parent to notice. */
+  /** A zombie runs no code and holds nothing; it waits for its parent to reap it. */
   readonly isZombie: boolean;
-  /** The processor time that it has used itself, in milliseconds. */
+  /** The processor time of the process itself, in milliseconds. */
   readonly cpuMs: number;
 }
 
-/** Where a pid and a start time mean anything. Containers on one host have the boot in common, but not the numbers. */
+/** The scope in which a pid and a start time are valid. Containers on one host share the boot, but not the pids. */
 export interface ProcessNamespace {
   readonly bootId: string;
   readonly pidNamespace: string;
@@ -30,9 +30,7 @@ export interface ProcessNamespace {
 /** All numbers in /proc count in hundredths of a second (USER_HZ), whatever the clock of the kernel is. */
 const ticksPerSecond = 100;
 
-/**
- * This process and where it is. Undefined where there is no /proc to tell it (macOS): nothing that needs it can be done.
- */
+/** Returns this process and its scope. Undefined without /proc (macOS): features that need it are not available. */
 export function ownIdentity(): (ProcessIdentity & ProcessNamespace) | undefined {
   try {
     const own = readProcess(process.pid);
@@ -43,12 +41,12 @@ export function ownIdentity(): (ProcessIdentity & ProcessNamespace) | undefined 
   }
 }
 
-/** The process of this pid, a zombie too; undefined if there is none. Throws where /proc cannot be read. */
+/** Returns the process with this pid, also a zombie; undefined if there is none. Throws if /proc cannot be read. */
 export function readProcess(pid: number): ProcessState | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // "pid (name) state ppid group session …", and the name may hold blanks and parentheses itself; field 22 is the
-    // start time, 14 and 15 are the processor time in and below the program (proc(5))
+    // The line is "pid (name) state ppid group session …", and the name itself may hold blanks and parentheses. Field
+    // 22 is the start time; 14 and 15 are the processor time in user and kernel mode (proc(5)).
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ', 20);
     const [state, , group, session] = fields;
     return {
@@ -61,22 +59,22 @@ export function readProcess(pid: number): ProcessState | undefined {
     };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ESRCH') return undefined; // it has ended, perhaps between opening and reading
+    // the process has ended, perhaps between opening and reading
+    if (code === 'ENOENT' || code === 'ESRCH') return undefined;
     throw error;
   }
 }
 
-/** All processes that can be seen. Throws where /proc cannot be read. Some 50 µs for each. */
+/** Lists all visible processes. Throws if /proc cannot be read. Some 50 µs for each. */
 export const listProcesses = (): ProcessState[] =>
   readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .map((name) => readProcess(Number(name)))
     .filter((found) => found !== undefined);
 
-/** Now, on the clock of `startTicks`. */
+/** The current time on the clock of `startTicks`. */
 export const nowTicks = (): number =>
   Math.floor(Number.parseFloat(readFileSync('/proc/uptime', 'latin1')) * ticksPerSecond);
 
-/** Whether it is the same process. */
 export const isSameProcess = (one: ProcessIdentity, other: ProcessIdentity | undefined): boolean =>
   one.pid === other?.pid && one.startTicks === other.startTicks;

@@ -2,19 +2,19 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { setImmediate as otherWork } from 'node:timers/promises';
 import { type ProcessState, readProcess } from './process-identity.ts';
 
-/** So many processes are read in one go, in about a millisecond. */
+/** So many processes are read at once, in about a millisecond. */
 const processesPerTurn = 50;
 
-/** What one process of a group uses. */
+/** Memory and processor time of one process of a group. */
 export interface ProcessUsage {
   readonly group: number;
-  /** Names the process; its pid alone is given away again. */
+  /** Identifies the process; the kernel reuses its pid alone. */
   readonly identity: string;
   readonly residentBytes: number;
   readonly cpuMs: number;
 }
 
-/** The processes of these groups that there are now, looked up in small steps. Throws where /proc cannot be read. */
+/** Yields the current processes of these groups, looked up in small steps. Throws if /proc cannot be read. */
 export async function* processesOf(groups: Pick<ReadonlySet<number>, 'has'>): AsyncGenerator<ProcessState> {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   for (const [index, pid] of pids.entries()) {
@@ -24,7 +24,7 @@ export async function* processesOf(groups: Pick<ReadonlySet<number>, 'has'>): As
   }
 }
 
-/** What the processes of these groups use now; nothing where there is no /proc to tell it (macOS). */
+/** Returns the current use of the processes of these groups; nothing without /proc (macOS). */
 export async function usageOf(groups: Pick<ReadonlySet<number>, 'has'>): Promise<readonly ProcessUsage[]> {
   const usage: ProcessUsage[] = [];
   try {
@@ -38,8 +38,8 @@ export async function usageOf(groups: Pick<ReadonlySet<number>, 'has'>): Promise
 }
 
 /**
- * Resident pages of a process, those that it shares counted in full (proc(5), VmRSS). 0 for one that has ended meanwhile,
- * or is a zombie. Throws where /proc cannot be read.
+ * Returns the resident memory of a process, with shared pages counted in full (proc(5), VmRSS). 0 for a process that
+ * has ended meanwhile, or is a zombie. Throws if /proc cannot be read.
  */
 export function residentBytes(pid: number): number {
   try {

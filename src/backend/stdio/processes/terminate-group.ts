@@ -11,7 +11,7 @@ export interface TerminationGrace {
   readonly terminateGraceMs?: number;
 }
 
-/** What is to be ended. */
+/** The process group to end. */
 export interface Termination extends TerminationGrace {
   readonly group: ProcessGroup;
   /** Settles when the leader of the group has exited and was waited for. */
@@ -28,8 +28,8 @@ const zombiesFromPollMs = 40;
 
 /**
  * Ends a server with everything in its process group: closes its stdin, then SIGTERM, then SIGKILL, each after a grace
- * period. If the leader exits by itself, what it left behind gets SIGTERM and SIGKILL too.
- * Resolves as soon as nothing is left, at the latest after all periods. Never rejects.
+ * period. If the leader exits by itself, processes that it left behind get SIGTERM and SIGKILL, too. Resolves as soon
+ * as no process is left, at the latest after all periods. Never rejects.
  */
 export async function terminateGroup(termination: Termination): Promise<void> {
   const { group, exited, closeStdin, stdinCloseGraceMs = 2_000, terminateGraceMs = 3_000 } = termination;
@@ -48,7 +48,7 @@ export async function terminateGroup(termination: Termination): Promise<void> {
 async function isGoneWithin(graceMs: number, { group, exited }: Termination): Promise<boolean> {
   const end = performance.now() + graceMs;
   if (!(await settlesWithin(exited, graceMs))) return false;
-  // Only a parent is told of the end of a process, and the parents of these are not us: there is nothing but to look.
+  // The system notifies only the parent of a process, and these processes have other parents. So the group is polled.
   for (let pollMs = firstPollMs; group.exists(); pollMs = Math.min(2 * pollMs, maxPollMs)) {
     if (pollMs >= zombiesFromPollMs && hasOnlyZombies(group.pid)) return true;
     const leftMs = end - performance.now();

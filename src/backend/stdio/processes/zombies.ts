@@ -1,9 +1,9 @@
 import { listProcesses } from './process-identity.ts';
 
 /**
- * Whether all that is left of a process group are zombies: they run no code and hold nothing, but are signalled without
- * an error for as long as nobody waits for them, which is for ever if PID 1 of the container does not reap.
- * Looks at every process, so it is for the rare group that does not vanish. False where it cannot be told.
+ * Whether only zombies are left of a process group. They run no code and hold nothing, but can be signalled without an
+ * error until their parent reaps them. In a container whose PID 1 does not reap, that is for ever. Reads every process,
+ * so it is for the rare group that does not vanish. False if that cannot be determined.
  */
 export function hasOnlyZombies(groupPid: number): boolean {
   if (process.platform !== 'linux') return false;

@@ -13,33 +13,34 @@ import {
 } from './journal-format.ts';
 import { prepareStateDirectory } from './state-directory.ts';
 
-/** What the notes of a gateway need. */
+/** Options of a gateway's journal. */
 export interface GroupJournalOptions {
   /** See `prepareStateDirectory`. */
   readonly directory: string;
-  /** The gateway. */
+  /** This gateway. */
   readonly self: ProcessIdentity & ProcessNamespace;
-  /** How often the file is told that the gateway lives. */
+  /** Interval at which the file records that the gateway lives. */
   readonly aliveMs?: number;
-  /** The file is written anew when it has twice as many bytes as there is to say, but not below this. */
+  /** The file is rewritten when it is twice as long as its content needs, but not below this size. */
   readonly rewriteBytes?: number;
-  /** Groups cannot be noted any more; one clear sentence. Told once at most. */
+  /** Groups can no longer be recorded; one clear sentence. Called once at most. */
   onUnable(why: string): void;
 }
 
-/** The notes of one gateway. */
+/** The journal of one gateway. */
 export interface GroupJournal extends ProcessGroupListener {
-  /** Removes the file: the gateway ends in order and leaves nothing. */
+  /** Removes the file: the gateway ends in order and leaves no groups. */
   close(): void;
 }
 
-/** Created by us and by nobody before: not through a link that somebody put there. */
+/** The file must be created by us and by nobody before: not through a link that somebody put there. */
 const create = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 /**
- * Notes each living process group in a file, so that the next gateway can end what this one leaves behind if it is killed
- * (P10). One small write for each start and each end, without fsync: what a power failure loses is gone with its processes.
- * The file is made with the first group. Never throws: a gateway that cannot write its notes does without.
+ * Records each living process group in a file. If this gateway is killed, the next one can end the groups left behind
+ * (P10). Each start and each end is one small write without fsync: a power failure that loses writes also ends the
+ * processes. The file is created with the first group. Never throws: a gateway that cannot write its journal works
+ * without it.
  */
 export function createGroupJournal({
   directory,
@@ -57,13 +58,14 @@ export function createGroupJournal({
 
   const write = (text: string): void => {
     if (file === undefined) return;
-    bytes += writeSync(file, text, bytes); // not O_APPEND, with which `aliveOffset` could not be written over
+    // not O_APPEND, with which the field at `aliveOffset` could not be overwritten
+    bytes += writeSync(file, text, bytes);
   };
 
-  /** Under another name first, so that no reader and no kill -9 ever meets half of it. */
+  /** Writes under another name first, so that no reader sees half a file, even after kill -9. */
   const writeAnew = (): void => {
     const text = formatJournal({ gateway: self, aliveTicks: nowTicks(), groups: [...groups.values()] });
-    // half of it, as lines are added until it is twice as long
+    // Half of the limit, as lines are added until the file is twice as long.
     if (text.length > maxJournalBytes / 2) throw new Error('There are too many process groups to record.');
     prepareStateDirectory(directory);
     removeFile(`${path}.new`);

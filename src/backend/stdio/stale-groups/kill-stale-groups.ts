@@ -17,9 +17,9 @@ import {
 import { findStaleGroups, type KilledGroups, killStaleGroups } from './stale-groups.ts';
 import { fileErrorCode, prepareStateDirectory, readOwnFile } from './state-directory.ts';
 
-/** What the clean-up needs. */
+/** Options of the clean-up. */
 export interface StaleGroupCleanup {
-  /** Where gateways of this user keep their notes. */
+  /** Where the gateways of this user keep their journals. */
   readonly directory: string;
   /** This gateway. */
   readonly self: ProcessIdentity & ProcessNamespace;
@@ -27,22 +27,25 @@ export interface StaleGroupCleanup {
   readonly terminateGraceMs?: number;
 }
 
-/** What was found of gateways that were killed: groups that were ended (by SIGTERM, or only by SIGKILL), and others. */
+/**
+ * Result of the clean-up after gateways that were killed: the groups ended by SIGTERM, the groups killed by SIGKILL,
+ * and others.
+ */
 export interface StaleGroupReport extends KilledGroups {
   /** How many gateways had not ended in order. */
   readonly gateways: number;
-  /** Files that are not to be trusted, each with the reason: left alone. */
+  /** Files that cannot be trusted, each with the reason: left alone. */
   readonly ignored: readonly string[];
 }
 
-/** Stops whoever fills the directory from holding up the start. */
+/** A user who fills the directory must not delay the start. */
 const maxFiles = 1_000;
 
 /**
- * Ends what gateways of this user that were killed on this host left behind, and removes their notes (P10). Two that start
- * at once share the work: a file is taken by renaming it, which only one can. The notes of a gateway that lives are not
- * touched, nor those of another container. Resolves at once if nothing is left, else after the grace at the latest.
- * Rejects if the directory or the process table cannot be used.
+ * Ends process groups left behind by killed gateways of this user on this host, and removes their journals (P10). Two
+ * gateways that start at once share the work: a file is claimed by renaming it, and only one can. The journals of a
+ * living gateway, or of another container, are not touched. Resolves at once if nothing is left, else after the grace
+ * at the latest. Rejects if the directory or the process table cannot be used.
  */
 export async function killStaleProcessGroups({
   directory,
@@ -73,7 +76,7 @@ interface Taken {
   readonly notes: GroupJournalContents;
 }
 
-/** Takes the file if its gateway is gone. */
+/** Claims the file if its gateway is gone. */
 function take(
   name: string,
   directory: string,
@@ -91,10 +94,10 @@ function take(
       return undefined;
     }
     if (notes.gateway.bootId !== self.bootId) {
-      unlinkSync(path); // all of it ended with the last boot
+      unlinkSync(path); // all its groups ended with the last boot
       return undefined;
     }
-    // In another container the same numbers are other processes, and ours to judge neither.
+    // In another container the same numbers are other processes, so this gateway cannot judge them.
     if (notes.gateway.pidNamespace !== self.pidNamespace) return undefined;
     if (isRunning(holder)) return undefined;
     const takenPath = join(directory, journalFileName(self, notes.gateway));
@@ -107,7 +110,7 @@ function take(
   }
 }
 
-/** A gateway that was killed stays as a zombie until its parent notices. */
+/** A killed gateway stays a zombie until its parent reaps it. */
 function isRunning(gateway: ProcessIdentity): boolean {
   const now = readProcess(gateway.pid);
   return isSameProcess(gateway, now) && now?.isZombie === false;

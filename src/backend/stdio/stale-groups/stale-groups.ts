@@ -3,14 +3,14 @@ import { isSameProcess, listProcesses, type ProcessState } from '../processes/pr
 import type { GroupJournalContents } from './journal-format.ts';
 import { fileErrorCode } from './state-directory.ts';
 
-/** A process group that a gateway noted and that still has members which run. */
+/** A process group that a gateway recorded and that still has running members. */
 export interface StaleGroup {
   readonly pid: number;
-  /** Members of which it is known that they descend from the gateway, as pid and start time. */
+  /** Members that are known to descend from the gateway, as pid and start time. */
   readonly known: Set<string>;
 }
 
-/** What became of groups; pids. */
+/** The groups by the way they ended, as pids. */
 export interface KilledGroups {
   readonly ended: readonly number[];
   readonly killed: readonly number[];
@@ -21,12 +21,12 @@ export interface KilledGroups {
 const killGraceMs = 1_000;
 const firstPollMs = 5;
 const maxPollMs = 250;
-/** From here on every process is looked at, so that zombies which nobody reaps do not count for ever. */
+/** From this pause on every process is read, so that zombies that nobody reaps do not count for ever. */
 const lookFromPollMs = 40;
 
 /**
- * Which of the noted groups are left, and of which it cannot be known. Pure; a number that another process has got
- * meanwhile is in neither, since the kernel gives no number away while a group or a session bears it.
+ * Finds the recorded groups that still exist, and those of unknown origin. Pure. A number that another process has got
+ * meanwhile is in neither list, since the kernel reuses no number while a group or a session has it.
  * @param ownGroup the caller's own, which is never touched
  */
 export function findStaleGroups(
@@ -40,8 +40,9 @@ export function findStaleGroups(
     const members = membersOf(leader.pid, processes);
     const now = processes.find(({ pid }) => pid === leader.pid);
     if (members.length === 0 || (now !== undefined && !isSameProcess(leader, now))) continue;
-    // Without its leader a group of this number can be one that came later. But each of ours was started as a session of
-    // its own, and a member that is in that session since the gateway lived has kept the number in use from then on.
+    // Without its leader, a group with this number can be a later one. But each of our groups was started in a session
+    // of its own. A member that has been in that session since the gateway lived has kept the number in use from then
+    // on.
     const isOurs =
       now !== undefined ||
       members.some(({ session, startTicks }) => session === leader.pid && startTicks <= notes.aliveTicks);
@@ -51,11 +52,11 @@ export function findStaleGroups(
   return { groups, unknown };
 }
 
-/** SIGTERM to all of them, then SIGKILL to what is left after the grace. Resolves as soon as nothing is left. */
+/** Sends SIGTERM to all groups, and SIGKILL to those left after the grace. Resolves as soon as no process is left. */
 export async function killStaleGroups(groups: readonly StaleGroup[], terminateGraceMs: number): Promise<KilledGroups> {
   signal(groups, 'SIGTERM');
   const stubborn = await leftAfter(terminateGraceMs, groups);
-  // Whoever is in a group by now with nobody of those that were known could be anybody.
+  // A group in which no known member is left could be anybody's.
   const unknown = stubborn.length === 0 ? [] : strangersOf(stubborn);
   const toKill = stubborn.filter((group) => !unknown.includes(group));
   signal(toKill, 'SIGKILL');
@@ -71,7 +72,7 @@ export async function killStaleGroups(groups: readonly StaleGroup[], terminateGr
 async function leftAfter(graceMs: number, groups: readonly StaleGroup[]): Promise<readonly StaleGroup[]> {
   const end = performance.now() + graceMs;
   let left = groups.filter(exists);
-  // They are not our children, so nobody tells of their end: there is nothing but to look.
+  // The groups are not our children, so the system does not report their end. They are polled.
   for (let pollMs = firstPollMs; left.length > 0 && performance.now() < end; pollMs = Math.min(2 * pollMs, maxPollMs)) {
     await sleep(Math.min(pollMs, Math.max(0, end - performance.now())));
     left = left.filter(exists);
@@ -83,7 +84,7 @@ async function leftAfter(graceMs: number, groups: readonly StaleGroup[]): Promis
   return left;
 }
 
-/** The members that run; those that a known member may have started since the last look are known from now on. */
+/** Returns the running members. If one of them is known, the others may be its children and become known, too. */
 function learnMembers({ pid, known }: StaleGroup, processes: readonly ProcessState[]): readonly ProcessState[] {
   const members = membersOf(pid, processes);
   if (members.some((member) => known.has(keyOf(member)))) for (const member of members) known.add(keyOf(member));
@@ -111,7 +112,7 @@ function signal(groups: readonly StaleGroup[], name: NodeJS.Signals): void {
   for (const { pid } of groups) send(pid, name);
 }
 
-/** False if nothing is there. What we may not signal is there, and is told as a survivor. */
+/** False if there is no such group. A group that may not be signalled exists, and is reported as a survivor. */
 function send(group: number, name: NodeJS.Signals | 0): boolean {
   try {
     process.kill(-group, name);

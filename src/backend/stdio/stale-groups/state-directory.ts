@@ -1,10 +1,10 @@
 import { closeSync, constants, fstatSync, lstatSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 
 /**
- * A directory for files by which the gateway decides what to kill, so nobody else may have a hand in them: it is made
- * with mode 0700, and one that is there must be a directory of this user that nobody else may write to or look into.
- * In a place that all may write to, such as /tmp, another user could have made it, or a symbolic link of that name.
- * Throws with one clear sentence otherwise.
+ * Creates or checks a directory for files that decide which processes the gateway kills. Nobody else may influence
+ * them. It is created with mode 0700. An existing one must be a directory of this user that nobody else can read or
+ * write. In a directory that all may write to, such as /tmp, another user could have made it, or a symbolic link of
+ * that name. Throws with one clear sentence otherwise.
  */
 export function prepareStateDirectory(path: string): void {
   try {
@@ -21,8 +21,8 @@ export function prepareStateDirectory(path: string): void {
 }
 
 /**
- * The text of a file of such a directory, or why it is not to be trusted: follows no link, waits for no pipe, reads no
- * file of another user and none over `maxBytes`. Throws ENOENT if it is gone.
+ * Returns the text of a file in such a directory, or the reason why it cannot be trusted. It follows no link, waits for
+ * no pipe, reads no file of another user and none over `maxBytes`. Throws ENOENT if the file is gone.
  */
 export function readOwnFile(path: string, maxBytes: number): { readonly text: string } | { readonly fault: string } {
   let file: number;
