@@ -60,7 +60,7 @@ export interface BackendEvents {
    * @param relatedRequests the requests on whose response stream the messages came; empty if none, undefined if the
    *   transport cannot tell
    */
-  onMessages(messages: Buffer[], of?: RequestIds): void;
+  onMessages(messages: Buffer[], relatedRequests?: RequestIds): void;
 
   /**
    * Reports requests that the server will not answer, with the reason; the backend goes on. All messages about these

@@ -7,7 +7,7 @@ import { failedBackend } from './failed-backend.ts';
  * calls it.
  */
 export function reportListenerFaults(events: BackendEvents, onFault: (cause: unknown) => void): BackendEvents {
-  const tell = (work: () => void): void => {
+  const callListener = (work: () => void): void => {
     try {
       work();
     } catch (cause) {
@@ -15,10 +15,10 @@ export function reportListenerFaults(events: BackendEvents, onFault: (cause: unk
     }
   };
   return {
-    onMessages: (...told) => tell(() => events.onMessages(...told)),
-    onUnanswered: (...told) => tell(() => events.onUnanswered(...told)),
-    onEnd: (end) => tell(() => events.onEnd(end)),
-    ...(events.onState && { onState: (state: string) => tell(() => events.onState?.(state)) }),
+    onMessages: (...args) => callListener(() => events.onMessages(...args)),
+    onUnanswered: (...args) => callListener(() => events.onUnanswered(...args)),
+    onEnd: (end) => callListener(() => events.onEnd(end)),
+    ...(events.onState && { onState: (state: string) => callListener(() => events.onState?.(state)) }),
   };
 }
 
@@ -46,25 +46,25 @@ export const containFaults =
         end({ ...endedByFault, cause });
       });
     };
-    const end = (told: BackendEnd): void => {
+    const end = (reason: BackendEnd): void => {
       if (isEnded) return;
       isEnded = true;
-      contain('backend', () => events.onEnd(told));
+      contain('backend', () => events.onEnd(reason));
     };
-    const stop = (cause: unknown): void => {
+    const failAndReport = (cause: unknown): void => {
       fail(cause);
       reportFault('backend', cause);
     };
     // After a fault nothing is reported except the end it causes.
-    const ifWell: BackendEvents = {
-      onMessages: (...told) => isFaulty || events.onMessages(...told),
-      onUnanswered: (...told) => isFaulty || events.onUnanswered(...told),
-      onEnd: (told) => isFaulty || end(told),
+    const eventsUntilFault: BackendEvents = {
+      onMessages: (...args) => isFaulty || events.onMessages(...args),
+      onUnanswered: (...args) => isFaulty || events.onUnanswered(...args),
+      onEnd: (reason) => isFaulty || end(reason),
       ...(events.onState && { onState: (state: string) => isFaulty || events.onState?.(state) }),
     };
     let backend: Backend;
     try {
-      backend = open(reportListenerFaults(ifWell, stop), options);
+      backend = open(reportListenerFaults(eventsUntilFault, failAndReport), options);
     } catch (cause) {
       reportFault('backend', cause);
       return failedBackend(Promise.resolve({ ...endedByFault, cause }), { ...events, onEnd: end });
@@ -78,7 +78,7 @@ export const containFaults =
         try {
           return backend.send(message, headers);
         } catch (cause) {
-          stop(cause);
+          failAndReport(cause);
           return 'ended';
         }
       },

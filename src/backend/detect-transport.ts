@@ -24,7 +24,7 @@ export interface DetectOptions {
 export function createTransportDetector({ open, onFound }: DetectOptions): OpenBackend {
   let known: WebTransport = 'http';
   let isFound = false;
-  const note = (transport: WebTransport): void => {
+  const noteTransport = (transport: WebTransport): void => {
     if (isFound && transport === known) return;
     known = transport;
     isFound = true;
@@ -32,7 +32,9 @@ export function createTransportDetector({ open, onFound }: DetectOptions): OpenB
   };
   return (events, options) =>
     // Only Streamable HTTP has sessions that can be resumed.
-    options?.resume === undefined ? openEither(known, open, { events, options }, note) : open.http(events, options);
+    options?.resume === undefined
+      ? openEither(known, open, { events, options }, noteTransport)
+      : open.http(events, options);
 }
 
 /**
@@ -53,11 +55,11 @@ function openEither(
   const openBy = (transport: WebTransport, onOther: (end: BackendEnd) => void): Backend =>
     open[transport](
       {
-        onMessages(messages, of) {
+        onMessages(messages, relatedRequests) {
           if (!hasAnswered) onAnswer(transport);
           hasAnswered = true;
           sent = [];
-          events.onMessages(messages, of);
+          events.onMessages(messages, relatedRequests);
         },
         onUnanswered: events.onUnanswered,
         onState: (state) => events.onState?.(state),
@@ -69,9 +71,9 @@ function openEither(
       options,
     );
 
-  let current = openBy(first, (why) => {
-    current = openBy(first === 'http' ? 'sse' : 'http', (also) => {
-      const reasons = first === 'http' ? [why, also] : [also, why];
+  let current = openBy(first, (firstEnd) => {
+    current = openBy(first === 'http' ? 'sse' : 'http', (secondEnd) => {
+      const reasons = first === 'http' ? [firstEnd, secondEnd] : [secondEnd, firstEnd];
       events.onEnd({ reason: 'failed', detail: reasons.map(({ detail }) => detail).join(' ') });
     });
     if (isPaused) current.pause();

@@ -38,7 +38,7 @@ export class MirroredParameters {
   #learnedAt = Number.NEGATIVE_INFINITY;
   /** Incremented whenever the knowledge becomes void: a list requested before that is not complete. */
   #generation = 0;
-  #asking: Promise<void> | undefined;
+  #listRequest: Promise<void> | undefined;
 
   constructor(options: MirroredParametersOptions) {
     this.#options = options;
@@ -70,10 +70,10 @@ export class MirroredParameters {
   /** Like `find`, but always requests the list from the server first. */
   async findAnew(name: string, headers: ForwardedHeaders): Promise<MirroredToolParameters> {
     // One request serves all calls that wait for it.
-    this.#asking ??= this.#readList(headers).finally(() => {
-      this.#asking = undefined;
+    this.#listRequest ??= this.#readList(headers).finally(() => {
+      this.#listRequest = undefined;
     });
-    await this.#asking;
+    await this.#listRequest;
     return this.#byName.get(name);
   }
 
@@ -94,14 +94,14 @@ export class MirroredParameters {
   #learn(response: Buffer): { readonly nextCursor: string | undefined } | undefined {
     if (response.length > maxPageBytes) return undefined;
     const list = valueAt(response, ['result', 'tools']);
-    const places = list && scanList(list);
-    if (list === undefined || places === undefined) return undefined;
-    for (const { start, end } of places) {
+    const ranges = list && scanList(list);
+    if (list === undefined || ranges === undefined) return undefined;
+    for (const { start, end } of ranges) {
       const tool = list.subarray(start, end);
       const name = scalarAt(tool, ['name']);
       if (typeof name !== 'string' || (this.#byName.size >= maxTools && !this.#byName.has(name))) continue;
       // Clients must not offer a tool that breaks the rules, so none of its parameters are mirrored.
-      this.#byName.set(name, paramsOf(tool) ?? []);
+      this.#byName.set(name, readToolParams(tool) ?? []);
     }
     this.#learnedAt = performance.now();
     const nextCursor = scalarAt(response, ['result', 'nextCursor']);
@@ -110,7 +110,7 @@ export class MirroredParameters {
 }
 
 /** Returns the parameters that a tool mirrors; undefined if it breaks the rules for them. */
-function paramsOf(tool: Buffer): readonly ParamHeader[] | undefined {
+function readToolParams(tool: Buffer): readonly ParamHeader[] | undefined {
   if (!mayMirror(tool)) return [];
   const schema = valueAt(tool, ['inputSchema']);
   if (schema === undefined) return [];
@@ -134,7 +134,7 @@ export class MirroredParametersByClient {
   }
 
   /** @param headers the client's headers for the server */
-  of(headers: ForwardedHeaders): MirroredParameters {
+  forClient(headers: ForwardedHeaders): MirroredParameters {
     const client = readForwardedCredentials(headers);
     const known = this.#known.get(client);
     if (known !== undefined) return known;

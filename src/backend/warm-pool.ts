@@ -112,14 +112,14 @@ interface Spare {
 
 function openSpare(open: OpenBackend, onUnusedEnd: (end: BackendEnd) => void): Spare {
   let user: BackendEvents | undefined;
-  const early: Buffer[] = [];
+  const earlyMessages: Buffer[] = [];
   let earlyBytes = 0;
   const backend = open({
-    onMessages(messages, of) {
-      if (user !== undefined) return user.onMessages(messages, of);
+    onMessages(messages, relatedRequests) {
+      if (user !== undefined) return user.onMessages(messages, relatedRequests);
       for (const message of messages) {
         earlyBytes += message.length;
-        if (earlyBytes <= maxEarlyBytes) early.push(Buffer.from(message));
+        if (earlyBytes <= maxEarlyBytes) earlyMessages.push(Buffer.from(message));
       }
     },
     // no request is sent before there is a user
@@ -134,7 +134,7 @@ function openSpare(open: OpenBackend, onUnusedEnd: (end: BackendEnd) => void): S
     backend,
     use(events) {
       user = events;
-      if (early.length > 0) queueMicrotask(() => events.onMessages(early));
+      if (earlyMessages.length > 0) queueMicrotask(() => events.onMessages(earlyMessages));
       return backend;
     },
   };

@@ -12,16 +12,16 @@ export const subprotocol = 'mcp';
  * least 1 KiB.
  */
 const minBufferedChunks = 16 * 1024;
-const leastChunkBytes = 1024;
+const minChunkBytes = 1024;
 
 /**
  * Limits of a WebSocket, as options of the library.
  * @param maxMessageBytes limit of one message from the peer, in one frame or several
  * @param closeGraceMs how long the peer may take to close its side after ours
  */
-export const limitsOf = (maxMessageBytes: number, closeGraceMs: number) => ({
+export const webSocketLimits = (maxMessageBytes: number, closeGraceMs: number) => ({
   maxPayload: maxMessageBytes,
-  maxBufferedChunks: Math.max(minBufferedChunks, Math.ceil(maxMessageBytes / leastChunkBytes)),
+  maxBufferedChunks: Math.max(minBufferedChunks, Math.ceil(maxMessageBytes / minChunkBytes)),
   closeTimeout: closeGraceMs, // the types of the library do not have this yet
   perMessageDeflate: false, // compression costs memory for each connection, and a small message can be a bomb
 });
@@ -42,12 +42,12 @@ export function watchPeer(
   peer: WebSocket,
   { socket, intervalMs, onSilent }: { readonly socket: Socket; readonly intervalMs: number; onSilent(): void },
 ): void {
-  let heardBytes = socket.bytesRead;
+  let lastBytesRead = socket.bytesRead;
   let unanswered = 0;
   const timer = setInterval(() => {
-    const isHeard = socket.bytesRead !== heardBytes || peer.isPaused;
-    heardBytes = socket.bytesRead;
-    if (isHeard) unanswered = 0;
+    const hasReceived = socket.bytesRead !== lastBytesRead || peer.isPaused;
+    lastBytesRead = socket.bytesRead;
+    if (hasReceived) unanswered = 0;
     if (unanswered === maxUnansweredPings) {
       clearInterval(timer);
       onSilent();

@@ -22,56 +22,56 @@ export interface BackpressureGroup {
 /** Creates the group of one backend. */
 export function createBackpressureGroup(): BackpressureGroup {
   /** Per body: applies a stop or resume of the group. */
-  const turns = new Set<() => void>();
+  const appliers = new Set<() => void>();
   let isPaused = false;
-  const turnTo = (paused: boolean): void => {
+  const setPaused = (paused: boolean): void => {
     isPaused = paused;
-    for (const turn of turns) turn();
+    for (const apply of appliers) apply();
   };
   return {
     read(body, onChunk, idleMs = 0) {
       return new Promise((resolve, reject) => {
         let timer: NodeJS.Timeout | undefined;
-        let taking: Promise<void> | undefined;
+        let pendingChunk: Promise<void> | undefined;
         const limitIdle = (): void => {
           clearTimeout(timer);
-          if (idleMs === 0 || isPaused || taking !== undefined) return;
+          if (idleMs === 0 || isPaused || pendingChunk !== undefined) return;
           timer = setTimeout(() => body.destroy(new IdleTimeoutError(`nothing for ${idleMs} ms`)), idleMs);
         };
-        const turn = (): void => {
-          body[isPaused || taking !== undefined ? 'pause' : 'resume']();
+        const apply = (): void => {
+          body[isPaused || pendingChunk !== undefined ? 'pause' : 'resume']();
           limitIdle();
         };
-        const goOn = (): void => {
-          taking = undefined;
-          if (turns.has(turn)) turn();
+        const continueReading = (): void => {
+          pendingChunk = undefined;
+          if (appliers.has(apply)) apply();
         };
-        const hold = (promise: Promise<void>): void => {
-          taking = promise.then(goOn, (cause: Error) => {
-            taking = undefined;
+        const awaitChunk = (promise: Promise<void>): void => {
+          pendingChunk = promise.then(continueReading, (cause: Error) => {
+            pendingChunk = undefined;
             body.destroy(cause);
           });
-          turn();
+          apply();
         };
-        turns.add(turn);
-        turn();
+        appliers.add(apply);
+        apply();
         body.read({
           onChunk(chunk) {
             limitIdle();
             const promise = onChunk(chunk);
-            if (promise !== undefined) hold(promise);
+            if (promise !== undefined) awaitChunk(promise);
           },
           onEnd(cause) {
-            turns.delete(turn);
+            appliers.delete(apply);
             clearTimeout(timer);
             const end = (): void => (cause === undefined ? resolve() : reject(cause));
-            if (taking === undefined) end();
-            else detach('backend', taking.then(end));
+            if (pendingChunk === undefined) end();
+            else detach('backend', pendingChunk.then(end));
           },
         });
       });
     },
-    pause: () => turnTo(true),
-    resume: () => turnTo(false),
+    pause: () => setPaused(true),
+    resume: () => setPaused(false),
   };
 }

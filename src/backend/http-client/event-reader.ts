@@ -19,7 +19,7 @@ export interface EventReader {
   mayComplete(chunk: Buffer): boolean;
   /** Why the stream can no longer be read. From then on nothing is held and no further event is returned. */
   readonly overflow: string | undefined;
-  /** The server's latest wish how long to wait before the stream is opened again; undefined if it sent none. */
+  /** The latest `retry:` value of the server: the pause before the stream is opened again; undefined if it sent none. */
   readonly retryMs: number | undefined;
 }
 
@@ -43,9 +43,9 @@ const maxLinesPerEvent = 1_000_000;
 export function createEventReader({ maxEventBytes }: { readonly maxEventBytes: number }): EventReader {
   const decoder = new TextDecoder();
   let held: Buffer | undefined;
-  let heldBytes = 0;
+  let collectedBytes = 0;
   let pendingBytes = 0;
-  let found: StreamEvent[] = [];
+  let completed: StreamEvent[] = [];
   let overflow: string | undefined;
   let retryMs: number | undefined;
   let endsWithCr = false;
@@ -57,7 +57,7 @@ export function createEventReader({ maxEventBytes }: { readonly maxEventBytes: n
     onEvent({ event = 'message', data, id }) {
       if (overflow !== undefined) return;
       if (data.length > maxEventBytes || Buffer.byteLength(data) > maxEventBytes) overflow = tooLong;
-      else found.push({ type: event, data, ...(id !== undefined && { id }) });
+      else completed.push({ type: event, data, ...(id !== undefined && { id }) });
     },
     onRetry(ms) {
       retryMs = ms;
@@ -71,7 +71,7 @@ export function createEventReader({ maxEventBytes }: { readonly maxEventBytes: n
   /**
    * Converts every line end to LF: after a CR the parser would wait for the next character, and so would the response.
    */
-  const withLf = (text: string): string => {
+  const convertToLf = (text: string): string => {
     const rest = endsWithCr && text.startsWith('\n') ? text.slice(1) : text;
     if (text !== '') endsWithCr = text.endsWith('\r');
     return rest.includes('\r') ? rest.replace(/\r\n?/g, '\n') : rest;
@@ -89,7 +89,7 @@ export function createEventReader({ maxEventBytes }: { readonly maxEventBytes: n
   };
 
   const feed = (bytes: Buffer): void => {
-    const text = withLf(decoder.decode(bytes, { stream: true }));
+    const text = convertToLf(decoder.decode(bytes, { stream: true }));
     countLines(text);
     if (text !== '' && overflow === undefined) parser.feed(text);
   };
@@ -100,17 +100,17 @@ export function createEventReader({ maxEventBytes }: { readonly maxEventBytes: n
     push(chunk) {
       if (overflow !== undefined) return [];
       const isWhole = mayComplete(chunk);
-      if (isWhole || heldBytes + chunk.length > minFedBytes) {
-        if (held !== undefined && heldBytes > 0) feed(held.subarray(0, heldBytes));
-        heldBytes = 0;
+      if (isWhole || collectedBytes + chunk.length > minFedBytes) {
+        if (held !== undefined && collectedBytes > 0) feed(held.subarray(0, collectedBytes));
+        collectedBytes = 0;
       }
       if (isWhole || chunk.length > minFedBytes) feed(chunk);
       else {
         held ??= Buffer.allocUnsafe(minFedBytes);
-        heldBytes += chunk.copy(held, heldBytes);
+        collectedBytes += chunk.copy(held, collectedBytes);
       }
-      const events = found;
-      found = [];
+      const events = completed;
+      completed = [];
       pendingBytes = events.length > 0 ? 0 : pendingBytes + chunk.length;
       return events;
     },

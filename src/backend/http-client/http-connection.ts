@@ -68,10 +68,11 @@ export function openHttpConnection({
   return {
     request({ method, url, headers, body = null, signal }) {
       const path = url.pathname + url.search;
-      const all = { ...common, ...headers };
+      const allHeaders = { ...common, ...headers };
       return new Promise((resolve, reject) => {
-        if (signal.aborted) reject(aborted());
-        else pool.dispatch({ path, method, headers: all, body }, new AnswerHandler({ signal, resolve, reject }));
+        if (signal.aborted) reject(createAbortError());
+        else
+          pool.dispatch({ path, method, headers: allHeaders, body }, new ResponseHandler({ signal, resolve, reject }));
       });
     },
     close() {
@@ -81,15 +82,15 @@ export function openHttpConnection({
   };
 }
 
-const aborted = (): Error => new (loadUndici().errors.RequestAbortedError)();
+const createAbortError = (): Error => new (loadUndici().errors.RequestAbortedError)();
 
-function mediaTypeOf({ 'content-type': type, 'content-encoding': encoding }: IncomingHttpHeaders): string {
+function readMediaType({ 'content-type': type, 'content-encoding': encoding }: IncomingHttpHeaders): string {
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return '';
   return (type?.split(';')[0] ?? '').trim().toLowerCase();
 }
 
 /** Callbacks for the outcome of a request. */
-interface Settle {
+interface RequestCallbacks {
   readonly signal: AbortSignal | Canceller;
   resolve(answer: HttpResponse): void;
   /** No head of a response came. */
@@ -97,29 +98,29 @@ interface Settle {
 }
 
 /** Receives the response to one request from its connection. */
-class AnswerHandler implements Dispatcher.DispatchHandlers {
-  readonly #settle: Settle;
-  readonly #onAborted = (): void => this.#cut(aborted());
+class ResponseHandler implements Dispatcher.DispatchHandlers {
+  readonly #callbacks: RequestCallbacks;
+  readonly #onAborted = (): void => this.#abortRequest(createAbortError());
   #abort: ((cause: Error) => void) | undefined;
   #body: ResponseBody | undefined;
 
-  constructor(settle: Settle) {
-    this.#settle = settle;
-    const { signal } = settle;
+  constructor(callbacks: RequestCallbacks) {
+    this.#callbacks = callbacks;
+    const { signal } = callbacks;
     if (signal instanceof AbortSignal) signal.addEventListener('abort', this.#onAborted);
     else signal.onAbort = this.#onAborted;
   }
 
   onConnect(abort: (cause: Error) => void): void {
     this.#abort = abort;
-    if (this.#settle.signal.aborted) this.#onAborted();
+    if (this.#callbacks.signal.aborted) this.#onAborted();
   }
 
   onHeaders(status: number, rawHeaders: Buffer[], resume: () => void): boolean {
     if (status < 200) return true;
     const headers = loadUndici().util.parseHeaders(rawHeaders);
-    this.#body = new ResponseBody({ resume, abort: (cause) => this.#cut(cause) });
-    this.#settle.resolve({ status, mediaType: mediaTypeOf(headers), headers, body: this.#body });
+    this.#body = new ResponseBody({ resume, abort: (cause) => this.#abortRequest(cause) });
+    this.#callbacks.resolve({ status, mediaType: readMediaType(headers), headers, body: this.#body });
     return true;
   }
 
@@ -134,18 +135,18 @@ class AnswerHandler implements Dispatcher.DispatchHandlers {
 
   onError(cause: Error): void {
     this.#forget();
-    if (this.#body === undefined) this.#settle.reject(cause);
+    if (this.#body === undefined) this.#callbacks.reject(cause);
     else this.#body.end(cause);
   }
 
-  #cut(cause: Error): void {
+  #abortRequest(cause: Error): void {
     // A request that still waits for a connection is rejected at once, and aborted when it would get one.
-    if (this.#abort === undefined) this.#settle.reject(cause);
+    if (this.#abort === undefined) this.#callbacks.reject(cause);
     else this.#abort(cause);
   }
 
   #forget(): void {
-    const { signal } = this.#settle;
+    const { signal } = this.#callbacks;
     if (signal instanceof AbortSignal) signal.removeEventListener('abort', this.#onAborted);
     else if (signal.onAbort === this.#onAborted) signal.onAbort = undefined;
   }

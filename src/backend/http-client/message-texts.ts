@@ -16,5 +16,5 @@ function read(text: Uint8Array, maxDepth: number): readonly Message[] {
 
 /** Returns the ids of the requests, or of the responses, among messages. */
 export function idsOf(messages: readonly Message[], kind: 'request' | 'response'): readonly RequestId[] {
-  return messages.flatMap(({ kind: its, id }) => (its === kind && id != null ? [id] : []));
+  return messages.flatMap(({ kind: messageKind, id }) => (messageKind === kind && id != null ? [id] : []));
 }

@@ -14,7 +14,7 @@ export interface OutgoingMessage extends QueuedMessage {
 export interface PostProgress {
   /** The server can no longer mistake the order: the next message may go out. */
   readonly passed: Promise<unknown>;
-  /** The server has the message, or will never have it: it is no longer held here. */
+  /** The server has the message, or will never have it. It is no longer held here. */
   readonly settled: Promise<unknown>;
 }
 
@@ -42,7 +42,7 @@ export function createOrderedSender(maxQueuedBytes: number, onFault: (cause: unk
   let isRunning = false;
   let deliver: ((sending: OutgoingMessage) => PostProgress) | undefined;
 
-  const run = async (): Promise<void> => {
+  const drainQueue = async (): Promise<void> => {
     if (isRunning) return;
     isRunning = true; // stays set after a fault
     while (deliver !== undefined) {
@@ -69,21 +69,21 @@ export function createOrderedSender(maxQueuedBytes: number, onFault: (cause: unk
       if (heldBytes > 0 && heldBytes + length > (isRequest ? maxQueuedBytes : 2 * maxQueuedBytes)) return 'full';
       queue.push({ message, headers, messages });
       heldBytes += length;
-      detach('backend', run(), onFault);
+      detach('backend', drainQueue(), onFault);
       return 'sent';
     },
-    start(by) {
-      deliver = by;
-      detach('backend', run(), onFault);
+    start(deliverNext) {
+      deliver = deliverNext;
+      detach('backend', drainQueue(), onFault);
     },
     hold() {
       deliver = undefined;
     },
     takeAll() {
-      const left = queue;
+      const remaining = queue;
       queue = [];
-      for (const { message } of left) heldBytes -= message.length;
-      return left;
+      for (const { message } of remaining) heldBytes -= message.length;
+      return remaining;
     },
   };
 }

@@ -37,10 +37,10 @@ const stateChangingMethods = new Set(['logging/setLevel', 'resources/unsubscribe
  */
 export function blocksNextForMs(messages: readonly Message[]): number {
   if (messages.length === 0) return maxBlockingMs;
-  return Math.max(...messages.map(holdMs));
+  return Math.max(...messages.map(blockingMsOf));
 }
 
-function holdMs({ kind, method, cancels }: Message): number {
+function blockingMsOf({ kind, method, cancels }: Message): number {
   if (cancels !== undefined) return 0;
   if (kind !== 'request') return maxBlockingMs;
   return stateChangingMethods.has(method ?? '') ? maxOvertakeMs : 0;
@@ -55,7 +55,7 @@ export class OpenRequests {
    * Reserves a slot. If all slots are taken, it waits until one is free, at most `maxBlockingMs`, and resolves to false
    * then. A caller that got a slot has to call `leave`.
    */
-  enter(): true | Promise<boolean> {
+  acquire(): true | Promise<boolean> {
     if (this.#count < maxOpenPosts) {
       this.#count += 1;
       return true;
@@ -80,7 +80,7 @@ export class OpenRequests {
     this.#count += 1;
   }
 
-  leave(): void {
+  release(): void {
     this.#count -= 1;
     const [next] = this.#waiting;
     if (this.#count < maxOpenPosts) next?.();

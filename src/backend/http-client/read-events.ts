@@ -19,13 +19,13 @@ export interface MessageEvent {
 export function readEvents(
   reader: EventReader,
   chunk: Buffer,
-  take: (events: readonly MessageEvent[]) => void,
+  onEvents: (events: readonly MessageEvent[]) => void,
 ): Promise<void> | undefined {
   if (!isLarge(reader.pendingBytes + chunk.length) || !reader.mayComplete(chunk)) {
-    take(withMessages(reader.push(chunk)));
+    onEvents(withMessages(reader.push(chunk)));
     return undefined;
   }
-  return readLargeEvents(reader, chunk).then(take);
+  return readLargeEvents(reader, chunk).then(onEvents);
 }
 
 async function readLargeEvents(reader: EventReader, chunk: Buffer): Promise<readonly MessageEvent[]> {

@@ -9,7 +9,7 @@ const firstPauseMs = 250;
 const minPauseMs = 50;
 const maxPauseMs = 5_000;
 /** A server can set a longer pause than ours, up to this. */
-const maxAskedMs = 60_000;
+const maxRequestedMs = 60_000;
 
 /**
  * Waits before a connection is made again: as long as the server requested (`retry:`), doubled with each failure in a
@@ -20,12 +20,12 @@ const maxAskedMs = 60_000;
 export async function pauseBeforeReconnect(
   failures: number,
   {
-    askedMs = firstPauseMs,
+    requestedMs = firstPauseMs,
     leftMs = Number.POSITIVE_INFINITY,
     signal,
-  }: { readonly askedMs?: number | undefined; readonly leftMs?: number; readonly signal: AbortSignal },
+  }: { readonly requestedMs?: number | undefined; readonly leftMs?: number; readonly signal: AbortSignal },
 ): Promise<boolean> {
-  const firstMs = Math.min(Math.max(askedMs, minPauseMs), maxAskedMs);
+  const firstMs = Math.min(Math.max(requestedMs, minPauseMs), maxRequestedMs);
   const pauseMs = Math.max(firstMs, Math.min(firstMs * 2 ** failures, maxPauseMs));
   try {
     await sleep(Math.min(pauseMs * (1 + Math.random() / 4), Math.max(0, leftMs)), undefined, { signal });
@@ -36,7 +36,13 @@ export async function pauseBeforeReconnect(
 }
 
 const unsent: ReadonlySet<string> = new Set([
-  ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT', 'UND_ERR_CONNECT_TIMEOUT'],
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ETIMEDOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
 /** True if no connection was established, so that the server has seen nothing of the request. */

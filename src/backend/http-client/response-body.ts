@@ -36,7 +36,7 @@ export class ResponseBody {
   #isStopped = false;
   #hasEnded = false;
   #cause: Error | undefined;
-  #isOver = false;
+  #isEndReported = false;
 
   constructor(source: ResponseBodySource) {
     this.#source = source;
@@ -45,7 +45,7 @@ export class ResponseBody {
   /** Begins to read: chunks that are already there are delivered before this returns. */
   read(reader: ResponseBodyReader): void {
     this.#reader = reader;
-    this.#goOn();
+    this.#continueReading();
   }
 
   /** Delivers nothing until `resume`. */
@@ -55,7 +55,7 @@ export class ResponseBody {
 
   resume(): void {
     this.#isPaused = false;
-    this.#goOn();
+    this.#continueReading();
   }
 
   /** Gives up the body: held chunks are dropped, and the reader is notified. */
@@ -65,7 +65,7 @@ export class ResponseBody {
     this.#isPaused = false;
     if (!this.#hasEnded) this.#source.abort(cause);
     else this.#cause ??= cause;
-    this.#tell();
+    this.#deliver();
   }
 
   /**
@@ -85,7 +85,7 @@ export class ResponseBody {
         resolve();
       };
       this.read({ onChunk, onEnd });
-      if (limitMs > 0 && !this.#isOver) timer = setTimeout(() => this.destroy(), limitMs);
+      if (limitMs > 0 && !this.#isEndReported) timer = setTimeout(() => this.destroy(), limitMs);
     });
   }
 
@@ -106,26 +106,26 @@ export class ResponseBody {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     this.#cause = cause;
-    this.#tell();
+    this.#deliver();
   }
 
-  #goOn(): void {
-    this.#tell();
+  #continueReading(): void {
+    this.#deliver();
     if (this.#isPaused || !this.#isStopped || this.#hasEnded) return;
     this.#isStopped = false;
     this.#source.resume();
   }
 
   /** Delivers held chunks and the end, unless paused or without a reader. */
-  #tell(): void {
+  #deliver(): void {
     if (this.#reader === undefined) return;
     while (!this.#isPaused && this.#held.length > 0) {
       const chunk = this.#held.shift() as Buffer;
       this.#heldBytes -= chunk.length;
       this.#reader.onChunk(chunk);
     }
-    if (this.#isPaused || !this.#hasEnded || this.#isOver) return;
-    this.#isOver = true;
+    if (this.#isPaused || !this.#hasEnded || this.#isEndReported) return;
+    this.#isEndReported = true;
     this.#reader.onEnd(this.#cause);
   }
 }

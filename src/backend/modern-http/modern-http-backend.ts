@@ -46,7 +46,7 @@ export interface ModernHttpOptions {
 const spareConnections = 8;
 
 /** A server that refuses requests as a legacy server would is probed for its era at most this often. */
-const doubtPauseMs = 5_000;
+const probePauseMs = 5_000;
 
 const closed: BackendEnd = { reason: 'closed', detail: 'The gateway closed the connection or process of the server.' };
 
@@ -100,7 +100,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
   let heldBytes = 0;
   let hasAnswered = false;
   let dropped = 0;
-  let doubtedAt = Number.NEGATIVE_INFINITY;
+  let lastProbedAt = Number.NEGATIVE_INFINITY;
   let isClosing = false;
   /** Nothing is delivered or accepted any more. */
   let isOver = false;
@@ -109,7 +109,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
   const finish = (end: BackendEnd): Promise<void> => {
     ending ??= (async () => {
       isOver = true;
-      for (const cut of [...requests.values(), ...notifications]) cut.abort();
+      for (const canceller of [...requests.values(), ...notifications]) canceller.abort();
       await null; // never inside another call into the backend
       events.onEnd(isClosing ? closed : end);
       await connection.close();
@@ -117,22 +117,26 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
     return ending;
   };
 
-  const request = async (asked: Message, forwarded: ForwardedHeaders): Promise<void> => {
-    const id = asked.id as RequestId;
-    const cut = new Canceller();
-    requests.set(id, cut);
-    const release = hold(asked.text.length);
-    const isWaitedFor = (): boolean => !isOver && requests.get(id) === cut;
+  const request = async (message: Message, forwarded: ForwardedHeaders): Promise<void> => {
+    const id = message.id as RequestId;
+    const canceller = new Canceller();
+    requests.set(id, canceller);
+    const release = reserveBytes(message.text.length);
+    const isStillOpen = (): boolean => !isOver && requests.get(id) === canceller;
     const outcome = await requester.request({
-      ...{ request: asked, forwarded, canceller: cut, waitsForServer: hasAnswered, onAccepted: release },
+      request: message,
+      forwarded,
+      canceller,
+      waitsForServer: hasAnswered,
+      onAccepted: release,
       onNotifications(messages) {
-        if (!isWaitedFor()) return;
+        if (!isStillOpen()) return;
         hasAnswered = true;
         events.onMessages(messages, [id]);
       },
     });
     release();
-    if (!isWaitedFor()) return;
+    if (!isStillOpen()) return;
     requests.delete(id);
     settle(id, outcome, forwarded);
   };
@@ -153,19 +157,19 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
       onPostFailed?.(outcome.detail, dropped);
       events.onUnanswered([id], outcome.reason, outcome.isUnreachable === true);
     }
-    if (looksLikeLegacyRefusal(outcome)) detach('backend', findOutEra(forwarded));
+    if (looksLikeLegacyRefusal(outcome)) detach('backend', probeEra(forwarded));
   };
 
   /** Ends a request that failed by a fault of the gateway; other requests continue. */
-  const giveUp = (id: RequestId): void => {
+  const failRequest = (id: RequestId): void => {
     if (requests.delete(id) && !isOver) events.onUnanswered([id], 'internal');
   };
 
   /** The server answered like a legacy server. Probes whether it has become one. */
-  const findOutEra = async (forwarded: ForwardedHeaders): Promise<void> => {
+  const probeEra = async (forwarded: ForwardedHeaders): Promise<void> => {
     const now = performance.now();
-    if (now - doubtedAt < doubtPauseMs) return;
-    doubtedAt = now;
+    if (now - lastProbedAt < probePauseMs) return;
+    lastProbedAt = now;
     const outcome = await requester.discover(forwarded);
     if (isOver || !isLegacyDiscovery(outcome)) return;
     detach(
@@ -175,7 +179,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
   };
 
   const notify = async (message: Message, forwarded: ForwardedHeaders): Promise<void> => {
-    const release = hold(message.text.length);
+    const release = reserveBytes(message.text.length);
     const canceller = new Canceller();
     notifications.add(canceller);
     const timer = setTimeout(() => canceller.abort(), postTimeoutMs);
@@ -208,12 +212,12 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
   };
 
   /** Counts bytes until the returned function is called. */
-  const hold = (bytes: number): (() => void) => {
+  const reserveBytes = (bytes: number): (() => void) => {
     heldBytes += bytes;
-    let isHeld = true;
+    let isReserved = true;
     return () => {
-      if (isHeld) heldBytes -= bytes;
-      isHeld = false;
+      if (isReserved) heldBytes -= bytes;
+      isReserved = false;
     };
   };
 
@@ -229,12 +233,12 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
       if (isOver) return 'ended';
       const [message] = messagesFor(flattenLineBreaks(text));
       if (message?.method === 'notifications/cancelled') cancel(message.cancels);
-      else if (message !== undefined && isPosted(message)) {
+      else if (message !== undefined && mustBePosted(message)) {
         const isFull = heldBytes > 0 && heldBytes + text.length > maxQueuedBytes;
         if (isFull || requests.size >= maxRequests) return 'full';
         if (message.kind === 'request') {
           const { id } = message;
-          detach('backend', request(message, forwarded), () => giveUp(id as RequestId));
+          detach('backend', request(message, forwarded), () => failRequest(id as RequestId));
         } else detach('backend', notify(message, forwarded));
       }
       return 'sent';
@@ -252,4 +256,4 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
  * False for results: servers of this era send no requests. If one does so all the same, it gets the error that says so.
  * Otherwise it would wait.
  */
-const isPosted = ({ kind, isError }: Message): boolean => kind !== 'response' || isError;
+const mustBePosted = ({ kind, isError }: Message): boolean => kind !== 'response' || isError;

@@ -65,36 +65,33 @@ export interface ModernPostFailure {
  * basic/transports/streamable-http). If no connection is established, the POST is retried for `maxUnreachableMs`: the
  * server has not seen it. Any other POST is sent once. Never rejects.
  */
-export async function postModernRequest(
-  asking: ModernRequestPost,
-  parts: ModernPostOptions,
-): Promise<ModernPostOutcome> {
+export async function postModernRequest(post: ModernRequestPost, parts: ModernPostOptions): Promise<ModernPostOutcome> {
   const { url, flow, maxLineBytes } = parts;
   const where = url.origin;
   try {
-    const answer = await postModernMessage(asking, parts);
-    asking.onAccepted();
+    const answer = await postModernMessage(post, parts);
+    post.onAccepted();
     const { status, mediaType, body } = answer;
-    const isTaken = status >= 200 && status <= 299;
-    if (isTaken && mediaType === 'text/event-stream') return await readStream(answer, asking, parts);
+    const isAccepted = status >= 200 && status <= 299;
+    if (isAccepted && mediaType === 'text/event-stream') return await readStream(answer, post, parts);
     if (mediaType === 'application/json') {
       const json = await readJsonBody(body, flow, maxLineBytes);
-      if (json === undefined) return tooLong(where, maxLineBytes);
+      if (json === undefined) return tooLongPost(where, maxLineBytes);
       const flat = flattenLineBreaks(json);
       await readLarge([flat]);
-      const response = responseIn(flat, asking.id);
+      const response = responseIn(flat, post.id);
       if (response !== undefined) return { ok: true, response, status };
     } else await body.drain();
-    return isTaken
-      ? refused(`${where} answered a request without a response or an event stream (${status}).`)
-      : refused(explainModernStatus(status, where), status);
+    return isAccepted
+      ? refusedPost(`${where} answered a request without a response or an event stream (${status}).`)
+      : refusedPost(explainModernStatus(status, where), status);
   } catch (cause) {
-    const isAway = asking.waitsForServer && isUnsentAfter(cause);
+    const isUnreachable = post.waitsForServer && isUnsentAfter(cause);
     return {
       ok: false,
       reason: 'server_unreachable',
       detail: explainConnectFailure(cause, where),
-      isUnreachable: isAway,
+      isUnreachable,
     };
   }
 }
@@ -104,37 +101,44 @@ export async function postModernRequest(
  * comes.
  */
 export async function postModernMessage(
-  { message, headers, canceller: cut, waitsForServer }: ModernPost,
+  { message, headers, canceller, waitsForServer }: ModernPost,
   { url, connection }: Pick<ModernPostOptions, 'url' | 'connection'>,
 ): Promise<HttpResponse> {
   const until = performance.now() + maxUnreachableMs;
   for (let failures = 0; ; failures++) {
     try {
-      const all = { ...headers, ...postHeaders };
-      return await connection.request({ method: 'POST', url, headers: all, body: message, signal: cut });
+      const allHeaders = { ...headers, ...postHeaders };
+      return await connection.request({ method: 'POST', url, headers: allHeaders, body: message, signal: canceller });
     } catch (cause) {
       const leftMs = until - performance.now();
       const isTooLate = !waitsForServer || leftMs <= 0;
-      if (isTooLate || !isUnsentAfter(cause) || !(await pauseBeforeReconnect(failures, { leftMs, signal: cut.signal })))
+      if (
+        isTooLate ||
+        !isUnsentAfter(cause) ||
+        !(await pauseBeforeReconnect(failures, { leftMs, signal: canceller.signal }))
+      )
         throw cause;
     }
   }
 }
 
-const refused = (detail: string, status?: number): ModernPostFailure => ({
-  ...{ ok: false, reason: reasonOfStatus(status), detail },
+const refusedPost = (detail: string, status?: number): ModernPostFailure => ({
+  ok: false,
+  reason: reasonOfStatus(status),
+  detail,
   ...(status !== undefined && { status }),
 });
 
-const tooLong = (where: string, maxBytes: number): ModernPostFailure => ({
-  ...{ ok: false, reason: 'line_too_long' },
+const tooLongPost = (where: string, maxBytes: number): ModernPostFailure => ({
+  ok: false,
+  reason: 'line_too_long',
   detail: `${where} answered a request with more than ${maxBytes} bytes.`,
 });
 
 /** Resolves with the response as soon as it comes; the rest of the stream is read in the background and ignored. */
 function readStream(
   { status, body }: HttpResponse,
-  asking: ModernRequestPost,
+  post: ModernRequestPost,
   parts: ModernPostOptions,
 ): Promise<ModernPostOutcome> {
   const { url, flow, maxLineBytes, idleTimeoutMs } = parts;
@@ -142,22 +146,22 @@ function readStream(
   const reader = createEventReader({ maxEventBytes: maxLineBytes });
   return new Promise((resolve) => {
     let linger: NodeJS.Timeout | undefined;
-    const take = (events: readonly MessageEvent[]): void => {
+    const handleEvents = (events: readonly MessageEvent[]): void => {
       if (linger !== undefined) return;
       const notifications: Buffer[] = [];
       let response: Buffer | undefined;
       for (const { type, data, message: text } of events) {
         if (type !== 'message' || data === '') continue;
-        response = isResponseTo(text, asking.id) ? text : undefined;
+        response = isResponseTo(text, post.id) ? text : undefined;
         if (response !== undefined) break;
         notifications.push(text);
       }
-      if (notifications.length > 0) asking.onNotifications(notifications);
+      if (notifications.length > 0) post.onNotifications(notifications);
       if (response !== undefined) {
         linger = setTimeout(() => body.destroy(), lingerMs);
         resolve({ ok: true, response, status });
       } else if (reader.overflow !== undefined) {
-        resolve(tooLong(where, maxLineBytes));
+        resolve(tooLongPost(where, maxLineBytes));
         body.destroy();
       }
     };
@@ -168,7 +172,7 @@ function readStream(
     const broken = `The stream with which ${where} answered a request ended before the response.`;
     const silent = `The stream with which ${where} answered a request was silent for ${idleTimeoutMs} ms.`;
     flow
-      .read(body, (chunk) => readEvents(reader, chunk, take), idleTimeoutMs)
+      .read(body, (chunk) => readEvents(reader, chunk, handleEvents), idleTimeoutMs)
       .then(
         () => settle({ ok: false, reason: 'server_unreachable', detail: broken }),
         (cause: unknown) =>
@@ -193,12 +197,12 @@ const isResponseTo = (text: Buffer, id: RequestId): boolean => {
  */
 function responseIn(json: Buffer, id: RequestId): Buffer | undefined {
   if (isResponseTo(json, id)) return json;
-  const place = findRange(json, ['error']);
-  if (typeof place !== 'object') return undefined;
+  const errorRange = findRange(json, ['error']);
+  if (typeof errorRange !== 'object') return undefined;
   const isError =
     Number.isInteger(errorCodeIn(json)) && typeof scalarAt(json, ['error', 'message']) === 'string' && hasNoId(json);
   if (scalarAt(json, ['jsonrpc']) !== '2.0' || !isError) return undefined;
-  const error = json.toString('utf8', place.start, place.end);
+  const error = json.toString('utf8', errorRange.start, errorRange.end);
   return Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":${error}}`);
 }
 

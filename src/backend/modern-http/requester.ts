@@ -57,51 +57,53 @@ const ownTimeoutMs = 10_000;
  * - Tools that break the rules are not offered.
  */
 export function createModernRequester({ version, onToolsHidden, ...parts }: ModernRequesterOptions): ModernRequester {
-  const askOwn = async (method: string, params: object, forwarded: ForwardedHeaders): Promise<ModernPostOutcome> => {
+  const sendOwnRequest = async (
+    method: string,
+    params: object,
+    forwarded: ForwardedHeaders,
+  ): Promise<ModernPostOutcome> => {
     const request = readGatewayMessage(
       ownRequest(`gangway ${method}`, method, { ...params }, { version, protocolVersion: newestRevision }),
     );
     const canceller = new Canceller();
     const timer = setTimeout(() => canceller.abort(), ownTimeoutMs);
     const own = { canceller, waitsForServer: false, onAccepted: () => undefined, onNotifications: () => undefined };
-    const outcome = await postModernRequest({ ...own, ...standardOf(request, forwarded) }, parts);
+    const outcome = await postModernRequest({ ...own, ...createPost(request, forwarded) }, parts);
     clearTimeout(timer);
     return outcome;
   };
 
   const tools = new MirroredParametersByClient({
     async list(cursor, forwarded) {
-      const outcome = await askOwn('tools/list', cursor === undefined ? {} : { cursor }, forwarded);
+      const outcome = await sendOwnRequest('tools/list', cursor === undefined ? {} : { cursor }, forwarded);
       return outcome.ok ? outcome.response : undefined;
     },
   });
 
   /** Adds the headers for mirrored parameters, from known tools or from a new list. */
   const withParams = async (
-    asking: ModernRequestPost,
+    post: ModernRequestPost,
     { request, forwarded }: ModernClientRequest,
     by: 'find' | 'findAnew',
   ) => {
     const tool = memberValue(request, 'params', 'name');
-    if (typeof tool !== 'string') return asking;
-    const params = await tools.of(forwarded)[by](tool, forwarded);
-    return params === undefined
-      ? asking
-      : { ...asking, headers: { ...asking.headers, ...paramHeadersOf(params, request) } };
+    if (typeof tool !== 'string') return post;
+    const params = await tools.forClient(forwarded)[by](tool, forwarded);
+    return params === undefined ? post : { ...post, headers: { ...post.headers, ...paramHeadersOf(params, request) } };
   };
 
-  const call = async (asking: ModernRequestPost, requested: ModernClientRequest): Promise<ModernPostOutcome> => {
-    const mirrored = await withParams(asking, requested, 'find');
+  const call = async (post: ModernRequestPost, requested: ModernClientRequest): Promise<ModernPostOutcome> => {
+    const mirrored = await withParams(post, requested, 'find');
     const outcome = await postModernRequest(mirrored, parts);
     if (!isHeaderMismatch(outcome) || requested.canceller.aborted) return outcome;
-    const anew = await withParams(asking, requested, 'findAnew');
-    return hasSameHeaders(anew, mirrored) ? outcome : postModernRequest(anew, parts);
+    const renewed = await withParams(post, requested, 'findAnew');
+    return hasSameHeaders(renewed, mirrored) ? outcome : postModernRequest(renewed, parts);
   };
 
-  const list = async (asking: ModernRequestPost, { forwarded }: ModernClientRequest): Promise<ModernPostOutcome> => {
-    const outcome = await postModernRequest(asking, parts);
+  const list = async (post: ModernRequestPost, { forwarded }: ModernClientRequest): Promise<ModernPostOutcome> => {
+    const outcome = await postModernRequest(post, parts);
     if (!outcome.ok) return outcome;
-    tools.of(forwarded).learn(outcome.response);
+    tools.forClient(forwarded).learn(outcome.response);
     const { text, hidden } = offeredTools(outcome.response);
     if (hidden.length > 0) onToolsHidden(hidden);
     return { ...outcome, response: text };
@@ -109,15 +111,13 @@ export function createModernRequester({ version, onToolsHidden, ...parts }: Mode
 
   return {
     request(requested) {
-      const { request, forwarded, ...told } = requested;
-      const asking: ModernRequestPost = { ...told, ...standardOf(request, forwarded) };
-      if (request.method === 'tools/call') return call(asking, requested);
-      if (request.method === 'tools/list') return list(asking, requested);
-      return request.method === 'subscriptions/listen'
-        ? keepSubscription(asking, parts)
-        : postModernRequest(asking, parts);
+      const { request, forwarded, ...callbacks } = requested;
+      const post: ModernRequestPost = { ...callbacks, ...createPost(request, forwarded) };
+      if (request.method === 'tools/call') return call(post, requested);
+      if (request.method === 'tools/list') return list(post, requested);
+      return request.method === 'subscriptions/listen' ? keepSubscription(post, parts) : postModernRequest(post, parts);
     },
-    discover: (forwarded) => askOwn('server/discover', {}, forwarded),
+    discover: (forwarded) => sendOwnRequest('server/discover', {}, forwarded),
   };
 }
 
@@ -129,7 +129,7 @@ export function headersOf(message: Message, forwarded: ForwardedHeaders): Readon
   return { ...forwarded, ...mirroredHeaders(message, version) };
 }
 
-const standardOf = (
+const createPost = (
   request: Message,
   forwarded: ForwardedHeaders,
 ): Pick<ModernRequestPost, 'id' | 'message' | 'headers'> => ({

@@ -8,10 +8,10 @@ import {
 } from './modern-post.ts';
 
 /** Temporary statuses: the server, or a proxy before it, is busy or restarts. */
-const passing: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
+const temporaryStatuses: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
 
 /** A stream that lived this long was no failure: the pause before the next one is short again. */
-const soundMs = 5_000;
+const healthyMs = 5_000;
 
 /**
  * Keeps a subscription over as many streams as it needs: a stream that ends or breaks without a response is reopened
@@ -19,10 +19,7 @@ const soundMs = 5_000;
  * something. Ends with the server's response, with the refusal of the first stream, or when the server was away for
  * `maxUnreachableMs`. Never rejects.
  */
-export async function keepSubscription(
-  asking: ModernRequestPost,
-  parts: ModernPostOptions,
-): Promise<ModernPostOutcome> {
+export async function keepSubscription(post: ModernRequestPost, parts: ModernPostOptions): Promise<ModernPostOutcome> {
   let failures = 0;
   let hasBegun = false;
   let openSince = performance.now();
@@ -31,25 +28,25 @@ export async function keepSubscription(
     let isOpen = false;
     const outcome = await postModernRequest(
       {
-        ...asking,
+        ...post,
         onNotifications(messages) {
           if (!isOpen) openSince = performance.now();
           isOpen = true;
           hasBegun = true;
-          asking.onNotifications(messages);
+          post.onNotifications(messages);
         },
       },
       parts,
     );
-    if (outcome.ok || !hasBegun || asking.canceller.aborted || !mayPass(outcome)) return outcome;
+    if (outcome.ok || !hasBegun || post.canceller.aborted || !isTemporary(outcome)) return outcome;
     const now = performance.now();
     if (isOpen) awaySince = now;
     const leftMs = awaySince + maxUnreachableMs - now;
     if (!isOpen && leftMs <= 0) return outcome;
-    if (isOpen && now - openSince > soundMs) failures = 0;
-    if (!(await pauseBeforeReconnect(failures++, { leftMs, signal: asking.canceller.signal }))) return outcome;
+    if (isOpen && now - openSince > healthyMs) failures = 0;
+    if (!(await pauseBeforeReconnect(failures++, { leftMs, signal: post.canceller.signal }))) return outcome;
   }
 }
 
-const mayPass = ({ reason, status = 0 }: ModernPostFailure): boolean =>
-  reason === 'server_unreachable' || reason === 'server_silent' || passing.has(status);
+const isTemporary = ({ reason, status = 0 }: ModernPostFailure): boolean =>
+  reason === 'server_unreachable' || reason === 'server_silent' || temporaryStatuses.has(status);

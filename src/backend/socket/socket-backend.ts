@@ -44,19 +44,19 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
     maxQueuedBytes = 16 * 1024 * 1024,
     onStarted,
   } = options;
-  const where = nameOf(address);
+  const where = formatAddress(address);
   const splitter = new LineSplitter({ maxLineBytes });
   const socket = connect({ ...address, noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveAfterMs });
   let isConnected = false;
   let isClosing = false;
   let isPaused = false;
   let isHeld = false;
-  let isTold = false;
+  let isEndReported = false;
   /** The reason for the end of the connection, once there is one. */
   let end: BackendEnd | undefined;
 
-  const cut = (told: BackendEnd): void => {
-    end ??= told;
+  const endConnection = (reason: BackendEnd): void => {
+    end ??= reason;
     socket.destroy();
   };
   /** Stops reading until a large line is delivered. */
@@ -71,27 +71,30 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
   });
   const deliver = (lines: Buffer[], then = (): void => undefined): void => {
     const flat = lines.map((line) => flattenLineBreaks(line));
-    const take = (): void => {
-      if (isClosing || isTold) return;
+    const report = (): void => {
+      if (isClosing || isEndReported) return;
       if (flat.length > 0) events.onMessages(flat);
       then();
     };
-    inOrder.take(take, readLarge(flat));
+    inOrder.take(report, readLarge(flat));
   };
 
   const connectTimer = setTimeout(() => {
-    cut({ reason: 'failed', detail: `${where} did not accept the connection within ${connectTimeoutMs} ms.` });
+    endConnection({
+      reason: 'failed',
+      detail: `${where} did not accept the connection within ${connectTimeoutMs} ms.`,
+    });
   }, connectTimeoutMs);
   socket.once('connect', () => {
     isConnected = true;
     clearTimeout(connectTimer);
     if (!isClosing) onStarted?.();
   });
-  const take = (chunk: Buffer): void => {
+  const takeChunk = (chunk: Buffer): void => {
     if (isClosing || end !== undefined) return;
     deliver(splitter.push(chunk), () => {
       if (!splitter.overflowed) return;
-      cut({
+      endConnection({
         reason: 'line_too_long',
         detail: `The server wrote a line of more than ${maxLineBytes} bytes (--max-line-bytes).`,
       });
@@ -102,7 +105,7 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
     while (!isPaused && !isHeld) {
       const chunk: Buffer | null = socket.read();
       if (chunk === null) return;
-      take(chunk);
+      takeChunk(chunk);
     }
   };
   socket.on('readable', drain);
@@ -110,7 +113,7 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
     const lastLine = isClosing || end !== undefined ? undefined : splitter.flush();
     // At once: messages queued for a server that does not read would keep the socket open for ever.
     deliver(lastLine === undefined ? [] : [lastLine], () =>
-      cut({ reason: 'exited', detail: `The server at ${where} closed the connection.` }),
+      endConnection({ reason: 'exited', detail: `The server at ${where} closed the connection.` }),
     );
   });
   socket.on('error', (cause) => {
@@ -119,18 +122,18 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
   const closed = new Promise<void>((resolve) => {
     socket.once('close', () => {
       clearTimeout(connectTimer);
-      const tellEnd = (): void => {
-        isTold = true;
-        const byItself = end ?? { reason: 'exited', detail: `The connection to ${where} broke.` };
+      const reportEnd = (): void => {
+        isEndReported = true;
+        const ownEnd = end ?? { reason: 'exited', detail: `The connection to ${where} broke.` };
         events.onEnd(
           isClosing
             ? { reason: 'closed', detail: 'The gateway closed the connection or process of the server.' }
-            : byItself,
+            : ownEnd,
         );
         resolve();
       };
-      if (inOrder.isBusy) detach('backend', inOrder.idle.then(tellEnd));
-      else tellEnd();
+      if (inOrder.isBusy) detach('backend', inOrder.idle.then(reportEnd));
+      else reportEnd();
     });
   });
 
@@ -163,7 +166,7 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
   };
 }
 
-const nameOf = (address: SocketAddress): string =>
+const formatAddress = (address: SocketAddress): string =>
   'path' in address
     ? address.path
     : `${address.host.includes(':') ? `[${address.host}]` : address.host}:${address.port}`;

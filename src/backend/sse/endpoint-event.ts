@@ -32,7 +32,7 @@ export function readEndpointEvent(data: string, stream: URL): MessagesUrl {
   return { ok: true, url };
 }
 
-const refused = (what: string): MessagesUrl => ({ ok: false, why: `The server named an endpoint ${what}.` });
+const refused = (problem: string): MessagesUrl => ({ ok: false, why: `The server named an endpoint ${problem}.` });
 
 /** Returns the reference itself; undefined for JSON of another form. */
 function referenceIn(data: string): string | undefined {

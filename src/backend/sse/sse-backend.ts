@@ -58,7 +58,11 @@ const closed: BackendEnd = { reason: 'closed', detail: 'The gateway closed the c
  * - Requests go to the origin of `url` alone, and no redirect is followed.
  * - The stream is opened with the client's headers of that time, and each POST has those of its request.
  */
-export function openSse(options: SseOptions, events: BackendEvents, { headers: ofClient }: OpenOptions = {}): Backend {
+export function openSse(
+  options: SseOptions,
+  events: BackendEvents,
+  { headers: clientHeaders }: OpenOptions = {},
+): Backend {
   const {
     url,
     headers = {},
@@ -98,17 +102,21 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
   const fault = (cause: unknown): void => detach('backend', finish({ ...endedByFault, cause }));
 
   const deliver = (messages: Buffer[]): void => {
-    openPosts.seen(messages);
+    openPosts.noteAnswers(messages);
     if (!isOver) events.onMessages(messages);
   };
 
   /** Reports a failed POST to its unanswered requests. */
-  const refuse = (ids: readonly RequestId[], open: Iterable<RequestId>, { reason, detail }: SsePostFailure): void => {
-    const left = [...open];
-    if (isOver || (ids.length > 0 && left.length === 0)) return;
+  const reportFailedPost = (
+    ids: readonly RequestId[],
+    open: Iterable<RequestId>,
+    { reason, detail }: SsePostFailure,
+  ): void => {
+    const unansweredIds = [...open];
+    if (isOver || (ids.length > 0 && unansweredIds.length === 0)) return;
     if (ids.length === 0) dropped += 1;
     onPostFailed?.(detail, dropped);
-    if (left.length > 0) events.onUnanswered(left, reason);
+    if (unansweredIds.length > 0) events.onUnanswered(unansweredIds, reason);
   };
 
   const sender = createOrderedSender(maxQueuedBytes, fault);
@@ -118,46 +126,51 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
   const postTo = (endpoint: URL, { message, headers, messages }: OutgoingMessage): PostProgress => {
     const ids = idsOf(messages, 'request');
     const isFirst = !hasAccepted;
-    const room = ids.length === 0 || openRequests.enter();
+    const slot = ids.length === 0 || openRequests.acquire();
     const cancels = messages[0]?.cancels;
     const cancelled = cancels === undefined ? undefined : openPosts.cancel(cancels)?.accepted;
 
     const run = async (opened: UnansweredPost): Promise<SsePostOutcome> => {
-      if (room !== true && !(await room)) return { ok: false, ...noRoom };
+      if (slot !== true && !(await slot)) return { ok: false, ...noRoom };
       if (cancelled !== undefined) await settlesWithin(cancelled, maxOvertakeMs);
       opened.isBegun = true;
       const posted = await postToSseServer(endpoint, message, {
-        ...{ headers, connection, flow, maxLineBytes, cut: opened.canceller, open: opened.open },
+        headers,
+        connection,
+        flow,
+        maxLineBytes,
+        canceller: opened.canceller,
+        unanswered: opened.unanswered,
         ...((isFirst || ids.length === 0) && { limitMs: postTimeoutMs }),
         onMessages: deliver,
         onTooLong: (detail) => detach('backend', finish({ reason: 'line_too_long', detail })),
       });
-      if (ids.length > 0) openRequests.leave();
+      if (ids.length > 0) openRequests.release();
       return posted;
     };
-    const { accepted: taken, answered } = openPosts.add(ids, async (opened) => {
+    const { accepted: serverAccepted, answered } = openPosts.add(ids, async (opened) => {
       const posted = await run(opened);
       if (isOver) return;
       if (!posted.ok && !hasAccepted) detach('backend', finish({ reason: 'failed', detail: posted.detail }));
-      else if (!posted.ok) refuse(ids, opened.open, posted);
+      else if (!posted.ok) reportFailedPost(ids, opened.unanswered, posted);
       hasAccepted = true;
     });
-    detach('backend', taken, fault);
+    detach('backend', serverAccepted, fault);
     if (isFirst)
       detach(
         'backend',
         answered.then(() => (hasAccepted = true)),
       );
-    const accepted = isFirst ? Promise.race([taken, answered]) : taken;
-    const holdMs = isFirst ? maxBlockingMs : blocksNextForMs(messages);
-    const holdsUp = holdMs > 0 && room === true; // no message waits for one that waits for a slot
-    return { passed: holdsUp ? settlesWithin(accepted, holdMs) : Promise.resolve(), settled: taken };
+    const accepted = isFirst ? Promise.race([serverAccepted, answered]) : serverAccepted;
+    const blockingMs = isFirst ? maxBlockingMs : blocksNextForMs(messages);
+    const isBlocking = blockingMs > 0 && slot === true; // no message waits for one that waits for a slot
+    return { passed: isBlocking ? settlesWithin(accepted, blockingMs) : Promise.resolve(), settled: serverAccepted };
   };
 
   const limits = { connectTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes };
   const stream = openSseStream(
     url,
-    { connection, flow, limits, headers: ofClient?.() ?? noHeaders },
+    { connection, flow, limits, headers: clientHeaders?.() ?? noHeaders },
     {
       onMessages: deliver,
       onEndpoint(endpoint) {

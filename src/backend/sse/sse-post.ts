@@ -29,9 +29,9 @@ export interface SsePostOptions {
   /** Headers of the client request that carried the message. */
   readonly headers: ForwardedHeaders;
   /** Aborts the POST: nobody waits for it any more. */
-  readonly cut: Canceller;
+  readonly canceller: Canceller;
   /** The unanswered requests of the POST. */
-  readonly open: ReadonlySet<RequestId>;
+  readonly unanswered: ReadonlySet<RequestId>;
   /**
    * How long the server may take for the head of its response, and for the body unless that is a stream; no limit if
    * undefined.
@@ -49,49 +49,49 @@ export interface SsePostOptions {
  * the stream, or in the body of this response as JSON or SSE. Never rejects.
  */
 export async function postToSseServer(url: URL, message: Uint8Array, parts: SsePostOptions): Promise<SsePostOutcome> {
-  const { connection, cut, limitMs } = parts;
+  const { connection, canceller, limitMs } = parts;
   let hasExpired = false;
   const expire = (): void => {
     hasExpired = true;
-    cut.abort();
+    canceller.abort();
   };
   const timer = limitMs === undefined ? undefined : setTimeout(expire, limitMs);
   try {
     const headers = { ...parts.headers, ...postHeaders };
-    const answer = await connection.request({ method: 'POST', url, headers, body: message, signal: cut });
-    return await takeAnswer(answer, parts);
+    const answer = await connection.request({ method: 'POST', url, headers, body: message, signal: canceller });
+    return await readAnswer(answer, parts);
   } catch (cause) {
     if (hasExpired)
       return { ok: false, reason: 'server_silent', detail: `A POST was not answered within ${limitMs} ms.` };
-    return cut.aborted ? { ok: true } : broken(cause);
+    return canceller.aborted ? { ok: true } : brokenPost(cause);
   } finally {
     clearTimeout(timer);
   }
 }
 
-const broken = (cause: unknown): SsePostFailure => ({
+const brokenPost = (cause: unknown): SsePostFailure => ({
   ok: false,
   reason: 'server_unreachable',
   detail: `A POST failed (${connectErrorCode(cause)}).`,
 });
 
-async function takeAnswer({ status, mediaType, body }: HttpResponse, parts: SsePostOptions): Promise<SsePostOutcome> {
+async function readAnswer({ status, mediaType, body }: HttpResponse, parts: SsePostOptions): Promise<SsePostOutcome> {
   if (status < 200 || status > 299) {
     await body.drain();
     return { ok: false, reason: reasonOfStatus(status), detail: `A POST was answered with status ${status}.` };
   }
   if (mediaType === 'text/event-stream') {
     const read = readStream(body, parts);
-    if (parts.open.size > 0) return read; // otherwise the next message need not wait for the end of this response
+    if (parts.unanswered.size > 0) return read; // otherwise the next message need not wait for the end of this response
   } else if (mediaType === 'application/json') {
-    await takeJson(body, parts);
+    await readJson(body, parts);
   } else {
     await body.drain(0); // closing it early could end the call
   }
   return { ok: true };
 }
 
-async function takeJson(
+async function readJson(
   body: HttpResponse['body'],
   { flow, maxLineBytes, onMessages, onTooLong }: SsePostOptions,
 ): Promise<void> {
@@ -107,9 +107,9 @@ async function takeJson(
  * Reads a stream to its end. A regular end fails no request: the answers can still come on the backend's own stream.
  */
 async function readStream(body: HttpResponse['body'], parts: SsePostOptions): Promise<SsePostOutcome> {
-  const { flow, maxLineBytes, open, onMessages, onTooLong } = parts;
+  const { flow, maxLineBytes, unanswered, onMessages, onTooLong } = parts;
   const reader = createEventReader({ maxEventBytes: maxLineBytes });
-  const take = (events: readonly MessageEvent[]): void => {
+  const takeEvents = (events: readonly MessageEvent[]): void => {
     const found = events.filter(({ type }) => type === 'message');
     if (found.length > 0) onMessages(found.map(({ message }) => message));
     if (reader.overflow === undefined) return;
@@ -117,11 +117,11 @@ async function readStream(body: HttpResponse['body'], parts: SsePostOptions): Pr
     body.destroy();
   };
   // A notification needs no answer. For a request, the caller of the POST sets the limit.
-  const linger = open.size > 0 ? undefined : setTimeout(() => body.destroy(), lingerMs);
+  const linger = unanswered.size > 0 ? undefined : setTimeout(() => body.destroy(), lingerMs);
   try {
-    await flow.read(body, (chunk) => readEvents(reader, chunk, take));
+    await flow.read(body, (chunk) => readEvents(reader, chunk, takeEvents));
   } catch (cause) {
-    if (open.size > 0) return broken(cause);
+    if (unanswered.size > 0) return brokenPost(cause);
   } finally {
     clearTimeout(linger);
   }

@@ -47,7 +47,7 @@ export interface SseStream {
  */
 export function openSseStream(
   url: URL,
-  { connection, flow, limits, headers: ofClient }: SseStreamOptions,
+  { connection, flow, limits, headers: clientHeaders }: SseStreamOptions,
   events: SseStreamEvents,
 ): SseStream {
   const { connectTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes } = limits;
@@ -62,31 +62,31 @@ export function openSseStream(
   const ended = new Promise<BackendEnd>((resolve) => {
     resolveEnd = resolve;
   });
-  const cut = (told: BackendEnd): void => {
-    end ??= told;
+  const endStream = (reason: BackendEnd): void => {
+    end ??= reason;
     clearTimeout(timer);
     controller.abort();
     resolveEnd(end); // at once: a request whose connection is still being made ignores the abort
   };
-  const limit = (ms: number, told: BackendEnd): void => {
+  const limit = (ms: number, reason: BackendEnd): void => {
     clearTimeout(timer);
-    timer = setTimeout(() => cut(told), ms);
+    timer = setTimeout(() => endStream(reason), ms);
   };
 
-  const takeEndpoint = (data: string): void => {
+  const handleEndpoint = (data: string): void => {
     const read = readEndpointEvent(data, url);
-    if (!read.ok) return cut({ reason: endpoint === undefined ? 'failed' : 'exited', detail: read.why });
+    if (!read.ok) return endStream({ reason: endpoint === undefined ? 'failed' : 'exited', detail: read.why });
     if (endpoint === undefined) {
       endpoint = read.url.href;
       clearTimeout(timer);
       events.onEndpoint(read.url);
     } else if (endpoint !== read.url.href) {
       // The server has begun another session, which knows nothing of the messages sent to the first.
-      cut({ reason: 'exited', detail: 'The server named another endpoint on a stream that had one.' });
+      endStream({ reason: 'exited', detail: 'The server named another endpoint on a stream that had one.' });
     }
   };
 
-  const takeEvents = (read: readonly MessageEvent[]): void => {
+  const handleEvents = (read: readonly MessageEvent[]): void => {
     if (end !== undefined) return;
     let messages: Buffer[] = [];
     const deliver = (): void => {
@@ -97,27 +97,27 @@ export function openSseStream(
       if (type === 'message') messages.push(message);
       else if (type === 'endpoint') {
         deliver();
-        takeEndpoint(data);
+        handleEndpoint(data);
         if (end !== undefined) return;
       }
     }
     deliver();
-    if (reader.overflow !== undefined) cut({ reason: 'line_too_long', detail: reader.overflow });
+    if (reader.overflow !== undefined) endStream({ reason: 'line_too_long', detail: reader.overflow });
   };
 
   const run = async (): Promise<BackendEnd> => {
     try {
       limit(connectTimeoutMs, { reason: 'failed', detail: `${where} did not answer within ${connectTimeoutMs} ms.` });
-      const headers = { ...ofClient, accept: 'text/event-stream', 'cache-control': 'no-store' };
+      const headers = { ...clientHeaders, accept: 'text/event-stream', 'cache-control': 'no-store' };
       const answer = await connection.request({ method: 'GET', url, headers, signal: controller.signal });
-      const fault = faultOf(answer, where);
+      const fault = findFault(answer, where);
       if (fault !== undefined) {
-        const told = { isOtherTransport: isOther(answer), isUnauthorized: isUnauthorized(answer.status) };
-        return { reason: 'failed', detail: fault, ...told };
+        const flags = { isOtherTransport: isOtherServer(answer), isUnauthorized: isUnauthorized(answer.status) };
+        return { reason: 'failed', detail: fault, ...flags };
       }
-      const late = `${where} named no endpoint within ${endpointTimeoutMs} ms. Check that it is the URL of an HTTP+SSE server.`;
-      limit(endpointTimeoutMs, { reason: 'failed', detail: late, isOtherTransport: true });
-      await flow.read(answer.body, (chunk) => readEvents(reader, chunk, takeEvents), idleTimeoutMs);
+      const lateDetail = `${where} named no endpoint within ${endpointTimeoutMs} ms. Check that it is the URL of an HTTP+SSE server.`;
+      limit(endpointTimeoutMs, { reason: 'failed', detail: lateDetail, isOtherTransport: true });
+      await flow.read(answer.body, (chunk) => readEvents(reader, chunk, handleEvents), idleTimeoutMs);
       if (endpoint !== undefined) return { reason: 'exited', detail: `${where} ended its stream.` };
       const detail = `${where} ended its stream without naming an endpoint.`;
       return { reason: 'failed', detail, isOtherTransport: true };
@@ -131,19 +131,19 @@ export function openSseStream(
     }
   };
 
-  detach('backend', run().then(cut));
+  detach('backend', run().then(endStream));
   return {
     ended,
-    close: () => cut({ reason: 'closed', detail: 'The gateway closed the connection or process of the server.' }),
+    close: () => endStream({ reason: 'closed', detail: 'The gateway closed the connection or process of the server.' }),
   };
 }
 
 /** True for a server that answers a GET, but has no such stream. */
-const isOther = ({ status }: HttpResponse): boolean =>
+const isOtherServer = ({ status }: HttpResponse): boolean =>
   status === 200 || status === 400 || status === 404 || status === 405;
 
 /** Returns the problem with the head of the stream's response, if any. */
-function faultOf({ status, mediaType }: HttpResponse, where: string): string | undefined {
+function findFault({ status, mediaType }: HttpResponse, where: string): string | undefined {
   const refusal = explainRefusal(status, where);
   if (refusal !== undefined) return refusal;
   if (status === 404 || status === 405) {

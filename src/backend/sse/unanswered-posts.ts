@@ -11,7 +11,7 @@ export interface UnansweredPost {
   /** Aborts the POST: nobody waits for it any more. */
   readonly canceller: Canceller;
   /** The unanswered requests of the POST. */
-  readonly open: ReadonlySet<RequestId>;
+  readonly unanswered: ReadonlySet<RequestId>;
   /** Resolves when all of them are answered. */
   readonly answered: Promise<void>;
   /** The server may have seen the POST. Set by the code that posts. */
@@ -21,8 +21,8 @@ export interface UnansweredPost {
 }
 
 interface Tracked extends UnansweredPost {
-  readonly open: Set<RequestId>;
-  tellAnswered(): void;
+  readonly unanswered: Set<RequestId>;
+  resolveAnswered(): void;
   timer?: NodeJS.Timeout;
 }
 
@@ -41,24 +41,24 @@ export class UnansweredPosts {
     });
     const tracked: Tracked = {
       canceller: new Canceller(),
-      open: new Set(ids),
+      unanswered: new Set(ids),
       answered,
-      tellAnswered: resolveAnswered,
+      resolveAnswered,
       accepted: answered,
       isBegun: false,
     };
     for (const id of ids) this.#byId.set(id, tracked);
     tracked.accepted = post(tracked).then(() => {
       clearTimeout(tracked.timer);
-      for (const id of tracked.open) if (this.#byId.get(id) === tracked) this.#byId.delete(id);
+      for (const id of tracked.unanswered) if (this.#byId.get(id) === tracked) this.#byId.delete(id);
     });
     return tracked;
   }
 
   /** Notes messages that came on the stream or in the response to a POST. */
-  seen(messages: readonly Uint8Array[]): void {
+  noteAnswers(messages: readonly Uint8Array[]): void {
     if (this.#byId.size === 0) return;
-    for (const text of messages) for (const id of idsOf(messagesIn(text), 'response')) this.#answered(id);
+    for (const text of messages) for (const id of idsOf(messagesIn(text), 'response')) this.#noteAnswer(id);
   }
 
   /**
@@ -68,22 +68,22 @@ export class UnansweredPosts {
   cancel(id: RequestId): UnansweredPost | undefined {
     const post = this.#byId.get(id);
     if (post?.isBegun === false) post.canceller.abort();
-    else if (post !== undefined) limit(post, abandonAfterMs);
+    else if (post !== undefined) abortAfter(post, abandonAfterMs);
     return post;
   }
 
-  #answered(id: RequestId): void {
+  #noteAnswer(id: RequestId): void {
     const post = this.#byId.get(id);
     if (post === undefined) return;
     this.#byId.delete(id);
-    post.open.delete(id);
-    if (post.open.size > 0) return;
-    limit(post, graceMs);
-    post.tellAnswered();
+    post.unanswered.delete(id);
+    if (post.unanswered.size > 0) return;
+    abortAfter(post, graceMs);
+    post.resolveAnswered();
   }
 }
 
-function limit(post: Tracked, ms: number): void {
+function abortAfter(post: Tracked, ms: number): void {
   clearTimeout(post.timer);
   post.timer = setTimeout(() => post.canceller.abort(), ms);
 }

@@ -84,15 +84,15 @@ function liveBackend(
   const splitter = new LineSplitter({ maxLineBytes });
   const { recentLines } = drainStderr(stderr, { onLine: onStderr });
   /** Output is no longer delivered, only read. */
-  let isDeaf = false;
+  let isDiscarding = false;
   let isClosing = false;
   let hasExited = false;
-  let isTold = false;
+  let isEndReported = false;
   let bytesAfterExit = 0;
   /** Lines hold no LF. Until the server writes a CR, no line needs to be searched for line breaks. */
   let hasWrittenCr = false;
   /** The pipe that the server closed itself while running; it was ended for that. */
-  let cut: 'stdin' | 'stdout' | undefined;
+  let closedPipe: 'stdin' | 'stdout' | undefined;
 
   const exited = new Promise<ProcessExit>((resolve) => {
     child.once('exit', (exitCode, signal) => {
@@ -103,10 +103,10 @@ function liveBackend(
     });
   });
 
-  const tellEnd = (end: BackendEnd) => {
-    if (isTold) return;
-    isTold = true;
-    isDeaf = true;
+  const reportEnd = (end: BackendEnd) => {
+    if (isEndReported) return;
+    isEndReported = true;
+    isDiscarding = true;
     reading.resume(); // a paused backend would not be resumed any more
     events.onEnd({ ...end, lastOutput: recentLines() });
   };
@@ -115,33 +115,33 @@ function liveBackend(
   /** Ends the process group, once. */
   const end = (): Promise<void> => {
     ended ??= terminateGroup({ ...grace, group, exited, closeStdin: input.end }).then(() => {
-      if (!hasExited) tellEnd({ reason: isClosing ? 'closed' : 'exited', detail: 'The server survived SIGKILL.' });
+      if (!hasExited) reportEnd({ reason: isClosing ? 'closed' : 'exited', detail: 'The server survived SIGKILL.' });
     });
     return ended;
   };
-  const endIfCut = (by: 'stdin' | 'stdout') => {
+  const endIfPipeClosed = (by: 'stdin' | 'stdout') => {
     if (hasExited || isClosing) return;
-    cut ??= by;
+    closedPipe ??= by;
     detach('backend', end());
   };
 
-  const onMemory = (bytes: number) => {
+  const onMemoryExceeded = (bytes: number) => {
     if (hasExited || isClosing) return;
     const detail = `The server was killed because it used ${bytes} bytes of memory. The limit is ${maxMemoryBytes} (--max-memory-bytes).`;
-    tellEnd({ reason: 'memory_limit', detail });
+    reportEnd({ reason: 'memory_limit', detail });
     group.signal('SIGKILL'); // a server that allocates without end gets no chance to end in order
     detach('backend', end());
   };
-  const unwatch = maxMemoryBytes === undefined ? undefined : watchMemory(pid, maxMemoryBytes, onMemory);
+  const stopMemoryWatch = maxMemoryBytes === undefined ? undefined : watchMemory(pid, maxMemoryBytes, onMemoryExceeded);
 
   const reading = createReadBudget(stdout, maxBytesPerTurn);
-  const input = createStdin(stdin, { maxQueuedBytes, onBroken: () => endIfCut('stdin') });
+  const input = createStdin(stdin, { maxQueuedBytes, onBroken: () => endIfPipeClosed('stdin') });
 
-  const take = (lines: Buffer[]) => {
-    if (isDeaf) return;
+  const deliverLines = (lines: Buffer[]) => {
+    if (isDiscarding) return;
     if (lines.length > 0) events.onMessages(lines);
     if (!splitter.overflowed) return;
-    tellEnd({
+    reportEnd({
       reason: 'line_too_long',
       detail: `The server wrote a line of more than ${maxLineBytes} bytes (--max-line-bytes).`,
     });
@@ -149,57 +149,58 @@ function liveBackend(
   };
   /** Stops reading until a large line is delivered. */
   const inOrder = new OrderedDelivery('backend', reading);
-  const flat = (lines: Buffer[]): Buffer[] => (hasWrittenCr ? lines.map((line) => flattenLineBreaks(line)) : lines);
+  const flattenLines = (lines: Buffer[]): Buffer[] =>
+    hasWrittenCr ? lines.map((line) => flattenLineBreaks(line)) : lines;
   stdout.on('data', (chunk: Buffer) => {
     reading.consumed(chunk.length);
     if (hasExited) bytesAfterExit += chunk.length;
-    if (bytesAfterExit > maxBytesAfterExit) isDeaf = true;
-    if (isDeaf) return;
+    if (bytesAfterExit > maxBytesAfterExit) isDiscarding = true;
+    if (isDiscarding) return;
     hasWrittenCr ||= chunk.includes(carriageReturn);
-    const lines = flat(splitter.push(chunk));
-    inOrder.take(() => take(lines), readLarge(lines));
+    const lines = flattenLines(splitter.push(chunk));
+    inOrder.take(() => deliverLines(lines), readLarge(lines));
   });
-  stdout.once('end', () => endIfCut('stdout'));
-  stdout.on('error', () => endIfCut('stdout'));
+  stdout.once('end', () => endIfPipeClosed('stdout'));
+  stdout.on('error', () => endIfPipeClosed('stdout'));
   if (onStarted) child.once('spawn', () => onStarted(pid));
 
   const settled = exited.then(async (exit) => {
     const detail =
-      cut && group.lastSignal
-        ? `The server was stopped because it closed its ${cut} and kept running.`
+      closedPipe && group.lastSignal
+        ? `The server was stopped because it closed its ${closedPipe} and kept running.`
         : describeProcessExit(exit);
     reading.resume();
     await inOrder.idle;
     await drainPipes([stdout, stderr], drainAfterExitMs);
     await inOrder.idle;
-    const lastLine = isDeaf ? undefined : splitter.flush();
+    const lastLine = isDiscarding ? undefined : splitter.flush();
     if (lastLine) {
-      const lines = flat([lastLine]);
+      const lines = flattenLines([lastLine]);
       await readLarge(lines);
-      take(lines);
+      deliverLines(lines);
     }
     const cause = isLaunched ? launchFailure(exit.exitCode, recentLines()) : undefined;
     if (isClosing)
-      tellEnd({ reason: 'closed', detail: 'The gateway closed the connection or process of the server.', ...exit });
-    else if (cause) tellEnd({ reason: 'failed', ...explainSpawnFailure(cause, options), cause });
-    else tellEnd({ reason: 'exited', detail, ...exit });
-    unwatch?.();
+      reportEnd({ reason: 'closed', detail: 'The gateway closed the connection or process of the server.', ...exit });
+    else if (cause) reportEnd({ reason: 'failed', ...explainSpawnFailure(cause, options), cause });
+    else reportEnd({ reason: 'exited', detail, ...exit });
+    stopMemoryWatch?.();
     await end();
     for (const stream of [stdin, stdout, stderr]) stream.destroy(); // a process that left the group can hold them open
   });
 
   return {
     pid,
-    send: (message) => (isDeaf || ended || hasExited ? 'ended' : input.send(message)),
+    send: (message) => (isDiscarding || ended || hasExited ? 'ended' : input.send(message)),
     pause() {
-      if (!isDeaf && !hasExited) reading.pause();
+      if (!isDiscarding && !hasExited) reading.pause();
     },
     resume() {
       reading.resume();
     },
     async close() {
       isClosing ||= !hasExited;
-      isDeaf = true;
+      isDiscarding = true;
       reading.resume();
       await end();
       if (hasExited) await settled;

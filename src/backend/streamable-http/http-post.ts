@@ -28,7 +28,7 @@ export interface HttpPostOptions {
   readonly postTimeoutMs: number;
   /** Returns the client's headers for requests that carry no message of the client. */
   clientHeaders(): ForwardedHeaders;
-  onMessages(messages: Buffer[], of: RequestIds): void;
+  onMessages(messages: Buffer[], relatedRequests: RequestIds): void;
   /** A stream that answers requests has its first event id, or a further one. */
   onCursor(isFirst: boolean): void;
 }
@@ -50,7 +50,7 @@ export interface ResumedPost {
   readonly ids: RequestIds;
   readonly cursor: string;
   /** Drops messages that the stream repeats. */
-  readonly leaveOut: DropRepeats;
+  readonly dropRepeats: DropRepeats;
 }
 
 /** How a POST ended. */
@@ -72,7 +72,7 @@ export interface HttpPost {
   /** Never rejects. */
   readonly ended: Promise<HttpPostEnd>;
   /** The requests that are not answered yet. */
-  readonly open: ReadonlySet<RequestId>;
+  readonly unanswered: ReadonlySet<RequestId>;
   /** The last event read of a stream that answers the POST; undefined while the stream cannot be resumed. */
   readonly cursor: string | undefined;
   /** Aborts the POST: nobody waits for the answer any more. */
@@ -85,24 +85,24 @@ export interface HttpPost {
  * `maxUnreachableMs`: the server has not seen it. Any other POST is sent once. Alternatively, continues the answer to a
  * message that another backend has posted.
  */
-export function startHttpPost(what: OutgoingPost | ResumedPost, parts: HttpPostOptions): HttpPost {
-  const { ids } = what;
-  const isInitialize = 'message' in what && what.isInitialize;
+export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPostOptions): HttpPost {
+  const { ids } = source;
+  const isInitialize = 'message' in source && source.isInitialize;
   const { url, connection, flow, session, maxLineBytes, onMessages } = parts;
   const where = url.origin;
-  const cut = new Canceller();
-  const open = new Set(ids);
+  const canceller = new Canceller();
+  const unanswered = new Set(ids);
   let isExpired = false;
   // Plain fields, and no getters: V8 makes an object with getters a hash table, slow and large.
-  const place = { isUnsent: false, cursor: 'cursor' in what ? what.cursor : undefined };
+  const state = { isUnsent: false, cursor: 'cursor' in source ? source.cursor : undefined };
   let resolveAccepted: () => void;
-  const taken = new Promise<void>((resolve) => {
+  const accepted = new Promise<void>((resolve) => {
     resolveAccepted = resolve;
   });
 
   /** @param read the messages in the texts */
   const deliver = (texts: Buffer[], read: readonly Message[] = texts.flatMap(messagesIn)): void => {
-    for (const id of idsOf(read, 'response')) open.delete(id);
+    for (const id of idsOf(read, 'response')) unanswered.delete(id);
     if (texts.length > 0) onMessages(texts, ids);
   };
 
@@ -111,19 +111,19 @@ export function startHttpPost(what: OutgoingPost | ResumedPost, parts: HttpPostO
     for (let failures = 0; ; failures++) {
       try {
         const headers = { ...forwarded, ...postHeaders, ...session.headers };
-        return await connection.request({ method: 'POST', url, headers, body: message, signal: cut });
+        return await connection.request({ method: 'POST', url, headers, body: message, signal: canceller });
       } catch (cause) {
         const leftMs = until - performance.now();
         const isTooLate = isInitialize || leftMs <= 0;
         if (isTooLate || !isUnsentAfter(cause)) throw cause;
-        place.isUnsent = true;
-        if (!(await pauseBeforeReconnect(failures, { leftMs, signal: cut.signal }))) throw cause;
-        place.isUnsent = false;
+        state.isUnsent = true;
+        if (!(await pauseBeforeReconnect(failures, { leftMs, signal: canceller.signal }))) throw cause;
+        state.isUnsent = false;
       }
     }
   };
 
-  const takeJson = async (body: HttpResponse['body']): Promise<HttpPostEnd> => {
+  const readJson = async (body: HttpResponse['body']): Promise<HttpPostEnd> => {
     const json = await readJsonBody(body, flow, maxLineBytes);
     if (json === undefined) {
       const detail = `${where} answered a POST with more than ${maxLineBytes} bytes.`;
@@ -133,46 +133,49 @@ export function startHttpPost(what: OutgoingPost | ResumedPost, parts: HttpPostO
     await readLarge([flat]);
     const read = messagesIn(flat);
     if (read.length > 0) deliver([flat], read);
-    return complete();
+    return completePost();
   };
 
-  const takeStream = async (first?: HttpResponse): Promise<HttpPostEnd> => {
-    const leaveOut: DropRepeats = 'cursor' in what ? what.leaveOut : (messages) => messages;
+  const readStream = async (first?: HttpResponse): Promise<HttpPostEnd> => {
+    const dropRepeats: DropRepeats = 'cursor' in source ? source.dropRepeats : (messages) => messages;
     const end = await readResumableStream({
       ...parts,
-      ...{ signal: cut.signal, first, cursor: place.cursor, isStandalone: false },
-      open: (lastEventId) => requestEventStream(parts, lastEventId, cut.signal),
-      isComplete: () => open.size === 0,
-      onMessages: (messages) => deliver(leaveOut(messages)),
+      signal: canceller.signal,
+      first,
+      cursor: state.cursor,
+      isStandalone: false,
+      open: (lastEventId) => requestEventStream(parts, lastEventId, canceller.signal),
+      isComplete: () => unanswered.size === 0,
+      onMessages: (messages) => deliver(dropRepeats(messages)),
       onCursor(id) {
-        const isFirst = place.cursor === undefined;
-        place.cursor = id;
-        if (open.size > 0) parts.onCursor(isFirst);
+        const isFirst = state.cursor === undefined;
+        state.cursor = id;
+        if (unanswered.size > 0) parts.onCursor(isFirst);
       },
     });
-    if (end.outcome === 'complete') return complete();
+    if (end.outcome === 'complete') return completePost();
     if (end.outcome === 'forgotten') return { outcome: 'forgotten', isTaken: true };
     const reason = end.outcome === 'lost' ? end.reason : 'server_unreachable';
     return { outcome: 'failed', reason, detail: `The stream with which ${where} answered a POST broke.` };
   };
 
-  const complete = (): HttpPostEnd => {
-    if (open.size === 0) return { outcome: 'done' };
+  const completePost = (): HttpPostEnd => {
+    if (unanswered.size === 0) return { outcome: 'done' };
     const hint = isInitialize ? wrongUrlHint : '';
     const detail = `${where} ended its answer to the POST of a request without answering the request.${hint}`;
     return { outcome: 'failed', reason: 'server_refused', detail };
   };
 
-  const takeRefusal = async ({ status, mediaType, body }: HttpResponse): Promise<HttpPostEnd> => {
+  const readRefusal = async ({ status, mediaType, body }: HttpResponse): Promise<HttpPostEnd> => {
     const text = mediaType === 'application/json' ? await readJsonBody(body, flow, maxLineBytes) : undefined;
     const json = text && flattenLineBreaks(text);
     if (mediaType !== 'application/json') await body.drain();
     if (json !== undefined) await readLarge([json]);
-    const isAnswer = json !== undefined && idsOf(messagesIn(json), 'response').some((id) => open.has(id));
+    const isAnswer = json !== undefined && idsOf(messagesIn(json), 'response').some((id) => unanswered.has(id));
     if (isAnswer) deliver([json]);
-    if (isAnswer && open.size === 0) return { outcome: 'done' };
-    const mayBeForgotten = status === 400 && session.hasId && !isAnswer;
-    if (mayBeForgotten && !(await isSessionKnown(parts))) return { outcome: 'forgotten', isTaken: false };
+    if (isAnswer && unanswered.size === 0) return { outcome: 'done' };
+    const isMaybeForgotten = status === 400 && session.hasId && !isAnswer;
+    if (isMaybeForgotten && !(await isSessionKnown(parts))) return { outcome: 'forgotten', isTaken: false };
     if (json !== undefined && isModernError(json)) {
       const detail = `${where} supports only the revisions from 2026-07-28 on, which have no initialize.`;
       return { outcome: 'failed', reason: 'server_refused', detail };
@@ -185,43 +188,43 @@ export function startHttpPost(what: OutgoingPost | ResumedPost, parts: HttpPostO
     };
   };
 
-  const takeAnswer = async (answer: HttpResponse): Promise<HttpPostEnd> => {
+  const readAnswer = async (answer: HttpResponse): Promise<HttpPostEnd> => {
     const { status, mediaType, body } = answer;
     if (status === 404 && session.hasId) {
       await body.drain();
       return { outcome: 'forgotten', isTaken: false };
     }
-    if (status < 200 || status > 299) return takeRefusal(answer);
+    if (status < 200 || status > 299) return readRefusal(answer);
     const fault = isInitialize ? session.begin(answer) : undefined;
     if (fault !== undefined) return { outcome: 'failed', reason: 'server_refused', detail: `${where} ${fault}.` };
-    if (mediaType === 'text/event-stream') return takeStream(answer);
-    if (mediaType === 'application/json') return takeJson(body);
+    if (mediaType === 'text/event-stream') return readStream(answer);
+    if (mediaType === 'application/json') return readJson(body);
     await body.drain();
-    return complete();
+    return completePost();
   };
 
   const run = async (): Promise<HttpPostEnd> => {
     let timer: NodeJS.Timeout | undefined;
     try {
-      if ('cursor' in what) {
+      if ('cursor' in source) {
         resolveAccepted();
-        return await takeStream();
+        return await readStream();
       }
-      if (what.after !== undefined) {
-        place.isUnsent = ids.length > 0;
-        const end = await what.after;
-        place.isUnsent = false;
+      if (source.after !== undefined) {
+        state.isUnsent = ids.length > 0;
+        const end = await source.after;
+        state.isUnsent = false;
         if (end !== undefined) return end;
       }
       if (ids.length === 0) {
         timer = setTimeout(() => {
           isExpired = true;
-          cut.abort();
+          canceller.abort();
         }, parts.postTimeoutMs);
       }
-      const answer = await post(what);
+      const answer = await post(source);
       resolveAccepted();
-      return await takeAnswer(answer);
+      return await readAnswer(answer);
     } catch (cause) {
       if (isExpired) {
         const detail = `${where} did not accept a message within ${parts.postTimeoutMs} ms.`;
@@ -234,8 +237,14 @@ export function startHttpPost(what: OutgoingPost | ResumedPost, parts: HttpPostO
     }
   };
 
-  const outgoing = 'message' in what ? what : undefined;
-  return Object.assign(place, { accepted: taken, ended: run(), open, outgoing, abandon: () => cut.abort() });
+  const outgoing = 'message' in source ? source : undefined;
+  return Object.assign(state, {
+    accepted,
+    ended: run(),
+    unanswered,
+    outgoing,
+    abandon: () => canceller.abort(),
+  });
 }
 
 /** Requests the stream that follows an event, or the standalone stream. */

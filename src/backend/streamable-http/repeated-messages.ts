@@ -8,10 +8,10 @@ export type DropRepeats = (messages: Buffer[]) => Buffer[];
  */
 export function createRepeatFilter(taken: readonly Buffer[]): () => DropRepeats {
   const counts = new Map<string, number>();
-  for (const message of taken) counts.set(keyOf(message), (counts.get(keyOf(message)) ?? 0) + 1);
+  for (const message of taken) counts.set(toKey(message), (counts.get(toKey(message)) ?? 0) + 1);
   const isRepeat = (message: Buffer): boolean => {
-    const count = counts.get(keyOf(message)) ?? 0;
-    if (count > 0) counts.set(keyOf(message), count - 1);
+    const count = counts.get(toKey(message)) ?? 0;
+    if (count > 0) counts.set(toKey(message), count - 1);
     return count > 0;
   };
   return () => {
@@ -27,4 +27,4 @@ export function createRepeatFilter(taken: readonly Buffer[]): () => DropRepeats 
 }
 
 /** Converts each byte to one character. */
-const keyOf = (message: Buffer): string => message.toString('latin1');
+const toKey = (message: Buffer): string => message.toString('latin1');

@@ -43,7 +43,7 @@ export interface ResumableStreamOptions {
 }
 
 /** Temporary statuses: the server is busy, or has not noticed yet that the previous connection is gone (409). */
-const passing: ReadonlySet<number> = new Set([408, 409, 425, 429, 500, 502, 503, 504]);
+const temporaryStatuses: ReadonlySet<number> = new Set([408, 409, 425, 429, 500, 502, 503, 504]);
 
 /**
  * Reads an SSE stream over as many connections as it needs (2025-11-25, basic/transports, "Resumability and
@@ -55,7 +55,7 @@ export async function readResumableStream(parts: ResumableStreamOptions): Promis
   let answer = parts.first;
   let lastEventId = parts.cursor;
   let wasOpen = answer !== undefined || lastEventId !== undefined;
-  let askedMs: number | undefined;
+  let requestedMs: number | undefined;
   let failures = 0;
   let awaySince = performance.now();
   for (;;) {
@@ -64,15 +64,16 @@ export async function readResumableStream(parts: ResumableStreamOptions): Promis
       if (parts.isComplete() || signal.aborted) return { outcome: 'complete' };
       if (read.isTooLong) return { outcome: 'lost', reason: 'line_too_long' };
       lastEventId = read.lastEventId ?? lastEventId;
-      askedMs = read.retryMs ?? askedMs;
+      requestedMs = read.retryMs ?? requestedMs;
       if (!isStandalone && lastEventId === undefined) return { outcome: 'lost', reason: 'server_unreachable' };
       awaySince = performance.now();
       // A server that opens an empty stream each time must not be asked in a loop.
       failures = read.lastEventId === undefined ? failures + 1 : 0;
     }
-    const mayTakeLong = isStandalone || askedMs !== undefined;
-    const leftMs = mayTakeLong ? Number.POSITIVE_INFINITY : awaySince + maxUnreachableMs - performance.now();
-    if (wasOpen && !(await pauseBeforeReconnect(failures, { askedMs, leftMs, signal }))) return { outcome: 'complete' };
+    const hasNoLimit = isStandalone || requestedMs !== undefined;
+    const leftMs = hasNoLimit ? Number.POSITIVE_INFINITY : awaySince + maxUnreachableMs - performance.now();
+    if (wasOpen && !(await pauseBeforeReconnect(failures, { requestedMs, leftMs, signal })))
+      return { outcome: 'complete' };
     answer = await parts.open(lastEventId).catch(() => undefined); // not reached: tried again, within the limit below
     if (answer?.status === 200 && answer.mediaType === 'text/event-stream') {
       wasOpen = true;
@@ -81,7 +82,7 @@ export async function readResumableStream(parts: ResumableStreamOptions): Promis
     const status = answer?.status;
     await answer?.body.drain().catch(() => undefined); // the body is of no interest
     if (status === 404 && wasOpen) return { outcome: 'forgotten' };
-    if (status !== undefined && !passing.has(status)) return { outcome: 'refused', status };
+    if (status !== undefined && !temporaryStatuses.has(status)) return { outcome: 'refused', status };
     if (!isStandalone && performance.now() - awaySince >= maxUnreachableMs) {
       return { outcome: 'lost', reason: 'server_unreachable' };
     }
@@ -100,22 +101,22 @@ async function readStream({ body }: HttpResponse, parts: ResumableStreamOptions)
   const endIfComplete = (): void => {
     if (isComplete()) linger ??= setTimeout(() => body.destroy(), lingerMs);
   };
-  const take = (events: readonly MessageEvent[]): void => {
+  const handleEvents = (events: readonly MessageEvent[]): void => {
     const messages: Buffer[] = [];
-    const before = lastEventId;
+    const previousId = lastEventId;
     for (const { type, data, id, message } of events) {
       lastEventId = id ?? lastEventId;
       // An event without data only carries the id to resume from.
       if (type === 'message' && data !== '') messages.push(message);
     }
     if (messages.length > 0) onMessages(messages);
-    if (lastEventId !== undefined && lastEventId !== before) onCursor(lastEventId);
+    if (lastEventId !== undefined && lastEventId !== previousId) onCursor(lastEventId);
     if (reader.overflow !== undefined) body.destroy();
     else endIfComplete();
   };
   endIfComplete(); // a notification needs no answer
   // broken or ended: the stream is resumed in both cases
-  await flow.read(body, (chunk) => readEvents(reader, chunk, take), idleTimeoutMs).catch(() => undefined);
+  await flow.read(body, (chunk) => readEvents(reader, chunk, handleEvents), idleTimeoutMs).catch(() => undefined);
   clearTimeout(linger);
   return { lastEventId, retryMs: reader.retryMs, isTooLong: reader.overflow !== undefined };
 }

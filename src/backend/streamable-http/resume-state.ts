@@ -31,16 +31,16 @@ const laterMs = 5_000;
 
 export function createResumeStateReporter(
   current: () => ResumeState,
-  tell: (state: string) => void,
+  report: (state: string) => void,
 ): ResumeStateReporter {
-  let told = '';
+  let lastReported = '';
   let timer: { readonly handle: NodeJS.Timeout; readonly isSoon: boolean } | undefined;
   const run = (): void => {
     timer = undefined;
     const state = JSON.stringify(current());
-    if (state === told) return;
-    told = state;
-    tell(state);
+    if (state === lastReported) return;
+    lastReported = state;
+    report(state);
   };
   const start = (isSoon: boolean): void => {
     if (timer?.isSoon || (timer !== undefined && !isSoon)) return;

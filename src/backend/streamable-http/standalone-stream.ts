@@ -20,7 +20,7 @@ export interface StandaloneStream {
   /** The last event that was read. */
   readonly cursor: string | undefined;
   /** Follows the stream after an event, or from its beginning. Called once at most. */
-  follow(from?: string, leaveOut?: DropRepeats): void;
+  follow(from?: string, dropRepeats?: DropRepeats): void;
   /**
    * Resolves when the followed stream is open or refused, or after `maxOpenWaitMs`. A message that the server sends on
    * it before is lost. If that is a request to the client of the first call, the call would wait for ever.
@@ -29,7 +29,7 @@ export interface StandaloneStream {
 }
 
 /** A server may send the head of a stream only with its first event, so the wait is short. */
-const maxUnheardMs = 250;
+const maxOpenWaitMs = 250;
 
 export function createStandaloneStream({
   open,
@@ -41,27 +41,28 @@ export function createStandaloneStream({
   let isFollowed = false;
   let cursor: string | undefined;
   let resolveOpen: () => void;
-  const heard = new Promise<void>((resolve) => {
+  const opened = new Promise<void>((resolve) => {
     resolveOpen = resolve;
   });
   return {
     get cursor() {
       return cursor;
     },
-    follow(from, leaveOut = (messages) => messages) {
+    follow(from, dropRepeats = (messages) => messages) {
       if (isFollowed || parts.signal.aborted) return;
       isFollowed = true;
       cursor = from;
       const followed = readResumableStream({
         ...parts,
-        ...{ cursor, isStandalone: true },
+        cursor,
+        isStandalone: true,
         open: (lastEventId) => {
-          const opened = open(lastEventId);
-          opened.then(resolveOpen, resolveOpen);
-          return opened;
+          const response = open(lastEventId);
+          response.then(resolveOpen, resolveOpen);
+          return response;
         },
         isComplete: () => false,
-        onMessages: (messages) => onMessages(leaveOut(messages)),
+        onMessages: (messages) => onMessages(dropRepeats(messages)),
         onCursor(id) {
           onCursor(cursor === undefined);
           cursor = id;
@@ -69,6 +70,6 @@ export function createStandaloneStream({
       });
       detach('backend', followed.then(onEnd));
     },
-    whenOpen: async () => isFollowed && settlesWithin(heard, maxUnheardMs),
+    whenOpen: async () => isFollowed && settlesWithin(opened, maxOpenWaitMs),
   };
 }

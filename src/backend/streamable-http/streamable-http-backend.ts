@@ -104,10 +104,10 @@ export function openStreamableHttp(
   const flow = createBackpressureGroup();
   const session = new ServerSession();
   const sender = createOrderedSender(maxQueuedBytes, (cause) => fault(cause));
-  const exchanges = new Set<HttpPost>();
-  const over = new AbortController();
-  const untaken: OutgoingPost[] = [];
-  let posted = 0;
+  const posts = new Set<HttpPost>();
+  const endController = new AbortController();
+  const refusedPosts: OutgoingPost[] = [];
+  let postedCount = 0;
   let isForgotten = false;
   let dropped = 0;
   let isClosing = false;
@@ -119,9 +119,9 @@ export function openStreamableHttp(
     ending ??= (async () => {
       isOver = true;
       sender.hold();
-      teller.stop();
-      over.abort();
-      for (const { abandon } of exchanges) abandon();
+      stateReporter.stop();
+      endController.abort();
+      for (const { abandon } of posts) abandon();
       await null; // never inside another call into the backend
       events.onEnd(isClosing ? closed : end);
       if (isForGood && session.hasId) await endSession();
@@ -135,7 +135,9 @@ export function openStreamableHttp(
   const endSession = async (): Promise<void> => {
     const signal = AbortSignal.timeout(deleteTimeoutMs);
     const deleted = connection.request({
-      ...{ method: 'DELETE', url, signal },
+      method: 'DELETE',
+      url,
+      signal,
       headers: { ...clientHeaders(), ...session.headers },
     });
     await deleted.then(
@@ -144,34 +146,34 @@ export function openStreamableHttp(
     );
   };
 
-  const deliver = (messages: Buffer[], of: RequestIds): void => {
-    if (!isOver && messages.length > 0) events.onMessages(messages, of);
+  const deliver = (messages: Buffer[], relatedRequests: RequestIds): void => {
+    if (!isOver && messages.length > 0) events.onMessages(messages, relatedRequests);
   };
   const limits = { maxLineBytes, idleTimeoutMs, postTimeoutMs };
-  const onCursor = (isFirst: boolean): void => (isFirst ? teller.changed() : teller.moved());
+  const onCursor = (isFirst: boolean): void => (isFirst ? stateReporter.changed() : stateReporter.moved());
   const parts = { url, connection, flow, session, ...limits, clientHeaders, onMessages: deliver, onCursor };
-  const teller = createResumeStateReporter(
-    () => ({ ...session.state, cursor: standalone.cursor, streams: [...exchanges].flatMap(placeOf) }),
+  const stateReporter = createResumeStateReporter(
+    () => ({ ...session.state, cursor: standalone.cursor, streams: [...posts].flatMap(positionsOf) }),
     (state) => isOver || events.onState?.(state),
   );
 
   /** @param refusedPost the message that the server refused because of it */
-  const forgotten = (parcel?: OutgoingPost): void => {
-    if (parcel !== undefined) untaken.push(parcel);
+  const endForgotten = (refusedPost?: OutgoingPost): void => {
+    if (refusedPost !== undefined) refusedPosts.push(refusedPost);
     if (isForgotten) return;
     isForgotten = true;
     sender.hold();
-    const others = Promise.all([...exchanges].map(({ ended }) => ended));
+    const others = Promise.all([...posts].map(({ ended }) => ended));
     detach(
       'backend',
       settlesWithin(others, forgottenGraceMs).then(() => {
-        for (const { isUnsent, outgoing: parcel } of exchanges)
-          if (isUnsent && parcel !== undefined) untaken.push(parcel);
-        untaken.sort((a, b) => a.sequence - b.sequence);
+        for (const { isUnsent, outgoing: refusedPost } of posts)
+          if (isUnsent && refusedPost !== undefined) refusedPosts.push(refusedPost);
+        refusedPosts.sort((a, b) => a.sequence - b.sequence);
         return finish({
           reason: 'exited',
           detail: `${url.origin} no longer knows the session.`,
-          undelivered: [...untaken, ...sender.takeAll()],
+          undelivered: [...refusedPosts, ...sender.takeAll()],
         });
       }),
     );
@@ -179,13 +181,13 @@ export function openStreamableHttp(
 
   const standalone = createStandaloneStream({
     ...parts,
-    signal: over.signal,
-    open: (lastEventId) => requestEventStream(parts, lastEventId, over.signal),
+    signal: endController.signal,
+    open: (lastEventId) => requestEventStream(parts, lastEventId, endController.signal),
     onMessages: (messages) => deliver(messages, []),
     onCursor,
     onEnd(end) {
       if (isOver) return;
-      if (end.outcome === 'forgotten') forgotten();
+      if (end.outcome === 'forgotten') endForgotten();
       else if (end.outcome === 'lost') {
         // The event would come again, since it keeps its position in the stream.
         detach(
@@ -202,13 +204,13 @@ export function openStreamableHttp(
   const openRequests = new OpenRequests();
 
   /** Finds the POST that a cancellation refers to. */
-  const exchangeOf = (id: RequestId | undefined): HttpPost | undefined =>
-    id === undefined ? undefined : [...exchanges].find(({ open }) => open.has(id));
+  const findPost = (id: RequestId | undefined): HttpPost | undefined =>
+    id === undefined ? undefined : [...posts].find(({ unanswered }) => unanswered.has(id));
 
-  const settle = (exchange: HttpPost, end: HttpPostEnd, isInitialize = false): void => {
-    exchanges.delete(exchange);
+  const settle = (openPost: HttpPost, end: HttpPostEnd, isInitialize = false): void => {
+    posts.delete(openPost);
     if (isOver || end.outcome === 'done') return;
-    if (end.outcome === 'forgotten') return forgotten(end.isTaken ? undefined : exchange.outgoing);
+    if (end.outcome === 'forgotten') return endForgotten(end.isTaken ? undefined : openPost.outgoing);
     if (isInitialize) {
       const isOtherTransport = otherStatuses.has(end.status ?? 0);
       return detach(
@@ -216,10 +218,10 @@ export function openStreamableHttp(
         finish({ reason: 'failed', detail: end.detail, isOtherTransport, isUnauthorized: isUnauthorized(end.status) }),
       );
     }
-    const left = [...exchange.open];
-    if (left.length === 0) dropped += 1;
+    const unansweredIds = [...openPost.unanswered];
+    if (unansweredIds.length === 0) dropped += 1;
     onPostFailed?.(end.detail, dropped);
-    if (left.length > 0) events.onUnanswered(left, end.reason);
+    if (unansweredIds.length > 0) events.onUnanswered(unansweredIds, end.reason);
   };
 
   const post = ({ message, headers, messages }: OutgoingMessage): PostProgress => {
@@ -227,85 +229,86 @@ export function openStreamableHttp(
     const [first] = messages;
     const isInitialize = first?.method === 'initialize';
     const isInitialized = first?.method === 'notifications/initialized';
-    const room = ids.length === 0 || openRequests.enter();
-    let isIn = ids.length > 0 && room === true;
-    const cancelled = exchangeOf(first?.cancels);
-    const wait = async (): Promise<HttpPostEnd | undefined> => {
-      const hasRoom = await room;
-      isIn = ids.length > 0 && hasRoom;
-      if (room !== true && isForgotten) return { outcome: 'forgotten', isTaken: false };
-      if (!hasRoom) return { outcome: 'failed', ...noRoom };
+    const slot = ids.length === 0 || openRequests.acquire();
+    let hasSlot = ids.length > 0 && slot === true;
+    const cancelled = findPost(first?.cancels);
+    const waitForTurn = async (): Promise<HttpPostEnd | undefined> => {
+      const isAdmitted = await slot;
+      hasSlot = ids.length > 0 && isAdmitted;
+      if (slot !== true && isForgotten) return { outcome: 'forgotten', isTaken: false };
+      if (!isAdmitted) return { outcome: 'failed', ...noRoom };
       if (cancelled !== undefined) await settlesWithin(cancelled.accepted, maxOvertakeMs);
       return undefined;
     };
-    const after = (room !== true || cancelled !== undefined) && { after: wait() };
-    const exchange = startHttpPost(
-      { message, headers, ids, sequence: posted++, isInitialize, ...after },
-      isInitialize ? { ...parts, onMessages: greet } : parts,
+    const after = (slot !== true || cancelled !== undefined) && { after: waitForTurn() };
+    const openPost = startHttpPost(
+      { message, headers, ids, sequence: postedCount++, isInitialize, ...after },
+      isInitialize ? { ...parts, onMessages: handleInitializeAnswer } : parts,
     );
-    exchanges.add(exchange);
+    posts.add(openPost);
     if (cancelled?.isUnsent) cancelled.abandon();
     else if (cancelled !== undefined) setTimeout(() => cancelled.abandon(), abandonAfterMs).unref();
-    const ended = exchange.ended.then((end) => {
-      if (isIn) openRequests.leave();
-      settle(exchange, end, isInitialize);
+    const ended = openPost.ended.then((end) => {
+      if (hasSlot) openRequests.release();
+      settle(openPost, end, isInitialize);
       if (end.outcome === 'done' && isInitialized) standalone.follow();
     });
     detach('backend', ended, fault);
-    if (isInitialize) return { passed: Promise.race([greeted, ended]), settled: exchange.accepted };
+    if (isInitialize) return { passed: Promise.race([initialized, ended]), settled: openPost.accepted };
     if (isInitialized) {
       const passed = settlesWithin(ended, maxBlockingMs).then(standalone.whenOpen);
-      return { passed, settled: exchange.accepted };
+      return { passed, settled: openPost.accepted };
     }
-    const holdMs = blocksNextForMs(messages);
-    const holdsUp = holdMs > 0 && room === true; // no message waits for one that waits for a slot
+    const blockingMs = blocksNextForMs(messages);
+    const isBlocking = blockingMs > 0 && slot === true; // no message waits for one that waits for a slot
     return {
-      passed: holdsUp ? settlesWithin(exchange.accepted, holdMs) : Promise.resolve(),
-      settled: exchange.accepted,
+      passed: isBlocking ? settlesWithin(openPost.accepted, blockingMs) : Promise.resolve(),
+      settled: openPost.accepted,
     };
   };
 
   /** Resolves when the response to `initialize` has come. */
   let resolveInitialized: () => void;
-  const greeted = new Promise<void>((resolve) => {
+  const initialized = new Promise<void>((resolve) => {
     resolveInitialized = resolve;
   });
   /** Handles the messages that come with the answer to `initialize`. */
-  const greet = (messages: Buffer[], of: RequestIds): void => {
+  const handleInitializeAnswer = (messages: Buffer[], relatedRequests: RequestIds): void => {
     for (const { text } of messages.flatMap(messagesIn).filter(({ kind }) => kind === 'response')) {
       session.agree(text);
       resolveInitialized();
     }
-    deliver(messages, of);
-    teller.began();
+    deliver(messages, relatedRequests);
+    stateReporter.began();
   };
 
   /** Continues where another backend stopped. */
-  const goOn = ({ state, pending, delivered: taken }: Resume): void => {
+  const continueSession = ({ state, pending, delivered }: Resume): void => {
     const { cursor: from, streams, ...known } = parseResumeState(state);
-    const repeats = createRepeatFilter(taken);
+    const repeats = createRepeatFilter(delivered);
     session.resume(known);
-    const left = new Set(pending);
+    const unansweredIds = new Set(pending);
     for (const stream of streams) {
-      const ids = stream.ids.filter((id) => left.delete(id));
+      const ids = stream.ids.filter((id) => unansweredIds.delete(id));
       if (ids.length === 0) continue;
-      const exchange = startHttpPost({ ids, cursor: stream.cursor, leaveOut: repeats() }, parts);
-      exchanges.add(exchange);
+      const openPost = startHttpPost({ ids, cursor: stream.cursor, dropRepeats: repeats() }, parts);
+      posts.add(openPost);
       openRequests.add();
       detach(
         'backend',
-        exchange.ended.then((end) => {
-          openRequests.leave();
-          settle(exchange, end);
+        openPost.ended.then((end) => {
+          openRequests.release();
+          settle(openPost, end);
         }),
         fault,
       );
     }
     standalone.follow(from, repeats());
-    if (left.size > 0) queueMicrotask(() => isOver || events.onUnanswered([...left], 'outcome_unknown'));
+    if (unansweredIds.size > 0)
+      queueMicrotask(() => isOver || events.onUnanswered([...unansweredIds], 'outcome_unknown'));
   };
 
-  if (resume !== undefined) goOn(resume);
+  if (resume !== undefined) continueSession(resume);
   sender.start(post);
   return {
     pid: undefined,
@@ -320,5 +323,5 @@ export function openStreamableHttp(
 }
 
 /** Returns the position of a stream that answers requests; nothing for an answer that cannot be resumed. */
-const placeOf = ({ open, cursor }: HttpPost): ResumeState['streams'] =>
-  cursor === undefined || open.size === 0 ? [] : [{ ids: [...open], cursor }];
+const positionsOf = ({ unanswered, cursor }: HttpPost): ResumeState['streams'] =>
+  cursor === undefined || unanswered.size === 0 ? [] : [{ ids: [...unanswered], cursor }];

@@ -39,7 +39,7 @@ export function startCallSpan({ tracer, request, side, attributes, parent, links
   const method = (request.method ?? '').slice(0, maxNameLength);
   const name = readCallName(request);
   const nameKey = nameKeys.get(method);
-  const described: Attributes = {
+  const allAttributes: Attributes = {
     ...attributes,
     'mcp.method.name': method,
     ...(method === 'tools/call' && { 'gen_ai.operation.name': 'execute_tool' }),
@@ -48,7 +48,7 @@ export function startCallSpan({ tracer, request, side, attributes, parent, links
   const kind = side === 'client' ? SpanKind.SERVER : SpanKind.CLIENT;
   return tracer.startSpan(
     name === undefined ? method : `${method} ${name}`,
-    { kind, attributes: described, links },
+    { kind, attributes: allAttributes, links },
     parent,
   );
 }

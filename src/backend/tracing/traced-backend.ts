@@ -22,35 +22,35 @@ export function traceBackend(open: OpenBackend, tracer: Tracer, server: string):
   return (events, options) => {
     // No more spans than calls, which are limited: a call that is given up is cancelled at the server.
     const spans = new Map<RequestId, OpenSpan>();
-    const take = (id: RequestId | null | undefined): OpenSpan | undefined => {
-      const found = id == null ? undefined : spans.get(id);
+    const takeSpan = (id: RequestId | null | undefined): OpenSpan | undefined => {
+      const openSpan = id == null ? undefined : spans.get(id);
       if (id != null) spans.delete(id);
-      return found;
+      return openSpan;
     };
-    const fail = (id: RequestId, type: string): void => {
-      const found = take(id);
-      if (found !== undefined) endWithError(found.span, type);
+    const failSpan = (id: RequestId, type: string): void => {
+      const openSpan = takeSpan(id);
+      if (openSpan !== undefined) endWithError(openSpan.span, type);
     };
-    const failAll = (type: string): void => {
-      for (const id of [...spans.keys()]) fail(id, type);
+    const failAllSpans = (type: string): void => {
+      for (const id of [...spans.keys()]) failSpan(id, type);
     };
 
     const backend = open(
       {
-        onMessages(messages, of) {
+        onMessages(messages, relatedRequests) {
           for (const message of spans.size === 0 ? [] : messages.flatMap(messagesIn)) {
-            const found = message.kind === 'response' ? take(message.id) : undefined;
-            if (found !== undefined) endWithResponse(found.span, found.method, message);
+            const openSpan = message.kind === 'response' ? takeSpan(message.id) : undefined;
+            if (openSpan !== undefined) endWithResponse(openSpan.span, openSpan.method, message);
           }
-          events.onMessages(messages, of);
+          events.onMessages(messages, relatedRequests);
         },
         onUnanswered(ids, reason, isFinal) {
-          for (const id of ids) fail(id, reason);
+          for (const id of ids) failSpan(id, reason);
           events.onUnanswered(ids, reason, isFinal);
         },
         onState: (state) => events.onState?.(state),
         onEnd(end) {
-          failAll(`server_${end.reason}`);
+          failAllSpans(`server_${end.reason}`);
           events.onEnd(end);
         },
       },
@@ -58,7 +58,9 @@ export function traceBackend(open: OpenBackend, tracer: Tracer, server: string):
     );
 
     /** Begins the span of a request; undefined if the request belongs to no trace. */
-    const begin = (request: Message): { readonly span: Span; readonly carrier: Record<string, string> } | undefined => {
+    const beginSpan = (
+      request: Message,
+    ): { readonly span: Span; readonly carrier: Record<string, string> } | undefined => {
       const parent = propagation.extract(ROOT_CONTEXT, readTraceContext(request, propagation.fields()));
       if (request.method === 'initialize' || trace.getSpanContext(parent) === undefined) return undefined;
       const attributes = {
@@ -77,14 +79,14 @@ export function traceBackend(open: OpenBackend, tracer: Tracer, server: string):
       },
       send(text, headers) {
         const [message] = messagesFor(text);
-        if (message?.cancels !== undefined) fail(message.cancels, 'cancelled');
-        const begun = message?.kind === 'request' ? begin(message) : undefined;
-        if (message === undefined || begun === undefined) return backend.send(text, headers);
-        const { span, carrier } = begun;
+        if (message?.cancels !== undefined) failSpan(message.cancels, 'cancelled');
+        const started = message?.kind === 'request' ? beginSpan(message) : undefined;
+        if (message === undefined || started === undefined) return backend.send(text, headers);
+        const { span, carrier } = started;
         const id = message.id as RequestId;
         if (span.isRecording()) spans.set(id, { span, method: message.method });
         const sent = backend.send(putTraceContext(message, carrier).text, { ...headers, ...traceHeaders(carrier) });
-        if (sent !== 'sent') fail(id, sent === 'full' ? 'server_busy' : 'server_exited');
+        if (sent !== 'sent') failSpan(id, sent === 'full' ? 'server_busy' : 'server_exited');
         return sent;
       },
       pause: () => backend.pause(),

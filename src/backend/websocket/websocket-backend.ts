@@ -7,7 +7,7 @@ import type { Backend, BackendEnd, BackendEvents, OpenOptions } from '../backend
 import { isUnauthorized } from '../connect-failure.ts';
 import { OrderedDelivery } from '../in-order.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
-import { limitsOf, maxUnansweredPings, subprotocol, watchPeer } from '../websocket-peer.ts';
+import { maxUnansweredPings, subprotocol, watchPeer, webSocketLimits } from '../websocket-peer.ts';
 import { explainAnswer, explainBreak, explainClose, explainFailure } from './websocket-failure.ts';
 
 /** Options of a server that speaks MCP on a WebSocket and the limits of its backend. */
@@ -60,7 +60,7 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
   const where = url.origin; // only the origin: the query of a URL can hold a secret
   const peer = new WebSocket(url, subprotocol, {
     ...tls,
-    ...limitsOf(maxLineBytes, closeGraceMs),
+    ...webSocketLimits(maxLineBytes, closeGraceMs),
     headers: { ...headers, ...opening.headers?.() },
     followRedirects: false,
   });
@@ -68,7 +68,7 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
   let unsent: Uint8Array[] = [];
   let unsentBytes = 0;
   /** Messages of the current read of the socket. */
-  let found: Buffer[] = [];
+  let received: Buffer[] = [];
   let isOpened = false;
   let isClosing = false;
   let isPaused = false;
@@ -76,8 +76,8 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
   /** The reason for the end of the connection, once there is one. */
   let end: BackendEnd | undefined;
 
-  const cut = (told: BackendEnd): void => {
-    end ??= told;
+  const endConnection = (reason: BackendEnd): void => {
+    end ??= reason;
     peer.terminate();
   };
   /** Stops reading until a large message is delivered. */
@@ -92,27 +92,31 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     },
   });
   const deliver = (): void => {
-    const messages = found;
-    found = [];
-    const take = (): void => {
+    const messages = received;
+    received = [];
+    const report = (): void => {
       if (!isClosing && messages.length > 0) events.onMessages(messages);
     };
-    inOrder.take(take, readLarge(messages));
+    inOrder.take(report, readLarge(messages));
   };
 
   const connectTimer = setTimeout(() => {
-    cut({ reason: 'failed', detail: `${where} did not open a WebSocket within ${connectTimeoutMs} ms.` });
+    endConnection({ reason: 'failed', detail: `${where} did not open a WebSocket within ${connectTimeoutMs} ms.` });
   }, connectTimeoutMs);
   peer.once('unexpected-response', (_, { statusCode = 0 }) =>
-    cut({ reason: 'failed', detail: explainAnswer(statusCode, where), isUnauthorized: isUnauthorized(statusCode) }),
+    endConnection({
+      reason: 'failed',
+      detail: explainAnswer(statusCode, where),
+      isUnauthorized: isUnauthorized(statusCode),
+    }),
   );
   peer.once('upgrade', ({ headers: answered, socket }: IncomingMessage) => {
     if (answered['sec-websocket-protocol'] !== subprotocol) {
       const detail = `${where} did not choose the subprotocol ${subprotocol}. Check that it is the URL of an MCP server.`;
-      return cut({ reason: 'failed', detail });
+      return endConnection({ reason: 'failed', detail });
     }
     const silence = `${where} sent nothing and did not answer pings for ${maxUnansweredPings * keepAliveMs} ms.`;
-    const onSilent = () => cut({ reason: 'exited', detail: silence });
+    const onSilent = () => endConnection({ reason: 'exited', detail: silence });
     watchPeer(peer, { socket, intervalMs: keepAliveMs, onSilent });
   });
   peer.once('open', () => {
@@ -127,8 +131,8 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
   // them.
   peer.on('message', (data: RawData) => {
     if (isClosing || end !== undefined || (data as Buffer).length === 0) return;
-    if (found.length === 0) process.nextTick(deliver);
-    found.push(flattenLineBreaks(data as Buffer));
+    if (received.length === 0) process.nextTick(deliver);
+    received.push(flattenLineBreaks(data as Buffer));
   });
   peer.on('error', (cause) => {
     end ??= isOpened ? explainBreak(cause, where, maxLineBytes) : explainFailure(cause, where);
@@ -137,17 +141,17 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     peer.once('close', (code) => {
       clearTimeout(connectTimer);
       deliver();
-      const tellEnd = (): void => {
-        const byItself = end ?? explainClose(code, where);
+      const reportEnd = (): void => {
+        const ownEnd = end ?? explainClose(code, where);
         events.onEnd(
           isClosing
             ? { reason: 'closed', detail: 'The gateway closed the connection or process of the server.' }
-            : byItself,
+            : ownEnd,
         );
         resolve();
       };
-      if (inOrder.isBusy) detach('backend', inOrder.idle.then(tellEnd));
-      else tellEnd();
+      if (inOrder.isBusy) detach('backend', inOrder.idle.then(reportEnd));
+      else reportEnd();
     });
   });
 

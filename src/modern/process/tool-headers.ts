@@ -29,7 +29,7 @@ export class ToolHeaders {
    * @param forwarded the forwarded headers of the client that gets the list
    */
   learn(response: Buffer, forwarded: ForwardedHeaders = noHeaders): void {
-    this.#tools.of(forwarded).learn(response);
+    this.#tools.forClient(forwarded).learn(response);
   }
 
   /** Forgets the tools: the list has changed, or the process was replaced. */
@@ -49,7 +49,7 @@ export class ToolHeaders {
   ): ParamFault | Promise<ParamFault> {
     if (typeof tool !== 'string') return undefined; // the server refuses it
     const checkBy = (params: MirroredToolParameters): ParamFault => params && checkParamHeaders(params, call, headers);
-    const tools = this.#tools.of(forwarded);
+    const tools = this.#tools.forClient(forwarded);
     const found = tools.find(tool, forwarded);
     if (found instanceof Promise) return found.then(checkBy);
     const fault = checkBy(found);

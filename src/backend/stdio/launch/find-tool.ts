@@ -21,7 +21,7 @@ export function findTool(
     spawnSync(file, trial(file), { env: {}, stdio: 'ignore', timeout: trialMs }).status === 0;
   return (path ?? '')
     .split(':')
-    .filter((place) => isAbsolute(place))
-    .map((place) => join(place, name))
+    .filter((folder) => isAbsolute(folder))
+    .map((folder) => join(folder, name))
     .find((file) => isExecutable(file) && works(file));
 }

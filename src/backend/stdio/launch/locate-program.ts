@@ -9,8 +9,8 @@ const defaultPath = '/usr/bin:/bin';
  * Returns the paths that a command can mean. A path is relative to the working directory; a name is searched in PATH.
  */
 const candidates = ({ command, cwd = '.', env }: Program): string[] => {
-  const places = command.includes('/') ? [''] : (env['PATH'] ?? defaultPath).split(':');
-  return places.map((place) => resolve(cwd, join(place, command)));
+  const folders = command.includes('/') ? [''] : (env['PATH'] ?? defaultPath).split(':');
+  return folders.map((folder) => resolve(cwd, join(folder, command)));
 };
 
 /** Returns the first file with the command's name, whether or not it can be run. For messages. */
@@ -26,12 +26,12 @@ export function looksRunnable(program: Program): boolean {
   if (program.cwd !== undefined && !(isDirectory(program.cwd) && isExecutable(program.cwd))) return false;
   const path = candidates(program).find((each) => isFile(each) && isExecutable(each));
   if (path === undefined) return false;
-  const interpreter = interpreterOf(path);
+  const interpreter = readInterpreter(path);
   return interpreter === undefined || isExecutable(resolve(program.cwd ?? '.', interpreter));
 }
 
 /** Returns the interpreter that the first line of a script names; undefined for any other file. */
-export const interpreterOf = (path: string): string | undefined => /^#!\s*(\S+)/.exec(firstBytes(path))?.[1];
+export const readInterpreter = (path: string): string | undefined => /^#!\s*(\S+)/.exec(firstBytes(path))?.[1];
 
 export const isDirectory = (path: string): boolean => stat(path)?.isDirectory() ?? false;
 

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { interpreterOf, isDirectory, isExecutable, locate } from './locate-program.ts';
+import { isDirectory, isExecutable, locate, readInterpreter } from './locate-program.ts';
 import type { Program } from './program.ts';
 
 const limits: Readonly<Record<string, string>> = {
@@ -30,37 +30,37 @@ export interface SpawnFailure {
  */
 export function explainSpawnFailure(error: unknown, program: Program): SpawnFailure {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-  const other = limits[code] ?? aboutUser(code, program) ?? aboutWorkingDirectory(program);
+  const other = limits[code] ?? explainUser(code, program) ?? explainWorkingDirectory(program);
   if (other !== undefined) return { detail: other, isNotFound: false };
   const path = locate(program);
   if (path === undefined && (code === 'ENOENT' || code === 'ENOTDIR'))
-    return { detail: aboutMissingCommand(program), isNotFound: true };
-  const detail = path && aboutCommand(code, path, program);
+    return { detail: explainMissingCommand(program), isNotFound: true };
+  const detail = path && explainCommand(code, path, program);
   return { detail: detail ?? `The command ${program.command} could not be started (${code}).`, isNotFound: false };
 }
 
 /** The name of a setting, in the form the operator wrote it. */
-const named = (key: 'cwd' | 'uid' | 'gid', { isOnCommandLine = false }: Program): string =>
-  isOnCommandLine ? `--${key}` : `"${key}"`;
+const nameSetting = (key: 'cwd' | 'uid' | 'gid', { isOnCommandLine = false }: Program): string =>
+  isOnCommandLine ? `--$key` : `"${key}"`;
 
 /** Where the operator writes the command, as a phrase for a sentence. */
-const placeOfCommand = ({ isOnCommandLine = false }: Program): string =>
+const describeCommandPosition = ({ isOnCommandLine = false }: Program): string =>
   isOnCommandLine ? 'after "--"' : 'as "command"';
 
-function aboutUser(code: string, program: Program): string | undefined {
+function explainUser(code: string, program: Program): string | undefined {
   const { command, uid, gid } = program;
   if (uid === undefined && gid === undefined) return undefined;
   if (code === 'EPERM')
-    return `The gateway may not start programs as another user. Run the gateway as root, or remove ${named('uid', program)} and ${named('gid', program)}.`;
+    return `The gateway may not start programs as another user. Run the gateway as root, or remove $nameSetting('uid', program)and $nameSetting('gid', program).`;
   if (code === 'EACCES')
-    return `The user of ${named('uid', program)} may not run the command ${command}, or may not enter its folder. Grant the user access.`;
+    return `The user of ${nameSetting('uid', program)} may not run the command ${command}, or may not enter its folder. Grant the user access.`;
   return undefined;
 }
 
-function aboutWorkingDirectory(program: Program): string | undefined {
+function explainWorkingDirectory(program: Program): string | undefined {
   if (program.cwd === undefined) return undefined;
   const path = resolve(program.cwd);
-  const setting = named('cwd', program);
+  const setting = nameSetting('cwd', program);
   if (!existsSync(path)) return `The working directory ${path} does not exist. Create it, or correct ${setting}.`;
   if (!isDirectory(path)) return `The working directory ${path} is not a directory. Correct ${setting}.`;
   if (!isExecutable(path))
@@ -68,32 +68,32 @@ function aboutWorkingDirectory(program: Program): string | undefined {
   return undefined;
 }
 
-function aboutCommand(code: string, path: string, program: Program): string | undefined {
-  const place = placeOfCommand(program);
-  if (isDirectory(path)) return `The command ${path} is a directory. Name the program in it ${place}.`;
+function explainCommand(code: string, path: string, program: Program): string | undefined {
+  const position = describeCommandPosition(program);
+  if (isDirectory(path)) return `The command ${path} is a directory. Name the program in it ${position}.`;
   if (!isExecutable(path))
-    return `The command ${path} is not executable. Run chmod +x on it, or name its interpreter ${place} with the file as an argument.`;
-  if (code === 'ENOENT') return aboutMissingInterpreter(path);
+    return `The command ${path} is not executable. Run chmod +x on it, or name its interpreter ${position} with the file as an argument.`;
+  if (code === 'ENOENT') return explainMissingInterpreter(path);
   if (code === 'ENOEXEC')
     return `The command ${path} is not a program for this machine and not a script that starts with #!. Correct the command.`;
   return undefined;
 }
 
-function aboutMissingCommand(program: Program): string {
+function explainMissingCommand(program: Program): string {
   const { command, env, isOnCommandLine = false } = program;
   // A URL would otherwise be treated as a file in a folder called "http:".
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(command))
     return 'The command is a URL. Write a URL without "--", or in a file as "url".';
-  const place = placeOfCommand(program);
+  const position = describeCommandPosition(program);
   const advice = isOnCommandLine ? 'write each argument as a separate word' : 'arguments belong in "args"';
   const hint = /\s/.test(command) ? ` It contains white space: ${advice}.` : '';
   return command.includes('/')
-    ? `The command ${command} does not exist. Install it, or correct the command ${place}.${hint}`
-    : `The command ${command} was not found in PATH (${env['PATH'] ?? 'not set'}). Install it, or write its full path ${place}.${hint}`;
+    ? `The command ${command} does not exist. Install it, or correct the command ${position}.${hint}`
+    : `The command ${command} was not found in PATH (${env['PATH'] ?? 'not set'}). Install it, or write its full path ${position}.${hint}`;
 }
 
-function aboutMissingInterpreter(path: string): string {
-  const interpreter = interpreterOf(path);
+function explainMissingInterpreter(path: string): string {
+  const interpreter = readInterpreter(path);
   return interpreter === undefined
     ? `The program ${path} exists, but its loader does not: the program was built for another system. Install a build for this system.`
     : `The script ${path} exists, but its interpreter ${interpreter} does not. Install the interpreter, or correct the first line of the script.`;

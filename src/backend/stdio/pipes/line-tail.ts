@@ -26,9 +26,9 @@ export function createLineTail(maxBytes: number): LineTail {
       const added = chunk.subarray(-maxBytes);
       const needed = Math.min(maxBytes, keptBytes + added.length);
       if (needed > kept.length) grow(needed);
-      const stays = needed - added.length;
-      kept.copyWithin(0, keptBytes - stays, keptBytes);
-      added.copy(kept, stays);
+      const remainingBytes = needed - added.length;
+      kept.copyWithin(0, keptBytes - remainingBytes, keptBytes);
+      added.copy(kept, remainingBytes);
       keptBytes = needed;
     },
     read: () => kept.subarray(0, keptBytes),

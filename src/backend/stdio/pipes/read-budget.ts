@@ -23,23 +23,23 @@ export interface ReadBudget {
 export function createReadBudget(stream: Readable, maxBytesPerTurn: number): ReadBudget {
   let bytes = 0;
   let isPaused = false;
-  let hasTurn = true;
+  let hasBudget = true;
   let isHeld = false;
-  const goOn = (): void => {
-    if (hasTurn && !isPaused && !isHeld) stream.resume();
+  const resumeIfAllowed = (): void => {
+    if (hasBudget && !isPaused && !isHeld) stream.resume();
   };
-  const begin = (): void => {
+  const renewBudget = (): void => {
     bytes = 0;
-    if (hasTurn) return;
-    hasTurn = true;
-    goOn();
+    if (hasBudget) return;
+    hasBudget = true;
+    resumeIfAllowed();
   };
   return {
     consumed(more) {
-      if (bytes === 0) afterLoopTurn(begin);
+      if (bytes === 0) afterLoopTurn(renewBudget);
       bytes += more;
-      if (bytes < maxBytesPerTurn || !hasTurn) return;
-      hasTurn = false;
+      if (bytes < maxBytesPerTurn || !hasBudget) return;
+      hasBudget = false;
       stream.pause();
     },
     pause() {
@@ -48,7 +48,7 @@ export function createReadBudget(stream: Readable, maxBytesPerTurn: number): Rea
     },
     resume() {
       isPaused = false;
-      goOn();
+      resumeIfAllowed();
     },
     hold() {
       isHeld = true;
@@ -56,7 +56,7 @@ export function createReadBudget(stream: Readable, maxBytesPerTurn: number): Rea
     },
     release() {
       isHeld = false;
-      goOn();
+      resumeIfAllowed();
     },
   };
 }

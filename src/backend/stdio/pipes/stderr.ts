@@ -19,7 +19,7 @@ const cr = 0x0d;
 const reportDroppedAfterMs = 1_000;
 const recentBytes = 8 * 1024;
 const recentLineCount = 20;
-const nothing: Buffer = Buffer.alloc(0);
+const emptyBuffer: Buffer = Buffer.alloc(0);
 
 /**
  * Reads a server's stderr to its end, even if nobody wants it: a server whose stderr is full stands still.
@@ -30,7 +30,7 @@ export function drainStderr(
   { onLine, maxLoggedBytes = 2_048, linesPerSecond = 20, burstLines = 100 }: StderrOptions = {},
 ): { recentLines(): string[] } {
   const tail = createLineTail(recentBytes);
-  let begun = nothing; // the kept part of the unfinished line; thousands of silent servers hold nothing
+  let partialLine = emptyBuffer; // the kept part of the unfinished line; thousands of silent servers hold nothing
   let lineBytes = 0; // length of that line, including dropped bytes
   let allowedLines = burstLines;
   let refilledAt = performance.now();
@@ -51,15 +51,15 @@ export function drainStderr(
   };
 
   const add = (part: Buffer) => {
-    const kept = part.subarray(0, maxLoggedBytes - begun.length);
+    const kept = part.subarray(0, maxLoggedBytes - partialLine.length);
     lineBytes += part.length;
-    begun = begun.length === 0 ? kept : Buffer.concat([begun, kept]);
+    partialLine = partialLine.length === 0 ? kept : Buffer.concat([partialLine, kept]);
   };
 
   const endLine = () => {
-    const text = begun.at(-1) === cr ? begun.subarray(0, -1) : begun;
-    const cutBytes = lineBytes - begun.length;
-    begun = nothing;
+    const text = partialLine.at(-1) === cr ? partialLine.subarray(0, -1) : partialLine;
+    const droppedBytes = lineBytes - partialLine.length;
+    partialLine = emptyBuffer;
     lineBytes = 0;
     if (text.length === 0) return;
     if (allowedLines < 1) {
@@ -68,7 +68,7 @@ export function drainStderr(
       return;
     }
     allowedLines -= 1;
-    onLine?.(escapeControlCharacters(text) + (cutBytes > 0 ? ` … (${cutBytes} more bytes)` : ''));
+    onLine?.(escapeControlCharacters(text) + (droppedBytes > 0 ? ` … (${droppedBytes} more bytes)` : ''));
   };
 
   stream.on('data', (chunk: Buffer) => {
@@ -81,7 +81,7 @@ export function drainStderr(
       if (end !== -1) endLine();
       from = to + 1;
     }
-    if (begun.length > 0) begun = detachedCopy(begun); // releases the chunk
+    if (partialLine.length > 0) partialLine = detachedCopy(partialLine); // releases the chunk
   });
   stream.on('error', () => undefined); // the stream has ended; 'close' follows
   stream.once('close', () => {

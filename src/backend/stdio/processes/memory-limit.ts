@@ -2,19 +2,19 @@ import { detach } from '../../../util/boundary.ts';
 import { processesOf, residentBytes } from './process-usage.ts';
 
 /** Interval between two checks of all processes. */
-const lookMs = 500;
+const checkIntervalMs = 500;
 
 /** The checks take no more than this share of the time, however many processes there are. */
 const maxShare = 0.05;
 
 /** The limit of a process group: its processes together may use `maxBytes`. */
-interface Watched {
+interface WatchedGroup {
   readonly maxBytes: number;
   readonly onOver: (bytes: number) => void;
 }
 
-const watched = new Map<number, Watched>();
-let isLooking = false;
+const watched = new Map<number, WatchedGroup>();
+let isChecking = false;
 
 /** Whether memory can be watched here: only Linux' /proc reports it. */
 export function canWatchMemory(): boolean {
@@ -31,39 +31,39 @@ export function canWatchMemory(): boolean {
  * @returns ends the watch
  */
 export function watchMemory(group: number, maxBytes: number, onOver: (bytes: number) => void): () => void {
-  const own: Watched = { maxBytes, onOver };
-  watched.set(group, own);
-  if (!isLooking) detach('backend', lookAgain());
+  const entry: WatchedGroup = { maxBytes, onOver };
+  watched.set(group, entry);
+  if (!isChecking) detach('backend', checkRepeatedly());
   return () => {
-    if (watched.get(group) === own) watched.delete(group);
+    if (watched.get(group) === entry) watched.delete(group);
   };
 }
 
 /** Checks for as long as a group is watched. */
-async function lookAgain(): Promise<void> {
-  isLooking = true;
+async function checkRepeatedly(): Promise<void> {
+  isChecking = true;
   while (watched.size > 0) {
     const from = performance.now();
     try {
-      await look();
+      await checkAll();
     } catch {
       // Too many open files for once. /proc itself was readable at the start.
     }
-    const pauseMs = Math.max(lookMs, (performance.now() - from) / maxShare);
+    const pauseMs = Math.max(checkIntervalMs, (performance.now() - from) / maxShare);
     await new Promise<void>((resolve) => setTimeout(resolve, pauseMs).unref());
   }
-  isLooking = false;
+  isChecking = false;
 }
 
-async function look(): Promise<void> {
+async function checkAll(): Promise<void> {
   const bytes = new Map<number, number>();
   for await (const { group, pid } of processesOf(watched)) {
     bytes.set(group, (bytes.get(group) ?? 0) + residentBytes(pid));
   }
-  for (const [group, own] of [...watched]) {
+  for (const [group, entry] of [...watched]) {
     const used = bytes.get(group) ?? 0;
-    if (used <= own.maxBytes || watched.get(group) !== own) continue;
+    if (used <= entry.maxBytes || watched.get(group) !== entry) continue;
     watched.delete(group);
-    own.onOver(used);
+    entry.onOver(used);
   }
 }

@@ -12,11 +12,11 @@ export interface ProcessGroupListener {
   ended(pid: number): void;
 }
 
-let witness: ProcessGroupListener = { started: () => undefined, ended: () => undefined };
+let listener: ProcessGroupListener = { started: () => undefined, ended: () => undefined };
 
 /** Sets the only listener that is notified of every group that starts or ends from now on. */
-export function setProcessGroupListener(told: ProcessGroupListener): void {
-  witness = told;
+export function setProcessGroupListener(newListener: ProcessGroupListener): void {
+  listener = newListener;
 }
 
 /** One process group: a server's process, which leads it, and the processes started by it. */
@@ -39,19 +39,19 @@ export class ProcessGroup {
    * result means something only after the leader's 'exit' event. Once false it stays false.
    */
   exists(): boolean {
-    return this.#reach(0);
+    return this.#signalGroup(0);
   }
 
   signal(signal: NodeJS.Signals): void {
-    if (this.#reach(signal)) this.#lastSignal = signal;
+    if (this.#signalGroup(signal)) this.#lastSignal = signal;
   }
 
   /** Never signals this group again. */
   forget(): void {
-    if (liveGroups.delete(this)) witness.ended(this.pid);
+    if (liveGroups.delete(this)) listener.ended(this.pid);
   }
 
-  #reach(signal: NodeJS.Signals | 0): boolean {
+  #signalGroup(signal: NodeJS.Signals | 0): boolean {
     // The number is reserved while the group has members; after that another group can get it. So the first failure
     // ends our right to use it. ESRCH: no member is left. EPERM: the rest may not be signalled, or on macOS only
     // zombies are left.
@@ -74,7 +74,7 @@ export function trackProcessGroup(pid: number): ProcessGroup {
   if (!Number.isSafeInteger(pid) || pid <= 1) throw new RangeError(`${pid} is not the id of a process group of ours`);
   const group = new ProcessGroup(pid);
   liveGroups.add(group);
-  witness.started(pid);
+  listener.started(pid);
   return group;
 }
 

@@ -54,7 +54,7 @@ export function createGroupJournal({
   let file: number | undefined;
   let bytes = 0;
   let rewriteAtBytes = 0;
-  let isOver = false;
+  let isStopped = false;
 
   const write = (text: string): void => {
     if (file === undefined) return;
@@ -63,7 +63,7 @@ export function createGroupJournal({
   };
 
   /** Writes under another name first, so that no reader sees half a file, even after kill -9. */
-  const writeAnew = (): void => {
+  const rewriteFile = (): void => {
     const text = formatJournal({ gateway: self, aliveTicks: nowTicks(), groups: [...groups.values()] });
     // Half of the limit, as lines are added until the file is twice as long.
     if (text.length > maxJournalBytes / 2) throw new Error('There are too many process groups to record.');
@@ -78,10 +78,10 @@ export function createGroupJournal({
     rewriteAtBytes = Math.max(rewriteBytes, 2 * bytes);
   };
 
-  const attempt = (what: () => void): void => {
-    if (isOver) return;
+  const attempt = (action: () => void): void => {
+    if (isStopped) return;
     try {
-      what();
+      action();
     } catch (error) {
       stop();
       onUnable((error as Error).message);
@@ -89,14 +89,14 @@ export function createGroupJournal({
   };
 
   const stop = (): void => {
-    isOver = true;
+    isStopped = true;
     clearInterval(timer);
     if (file !== undefined) closeSync(file);
     file = undefined;
   };
 
-  const note = (line: string): void => {
-    if (bytes + line.length > rewriteAtBytes) writeAnew();
+  const appendLine = (line: string): void => {
+    if (bytes + line.length > rewriteAtBytes) rewriteFile();
     else write(line);
   };
 
@@ -114,11 +114,11 @@ export function createGroupJournal({
         const leader = readProcess(pid);
         if (leader === undefined) return;
         groups.set(pid, leader);
-        note(startedLine(leader));
+        appendLine(startedLine(leader));
       }),
     ended: (pid) =>
       attempt(() => {
-        if (groups.delete(pid)) note(endedLine(pid));
+        if (groups.delete(pid)) appendLine(endedLine(pid));
       }),
     close: () =>
       attempt(() => {

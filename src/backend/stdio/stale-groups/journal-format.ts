@@ -71,8 +71,8 @@ export function parseJournal(text: string): GroupJournalContents | undefined {
 const namePattern = /^(\d{1,10})-(\d{1,15})(?:\.of-\d{1,10}-\d{1,15})?\.groups$/;
 
 /** Returns the name of a gateway's own file, or of a dead gateway's file that another one has claimed. */
-export const journalFileName = (holder: ProcessIdentity, of?: ProcessIdentity): string =>
-  `${holder.pid}-${holder.startTicks}${of ? `.of-${of.pid}-${of.startTicks}` : ''}.groups`;
+export const journalFileName = (owner: ProcessIdentity, claimedFrom?: ProcessIdentity): string =>
+  `${owner.pid}-${owner.startTicks}${claimedFrom ? `.of-${claimedFrom.pid}-${claimedFrom.startTicks}` : ''}.groups`;
 
 /**
  * Returns the gateway that owns a file of this name; undefined for other files. No other gateway touches the file while

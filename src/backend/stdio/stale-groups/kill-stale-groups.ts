@@ -54,55 +54,55 @@ export async function killStaleProcessGroups({
 }: StaleGroupCleanup): Promise<StaleGroupReport> {
   prepareStateDirectory(directory);
   const ignored: string[] = [];
-  const taken = readdirSync(directory)
+  const claimed = readdirSync(directory)
     .slice(0, maxFiles)
-    .map((name) => take(name, directory, self, (fault) => ignored.push(`${join(directory, name)}: ${fault}`)))
+    .map((name) => claimFile(name, directory, self, (fault) => ignored.push(`${join(directory, name)}: ${fault}`)))
     .filter((found) => found !== undefined);
 
-  const processes = taken.length > 0 ? listProcesses() : [];
+  const processes = claimed.length > 0 ? listProcesses() : [];
   const ownGroup = readProcess(self.pid)?.group ?? 0;
-  const found = taken.map(({ notes }) => findStaleGroups(notes, processes, ownGroup));
+  const found = claimed.map(({ journal }) => findStaleGroups(journal, processes, ownGroup));
   const ends = await killStaleGroups(
     found.flatMap(({ groups }) => groups),
     terminateGraceMs,
   );
-  for (const { path } of taken) rmSync(path, { force: true });
+  for (const { path } of claimed) rmSync(path, { force: true });
   const unknown = [...found.flatMap((each) => each.unknown), ...ends.unknown];
-  return { ...ends, unknown, gateways: taken.length, ignored };
+  return { ...ends, unknown, gateways: claimed.length, ignored };
 }
 
-interface Taken {
+interface ClaimedJournal {
   readonly path: string;
-  readonly notes: GroupJournalContents;
+  readonly journal: GroupJournalContents;
 }
 
 /** Claims the file if its gateway is gone. */
-function take(
+function claimFile(
   name: string,
   directory: string,
   self: ProcessIdentity & ProcessNamespace,
   onIgnored: (fault: string) => void,
-): Taken | undefined {
+): ClaimedJournal | undefined {
   const path = join(directory, name);
   try {
-    const holder = gatewayOfJournal(name);
-    if (holder === undefined) return undefined; // `.new`, or not ours at all
+    const owner = gatewayOfJournal(name);
+    if (owner === undefined) return undefined; // `.new`, or not ours at all
     const read = readOwnFile(path, maxJournalBytes);
-    const notes = 'text' in read ? parseJournal(read.text) : undefined;
-    if (notes === undefined) {
+    const journal = 'text' in read ? parseJournal(read.text) : undefined;
+    if (journal === undefined) {
       onIgnored('fault' in read ? read.fault : 'it has an unknown format');
       return undefined;
     }
-    if (notes.gateway.bootId !== self.bootId) {
+    if (journal.gateway.bootId !== self.bootId) {
       unlinkSync(path); // all its groups ended with the last boot
       return undefined;
     }
     // In another container the same numbers are other processes, so this gateway cannot judge them.
-    if (notes.gateway.pidNamespace !== self.pidNamespace) return undefined;
-    if (isRunning(holder)) return undefined;
-    const takenPath = join(directory, journalFileName(self, notes.gateway));
-    renameSync(path, takenPath);
-    return { path: takenPath, notes };
+    if (journal.gateway.pidNamespace !== self.pidNamespace) return undefined;
+    if (isRunning(owner)) return undefined;
+    const claimedPath = join(directory, journalFileName(self, journal.gateway));
+    renameSync(path, claimedPath);
+    return { path: claimedPath, journal };
   } catch (error) {
     // ENOENT: another gateway that starts just now was faster
     if (fileErrorCode(error) !== 'ENOENT') onIgnored(`it cannot be taken (${fileErrorCode(error)})`);

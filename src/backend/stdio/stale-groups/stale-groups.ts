@@ -22,7 +22,7 @@ const killGraceMs = 1_000;
 const firstPollMs = 5;
 const maxPollMs = 250;
 /** From this pause on every process is read, so that zombies that nobody reaps do not count for ever. */
-const lookFromPollMs = 40;
+const listFromPollMs = 40;
 
 /**
  * Finds the recorded groups that still exist, and those of unknown origin. Pure. A number that another process has got
@@ -30,14 +30,14 @@ const lookFromPollMs = 40;
  * @param ownGroup the caller's own, which is never touched
  */
 export function findStaleGroups(
-  notes: GroupJournalContents,
+  journal: GroupJournalContents,
   processes: readonly ProcessState[],
   ownGroup: number,
 ): { readonly groups: StaleGroup[]; readonly unknown: number[] } {
   const groups: StaleGroup[] = [];
   const unknown: number[] = [];
-  for (const leader of notes.groups) {
-    const members = membersOf(leader.pid, processes);
+  for (const leader of journal.groups) {
+    const members = findMembers(leader.pid, processes);
     const now = processes.find(({ pid }) => pid === leader.pid);
     if (members.length === 0 || (now !== undefined && !isSameProcess(leader, now))) continue;
     // Without its leader, a group with this number can be a later one. But each of our groups was started in a session
@@ -45,8 +45,8 @@ export function findStaleGroups(
     // on.
     const isOurs =
       now !== undefined ||
-      members.some(({ session, startTicks }) => session === leader.pid && startTicks <= notes.aliveTicks);
-    if (isOurs && leader.pid !== ownGroup) groups.push({ pid: leader.pid, known: new Set(members.map(keyOf)) });
+      members.some(({ session, startTicks }) => session === leader.pid && startTicks <= journal.aliveTicks);
+    if (isOurs && leader.pid !== ownGroup) groups.push({ pid: leader.pid, known: new Set(members.map(toKey)) });
     else unknown.push(leader.pid);
   }
   return { groups, unknown };
@@ -55,28 +55,28 @@ export function findStaleGroups(
 /** Sends SIGTERM to all groups, and SIGKILL to those left after the grace. Resolves as soon as no process is left. */
 export async function killStaleGroups(groups: readonly StaleGroup[], terminateGraceMs: number): Promise<KilledGroups> {
   signal(groups, 'SIGTERM');
-  const stubborn = await leftAfter(terminateGraceMs, groups);
+  const stubborn = await waitForSurvivors(terminateGraceMs, groups);
   // A group in which no known member is left could be anybody's.
-  const unknown = stubborn.length === 0 ? [] : strangersOf(stubborn);
+  const unknown = stubborn.length === 0 ? [] : findStrangers(stubborn);
   const toKill = stubborn.filter((group) => !unknown.includes(group));
   signal(toKill, 'SIGKILL');
-  const survived = await leftAfter(killGraceMs, toKill);
+  const survived = await waitForSurvivors(killGraceMs, toKill);
   return {
-    ended: pidsOf(groups.filter((group) => !stubborn.includes(group))),
-    killed: pidsOf(toKill.filter((group) => !survived.includes(group))),
-    survived: pidsOf(survived),
-    unknown: pidsOf(unknown),
+    ended: toPids(groups.filter((group) => !stubborn.includes(group))),
+    killed: toPids(toKill.filter((group) => !survived.includes(group))),
+    survived: toPids(survived),
+    unknown: toPids(unknown),
   };
 }
 
-async function leftAfter(graceMs: number, groups: readonly StaleGroup[]): Promise<readonly StaleGroup[]> {
+async function waitForSurvivors(graceMs: number, groups: readonly StaleGroup[]): Promise<readonly StaleGroup[]> {
   const end = performance.now() + graceMs;
   let left = groups.filter(exists);
   // The groups are not our children, so the system does not report their end. They are polled.
   for (let pollMs = firstPollMs; left.length > 0 && performance.now() < end; pollMs = Math.min(2 * pollMs, maxPollMs)) {
     await sleep(Math.min(pollMs, Math.max(0, end - performance.now())));
     left = left.filter(exists);
-    if (pollMs >= lookFromPollMs && left.length > 0) {
+    if (pollMs >= listFromPollMs && left.length > 0) {
       const processes = listProcesses();
       left = left.filter((group) => learnMembers(group, processes).length > 0);
     }
@@ -86,25 +86,25 @@ async function leftAfter(graceMs: number, groups: readonly StaleGroup[]): Promis
 
 /** Returns the running members. If one of them is known, the others may be its children and become known, too. */
 function learnMembers({ pid, known }: StaleGroup, processes: readonly ProcessState[]): readonly ProcessState[] {
-  const members = membersOf(pid, processes);
-  if (members.some((member) => known.has(keyOf(member)))) for (const member of members) known.add(keyOf(member));
+  const members = findMembers(pid, processes);
+  if (members.some((member) => known.has(toKey(member)))) for (const member of members) known.add(toKey(member));
   return members;
 }
 
-function strangersOf(groups: readonly StaleGroup[]): StaleGroup[] {
+function findStrangers(groups: readonly StaleGroup[]): StaleGroup[] {
   const processes = listProcesses();
   return groups.filter((group) => {
     const members = learnMembers(group, processes);
-    return members.length > 0 && !members.some((member) => group.known.has(keyOf(member)));
+    return members.length > 0 && !members.some((member) => group.known.has(toKey(member)));
   });
 }
 
-const membersOf = (group: number, processes: readonly ProcessState[]): ProcessState[] =>
+const findMembers = (group: number, processes: readonly ProcessState[]): ProcessState[] =>
   processes.filter((found) => found.group === group && !found.isZombie);
 
-const keyOf = ({ pid, startTicks }: ProcessState): string => `${pid} ${startTicks}`;
+const toKey = ({ pid, startTicks }: ProcessState): string => `${pid} ${startTicks}`;
 
-const pidsOf = (groups: readonly StaleGroup[]): number[] => groups.map(({ pid }) => pid);
+const toPids = (groups: readonly StaleGroup[]): number[] => groups.map(({ pid }) => pid);
 
 const exists = ({ pid }: StaleGroup): boolean => send(pid, 0);
 

@@ -3,7 +3,7 @@ import type { Server as NetServer, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import type { Challenge } from '../../../auth/identity.ts';
-import { limitsOf, subprotocol } from '../../../backend/websocket-peer.ts';
+import { webSocketLimits, subprotocol } from '../../../backend/websocket-peer.ts';
 import type { Reason } from '../../../protocol/faults.ts';
 import { contain } from '../../../util/boundary.ts';
 import type { Endpoint } from '../../http-endpoint.ts';
@@ -39,7 +39,7 @@ export function createWebSocketEndpoint(options: WebSocketEndpointOptions): WebS
   const sockets = new WebSocketServer({
     noServer: true,
     clientTracking: true,
-    ...limitsOf(maxBodyBytes, slowReaderMs),
+    ...webSocketLimits(maxBodyBytes, slowReaderMs),
     handleProtocols: (offered) => offered.has(subprotocol) && subprotocol,
   });
   sockets.on('wsClientError', (_cause, socket, incoming) => refuse(incoming, socket, { reason: 'bad_handshake' }));
