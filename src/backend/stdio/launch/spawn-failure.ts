@@ -41,7 +41,7 @@ export function explainSpawnFailure(error: unknown, program: Program): SpawnFail
 
 /** The name of a setting, in the form the operator wrote it. */
 const nameSetting = (key: 'cwd' | 'uid' | 'gid', { isOnCommandLine = false }: Program): string =>
-  isOnCommandLine ? `--$key` : `"${key}"`;
+  isOnCommandLine ? `--${key}` : `"${key}"`;
 
 /** Where the operator writes the command, as a phrase for a sentence. */
 const describeCommandPosition = ({ isOnCommandLine = false }: Program): string =>
@@ -51,7 +51,7 @@ function explainUser(code: string, program: Program): string | undefined {
   const { command, uid, gid } = program;
   if (uid === undefined && gid === undefined) return undefined;
   if (code === 'EPERM')
-    return `The gateway may not start programs as another user. Run the gateway as root, or remove $nameSetting('uid', program)and $nameSetting('gid', program).`;
+    return `The gateway may not start programs as another user. Run the gateway as root, or remove ${nameSetting('uid', program)} and ${nameSetting('gid', program)}.`;
   if (code === 'EACCES')
     return `The user of ${nameSetting('uid', program)} may not run the command ${command}, or may not enter its folder. Grant the user access.`;
   return undefined;

@@ -3,7 +3,7 @@ import type { Server as NetServer, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import type { Challenge } from '../../../auth/identity.ts';
-import { webSocketLimits, subprotocol } from '../../../backend/websocket-peer.ts';
+import { subprotocol, webSocketLimits } from '../../../backend/websocket-peer.ts';
 import type { Reason } from '../../../protocol/faults.ts';
 import { contain } from '../../../util/boundary.ts';
 import type { Endpoint } from '../../http-endpoint.ts';
