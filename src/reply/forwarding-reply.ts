@@ -1,7 +1,7 @@
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { EventSink, Headers, Reply } from './reply.ts';
 
-/** A reply that stands before another one: what the request brings, and whether its client is there, is that one's to say. */
+/** A reply in front of another reply, which provides the data of the request and the state of its client. */
 export abstract class ForwardingReply implements Reply {
   protected readonly reply: Reply;
 

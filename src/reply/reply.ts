@@ -1,74 +1,77 @@
+// src/reply: the answer to one client request, as sessions see it, whatever carries it.
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Accepts } from '../protocol/http/media-types.ts';
 
 /**
- * One client's HTTP response, as a session sees it. The session decides what to answer and when; how bytes reach the
- * client is the business of `http/`. Exactly one of the answering methods is called, once.
+ * The HTTP response to one client request, as a session sees it. The session decides the answer and its time, and
+ * `http/` sends the bytes to the client. The session calls exactly one of the answering methods, once.
  */
 export interface Reply {
-  /** What the client's `Accept` allows. */
+  /** The media types that the client's `Accept` allows. */
   readonly accepts: Accepts;
-  /** What the client's request brings for the session's server; absent for nothing. */
+  /** The headers of the client's request for the session's server; absent for none. */
   readonly forwarded?: ForwardedHeaders | undefined;
-  /** What the credentials of the client's request allow; absent if they allow everything. */
+  /** The scopes of the client's credentials; absent if the credentials allow everything. */
   readonly scopes?: ReadonlySet<string> | undefined;
-  /** Which scopes the request needs, all of which it has; absent for none. */
+  /** The scopes that the request needs. The client has all of them. Absent for none. */
   readonly needs?: readonly string[] | undefined;
-  /** When the client's request was there whole, on the monotonic clock in milliseconds, where somebody wants to know. */
+  /** The time at which the request had arrived completely, on the monotonic clock in ms; absent if nobody needs it. */
   readonly receivedAt?: number | undefined;
-  /** The id of the client's request, by which logs of several services name it; absent if it has none. */
+  /** The id that names the client's request in the logs of several services; absent if the request has none. */
   readonly requestId?: string | undefined;
-  /** True if the client has an event id of this very stream already, on this connection: it needs no priming event. */
+  /** True if the client already has an event id of this stream, on this connection. It then needs no priming event. */
   readonly isContinued?: boolean;
-  /** Set for a request that came by way of another instance, which may ask for the same again. */
+  /** Set for a request that another instance forwarded and may repeat. */
   readonly attempt?: RequestAttempt | undefined;
-  /** True once the client's connection is gone; answering then does nothing. */
+  /** True once the client has disconnected. An answer then has no effect. */
   readonly isGone: boolean;
-  /** The listener is called once if the connection goes before the answer was sent whole. */
+  /** Calls the listener once if the connection is lost before the answer was sent completely. */
   onGone(listener: () => void): void;
-  /** One JSON text, with 200 unless another status is given. */
+  /** Answers with one JSON text, with status 200 unless another one is given. */
   json(text: Buffer, headers?: Headers, status?: number): void;
-  /** 202 without a body: the notification or response was taken. */
+  /** Answers 202 without a body: the notification or response was accepted. */
   accepted(): void;
-  /** 200 without a body: the session is no more. */
+  /** Answers 200 without a body: the session was removed. */
   removed(): void;
-  /** 204: nothing will ever follow. */
+  /** Answers 204: nothing will ever follow. */
   nothing(): void;
-  /** The catalogue's answer for a reason. */
+  /** Answers with the catalogue's error for a reason. */
   fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void;
-  /** 200 with an event stream, whose head is sent at once. */
+  /** Answers 200 with an event stream and sends the head at once. */
   stream(headers?: Headers): EventSink;
 }
 
-/** A request that another instance asks for on behalf of its client. */
+/** One attempt of another instance to get the answer to a client's request. */
 export interface RequestAttempt {
   readonly id: string;
-  /** The names under which it was asked for before, oldest first. */
+  /** The ids of earlier attempts for the same request, oldest first. */
   readonly previousIds: readonly string[];
-  /** True where not the client is gone but the way to its instance: it may ask for the answer again. */
+  /** True while the connection to the client's instance is lost but the client may still be there. It may try again. */
   readonly isDetached: boolean;
 }
 
-/** Response headers beyond those that belong to the content type. */
+/** Response headers beside those that belong to the content type. */
 export type Headers = Readonly<Record<string, string>>;
 
 /** The open event stream of one connection. */
 export interface EventSink {
   /**
    * Writes the text of whole events.
-   * @param at the place of the last event in it that has an id: the id without requests
-   * @returns false if the client does not keep up: write no more before `onDrain`
+   * @param at the position of the last event in the text that has an id: that id without its request ids
+   * @returns false if the client does not keep up. The caller must then not write before `onDrain`.
    */
   write(text: Buffer, at?: string): boolean;
-  /** The listener is called whenever writing may go on after a `false`. */
+  /** Calls the listener whenever writing may continue after a `false`. */
   onDrain(listener: () => void): void;
-  /** The listener is called once when the connection is gone, whoever closed it. */
+  /** Calls the listener once when the connection is closed, by either side. */
   onClose(listener: () => void): void;
-  /** Ends the stream in order, after what was written. */
+  /** Ends the stream in order, after all written events. */
   end(): void;
-  /** Leaves the stream to the session's next owner, on the same connection; not there where only the client can go on. */
+  /**
+   * Hands the stream over to the session's next owner, on the same connection. Absent if only the client can resume.
+   */
   handOver?(): void;
-  /** Cuts the connection, dropping what was not sent yet. */
+  /** Closes the connection at once and drops unsent events. */
   cut(): void;
 }
