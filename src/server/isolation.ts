@@ -1,2 +1,5 @@
-/** Who shares a process of a server, or a connection to one (docs/decisions/0066): nobody, the clients of one user, or all. */
+/**
+ * The clients that share a process of a server, or a connection to one (docs/decisions/0066): none beyond one request,
+ * those of one user, or all.
+ */
 export type Isolation = 'request' | 'principal' | 'shared';
