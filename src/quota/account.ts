@@ -1,9 +1,9 @@
 import type { Reason } from '../protocol/faults.ts';
 import { type RateLimit, RequestRate } from './rate.ts';
 
-/** What may be in use at once, and how fast; `undefined` for any number. */
+/** The limits of resources in use at once, and of rates; `undefined` for no limit. */
 export interface AccountLimits {
-  /** Of sessions, and of clients that wait for one that they are about to open. */
+  /** The limit of sessions, and of clients that wait for a session that they are about to open. */
   readonly sessions?: number | undefined;
   readonly processes?: number | undefined;
   /** Streams and unanswered requests. */
@@ -13,10 +13,10 @@ export interface AccountLimits {
   readonly starts?: RateLimit | undefined;
 }
 
-/** What a client is told when a limit is reached. */
+/** The fault reason for each limit that is reached. */
 export type AccountReasons = Readonly<Record<keyof AccountLimits, Reason>>;
 
-/** What one principal, or all together, have in use on this instance. */
+/** The resources that one principal, or all principals together, use on this instance. */
 export class QuotaAccount {
   sessions = 0;
   /** Clients that listen before they open their session (HTTP+SSE). */
@@ -24,7 +24,7 @@ export class QuotaAccount {
   processes = 0;
   streams = 0;
   bytes = 0;
-  /** There may be another one of the same principal by now. */
+  /** True once the account was dropped. The principal may have another one by now. */
   isForgotten = false;
   readonly starts: RequestRate;
   readonly #requests: RequestRate;
@@ -32,7 +32,7 @@ export class QuotaAccount {
   readonly #reasons: AccountReasons;
   readonly #onRequests: (rate: RequestRate) => void;
 
-  /** @param onRequests is told when requests were counted */
+  /** @param onRequests called when requests were counted */
   constructor(
     limits: AccountLimits,
     reasons: AccountReasons,
@@ -45,8 +45,8 @@ export class QuotaAccount {
     this.starts = new RequestRate(limits.starts);
   }
 
-  /** Why there may be no request more with so many bytes. */
-  refusesRequest(bytes: number, nowMs: number): Reason | undefined {
+  /** Returns the reason if another request with this number of bytes exceeds a limit. */
+  requestRefusal(bytes: number, nowMs: number): Reason | undefined {
     const { bytes: maxBytes } = this.#limits;
     if (maxBytes !== undefined && this.bytes + bytes > maxBytes) return this.#reasons.bytes;
     return this.#requests.hasRoom(nowMs) ? undefined : this.#reasons.requests;
@@ -58,33 +58,33 @@ export class QuotaAccount {
     this.#onRequests(this.#requests);
   }
 
-  /** Why there may be nothing more that is open. */
-  get refusesStream(): Reason | undefined {
+  /** The reason if another stream or unanswered request exceeds the limit. */
+  get streamRefusal(): Reason | undefined {
     const { streams } = this.#limits;
     return streams !== undefined && this.streams >= streams ? this.#reasons.streams : undefined;
   }
 
-  /** Why no further client may wait for a session that it is about to open. */
-  get refusesWaiting(): Reason | undefined {
+  /** The reason if another client may not wait for a session that it is about to open. */
+  get waitingRefusal(): Reason | undefined {
     const { sessions } = this.#limits;
     return sessions !== undefined && this.waiting >= sessions ? this.#reasons.sessions : undefined;
   }
 
-  /** Why there may be no session more, with a process of its own or without. */
-  refusesSession(hasProcess: boolean, nowMs: number): Reason | undefined {
+  /** Returns the reason if another session exceeds a limit, with or without a process of its own. */
+  sessionRefusal(hasProcess: boolean, nowMs: number): Reason | undefined {
     const { sessions } = this.#limits;
     if (sessions !== undefined && this.sessions >= sessions) return this.#reasons.sessions;
-    return hasProcess ? this.refusesProcess(nowMs) : undefined;
+    return hasProcess ? this.processRefusal(nowMs) : undefined;
   }
 
-  /** Why there may be no process more. */
-  refusesProcess(nowMs: number): Reason | undefined {
+  /** Returns the reason if another process exceeds a limit. */
+  processRefusal(nowMs: number): Reason | undefined {
     const { processes } = this.#limits;
     if (processes !== undefined && this.processes >= processes) return this.#reasons.processes;
     return this.starts.hasRoom(nowMs) ? undefined : this.#reasons.starts;
   }
 
-  /** True if nothing would be forgotten with it. */
+  /** True if nothing is in use and no rate has a debt: the account can be dropped without loss. */
   isUnused(nowMs: number): boolean {
     const inUse = this.sessions + this.waiting + this.processes + this.streams + this.bytes;
     return inUse === 0 && this.#requests.isPaid(nowMs) && this.starts.isPaid(nowMs);

@@ -1,36 +1,37 @@
 import type { Principal } from '../protocol/principal.ts';
 import type { QuotaAccount } from './account.ts';
 
-/** So many accounts are looked through for unused ones at the first time; then whenever their number has doubled. */
+/** The number of accounts at the first search for unused ones. The next search follows when the number has doubled. */
 const firstSweepAt = 1_000;
 
 /**
- * An account for each principal that has something in use, or had lately: as many as twice that, or as `firstSweepAt`, are
- * kept (P8).
+ * One account for each principal that uses resources or did so lately. At most twice as many accounts are kept as are
+ * in use, or `firstSweepAt` if that is more (P8).
  */
 export class QuotaAccounts {
   readonly #byKey = new Map<string, QuotaAccount>();
-  /** Requests of one user mostly bring the same object: to look it up costs a tenth of making its key. */
-  readonly #found = new WeakMap<Principal, QuotaAccount>();
+  /**
+   * The accounts by principal object. A user's requests mostly share one object, and a look-up is cheaper than the key.
+   */
+  readonly #byPrincipal = new WeakMap<Principal, QuotaAccount>();
   readonly #create: (key: string) => QuotaAccount;
   #sweepAt = firstSweepAt;
 
-  /** @param create makes an account for who has none, under a name that is its own */
+  /** @param create makes an account under a unique key */
   constructor(create: (key: string) => QuotaAccount) {
     this.#create = create;
   }
 
-  /** How many there are. */
   get size(): number {
     return this.#byKey.size;
   }
 
-  /** The account of a principal. Ask anew for each use: one that is not in use may be forgotten. */
-  of(principal: Principal): QuotaAccount {
-    const found = this.#found.get(principal);
+  /** Returns the account of a principal. Call this for each use, since an unused account may be dropped. */
+  accountFor(principal: Principal): QuotaAccount {
+    const found = this.#byPrincipal.get(principal);
     if (found !== undefined && !found.isForgotten) return found;
-    const account = this.#lookUp(keyOf(principal));
-    this.#found.set(principal, account);
+    const account = this.#lookUp(keyFor(principal));
+    this.#byPrincipal.set(principal, account);
     return account;
   }
 
@@ -54,6 +55,6 @@ export class QuotaAccounts {
   }
 }
 
-/** One text for each principal: the lengths keep the parts apart. */
-const keyOf = ({ issuer, subject, client }: Principal): string =>
+/** Makes a unique text for each principal. The lengths keep the parts apart. */
+const keyFor = ({ issuer, subject, client }: Principal): string =>
   `${issuer.length} ${subject.length} ${issuer}${subject}${client}`;

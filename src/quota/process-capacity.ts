@@ -5,16 +5,16 @@ import type { SessionPermit } from './session-permit.ts';
 /** Counts the processes that users have beside their sessions. */
 export interface ProcessCapacity {
   /**
-   * Makes room for a process, which counts as a session does for what this instance may hold in all.
-   * @returns what is to be told of it, or why there may be none
+   * Admits a process. The process counts as one session towards the limit of this instance.
+   * @returns the permit of the process, or the reason if the process is refused
    */
-  acquireProcess(of: ProcessUse, why: ProcessPurpose): SessionPermit | Reason;
+  acquireProcess(use: ProcessUse, purpose: ProcessPurpose): SessionPermit | Reason;
 }
 
-/** What makes a process necessary. */
+/** The purpose of a process. */
 export interface ProcessPurpose {
-  /** A session that was counted with a process: it is not refused. */
+  /** True if the process is for a session that was counted with a process. It is then never refused. */
   readonly isAdmitted: boolean;
-  /** One request, which alone has the process: both count as a session of its user. */
+  /** True if a single request uses the process alone. Request and process then count as a session of the user. */
   readonly isOfRequest: boolean;
 }

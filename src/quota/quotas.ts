@@ -1,3 +1,4 @@
+// src/quota: limits on the resources that each principal, and all principals together, use at once and over time.
 import type { Reason } from '../protocol/faults.ts';
 import type { Principal } from '../protocol/principal.ts';
 import { anonymous, isSameUser } from '../protocol/principal.ts';
@@ -10,51 +11,53 @@ import { CountedRequestPermit, type RequestPermit, uncountedRequestPermit } from
 import { createSessionPermit, type SessionPermit, uncountedSessionPermit } from './session-permit.ts';
 import { SharedRate } from './shared-rate.ts';
 
-/** What is counted, and where. */
+/** The limits, and the store of shared rates. */
 export interface QuotasOptions {
-  /** Of each principal. */
+  /** The limits of each principal. */
   readonly own: AccountLimits;
-  /** Of all together on this instance, with those who do not say who they are. */
+  /** The limits of all principals together on this instance, including anonymous ones. */
   readonly all: AccountLimits;
-  /** What all instances count together: the requests of each principal. */
+  /** The rates that all instances count together: the requests of each principal. */
   readonly rates: Rates;
-  /** A fault of the gateway itself. */
+  /** Receives a fault of the gateway itself. */
   onFailed(cause: unknown): void;
 }
 
-/** What a session is asked for by. */
+/** The server and the principal of a session. */
 export interface SessionUse {
   readonly server: Pick<Server, 'isRemote' | 'sharesProcess'>;
   readonly principal: Principal;
 }
 
-/** What a process is started for that is of no session. */
+/** The server and the principal of a process that belongs to no session. */
 export interface ProcessUse {
   readonly server: Pick<Server, 'isRemote'>;
   readonly principal: Principal;
 }
 
 /**
- * What each principal may have in use, and all together (docs/decisions/0036). It is asked for at the door, where nothing of
- * a request has reached a server yet, and given back on every way out. What is let in is not refused later: a session that is
- * restored or taken over only counts.
+ * The limits of each principal and of all principals together (docs/decisions/0036). A permit is acquired at admission,
+ * before any part of a request reaches a server, and released on every way out. Admitted work is never refused later: a
+ * session that is restored or taken over is counted but not checked.
  */
 export interface Quotas {
-  /** Lets in a request with so many bytes, or a WebSocket; else says why not. */
+  /** Admits a request with this number of bytes, or a WebSocket. Returns the reason if the request is refused. */
   admitRequest(principal: Principal, bytes: number): RequestPermit | Reason;
-  /** Why this principal may open no session more. */
-  sessionRefusal(of: SessionUse): Reason | undefined;
+  /** Returns the reason if this principal may not open another session. */
+  sessionRefusal(use: SessionUse): Reason | undefined;
   /** Counts a session. */
-  acquireSession(of: SessionUse): SessionPermit;
-  /** Lets a client wait for a session that it is about to open, and returns what ends that; else says why not. */
+  acquireSession(use: SessionUse): SessionPermit;
+  /**
+   * Admits a client that waits for a session, and returns a function that ends the wait. Returns the reason if refused.
+   */
   admitWaiting(principal: Principal): Reason | (() => void);
-  /** Why this principal may have no process more beside his sessions. */
-  processRefusal(of: ProcessUse): Reason | undefined;
+  /** Returns the reason if this principal may not have another process beside the principal's sessions. */
+  processRefusal(use: ProcessUse): Reason | undefined;
   /** Counts such a process. */
-  acquireProcess(of: ProcessUse): SessionPermit;
+  acquireProcess(use: ProcessUse): SessionPermit;
 }
 
-/** No quotas at all. */
+/** Quotas without any limit. */
 export const noQuotas: Quotas = {
   admitRequest: () => uncountedRequestPermit,
   sessionRefusal: () => undefined,
@@ -73,7 +76,10 @@ const ownReasons: AccountReasons = {
   starts: 'quota_starts',
 };
 
-/** Of sessions, with their processes, and of connections, with what is open on them, others keep the number. */
+/**
+ * Sessions and connections already have limits elsewhere (`maxSessions`, `maxConnections`), whose reasons are reused
+ * here.
+ */
 const allReasons: AccountReasons = {
   sessions: 'too_many_sessions',
   processes: 'too_many_sessions',
@@ -83,69 +89,69 @@ const allReasons: AccountReasons = {
   starts: 'too_many_starts',
 };
 
-const isAnything = (limits: AccountLimits): boolean => Object.values(limits).some((limit) => limit !== undefined);
+const hasLimit = (limits: AccountLimits): boolean => Object.values(limits).some((limit) => limit !== undefined);
 
-/** True if each request has to be counted; a limit of sessions costs requests nothing. */
-const limitsRequests = ({ streams, bytes, requests }: AccountLimits): boolean =>
-  isAnything({ streams, bytes, requests });
+/** True if each request has to be counted. A limit of sessions alone costs requests nothing. */
+const hasRequestLimit = ({ streams, bytes, requests }: AccountLimits): boolean =>
+  hasLimit({ streams, bytes, requests });
 
-/** Quotas with these limits; none at all where there are none. */
+/** Makes quotas with these limits. Without any limit nothing is counted. */
 export function createQuotas({ own, all, rates, onFailed }: QuotasOptions): Quotas {
-  if (!isAnything(own) && !isAnything(all)) return noQuotas;
+  if (!hasLimit(own) && !hasLimit(all)) return noQuotas;
   const shared = new SharedRate(rates, onFailed);
   const accounts = new QuotaAccounts((key) => {
     const onRequests = own.requests && ((rate: RequestRate) => shared.note(`requests ${key}`, rate));
     return new QuotaAccount(own, ownReasons, onRequests);
   });
-  const together = new QuotaAccount(all, allReasons);
-  const onlyTogether = [together];
+  const totalAccount = new QuotaAccount(all, allReasons);
+  const onlyTotal = [totalAccount];
 
-  /** Whoever is nobody in particular has no account: else each would be throttled by what the others do. */
-  const accountsOf = (principal: Principal): readonly QuotaAccount[] =>
-    isSameUser(principal, anonymous) ? onlyTogether : [accounts.of(principal), together];
+  /** The anonymous principal has no account of its own: all anonymous users would share it and throttle each other. */
+  const accountsFor = (principal: Principal): readonly QuotaAccount[] =>
+    isSameUser(principal, anonymous) ? onlyTotal : [accounts.accountFor(principal), totalAccount];
 
-  const countsRequests = limitsRequests(own) || limitsRequests(all);
+  const mustCountRequests = hasRequestLimit(own) || hasRequestLimit(all);
 
   return {
     admitRequest(principal, bytes) {
-      if (!countsRequests) return uncountedRequestPermit;
+      if (!mustCountRequests) return uncountedRequestPermit;
       const nowMs = performance.now();
-      const counted = accountsOf(principal);
+      const counted = accountsFor(principal);
       for (const account of counted) {
-        const refused = account.refusesStream ?? account.refusesRequest(bytes, nowMs);
-        if (refused !== undefined) return refused;
+        const refusal = account.streamRefusal ?? account.requestRefusal(bytes, nowMs);
+        if (refusal !== undefined) return refusal;
       }
       return new CountedRequestPermit(counted, bytes, nowMs);
     },
 
     sessionRefusal({ server, principal }) {
       const nowMs = performance.now();
-      for (const account of accountsOf(principal)) {
-        const refused = account.refusesSession(hasProcess(server), nowMs);
-        if (refused !== undefined) return refused;
+      for (const account of accountsFor(principal)) {
+        const refusal = account.sessionRefusal(hasProcess(server), nowMs);
+        if (refusal !== undefined) return refusal;
       }
       return undefined;
     },
 
     acquireSession: ({ server, principal }) =>
-      createSessionPermit(accountsOf(principal), { sessions: 1, processes: hasProcess(server) ? 1 : 0 }),
+      createSessionPermit(accountsFor(principal), { sessions: 1, processes: hasProcess(server) ? 1 : 0 }),
 
     processRefusal({ server, principal }) {
       if (server.isRemote) return undefined;
       const nowMs = performance.now();
-      for (const account of accountsOf(principal)) {
-        const refused = account.refusesProcess(nowMs);
-        if (refused !== undefined) return refused;
+      for (const account of accountsFor(principal)) {
+        const refusal = account.processRefusal(nowMs);
+        if (refusal !== undefined) return refusal;
       }
       return undefined;
     },
 
     acquireProcess: ({ server, principal }) =>
-      createSessionPermit(accountsOf(principal), { sessions: 0, processes: server.isRemote ? 0 : 1 }),
+      createSessionPermit(accountsFor(principal), { sessions: 0, processes: server.isRemote ? 0 : 1 }),
 
     admitWaiting(principal) {
-      const counted = accountsOf(principal);
-      for (const { refusesWaiting } of counted) if (refusesWaiting !== undefined) return refusesWaiting;
+      const counted = accountsFor(principal);
+      for (const { waitingRefusal } of counted) if (waitingRefusal !== undefined) return waitingRefusal;
       for (const account of counted) account.waiting += 1;
       return () => {
         for (const account of counted) account.waiting -= 1;

@@ -1,15 +1,15 @@
-/** How many there may be: so many at once, and then one more after each time. `undefined` for any number. */
+/** A rate: `burst` uses at once, and then one more after each `everyMs`. */
 export interface RateLimit {
   readonly burst: number;
   readonly everyMs: number;
 }
 
-/** Sums of times that were divided are not exact. */
+/** The tolerance for rounding errors in sums of divided times. */
 const toleranceMs = 0.001;
 
 /**
- * What was used of a rate, as a debt in time: each use costs `everyMs`, and a second of the debt is paid off each second
- * (the generic cell rate algorithm of ATM, ITU-T I.371). One number, however many uses there are.
+ * The use of a rate as a debt in time: each use costs `everyMs`, and each second pays off a second of the debt (the
+ * generic cell rate algorithm of ATM, ITU-T I.371). One number is enough, however many uses there are.
  */
 export class RequestRate {
   readonly #everyMs: number;
@@ -22,31 +22,31 @@ export class RequestRate {
     this.#burstMs = limit === undefined ? Number.POSITIVE_INFINITY : limit.everyMs * limit.burst + toleranceMs;
   }
 
-  /** True if there may be one more. */
+  /** True if one more use is within the limit. */
   hasRoom(nowMs: number): boolean {
     return Math.max(this.#paidAt - nowMs, 0) + this.#everyMs <= this.#burstMs;
   }
 
-  /** Counts uses, whether or not there is room: what there is too much of has to be waited for. */
+  /** Counts uses even beyond the limit. The excess delays the next uses. */
   use(count: number, nowMs: number): void {
     const costMs = count * this.#everyMs;
     this.#paidAt = Math.max(this.#paidAt, nowMs) + costMs;
     this.#unsharedMs += costMs;
   }
 
-  /** What was used since this was asked for last, in milliseconds. */
+  /** Returns the cost in milliseconds since the last call. */
   takeUnshared(): number {
     const costMs = this.#unsharedMs;
     this.#unsharedMs = 0;
     return costMs;
   }
 
-  /** The debt of all together was this much; what was used here meanwhile comes to it. */
+  /** Sets the debt that all instances together had at a time. Uses of this instance since then are added. */
   settle(debtMs: number, atMs: number): void {
     this.#paidAt = Math.max(this.#paidAt, atMs + debtMs + this.#unsharedMs);
   }
 
-  /** True if nothing would be forgotten with it. */
+  /** True if there is no debt: the rate can be dropped without loss. */
   isPaid(nowMs: number): boolean {
     return this.#paidAt <= nowMs && this.#unsharedMs === 0;
   }

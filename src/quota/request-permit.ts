@@ -2,34 +2,34 @@ import type { Reason } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { QuotaAccount } from './account.ts';
 
-/** What an HTTP request, or a WebSocket, has in use from when it was let in until it is over. */
+/** The quota use of an HTTP request, or of a WebSocket, from its admission until its end. */
 export interface RequestPermit {
   /**
-   * Its body was read, of which it may not have said how long it would be. A batch was let in as one request; its other
-   * messages are counted now, and whoever comes next has to wait for them.
+   * Counts the messages of the body, once it was read: the request may not have declared its length. A batch was
+   * admitted as one request. Its other messages are counted now, which delays the next requests.
    */
   countMessages(messages: readonly Message[]): void;
   /**
-   * Messages on a connection that is open already; none for something that is no message, which counts as one.
-   * @returns why they are refused, or what is to be called when they were taken
+   * Admits messages on an open connection. An empty list stands for a text that is no message, and counts as one.
+   * @returns the reason if the messages are refused, or a function to call when they were handled
    */
   admitNext(messages: readonly Message[]): Reason | (() => void);
-  /** Nothing of it is left. Idempotent. */
+  /** Releases everything that the permit counts. Idempotent. */
   release(): void;
 }
 
-/** Where nothing is counted. */
+/** The permit if nothing is counted. */
 export const uncountedRequestPermit: RequestPermit = {
   countMessages: () => undefined,
   admitNext: () => () => undefined,
   release: () => undefined,
 };
 
-/** A visit that is counted in the accounts of who is there. */
+/** A permit that is counted in these accounts. */
 export class CountedRequestPermit implements RequestPermit {
   readonly #accounts: readonly QuotaAccount[];
   #bytes: number;
-  #isOver = false;
+  #isReleased = false;
 
   constructor(accounts: readonly QuotaAccount[], bytes: number, nowMs: number) {
     this.#accounts = accounts;
@@ -42,31 +42,31 @@ export class CountedRequestPermit implements RequestPermit {
   }
 
   countMessages(messages: readonly Message[]): void {
-    const bytes = bytesOf(messages);
+    const bytes = countBytes(messages);
     if (messages.length > 1) this.#count(messages.length - 1, performance.now());
-    if (!this.#isOver && bytes !== this.#bytes) this.#hold(bytes - this.#bytes);
+    if (!this.#isReleased && bytes !== this.#bytes) this.#addBytes(bytes - this.#bytes);
   }
 
   admitNext(messages: readonly Message[]): Reason | (() => void) {
-    const bytes = bytesOf(messages);
+    const bytes = countBytes(messages);
     const nowMs = performance.now();
     for (const account of this.#accounts) {
-      const refused = account.refusesRequest(bytes, nowMs);
-      if (refused !== undefined) return refused;
+      const refusal = account.requestRefusal(bytes, nowMs);
+      if (refusal !== undefined) return refusal;
     }
     this.#count(Math.max(messages.length, 1), nowMs);
-    this.#hold(bytes);
-    let isHeld = true;
+    this.#addBytes(bytes);
+    let isCounted = true;
     return () => {
-      if (isHeld && !this.#isOver) this.#hold(-bytes);
-      isHeld = false;
+      if (isCounted && !this.#isReleased) this.#addBytes(-bytes);
+      isCounted = false;
     };
   }
 
   release(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#hold(-this.#bytes);
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    this.#addBytes(-this.#bytes);
     for (const account of this.#accounts) account.streams -= 1;
   }
 
@@ -74,13 +74,13 @@ export class CountedRequestPermit implements RequestPermit {
     for (const account of this.#accounts) account.countRequests(messages, nowMs);
   }
 
-  #hold(bytes: number): void {
+  #addBytes(bytes: number): void {
     this.#bytes += bytes;
     for (const account of this.#accounts) account.bytes += bytes;
   }
 }
 
-function bytesOf(messages: readonly Message[]): number {
+function countBytes(messages: readonly Message[]): number {
   let bytes = 0;
   for (const { text } of messages) bytes += text.length;
   return bytes;

@@ -1,26 +1,32 @@
 import type { QuotaAccount } from './account.ts';
 
-/** What a session, or a process that is of none, has in use, from when it is opened or taken over until its process has ended. */
+/**
+ * The quota use of a session, or of a process without a session. The use lasts from when the session is opened or taken
+ * over until its process has ended.
+ */
 export interface SessionPermit {
-  /** A backend is opened: its first, or the next after a loss. */
+  /** A backend is opened: the first one, or the next one after a loss. */
   started(): void;
-  /** It can no longer be used; its process is still ending. */
+  /** The session can no longer be used. Its process is still ending. */
   ending(): void;
-  /** Nothing of it is left. */
+  /** The process has ended too. */
   ended(): void;
 }
 
-/** Where nothing is counted. */
+/** The permit if nothing is counted. */
 export const uncountedSessionPermit: SessionPermit = {
   started: () => undefined,
   ending: () => undefined,
   ended: () => undefined,
 };
 
-/** What a seat counts as: a session or none, with a process or without. */
+/** The resources that a permit counts: a session or none, with a process or without. */
 export type PermitCounts = Readonly<Record<'sessions' | 'processes', 0 | 1>>;
 
-/** A seat that is counted in the accounts of whose session or process it is. Each of its steps comes once, but for the starts. */
+/**
+ * Makes a permit that is counted in these accounts. `ending` and `ended` must be called once; `started` may be called
+ * several times.
+ */
 export function createSessionPermit(
   accounts: readonly QuotaAccount[],
   { sessions, processes }: PermitCounts,

@@ -3,48 +3,49 @@ import { StoreUnavailable } from '../store/store-unavailable.ts';
 import { detach } from '../util/boundary.ts';
 import type { RequestRate } from './rate.ts';
 
-/** How often instances tell each other what was used: nothing is asked of the store for a single request. */
+/** How often an instance shares its uses through the store, so that no single request has to wait for the store. */
 const shareMs = 500;
 
 /**
- * Rates that hold for all instances together. Each decides by itself, at once, by what it knows; what was used is added to
- * what the others have used a little later, and what comes of it is known from then on. With the store away, each instance
- * goes on by itself (P7), and what it used meanwhile is not told later.
+ * Rates that all instances share. Each instance decides at once by the debt that it knows. A little later it adds its
+ * uses to the shared debt and learns the sum. During an outage of the store each instance counts alone (P7), and its
+ * uses of that time are not shared later.
  */
 export class SharedRate {
   readonly #rates: Rates;
   readonly #onFailed: (cause: unknown) => void;
-  /** What was used and is not told, by name. */
-  readonly #untold = new Map<string, RequestRate>();
+  /** The rates with uses that are not shared yet, by name. */
+  readonly #unshared = new Map<string, RequestRate>();
   #timer: NodeJS.Timeout | undefined;
-  #isTelling = false;
+  #isSharing = false;
 
   constructor(rates: Rates, onFailed: (cause: unknown) => void) {
     this.#rates = rates;
     this.#onFailed = onFailed;
   }
 
-  /** A rate was used. */
+  /** Notes that a rate was used, and shares the uses soon. */
   note(name: string, rate: RequestRate): void {
-    this.#untold.set(name, rate);
-    if (!this.#isTelling) this.#timer ??= setTimeout(() => detach('background', this.#tell()), shareMs).unref();
+    this.#unshared.set(name, rate);
+    if (!this.#isSharing) this.#timer ??= setTimeout(() => detach('background', this.#shareAll()), shareMs).unref();
   }
 
-  async #tell(): Promise<void> {
+  async #shareAll(): Promise<void> {
     this.#timer = undefined;
-    this.#isTelling = true;
-    const told = [...this.#untold];
-    this.#untold.clear();
-    await Promise.all(told.map(([name, rate]) => this.#tellOne(name, rate)));
-    this.#isTelling = false;
-    if (this.#untold.size > 0) this.#timer = setTimeout(() => detach('background', this.#tell()), shareMs).unref();
+    this.#isSharing = true;
+    const used = [...this.#unshared];
+    this.#unshared.clear();
+    await Promise.all(used.map(([name, rate]) => this.#share(name, rate)));
+    this.#isSharing = false;
+    if (this.#unshared.size > 0)
+      this.#timer = setTimeout(() => detach('background', this.#shareAll()), shareMs).unref();
   }
 
-  async #tellOne(name: string, rate: RequestRate): Promise<void> {
-    // By the time of the question and not of the answer: a slow answer must not make the debt larger than it is.
-    const askedAt = performance.now();
+  async #share(name: string, rate: RequestRate): Promise<void> {
+    // The time of the command counts, not that of the reply: a slow reply must not enlarge the debt.
+    const sentAt = performance.now();
     try {
-      rate.settle(await this.#rates.use(name, rate.takeUnshared()), askedAt);
+      rate.settle(await this.#rates.use(name, rate.takeUnshared()), sentAt);
     } catch (cause) {
       if (!(cause instanceof StoreUnavailable)) this.#onFailed(cause);
     }

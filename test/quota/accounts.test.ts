@@ -15,7 +15,7 @@ function createFixture() {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const accounts = new QuotaAccounts(() => new QuotaAccount({ starts: { burst: 1, everyMs: 5_000 } }, reasons));
-  return { accounts, of: (subject: string) => accounts.of({ issuer: '', subject, client: '' }) };
+  return { accounts, of: (subject: string) => accounts.accountFor({ issuer: '', subject, client: '' }) };
 }
 
 it('[P8] accounts of which nothing is in use are forgotten, and no others', () => {
@@ -33,12 +33,12 @@ it('[P8] accounts of which nothing is in use are forgotten, and no others', () =
 it('an account that was forgotten is not used again, whoever asks', () => {
   const { accounts, of } = createFixture();
   const principal = { issuer: '', subject: 'one', client: '' };
-  const forgotten = accounts.of(principal);
+  const forgotten = accounts.accountFor(principal);
   for (let n = 0; n < 2_000; n++) of(`${n}`);
   const account = of('one');
   expect(account).not.toBe(forgotten);
-  expect(accounts.of(principal)).toBe(account);
-  expect(accounts.of(principal)).toBe(account);
+  expect(accounts.accountFor(principal)).toBe(account);
+  expect(accounts.accountFor(principal)).toBe(account);
 });
 
 it('accounts are kept as long as their rates are not paid, since who was forgotten could begin anew', () => {
