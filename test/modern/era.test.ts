@@ -52,13 +52,13 @@ function createServer(onSend: OnSend): () => FakeServer {
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-describe('a probe for the era', () => {
+describe('an era probe', () => {
   it.each<[string, () => FakeServer, number, object, number?]>([
     ['modern one', modern, 0, { era: 'modern' }],
     ['legacy one that refuses', legacy, 0, { era: 'legacy', isDoubtful: false }],
-    ['legacy one that says nothing to what it does not know', silent, 1_000, { era: 'legacy', isDoubtful: false }],
+    ['legacy one that ignores unknown requests', silent, 1_000, { era: 'legacy', isDoubtful: false }],
     ['modern one that answers late', late, 500, { era: 'modern' }],
-    ['legacy one that ends on it', exiting, 0, { era: 'legacy', isDoubtful: true }, 2],
+    ['legacy one that ends on the probe', exiting, 0, { era: 'legacy', isDoubtful: true }, 2],
     ['modern one that crashed once', crashedOnce(answerAsModern), 0, { era: 'modern' }, 2],
     [
       'modern one that crashed once, and says so when it refuses initialize',
@@ -71,7 +71,7 @@ describe('a probe for the era', () => {
     ['one that always crashes', crashing, 0, { era: undefined, end: { reason: 'exited' } }, 2],
     ['one that cannot be started', broken, 0, { era: undefined, end: { reason: 'failed' } }],
     ['one that says nothing at all', mute, 9_000, { era: undefined, end: undefined }],
-  ])('[R6.05] finds out a %s', async (_, create, waitMs, outcome, processes = 1) => {
+  ])('[R6.05] recognises a server: %s', async (_, create, waitMs, outcome, processes = 1) => {
     const server = create();
     const probe = probeEra({ open: server.open, version: '1', timeoutMs: 9_000 });
     await vi.advanceTimersByTimeAsync(waitMs);
@@ -84,7 +84,7 @@ describe('a probe for the era', () => {
   it.each<[string, () => FakeServer, object]>([
     ['modern one', modern, { era: 'modern' }],
     ['one that always crashes', crashing, { era: undefined, end: { reason: 'exited' } }],
-  ])('behind an end on initialize alone asks a %s once', async (_, create, outcome) => {
+  ])('after an end on initialize alone starts only one process of a server: %s', async (_, create, outcome) => {
     const server = create();
     const probe = probeEra({ open: server.open, version: '1', timeoutMs: 9_000, hasEnded: true });
     await vi.advanceTimersByTimeAsync(0);
@@ -93,7 +93,7 @@ describe('a probe for the era', () => {
     expect([server.opened.length, server.living]).toEqual([1, []]);
   });
 
-  it('leaves nothing behind if it is ended before', async () => {
+  it('leaves no process behind if it is closed early', async () => {
     const server = mute();
     const probe = probeEra({ open: server.open, version: '1', timeoutMs: 9_000 });
     await probe.close();
@@ -102,7 +102,7 @@ describe('a probe for the era', () => {
   });
 });
 
-describe('the era of a server', () => {
+describe('the era lookup', () => {
   const serverOf = (
     sibling: FakeServer,
     era: Era | 'auto' = 'auto',
@@ -141,7 +141,7 @@ describe('the era of a server', () => {
     return found;
   };
 
-  it('[R6.06] [R6.07] is found out once, on a process that serves nobody, and remembered', async () => {
+  it('[R6.06] [R6.07] probes once, on a process that serves nobody, and remembers the era', async () => {
     const sibling = modern();
     const { main, modern: server, observed } = serverOf(sibling);
     expect(server.era).toBeUndefined();
@@ -154,7 +154,7 @@ describe('the era of a server', () => {
     await server.drain(0);
   });
 
-  it('[R6.07] of a server that ended on the question is asked for again after a while, once', async () => {
+  it('[R6.07] probes a server that ended on the probe again after a while, once', async () => {
     const sibling = exiting();
     const { modern: server } = serverOf(sibling);
     expect(await find(server)).toBe('legacy');
@@ -168,7 +168,7 @@ describe('the era of a server', () => {
     await server.drain(0);
   });
 
-  it('[R6.07] is nothing that a crash says', async () => {
+  it('[R6.07] learns no era from a crash', async () => {
     const crashes = crashing();
     const { modern: server, observed } = serverOf(crashes);
     expect(await find(server)).toBe('server_start_failed');
@@ -180,7 +180,7 @@ describe('the era of a server', () => {
   it.each([
     ['alone', false],
     ['and a client', true],
-  ])('that a probe %s asks for is told as that if nobody else waits', async (_, joins) => {
+  ])('reports a failed start as a health probe’s only if no client waits: health probe %s', async (_, joins) => {
     const { modern: server, observed } = serverOf(crashing());
     const found = server.findEra(undefined, undefined, true);
     if (joins) void server.findEra();
@@ -190,7 +190,7 @@ describe('the era of a server', () => {
     await server.drain(0);
   });
 
-  it('of one that has ended for a session is asked for once, and the session tells of the end', async () => {
+  it('probes a server that ended for a session once, and leaves the report of the end to the session', async () => {
     const crashes = crashing();
     const { modern: server, observed } = serverOf(crashes);
     const found = server.findEra(undefined, 'end');
@@ -200,7 +200,7 @@ describe('the era of a server', () => {
     await server.drain(0);
   });
 
-  it('[R6.07] of a remote server is asked for again after a while, and stays what it was while that is away', async () => {
+  it('[R6.07] probes a remote server again after a while, and keeps its era while the server is away', async () => {
     let isAway = false;
     const sibling = createFakeServer((message, backend) =>
       queueMicrotask(() => {
@@ -219,7 +219,7 @@ describe('the era of a server', () => {
     await server.drain(0);
   });
 
-  it('[R6.07] of a server at a URL survives a bare refusal and a failure for seconds only', async () => {
+  it('[R6.07] believes a bare refusal or a failure of a server at a URL for seconds only', async () => {
     const ends = [{ isOtherTransport: true }, { isOtherTransport: false }];
     const sibling = createServer((message, backend) => {
       const end = ends.shift();
@@ -246,20 +246,23 @@ describe('the era of a server', () => {
   it.each([
     ['legacy by a bare refusal', true],
     ['unknown by a failure', false],
-  ])('[R9.11b] that is %s is asked for again when the server speaks as a modern one', async (_, isOtherTransport) => {
-    const sibling = createServer((message, backend) => {
-      if (backend === sibling.opened[0]) backend.ends({ reason: 'failed', isOtherTransport });
-      else answerAsModern(message, backend);
-    })();
-    const { modern: server } = serverOf(sibling, 'auto', { isRemote: true, isOverHttp: true });
-    await find(server);
-    const found = server.findEra({}, 'modern');
-    await vi.advanceTimersByTimeAsync(0);
-    expect(await found).toBe('modern');
-    await server.drain(0);
-  });
+  ])(
+    '[R9.11b] probes a server whose era is %s again when the server answers like a modern one',
+    async (_, isOtherTransport) => {
+      const sibling = createServer((message, backend) => {
+        if (backend === sibling.opened[0]) backend.ends({ reason: 'failed', isOtherTransport });
+        else answerAsModern(message, backend);
+      })();
+      const { modern: server } = serverOf(sibling, 'auto', { isRemote: true, isOverHttp: true });
+      await find(server);
+      const found = server.findEra({}, 'modern');
+      await vi.advanceTimersByTimeAsync(0);
+      expect(await found).toBe('modern');
+      await server.drain(0);
+    },
+  );
 
-  it('is not known of a server that does not start, which is not tried again at once', async () => {
+  it('finds no era of a server that does not start, and does not start it again at once', async () => {
     const sibling = broken();
     const { modern: server, observed } = serverOf(sibling);
     expect([await find(server), await find(server)]).toEqual(['server_start_failed', 'server_start_failed']);
@@ -272,7 +275,7 @@ describe('the era of a server', () => {
     await server.drain(0);
   });
 
-  it.each(['legacy', 'modern'] as const)('is not asked for if it is said to be %s', async (era) => {
+  it.each(['legacy', 'modern'] as const)('does not probe a server that is configured as %s', async (era) => {
     const sibling = mute();
     const { modern: server, main } = serverOf(sibling, era);
     expect(server.era).toBe(era);
@@ -284,7 +287,7 @@ describe('the era of a server', () => {
     expect(main.living).toEqual([]);
   });
 
-  it('a drain ends a probe that still runs', async () => {
+  it('ends a running probe in a drain', async () => {
     const sibling = mute();
     const { modern: server } = serverOf(sibling);
     const found = server.findEra();

@@ -12,8 +12,8 @@ const progress = (progressToken: unknown): object => ({
 const log = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'error', data: 'x' } };
 const ready = ([what]: readonly [string, ...unknown[]]) => what === 'ready';
 
-describe('a transport that tells beside which request a message came', () => {
-  it('[P11] gives each client its own log messages, however many want some', async () => {
+describe('a transport that tells which request a message came beside', () => {
+  it('[P11] gives each client its own log messages, however many clients want them', async () => {
     const { server, send, observed, numberOf, dropped } = createShared();
     const clients = [send(call(1), 'info'), send(call(1), 'debug'), send(call(1))];
     await observed.next(ready);
@@ -22,7 +22,7 @@ describe('a transport that tells beside which request a message came', () => {
     expect(dropped).toEqual(['log']);
   });
 
-  it('[P11] [R6.12] is not believed by what names another request: that goes to nobody', async () => {
+  it('[P11] [R6.12] drops a message that names another request', async () => {
     const { server, send, observed, numberOf, dropped } = createShared();
     const [one, other] = [send(call(1, 'tools/call', { _meta: { progressToken: 7 } })), send(call(1))];
     await observed.next(ready);
@@ -36,7 +36,7 @@ describe('a transport that tells beside which request a message came', () => {
     expect([one.got.items, other.got.items, dropped]).toEqual([[], [], ['foreign', 'foreign', 'foreign']]);
   });
 
-  it('gives a client notifications of kinds that are not known, and none of changes that it did not subscribe to', async () => {
+  it('gives a client notifications of unknown kinds, but no changes that it did not subscribe to', async () => {
     const { server, send, observed, numberOf, dropped } = createShared();
     const client = send(call(1));
     const listener = send(call(2, 'subscriptions/listen'));
@@ -50,8 +50,8 @@ describe('a transport that tells beside which request a message came', () => {
   });
 });
 
-describe('a request that is not answered', () => {
-  it('[F28] [P3] is run again once if it only reads, with its own headers; any other ends with the reason', async () => {
+describe('a request at a modern server over HTTP that is not answered', () => {
+  it('[F28] [P3] runs again once with its own headers if it only reads, and ends with the reason otherwise', async () => {
     const { server, send, observed, numberOf } = createShared();
     const list = send(call('l', 'tools/list'), undefined, { headers: token('of list') });
     const tool = send(call('t'));
@@ -69,7 +69,7 @@ describe('a request that is not answered', () => {
     expect(list.got.items).toEqual(['server_unreachable']);
   });
 
-  it('[J-03] is not run again if the server was away for as long as a request waits', async () => {
+  it('[J-03] does not run again if the server was away for as long as a request waits', async () => {
     const { server, send, observed, numberOf } = createShared();
     const list = send(call('l', 'tools/list'));
     await observed.next(ready);
@@ -88,7 +88,7 @@ describe('a request that is not answered', () => {
   });
 });
 
-describe('headers of clients', () => {
+describe('the headers of a client at a shared modern server', () => {
   it('[P11] go with their own requests, and with the start that one of them causes', async () => {
     const { server, send, observed } = createShared();
     send(call(1), undefined, { headers: token('a') });
@@ -98,7 +98,7 @@ describe('headers of clients', () => {
     expect(server.backend.headers).toEqual([token('a'), token('a'), token('b'), {}]);
   });
 
-  it('[P11] a start that the server refuses to one client fails no other', async () => {
+  it('[P11] if the server refuses a start with them, fail no other client', async () => {
     const fake = createFakeServer((message, backend) => {
       if (message['method'] !== 'server/discover') return;
       if (backend.headers[0]?.['authorization'] === undefined) backend.ends({ reason: 'failed' });
@@ -113,11 +113,11 @@ describe('headers of clients', () => {
   });
 });
 
-describe('a remote server', () => {
+describe('a remote modern server', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it('that cannot be reached is in no crash loop', async () => {
+  it('is in no crash loop while it cannot be reached', async () => {
     const fake = createFakeServer((_, backend) => queueMicrotask(() => backend.ends({ reason: 'failed' })));
     const { send, observed } = sharedOf(fake, {}, 'safe', 10_000, { isRemote: true });
     for (let i = 0; i < 8; i++) {
@@ -138,7 +138,7 @@ describe('a remote server', () => {
     ['refuses as others do', { reason: 'failed', isOtherTransport: true }, { era: 'legacy', isDoubtful: true }],
     ['is not well', { reason: 'failed', isOtherTransport: false }, { era: undefined, end: { reason: 'failed' } }],
   ] as const)(
-    '[R6.05] over HTTP is asked one question, and has the era that its answer says: it %s',
+    '[R6.05] over HTTP is probed with one request, and has the era of its answer: it %s',
     async (_, answer, outcome) => {
       const fake = createFakeServer((message, backend) =>
         queueMicrotask(() => {

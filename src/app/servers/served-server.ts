@@ -119,5 +119,5 @@ function openForSessions(
   };
   if (config.era === 'modern') return translated;
   const silentMs = Math.ceil(config.startTimeoutMs / 3);
-  return openEitherEra({ direct: server.open, translated, eras: modern, isOverHttp, onLegacy: onLegacy, silentMs });
+  return openEitherEra({ direct: server.open, translated, eras: modern, isOverHttp, onLegacy, silentMs });
 }

@@ -4,7 +4,7 @@ import { configuredKeys } from '../../../src/era/keys/state-keys.ts';
 
 const marks = new CredentialMarks(configuredKeys(['k'.repeat(32)]));
 
-it('[P11] the same credentials at the same server have the same mark, whatever their order, and no others', async () => {
+it('[P11] credential marks are equal only for the same credentials at the same server, whatever their order', async () => {
   const mark = await marks.markOf('git', { A: '1', B: '2' });
   expect(mark).toMatch(/^[\w-]{43}$/);
   expect(await marks.markOf('git', { B: '2', A: '1' })).toBe(mark);
@@ -18,7 +18,7 @@ it('[P11] the same credentials at the same server have the same mark, whatever t
   expect(new Set([mark, ...(await Promise.all(others))]).size).toBe(6);
 });
 
-it('instances with one key agree, and nothing has no mark', async () => {
+it('credential marks agree between instances with one key, and no credentials have no mark', async () => {
   const other = new CredentialMarks(configuredKeys(['k'.repeat(32), 'o'.repeat(32)]));
   expect(await other.markOf('git', { A: '1' })).toBe(await marks.markOf('git', { A: '1' }));
   expect(await marks.markOf('git', {})).toBe('');

@@ -17,7 +17,7 @@ async function sealed(): Promise<string> {
 }
 
 describe('a request state', () => {
-  it('[R4.06] opens for what it was sealed for, on every instance with the same key', async () => {
+  it('[R4.06] opens with the binding that it was sealed for, on every instance with the same key', async () => {
     const state = await sealed();
     expect(state).toMatch(/^[A-Za-z0-9_-]+$/);
     expect(await new RequestStates(keys, () => 999).open(binding, state)).toEqual(content);
@@ -33,7 +33,7 @@ describe('a request state', () => {
     expect(await states.open({ ...binding, ...other }, await sealed())).toBeUndefined();
   });
 
-  it('[R4.06] does not take one part of the binding for another', async () => {
+  it('[R4.06] does not confuse one part of the binding with another', async () => {
     const principal = { issuer: 'a","b', subject: 'c', client: '' };
     const state = (await states.seal({ ...binding, principal }, content)) as string;
     const shifted = { issuer: 'a', subject: 'b","c', client: '' };
@@ -71,7 +71,7 @@ describe('a request state', () => {
     }
   });
 
-  it('[R4.06] does not open cut off, lengthened, or when it is anything else', async () => {
+  it('[R4.06] does not open if it is truncated, lengthened or any other text', async () => {
     const state = await sealed();
     for (let length = 0; length < state.length; length++) {
       expect(await states.open(binding, state.slice(0, length))).toBeUndefined();
@@ -84,7 +84,7 @@ describe('a request state', () => {
     );
   });
 
-  it('[P8] [R4.06] is refused unread beyond its longest, and not made longer', async () => {
+  it('[P8] [R4.06] is refused unread above the longest length, and is never made longer', async () => {
     const asked: string[] = [];
     const watched = new RequestStates({
       async all() {
@@ -105,7 +105,7 @@ describe('a request state', () => {
     }
   });
 
-  it('opens with every key that is configured, and is sealed with the first', async () => {
+  it('opens with every configured key, and is sealed with the first', async () => {
     const old = await sealed();
     const [first, second] = ['another key that is long enough', 'the key of all these tests, long enough'];
     const rotated = new RequestStates(configuredKeys([first, second]), () => 999);
@@ -115,7 +115,7 @@ describe('a request state', () => {
     expect(await new RequestStates(configuredKeys([first]), () => 999).open(binding, fresh)).toEqual(content);
   });
 
-  it('[P12] shows nothing of what is in it, and is never twice the same', async () => {
+  it('[P12] reveals nothing of its content, and is never the same twice', async () => {
     const [first, second] = [await sealed(), await sealed()];
     expect(first).not.toBe(second);
     expect(Buffer.from(first, 'base64url').toString('latin1')).not.toContain('session');

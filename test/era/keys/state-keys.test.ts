@@ -27,13 +27,13 @@ function aStore() {
   };
 }
 
-describe('the keys of states', () => {
+describe('the keys of request states', () => {
   it('are the same for all instances that share a store', async () => {
     expect(await storedKeys(memory).all()).toEqual(await storedKeys(memory).all());
     expect((await storedKeys(memory).all())[0]).toHaveLength(32);
   });
 
-  it('cannot be had while the store is away, and are asked for again', async () => {
+  it('are not available while the store is away, and are read again later', async () => {
     const store = aStore();
     const keys = storedKeys(store);
     store.kept.isAway = true;
@@ -42,7 +42,7 @@ describe('the keys of states', () => {
     expect(await keys.all()).toHaveLength(1);
   });
 
-  it('[P7] stay what they are when the store has lost its data, which gets the key again', async () => {
+  it('[P7] stay the same when the store has lost its data, and are stored again', async () => {
     const store = aStore();
     const [one, two] = [storedKeys(store), storedKeys(store)];
     const before = await one.all();
@@ -53,7 +53,7 @@ describe('the keys of states', () => {
     expect(await one.all()).toEqual(before);
   });
 
-  it('[P7] of before and after a loss both open, if another instance was first', async () => {
+  it('[P7] from before and after a loss of data both open states, if another instance stored its key first', async () => {
     const store = aStore();
     const keys = storedKeys(store);
     const [old] = await keys.all();
@@ -63,7 +63,7 @@ describe('the keys of states', () => {
     await expect.poll(() => keys.all()).toEqual([other, old]);
   });
 
-  it('are asked for again each hour, so that the store keeps them, and stay while it is away', async () => {
+  it('are read again each hour, so that the store keeps them, and stay valid while the store is away', async () => {
     let nowMs = 0;
     const store = aStore();
     const keys = storedKeys(store, () => nowMs);
@@ -77,7 +77,7 @@ describe('the keys of states', () => {
     expect(store.kept.asked).toBe(2);
   });
 
-  it('[P8] are not looked for at the store with each state that names another key', async () => {
+  it('[P8] are not read from the store for each state that names an unknown key', async () => {
     let nowMs = 0;
     const store = aStore();
     const keys = storedKeys(store, () => nowMs);

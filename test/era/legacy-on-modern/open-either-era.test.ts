@@ -26,7 +26,7 @@ function createOpener(era: Era | Reason = 'modern', isOverHttp = false, silentMs
   };
   const servers = { direct: direct.open, translated: translated.open };
   const onLegacy = vi.fn();
-  const open = openEitherEra({ ...servers, eras: { findEra }, isOverHttp, onLegacy: onLegacy, silentMs });
+  const open = openEitherEra({ ...servers, eras: { findEra }, isOverHttp, onLegacy, silentMs });
   return {
     ...{ direct, translated, seen, onLegacy, asked: () => asked },
     async find() {
@@ -50,8 +50,8 @@ function createOpener(era: Era | Reason = 'modern', isOverHttp = false, silentMs
   };
 }
 
-describe('a server whose era is not known', () => {
-  it('serves legacy clients by itself if it answers initialize, and is not asked anything', () => {
+describe('a server of unknown era', () => {
+  it('that answers initialize serves legacy clients directly, and is not probed', () => {
     const { direct, translated, open, asked, onLegacy } = createOpener();
     const { told, backend } = open();
     expect(onLegacy).not.toHaveBeenCalled();
@@ -68,7 +68,7 @@ describe('a server whose era is not known', () => {
     ['an error', (server: ReturnType<typeof createFakeServer>) => server.backend.says(errorOf(-32602))],
     ['no answer', (server: ReturnType<typeof createFakeServer>) => server.backend.leaves(['i'], 'server_refused')],
     ['its end', (server: ReturnType<typeof createFakeServer>) => server.backend.ends()],
-  ])('[R9.11b] is translated if it meets initialize with %s and is modern', async (_, refuse) => {
+  ])('[R9.11b] that meets initialize with %s and is modern is translated', async (_, refuse) => {
     const { direct, translated, open, find, seen, onLegacy } = createOpener();
     const { told, backend } = open();
     refuse(direct);
@@ -89,7 +89,7 @@ describe('a server whose era is not known', () => {
     expect(translated.living).toEqual([]);
   });
 
-  it('[R9.11b] is translated if it refuses initialize over HTTP by a status', async () => {
+  it('[R9.11b] that refuses initialize over HTTP by a status and is modern is translated', async () => {
     const { direct, translated, open, find } = createOpener('modern', true);
     open();
     direct.backend.ends({ reason: 'failed' });
@@ -97,17 +97,20 @@ describe('a server whose era is not known', () => {
     expect(translated.backend.sent.items).toEqual([initialize]);
   });
 
-  it.each(['legacy', 'server_start_failed'] as const)('keeps its refusal if it is %s', async (era) => {
-    const { direct, translated, open, find } = createOpener(era);
-    const { told } = open();
-    direct.backend.says(errorOf(-32602));
-    direct.backend.ends();
-    await find();
-    expect(told).toEqual([errorOf(-32602), 'exited']);
-    expect(translated.opened).toEqual([]);
-  });
+  it.each(['legacy', 'server_start_failed'] as const)(
+    'that refuses initialize has its refusal passed on if the probe says %s',
+    async (era) => {
+      const { direct, translated, open, find } = createOpener(era);
+      const { told } = open();
+      direct.backend.says(errorOf(-32602));
+      direct.backend.ends();
+      await find();
+      expect(told).toEqual([errorOf(-32602), 'exited']);
+      expect(translated.opened).toEqual([]);
+    },
+  );
 
-  it('[C-03] is not read while its era is asked for, and is read on as its session wants it', async () => {
+  it('[C-03] is not read while it is probed, and is then read as its session wants it', async () => {
     for (const isPaused of [false, true]) {
       const { direct, open, find } = createOpener('legacy');
       const { told, backend } = open();
@@ -128,18 +131,21 @@ describe('a server whose era is not known', () => {
     ['-32601, and is not well', errorOf(-32601), 'server_start_failed', 'failed'],
     ['-32022 with modern revisions, and is refused as legacy', modernOnly, 'legacy', 'failed'],
     ['-32601, and is legacy', errorOf(-32601), 'legacy', errorOf(-32601)],
-  ])('[R9.11b] that refuses with %s: its client is told what helps', async (_, refusal, era, outcome) => {
-    const { direct, translated, open, find, seen } = createOpener(era);
-    const { told, backend } = open();
-    direct.backend.says(refusal);
-    await find();
-    expect(told).toEqual([outcome]);
-    expect(seen).toEqual(['modern']);
-    await backend.close();
-    expect([direct.living, translated.opened]).toEqual([[], []]);
-  });
+  ])(
+    '[R9.11b] that refuses initialize with %s gets its client the outcome that helps',
+    async (_, refusal, era, outcome) => {
+      const { direct, translated, open, find, seen } = createOpener(era);
+      const { told, backend } = open();
+      direct.backend.says(refusal);
+      await find();
+      expect(told).toEqual([outcome]);
+      expect(seen).toEqual(['modern']);
+      await backend.close();
+      expect([direct.living, translated.opened]).toEqual([[], []]);
+    },
+  );
 
-  it('keeps its refusal if the session has ended meanwhile', async () => {
+  it('has its refusal passed on if the session ends during the probe', async () => {
     const { direct, translated, open, find } = createOpener();
     const { told, backend } = open();
     direct.backend.says(errorOf(-32602));
@@ -149,7 +155,7 @@ describe('a server whose era is not known', () => {
     expect(translated.opened).toEqual([]);
   });
 
-  it('is not asked for its era if it cannot be started', () => {
+  it('is not probed if it cannot be started', () => {
     const { direct, open, asked } = createOpener();
     const { told } = open();
     direct.backend.ends({ reason: 'failed' });
@@ -160,24 +166,27 @@ describe('a server whose era is not known', () => {
     ['no such method', errorOf(-32601), true],
     ['no revision of the legacy era', errorOf(-32022, { supported: ['2026-07-28'] }), true],
     ['another revision of the legacy era', errorOf(-32022, { supported: ['2026-07-28', '2025-11-25'] }), false],
-    ['this one initialize', errorOf(-32602), false],
-  ])('that refuses for %s: is that remembered? %j %s', async (_, refusal, isRemembered) => {
-    const { direct, open, find, translated } = createOpener();
-    open();
-    direct.backend.says(refusal);
-    await find();
-    open();
-    expect(direct.opened).toHaveLength(isRemembered ? 1 : 2);
-    if (!isRemembered) return;
-    translated.backend.ends({ reason: 'failed' });
-    open();
-    expect(direct.opened).toHaveLength(2);
-  });
+    ['wrong parameters', errorOf(-32602), false],
+  ])(
+    'that refuses initialize: the refusal “%s” is remembered for the next session only if it rules out a legacy era',
+    async (_, refusal, isRemembered) => {
+      const { direct, open, find, translated } = createOpener();
+      open();
+      direct.backend.says(refusal);
+      await find();
+      open();
+      expect(direct.opened).toHaveLength(isRemembered ? 1 : 2);
+      if (!isRemembered) return;
+      translated.backend.ends({ reason: 'failed' });
+      open();
+      expect(direct.opened).toHaveLength(2);
+    },
+  );
 
-  describe('that leaves initialize without an answer', () => {
+  describe('that leaves initialize unanswered', () => {
     const silent = (era: Era | Reason = 'modern') => createOpener(era, false, 0);
 
-    it('[R9.11b] is asked for its era, and translated if it is modern', async () => {
+    it('[R9.11b] is probed, and translated if it is modern', async () => {
       const { direct, translated, open, find, asked } = silent();
       const { told, backend } = open();
       direct.backend.says({ jsonrpc: '2.0', method: 'notifications/message' });
@@ -191,7 +200,7 @@ describe('a server whose era is not known', () => {
       await backend.close();
     });
 
-    it.each(['legacy', 'server_start_timeout'] as const)('is waited for if it is %s', async (era) => {
+    it.each(['legacy', 'server_start_timeout'] as const)('is waited for if the probe says %s', async (era) => {
       const { direct, translated, open, find, asked } = silent(era);
       const { told } = open();
       await waitFor(() => asked() === 1, { what: 'the question for its era' });
@@ -204,7 +213,7 @@ describe('a server whose era is not known', () => {
     it.each([
       ['answers', (server: ReturnType<typeof createFakeServer>) => server.backend.says(answered)],
       ['ends', (server: ReturnType<typeof createFakeServer>) => server.backend.ends({ reason: 'line_too_long' })],
-    ])('and %s while its era is asked for is what it was', async (_, act) => {
+    ])('and %s while it is probed is not translated', async (_, act) => {
       const { direct, translated, open, find, asked } = silent();
       open();
       await waitFor(() => asked() === 1, { what: 'the question for its era' });
@@ -213,7 +222,7 @@ describe('a server whose era is not known', () => {
       expect(translated.opened).toEqual([]);
     });
 
-    it('twice in a row is not waited for any more, until a translator ends', async () => {
+    it('twice in a row is translated without waiting, until a translator ends', async () => {
       const { direct, translated, open, find, asked } = silent();
       const keepSilent = async (count: number): Promise<void> => {
         open();
@@ -234,7 +243,7 @@ describe('a server whose era is not known', () => {
     });
   });
 
-  it('goes on with a session of its own', () => {
+  it('is not translated where it resumes a session of its own', () => {
     const { direct, open } = createOpener();
     const resume = { state: 'x', pending: [], taken: [] };
     const { told } = open({ resume });

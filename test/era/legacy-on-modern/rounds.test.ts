@@ -13,8 +13,8 @@ async function openCall(method = 'tools/call') {
   return translation;
 }
 
-describe('[R4.12] input that the server asks for in the middle of a request', () => {
-  it('becomes requests to the client, all at once, and then the request is sent again', async () => {
+describe('[R4.12] input that a modern server requires for a legacy client’s request', () => {
+  it('becomes requests to the client, all at once, before the request is sent again', async () => {
     const translation = await openCall();
     const first = translation.last;
     ask(first, { a: question('one'), b: { method: 'roots/list' } }, 'state-1');
@@ -60,7 +60,7 @@ describe('[R4.12] input that the server asks for in the middle of a request', ()
     }
   });
 
-  it('of two requests at once does not mix', async () => {
+  it('is not mixed up between two concurrent requests', async () => {
     const translation = await openCall();
     translation.request(2, 'tools/call', { name: 'y' });
     const [first, second] = translation.asked as [Asked, Asked];
@@ -82,7 +82,7 @@ describe('[R4.12] input that the server asks for in the middle of a request', ()
     });
   });
 
-  it('[R4.13] that the client answers with an error ends the request, and what else it was asked', async () => {
+  it('[R4.13] that the client answers with an error ends the request and its other questions', async () => {
     const translation = await openCall();
     ask(translation.last, { a: question('one'), b: question('two') });
     const [a, b] = await translation.heard();
@@ -96,13 +96,13 @@ describe('[R4.12] input that the server asks for in the middle of a request', ()
     expect(translation.asked).toHaveLength(1);
   });
 
-  it('[R4.13] that the client was not declared to have is an error of the server, in words of its era', async () => {
+  it('[R4.13] that the client did not declare is an error of the server, in the words of its era', async () => {
     const translation = await openCall();
     translation.last.error({ code: -32021, message: 'no sampling', data: { requiredCapabilities: { sampling: {} } } });
     expect(await translation.heard()).toMatchObject([{ id: 1, error: { code: -32600, message: 'no sampling' } }]);
   });
 
-  it('is not needed any more when the client cancels the request', async () => {
+  it('is withdrawn when the client cancels the request', async () => {
     const translation = await openCall();
     ask(translation.last, { a: question('one') });
     const [a] = await translation.heard();
@@ -114,7 +114,7 @@ describe('[R4.12] input that the server asks for in the middle of a request', ()
     expect(translation.asked).toHaveLength(1);
   });
 
-  it('is not needed any more after a retry was cancelled', async () => {
+  it('is not requested after the client cancelled the retry', async () => {
     const translation = await openCall();
     ask(translation.last, { a: question('one') });
     const [a] = await translation.heard();
@@ -128,13 +128,13 @@ describe('[R4.12] input that the server asks for in the middle of a request', ()
     ['without a question or a state', 'tools/call', inputRequired({})],
     ['for what no client can be asked', 'tools/call', inputRequired({ inputRequests: { a: { method: 'x' } } })],
     ['by a type that is not known', 'tools/call', { resultType: 'task' }],
-  ])('breaks the rules %s', async (_, method, result) => {
+  ])('fails the request if it breaks the rules %s', async (_, method, result) => {
     const translation = await openCall(method);
     translation.last.result(result);
     expect(await translation.heard()).toEqual([{ ids: [1], reason: 'unserved_result' }]);
   });
 
-  it('[P8] is kept with its request up to a limit', async () => {
+  it('[P8] is kept with its request up to a limit of bytes', async () => {
     const translation = createTranslation(2_000);
     await translation.open();
     for (const id of [1, 2]) {
@@ -148,7 +148,7 @@ describe('[R4.12] input that the server asks for in the middle of a request', ()
     }
   });
 
-  it('[P8] has an end', async () => {
+  it('[P8] is limited to a number of rounds', async () => {
     const translation = await openCall();
     for (let round = 0; round < 11; round++) translation.last.result(inputRequired({ requestState: 'again' }));
     expect(translation.asked).toHaveLength(11);

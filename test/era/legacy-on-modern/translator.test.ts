@@ -9,8 +9,8 @@ const envelope = {
 };
 const subscription = { _meta: { [key('subscriptionId')]: 0 } };
 
-describe('the beginning of a session', () => {
-  it('[R7.06b] initialize is answered from server/discover', async () => {
+describe('a legacy session that begins at a modern server', () => {
+  it('[R7.06b] gets its initialize answered from server/discover', async () => {
     const translation = createTranslation();
     translation.send({ id: 'init', method: 'initialize', params: { protocolVersion: '2025-06-18' } }, { a: 'b' });
     expect(translation.last).toMatchObject({ request: { method: 'server/discover' }, headers: { a: 'b' } });
@@ -30,7 +30,7 @@ describe('the beginning of a session', () => {
     ]);
   });
 
-  it('a server that cannot be asked ends it, with the reason first', async () => {
+  it('ends after the reason is reported if the server cannot answer server/discover', async () => {
     const translation = createTranslation();
     translation.request('init', 'initialize');
     translation.last.answer.fault('server_start_failed');
@@ -41,8 +41,8 @@ describe('the beginning of a session', () => {
   });
 });
 
-describe('requests', () => {
-  it('[P1] get the envelope and nothing else, and go with their headers', async () => {
+describe('a request of a legacy client to a modern server', () => {
+  it('[P1] gets the envelope and nothing else, and goes with its headers', async () => {
     const translation = createTranslation();
     await translation.open();
     translation.request(1, 'tools/call', { name: 'x', _meta: { progressToken: 'p' } }, { authorization: 'a' });
@@ -56,7 +56,7 @@ describe('requests', () => {
     ]);
   });
 
-  it('[J-02] so do notifications of vendors, which servers of the modern era drop without', async () => {
+  it('[J-02] gets the envelope also if it is a vendor notification', async () => {
     const translation = createTranslation();
     await translation.open();
     translation.send({ method: 'notifications/acme/hello', params: { n: 1, _meta: { a: 1 } } });
@@ -67,7 +67,7 @@ describe('requests', () => {
     ]);
   });
 
-  it('[J-07] are cancelled with the reason that the client gives', async () => {
+  it('[J-07] is cancelled with the reason that the client gives', async () => {
     const translation = createTranslation();
     await translation.open();
     for (const [id, reason] of [
@@ -81,7 +81,7 @@ describe('requests', () => {
     expect(translation.asked.map(({ cancelledFor }) => cancelledFor)).toEqual(['enough', undefined, undefined]);
   });
 
-  it('have the log level that the client has set, and none before', async () => {
+  it('carries the log level that the client has set, and none before', async () => {
     const translation = createTranslation();
     await translation.open();
     translation.request(1, 'tools/call');
@@ -97,7 +97,7 @@ describe('requests', () => {
     ]);
   });
 
-  it('that the modern era has no more are answered here, or refused', async () => {
+  it('that the modern era does not have is answered by the gateway or refused', async () => {
     const translation = createTranslation();
     await translation.open({ tools: {} });
     translation.request(1, 'ping');
@@ -114,7 +114,7 @@ describe('requests', () => {
     }
   });
 
-  it('end with the reason why there is no answer', async () => {
+  it('ends with the reason why there is no answer', async () => {
     const translation = createTranslation();
     await translation.open();
     translation.request(1, 'tools/call');
@@ -123,7 +123,7 @@ describe('requests', () => {
     expect(translation.ends).toEqual([]);
   });
 
-  it('find out that the server is no longer modern, which ends the backend: the next one may be of the other era', async () => {
+  it('that finds the server no longer modern ends the backend, so that the next one can be legacy', async () => {
     const translation = createTranslation();
     await translation.open();
     translation.request(1, 'tools/call');
@@ -133,7 +133,7 @@ describe('requests', () => {
     expect(translation.ends).toMatchObject([{ reason: 'failed' }]);
   });
 
-  it('are cancelled at the server, which is not told of others', async () => {
+  it('is cancelled at the server, which gets no cancellation of unknown requests', async () => {
     const translation = createTranslation();
     await translation.open();
     translation.request(1, 'tools/call');
@@ -146,7 +146,7 @@ describe('requests', () => {
     expect(translation.notified).toEqual([]);
   });
 
-  it('[P8] wait for a retry with no more bytes than they may', async () => {
+  it('[P8] is refused if requests that wait for a retry hold too many bytes', async () => {
     const translation = createTranslation(1_000);
     await translation.open();
     expect(translation.request(1, 'tools/call', { text: 'x'.repeat(400) })).toBe('sent');
@@ -156,8 +156,8 @@ describe('requests', () => {
   });
 });
 
-describe('notifications of the client', () => {
-  it('pass, unless the modern era has them no more', async () => {
+describe('a notification of a legacy client to a modern server', () => {
+  it('passes unless the modern era does not have it', async () => {
     const translation = createTranslation();
     await translation.open({});
     for (const name of ['initialized', 'roots/list_changed', 'progress', 'cancelled', 'x']) {
@@ -170,8 +170,8 @@ describe('notifications of the client', () => {
   });
 });
 
-describe('changes', () => {
-  it('of the lists that the server declares are listened to once the client is ready', async () => {
+describe('a change at a modern server', () => {
+  it('of the lists that the server declares is subscribed to once the legacy client is ready', async () => {
     const translation = createTranslation();
     await translation.open();
     expect(translation.asked).toEqual([]);
@@ -192,7 +192,7 @@ describe('changes', () => {
     ]);
   });
 
-  it('of resources are told once the server has agreed', async () => {
+  it('of a resource reaches the legacy client once the server has acknowledged', async () => {
     const translation = createTranslation();
     await translation.open();
     translation.request(1, 'resources/subscribe', { uri: 'test://x' });
@@ -210,7 +210,7 @@ describe('changes', () => {
     expect(translation.last.isCancelled).toBe(true);
   });
 
-  it('[P2] are listened to before a call is sent that may make them', async () => {
+  it('[P2] is subscribed to before a call is sent that may cause it', async () => {
     const translation = createTranslation();
     await translation.open();
     translation.send({ method: 'notifications/initialized' });
@@ -222,7 +222,7 @@ describe('changes', () => {
     ]);
   });
 
-  it('of what is no resource are refused, by the server or here', async () => {
+  it('of something that is no resource cannot be subscribed to', async () => {
     const translation = createTranslation();
     await translation.open();
     translation.request(1, 'resources/subscribe', { uri: 7 });
@@ -239,8 +239,8 @@ describe('changes', () => {
   });
 });
 
-describe('a session that does not take anything', () => {
-  it('finds everything in order when it goes on', async () => {
+describe('a paused legacy session at a modern server', () => {
+  it('gets everything in order when it resumes', async () => {
     const translation = createTranslation();
     await translation.open();
     translation.translator.pause();
@@ -254,7 +254,7 @@ describe('a session that does not take anything', () => {
     expect(translation.portions.slice(-2)).toEqual([2, 1]);
   });
 
-  it('[P8] loses what is more than 4 MiB, and its calls say so', async () => {
+  it('[P8] loses messages beyond 4 MiB, and its calls end with that reason', async () => {
     const translation = createTranslation();
     await translation.open();
     translation.translator.pause();
@@ -270,8 +270,8 @@ describe('a session that does not take anything', () => {
   });
 });
 
-describe('the end', () => {
-  it('cancels what is in flight at the server, and tells nothing more', async () => {
+describe('the end of a legacy session at a modern server', () => {
+  it('cancels its requests at the server, and delivers nothing more', async () => {
     const translation = createTranslation();
     await translation.open();
     translation.send({ method: 'notifications/initialized' });

@@ -40,14 +40,14 @@ function createStream(onListen: (reply: Reply, nth: number, after: EventId | und
   return { stream, heard, failed, asked: () => asked };
 }
 
-describe('the stream of a call', () => {
-  it('[P3] is given up if no session takes it up any more', async () => {
+describe('the stream of a group’s call', () => {
+  it('[P3] fails after several attempts if no session resumes it', async () => {
     const { failed, asked } = createStream((reply) => reply.nothing());
     await vi.advanceTimersByTimeAsync(60_000);
     expect([failed, asked()]).toEqual([['outcome_unknown'], 6]);
   });
 
-  it('is gone on with for as long as sessions take it up, though it is taken over again and again', async () => {
+  it('is resumed as often as sessions accept that', async () => {
     const { heard, failed } = createStream((reply, nth) => {
       const sink = reply.stream();
       if (nth === 50) sink.write(encodeEvents([{ stream: 1, epoch: 5, seq: 2, data: response }], 1));
@@ -57,7 +57,7 @@ describe('the stream of a call', () => {
     expect([heard, failed]).toEqual([[response.toString()], []]);
   });
 
-  it('is gone on with behind its newest event', async () => {
+  it('is resumed after its newest event', async () => {
     const seen: (number | undefined)[] = [];
     const { stream } = createStream((reply, nth, after) => {
       seen.push(after?.seq);
@@ -71,14 +71,14 @@ describe('the stream of a call', () => {
   });
 
   it.each(['unknown_session', 'unknown_event_id', 'bad_event_id'] as const)(
-    '[P3] of which the session says %s has an outcome that is not known',
+    '[P3] fails with an unknown outcome if the session says %s',
     async (reason) => {
       const { failed } = createStream((reply) => reply.fault(reason, null));
       expect(failed).toEqual(['outcome_unknown']);
     },
   );
 
-  it('says nothing more once it was left', async () => {
+  it('delivers nothing more once it was stopped', async () => {
     const { stream, heard, failed, asked } = createStream((reply) => reply.stream().end());
     stream.stop();
     await vi.advanceTimersByTimeAsync(60_000);

@@ -15,12 +15,15 @@ it.each([
   ['an object', '{"a":\n1}'],
   ['an array', '[\r\n]'],
   ['a number', '1'],
-])('[S-17] a uri that is %s is not told back, and no line break reaches an event', (_, uri) => {
-  const { text, data } = told(uri);
-  expect(text).not.toMatch(/[\r\n]/);
-  expect(data).toBeUndefined();
-});
+])(
+  '[S-17] a requested uri that is %s is not echoed to a modern client, and no line break reaches an event',
+  (_, uri) => {
+    const { text, data } = told(uri);
+    expect(text).not.toMatch(/[\r\n]/);
+    expect(data).toBeUndefined();
+  },
+);
 
-it('[S-17] a uri that is a string is told as it was written', () => {
+it('[S-17] a requested uri that is a string is echoed to a modern client as it was written', () => {
   expect(told('"a:\\u0062"').text).toContain('"a:\\u0062"');
 });

@@ -23,15 +23,15 @@ function server(answer: Buffer | undefined) {
   return { tools, asked };
 }
 
-describe('[J-04] mirrored parameters of the tools of a legacy server', () => {
-  it('are not asked for where nothing speaks of them', () => {
+describe('[J-04] the check of mirrored parameters at a legacy server', () => {
+  it('fetches no tools if neither a call nor a list mirrors a parameter', () => {
     const { tools, asked } = server(list(tool('A')));
     tools.learn(list(tool()), of('alice'));
     expect(tools.check(one, { 'mcp-name': 'one' }, of('alice'))).toBeUndefined();
     expect(asked).toEqual([]);
   });
 
-  it('are asked for by a call that brings some, for each principal', async () => {
+  it('fetches the tools of each principal whose call mirrors a parameter', async () => {
     const { tools, asked } = server(list(tool('A')));
     expect(await tools.check(one, { 'mcp-param-a': 'y' }, of('alice'))).toEqual({ header: 'Mcp-Param-A' });
     expect(tools.check(one, { 'mcp-param-a': 'x' }, of('alice'))).toBeUndefined();
@@ -40,7 +40,7 @@ describe('[J-04] mirrored parameters of the tools of a legacy server', () => {
     expect(asked).toEqual(['alice', 'bob']);
   });
 
-  it('are learned from lists that pass, and forgotten with them', () => {
+  it('learns tools from passing lists, and forgets them with the lists', () => {
     const { tools, asked } = server(undefined);
     tools.learn(list(tool('A')), of('alice'));
     expect(tools.check(one, {}, of('alice'))).toEqual({ header: 'Mcp-Param-A' });
@@ -49,14 +49,14 @@ describe('[J-04] mirrored parameters of the tools of a legacy server', () => {
     expect(asked).toEqual([]);
   });
 
-  it('[P8] of too many principals are forgotten', () => {
+  it('[P8] forgets the tools of too many principals', () => {
     const { tools } = server(undefined);
     for (let n = 0; n <= 100; n++) tools.learn(list(tool('A')), of(`${n}`));
     expect(tools.check(one, {}, of('0'))).toBeUndefined();
     expect(tools.check(one, {}, of('100'))).toEqual({ header: 'Mcp-Param-A' });
   });
 
-  it('pass where no list can be had', async () => {
+  it('lets calls pass if no list is available', async () => {
     const { tools } = server(undefined);
     expect(await tools.check(one, { 'mcp-param-a': 'y' }, of('alice'))).toBeUndefined();
   });

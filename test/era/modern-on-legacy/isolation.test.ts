@@ -41,14 +41,14 @@ describe('modern clients of a legacy server', () => {
     expect(initialized.map(({ method }) => method)).toEqual(['initialize', 'notifications/initialized']);
   });
 
-  it('[R6.09b] do not where each request is to have its own', async () => {
+  it('[R6.09b] do not share a process where isolation gives each request its own', async () => {
     const { pidOf, fake } = fixture('request');
     const pids = await Promise.all(Array.from({ length: 5 }, () => pidOf({ principal: ada })));
     expect(new Set(pids).size).toBe(5);
     await waitFor(() => fake.living.length === 0, { what: 'all processes to end' });
   });
 
-  it('[R6.09b] that declare something else are another group', async () => {
+  it('[R6.09b] that declare different capabilities are different groups', async () => {
     const { pidOf } = fixture();
     const [none, some] = [await pidOf({}), await pidOf(elicitation)];
     expect(some).not.toBe(none);
@@ -56,8 +56,8 @@ describe('modern clients of a legacy server', () => {
   });
 });
 
-describe.each(pairs)('[P11] two %s', (_, one, other) => {
-  it('[R6.09b] have processes of their own, whoever came last', async () => {
+describe.each(pairs)('[P11] modern clients of a legacy server that are two %s', (_, one, other) => {
+  it('[R6.09b] have separate processes, whoever came last', async () => {
     const { pidOf } = fixture();
     const [first, second] = [await pidOf(one), await pidOf(other)];
     expect(second).not.toBe(first);
@@ -65,7 +65,7 @@ describe.each(pairs)('[P11] two %s', (_, one, other) => {
   });
 
   it.each(['request', 'principal'] as const)(
-    '[R3.05] hear each what the server said of itself to them alone (%s)',
+    '[R3.05] each get only the server’s own answer to initialize (isolation %s)',
     async (isolation) => {
       const { discoveredBy } = fixture(isolation);
       const [first, second] = [await discoveredBy(one), await discoveredBy(other)];
@@ -74,7 +74,7 @@ describe.each(pairs)('[P11] two %s', (_, one, other) => {
     },
   );
 
-  it('[R3.05] get each a list that was asked for for them', async () => {
+  it('[R3.05] each get a list that was fetched for them', async () => {
     const { pidOf } = fixture();
     const lists = [];
     for (const sent of [one, other, one]) lists.push(await pidOf(sent, 'tools/list'));
@@ -82,7 +82,7 @@ describe.each(pairs)('[P11] two %s', (_, one, other) => {
     expect(lists[2]).toBe(lists[0]);
   });
 
-  it('[R3.05] [R5.10] hear each of the changes of their own processes', async () => {
+  it('[R3.05] [R5.10] each get the changes of their own processes', async () => {
     const { ask, pidOf, fake } = fixture();
     const listen = (sent: Sent) =>
       ask('subscriptions/listen', { ...sent, params: { notifications: { toolsListChanged: true } } });
@@ -100,7 +100,7 @@ describe.each(pairs)('[P11] two %s', (_, one, other) => {
     expect(streams.map(({ sink }) => sink.messages.length)).toEqual([2, 2]);
   });
 
-  it('[R4.06] cannot go on with a call of the other', async () => {
+  it('[R4.06] cannot resume a call of the other', async () => {
     const { ask, fake } = createGroups({
       onSend: ({ id, method, result }, backend) => {
         if (method === 'tools/call')

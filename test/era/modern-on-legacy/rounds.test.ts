@@ -49,126 +49,132 @@ const retryOf = ({ result }: Json, answer: object = given): object => ({
 const smallLogs: [string, GroupsFixture][] = [
   ['by default', {}],
   ['where the log keeps one event', { log: { maxEvents: 1 } }],
-  ['where it keeps none for long', { log: { maxAgeMs: 1 } }],
+  ['where the log keeps events only briefly', { log: { maxAgeMs: 1 } }],
 ];
 
-describe.each(['request', 'principal'] as const)('a round of input, with isolation %s', (isolation) => {
-  it.each(smallLogs)('[R4.09] that is sent again has the same outcome for 60 s after the call, %s', async (_, more) => {
-    let nowMs = 1_000;
-    const { call, failures, asked } = createAsking({ isolation, rounds: 2, now: () => nowMs, ...more });
-    const first = await responseOf(call());
-    const second = await responseOf(call(retryOf(first)));
-    const last = await responseOf(call(retryOf(second)));
-    expect(last.result.content[0].text).toBe('done');
-    nowMs += 59_900;
-    const again = [await responseOf(call(retryOf(first))), await responseOf(call(retryOf(second)))];
-    expect(again).toEqual([second, last]);
-    for (const of of [first, second]) {
-      const other = await responseOf(call(retryOf(of, declined)));
-      expect(other.error.data.reason).toBe('bad_request_state');
-    }
-    nowMs += 10_000;
-    const late = [first, second].map((of) => responseOf(call(retryOf(of))));
-    if (isolation === 'request')
-      expect((await Promise.all(late)).map(({ error }) => error.data.reason)).toEqual([
-        'outcome_unknown',
-        'outcome_unknown',
-      ]);
-    expect([asked(), failures]).toEqual([2, []]);
-  });
-
-  it('after which the server needs what the client does not declare ends in that error, again and again', async () => {
-    const { ask, failures } = createGroups({
-      isolation,
-      onSend: ({ method, result }, backend) => {
-        const asks = { jsonrpc: '2.0', params: { message: '?' } };
-        if (method === 'tools/call') backend.says({ ...asks, id: 'q1', method: 'elicitation/create' });
-        else if (result !== undefined) backend.says({ ...asks, id: 'q2', method: 'sampling/createMessage' });
+describe.each(['request', 'principal'] as const)(
+  'a round of input of a modern client at a legacy server, with isolation %s,',
+  (isolation) => {
+    it.each(smallLogs)(
+      '[R4.09] that is sent again has the same outcome for 60 s after the call, %s',
+      async (_, more) => {
+        let nowMs = 1_000;
+        const { call, failures, asked } = createAsking({ isolation, rounds: 2, now: () => nowMs, ...more });
+        const first = await responseOf(call());
+        const second = await responseOf(call(retryOf(first)));
+        const last = await responseOf(call(retryOf(second)));
+        expect(last.result.content[0].text).toBe('done');
+        nowMs += 59_900;
+        const again = [await responseOf(call(retryOf(first))), await responseOf(call(retryOf(second)))];
+        expect(again).toEqual([second, last]);
+        for (const of of [first, second]) {
+          const other = await responseOf(call(retryOf(of, declined)));
+          expect(other.error.data.reason).toBe('bad_request_state');
+        }
+        nowMs += 10_000;
+        const late = [first, second].map((of) => responseOf(call(retryOf(of))));
+        if (isolation === 'request')
+          expect((await Promise.all(late)).map(({ error }) => error.data.reason)).toEqual([
+            'outcome_unknown',
+            'outcome_unknown',
+          ]);
+        expect([asked(), failures]).toEqual([2, []]);
       },
+    );
+
+    it('after which the server requires an undeclared capability ends in that error, also when repeated', async () => {
+      const { ask, failures } = createGroups({
+        isolation,
+        onSend: ({ method, result }, backend) => {
+          const asks = { jsonrpc: '2.0', params: { message: '?' } };
+          if (method === 'tools/call') backend.says({ ...asks, id: 'q1', method: 'elicitation/create' });
+          else if (result !== undefined) backend.says({ ...asks, id: 'q2', method: 'sampling/createMessage' });
+        },
+      });
+      const call = (params: object = {}) => responseOf(ask('tools/call', { ...asking, params: { name, ...params } }));
+      const first = await call();
+      const outcomes = [await call(retryOf(first)), await call(retryOf(first))];
+      const data = { reason: 'missing_capability', requiredCapabilities: { sampling: {} } };
+      expect(outcomes.map(({ error }) => error.data)).toEqual([data, data]);
+      expect(failures).toEqual([]);
     });
-    const call = (params: object = {}) => responseOf(ask('tools/call', { ...asking, params: { name, ...params } }));
-    const first = await call();
-    const outcomes = [await call(retryOf(first)), await call(retryOf(first))];
-    const data = { reason: 'missing_capability', requiredCapabilities: { sampling: {} } };
-    expect(outcomes.map(({ error }) => error.data)).toEqual([data, data]);
-    expect(failures).toEqual([]);
-  });
 
-  it('with other answers is refused while the call goes on, and that harms nothing', async () => {
-    const { call, answer, fake } = createAsking({ isolation, answersAtOnce: false });
-    const first = await responseOf(call());
-    const goesOn = call(retryOf(first));
-    await isAnswered(fake);
-    const other = await responseOf(call(retryOf(first, declined)));
-    expect(other.error.data.reason).toBe('bad_request_state');
-    answer();
-    expect((await responseOf(goesOn)).result.content[0].text).toBe('done');
-  });
-
-  it('that is sent twice at once has one outcome, whenever it comes', async () => {
-    const { call, answer, fake, asked } = createAsking({ isolation, answersAtOnce: false });
-    const first = await responseOf(call());
-    const twice = [call(retryOf(first)), call(retryOf(first))];
-    await isAnswered(fake);
-    answer('once');
-    const outcomes = await Promise.all(twice.map(responseOf));
-    expect(outcomes.map(({ result }) => result.content[0].text)).toEqual(['once', 'once']);
-    expect(asked()).toBe(1);
-  });
-
-  it('that the server asks no more for while it waits goes on without it', async () => {
-    const { call, answer, fake } = createAsking({ isolation, answersAtOnce: false });
-    const first = await responseOf(call());
-    fake.backend.says({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'q1' } });
-    answer('without');
-    const retried = await responseOf(call(retryOf(first)));
-    expect(retried.result.content[0].text).toBe('without');
-  });
-
-  it('[P3] of a call whose server ends between rounds ends in an error, again and again the same', async () => {
-    const { call, fake } = createAsking({ isolation });
-    const first = await responseOf(call());
-    fake.backend.ends();
-    const outcomes = [await responseOf(call(retryOf(first))), await responseOf(call(retryOf(first)))];
-    expect(outcomes.map(({ error }) => error.data.reason)).toEqual(['server_exited', 'server_exited']);
-  });
-
-  it('[P3] of a session that has ended between rounds is not known', async () => {
-    const { call, fake } = createAsking({ isolation, onBackendExit: 'end' });
-    const first = await responseOf(call());
-    fake.backend.ends();
-    expect((await responseOf(call(retryOf(first)))).error.data.reason).toBe('outcome_unknown');
-  });
-
-  it('[R4.11] whose call was ended by the time limit tells so, as long as its state holds', async () => {
-    const limits = { requestIdleMs: 50, cancelGraceMs: 1 };
-    const { call, fake } = createAsking({ isolation, answersAtOnce: false, limits, endlessStates: true });
-    const first = await responseOf(call());
-    await waitFor(() => fake.opened[0]?.sent.items.some(({ method }) => method === 'notifications/cancelled'), {
-      what: 'the cancellation',
+    it('with other answers is refused without harm while the call goes on', async () => {
+      const { call, answer, fake } = createAsking({ isolation, answersAtOnce: false });
+      const first = await responseOf(call());
+      const goesOn = call(retryOf(first));
+      await isAnswered(fake);
+      const other = await responseOf(call(retryOf(first, declined)));
+      expect(other.error.data.reason).toBe('bad_request_state');
+      answer();
+      expect((await responseOf(goesOn)).result.content[0].text).toBe('done');
     });
-    const outcomes = [await responseOf(call(retryOf(first))), await responseOf(call(retryOf(first)))];
-    expect(outcomes.map(({ error }) => error.data.reason)).toEqual(['request_timeout', 'request_timeout']);
-  });
 
-  it('[R4.11] that nobody comes for is cancelled at the server by whoever ends the call, and its session is free', async () => {
-    const { call, fake } = createAsking({ isolation, answersAtOnce: false });
-    const first = await responseOf(call());
-    const retried = call(retryOf(first));
-    await isAnswered(fake);
-    retried.leave();
-    await waitFor(() => fake.opened[0]?.sent.items.some(({ method }) => method === 'notifications/cancelled'), {
-      what: 'the cancellation',
+    it('that is sent twice at once has one outcome', async () => {
+      const { call, answer, fake, asked } = createAsking({ isolation, answersAtOnce: false });
+      const first = await responseOf(call());
+      const twice = [call(retryOf(first)), call(retryOf(first))];
+      await isAnswered(fake);
+      answer('once');
+      const outcomes = await Promise.all(twice.map(responseOf));
+      expect(outcomes.map(({ result }) => result.content[0].text)).toEqual(['once', 'once']);
+      expect(asked()).toBe(1);
     });
-    if (isolation === 'request') await waitFor(() => fake.living.length === 0, { what: 'the process to end' });
-  });
-});
+
+    it('that the server withdraws while the client is asked goes on without it', async () => {
+      const { call, answer, fake } = createAsking({ isolation, answersAtOnce: false });
+      const first = await responseOf(call());
+      fake.backend.says({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'q1' } });
+      answer('without');
+      const retried = await responseOf(call(retryOf(first)));
+      expect(retried.result.content[0].text).toBe('without');
+    });
+
+    it('[P3] of a call whose server ends between rounds ends in the same error each time', async () => {
+      const { call, fake } = createAsking({ isolation });
+      const first = await responseOf(call());
+      fake.backend.ends();
+      const outcomes = [await responseOf(call(retryOf(first))), await responseOf(call(retryOf(first)))];
+      expect(outcomes.map(({ error }) => error.data.reason)).toEqual(['server_exited', 'server_exited']);
+    });
+
+    it('[P3] of a session that ended between rounds has an unknown outcome', async () => {
+      const { call, fake } = createAsking({ isolation, onBackendExit: 'end' });
+      const first = await responseOf(call());
+      fake.backend.ends();
+      expect((await responseOf(call(retryOf(first)))).error.data.reason).toBe('outcome_unknown');
+    });
+
+    it('[R4.11] whose call reached the time limit ends with that reason while its state is valid', async () => {
+      const limits = { requestIdleMs: 50, cancelGraceMs: 1 };
+      const { call, fake } = createAsking({ isolation, answersAtOnce: false, limits, endlessStates: true });
+      const first = await responseOf(call());
+      await waitFor(() => fake.opened[0]?.sent.items.some(({ method }) => method === 'notifications/cancelled'), {
+        what: 'the cancellation',
+      });
+      const outcomes = [await responseOf(call(retryOf(first))), await responseOf(call(retryOf(first)))];
+      expect(outcomes.map(({ error }) => error.data.reason)).toEqual(['request_timeout', 'request_timeout']);
+    });
+
+    it('[R4.11] that no client answers has its call cancelled at the server, and its session becomes free', async () => {
+      const { call, fake } = createAsking({ isolation, answersAtOnce: false });
+      const first = await responseOf(call());
+      const retried = call(retryOf(first));
+      await isAnswered(fake);
+      retried.leave();
+      await waitFor(() => fake.opened[0]?.sent.items.some(({ method }) => method === 'notifications/cancelled'), {
+        what: 'the cancellation',
+      });
+      if (isolation === 'request') await waitFor(() => fake.living.length === 0, { what: 'the process to end' });
+    });
+  },
+);
 
 /** The server has the answer of a client. */
 const isAnswered = ({ backend }: FakeServer) =>
   backend.sent.next((message) => message.result !== undefined, { what: 'the answer' });
 
-it('a client that leaves while its server starts leaves no process behind', async () => {
+it('a modern client that leaves while its legacy server starts leaves no process behind', async () => {
   const starting: [Json, FakeBackend][] = [];
   const { ask, fake } = createGroups({
     isolation: 'request',

@@ -10,7 +10,7 @@ const initialized = Buffer.from(
   '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"x","version":"1"}}}',
 );
 
-test('a place that is forgotten while another request looks for its session still says what its server said', async () => {
+test('a pool slot that is forgotten while another request looks for its session still gives the answer to initialize', async () => {
   let found: (handle: SessionHandle) => void = () => undefined;
   const host = {
     sessions: { ofGroup: () => new Promise<SessionHandle>((resolve) => (found = resolve)) },
@@ -30,7 +30,7 @@ test('a place that is forgotten while another request looks for its session stil
   expect(await opening).toMatchObject({ protocolVersion: '2025-11-25', opened: expect.anything() });
 });
 
-describe('the place of a session', () => {
+describe('a pool slot', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
@@ -54,7 +54,7 @@ describe('the place of a session', () => {
   }
   const fails = (reason: Reason) => (reply: Reply) => reply.fault(reason, null);
 
-  test('is opened once for all who need it at once', async () => {
+  test('is opened once for all concurrent requests', async () => {
     const { place, opened, asked } = createPlace((reply) => setTimeout(() => reply.json(initialized), 100));
     const opening = [place.open(), place.open(), place.open()];
     await vi.advanceTimersByTimeAsync(100);
@@ -62,7 +62,7 @@ describe('the place of a session', () => {
     expect([asked(), opened.length]).toEqual([1, 3]);
   });
 
-  test('is what another instance has opened meanwhile', async () => {
+  test('uses the session that another instance has opened meanwhile', async () => {
     const { place, record, asked } = createPlace((reply) => {
       setTimeout(() => (record.initialized = initialized), 120);
       reply.fault('already_initialized', null);
@@ -73,14 +73,14 @@ describe('the place of a session', () => {
     expect(asked()).toBe(3);
   });
 
-  test('[P3] that another one neither opens nor leaves is given up in time', async () => {
+  test('[P3] that another instance neither opens nor leaves fails in time', async () => {
     const { place } = createPlace(fails('already_initialized'));
     const opening = place.open();
     await vi.advanceTimersByTimeAsync(1_100);
     expect(await opening).toBe('already_initialized');
   });
 
-  test('[P3] that could not be opened is tried again by the next one', async () => {
+  test('[P3] that could not be opened is tried again by the next request', async () => {
     const { place } = createPlace((reply, nth) =>
       nth === 1 ? reply.fault('server_start_failed', null) : reply.json(initialized),
     );
@@ -88,7 +88,7 @@ describe('the place of a session', () => {
     expect(await place.open()).toMatchObject({ protocolVersion: '2025-11-25' });
   });
 
-  test('that is looked for again for a call is not opened anew', async () => {
+  test('that is reopened for a running call does not open a new session', async () => {
     const { place, asked } = createPlace((reply) => reply.json(initialized));
     expect(await place.reopen()).toBe('unknown_session');
     expect(asked()).toBe(0);

@@ -41,7 +41,7 @@ const retryOf = ({ result }: Json): object => ({
 const reasonOf = ({ error }: Json): string => error.data.reason;
 
 describe('[U-03] [P7] while the store is away, a modern call', () => {
-  it('that may ask for input is refused before the server has it', async () => {
+  it('that may require input is refused before the server gets it', async () => {
     const { call, setAway, begun } = createAsking();
     setAway(true);
     expect([reasonOf(await call()), begun]).toEqual(['store_unavailable', []]);
@@ -49,7 +49,7 @@ describe('[U-03] [P7] while the store is away, a modern call', () => {
     expect((await call()).result.resultType).toBe('input_required');
   });
 
-  it('goes on with a round of input where its session is held, if the state can be read', async () => {
+  it('takes a round of input on the instance that holds its session, if the state can be read', async () => {
     const { call, store } = createAsking();
     const asked = await call();
     store.outcomes.find = () => Promise.reject(new StoreUnavailable('unreachable'));
@@ -57,7 +57,7 @@ describe('[U-03] [P7] while the store is away, a modern call', () => {
     expect((await call(retryOf(asked))).result.content[0].text).toBe('done');
   });
 
-  it('whose state cannot be read is told that its answers were not taken, and goes on when they come again', async () => {
+  it('whose state cannot be read has its answers refused, and goes on when they come again', async () => {
     const { call, setAway, begun } = createAsking();
     const asked = await call();
     setAway(true);
@@ -67,7 +67,7 @@ describe('[U-03] [P7] while the store is away, a modern call', () => {
     expect(begun).toHaveLength(1);
   });
 
-  it('whose session is gone does not hear that nothing has reached the server', async () => {
+  it('whose session is gone is not told that nothing reached the server', async () => {
     const { call, fake, store } = createAsking({ onBackendExit: 'end' });
     const asked = await call();
     fake.backend.ends();

@@ -52,8 +52,8 @@ function createFeed(isUnordered = false) {
   };
 }
 
-describe('what a legacy client listens to', () => {
-  it('can grow and shrink without a moment in which nothing is heard, and nothing is heard twice', () => {
+describe('the subscription of a legacy client at a modern server', () => {
+  it('can grow and shrink without a gap and without a repeated change', () => {
     const { unsubscribe, subscribe, acknowledge, update, cancelled, filters, changes } = createFeed();
     const first = subscribe('a');
     acknowledge(0);
@@ -74,7 +74,7 @@ describe('what a legacy client listens to', () => {
     expect(cancelled()).toEqual([true, true, true]);
   });
 
-  it('is heard for a while longer where a change can be behind the subscription that replaces its own', () => {
+  it('is read for a while after its replacement where changes can arrive out of order', () => {
     const { subscribe, acknowledge, update, cancelled, changes, feed } = createFeed(true);
     subscribe('a');
     acknowledge(0);
@@ -93,7 +93,7 @@ describe('what a legacy client listens to', () => {
     expect(cancelled()).toEqual([true, true, true]);
   });
 
-  it('is told twice at most, however many subscriptions tell of a change, and no change is left untold', () => {
+  it('reports a change at most twice, however many subscriptions report it, and loses none', () => {
     const { subscribe, acknowledge, update, changes, feed } = createFeed(true);
     const uris = ['a', 'b', 'c', 'd', 'e'];
     uris.forEach((uri, index) => {
@@ -119,7 +119,7 @@ describe('what a legacy client listens to', () => {
     feed.close();
   });
 
-  it('[P8] is told each time where it would fill the memory to know', () => {
+  it('[P8] reports repeated changes each time where remembering them would fill the memory', () => {
     const { subscribe, acknowledge, update, changes, feed } = createFeed(true);
     for (const [index, uri] of ['a', 'b'].entries()) {
       subscribe(uri);
@@ -133,7 +133,7 @@ describe('what a legacy client listens to', () => {
     expect(changes).toHaveLength(501 + 1 + 2);
   });
 
-  it('ends with the unsubscription, whatever the server still says', () => {
+  it('reports no change of a resource after its unsubscription, whatever the server still sends', () => {
     const { subscribe, unsubscribe, acknowledge, update, changes } = createFeed();
     subscribe('b');
     acknowledge(0);
@@ -145,7 +145,7 @@ describe('what a legacy client listens to', () => {
     expect(changes).toEqual([updated('a/part')]);
   });
 
-  it('is asked for once where many wishes come at once', () => {
+  it('is sent once for many resources that are requested together', () => {
     const { subscribe, acknowledge, filters, unsubscribe } = createFeed();
     const outcomes = ['a', 'b', 'c', 'b'].map(subscribe);
     unsubscribe('c');
@@ -162,7 +162,7 @@ describe('what a legacy client listens to', () => {
     expect(filters()).toHaveLength(2);
   });
 
-  it('stays what it is where the server refuses more', () => {
+  it('stays unchanged if the server refuses a further resource', () => {
     const { openLists, subscribe, acknowledge, end, update, opened, changes } = createFeed();
     openLists({ toolsListChanged: true });
     acknowledge(0);
@@ -178,7 +178,7 @@ describe('what a legacy client listens to', () => {
     expect(opened[3]?.filter).toEqual({ toolsListChanged: true, resourceSubscriptions: ['c'] });
   });
 
-  it('is opened without a refused resource where there was nothing before', () => {
+  it('is opened without the refused resource if there was none before', () => {
     const { openLists, subscribe, end, opened } = createFeed();
     subscribe('a');
     openLists({ toolsListChanged: true });
@@ -186,7 +186,7 @@ describe('what a legacy client listens to', () => {
     expect(opened[1]?.filter).toEqual({ toolsListChanged: true });
   });
 
-  it('is opened again when the server ended it, with all that may have changed meanwhile', () => {
+  it('is opened again after the server ended it, and reports everything that may have changed', () => {
     const { openLists, subscribe, acknowledge, end, opened, changes } = createFeed();
     openLists({ toolsListChanged: true });
     subscribe('a');
@@ -203,7 +203,7 @@ describe('what a legacy client listens to', () => {
     expect(changes).toEqual([{ jsonrpc: '2.0', method: 'notifications/tools/list_changed', params: {} }, updated('a')]);
   });
 
-  it('is not asked for again where the server knows no subscriptions', () => {
+  it('is not retried if the server does not know subscriptions', () => {
     const { openLists, end, opened } = createFeed();
     openLists({ toolsListChanged: true });
     end(0, { error: { code: -32601, message: 'no' } });
@@ -211,7 +211,7 @@ describe('what a legacy client listens to', () => {
     expect(opened).toHaveLength(1);
   });
 
-  it('is nothing any more after the end', () => {
+  it('does nothing after it is closed', () => {
     const { feed, subscribe, acknowledge, end, cancelled, opened } = createFeed();
     subscribe('a');
     acknowledge(0);
@@ -223,7 +223,7 @@ describe('what a legacy client listens to', () => {
     expect(opened).toHaveLength(2);
   });
 
-  it('[P8] has a limit', () => {
+  it('[P8] has a limit of resources', () => {
     const { subscribe } = createFeed();
     for (let index = 0; index < 500; index++) expect(subscribe(`${index}`)).toEqual([]);
     expect(subscribe('more')).toEqual([{ reason: 'too_many_subscriptions' }]);

@@ -118,8 +118,8 @@ async function createPair() {
   return { ...store, changes, here, there, end: () => Promise.all([here.modern.drain(0), there.modern.drain(0)]) };
 }
 
-describe('subscriptions and the processes of other instances', () => {
-  it('hear what any of them says, under their own id, once each, from the acknowledgement on', async () => {
+describe('modern subscriptions across instances', () => {
+  it('get each change of every instance’s process once, under their own id, after the acknowledgement', async () => {
     const { here, there, end } = await createPair();
     expect(there.listens()).toEqual([]);
     const { heard, got } = await here.listen({ toolsListChanged: true, resourceSubscriptions: [uri] });
@@ -132,7 +132,7 @@ describe('subscriptions and the processes of other instances', () => {
     await end();
   });
 
-  it('hear only what they ask for, and when nobody asks any more the process is not asked', async () => {
+  it('get only the changes that they want, and unwanted changes are not subscribed to', async () => {
     const { here, there, end } = await createPair();
     const lists = await here.listen({ toolsListChanged: true });
     const resources = await here.listen({ resourceSubscriptions: [uri] });
@@ -147,7 +147,7 @@ describe('subscriptions and the processes of other instances', () => {
     await end();
   });
 
-  it('of an instance whose process starts later: the first that it is asked is what the others want', async () => {
+  it('of the others are the first request of a process that starts later', async () => {
     const { changes } = createChanges();
     const [here, there] = [createInstance(changes), createInstance(changes)];
     await here.start();
@@ -164,7 +164,7 @@ describe('subscriptions and the processes of other instances', () => {
     await Promise.all([here.modern.drain(0), there.modern.drain(0)]);
   });
 
-  it('are told of all when a process elsewhere is lost or ended, and that is not started again for them', async () => {
+  it('get all changes as possible when a process elsewhere is lost or ended, which is not restarted for them', async () => {
     const { here, there } = await createPair();
     const { heard } = await here.listen({ toolsListChanged: true, resourceSubscriptions: [uri] });
     there.server.backend.ends();
@@ -180,7 +180,7 @@ describe('subscriptions and the processes of other instances', () => {
     await here.modern.drain(0);
   });
 
-  it('[P7] a store that is away only delays: what was not told then is told as anything', async () => {
+  it('[P7] are only delayed by a store that is away: missed changes become a change of anything', async () => {
     const { here, there, how, end } = await createPair();
     const first = await here.listen({ toolsListChanged: true });
     how.isAway = true;
@@ -200,7 +200,7 @@ describe('subscriptions and the processes of other instances', () => {
     await end();
   });
 
-  it('are told of all when something was missed, and the others are asked again what they want', async () => {
+  it('get all changes as possible after a gap, and the other instances are asked for their filters again', async () => {
     const { here, there, listeners, end } = await createPair();
     const { heard } = await here.listen({ toolsListChanged: true });
     listeners[0]?.onMissed();
@@ -210,7 +210,7 @@ describe('subscriptions and the processes of other instances', () => {
     await end();
   });
 
-  it('wait a second at most for an instance that does not answer, and then not again', async () => {
+  it('wait at most one second for an instance that does not answer, and only once', async () => {
     const { changes } = createChanges();
     const [here, there] = [createInstance(changes), createInstance(changes, { isMute: true })];
     await here.start();
@@ -223,7 +223,7 @@ describe('subscriptions and the processes of other instances', () => {
     await Promise.all([here.modern.drain(0), there.modern.drain(0)]);
   });
 
-  it('of an instance that was not heard of for long are forgotten until it speaks again', async () => {
+  it('of an instance that was silent for long are forgotten until it announces itself again', async () => {
     const { here, there, how, end } = await createPair();
     const { heard } = await here.listen({ toolsListChanged: true });
     how.isAway = true;
@@ -235,7 +235,7 @@ describe('subscriptions and the processes of other instances', () => {
     await end();
   });
 
-  it('[P8] ask other instances for so many resources at most, and the operator is told', async () => {
+  it('[P8] announce a limited number of resources to other instances, and the operator is told', async () => {
     const { here, there, end } = await createPair();
     const uris = Array.from({ length: maxAnnouncedUris + 1 }, (_, index) => `test://${index}`);
     await here.listen({ resourceSubscriptions: uris.slice(0, maxAnnouncedUris) });
@@ -248,7 +248,7 @@ describe('subscriptions and the processes of other instances', () => {
     await end();
   });
 
-  it('[P8] of many instances: each is asked for so many resources at most, and its operator is told', async () => {
+  it('[P8] of many instances make each process subscribe to a limited number of resources, and the operator is told', async () => {
     const { here, there, changes, end } = await createPair();
     const third = createInstance(changes);
     await third.start();
@@ -263,7 +263,7 @@ describe('subscriptions and the processes of other instances', () => {
     await end();
   });
 
-  it('[P8] that change faster than can be told are told of as anything', async () => {
+  it('[P8] get a change of anything when changes come faster than they can be announced', async () => {
     const { here, there, end } = await createPair();
     const { heard } = await here.listen({ resourceSubscriptions: [uri] });
     // Nobody asks for these, so that none of them is passed on.
@@ -275,7 +275,7 @@ describe('subscriptions and the processes of other instances', () => {
     await end();
   });
 
-  it('[P8] that come and go make instances say what they want so often at most', async () => {
+  it('[P8] that come and go make instances announce their filters at a limited rate', async () => {
     const { here, there, end } = await createPair();
     const before = there.server.backend.sent.items.length;
     for (let n = 0; n < 100; n++) (await here.listen({ resourceSubscriptions: [`test://${n}`] }, 1)).leave();
@@ -285,7 +285,7 @@ describe('subscriptions and the processes of other instances', () => {
     await end();
   });
 
-  it('of a remote server, or without a store that is shared, ask nothing of others', async () => {
+  it('of a remote server, or without a shared store, announce nothing to other instances', async () => {
     const { changes, listeners } = createChanges();
     for (const instance of [createInstance(changes, { isRemote: true }), createInstance(undefined)]) {
       await instance.start();

@@ -26,8 +26,8 @@ const log = (level: string, data: string): object => ({
   params: { level, data },
 });
 
-describe('one process for all clients', () => {
-  it('is started by the first request, asked to discover itself, and sent no initialize', async () => {
+describe('a shared modern process', () => {
+  it('starts with the first request, gets server/discover and no initialize', async () => {
     const { shared, server, send, observed } = createShared();
     expect(server.opened).toHaveLength(0);
     send(call('a'));
@@ -42,7 +42,7 @@ describe('one process for all clients', () => {
     await shared.drain(0);
   });
 
-  it('[R6.08] [P2] clients with the same ids and tokens get each their own', async () => {
+  it('[R6.08] [P2] gives each client its own messages, also where clients use the same ids and tokens', async () => {
     const { server, send, shared, observed } = createShared();
     const ids = [1, '1', 0, -7, 2 ** 53 - 1, 1, '1'];
     const clients = ids.map((id) => send(call(id, 'tools/call', { _meta: { progressToken: id } })));
@@ -61,7 +61,7 @@ describe('one process for all clients', () => {
     await shared.drain(0);
   });
 
-  it('[P3] [S-05] a response that is too complex ends its request at once, and no other one', async () => {
+  it('[P3] [S-05] ends only the request whose response is too complex, at once', async () => {
     const { server, send, shared, dropped, observed } = createShared();
     const [first, second] = [send(call('a')), send(call('b'))];
     await observed.next(([what]) => what === 'ready');
@@ -75,7 +75,7 @@ describe('one process for all clients', () => {
     await shared.drain(0);
   });
 
-  it('[P3] [S-05] an answer to server/discover that is too complex ends the start at once', async () => {
+  it('[P3] [S-05] fails its start at once if the answer to server/discover is too complex', async () => {
     const nested = '['.repeat(1_001) + ']'.repeat(1_001);
     const server = createFakeServer(({ id }, backend) => {
       backend.says(`{"result":{"a":${nested}},"jsonrpc":"2.0","id":${id}}`);
@@ -87,7 +87,7 @@ describe('one process for all clients', () => {
     await shared.drain(0);
   });
 
-  it('[R6.12] [R6.02b] [F17] what is not for a client goes to nobody, and is counted', async () => {
+  it('[R6.12] [R6.02b] [F17] has messages that belong to no client dropped and counted', async () => {
     const { server, send, shared, dropped, observed } = createShared();
     const { got } = send(call(1, 'tools/call', { _meta: { progressToken: 1 } }));
     await observed.next(([what]) => what === 'ready');
@@ -112,7 +112,7 @@ describe('one process for all clients', () => {
     ]);
   });
 
-  it('[J-01] a request of the server is answered at once that there is no such method, and counted', async () => {
+  it('[J-01] gets a method-not-found error at once for a request of its own, which is counted', async () => {
     const { server, send, shared, dropped, observed } = createShared();
     const headers = { authorization: 'a' };
     const { got } = send(call(1), undefined, { headers });
@@ -128,7 +128,7 @@ describe('one process for all clients', () => {
     await shared.drain(0);
   });
 
-  it('[J-02] [P11] a notification of a vendor goes to the only request in flight, and never to one of several', async () => {
+  it('[J-02] [P11] has a vendor notification delivered to the only request in flight, never to one of several', async () => {
     const { server, send, shared, dropped, observed, numberOf } = createShared({ cancelGraceMs: 60_000 });
     const vendor = (n: number) => ({ jsonrpc: '2.0', method: 'notifications/acme/hello', params: { n } });
     const one = send(call(1));
@@ -148,7 +148,7 @@ describe('one process for all clients', () => {
     await shared.drain(0);
   });
 
-  it('[J-02] notifications of clients wait for the process, in order with the calls', async () => {
+  it('[J-02] gets client notifications that waited for its start in order with the calls', async () => {
     const { server, send, shared, observed } = createShared();
     const notify = (n: number) =>
       shared.notify(readRequest({ jsonrpc: '2.0', method: 'notifications/acme/hello', params: { n } }), { h: `${n}` });
@@ -164,7 +164,7 @@ describe('one process for all clients', () => {
     await shared.drain(0);
   });
 
-  it('[J-02] [P8] notifications that wait have a limit, and are counted where no process comes about', async () => {
+  it('[J-02] [P8] limits the notifications that wait for its start, and counts them as dropped if it does not start', async () => {
     const server = createFakeServer((_, backend) => backend.ends({ reason: 'failed' }));
     const { shared, dropped, observed } = sharedOf(server, { maxQueuedBytes: 150 });
     const hello = readRequest({ jsonrpc: '2.0', method: 'notifications/acme/hello', params: { pad: 'x'.repeat(50) } });
@@ -174,7 +174,7 @@ describe('one process for all clients', () => {
     await shared.drain(0);
   });
 
-  it('[J-07] a cancellation says why in the words of its client, if it has some', async () => {
+  it('[J-07] gets a cancellation with the reason that the client gave, if any', async () => {
     const { server, shared, observed } = createShared();
     const ask = () => shared.request(readRequest(call(1)), undefined, createClient().answer);
     const cancels = [ask(), ask()];
@@ -188,7 +188,7 @@ describe('one process for all clients', () => {
     await shared.drain(0);
   });
 
-  it('[R2.20] [R2.21] [R2.24] errors come with their statuses', async () => {
+  it('[R2.20] [R2.21] [R2.24] has each of its errors answered with the matching HTTP status', async () => {
     const { send, shared } = createShared({
       onSend: ({ id, params }, backend) =>
         backend.says({ jsonrpc: '2.0', id, error: { code: (params as { code: number }).code, message: 'x' } }),
@@ -201,7 +201,7 @@ describe('one process for all clients', () => {
     await shared.drain(0);
   });
 
-  it('tells of lists of tools that pass, and that they have changed', async () => {
+  it('reports passing lists of tools, and their changes', async () => {
     const { send, shared, tools, server, observed } = createShared({
       onSend: ({ id, method }, backend) => {
         if (method === 'tools/list') backend.says({ jsonrpc: '2.0', id, result: { tools: [] } });
@@ -218,7 +218,7 @@ describe('one process for all clients', () => {
   });
 });
 
-describe('log messages of a shared server', () => {
+describe('a log message of a shared modern process', () => {
   const start = async () => {
     const parts = createShared();
     parts.shared.start();
@@ -226,7 +226,7 @@ describe('log messages of a shared server', () => {
     return parts;
   };
 
-  it('go to the request that asked for them, at its level and above', async () => {
+  it('goes to the request that wants log messages, at its level and above', async () => {
     const { server, send, shared, dropped } = await start();
     const plain = send(call(1));
     const { got } = send(call(2), 'warning');
@@ -237,7 +237,7 @@ describe('log messages of a shared server', () => {
     await shared.drain(0);
   });
 
-  it('go to nobody while several ask for them', async () => {
+  it('goes to nobody while several requests want log messages', async () => {
     const { server, send, shared, dropped } = await start();
     const clients = [send(call(1), 'debug'), send(call(1), 'debug')];
     server.backend.says(log('error', 'whose?'));
@@ -248,7 +248,7 @@ describe('log messages of a shared server', () => {
     await shared.drain(0);
   });
 
-  it('[P11] of a request that was cancelled go to nobody else, until the server has had time to stop', async () => {
+  it('[P11] of a cancelled request goes to no other client until the server has had time to stop', async () => {
     const { server, send, shared, dropped } = await start();
     const cancelled = send(call(1), 'debug');
     const { got } = send(call(2), 'debug');
@@ -262,8 +262,8 @@ describe('log messages of a shared server', () => {
   });
 });
 
-describe('a server that has heard of a cancellation', () => {
-  it('[P11] has its log messages delivered again: it shows that by an answer to what was sent later', async () => {
+describe('a shared modern process that has noticed a cancellation', () => {
+  it('[P11] has its log messages delivered again once it answers a later request', async () => {
     const { server, send, shared, observed } = createShared();
     const earlier = send(call(1));
     await observed.next(([what]) => what === 'ready');
@@ -280,8 +280,8 @@ describe('a server that has heard of a cancellation', () => {
   });
 });
 
-describe('a client that does not wait any more', () => {
-  it('[R2.27] [R6.10] has its request cancelled at the server, and gets nothing more', async () => {
+describe('a client that leaves a shared modern process', () => {
+  it('[R2.27] [R6.10] has its request cancelled at the server and gets nothing more', async () => {
     const { server, send, shared, dropped, observed } = createShared();
     const { got, leave } = send(call('x', 'tools/call', { _meta: { progressToken: 't' } }));
     await observed.next(([what]) => what === 'ready');
@@ -297,7 +297,7 @@ describe('a client that does not wait any more', () => {
     await shared.drain(0);
   });
 
-  it('[R5.08] has its subscription cancelled; one that was not sent yet is not heard of', async () => {
+  it('[R5.08] has its subscription cancelled at the server, unless that was not sent yet', async () => {
     const { server, send, shared, observed } = createShared();
     send(call('early')).leave();
     const { leave } = send(listenCall('l'));
@@ -310,7 +310,7 @@ describe('a client that does not wait any more', () => {
     await shared.drain(0);
   });
 
-  it('cannot cancel the requests of others by a notification', async () => {
+  it('cannot cancel requests of other clients with a notification', async () => {
     const { server, send, shared, dropped, observed } = createShared();
     send(call(1));
     await observed.next(([what]) => what === 'ready');
@@ -324,7 +324,7 @@ describe('a client that does not wait any more', () => {
   });
 });
 
-describe('subscriptions at a shared server', () => {
+describe('a subscription at a shared modern process', () => {
   const open = async () => {
     const parts = createShared();
     const ids = [7, '7', 7];
@@ -334,7 +334,7 @@ describe('subscriptions at a shared server', () => {
     return { ...parts, ids, clients, numbers };
   };
 
-  it('[R5.01] [R5.02] [R9.03] each gets its own, under its own id with its type', async () => {
+  it('[R5.01] [R5.02] [R9.03] gets only its own notifications, under its own id and that id’s type', async () => {
     const { server, clients, numbers, ids, shared } = await open();
     const other = { jsonrpc: '2.0', method: 'notifications/x', params: { _meta: { [subscriptionKey]: numbers[1] } } };
     server.backend.says(...numbers.map(ack), other);
@@ -346,7 +346,7 @@ describe('subscriptions at a shared server', () => {
     await shared.drain(0);
   });
 
-  it('[R5.01] [R5.05] nothing comes before the acknowledgement, and never progress or log messages', async () => {
+  it('[R5.01] [R5.05] gets nothing before the acknowledgement, and never progress or log messages', async () => {
     const { server, clients, numbers, dropped, shared } = await open();
     const [number = 0] = numbers;
     const meta = { _meta: { [subscriptionKey]: number } };
@@ -362,7 +362,7 @@ describe('subscriptions at a shared server', () => {
     await shared.drain(0);
   });
 
-  it('[R5.07] end with a result, whether the server answers them or cancels them', async () => {
+  it('[R5.07] ends with a result, whether the server answers or cancels it', async () => {
     const { server, clients, numbers, shared } = await open();
     const [answered = 0, cancelled = 0] = numbers;
     const end = (id: unknown) => ({ resultType: 'complete', _meta: { [subscriptionKey]: id } });
@@ -378,7 +378,7 @@ describe('subscriptions at a shared server', () => {
     await shared.drain(0);
   });
 
-  it('[R5.07] [F27] end with a result when the gateway does; one without its acknowledgement with an error', async () => {
+  it('[R5.07] [F27] ends with a result when the gateway ends, or with an error before the acknowledgement', async () => {
     const { server, clients, numbers, shared } = await open();
     server.backend.says(ack(numbers[0] as number));
     await shared.drain(0);
@@ -388,7 +388,7 @@ describe('subscriptions at a shared server', () => {
   });
 });
 
-describe('a lost process', () => {
+describe('a failing shared modern process', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
   afterEach(() => void vi.useRealTimers());
   const tick = (ms = 0) => vi.advanceTimersByTimeAsync(ms);
@@ -398,7 +398,7 @@ describe('a lost process', () => {
     await drained;
   };
 
-  it('[F12] [R6.14] [P3] ends what it had with an error at once, and runs again what only reads, once', async () => {
+  it('[F12] [R6.14] [P3] ends its requests with an error at once, but requests that only read run again once', async () => {
     const { server, send, shared, observed } = createShared();
     const called = send(call(1));
     const read = send(call(2, 'resources/read', { _meta: { progressToken: 'p' } }));
@@ -423,7 +423,7 @@ describe('a lost process', () => {
     await close(shared);
   });
 
-  it('[F15] one that wrote too long a line says so', async () => {
+  it('[F15] that wrote too long a line ends its requests with that reason', async () => {
     const { server, send, shared } = createShared();
     const { got } = send(call(1));
     await tick();
@@ -432,7 +432,7 @@ describe('a lost process', () => {
     await close(shared);
   });
 
-  it('[R5.09] has its subscriptions opened again, and their clients hear of what may have changed', async () => {
+  it('[R5.09] has its subscriptions opened again, and their clients are told what may have changed', async () => {
     const { server, send, shared } = createShared();
     const { got } = send(listenCall('l'));
     await tick();
@@ -452,7 +452,7 @@ describe('a lost process', () => {
     await close(shared);
   });
 
-  it('[R6.14] is replaced for the next request', async () => {
+  it('[R6.14] is replaced when the next request comes', async () => {
     const { server, send, shared } = createShared({
       onSend: ({ id }, backend) => backend.says({ jsonrpc: '2.0', id, result: {} }),
     });
@@ -466,7 +466,7 @@ describe('a lost process', () => {
     await close(shared);
   });
 
-  it('again and again is a crash loop: nothing is started for a while, and everybody is told', async () => {
+  it('that ends too often is in a crash loop: it does not start for a while, and every request fails with that reason', async () => {
     const { server, send, shared, observed } = createShared();
     const listening = send(listenCall('l'));
     await tick();
@@ -486,7 +486,7 @@ describe('a lost process', () => {
     await close(shared);
   });
 
-  it('that does not come back fails what waits for it, subscriptions wait on', async () => {
+  it('that cannot be restarted fails the waiting requests, while subscriptions keep waiting', async () => {
     let isBroken = false;
     const server = createFakeServer((message, backend) => {
       if (message['method'] !== 'server/discover') return;
@@ -512,7 +512,7 @@ describe('a lost process', () => {
     await close(shared);
   });
 
-  it('[F13] one that says nothing at its start is ended, and what waits is told', async () => {
+  it('[F13] that is silent at its start is ended after the timeout, and waiting requests fail', async () => {
     const { send, shared, server } = sharedOf(createFakeServer(), {}, 'safe', 1_000);
     const { got } = send(call(1));
     await tick(1_000);
@@ -521,7 +521,7 @@ describe('a lost process', () => {
     await close(shared);
   });
 
-  it('[R6.07] one that is of the legacy era now is ended, and what waits is told', async () => {
+  it('[R6.07] that answers server/discover like a legacy server fails the waiting requests', async () => {
     const server = createFakeServer(({ id }, backend) =>
       backend.says({ jsonrpc: '2.0', id, error: { code: -32601, message: 'x' } }),
     );
@@ -533,7 +533,7 @@ describe('a lost process', () => {
     await close(shared);
   });
 
-  it('[F13] a request that takes too long is cancelled and answered, a subscription may last', async () => {
+  it('[F13] that does not finish a request in time has it cancelled and answered, while subscriptions may last', async () => {
     vi.useRealTimers();
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
     const { server, send, shared } = createShared({ requestIdleMs: 1_000, requestMaxMs: 3_000 });
@@ -554,8 +554,8 @@ describe('a lost process', () => {
   });
 });
 
-describe('the bounds of a shared server', () => {
-  it('[P8] so many requests are in flight, subscriptions among them', async () => {
+describe('a shared modern server', () => {
+  it('[P8] limits the requests in flight, including subscriptions', async () => {
     const { send, shared, observed } = createShared({ maxSharedCalls: 3 });
     const clients = [send(call(1)), send(listenCall(2)), send(call(3)), send(call(4))];
     expect(clients.map(({ got }) => got.items)).toEqual([[], [], [], ['server_full']]);
@@ -565,7 +565,7 @@ describe('the bounds of a shared server', () => {
     await shared.drain(0);
   });
 
-  it('[P8] so many bytes wait for the process, and are held for subscriptions', async () => {
+  it('[P8] limits the bytes that wait for the process and that subscriptions hold', async () => {
     const { send, shared, observed } = createShared({ maxQueuedBytes: 1_000 });
     const large = (id: number, method: string) => call(id, method, { padding: 'x'.repeat(600) });
     expect(send(large(1, 'tools/call')).got.items).toEqual([]);
@@ -579,7 +579,7 @@ describe('the bounds of a shared server', () => {
     await shared.drain(0);
   });
 
-  it('[P8] what may be run again is held only as long as there is room', async () => {
+  it('[P8] keeps requests to run again only while there is room', async () => {
     const { send, shared, server, observed } = createShared({ maxQueuedBytes: 1_000 });
     shared.start();
     await observed.next(([what]) => what === 'ready');
@@ -589,7 +589,7 @@ describe('the bounds of a shared server', () => {
     await shared.drain(0);
   });
 
-  it('[P8] [F14] a server that does not read is busy; nothing of the request reached it', async () => {
+  it('[P8] [F14] is busy if the process does not read, and then nothing of the request reaches it', async () => {
     const { send, shared, server, observed, dropped } = createShared();
     const { leave } = send(call(1));
     await observed.next(([what]) => what === 'ready');
@@ -600,7 +600,7 @@ describe('the bounds of a shared server', () => {
     await shared.drain(0);
   });
 
-  it('[F27] a drain waits for what is in flight, and refuses what comes', async () => {
+  it('[F27] in a drain waits for requests in flight and refuses new ones', async () => {
     const { send, shared, server, observed } = createShared();
     const { got } = send(call(1));
     await observed.next(([what]) => what === 'ready');
@@ -612,7 +612,7 @@ describe('the bounds of a shared server', () => {
     expect(server.backend.isClosed).toBe(true);
   });
 
-  it('[F27] [P9] a drain serves sessions until they have ended', async () => {
+  it('[F27] [P9] in a drain serves sessions until they have ended', async () => {
     const { send, shared, server, observed } = createShared();
     const listening = send(listenCall('l'), undefined, { isOfSession: true });
     await observed.next(([what]) => what === 'ready');
@@ -628,7 +628,7 @@ describe('the bounds of a shared server', () => {
     expect(server.backend.isClosed).toBe(true);
   });
 
-  it('[F27] a drain ends what is still in flight after its grace', async () => {
+  it('[F27] in a drain ends requests that are still in flight after the grace', async () => {
     const { send, shared, observed } = createShared();
     const { got } = send(call(1));
     await observed.next(([what]) => what === 'ready');

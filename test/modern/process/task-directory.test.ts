@@ -53,15 +53,15 @@ function createInstance(owners: TaskOwnerStore) {
   };
 }
 
-describe('the directory of tasks', () => {
-  it('[S-07] has a task known to its owner at another instance, and to nobody else', async () => {
+describe('the task directory', () => {
+  it('[S-07] makes a task known to its owner at another instance, and to nobody else', async () => {
     const owners = createMemoryTaskOwners(() => 0);
     const [first, second] = [createInstance(owners), createInstance(owners)];
     await first.begins('task-1', alice);
     expect([await second.lets(alice, 'task-1'), await second.lets(bob, 'task-1')]).toEqual([true, false]);
   });
 
-  it('[S-07] an id that a server uses again is of whoever began the newest task, at every instance', async () => {
+  it('[S-07] gives a reused id to the owner of the newest task, at every instance', async () => {
     const owners = createMemoryTaskOwners(() => 0);
     const [first, second] = [createInstance(owners), createInstance(owners)];
     await first.begins('task-1', alice);
@@ -69,7 +69,7 @@ describe('the directory of tasks', () => {
     expect([await first.lets(alice, 'task-1'), await first.lets(bob, 'task-1')]).toEqual([false, true]);
   });
 
-  it('[S-07] [P7] does not call a task unknown while it cannot ask whose the task is', async () => {
+  it('[S-07] [P7] does not report a task as unknown while the store cannot tell its owner', async () => {
     const { directory, known } = createInstance(away);
     const { got, answer } = createClient();
     directory.request(get('task-elsewhere'), answer, alice, known, () => {
@@ -79,21 +79,21 @@ describe('the directory of tasks', () => {
     expect(JSON.stringify(got.items)).toContain('store_unavailable');
   });
 
-  it('[S-07] [P7] goes on with what an instance knows while the store is away', async () => {
+  it('[S-07] [P7] uses the owners that the instance knows while the store is away', async () => {
     const instance = createInstance(away);
     await instance.begins('task-1', alice);
     expect([await instance.lets(alice, 'task-1'), await instance.lets(bob, 'task-1')]).toEqual([true, false]);
     expect(instance.failures).toEqual([]);
   });
 
-  it('[S-07] tells of other faults, and answers all the same', async () => {
+  it('[S-07] reports other faults of the store and answers all the same', async () => {
     const broken = new Error('broken');
     const instance = createInstance({ ...away, set: () => Promise.reject(broken) });
     await instance.begins('task-1', alice);
     expect(instance.failures).toEqual([broken]);
   });
 
-  it('sends nothing for a client that has left meanwhile', async () => {
+  it('sends no request for a client that has left during the lookup', async () => {
     const instance = createInstance(createMemoryTaskOwners(() => 0));
     let isSent = false;
     const cancel = instance.directory.request(get('x'), createClient().answer, alice, instance.known, () => {
@@ -105,7 +105,7 @@ describe('the directory of tasks', () => {
     expect(isSent).toBe(false);
   });
 
-  it('leaves requests alone that have nothing to do with tasks', () => {
+  it('passes requests unchanged that have nothing to do with tasks', () => {
     const instance = createInstance(away);
     const { answer } = createClient();
     const seen: ModernCallAnswer[] = [];

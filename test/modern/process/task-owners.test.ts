@@ -16,8 +16,8 @@ const begun = (taskId: unknown, more: object = {}): Buffer =>
 const refusal = (owners: TaskOwners, taskId: unknown, asker: TaskRequester): Reason | undefined =>
   owners.refusal(readRequest(call(1, 'tasks/get', { taskId })), asker);
 
-describe('the owners of tasks', () => {
-  it('[S-07] are those whose calls began them, with the scopes that these needed', () => {
+describe('the table of task owners', () => {
+  it('[S-07] gives a task to the user whose call began it, with the scopes that the call needed', () => {
     const owners = new TaskOwners();
     owners.recordTask(begun('one'), userOf('alice', ['read', 'write'], ['write']), maxMs);
     expect(refusal(owners, 'one', alice)).toBeUndefined();
@@ -27,7 +27,7 @@ describe('the owners of tasks', () => {
     expect(refusal(owners, 'two', alice)).toBe('unknown_task');
   });
 
-  it('[S-07] are those who began the newest one of an id, and nobody once its process is gone', () => {
+  it('[S-07] gives a reused id to the newest task’s owner, and to nobody once the process has ended', () => {
     const owners = new TaskOwners();
     for (const asker of [alice, bob]) owners.recordTask(begun('task-1'), asker, maxMs);
     expect([refusal(owners, 'task-1', alice), refusal(owners, 'task-1', bob)]).toEqual(['unknown_task', undefined]);
@@ -36,20 +36,20 @@ describe('the owners of tasks', () => {
   });
 
   it.each([
-    ['a result that is no task', { resultType: 'complete', taskId: 'x' }],
+    ['another type than task', { resultType: 'complete', taskId: 'x' }],
     ['a task without an id', { resultType: 'task' }],
     ['an id that is no text', { resultType: 'task', taskId: { x: 1 } }],
     ['a type that is no text', { resultType: ['task'], taskId: 'x' }],
     ['an id that is too long', { resultType: 'task', taskId: 'x'.repeat(1_025) }],
-    ['no object', 'task'],
-  ])('[S-07] [P8] learn nothing of %s', (_, result) => {
+    ['no object in it', 'task'],
+  ])('[S-07] [P8] records no task from a result with %s', (_, result) => {
     const owners = new TaskOwners();
     owners.recordTask(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result })), alice, maxMs);
     expect(refusal(owners, 'x', alice)).toBe('unknown_task');
     expect(owners.areUnfinished(performance.now())).toBe(false);
   });
 
-  it('[S-07] [P8] lose their oldest when they have too many, and no other owner does', () => {
+  it('[S-07] [P8] forgets the oldest task of an owner with too many, and none of other owners', () => {
     const owners = new TaskOwners();
     owners.recordTask(begun('of-bob'), bob, maxMs);
     for (let n = 0; n <= 1_000; n++) owners.recordTask(begun(`t${n}`), alice, maxMs);
@@ -61,14 +61,14 @@ describe('the owners of tasks', () => {
     expect(refusal(owners, 'of-bob', bob)).toBeUndefined();
   });
 
-  it('[S-07] [P8] are remembered for so many tasks in all', { timeout: 30_000 }, () => {
+  it('[S-07] [P8] limits the number of all tasks', { timeout: 30_000 }, () => {
     const owners = new TaskOwners();
     for (let n = 0; n <= 50_000; n++) owners.recordTask(begun(`t${n}`), userOf(`u${n % 100}`), maxMs);
     expect(refusal(owners, 't0', userOf('u0'))).toBe('unknown_task');
     expect(refusal(owners, 't1', userOf('u1'))).toBeUndefined();
   });
 
-  it('[S-07] leave to a subscription what its client has, and nothing of a list that is too long', () => {
+  it('[S-07] reduces a subscription to the tasks of its client, and a list that is too long to none', () => {
     const owners = new TaskOwners();
     for (const [id, asker] of [
       ['a', alice],
@@ -88,7 +88,7 @@ describe('the owners of tasks', () => {
     expect(owners.withOwnTasks(without.text, alice)).toBe(without.text);
   });
 
-  it('say whether a task may still run: for its time, and no longer than any may take', () => {
+  it('knows whether a task may still run, within its own time and the longest time of any task', () => {
     vi.useFakeTimers();
     const owners = new TaskOwners();
     owners.recordTask(begun('a', { ttlMs: 1_000 }), alice, maxMs);

@@ -72,8 +72,8 @@ function createModern(isolation: Isolation, room?: ProcessCapacity) {
   };
 }
 
-describe('processes of users', () => {
-  it('[M-05] are one for each, found by what the user is and not by which object says so', async () => {
+describe('the processes of a modern server with isolation', () => {
+  it('[M-05] are one for each user, found by the user’s identity and not by the object that holds it', async () => {
     const { server, modern, answered } = createModern('principal');
     for (const user of ['a', 'b', 'a', 'a']) expect(await answered(userOf(user))).toMatchObject({ result: {} });
     expect(server.opened).toHaveLength(2);
@@ -83,7 +83,7 @@ describe('processes of users', () => {
     expect(server.living).toEqual([]);
   });
 
-  it('[M-05] end when nobody has used them for a while, and the next one begins when the last one has ended', async () => {
+  it('[M-05] end after a while of disuse, and a new process starts only after the old one has ended', async () => {
     const { server, modern, answered } = createModern('principal');
     await answered(userOf('a'));
     await vi.advanceTimersByTimeAsync(idleMs - 60_000);
@@ -95,7 +95,7 @@ describe('processes of users', () => {
     await modern.drain(0);
   });
 
-  it('[M-05] stay while a call is in flight or a session holds them', async () => {
+  it('[M-05] stay alive while a call is in flight or a session uses them', async () => {
     const { server, modern, ask, answered, hold, goOn } = createModern('principal');
     hold();
     const { got } = ask(userOf('a'));
@@ -122,7 +122,7 @@ describe('processes of users', () => {
     await modern.drain(0);
   });
 
-  it('[M-05] that do not run are not counted for long, but remembered while their ends count', async () => {
+  it('[M-05] that do not run stop counting soon, but their recent ends are remembered', async () => {
     const counted: string[] = [];
     const room: ProcessCapacity = {
       acquireProcess: ({ principal }) => {
@@ -145,7 +145,7 @@ describe('processes of users', () => {
     await modern.drain(0);
   });
 
-  it('[S20] are refused by who counts them, but for a session that counts itself', async () => {
+  it('[S20] are refused over the quota, except for a session that was counted before', async () => {
     const asked: boolean[] = [];
     const room: ProcessCapacity = {
       acquireProcess(_, { isAdmitted }) {
@@ -162,7 +162,7 @@ describe('processes of users', () => {
     await modern.drain(0);
   });
 
-  it('[M-05] of single requests end with them, also when their client leaves', async () => {
+  it('[M-05] of single requests end with the request, also if the client leaves', async () => {
     const { server, modern, ask, answered, hold } = createModern('request');
     for (const _ of [1, 2]) expect(await answered(userOf('a'))).toMatchObject({ result: {} });
     expect([server.opened.length, server.living.length]).toEqual([2, 0]);
@@ -176,7 +176,7 @@ describe('processes of users', () => {
     await modern.drain(0);
   });
 
-  it('[M-05] are not there without a user: all share one', async () => {
+  it('[M-05] without isolation are one process that all users share', async () => {
     const { server, modern, answered } = createModern('shared');
     for (const user of ['a', 'b']) await answered(userOf(user));
     expect(server.opened).toHaveLength(1);

@@ -22,11 +22,11 @@ function knowing(pages: readonly (Buffer | undefined)[]) {
   return { tools, asked, check: (name: unknown, headers = {}) => tools.check(callOf(name), name, headers) };
 }
 
-describe('the mirrored parameters of the tools of a server', () => {
+describe('the check of mirrored tool parameters', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
   afterEach(() => void vi.useRealTimers());
 
-  it('[R2.16] are asked for once, page by page, when a call comes first', async () => {
+  it('[R2.16] fetches the list of tools once, page by page, if a call comes before any list', async () => {
     const { check, asked } = knowing([list([tool('one')], '1'), list([tool('two', 'A')])]);
     const outcomes = await Promise.all([check('two'), check('two', { 'mcp-param-a': 'x' }), check('one')]);
     expect(outcomes).toEqual([{ header: 'Mcp-Param-A' }, undefined, undefined]);
@@ -35,7 +35,7 @@ describe('the mirrored parameters of the tools of a server', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('[R2.16] are learned from lists that pass', () => {
+  it('[R2.16] learns tools from passing lists', () => {
     const { tools, check, asked } = knowing([]);
     tools.learn(list([tool('one', 'A')]));
     expect(check('one')).toEqual({ header: 'Mcp-Param-A' });
@@ -43,7 +43,7 @@ describe('the mirrored parameters of the tools of a server', () => {
     expect(asked).toEqual([]);
   });
 
-  it('[R9.08] are asked for again before a call is refused by what may be old', async () => {
+  it('[R9.08] fetches the list again before a stale list would refuse a call', async () => {
     const { tools, check, asked } = knowing([list([tool('one', 'B')])]);
     tools.learn(list([tool('one', 'A')]));
     vi.advanceTimersByTime(1_000);
@@ -52,7 +52,7 @@ describe('the mirrored parameters of the tools of a server', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('[R3.05] [P8] are known for each client by itself, and forgotten for those that came first of too many', async () => {
+  it('[R3.05] [P8] knows the tools of each client separately, and forgets the oldest of too many clients', async () => {
     const { tools, asked } = knowing([list([])]);
     const check = (token: string) => tools.check(callOf('one'), 'one', {}, { authorization: token });
     tools.learn(list([tool('one', 'A')]), { authorization: '0' });
@@ -65,7 +65,7 @@ describe('the mirrored parameters of the tools of a server', () => {
     expect(asked).toHaveLength(101);
   });
 
-  it('are forgotten when the list changes', async () => {
+  it('forgets the tools when their list changes', async () => {
     const { tools, check, asked } = knowing([list([tool('one')])]);
     tools.learn(list([tool('one', 'A')]));
     tools.forget();
@@ -79,26 +79,26 @@ describe('the mirrored parameters of the tools of a server', () => {
   it.each([
     ['no answer', undefined],
     ['an error', Buffer.from('{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"x"}}')],
-    ['a list that is none', list('tools')],
-    ['tools that are none', list([null, 7, { name: 7 }])],
-  ])('let every call pass where there is %s', async (_, page) => {
+    ['not a list', list('tools')],
+    ['a list of values that are no tools', list([null, 7, { name: 7 }])],
+  ])('lets every call pass if the list of tools is %s', async (_, page) => {
     const { check } = knowing([page]);
     expect(await check('one')).toBeUndefined();
   });
 
-  it('a call that names no tool is the server’s to refuse', () => {
+  it('leaves a call without a tool name for the server to refuse', () => {
     const { check, asked } = knowing([]);
     expect(check(7)).toBeUndefined();
     expect(asked).toEqual([]);
   });
 
-  it('[P8] a list without end is not read for ever', async () => {
+  it('[P8] stops reading an endless list', async () => {
     const { check, asked } = knowing([list([tool('one')], '0')]);
     await check('two');
     expect(asked).toHaveLength(100);
   });
 
-  it('[P8] so many tools are known', async () => {
+  it('[P8] limits how many tools are known', async () => {
     const many = Array.from({ length: 10_001 }, (_, n) => tool(`t${n}`, 'A'));
     const { check } = knowing([list(many)]);
     expect(await check('t0')).toEqual({ header: 'Mcp-Param-A' });

@@ -85,8 +85,8 @@ function createListener(notifications: object, { capabilities, refuses = [] }: W
 const acknowledged = (filter: object): string => `L notifications/subscriptions/acknowledged ${JSON.stringify(filter)}`;
 const toolsChanged = 'L notifications/tools/list_changed ""';
 
-describe('a subscription at a legacy server', () => {
-  it('[R5.01] [R5.03] [R5.04] begins with what the server can tell of, and goes on with that alone', async () => {
+describe('a modern subscription at a legacy server', () => {
+  it('[R5.01] [R5.03] [R5.04] begins with an acknowledgement of what the server supports, and delivers that alone', async () => {
     const { listener, tell, heard, asked } = createListener(
       {
         ...{ toolsListChanged: true, resourcesListChanged: true },
@@ -111,7 +111,7 @@ describe('a subscription at a legacy server', () => {
     ]);
   });
 
-  it('[R5.06] is given up at the session when its client leaves, and hears nothing more', async () => {
+  it('[R5.06] is cancelled in the session when its client leaves, and gets nothing more', async () => {
     const { listener, tell, heard, asked, reply } = createListener({ resourceSubscriptions: ['a:b'] });
     await listener.start();
     reply.leave();
@@ -123,14 +123,14 @@ describe('a subscription at a legacy server', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('[R5.06] says to the session every half minute that it is there', async () => {
+  it('[R5.06] renews its leases in the session every half minute', async () => {
     const { listener, asked } = createListener({ resourceSubscriptions: ['a:b'] });
     await listener.start();
     await vi.advanceTimersByTimeAsync(60_000);
     expect(asked.slice(1)).toEqual(Array(2).fill({ method: 'ping', renews: ['a:b'] }));
   });
 
-  it('[R5.09] is opened again where its session is lost, and told that everything may have changed', async () => {
+  it('[R5.09] is opened again if its session is lost, and reports everything as changed', async () => {
     const { listener, heard, asked, session } = createListener({
       toolsListChanged: true,
       resourceSubscriptions: ['a:b'],
@@ -142,7 +142,7 @@ describe('a subscription at a legacy server', () => {
     expect(heard().slice(1)).toEqual([toolsChanged, 'L notifications/resources/updated "a:b"']);
   });
 
-  it('is told of all that it asks for when anything may have changed', async () => {
+  it('reports everything that it covers when anything may have changed', async () => {
     const { listener, tell, heard } = createListener({ toolsListChanged: true, promptsListChanged: true });
     await listener.start();
     tell(Buffer.alloc(0));
@@ -151,7 +151,7 @@ describe('a subscription at a legacy server', () => {
     expect(heard().slice(1)).toEqual([...all, ...all]);
   });
 
-  it('ends with a result that names it when the gateway ends', async () => {
+  it('ends with a result under its own id when the gateway ends', async () => {
     const { listener, heard, reply } = createListener({ toolsListChanged: true });
     await listener.start();
     listener.close();
@@ -159,7 +159,7 @@ describe('a subscription at a legacy server', () => {
     expect(reply.sink?.state).toBe('ended');
   });
 
-  it('is refused where there is no session', async () => {
+  it('is refused if there is no session', async () => {
     const { listener, session, reply } = createListener({ toolsListChanged: true });
     session.refusal = 'server_start_failed';
     await listener.start();
