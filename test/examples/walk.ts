@@ -190,12 +190,12 @@ export async function walk({
     shell.stdin.write(`{\n${replaceAll(command)}\n} </dev/null\nprintf '\\1'\n`);
     const isDone = () => {
       if (shell.exitCode !== null) throw new Error(`\`${command}\` ended with ${shell.exitCode}`);
-      return printed.length > start && printed.endsWith(mark);
+      return printed.includes(mark, start);
     };
     await waitFor(isDone, { deadlineMs, what: `the end of \`${command}\`` }).catch((error: Error) => {
       throw new Error(`${error.message}\nIt printed:\n${printed.slice(start)}`, { cause: error });
     });
-    return restore(printed.slice(start, -mark.length));
+    return restore(printed.slice(start, printed.indexOf(mark, start)));
   };
 
   const open = async (terminal: string, command: string, shown: string | undefined, where: string): Promise<string> => {
