@@ -1,10 +1,7 @@
 import type { CallTable } from '../call/call-table.ts';
 import type { ServerRequests } from './requests/server-requests.ts';
 
-/**
- * Whether anything of a session is under way: a call in flight, or a task that one side works on for the other, though
- * nobody asks for it at the moment.
- */
+/** Tells whether anything of a session is under way: a call in flight, or an unfinished task of either side. */
 export class Activity {
   readonly #calls: CallTable;
   readonly #serverRequests: ServerRequests;
@@ -23,8 +20,8 @@ export class Activity {
     return isBusy ? undefined : Math.max(this.#calls.emptySince, ...tasks.map(({ emptySince }) => emptySince));
   }
 
-  /** The server waits for answers of its client. */
-  get hasQuestions(): boolean {
+  /** True while the server waits for answers of its client. */
+  get hasOpenServerRequests(): boolean {
     return this.#serverRequests.size > 0;
   }
 

@@ -23,10 +23,10 @@ export type SessionEndReason =
   | 'store_unavailable'
   | 'internal';
 
-/** Ends after which a server that keeps sessions by itself is told that this one is over. */
+/** Ends after which a server that keeps sessions itself is told to end its session too. */
 export const isFinal: ReadonlySet<SessionEndReason> = new Set(['deleted', 'operator']);
 
-/** What clients get for their open requests when a session ends. */
+/** The faults for open requests when a session ends. */
 export const faultForEnd: Readonly<Record<SessionEndReason, Reason>> = {
   deleted: 'session_ended',
   idle: 'session_ended',
@@ -50,8 +50,8 @@ export const faultForEnd: Readonly<Record<SessionEndReason, Reason>> = {
 };
 
 /**
- * The fault for a request that never began because its session ended first: nothing of it reached the server. Where the session
- * goes on elsewhere the client sends it again; where it is over, the client is to open another one.
+ * The fault for a request that never reached the server, because its session ended first. If the session continues
+ * elsewhere, the client sends the request again. If the session is over, the client opens another one.
  */
 export function faultBeforeStart(reason: SessionEndReason): Reason {
   if (reason === 'moved') return 'store_unavailable';
@@ -62,16 +62,16 @@ export function faultBeforeStart(reason: SessionEndReason): Reason {
 const isLeaving = (reason: SessionEndReason): boolean => reason === 'draining' || reason === 'released';
 
 /**
- * Ends a call with its session. One that its client has cancelled gets no response any more (2025-11-25,
- * basic/utilities/cancellation) but where its POST has to be answered still; the next owner of a released one tells what became of it.
+ * Ends a call with its session. A cancelled call gets no response (2025-11-25, basic/utilities/cancellation), unless
+ * its POST still needs an answer. If the session is released, the next owner answers the call.
  */
 export function endCall(call: Call, reason: SessionEndReason): void {
-  const { id, answer, cancelTimer, report: watch } = call;
+  const { id, answer, cancelTimer, report } = call;
   const isCancelled = cancelTimer !== undefined && reason !== 'released';
-  // Of a session that never was nothing is left: another instance opens one.
+  // `initialize` was never answered, so there is no session to hand over. The client retries on another instance.
   if (call.method === 'initialize' && isLeaving(reason)) failCall(call, 'draining');
   else if (reason === 'moved') answer.abandon(id);
   else if (!isCancelled) failCall(call, faultForEnd[reason]);
   else if (answer.stream === undefined) failCall(call, 'cancelled');
-  else watch?.failed('cancelled');
+  else report?.failed('cancelled');
 }

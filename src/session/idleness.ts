@@ -1,16 +1,16 @@
 import type { SessionPipeline } from './pipeline.ts';
 import type { ClientState } from './record/client-state.ts';
 
-/** For how long nothing has come of a session. */
+/** Measures how long a session has been idle. */
 export class Idleness {
   readonly #client: ClientState;
-  readonly #talk: SessionPipeline;
-  /** When the client has sent something last, on the monotonic clock in milliseconds. */
+  readonly #pipeline: SessionPipeline;
+  /** When the client last sent something, on the monotonic clock in milliseconds. */
   lastActivityAt = performance.now();
 
-  constructor(client: ClientState, talk: SessionPipeline) {
+  constructor(client: ClientState, pipeline: SessionPipeline) {
     this.#client = client;
-    this.#talk = talk;
+    this.#pipeline = pipeline;
   }
 
   /** The client has sent something. */
@@ -19,31 +19,32 @@ export class Idleness {
   }
 
   /**
-   * True if no request is in flight, no task unfinished, and the client has sent nothing for so long. An open GET alone is
-   * no activity, unless it is all that the client has.
+   * True if for this long no request was in flight, no task was unfinished, and the client sent nothing. An open GET
+   * stream alone does not count as activity, except for a one-stream client.
    */
   isIdleSince(ms: number): boolean {
-    return !(this.#client.isOneStream && this.#talk.delivery.streams.hasGet) && this.#isQuietSince(ms);
+    return !(this.#client.isOneStream && this.#pipeline.delivery.streams.hasGet) && this.#isQuietSince(ms);
   }
 
-  /** True if the client has but one stream, has not listened to it for so long, and waits for no answer. */
+  /** True if a one-stream client has not listened to its stream for this long and waits for no answer. */
   isDesertedSince(ms: number): boolean {
-    const { calls, delivery: outbound } = this.#talk;
-    return this.#client.isOneStream && calls.size === 0 && outbound.streams.unreadGetMs >= ms;
+    const { calls, delivery } = this.#pipeline;
+    return this.#client.isOneStream && calls.size === 0 && delivery.streams.unreadGetMs >= ms;
   }
 
   /**
-   * True if the backend has had nothing to do for so long, for nobody: the client waits for no changes of resources either,
-   * and was asked nothing. Sessions of groups end when they are idle, and are opened again.
+   * True if the backend has had nothing to do for this long and no client needs it. A client needs it while it
+   * subscribes to resources or has open server requests. Sessions of groups end when they are idle, and are opened
+   * again.
    */
   isUnusedSince(ms: number): boolean {
-    const { supervisor: upstream, activity } = this.#talk;
-    const isWanted = activity.hasQuestions || this.#client.expectsServer;
-    return !isWanted && upstream.state === 'live' && this.#isQuietSince(ms);
+    const { supervisor, activity } = this.#pipeline;
+    const isNeeded = activity.hasOpenServerRequests || this.#client.expectsServer;
+    return !isNeeded && supervisor.state === 'live' && this.#isQuietSince(ms);
   }
 
   #isQuietSince(ms: number): boolean {
-    const { idleSince } = this.#talk.activity;
+    const { idleSince } = this.#pipeline.activity;
     return idleSince !== undefined && performance.now() - Math.max(this.lastActivityAt, idleSince) >= ms;
   }
 }

@@ -4,22 +4,22 @@ import { isServedRevision } from '../protocol/revisions.ts';
 import type { Server } from '../server/server.ts';
 import type { ClientKind } from './record/client-state.ts';
 
-/** Who asks for a session. */
+/** The session that a request names, and the rights with which it asks. */
 export interface SessionLookup extends ClientKind {
   readonly key: string;
   readonly server: Server;
   readonly principal: Principal;
-  /** What the request says of its revision, if it does. */
+  /** The protocol revision that the request names, if any. */
   readonly version?: string | undefined;
-  /** What its credentials allow; absent for everything. */
+  /** The scopes of the request's credentials; absent if they allow everything. */
   readonly scopes?: ReadonlySet<string> | undefined;
-  /** What the request brings for the server. */
+  /** The headers that the request forwards to the server. */
   readonly forwarded?: ForwardedHeaders | undefined;
 }
 
-/** True if a request may name this revision in a session: it is the negotiated one, or one that is served. */
+/** True if a request may name this revision in a session: it is the negotiated revision or another served one. */
 export const isRevisionOf = (session: { readonly protocolVersion: string }, version: string | undefined): boolean =>
   version === undefined || version === session.protocolVersion || isServedRevision(version);
 
-/** True if the key of the session is not made for it alone: there can be another one under it. */
+/** True if the key was not made for this session alone. Another session may then exist under it. */
 export const hasAssignedKey = ({ isOneStream = false, isGroup = false }: ClientKind): boolean => isOneStream || isGroup;

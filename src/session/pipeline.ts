@@ -34,25 +34,25 @@ import { cancellation, ServerRequests } from './requests/server-requests.ts';
 import { reportFailure, type SessionDropReason, type SessionName, type SessionObserver } from './session-observer.ts';
 import { observeBackends, type SessionParts } from './session-options.ts';
 
-/** So long a session that is not restored stays for its clients to be told what became of their calls. */
+/** How long a session that is not restored stays, so that clients can learn the outcome of their calls. */
 const collectMs = 3_000;
 
-/** What a conversation needs of its session. */
+/** Options of `SessionPipeline`. */
 export interface SessionPipelineOptions {
   readonly parts: SessionParts;
   readonly name: SessionName;
   readonly epoch: number;
   readonly client: ClientState;
-  /** What an earlier owner left, if there was one. */
+  /** The state that an earlier owner left, if there was one. */
   readonly adoption: Adoption | undefined;
-  /** Aborted when nothing more is asked of the store. */
+  /** Aborted when the store is no longer used. */
   readonly signal: AbortSignal;
   protocolVersion(): string;
-  /** The response to `initialize`, and where its client is to be answered. */
+  /** The response to `initialize`, and the answer that its client waits for. */
   onInitialized(answer: OpeningAnswer, call: Call, response: Message): void;
-  /** What the client has told its server is no longer what it was. */
+  /** The state that the client has set at its server has changed. */
   onClientChanged(): void;
-  /** The log does not know the session any more: says what it is again. */
+  /** Registers the session again, because the log does not know it any more. */
   register(): Promise<Registration>;
   /** The log takes no more events from here. */
   onRefused(why: WriteRefusal, cause: unknown): void;
@@ -63,9 +63,9 @@ export interface SessionPipelineOptions {
 }
 
 /**
- * What a client and its server say to each other. Messages of the client go to the backend as they come (`Inbound`); those
- * of the backend go to the answer or stream where they belong (`Router`), by way of the event log (`Outbound`). A backend
- * that is lost is restored (`Upstream`), also one that was lost with the instance that had it.
+ * The way of messages between a client and its server. Client messages go to the backend as they come
+ * (`ClientRequests`). Server messages go to their answer or stream (`Attribution`) through the event log
+ * (`EventDelivery`). A lost backend is restored (`BackendSupervisor`), also after the loss of its instance.
  */
 export class SessionPipeline {
   readonly calls = new CallTable();
@@ -80,10 +80,10 @@ export class SessionPipeline {
   readonly #reruns: RerunPolicy;
   readonly #lostCalls: LostCalls;
   readonly #oneStream: OneStream | undefined;
-  readonly #router: Attribution;
-  readonly #place: CheckpointKeeper;
+  readonly #attribution: Attribution;
+  readonly #checkpoint: CheckpointKeeper;
   #opening: OpeningAnswer | undefined;
-  /** What the server said of itself; undefined until it has answered `initialize`. */
+  /** The server's answer to `initialize`; undefined before. */
   #handshake: Handshake | undefined;
   /** Ends a session that is not restored. */
   #endTimer: NodeJS.Timeout | undefined;
@@ -96,42 +96,46 @@ export class SessionPipeline {
     this.#reruns = new RerunPolicy(server.rerun);
     const { isOneStream, isGroup } = client;
     this.activity = new Activity(this.calls, this.#serverRequests, limits.requestMaxMs);
-    // The gateway, as the client of a group, goes on behind a priming event whatever the revision is.
+    // The gateway is the client of a group. It resumes after a priming event in every revision.
     const primes = (): boolean => !isOneStream && (isGroup || hasPrimingEvent(options.protocolVersion()));
-    this.#place = new CheckpointKeeper({
+    this.#checkpoint = new CheckpointKeeper({
       client,
-      outbound: () => this.delivery,
-      upstream: () => this.supervisor,
+      delivery: () => this.delivery,
+      supervisor: () => this.supervisor,
       onClientChanged,
     });
-    this.#router = new Attribution({
+    this.#attribution = new Attribution({
       calls: this.calls,
       serverRequests: this.#serverRequests,
       maxEventBytes: limits.maxEventBytes,
       isGroup: client.isGroup,
       hasGetStream: () => this.delivery.streams.hasGet,
       hasRoom: () => client.isGroup || this.delivery.hasRoom,
-      toGetStream: (text) => (client.isGroup ? this.#tellGroup(text) : this.delivery.add(getStream, text, false)),
+      toGetStream: (text) => (client.isGroup ? this.#notifyGroup(text) : this.delivery.add(getStream, text, false)),
       toServer: (text) => {
         this.supervisor.send(text);
       },
       incarnation: () => this.supervisor.incarnation,
-      onAnswered: (call, response) => this.#answered(call, response),
+      onAnswered: (call, response) => this.#onAnswered(call, response),
       onInitialized: (call, response) => options.onInitialized(this.#opening as OpeningAnswer, call, response),
       onDropped: (what, text) => this.drop(what, text),
-      whenStored: (tell) => this.delivery.whenStored(tell),
+      whenStored: (onStored) => this.delivery.whenStored(onStored),
     });
     this.delivery = new EventDelivery({
       log: retryingLog(store.log, signal),
-      ...{ key, epoch, limits },
+      key,
+      epoch,
+      limits,
       earlier: adoption?.log,
       getCursor: client.getCursor,
       onGetCursor: (cursor) => {
         client.getCursor = cursor;
         options.onClientChanged();
       },
-      route: (line) => (line.state === undefined ? this.#router.receive(line) : this.#place.note(line.state)),
-      ...{ isOneStream, primes, observer: observer.streamsOf?.(server.name, options.name.session) },
+      route: (line) => (line.state === undefined ? this.#attribution.receive(line) : this.#checkpoint.note(line.state)),
+      isOneStream,
+      primes,
+      observer: observer.streamsOf?.(server.name, options.name.session),
       pause: () => this.supervisor.pause(),
       resume: () => this.supervisor.resume(),
       register: options.register,
@@ -141,21 +145,23 @@ export class SessionPipeline {
       onFailed: (cause) => reportFailure(observer, options.name, cause),
     });
     this.supervisor = new BackendSupervisor({
-      ...{ server: observeBackends(observer, server, options.name), principal: parts.principal, epoch },
+      server: observeBackends(observer, server, options.name),
+      principal: parts.principal,
+      epoch,
       isAdopted: adoption !== undefined,
       maxQueuedBytes: limits.maxQueuedBytes / 2,
       onStart: parts.onStart,
-      onLines: (lines, of) => this.delivery.take(lines.map((text) => ({ text, relatedRequests: of }))),
+      onLines: (lines, relatedRequests) => this.delivery.take(lines.map((text) => ({ text, relatedRequests }))),
       onUnanswered: (ids, reason, isFinal) => {
-        this.delivery.finish(); // what the server said of them comes first
+        this.delivery.finish(); // earlier messages of the server come first
         this.#lostCalls.unanswered(ids, reason, isFinal);
       },
       onState: (state) => this.delivery.take([{ text: Buffer.alloc(0), relatedRequests: undefined, state }]),
       onNeeded: () => this.supervisor.restore(client, this.#handshake as Handshake),
-      onLost: (end) => this.#lost(end),
+      onLost: (end) => this.#onLost(end),
       onAway: (end) => observer.backendEnded(options.name, end, { isAtStart: false }),
       onUnsent: (message) => this.#lostCalls.unsent(message),
-      onRestored: () => this.#restored(),
+      onRestored: () => this.#onRestored(),
       onGivenUp: options.onOver,
       onFault: (cause) => this.#fail(cause),
     });
@@ -163,28 +169,29 @@ export class SessionPipeline {
     this.requests = new ClientRequests({
       calls: this.calls,
       serverRequests: this.#serverRequests,
-      upstream: this.supervisor,
-      outbound: this.delivery,
+      supervisor: this.supervisor,
+      delivery: this.delivery,
       reruns: this.#reruns,
       client,
       oneStream: this.#oneStream,
-      ...{ limits, primes },
-      watch: client.isGroup ? undefined : createCallReporter(observer.calls, parts.principal, options.name),
-      tellsRequests: () => this.#router.identifiesRequests,
+      limits,
+      primes,
+      createReport: client.isGroup ? undefined : createCallReporter(observer.calls, parts.principal, options.name),
+      identifiesRequests: () => this.#attribution.identifiesRequests,
       onDropped: (what) => this.drop(what),
       onClientChanged,
     });
     this.#lostCalls = new LostCalls({
       calls: this.calls,
       reruns: this.#reruns,
-      upstream: this.supervisor,
-      inbound: this.requests,
+      supervisor: this.supervisor,
+      requests: this.requests,
       onUndeliverable: () => this.drop('undeliverable'),
     });
   }
 
   /**
-   * Starts the server, passes `initialize` on, with the headers that came with it, and answers it.
+   * Starts the server, passes `initialize` on with its headers, and answers it.
    * @param headers of a successful answer
    */
   start(initialize: Message, reply: Reply, headers?: Headers): void {
@@ -193,60 +200,60 @@ export class SessionPipeline {
     this.requests.call([initialize], this.#opening, reply);
   }
 
-  /** The server has answered `initialize`, and there is a log to append to. */
+  /** The server has answered `initialize`, and events can be appended to the log. */
   open(handshake: Handshake): void {
     this.#handshake = handshake;
-    this.#opening = undefined; // and with it the client's request
+    this.#opening = undefined; // frees the client's request too
     this.delivery.open();
   }
 
   /**
-   * Goes on where an earlier owner was lost: with its server's session where that outlives a connection. Else what it left
-   * unanswered is answered, or run again by a new server.
+   * Continues a session whose owner was lost. If the server's session outlives a connection, that session is resumed.
+   * Otherwise unanswered calls are answered, or run again by a new server.
    */
-  adopt({ calls, questions, taken, forwarded }: Adoption, handshake: Handshake): void {
+  adopt({ calls, serverRequests, afterCheckpoint, forwarded }: Adoption, handshake: Handshake): void {
     const { client, parts, onOver } = this.#options;
     if (forwarded !== undefined) this.supervisor.rememberHeaders(forwarded);
-    const place = client.backend;
-    if (place !== undefined) {
+    const checkpoint = client.backend;
+    if (checkpoint !== undefined) {
       const adopted = this.requests.adopt(calls);
-      this.#adoptQuestions(questions, adopted, place.isFirst);
+      this.#adoptServerRequests(serverRequests, adopted, checkpoint.isFirst);
       this.open(handshake);
       this.supervisor.attach(
-        { state: place.state, pending: adopted.map(({ id }) => id), delivered: taken },
-        place.isFirst,
+        { state: checkpoint.state, pending: adopted.map(({ id }) => id), delivered: afterCheckpoint },
+        checkpoint.isFirst,
       );
       return;
     }
-    for (const { stream, id } of questions) this.delivery.add(stream, cancellation(id), false);
+    for (const { stream, id } of serverRequests) this.delivery.add(stream, cancellation(id), false);
     for (const call of this.requests.adopt(calls)) {
       if (!this.#reruns.allows(call, 'loss')) this.requests.fail(call, 'outcome_unknown');
     }
     this.open(handshake);
     const { onBackendExit, hibernateAfterMs } = parts.server;
-    const isWanted = this.calls.size > 0 || client.expectsServer;
-    // What was in the process is gone; the client is to know (docs/design.md, D5). Not at once: who waits for what is in the log
-    // now comes for it first.
+    const isNeeded = this.calls.size > 0 || client.expectsServer;
+    // The state in the lost process is gone, and the client has to know (docs/design.md, D5). The end is delayed, so
+    // that clients can first fetch the answers that are in the log.
     if (onBackendExit === 'end') this.#endTimer = setTimeout(() => onOver('server_exited'), collectMs).unref();
-    // A lost instance may leave thousands of sessions whose clients do no more than listen.
-    else if (hibernateAfterMs !== undefined && !isWanted) this.supervisor.hibernate();
+    // A lost instance may leave thousands of sessions whose clients only listen.
+    else if (hibernateAfterMs !== undefined && !isNeeded) this.supervisor.hibernate();
     else this.#restore(handshake, []);
   }
 
-  /** The session ends: what waits for its turn has to go elsewhere. */
+  /** The session ends. Requests that wait at the input gate go to another session. */
   close(): void {
     clearTimeout(this.#endTimer);
     this.requests.close();
   }
 
-  /** Ends the session for a fault of the gateway, and nothing else. */
+  /** Ends this session alone, for a fault of the gateway. */
   #fail(cause: unknown): void {
     reportFailure(this.#observer, this.#options.name, cause);
     this.#options.onOver('internal');
   }
 
-  /** See `Session.strand`. */
-  strand(openForMs: number): void {
+  /** See `Session.detachClients`. */
+  detachClients(openForMs: number): void {
     if (this.#oneStream === undefined) this.delivery.streams.detachClients(openForMs);
     else this.#oneStream.failUnanswered(openForMs);
   }
@@ -263,64 +270,68 @@ export class SessionPipeline {
     });
   }
 
-  /** A call has its answer: what it changed or told is remembered for a restore. */
-  #answered({ method, text }: Call, response: Message): void {
+  /** A call has its answer. The state that the call changed is kept for a restore. */
+  #onAnswered({ method, text }: Call, response: Message): void {
     this.#options.onAnswered();
-    if (text !== undefined && this.#options.client.answered(method, text, response)) this.#options.onClientChanged();
+    if (text !== undefined && this.#options.client.noteAnswered(method, text, response))
+      this.#options.onClientChanged();
     this.#reruns.answered(method, response.text);
   }
 
   /**
-   * The backend has ended by itself. Calls that can be run again wait for the next one; the others end now, with what is
-   * known (P3).
+   * The backend has ended by itself. Calls that can be run again wait for the next backend. The others end now with the
+   * known outcome (P3).
    */
-  #lost(end: BackendEnd): void {
+  #onLost(end: BackendEnd): void {
     this.#observer.backendEnded(this.#options.name, end, { isAtStart: this.#handshake === undefined });
     this.delivery.finish();
     this.calls.tasks.clear();
-    this.#place.forget();
+    this.#checkpoint.forget();
     const reason = lossReason(end);
     if (this.#handshake === undefined) this.#options.onOver(failedStartReason(end));
     else if (this.#options.parts.server.onBackendExit === 'end') this.#options.onOver(reason);
     else {
-      // First, so that a cancellation still finds the stream where its request went.
-      for (const { destination, text } of this.#serverRequests.cancelAll()) this.#router.send(destination, text);
-      const untaken = readUndelivered(end.undelivered);
-      this.#lostCalls.end(reason, untaken);
+      // Cancellations come first, while the stream of each server request can still be found.
+      for (const { destination, text } of this.#serverRequests.cancelAll()) this.#attribution.send(destination, text);
+      const undelivered = readUndelivered(end.undelivered);
+      this.#lostCalls.end(reason, undelivered);
       this.delivery.flush();
-      this.#restore(this.#handshake, untaken);
+      this.#restore(this.#handshake, undelivered);
     }
   }
 
-  /** Starts the server again; what it has to have again waits before what the client sends from now on. */
-  #restore(handshake: Handshake, untaken: readonly UndeliveredMessage[]): void {
+  /** Starts the server again. Undelivered messages and reruns are queued before new messages of the client. */
+  #restore(handshake: Handshake, undelivered: readonly UndeliveredMessage[]): void {
     this.supervisor.restore(this.#options.client, handshake);
-    for (const { report: watch } of this.calls.all()) watch?.awaitsStart();
-    this.#lostCalls.sendAgain(untaken);
+    for (const { report } of this.calls.all()) report?.awaitsStart();
+    this.#lostCalls.sendAgain(undelivered);
   }
 
-  /** The server still waits for answers to its questions, where those can be told apart from another backend's. */
-  #adoptQuestions(questions: Adoption['questions'], calls: readonly Call[], isFirst: boolean): void {
-    for (const { stream, id } of questions) {
+  /**
+   * Restores the server's open requests, if their ids cannot be confused with those of another backend. Other requests
+   * are cancelled.
+   */
+  #adoptServerRequests(serverRequests: Adoption['serverRequests'], calls: readonly Call[], isFirst: boolean): void {
+    for (const { stream, id } of serverRequests) {
       const call = calls.find(({ answer }) => answer.stream === stream);
       if (isFirst) this.#serverRequests.adopt(id, call ?? 'get');
       else this.delivery.add(stream, cancellation(id), false);
     }
   }
 
-  /** A group has no GET stream: its clients listen to changes, each to those that it asks for, and to nothing else. */
-  #tellGroup(text: Buffer | undefined): void {
+  /** A group has no GET stream. Its clients listen to chosen changes and to nothing else. */
+  #notifyGroup(text: Buffer | undefined): void {
     const { client, parts } = this.#options;
     if (text !== undefined && !isChange(readGatewayMessage(text))) this.drop('undeliverable', text);
     else if (client.topic !== undefined) parts.options.onGroupChange?.(client.topic, text);
   }
 
-  /** The new backend is where the lost one was: the client looks anew. */
-  #restored(): void {
+  /** The new backend has replaced the lost one. The client is told to refresh its lists. */
+  #onRestored(): void {
     const { client } = this.#options;
-    for (const { report: watch } of this.calls.all()) watch?.started();
+    for (const { report } of this.calls.all()) report?.started();
     const declared = declaredListChanges(this.#handshake as Handshake);
-    if (client.isGroup) this.#tellGroup(undefined);
+    if (client.isGroup) this.#notifyGroup(undefined);
     else for (const change of declared) this.delivery.add(getStream, change, false);
     this.delivery.flush();
     this.#observer.restored(this.#options.name, { pid: this.supervisor.pid, ...this.supervisor.restoration });

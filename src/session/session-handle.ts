@@ -3,36 +3,40 @@ import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import type { EventId } from '../protocol/wire/event-id.ts';
 import type { Reply } from '../reply/reply.ts';
 
-/** What one POST brings. */
+/** The contents of one POST. */
 export interface ClientPost {
   readonly messages: readonly Message[];
   /** True if the body was an array. */
   readonly isBatch: boolean;
-  /** An earlier owner of the session may have had it: what is in flight already is not a duplicate. */
+  /**
+   * True if an earlier owner may have received this POST. Requests that are already in flight are then no duplicates.
+   */
   readonly again?: boolean;
   /** Set for requests of modern clients, who share the session of their group (docs/decisions/0027). */
   readonly group?: GroupRequestOptions;
 }
 
-/** What a request of a group's client asks of the session beside its message. */
+/** Options of a request from a group's client. */
 export interface GroupRequestOptions {
-  /** The least level of log messages that the client wants of this request; absent if it wants none. */
+  /** The lowest level of log messages that the client wants for this request; absent if it wants none. */
   readonly logLevel?: LogLevel;
-  /** So long it waits for its turn, in milliseconds, until it is told `group_busy`; see `Turns`. */
+  /**
+   * How long the request waits at the input gate before it fails with `group_busy`, in milliseconds; see `InputGate`.
+   */
   readonly turnMs: number;
-  /** Of a request for a resource, which listener it is for, and of a ping, who is there; see `HeldResources`. */
+  /** The listener that a resource request or ping is for; see `SubscriptionLeases`. */
   readonly holder?: string;
-  /** The resources that this holder goes on listening to. */
+  /** The resources whose leases this holder renews. */
   readonly renews?: readonly string[];
-  /** What a call is told that asked its client for something; see `Rounds`. */
+  /** The client's input for a call that asked for some; see `InputRounds`. */
   readonly round?: InputRound;
 }
 
-/** The answers to what a call has asked for, all that its client gives at once. */
+/** The answers that a client gives at once to the requests of a call. */
 export interface InputRound {
-  /** Of this round alone. */
+  /** Unique to this round. */
   readonly name: string;
-  /** Of the answers. */
+  /** The digest of the answers. */
   readonly digest: string;
 }
 

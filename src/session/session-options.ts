@@ -4,7 +4,7 @@ import type { Store } from '../store/store.ts';
 import type { SessionEndReason } from './end-reason.ts';
 import type { SessionName, SessionObserver } from './session-observer.ts';
 
-/** A server whose backends the observer sees, in the session of this name. */
+/** A server whose backends the observer decorates, in the session of this name. */
 export const observeBackends = (observer: SessionObserver, server: Server, name: SessionName): Server =>
   observer.seeBackends === undefined ? server : { ...server, open: observer.seeBackends(name, server.open) };
 
@@ -16,7 +16,7 @@ export interface SessionOptions {
   readonly requestIdleMs: number;
   readonly requestMaxMs: number;
   readonly maxCalls: number;
-  /** The same for a session that many clients share. */
+  /** As `maxCalls`, for a session that many clients share. */
   readonly maxSharedCalls: number;
   readonly retryMs: number;
   readonly slowReaderMs: number;
@@ -28,33 +28,34 @@ export interface SessionOptions {
   /** How long a request waits for a store that is not available. */
   readonly storeWaitMs: number;
   /**
-   * The server of a group has said that something has changed, or, without a notification, anything may have: it was lost.
+   * The server of a group has announced a change. Without a notification, anything may have changed, because the server
+   * was lost.
    * @param topic of the group's clients
    */
   onGroupChange?(topic: string, notification: Buffer | undefined): void;
 }
 
-/** An instance that shares its store with nobody; see `SessionParts.instance`. */
+/** An instance that shares its store with no other; see `SessionParts.instance`. */
 export const singleInstance = { name: '', term: 0 };
 
-/** What a session is made of. */
+/** The parts that a session is made of. */
 export interface SessionParts {
   /** The session's name in the store: a hash of the id that clients know. */
   readonly key: string;
   readonly server: Server;
   readonly principal: Principal;
-  /** The name of this instance, which is another one after each lapse of its lease, and the term; see `Lease`. */
+  /** The current name and term of this instance. The name changes after each lapse of the lease; see `Lease`. */
   instance(): { readonly name: string; readonly term: number };
   readonly store: Store;
-  /** Aborted when the gateway stops and nothing more is asked of the store. */
+  /** Aborted when the gateway stops and the store is no longer used. */
   readonly storeSignal: AbortSignal;
   readonly options: SessionOptions;
   readonly observer: SessionObserver;
   /** A backend is opened: the first, or the next after a loss. */
   onStart(): void;
-  /** The server has answered `initialize`, and the record is there. */
+  /** The server has answered `initialize`, and the record exists. */
   onReady(): void;
-  /** The session can no longer be used; what it started is still ending. */
+  /** The session can no longer be used; its parts are still ending. */
   onEnding(reason: SessionEndReason): void;
   /** Nothing of the session is left. */
   onEnded(): void;

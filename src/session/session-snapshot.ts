@@ -1,27 +1,27 @@
 import type { SessionPipeline } from './pipeline.ts';
 import type { ClientState } from './record/client-state.ts';
 
-/** What a person sees who looks at a session: no content and no id (P12). */
+/** The view of a session for operators, without content or id (P12). */
 export interface SessionSnapshot {
   readonly kind: 'session' | 'group' | 'one stream';
-  /** It has no process now, and gets one when it is used again. */
+  /** True if the session has no process now. It gets one at the next use. */
   readonly isHibernating: boolean;
   /** Requests in flight. */
   readonly calls: number;
-  /** Connections that are fed. */
+  /** Number of connected streams. */
   readonly streams: number;
   /** On the monotonic clock, in milliseconds. */
   readonly startedAt: number;
   readonly lastActivityAt: number;
 }
 
-/** Looks at a session. */
+/** Takes a snapshot of a session. */
 export function snapshotSession(
   { isGroup, isOneStream }: ClientState,
-  { calls, delivery: outbound, supervisor: upstream }: SessionPipeline,
+  { calls, delivery, supervisor }: SessionPipeline,
   times: Pick<SessionSnapshot, 'startedAt' | 'lastActivityAt'>,
 ): SessionSnapshot {
   const kind = isGroup ? 'group' : isOneStream ? 'one stream' : 'session';
-  const isHibernating = upstream.state === 'hibernating';
-  return { kind, isHibernating, calls: calls.size, streams: outbound.streams.size, ...times };
+  const isHibernating = supervisor.state === 'hibernating';
+  return { kind, isHibernating, calls: calls.size, streams: delivery.streams.size, ...times };
 }

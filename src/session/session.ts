@@ -1,3 +1,5 @@
+// Session: one legacy client and its backend, with its requests, event streams, restores and record.
+
 import { type Call, failCall } from '../call/call-table.ts';
 import type { OpeningAnswer } from '../call/legacy-answer.ts';
 import { type Handshake, isAnswerTooLarge, readHandshake } from '../protocol/handshake.ts';
@@ -26,7 +28,7 @@ import { reportFailure, type SessionName, sessionName } from './session-observer
 import type { SessionParts } from './session-options.ts';
 import { type SessionSnapshot, snapshotSession } from './session-snapshot.ts';
 
-/** How a session begins: with a client's `initialize`, or where an earlier owner left it. */
+/** How a session begins: with a client's `initialize`, or with the state of an earlier owner. */
 export interface SessionStart extends ClientKind {
   readonly epoch: number;
   /** The client's request, as it was sent. */
@@ -35,8 +37,8 @@ export interface SessionStart extends ClientKind {
 }
 
 /**
- * One client of a legacy-era revision and its backend, from `initialize` to the end, or from where an earlier owner left it:
- * what it is to others, while its `Conversation` carries what is said.
+ * One client of a legacy revision and its backend, from `initialize` or a takeover until the end. The session owns the
+ * record and the end; its `SessionPipeline` carries the messages.
  */
 export class Session implements SessionHandle {
   readonly key: string;
@@ -45,29 +47,31 @@ export class Session implements SessionHandle {
   readonly principal: Principal;
   readonly server: Server;
   readonly name: SessionName;
-  /** True if it is one that the gateway opens for modern clients. */
+  /** True if the gateway opened the session for modern clients. */
   readonly isOfGroup: boolean;
   readonly idleness: Idleness;
-  /** The negotiated revision; until the server has answered `initialize`, the one that the specification assumes. */
+  /**
+   * The negotiated revision. Before the answer to `initialize`, this is the revision that the specification assumes.
+   */
   protocolVersion: string = assumedRevision;
   readonly #parts: SessionParts;
   readonly #client: ClientState;
-  readonly #talk: SessionPipeline;
+  readonly #pipeline: SessionPipeline;
   readonly #record: SessionRecordKeeper;
   readonly #usedScopes: UsedScopes;
-  /** Aborted when nothing more is asked of the store. */
-  readonly #over = new AbortController();
+  /** Aborted when the store is no longer used. */
+  readonly #storeAbort = new AbortController();
   readonly #startedAt = performance.now();
-  /** The server has answered `initialize`, and the record is there. */
+  /** The server has answered `initialize`, and the record exists. */
   #isOpen = false;
-  /** Of a session that was taken over. */
+  /** Set for a session that was taken over. */
   #proof: TakeoverProof | undefined;
   #startTimer: NodeJS.Timeout | undefined;
   #ending: Promise<void> | undefined;
-  /** With which error the server refused `initialize`. */
-  #refusedWith: number | undefined;
+  /** The error code with which the server refused `initialize`. */
+  #refusalCode: number | undefined;
   #endReason: SessionEndReason | undefined;
-  #forgotten: Promise<void> | undefined;
+  #recordRemoved: Promise<void> | undefined;
 
   constructor(parts: SessionParts, start: SessionStart) {
     const { key, server, principal, store, instance, storeSignal } = parts;
@@ -81,8 +85,14 @@ export class Session implements SessionHandle {
     this.#client = new ClientState(initialize, adoption?.record, start);
     this.isOfGroup = this.#client.isGroup;
     this.#record = new SessionRecordKeeper({
-      ...{ sessions: store.sessions, key, server, principal, epoch, client: this.#client, instance },
-      signal: this.#over.signal,
+      sessions: store.sessions,
+      key,
+      server,
+      principal,
+      epoch,
+      client: this.#client,
+      instance,
+      signal: this.#storeAbort.signal,
       endSignal: storeSignal,
       onFailed: (cause) => this.#report(cause),
     });
@@ -91,21 +101,26 @@ export class Session implements SessionHandle {
       amend: () => this.#record.amended(),
       register: () => this.register(),
       waitMs: parts.options.storeWaitMs,
-      onAdmitted: (reply) => this.#hear(reply),
+      onAdmitted: (reply) => this.#noteActivity(reply),
       endFault: () => this.#endReason && faultBeforeStart(this.#endReason),
     });
-    this.#talk = new SessionPipeline({
-      ...{ parts, name: this.name, epoch, client: this.#client, adoption, signal: this.#over.signal },
+    this.#pipeline = new SessionPipeline({
+      parts,
+      name: this.name,
+      epoch,
+      client: this.#client,
+      adoption,
+      signal: this.#storeAbort.signal,
       protocolVersion: () => this.protocolVersion,
       onInitialized: (answer, call, response) =>
-        detach('session', this.#initialized(answer, call, response), () => this.end('internal')),
+        detach('session', this.#onInitialized(answer, call, response), () => this.end('internal')),
       onClientChanged: () => this.#record.amend(),
       register: () => this.register(),
-      onRefused: (why, cause) => this.#refused(why, cause),
+      onRefused: (why, cause) => this.#onRefused(why, cause),
       onAnswered: () => this.#proof?.confirm(),
       onOver: (reason) => detach('session', this.end(reason)),
     });
-    this.idleness = new Idleness(this.#client, this.#talk);
+    this.idleness = new Idleness(this.#client, this.#pipeline);
     if (adoption !== undefined) this.#adopt(adoption);
   }
 
@@ -119,52 +134,52 @@ export class Session implements SessionHandle {
       this.server.startTimeoutMs,
     );
     this.#usedScopes.begin(reply.needs);
-    this.#hear(reply);
-    this.#talk.start(readGatewayMessage(this.#client.initialize), reply, headers);
+    this.#noteActivity(reply);
+    this.#pipeline.start(readGatewayMessage(this.#client.initialize), reply, headers);
   }
 
   /** Passes the messages of one POST to the server and answers the POST. */
   post(post: ClientPost, reply: Reply): void {
     this.#usedScopes.admit(reply, post, () => {
       if (post.isBatch && !allowsBatches(this.protocolVersion)) return reply.fault('batch_not_allowed', null);
-      this.#talk.requests.post(post, reply);
+      this.#pipeline.requests.post(post, reply);
     });
   }
 
   /** Opens the standalone GET stream, or continues the stream that `lastEventId` belongs to. */
   listen(lastEventId: EventId | undefined, reply: Reply): void {
-    const { streams } = this.#talk.delivery;
+    const { streams } = this.#pipeline.delivery;
     this.#usedScopes.admit(reply, undefined, () => {
       if (lastEventId === undefined) streams.listen(reply);
       else detach('session', streams.resume(reply, lastEventId), () => reply.fault('internal', null));
     });
   }
 
-  /** Lets go of a backend that nobody uses, where its server is configured so (docs/decisions/0045). */
+  /** Ends an unused backend until the next message, if its server is configured so (docs/decisions/0045). */
   hibernateIfUnused(): void {
     const { hibernateAfterMs } = this.server;
     if (hibernateAfterMs === undefined || !this.isReady || !this.idleness.isUnusedSince(hibernateAfterMs)) return;
-    this.#talk.supervisor.hibernate();
+    this.#pipeline.supervisor.hibernate();
     this.#parts.observer.hibernated(this.name);
   }
 
   /**
-   * The store has been away for longer than a lease, and another instance may have the session: clients that wait for answers
-   * here go on elsewhere, or are told what is known (P3).
+   * The store has been away for longer than a lease, and another instance may own the session. Clients that wait for
+   * answers continue elsewhere, or get a fault (P3).
    * @param openForMs connections that are younger are left alone
    */
   detachClients(openForMs: number): void {
-    this.#talk.strand(openForMs);
+    this.#pipeline.detachClients(openForMs);
   }
 
   /** Ends calls that take too long. */
   endOverdueCalls(): void {
-    this.#talk.requests.endOverdue();
+    this.#pipeline.requests.endOverdue();
   }
 
-  /** What a person sees who looks at it. */
+  /** The view of this session for operators. */
   get snapshot(): SessionSnapshot {
-    return snapshotSession(this.#client, this.#talk, {
+    return snapshotSession(this.#client, this.#pipeline, {
       startedAt: this.#startedAt,
       lastActivityAt: this.idleness.lastActivityAt,
     });
@@ -172,44 +187,47 @@ export class Session implements SessionHandle {
 
   /** Resolves when no request is in flight, and no task unfinished. */
   whenIdle(): Promise<void> {
-    return this.#talk.activity.whenIdle();
+    return this.#pipeline.activity.whenIdle();
   }
 
-  /** Which scopes its requests needed; who has fewer is not to use it. */
+  /** The scopes that its requests needed. A request with fewer must not use the session. */
   get usedScopes(): ReadonlySet<string> {
     return this.#usedScopes.stored;
   }
 
-  /** True once the server has answered `initialize`, until the session ends: others may know of it. */
+  /** True from the answer to `initialize` until the session ends. Only then other requests may see the session. */
   get isReady(): boolean {
-    return this.#isOpen && this.#endReason === undefined; // which is set before anybody hears of the end
+    return this.#isOpen && this.#endReason === undefined; // set before any listener learns of the end
   }
 
-  /** True if a client has no event id on its stream yet, with which it could go on elsewhere. */
+  /** True if a client has no event id on its stream yet, and so could not continue elsewhere. */
   get hasUnresumableClients(): boolean {
-    return this.#talk.delivery.streams.hasUnresumableClients;
+    return this.#pipeline.delivery.streams.hasUnresumableClients;
   }
 
-  /** True if the session was ended, and not given up for others; one that never opened does not speak for its key. */
+  /**
+   * True if the session ended for good rather than being handed over. False if it never opened: then it says nothing
+   * about its key.
+   */
   get leavesNoRecord(): boolean {
     const isKept = this.#endReason === 'moved' || this.#endReason === 'released';
     return this.#isOpen && this.#endReason !== undefined && !isKept;
   }
 
-  /** Says again what is owned here; see `SessionRecords.register`. */
+  /** Registers the session and the state of its log again; see `SessionRecords.register`. */
   register(): Promise<Registration> {
-    const { tail, log } = this.#talk.delivery.recoveryState;
+    const { tail, log } = this.#pipeline.delivery.recoveryState;
     return this.#record.register(tail, log);
   }
 
-  /** The session was registered in a new term: what the log had confirmed before may be lost. */
+  /** The session was registered in a new term. Events that the log had confirmed may be lost. */
   check(): void {
-    this.#talk.delivery.check();
+    this.#pipeline.delivery.check();
   }
 
   /**
-   * Ends the session here: open requests are answered, streams and the backend are closed, and the record is removed, or
-   * given up for others where the session is `released`, or left alone where it has `moved`. Idempotent.
+   * Ends the session here: answers open requests, closes streams and the backend, and removes the record. A `released`
+   * session keeps its record for other instances, and a `moved` one leaves the record alone. Idempotent.
    */
   end(reason: SessionEndReason): Promise<void> {
     this.#endReason ??= reason;
@@ -217,13 +235,13 @@ export class Session implements SessionHandle {
     return this.#ending;
   }
 
-  /** As `end`; resolves when no instance knows the session any more, while the backend may still be ending. */
+  /** As `end`. Answers when no instance knows the session any more; the backend may still be ending. */
   remove(reply: Reply): void {
     this.#usedScopes.admit(reply, undefined, () => {
       detach('session', this.end('deleted'));
       detach(
         'session',
-        this.#forgotten?.then(() => reply.removed()),
+        this.#recordRemoved?.then(() => reply.removed()),
       );
     });
   }
@@ -233,33 +251,33 @@ export class Session implements SessionHandle {
     onEnding(reason);
     clearTimeout(this.#startTimer);
     this.#proof?.end();
-    // What the store does not take by then is not waited for: a session ends also while there is none.
-    setTimeout(() => this.#over.abort(), options.storeWaitMs).unref();
-    this.#talk.close();
-    for (const call of this.#talk.calls.takeAll()) endCall(call, reason);
-    if (reason === 'moved') this.#talk.delivery.abandon();
-    this.#forgotten = this.#try(
-      reason === 'moved' ? undefined : () => this.#talk.delivery.close(reason === 'released'),
-    ).then(() => this.#try(this.#forget(reason)));
-    await this.#forgotten.then(() => this.#try(() => this.#talk.supervisor.close(isFinal.has(reason))));
-    observer.ended(this.name, { reason, dropped: this.#talk.dropped, errorCode: this.#refusedWith });
+    // The end does not wait longer for the store: a session can end also while the store is away.
+    setTimeout(() => this.#storeAbort.abort(), options.storeWaitMs).unref();
+    this.#pipeline.close();
+    for (const call of this.#pipeline.calls.takeAll()) endCall(call, reason);
+    if (reason === 'moved') this.#pipeline.delivery.abandon();
+    this.#recordRemoved = this.#runStep(
+      reason === 'moved' ? undefined : () => this.#pipeline.delivery.close(reason === 'released'),
+    ).then(() => this.#runStep(this.#recordStep(reason)));
+    await this.#recordRemoved.then(() => this.#runStep(() => this.#pipeline.supervisor.close(isFinal.has(reason))));
+    observer.ended(this.name, { reason, dropped: this.#pipeline.dropped, errorCode: this.#refusalCode });
     onEnded();
   }
 
-  #forget(reason: SessionEndReason): (() => Promise<void>) | undefined {
+  #recordStep(reason: SessionEndReason): (() => Promise<void>) | undefined {
     if (reason === 'moved' || !this.#isOpen) return undefined;
     return () => (reason === 'released' ? this.#record.release() : this.#record.end());
   }
 
-  /** One step of the end that fails must not keep the others, or a drain waits for ever. */
-  async #try(step: (() => Promise<void>) | undefined): Promise<void> {
+  /** A failed step of the end must not block the next steps, or a drain waits for ever. */
+  async #runStep(step: (() => Promise<void>) | undefined): Promise<void> {
     await step?.().catch((cause: unknown) => this.#report(cause));
   }
 
-  /** The server has answered `initialize`: only now there is a session for others to see. */
-  async #initialized(answer: OpeningAnswer, call: Call, response: Message): Promise<void> {
+  /** The server has answered `initialize`. Only now the session exists for other requests. */
+  async #onInitialized(answer: OpeningAnswer, call: Call, response: Message): Promise<void> {
     clearTimeout(this.#startTimer);
-    this.#startTimer = undefined; // which would keep what it was to do
+    this.#startTimer = undefined; // frees what its callback refers to
     const handshake = readHandshake(response.text);
     if (handshake === undefined) {
       if (isAnswerTooLarge(response.text)) {
@@ -269,16 +287,16 @@ export class Session implements SessionHandle {
         call.report?.answered(response);
         answer.refused(call.id, response.text);
       }
-      this.#refusedWith = errorCodeIn(response.text);
+      this.#refusalCode = errorCodeIn(response.text);
       await this.end('refused');
       return;
     }
     this.protocolVersion = handshake.protocolVersion;
-    const tooLate = setTimeout(() => this.#over.abort(), this.#parts.options.storeWaitMs);
+    const storeTimer = setTimeout(() => this.#storeAbort.abort(), this.#parts.options.storeWaitMs);
     try {
       await this.#record.create(response.text, handshake.protocolVersion);
     } catch (cause) {
-      // Where the key is not made here, only the store knows all that there are and were.
+      // If the key was not made here, only the store knows whether another session has or had it.
       const isTaken = hasAssignedKey(this.#client) && cause instanceof SessionExists;
       const reason = cause instanceof StoreUnavailable ? 'store_unavailable' : 'internal';
       if (!isTaken) this.#report(cause);
@@ -287,7 +305,7 @@ export class Session implements SessionHandle {
       await this.end(isTaken ? 'refused' : reason);
       return;
     } finally {
-      clearTimeout(tooLate);
+      clearTimeout(storeTimer);
     }
     if (this.#endReason !== undefined) {
       endCall(call, this.#endReason);
@@ -298,32 +316,35 @@ export class Session implements SessionHandle {
     this.#parts.onReady();
     call.report?.answered(response);
     answer.response(call.id, response.text);
-    this.#talk.open(handshake);
+    this.#pipeline.open(handshake);
     const startMs = Math.round(performance.now() - this.#startedAt);
     const { protocolVersion } = this;
-    this.#parts.observer.started(this.name, { protocolVersion, startMs, pid: this.#talk.supervisor.pid });
+    this.#parts.observer.started(this.name, { protocolVersion, startMs, pid: this.#pipeline.supervisor.pid });
   }
 
-  /** The client has sent something. What it brings for the server goes with what the gateway asks of it from now on. */
-  #hear({ forwarded, isContinued }: Reply): void {
+  /** The client has sent something. The gateway's own messages carry its forwarded headers from now on. */
+  #noteActivity({ forwarded, isContinued }: Reply): void {
     this.idleness.noteActivity();
-    // A stream that goes on where an earlier owner left it is no news: its client opened it long ago.
-    if (forwarded !== undefined && !isContinued) this.#talk.supervisor.rememberHeaders(forwarded);
+    // A stream that continues after an owner change is no activity: its client opened it long ago.
+    if (forwarded !== undefined && !isContinued) this.#pipeline.supervisor.rememberHeaders(forwarded);
   }
 
   #adopt(adoption: Adoption): void {
     this.protocolVersion = adoption.record.protocolVersion;
     this.#record.adopt(adoption.record);
     this.#isOpen = true;
-    this.#talk.adopt(adoption, readHandshake(adoption.record.initialized) as Handshake);
+    this.#pipeline.adopt(adoption, readHandshake(adoption.record.initialized) as Handshake);
     this.#proof = new TakeoverProof({
-      isServerUp: () => this.#talk.supervisor.state !== 'restoring',
+      isServerUp: () => this.#pipeline.supervisor.state !== 'restoring',
       confirm: () => detach('session', this.#record.progress()),
     });
   }
 
-  /** The log takes no more events from here: somebody else has the session, it was ended, or there is a fault. */
-  #refused(why: WriteRefusal, cause: unknown): void {
+  /**
+   * The log takes no more events from here. Another instance owns the session, the session was ended, or there is a
+   * fault.
+   */
+  #onRefused(why: WriteRefusal, cause: unknown): void {
     if (this.#ending !== undefined) return; // the log refuses events of a session that was removed from it
     const reason = why === 'fenced' ? 'moved' : why === 'ended' ? 'deleted' : 'internal';
     if (reason === 'internal') this.#report(new Error(`the event log answered ${why}`, { cause }));

@@ -2,17 +2,17 @@ import type { EventDelivery } from '../events/delivery.ts';
 import type { ClientState } from '../record/client-state.ts';
 import type { BackendSupervisor } from './supervisor.ts';
 
-/** What is needed to keep the place of a session's backend. */
+/** Options of `CheckpointKeeper`. */
 export interface CheckpointKeeperOptions {
-  /** Has the place. */
+  /** Stores the checkpoint. */
   readonly client: ClientState;
-  outbound(): Pick<EventDelivery, 'mark'>;
-  upstream(): Pick<BackendSupervisor, 'incarnation'>;
-  /** The place is another one. */
+  delivery(): Pick<EventDelivery, 'mark'>;
+  supervisor(): Pick<BackendSupervisor, 'incarnation'>;
+  /** The checkpoint has changed. */
   onClientChanged(): void;
 }
 
-/** Keeps where a backend stands with which another owner can go on (docs/design.md, D5). */
+/** Keeps the checkpoint of a backend, with which another owner can resume the server's session (docs/design.md, D5). */
 export class CheckpointKeeper {
   readonly #options: CheckpointKeeperOptions;
 
@@ -20,18 +20,18 @@ export class CheckpointKeeper {
     this.#options = options;
   }
 
-  /** Where the backend stands now: the record says so once the log has what came before. */
+  /** Notes a new backend state. The record gets the state once the log has all earlier messages. */
   note(state: string): void {
-    const { client, outbound, upstream, onClientChanged } = this.#options;
-    const { incarnation } = upstream();
-    outbound().mark((at) => {
-      if (incarnation !== upstream().incarnation) return; // another backend has taken its place
+    const { client, delivery, supervisor, onClientChanged } = this.#options;
+    const { incarnation } = supervisor();
+    delivery().mark((at) => {
+      if (incarnation !== supervisor().incarnation) return; // another backend has replaced it
       client.backend = { state, at, isFirst: incarnation === '' };
       onClientChanged();
     });
   }
 
-  /** The backend is no more. */
+  /** The backend has ended. */
   forget(): void {
     const { client, onClientChanged } = this.#options;
     if (client.backend === undefined) return;

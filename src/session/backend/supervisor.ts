@@ -14,92 +14,94 @@ import { RestartPolicy } from './restart-policy.ts';
 import { UnsentMessages } from './unsent.ts';
 import { removeResponses } from './without-answers.ts';
 
-/** `hibernating`: it has let go of its backend until there is something to be sent to it. */
+/** `hibernating`: the backend is ended until the next message for it. */
 export type BackendSupervisorState = 'unopened' | 'live' | 'hibernating' | 'restoring' | 'closed';
 
-/** What an upstream needs of its session. */
+/** Options of `BackendSupervisor`. */
 export interface BackendSupervisorOptions {
   readonly server: Server;
-  /** Whose the session is. */
+  /** The owner of the session. */
   readonly principal?: Principal;
   /** The session's epoch, and whether it had owners before. */
   readonly epoch: number;
   readonly isAdopted: boolean;
-  /** Messages that wait for a backend to be restored have no more bytes than this in all (P8). */
+  /** The most bytes of messages that wait for a restored backend (P8). */
   readonly maxQueuedBytes: number;
   /** A backend is opened. */
   onStart(): void;
-  /** Lines of the server, in order; `of` as `BackendEvents.onMessages` has it. */
-  onLines(lines: readonly Buffer[], of?: RequestIds): void;
+  /** Lines of the server, in order; `relatedRequests` as in `BackendEvents.onMessages`. */
+  onLines(lines: readonly Buffer[], relatedRequests?: RequestIds): void;
   /** The server will not answer these requests; see `BackendEvents.onUnanswered`. */
   onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void;
-  /** Where the backend stands; see `BackendEvents.onState`. */
+  /** The state of the backend; see `BackendEvents.onState`. */
   onState(state: string): void;
-  /** Something is to be sent to a server that hibernates: the listener restores it. */
+  /** A message is waiting for a hibernating server. The listener restores the server. */
   onNeeded(): void;
-  /** The backend has ended by itself. What becomes of the session is the listener's to say: `restore`, or nothing. */
+  /** The backend has ended by itself. The listener decides whether to `restore` it. */
   onLost(end: BackendEnd): void;
-  /** The first try to restore failed, for this reason. */
+  /** The first attempt to restore failed, for this reason. */
   onAway(end: BackendEnd): void;
-  /** A message has waited too long for the server to come back: it is not sent any more. */
+  /** A message has waited too long for the server and is not sent any more. */
   onUnsent(message: Message | undefined): void;
-  /** A new backend stands where the lost one was. */
+  /** A new backend has replaced the lost one. */
   onRestored(): void;
-  /** What a backend said, or a timer brought, could not be handled: the session cannot go on. */
+  /** A message of the backend or a timer could not be handled. The session cannot go on. */
   onFault(cause: unknown): void;
   onGivenUp(why: 'crash_loop' | 'server_changed'): void;
 }
 
-/** What a new process may say before it answers `initialize`; one that says more has not started (P8). */
+/**
+ * The most bytes that a new process may send before it answers `initialize`. A process that sends more counts as not
+ * started (P8).
+ */
 const maxEarlyBytes = 1024 * 1024;
 
 const nothingToReplay: ReturnType<ClientState['replay']> = { texts: [], ids: new Set() };
 
-/** A client waits no longer than this for a remote server to be back: it is told, and can ask again. */
+/** The longest that a client waits for a remote server to come back. Then it gets a fault and can retry. */
 const maxWaitMs = 15_000;
 
 /**
- * A session's connection to its server over the backends that it has in turn. A lost backend is restored on demand: the
- * server is started again, told what its client had told the lost one, and checked to be the same; messages sent
- * meanwhile wait.
+ * Connects a session to its server through a series of backends. A lost backend is restored on demand. The server is
+ * started again, brought to the client's state, and checked to be the same server. Messages sent meanwhile wait.
  */
 export class BackendSupervisor {
-  /** Counts the backends that replaced another one, each try. */
+  /** Counts the attempts to replace a backend. */
   #replacements = 0;
-  /** Of the newest restore. */
+  /** The newest restore. */
   restoration: Restoration = { isWaking: false, losses: 0 };
   readonly #options: BackendSupervisorOptions;
   #backend: Backend | undefined;
   #state: BackendSupervisorState = 'unopened';
-  /** The backend that hibernation ends; a later one is not started before it is gone. */
+  /** The end of a hibernated backend. The next backend is not started before it. */
   #ending: Promise<void> = Promise.resolve();
-  readonly #waiting: UnsentMessages;
+  readonly #unsent: UnsentMessages;
   #isPaused = false;
-  readonly #restarts: RestartPolicy;
+  readonly #restartPolicy: RestartPolicy;
   #timer: NodeJS.Timeout | undefined;
-  /** What the next backend is told, and how many requests of the gateway's own that took so far. */
+  /** The messages that bring the next backend to the client's state, and the number of replayed requests so far. */
   #replay: ReturnType<ClientState['replay']> = nothingToReplay;
-  #replayed = 0;
-  /** An earlier owner's first backend is gone on with: the server's session is the same as from the start. */
+  #replayCount = 0;
+  /** True if the first backend of an earlier owner was resumed. The server's session is then the original one. */
   #isStillFirst = false;
-  /** True for a process that has what its client brings in its environment. */
-  readonly #isStartedWithThem: boolean;
-  /** Of the client's newest request that had any. A process that is started with them keeps them itself: then there are none. */
+  /** True for a process that gets the client's credentials in its environment. */
+  readonly #hasEnvironmentCredentials: boolean;
+  /** The headers of the client's newest request that had any. Empty while a process has them in its environment. */
   #newestHeaders = noHeaders;
-  /** Starts the lost server again, once a request brings what it is started with. */
+  /** Starts the lost server again, once a request brings the credentials for it. */
   #start: (() => void) | undefined;
-  /** Requests of the replay that the server has not answered; the answers are nobody else's. */
+  /** Replayed requests that the server has not answered. Their answers go to no client. */
   #replayIds: ReadonlySet<string> = nothingToReplay.ids;
 
   constructor(options: BackendSupervisorOptions) {
     this.#options = options;
-    this.#isStartedWithThem = options.server.credentials?.as === 'variables';
-    this.#restarts = new RestartPolicy(options.server.isRemote);
-    this.#waiting = new UnsentMessages({
+    this.#hasEnvironmentCredentials = options.server.credentials?.as === 'variables';
+    this.#restartPolicy = new RestartPolicy(options.server.isRemote);
+    this.#unsent = new UnsentMessages({
       maxBytes: options.maxQueuedBytes,
-      // A local one is started by the gateway, has its own limit for that, and is given up if it does not start.
+      // A local server is started by the gateway, within a limit of its own, and is given up if it does not start.
       maxMs: options.server.isRemote ? maxWaitMs : undefined,
-      onExpired: (message) => this.#guard(() => options.onUnsent(readOneMessage(message))),
+      onExpired: (message) => this.#runGuarded(() => options.onUnsent(readOneMessage(message))),
     });
   }
 
@@ -112,8 +114,8 @@ export class BackendSupervisor {
   }
 
   /**
-   * Which backend speaks; requests of the server are known by it, so that an answer never reaches the wrong one. Empty for
-   * the first one of a session, unique among all that the session has on any instance.
+   * Identifies the current backend. It is part of the ids of server requests, so that an answer never reaches the wrong
+   * backend. Empty for the first backend of a session, and unique across all instances.
    */
   get incarnation(): string {
     const { epoch, isAdopted } = this.#options;
@@ -122,49 +124,56 @@ export class BackendSupervisor {
 
   /** Starts the server for a new session. */
   open(): void {
-    this.#begin();
+    this.#openFirst();
   }
 
-  /** Goes on with the server's session that an earlier owner had; `isFirst` as `incarnation` has it. */
+  /** Resumes the server's session of an earlier owner; `isFirst` as for `incarnation`. */
   attach(resume: Resume, isFirst: boolean): void {
     this.#isStillFirst = isFirst;
-    this.#begin(resume);
+    this.#openFirst(resume);
   }
 
-  #begin(resume?: Resume): void {
+  #openFirst(resume?: Resume): void {
     const { onLines, onUnanswered, onState } = this.#options;
     this.#state = 'live';
-    const events = { onMessages: onLines, onUnanswered, onState, onEnd: (end: BackendEnd) => this.#lost(end) };
+    const events = { onMessages: onLines, onUnanswered, onState, onEnd: (end: BackendEnd) => this.#onLost(end) };
     this.#backend = this.#openBackend(events, resume);
-    this.#forget();
+    this.#forgetHeaders();
   }
 
-  /** A request of the client brought these. One that brought none changes nothing: not every request of a client may. */
+  /**
+   * Remembers the headers of a client request. A request without any changes nothing, since not every request has to
+   * carry them.
+   */
   rememberHeaders(headers: ForwardedHeaders): void {
-    if (Object.keys(headers).length === 0 || (this.#isStartedWithThem && this.#state === 'live')) return;
+    if (Object.keys(headers).length === 0 || (this.#hasEnvironmentCredentials && this.#state === 'live')) return;
     this.#newestHeaders = headers;
     const start = this.#start;
     this.#start = undefined;
     start?.();
   }
 
-  /** The server has what it was started with; the next one waits for a request that brings it (docs/decisions/0037). */
-  #forget(): void {
-    if (this.#isStartedWithThem) this.#newestHeaders = noHeaders;
+  /**
+   * The server was started with the headers. The next start waits for a request that brings them again
+   * (docs/decisions/0037).
+   */
+  #forgetHeaders(): void {
+    if (this.#hasEnvironmentCredentials) this.#newestHeaders = noHeaders;
   }
 
   /**
    * As `Backend.send`; while a backend is being restored the message waits.
-   * @param headers of the client's request that brought the message, and none of another one: whoever knows the id of a
-   *   session could else speak with the client's credentials (docs/decisions/0020). Undefined for a message of the gateway
-   *   itself, which goes with the newest
+   * @param headers of the client request that brought the message. Headers of another request are never used, or
+   *   whoever knows a session id could use the client's credentials (docs/decisions/0020). Undefined for a message of the
+   *   gateway itself, which carries the newest headers.
    */
   send(message: Buffer, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
     if (this.#state === 'closed') return 'ended';
     if (this.#state === 'live') return (this.#backend as Backend).send(message, headers ?? this.#newestHeaders);
     if (this.#state === 'hibernating') this.#options.onNeeded();
-    if (this.#start !== undefined && headers !== undefined) this.rememberHeaders(headers); // of a call that is run again
-    return this.#waiting.add({ message, headers }) ? 'sent' : 'full';
+    // headers of a call that is run again
+    if (this.#start !== undefined && headers !== undefined) this.rememberHeaders(headers);
+    return this.#unsent.add({ message, headers }) ? 'sent' : 'full';
   }
 
   pause(): void {
@@ -177,12 +186,12 @@ export class BackendSupervisor {
     this.#backend?.resume();
   }
 
-  /** Ends the backend of a session that is not used, if it is live, until something is to be sent to it. */
+  /** Ends the live backend of an unused session until the next message. */
   hibernate(): void {
     this.#state = 'hibernating';
     const backend = this.#backend;
     this.#ending = backend?.close() ?? this.#ending;
-    // With its process and pipes it is a third of the session, for as long as that sleeps.
+    // The backend with its process and pipes is a third of the session's memory, so it is dropped.
     detach(
       'session',
       this.#ending.then(() => {
@@ -191,19 +200,19 @@ export class BackendSupervisor {
     );
   }
 
-  /** Starts the server again in place of the lost backend, also of one that another instance had. */
+  /** Starts the server again to replace a lost backend, also one of another instance. */
   restore(client: ClientState, handshake: Handshake): void {
     const { server, epoch, onGivenUp } = this.#options;
     const isRetry = this.#state === 'restoring';
     const isLoss = this.#state !== 'hibernating' && !(isRetry && server.isRemote);
-    if (isLoss && this.#restarts.isOneTooMany()) {
+    if (isLoss && this.#restartPolicy.countLoss()) {
       this.#state = 'closed';
       onGivenUp('crash_loop');
       return;
     }
-    // Once for all tries: what the client says from now on waits.
+    // Captured once for all attempts: newHandshake messages of the client wait.
     if (!isRetry) {
-      this.#replay = client.replay(() => `mcp-gangway-replay-${epoch}-${++this.#replayed}`);
+      this.#replay = client.replay(() => `mcp-gangway-replay-${epoch}-${++this.#replayCount}`);
       const isWaking = this.#state === 'hibernating';
       this.restoration = { isWaking, losses: this.restoration.losses + Number(!isWaking) };
     }
@@ -211,22 +220,26 @@ export class BackendSupervisor {
     const start = async (): Promise<void> => {
       await this.#ending;
       if (this.#state === 'restoring')
-        this.#timer = setTimeout(() => this.#guard(() => this.#reopen(client, handshake)), this.#restarts.pauseMs);
+        this.#timer = setTimeout(
+          () => this.#runGuarded(() => this.#reopen(client, handshake)),
+          this.#restartPolicy.pauseMs,
+        );
     };
-    if (this.#isStartedWithThem && this.#newestHeaders === noHeaders) this.#start = () => detach('session', start());
+    if (this.#hasEnvironmentCredentials && this.#newestHeaders === noHeaders)
+      this.#start = () => detach('session', start());
     else detach('session', start());
   }
 
-  /** Ends the backend, `isForGood` as `Backend.close` has it. What waits for it is dropped. */
+  /** Ends the backend, `isForGood` as in `Backend.close`. Waiting messages are dropped. */
   async close(isForGood = false): Promise<void> {
     this.#state = 'closed';
     this.#start = undefined;
     clearTimeout(this.#timer);
-    this.#waiting.takeAll();
+    this.#unsent.takeAll();
     await Promise.all([this.#ending, this.#backend?.close({ isForGood })]);
   }
 
-  #guard(work: () => void): void {
+  #runGuarded(work: () => void): void {
     try {
       work();
     } catch (cause) {
@@ -244,8 +257,8 @@ export class BackendSupervisor {
     });
   }
 
-  #lost(end: BackendEnd): void {
-    // One that hibernates was closed; its session is still there.
+  #onLost(end: BackendEnd): void {
+    // A hibernated backend was closed; its session still exists.
     if (this.#state !== 'closed' && end.reason !== 'closed') this.#options.onLost(end);
   }
 
@@ -253,74 +266,78 @@ export class BackendSupervisor {
     const { server, onLines, onUnanswered, onState } = this.#options;
     this.#replacements += 1;
     const initializeId = readOneMessage(client.initialize)?.id;
-    const early: Buffer[] = [];
+    const earlyLines: Buffer[] = [];
     let earlyBytes = 0;
     let isReady = false;
 
     const retry = (end: BackendEnd): void => {
       clearTimeout(this.#timer);
       if (this.#state !== 'restoring') return;
-      const silent: BackendEnd = {
+      const noAnswer: BackendEnd = {
         reason: 'failed',
         detail: 'The server did not answer initialize like an MCP server.',
       };
-      if (this.#restarts.failures === 0) this.#options.onAway(end.reason === 'closed' ? silent : end);
-      this.#restarts.failures += 1;
+      if (this.#restartPolicy.failures === 0) this.#options.onAway(end.reason === 'closed' ? noAnswer : end);
+      this.#restartPolicy.failures += 1;
       this.restore(client, handshake);
     };
     const backend = this.#openBackend({
       onUnanswered: (ids, reason, isFinal) => isReady && onUnanswered(ids, reason, isFinal),
       onState: (state) => isReady && onState(state),
-      onMessages: (lines, of) => {
-        if (isReady) return onLines(this.#withoutReplays(lines), of);
+      onMessages: (lines, relatedRequests) => {
+        if (isReady) return onLines(this.#removeReplayAnswers(lines), relatedRequests);
         for (const [index, line] of lines.entries()) {
           const message = readOneMessage(line);
           if (message?.kind !== 'response' || message.id !== initializeId) {
-            early.push(line);
+            earlyLines.push(line);
             earlyBytes += line.length;
             if (earlyBytes <= maxEarlyBytes) continue;
-            early.length = 0;
-            detach('session', backend.close()); // its end starts the next try
+            earlyLines.length = 0;
+            detach('session', backend.close()); // its end starts the next attempt
             return;
           }
-          isReady = this.#admit(line, handshake);
-          if (isReady) onLines(this.#withoutReplays([...early, ...lines.slice(index + 1)]));
+          isReady = this.#completeRestore(line, handshake);
+          if (isReady) onLines(this.#removeReplayAnswers([...earlyLines, ...lines.slice(index + 1)]));
           return;
         }
       },
-      onEnd: (end) => (isReady ? this.#lost(end) : retry(end)),
+      onEnd: (end) => (isReady ? this.#onLost(end) : retry(end)),
     });
     this.#backend = backend;
-    this.#timer = setTimeout(() => detach('session', backend.close()), server.startTimeoutMs); // its end starts the next try
+    // its end starts the next attempt
+    this.#timer = setTimeout(() => detach('session', backend.close()), server.startTimeoutMs);
     backend.send(client.initialize, this.#newestHeaders);
   }
 
-  /** The new backend has answered `initialize`: brings it to where the lost one was. False if it is another server now. */
-  #admit(response: Buffer, handshake: Handshake): boolean {
+  /**
+   * The new backend has answered `initialize`: brings it to the state of the lost one. False if it is a different
+   * server now.
+   */
+  #completeRestore(response: Buffer, handshake: Handshake): boolean {
     clearTimeout(this.#timer);
-    const later = readHandshake(response);
-    if (later === undefined || !canReplace(later, handshake)) {
+    const newHandshake = readHandshake(response);
+    if (newHandshake === undefined || !canReplace(newHandshake, handshake)) {
       this.#state = 'closed';
       this.#options.onGivenUp('server_changed');
       return false;
     }
-    this.#restarts.failures = 0;
+    this.#restartPolicy.failures = 0;
     this.#state = 'live';
     const { texts, ids } = this.#replay;
     this.#replayIds = ids;
     const backend = this.#backend as Backend;
     for (const text of texts) backend.send(text, this.#newestHeaders);
-    for (const { message, headers } of this.#waiting.takeAll()) backend.send(message, headers ?? this.#newestHeaders);
-    this.#forget();
+    for (const { message, headers } of this.#unsent.takeAll()) backend.send(message, headers ?? this.#newestHeaders);
+    this.#forgetHeaders();
     this.#options.onRestored();
     if (this.#isPaused) backend.pause();
     return true;
   }
 
-  #withoutReplays(lines: readonly Buffer[]): readonly Buffer[] {
+  #removeReplayAnswers(lines: readonly Buffer[]): readonly Buffer[] {
     if (this.#replayIds.size === 0) return lines;
-    const { others, left } = removeResponses(lines, this.#replayIds);
-    this.#replayIds = left;
+    const { others, unanswered } = removeResponses(lines, this.#replayIds);
+    this.#replayIds = unanswered;
     return others;
   }
 }

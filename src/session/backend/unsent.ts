@@ -1,22 +1,22 @@
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 
-/** A message and the headers that go with it; see `Upstream.send`. */
+/** A message and its headers; see `BackendSupervisor.send`. */
 export interface UnsentMessage {
   readonly message: Buffer;
   readonly headers: ForwardedHeaders | undefined;
 }
 
-/** What the messages that wait for a server need. */
+/** Options of `UnsentMessages`. */
 export interface UnsentMessagesOptions {
-  /** They have no more bytes than this in all (P8). */
+  /** The most bytes of all messages (P8). */
   readonly maxBytes: number;
-  /** None waits longer than this, in milliseconds; undefined if something else ends the wait. */
+  /** The longest wait of a message, in milliseconds; undefined if something else ends the wait. */
   readonly maxMs: number | undefined;
-  /** A message has waited too long: it is not sent any more. */
+  /** A message has waited too long and is not sent any more. */
   onExpired(message: Buffer): void;
 }
 
-/** The messages of a session that wait for its server to be back, in order. */
+/** The messages of a session that wait for its server, in order. */
 export class UnsentMessages {
   readonly #options: UnsentMessagesOptions;
   #entries: (UnsentMessage & { readonly since: number })[] = [];
@@ -37,7 +37,7 @@ export class UnsentMessages {
     return true;
   }
 
-  /** Takes all messages out. */
+  /** Removes and returns all messages. */
   takeAll(): readonly UnsentMessage[] {
     const entries = this.#entries;
     this.#entries = [];

@@ -1,14 +1,16 @@
 import { readOneMessage } from '../record/adoption.ts';
 
-/** Lines of a server without its answers to these requests, which are nobody else's; and which it has yet to answer. */
+/**
+ * Removes the server's answers to these requests from its lines. Also returns the requests that are still unanswered.
+ */
 export function removeResponses(
   lines: readonly Buffer[],
   ids: ReadonlySet<string>,
-): { readonly others: readonly Buffer[]; readonly left: ReadonlySet<string> } {
-  const left = new Set(ids);
+): { readonly others: readonly Buffer[]; readonly unanswered: ReadonlySet<string> } {
+  const unanswered = new Set(ids);
   const others = lines.filter((line) => {
     const message = readOneMessage(line);
-    return !(message?.kind === 'response' && typeof message.id === 'string' && left.delete(message.id));
+    return !(message?.kind === 'response' && typeof message.id === 'string' && unanswered.delete(message.id));
   });
-  return { others, left };
+  return { others, unanswered };
 }

@@ -4,21 +4,21 @@ import { detach } from '../../util/boundary.ts';
 /** A line of the server. */
 export interface ServerLine {
   readonly text: Buffer;
-  /** As `BackendEvents.onMessages` has it. */
+  /** As in `BackendEvents.onMessages`. */
   readonly relatedRequests: RequestIds | undefined;
-  /** Not a line, but what the backend told after the lines before (`BackendEvents.onState`). */
+  /** Set for a backend state instead of a line (`BackendEvents.onState`). It follows the lines before it. */
   readonly state?: string;
 }
 
-/** What an intake needs. */
+/** Options of `BackpressureQueue`. */
 export interface BackpressureQueueOptions {
   /** How much is handled before it is stored and sent. */
   readonly portion: { readonly lines: number; readonly bytes: number };
-  /** Brings one line to where it belongs. */
+  /** Routes one line. */
   handle(line: ServerLine): void;
-  /** Starts to store what was handled. Returns a promise where the next portion has to wait for that. */
+  /** Starts to store the handled lines. Returns a promise if the next portion has to wait for that. */
   flush(): Promise<void> | undefined;
-  /** Handling a line, or storing what came of it, has failed: nothing more is handled. */
+  /** Handling or storing a line has failed. Nothing more is handled. */
   onFault(cause: unknown): void;
   /** Stops and starts reading from the server. */
   pause(): void;
@@ -26,9 +26,9 @@ export interface BackpressureQueueOptions {
 }
 
 /**
- * Takes the server's lines in portions, each stored before the next one is handled, and pauses the server while it is
- * ahead (P8): a burst never reaches the log at once, where it would evict what a connected client has not been sent yet.
- * At most what one read of the pipe brought waits here.
+ * Handles the server's lines in portions and stores each portion before the next one. It pauses the server while that
+ * is ahead (P8). A burst thus never reaches the log at once, where it would evict events that a connected client has
+ * not been sent. At most the lines of one read of the pipe wait here.
  */
 export class BackpressureQueue {
   readonly #options: BackpressureQueueOptions;
@@ -44,23 +44,23 @@ export class BackpressureQueue {
     this.#options = options;
   }
 
-  /** Takes lines of the server, in order. */
+  /** Queues lines of the server, in order. */
   take(lines: readonly ServerLine[]): void {
     if (this.#isFaulty) return;
-    const left = this.#waiting.slice(this.#handled);
-    this.#waiting = left.length > 0 ? left.concat(lines) : lines;
+    const remaining = this.#waiting.slice(this.#handled);
+    this.#waiting = remaining.length > 0 ? remaining.concat(lines) : lines;
     this.#handled = 0;
     if (!this.#isRunning) detach('session', this.#run());
   }
 
-  /** Handles nothing more while a client lags too far behind, and goes on when it has caught up. */
+  /** Stops handling while a client lags too far behind, and continues when it has caught up. */
   setPaused(isHeld: boolean): void {
     this.#isHeld = isHeld;
     if (isHeld) this.#pause(true);
     else if (!this.#isRunning) detach('session', this.#run());
   }
 
-  /** Handles all that waits at once: the server has ended, nothing more will come. */
+  /** Handles all waiting lines at once: the server has ended, so no more will come. */
   drain(): void {
     const lines = this.#waiting.slice(this.#handled);
     this.#handled = this.#waiting.length;
@@ -73,7 +73,7 @@ export class BackpressureQueue {
     }
   }
 
-  /** A server's line must not end more than the session that it is for. */
+  /** Limits a fault in a server's line to its session. */
   #fail(cause: unknown): void {
     if (this.#isFaulty) return;
     this.#isFaulty = true;

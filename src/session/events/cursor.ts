@@ -3,48 +3,51 @@ import { encodeEvents } from '../../protocol/wire/sse.ts';
 import type { EventSink } from '../../reply/reply.ts';
 import type { EventLog, StoredEvent } from '../../store/event-log.ts';
 
-/** What a feed needs. */
+/** Options of `StreamCursor`. */
 export interface StreamCursorOptions {
   readonly log: EventLog;
   readonly key: string;
   readonly stream: number;
-  /** The place of the last event that the client has; undefined to begin with the stream's oldest. */
+  /** The position of the last event that the client has; undefined to begin with the stream's oldest. */
   readonly after: LogPosition | undefined;
   readonly sink: EventSink;
-  /** What the ids of its events end with; see `EventId.requests`. */
+  /** The suffix of its event ids; see `EventId.requests`. */
   readonly requests?: string | undefined;
-  /** The reconnection time that priming events carry. */
+  /** The reconnection time in priming events. */
   readonly retryMs: number;
-  /** How long a client may not read before its connection is cut; it can resume from the log (P8). */
+  /** How long a client may stop reading before its connection is cut. It can resume from the log (P8). */
   readonly slowReaderMs: number;
-  /** Events that the client has not seen are no longer kept. Return `true` to go on with the oldest that are. */
+  /** Events that the client has not seen are no longer kept. Return `true` to continue with the oldest kept event. */
   onBroken(sink: EventSink): boolean;
   /** A client that lagged has caught up with the log. */
   onCaughtUp(): void;
-  /** So many events were written: as they came, or from the log. */
+  /** This many events were written, live or from the log. */
   onWritten?(count: number, source: 'live' | 'replayed'): void;
-  /** The log could not be read, so that the feed is of no use any more. */
+  /** The log could not be read, so this cursor is of no further use. */
   onFailed(cause: unknown): void;
   /** The connection is gone; called once. */
   onClosed(): void;
 }
 
-/** How many events one read of the log takes: enough for throughput, few enough to stay small in memory. */
+/** How many events one read of the log returns: enough for throughput, few enough to stay small in memory. */
 export const eventsPerRead = 256;
 
-/** How much of a read is written at once: the rest is read again, so that one slow client holds neither memory nor the loop. */
+/**
+ * How many bytes of a read are written at once. The rest is read again, so that a slow client blocks neither memory nor
+ * the event loop.
+ */
 export const bytesPerWrite = 256 * 1024;
 
 /**
- * Brings one stream's events to one connection, in order, without gap and without duplicate (P4). It knows the place of
- * the last event it wrote: an event that follows it directly is written as it comes; after a resume, or when the client
- * was too slow, the feed reads from the log until it has caught up. No event waits in memory for a slow client.
+ * Sends one stream's events to one connection, in order, without gap or duplicate (P4). The cursor knows the position
+ * of the last written event. An event that follows directly is written at once. After a resume, or if the client was
+ * too slow, events are read from the log until the cursor has caught up. No event waits in memory for a slow client.
  */
 export class StreamCursor {
   readonly stream: number;
   /** On the monotonic clock, in milliseconds. */
   readonly openedAt = performance.now();
-  /** The place of the last event written to the connection. */
+  /** The position of the last event written to the connection. */
   cursor: LogPosition | undefined;
   /** Events and bytes stored since the client stopped keeping up. */
   lag = { events: 0, bytes: 0 };
@@ -53,14 +56,14 @@ export class StreamCursor {
   #readAgain = false;
   #slowTimer: NodeJS.Timeout | undefined;
 
-  /** `live` says that the stream has no event yet that this connection lacks, so that nothing need be read. */
-  constructor(options: StreamCursorOptions, live: boolean) {
+  /** @param isLive true if this connection lacks no event of the stream yet, so that nothing has to be read */
+  constructor(options: StreamCursorOptions, isLive: boolean) {
     this.stream = options.stream;
     this.cursor = options.after;
     this.#options = options;
     options.sink.onDrain(() => this.#unblock());
-    options.sink.onClose(() => this.#closed());
-    if (live) this.#state = 'live';
+    options.sink.onClose(() => this.#onClosed());
+    if (isLive) this.#state = 'live';
     else this.#read();
   }
 
@@ -68,7 +71,7 @@ export class StreamCursor {
     return this.#options.sink;
   }
 
-  /** Takes events of this stream that were just stored. */
+  /** Receives events of this stream that were just stored. */
   push(events: readonly StoredEvent[]): void {
     if (this.#state === 'live' && follows(events[0]?.previous, this.cursor)) {
       this.#write(events, 'live');
@@ -85,7 +88,7 @@ export class StreamCursor {
   close(): void {
     if (this.#state === 'closed') return;
     this.#options.sink.end();
-    this.#closed();
+    this.#onClosed();
   }
 
   #read(): void {
@@ -100,21 +103,21 @@ export class StreamCursor {
       const read = await log.read(key, stream, this.cursor, eventsPerRead);
       if (this.#state !== 'reading') return;
       if (read.outcome !== 'ok') {
-        // The stream has had no event yet: there is nothing to catch up with.
-        if (!this.#readAgain) return this.#caughtUp();
+        // The stream has no event yet, so there is nothing to catch up with.
+        if (!this.#readAgain) return this.#onCaughtUp();
         continue;
       }
       if (read.broken && !onBroken(sink)) return this.close();
       const events = eventsUpTo(read.events, bytesPerWrite);
       if (events.length > 0) this.#write(events, 'replayed');
-      else this.cursor = read.newest ?? this.cursor; // a break that was told is not told again
+      else this.cursor = read.newest ?? this.cursor; // a gap that was reported is not reported again
       const atTail = read.atTail && events.length === read.events.length;
       if (atTail && read.ended) return this.close();
-      if (atTail && !this.#readAgain && this.#state === 'reading') return this.#caughtUp();
+      if (atTail && !this.#readAgain && this.#state === 'reading') return this.#onCaughtUp();
     }
   }
 
-  #caughtUp(): void {
+  #onCaughtUp(): void {
     this.#state = 'live';
     this.lag = { events: 0, bytes: 0 };
     this.#options.onCaughtUp();
@@ -141,7 +144,7 @@ export class StreamCursor {
     this.#read();
   }
 
-  #closed(): void {
+  #onClosed(): void {
     if (this.#state === 'closed') return;
     this.#state = 'closed';
     clearTimeout(this.#slowTimer);
@@ -149,7 +152,7 @@ export class StreamCursor {
   }
 }
 
-/** The first events, up to so many bytes, and at least one. */
+/** The first events, up to this many bytes, and at least one. */
 export function eventsUpTo(events: readonly StoredEvent[], maxBytes: number): readonly StoredEvent[] {
   let bytes = 0;
   const end = events.findIndex(({ data }, index) => {

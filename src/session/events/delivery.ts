@@ -9,20 +9,20 @@ import { type EventEffects, EventWriter, type WriteRefusal } from './event-write
 import { repairingLog } from './repairing-log.ts';
 import { getStream, Streams } from './streams.ts';
 
-/** What the way of messages from the server to its client needs of the session. */
+/** Options of `EventDelivery`. */
 export interface EventDeliveryOptions {
   readonly log: EventLog;
   readonly key: string;
   readonly epoch: number;
   readonly limits: SessionOptions;
-  /** What earlier owners left, and how much of the GET stream they had delivered; nothing for a new session. */
+  /** The log state of earlier owners, and how far the GET stream was delivered; absent for a new session. */
   readonly earlier?: LogState | undefined;
   readonly getCursor?: LogPosition | undefined;
-  /** So much of the GET stream was delivered to a listener that is gone. */
+  /** The GET stream was delivered up to this position to a listener that is gone. */
   onGetCursor(cursor: LogPosition | undefined): void;
-  /** Brings one line of the server to where it belongs. */
+  /** Routes one line of the server. */
   route(line: ServerLine): void;
-  /** The client hears everything on its GET stream; see `StreamsOptions`. */
+  /** The client gets everything on its GET stream; see `StreamsOptions`. */
   readonly isOneStream?: boolean;
   /** See `StreamsOptions`. */
   readonly observer?: StreamObserver | undefined;
@@ -31,15 +31,15 @@ export interface EventDeliveryOptions {
   /** Stops and starts reading from the server. */
   pause(): void;
   resume(): void;
-  /** The log does not know the session any more: says what it is again. */
+  /** Registers the session again, because the log does not know it any more. */
   register(): Promise<Registration>;
-  /** The log did not take events: the session can no longer be written to from here. */
+  /** The log did not take events. The session can no longer be written to from here. */
   onRefused(why: WriteRefusal, cause: unknown): void;
   /** A client was told that events are no longer kept. */
   onHistoryLost(): void;
-  /** A connection was cut because the log could not be read. */
-  /** A message of the server could not be handled: the session cannot go on. */
+  /** A message of the server could not be handled. The session cannot go on. */
   onFault(cause: unknown): void;
+  /** A connection was cut because the log could not be read. */
   onFailed(cause: unknown): void;
 }
 
@@ -53,31 +53,31 @@ interface Unstored {
   readonly seq: number;
   readonly stream: number;
   readonly id: RequestId;
-  /** By the monotonic clock, in milliseconds. */
+  /** On the monotonic clock, in milliseconds. */
   readonly since: number;
 }
 
-/** A log that does not answer for so long is away, or full. */
+/** A log that does not answer for this long is away, or full. */
 const stuckMs = 1_000;
 
 /**
- * The way of messages from the server to its client: taken in portions, routed, appended to the log, and only then
- * delivered (P5). Each stage holds the one before it back when it is behind (P8).
+ * The way of messages from the server to its client. They are taken in portions, routed, appended to the log, and only
+ * then delivered (P5). Each stage holds back the one before it when it falls behind (P8).
  */
 export class EventDelivery {
   readonly streams: Streams;
   readonly #writer: EventWriter;
-  readonly #intake: BackpressureQueue;
+  readonly #queue: BackpressureQueue;
   /**
-   * What a client may lag and two portions under way never evict what it has not been sent: 1/8 and twice 3/8 of what the log
-   * keeps, which it drops by eighths. A larger portion costs less for each event.
+   * A client's lag plus two portions under way must never evict events that it has not been sent. The log drops events
+   * by eighths, so the lag may be 1/8 and each portion 3/8. A larger portion costs less for each event.
    */
   readonly #portion: { readonly lines: number; readonly bytes: number };
   readonly #limits: SessionOptions;
   readonly #epoch: number;
-  /** Of what was added and is not known to be stored, in order. */
+  /** Marks of added events that are not known to be stored, in order. */
   readonly #marks: Mark[] = [];
-  /** In order; a client's only stream is not looked at, which others' answers need. */
+  /** In order. Answers on a one-stream client's stream are left out, because other answers need that stream. */
   #unstored: Unstored[] = [];
   #added = 0;
   #isOpen = false;
@@ -95,9 +95,9 @@ export class EventDelivery {
       epoch,
       ...(earlier && { earlier }),
       onStored: (events) => {
-        this.#forget((events.at(-1) as StoredEvent).seq);
+        this.#forgetStored((events.at(-1) as StoredEvent).seq);
         this.streams.deliver(events);
-        this.#tellStored();
+        this.#notifyStored();
       },
       onReappended: (events) => this.streams.deliver(events),
       register,
@@ -110,48 +110,53 @@ export class EventDelivery {
       slowReaderMs,
       streamMaxAgeMs,
       maxLag: { events: logMaxEvents / 8, bytes: logMaxBytes / 2 },
-      ...{ isOneStream, primes, observer },
+      isOneStream,
+      primes,
+      observer,
       beginning: { epoch, seq: 0 },
       ...(earlier && { earlier: { newestStream: earlier.newestStream, ids: idsOf(earlier) } }),
       getCursor,
       onGetCursor: options.onGetCursor,
       onHistoryLost,
       onFailed,
-      onPressure: (isHigh) => this.#intake.setPaused(isHigh),
+      onPressure: (isHigh) => this.#queue.setPaused(isHigh),
     });
-    this.#intake = new BackpressureQueue({
-      ...{ portion: this.#portion, handle: route, pause, resume },
-      flush: () => this.#flushed(),
+    this.#queue = new BackpressureQueue({
+      portion: this.#portion,
+      handle: route,
+      pause,
+      resume,
+      flush: () => this.#flushAndWait(),
       onFault: options.onFault,
     });
   }
 
-  /** From now on there is a log to append to; what was added before waits until here. */
+  /** From now on events can be appended to the log. Events that were added before have waited for this. */
   open(): void {
     this.#isOpen = true;
     this.flush();
   }
 
   /**
-   * False if nothing more can be kept for later: before there is a log, what waits for it has the log's limits (P8). The
-   * server is not held back then, since the answer that opens the log would wait as well.
+   * False if nothing more can be kept for later. Events that wait for the log have the log's own limits (P8). The
+   * server is not paused then, since the answer that opens the log would wait as well.
    */
   get hasRoom(): boolean {
     const { events, bytes } = this.#writer.pending;
     return this.#isOpen || (events < this.#limits.logMaxEvents && bytes < this.#limits.logMaxBytes);
   }
 
-  /** Takes lines of the server, in order. */
+  /** Queues lines of the server, in order. */
   take(lines: readonly ServerLine[]): void {
-    this.#intake.take(lines);
+    this.#queue.take(lines);
   }
 
-  /** Takes nothing more from the server, or goes on. */
-  setPaused(isHeld: boolean): void {
-    this.#intake.setPaused(isHeld);
+  /** Stops handling the server's lines, or continues. */
+  setPaused(isPaused: boolean): void {
+    this.#queue.setPaused(isPaused);
   }
 
-  /** Adds an event to a stream; it goes out with the next flush. */
+  /** Adds an event to a stream; the next flush sends it. */
   add(stream: number, data: Buffer, last: boolean, effects?: EventEffects): void {
     this.#writer.add(stream, data, last, effects);
     this.#added += 1;
@@ -160,20 +165,20 @@ export class EventDelivery {
       this.#unstored.push({ seq: this.#added, stream, id, since: performance.now() });
   }
 
-  /** What a store that has lost its data is told of the log. */
+  /** The state to register at a store that has lost its data. */
   get recoveryState(): EventWriter['recoveryState'] {
     return this.#writer.recoveryState;
   }
 
-  /** Where the log stands once all that was added so far is stored; `onStored` is called then. */
+  /** Calls `onStored` with the position of the log, once all events that were added so far are stored. */
   mark(onStored: (at: LogPosition) => void): void {
     const { events } = this.#writer.pending;
     const at = { epoch: this.#epoch, seq: this.#writer.stored.tail + events };
     this.#marks.push({ at, onStored });
-    if (events === 0) this.#tellStored();
+    if (events === 0) this.#notifyStored();
   }
 
-  #tellStored(): void {
+  #notifyStored(): void {
     const { tail } = this.#writer.stored;
     while ((this.#marks[0]?.at.seq ?? tail + 1) <= tail) {
       const [{ at, onStored }] = this.#marks.splice(0, 1) as [Mark];
@@ -181,71 +186,75 @@ export class EventDelivery {
     }
   }
 
-  /** Stores and delivers what was added. */
+  /** Stores and delivers the added events. */
   flush(): void {
     if (this.#isOpen) this.#writer.flush();
   }
 
   /** As `EventWriter.whenStored`. */
-  whenStored(tell: (isStored: boolean) => void): void {
-    this.#writer.whenStored(tell);
+  whenStored(onStored: (isStored: boolean) => void): void {
+    this.#writer.whenStored(onStored);
   }
 
-  /** The store may have lost what it had confirmed; see `EventWriter.check`. */
+  /** The store may have lost confirmed events; see `EventWriter.check`. */
   check(): void {
     this.#writer.check();
   }
 
   /**
-   * Tells the client of a stream what the log does not take: without an event id, and as the last thing that it hears on
-   * this connection. Does nothing if the log takes it in time, nor to a client's only stream, which others' answers need.
+   * Sends the client of a stream an answer that the log does not take: without an event id, and last on this
+   * connection. Does nothing if the log takes the answer in time. A one-stream client is left out, because other
+   * answers need its stream.
    */
   sendUnlogged(stream: number, text: string): void {
     if (stream === getStream) return;
-    const tell = (): void => this.streams.sendUnlogged(stream, text);
-    const timer = setTimeout(tell, Math.max(0, stuckMs - this.#writer.waitingMs));
+    const send = (): void => this.streams.sendUnlogged(stream, text);
+    const timer = setTimeout(send, Math.max(0, stuckMs - this.#writer.waitingMs));
     this.#writer.whenStored(() => clearTimeout(timer));
   }
 
-  /** Tells the same of answers that have waited for the log for so long: whether they will be had is not known (P7). */
+  /** Does the same for answers that have waited this long for the log. Whether they will be stored is unknown (P7). */
   failUnstored(afterMs: number): void {
-    const until = performance.now() - afterMs;
-    while ((this.#unstored[0]?.since ?? Number.POSITIVE_INFINITY) <= until) {
+    const latest = performance.now() - afterMs;
+    while ((this.#unstored[0]?.since ?? Number.POSITIVE_INFINITY) <= latest) {
       const [{ stream, id }] = this.#unstored.splice(0, 1) as [Unstored];
       this.streams.sendUnlogged(stream, faultMessage('outcome_unknown', id));
     }
   }
 
-  #forget(stored: number): void {
-    const left = this.#unstored.findIndex(({ seq }) => seq > stored);
-    if (this.#unstored.length > 0) this.#unstored = left === -1 ? [] : this.#unstored.slice(left);
+  #forgetStored(stored: number): void {
+    const firstUnstored = this.#unstored.findIndex(({ seq }) => seq > stored);
+    if (this.#unstored.length > 0) this.#unstored = firstUnstored === -1 ? [] : this.#unstored.slice(firstUnstored);
   }
 
-  /** Takes what the server wrote to its end, without regard to who lags. */
+  /** Handles the rest of the server's output, regardless of lagging clients. */
   finish(): void {
-    this.#intake.drain();
+    this.#queue.drain();
   }
 
-  /** Stores and delivers what was added, then ends all connections; `goOn` if their clients can go on elsewhere. */
-  async close(goOn: boolean): Promise<void> {
+  /**
+   * Stores and delivers the added events, then ends all connections.
+   * @param canResume true if their clients can continue on another instance
+   */
+  async close(canResume: boolean): Promise<void> {
     this.flush();
     await this.#writer.settled();
-    this.streams.closeAll(goOn);
+    this.streams.closeAll(canResume);
   }
 
-  /** Ends all connections, for clients to go on elsewhere: another instance has the session. */
+  /** Ends all connections because another instance owns the session. Their clients continue there. */
   abandon(): void {
     this.streams.closeAll();
   }
 
   /** A promise to wait for if the log is slower than the server. */
-  #flushed(): Promise<void> | undefined {
+  #flushAndWait(): Promise<void> | undefined {
     this.flush();
-    return this.#isOpen && this.#isAhead ? this.#whileAhead() : undefined;
+    return this.#isOpen && this.#isAhead ? this.#waitWhileAhead() : undefined;
   }
 
-  /** The next portion is handled while the last one is on its way to the log: neither waits for the other. */
-  async #whileAhead(): Promise<void> {
+  /** The next portion is handled while the last one is on its way to the log, so neither waits for the other. */
+  async #waitWhileAhead(): Promise<void> {
     for (let step = this.#writer.appended(); this.#isAhead && step !== undefined; step = this.#writer.appended()) {
       await step;
     }
@@ -257,7 +266,7 @@ export class EventDelivery {
   }
 }
 
-/** Which requests the streams of an earlier owner answer. */
+/** The requests that the streams of an earlier owner answer. */
 function idsOf({ pending }: LogState): ReadonlyMap<number, readonly RequestId[]> {
   const ids = new Map<number, RequestId[]>();
   for (const { stream, id } of pending) ids.set(stream, [...(ids.get(stream) ?? []), id]);

@@ -4,52 +4,55 @@ import type { AppendOutcome, EventLog, NewEvent, PendingCall, StoredEvent } from
 import type { LogState, Registration, StreamTail } from '../../store/session-records.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
 
-/** Why a writer may write no more. `fenced`: a newer owner has the session. `ended`: the session was ended elsewhere. */
+/**
+ * Why a writer may write no more. `fenced`: a newer owner has the session. `ended`: the session was ended elsewhere.
+ */
 export type WriteRefusal = 'fenced' | 'ended' | 'gap' | 'failed';
 
-/** What a writer needs: the log, the session in it, the epoch that it writes under, and whom to tell. */
+/** Options of `EventWriter`. */
 export interface EventWriterOptions {
   readonly log: EventLog;
   readonly key: string;
   readonly epoch: number;
-  /** Where the streams stand that earlier owners wrote; nothing for a new session. */
+  /** The log state of earlier owners; absent for a new session. */
   readonly earlier?: LogState;
   /** Events are in the log and may be sent now (P5). In order; one call for each append. */
   onStored(events: readonly StoredEvent[]): void;
-  /** Events that were in the log before, and lost there, are in it again: who read it meanwhile has missed them. */
+  /** Events that the log had lost are in it again. A reader has missed them meanwhile. */
   onReappended?(events: readonly StoredEvent[]): void;
-  /** The log does not know the session any more: says what it is again, with `state`. */
+  /** Registers the session again with `recoveryState`, because the log does not know it any more. */
   register(): Promise<Registration>;
-  /** The log did not take the events: this instance may no longer write to the session. */
+  /** The log did not take the events. This instance may no longer write to the session. */
   onRefused(why: WriteRefusal, cause?: unknown): void;
 }
 
-/** What an event does to the table of pending calls. */
+/** The effect of an event on the table of pending calls. */
 export interface EventEffects {
   readonly opens?: readonly PendingCall[] | undefined;
   readonly settles?: RequestId | undefined;
 }
 
 /**
- * A failover of the store can lose what it had already confirmed: so much of it is kept here to be said again. What is
- * older is a break in the chain, which resumes tell.
+ * How many events are retained, because a failover of the store can lose confirmed events. Retained events are appended
+ * again. Older lost events are a gap in the chain, which resumes report.
  */
-const maxHeldEvents = 128;
-const maxHeldBytes = 256 * 1024;
+const maxRetainedEvents = 128;
+const maxRetainedBytes = 256 * 1024;
 
 type Batch = readonly (NewEvent & StoredEvent)[];
 
-/** What a log has of a session, and up to which event of the epoch. */
+/** The state of a session's log, up to an event of this epoch. */
 interface Stored {
   readonly tail: number;
   readonly log: LogState;
 }
 
-const nothingEarlier: LogState = { tails: new Map(), newestStream: -1, pending: [] };
+const noEarlierState: LogState = { tails: new Map(), newestStream: -1, pending: [] };
 
 /**
- * Numbers the events of one session and appends them, in order, one append at a time: what is added while one is under
- * way goes into the next, so that a slow log sees few large appends and not many small ones. Begins at the start of an epoch.
+ * Numbers the events of one session and appends them in order, one append at a time. Events that are added during an
+ * append go into the next one. A slow log thus sees few large appends instead of many small ones. Begins at the start
+ * of an epoch.
  */
 export class EventWriter {
   readonly #options: EventWriterOptions;
@@ -59,21 +62,21 @@ export class EventWriter {
   readonly #pendingCalls: SparseMap<RequestId, PendingCall>;
   #newestStream: number;
   #queue: (NewEvent & StoredEvent)[] = [];
-  #held: (NewEvent & StoredEvent)[] = [];
+  #retained: (NewEvent & StoredEvent)[] = [];
   #seq = 0;
   #appended = 0;
   #pendingBytes = 0;
   #running: Promise<void> | undefined;
   #isRefused = false;
   #isDoubtful = false;
-  #askedAt: number | undefined;
-  /** Who waits for events up to a number to be stored; in order. */
-  #unstored: { readonly seq: number; tell(isStored: boolean): void }[] = [];
-  /** Who waits for the append that is under way. */
-  #waiting: (() => void)[] = [];
+  #calledAt: number | undefined;
+  /** Listeners for the storing of events up to a number; in order. */
+  #unstored: { readonly seq: number; onSettled(isStored: boolean): void }[] = [];
+  /** Listeners for the end of the current append. */
+  #appendListeners: (() => void)[] = [];
 
   constructor(options: EventWriterOptions) {
-    const { earlier = nothingEarlier } = options;
+    const { earlier = noEarlierState } = options;
     this.#options = options;
     for (const [stream, { newest, ended }] of earlier.tails) if (!ended) this.#tails.set(stream, newest);
     this.#storedTails = new SparseMap(earlier.tails);
@@ -81,32 +84,32 @@ export class EventWriter {
     this.#newestStream = earlier.newestStream;
   }
 
-  /** What was added and is not known to be stored. */
+  /** Events that were added and are not known to be stored. */
   get pending(): { readonly events: number; readonly bytes: number } {
     return { events: this.#seq - this.#appended, bytes: this.#pendingBytes };
   }
 
-  /** What is known to be stored: the number of the newest event of this epoch, and where the streams stand. */
+  /** The known state of the log: the number of the newest stored event of this epoch, and the state of the streams. */
   get stored(): Stored {
     return { tail: this.#appended, log: this.#logWith(this.#storedTails) };
   }
 
   /**
-   * The same as it was before what is held here to be said again: what a store that has lost its data is told, so that it gets
-   * the held events anew, and only what is older is lost.
+   * State to register after the store lost data: as of *before* the retained events, which are then appended again.
+   * Only older events are lost.
    */
   get recoveryState(): Stored {
     const tails = new Map(this.#storedTails);
-    for (const { stream, previous } of this.#held.toReversed()) {
+    for (const { stream, previous } of this.#retained.toReversed()) {
       if (previous === undefined) tails.delete(stream);
       else tails.set(stream, { newest: previous, ended: false });
     }
-    return { tail: this.#appended - this.#held.length, log: this.#logWith(tails) };
+    return { tail: this.#appended - this.#retained.length, log: this.#logWith(tails) };
   }
 
-  /** How long the log has not answered, in milliseconds; 0 if nothing is asked of it. */
+  /** How long the log has not answered, in milliseconds; 0 if no call is open. */
   get waitingMs(): number {
-    return this.#askedAt === undefined ? 0 : performance.now() - this.#askedAt;
+    return this.#calledAt === undefined ? 0 : performance.now() - this.#calledAt;
   }
 
   /** Queues an event of a stream; `last` if the stream ends with it. */
@@ -123,34 +126,34 @@ export class EventWriter {
     else this.#tails.set(stream, { epoch, seq });
   }
 
-  /** Starts to append what was added. Call it once at the end of a burst. */
+  /** Starts to append the added events. Call this once at the end of a burst. */
   flush(): void {
     if (this.#running !== undefined || this.#isRefused || (this.#queue.length === 0 && !this.#isDoubtful)) return;
     this.#running = this.#appendAll()
       .catch((cause: unknown) => this.#refuse('failed', cause))
       .finally(() => {
         this.#running = undefined;
-        this.#askedAt = undefined;
-        this.#tellAppended();
-        this.flush(); // what was added after the last look at the queue
+        this.#calledAt = undefined;
+        this.#notifyAppended();
+        this.flush(); // events added after the loop's last check
       });
   }
 
-  /** Tells once when all that was added so far is in the log, or that it will never be. */
-  whenStored(tell: (isStored: boolean) => void): void {
-    if (this.#isRefused || this.#seq === this.#appended) tell(!this.#isRefused);
-    else this.#unstored.push({ seq: this.#seq, tell });
+  /** Calls back once, when all events added so far are stored, or can never be. */
+  whenStored(onSettled: (isStored: boolean) => void): void {
+    if (this.#isRefused || this.#seq === this.#appended) onSettled(!this.#isRefused);
+    else this.#unstored.push({ seq: this.#seq, onSettled });
   }
 
-  /** The store may have lost what it had confirmed: asks, and says again what is held here of it. */
+  /** The store may have lost confirmed events: checks, and appends the retained ones again. */
   check(): void {
     this.#isDoubtful = true;
     this.flush();
   }
 
-  /** Resolves when the append that is under way has ended, while the next one may be; undefined if there is none. */
+  /** Resolves when the current append has ended, even if the next one has begun; undefined if there is none. */
   appended(): Promise<void> | undefined {
-    return this.#running && new Promise((resolve) => this.#waiting.push(resolve));
+    return this.#running && new Promise((resolve) => this.#appendListeners.push(resolve));
   }
 
   /** Resolves when nothing is queued or under way any more. */
@@ -163,54 +166,54 @@ export class EventWriter {
       const batch = this.#queue;
       this.#queue = [];
       this.#isDoubtful = false;
-      this.#askedAt = performance.now();
+      this.#calledAt = performance.now();
       const refusal = await this.#appendOne(batch);
       if (refusal !== undefined) return this.#refuse(refusal);
       if (batch.length === 0) continue;
       this.#appended += batch.length;
       for (const { data } of batch) this.#pendingBytes -= data.length;
-      this.#note(batch);
-      this.#hold(batch);
+      this.#updateState(batch);
+      this.#retain(batch);
       this.#options.onStored(batch);
-      this.#tellAppended();
-      this.#tellStored(true);
+      this.#notifyAppended();
+      this.#notifyStored(true);
     }
   }
 
-  /** Appends until the log has all of the batch. Returns why it will never have it. */
+  /** Appends until the log has the whole batch. Returns the reason if it never will. */
   async #appendOne(batch: Batch): Promise<WriteRefusal | undefined> {
     const { log, key, epoch, register } = this.#options;
     let expectedTail = this.#appended;
     let events = batch;
     for (;;) {
-      const said: AppendOutcome = await log.append(key, epoch, expectedTail, events);
-      if (said.outcome === 'gap') {
-        const { tail } = said;
+      const result: AppendOutcome = await log.append(key, epoch, expectedTail, events);
+      if (result.outcome === 'gap') {
+        const { tail } = result;
         if (tail >= expectedTail) return 'gap'; // nobody else writes under this epoch
         expectedTail = tail;
-        events = [...this.#held.filter((event) => event.seq > tail), ...batch];
-      } else if (said.outcome === 'no_record') {
+        events = [...this.#retained.filter((event) => event.seq > tail), ...batch];
+      } else if (result.outcome === 'no_record') {
         const registered = await register();
         if (registered === 'outdated') continue; // a later term has registered it meanwhile
         if (registered !== 'registered') return registered;
         expectedTail = this.#appended;
         events = batch;
       } else {
-        if (said.outcome === 'fenced') return 'fenced';
+        if (result.outcome === 'fenced') return 'fenced';
         if (events.length > batch.length) this.#options.onReappended?.(events.slice(0, events.length - batch.length));
         return undefined;
       }
     }
   }
 
-  #note(batch: Batch): void {
+  #updateState(batch: Batch): void {
     const { epoch } = this.#options;
     for (let index = 0; index < batch.length; index += 1) {
       const { stream, seq, last, opens, settles } = batch[index] as Batch[number];
       this.#newestStream = Math.max(this.#newestStream, stream);
       if (opens !== undefined) for (const call of opens) this.#pendingCalls.set(call.id, call);
       if (settles !== undefined) this.#pendingCalls.delete(settles);
-      // The log forgets an ended stream with its last event; here nothing more is to be said of it.
+      // The log forgets an ended stream with its last event, so its tail is not needed here either.
       if (last) this.#storedTails.delete(stream);
       // One tail for a run of events of one stream.
       else if (batch[index + 1]?.stream !== stream)
@@ -218,33 +221,33 @@ export class EventWriter {
     }
   }
 
-  #hold(batch: Batch): void {
-    const held = this.#held.concat(batch).slice(-maxHeldEvents);
-    let from = held.length;
+  #retain(batch: Batch): void {
+    const retained = this.#retained.concat(batch).slice(-maxRetainedEvents);
+    let from = retained.length;
     for (let bytes = 0; from > 0; from -= 1) {
-      bytes += (held[from - 1] as StoredEvent).data.length;
-      if (bytes > maxHeldBytes) break;
+      bytes += (retained[from - 1] as StoredEvent).data.length;
+      if (bytes > maxRetainedBytes) break;
     }
-    this.#held = from > 0 ? held.slice(from) : held;
+    this.#retained = from > 0 ? retained.slice(from) : retained;
   }
 
   #refuse(why: WriteRefusal, cause?: unknown): void {
     this.#isRefused = true;
     this.#options.onRefused(why, cause);
-    this.#tellStored(false);
+    this.#notifyStored(false);
   }
 
-  #tellStored(isStored: boolean): void {
+  #notifyStored(isStored: boolean): void {
     const due = this.#unstored.filter(({ seq }) => !isStored || seq <= this.#appended);
     if (due.length === 0) return;
     this.#unstored = this.#unstored.slice(due.length);
-    for (const { tell } of due) tell(isStored);
+    for (const { onSettled } of due) onSettled(isStored);
   }
 
-  #tellAppended(): void {
-    const told = this.#waiting;
-    this.#waiting = [];
-    for (const tell of told) tell();
+  #notifyAppended(): void {
+    const listeners = this.#appendListeners;
+    this.#appendListeners = [];
+    for (const listener of listeners) listener();
   }
 
   #logWith(tails: ReadonlyMap<number, StreamTail>): LogState {

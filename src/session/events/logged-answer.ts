@@ -5,8 +5,8 @@ import { getStream } from './streams.ts';
 type Host = Pick<LegacyAnswerHost, 'emit'>;
 
 /**
- * The answer of a call that goes to a stream of the log which it has not opened: one of an earlier owner of the session, or
- * the GET stream of a client that hears everything there. Whoever waits for it follows, or resumes, that stream.
+ * The answer to a call on a log stream that the call did not open. The stream is one of an earlier owner, or the GET
+ * stream of a one-stream client. Clients that wait for the answer follow or resume that stream.
  */
 export class LoggedAnswer implements LegacyCallAnswer {
   readonly hasStream = true;
@@ -29,7 +29,7 @@ export class LoggedAnswer implements LegacyCallAnswer {
 
   response(id: RequestId, text: Buffer): void {
     this.#missing -= 1;
-    const isLast = this.#missing === 0 && this.stream !== getStream; // which never ends
+    const isLast = this.#missing === 0 && this.stream !== getStream; // the GET stream never ends
     this.#host.emit(this.stream, eventText(id, text, this.#maxEventBytes), isLast, id);
   }
 
@@ -39,6 +39,6 @@ export class LoggedAnswer implements LegacyCallAnswer {
   }
 
   abandon(): void {
-    // Nobody is connected to this answer; the next owner finds the call pending.
+    // This answer has no connection; the next owner finds the call pending.
   }
 }

@@ -7,46 +7,49 @@ import type { EventDelivery } from './delivery.ts';
 import { LoggedAnswer } from './logged-answer.ts';
 import { getStream } from './streams.ts';
 
-/** So many accepted requests are remembered, for ingresses that ask again: many more than wait for an owner's word at once. */
+/** How many accepted requests are remembered for retries of ingresses: many more than wait for an owner at once. */
 const maxRemembered = 512;
 
 const nothing = Buffer.alloc(0);
 
 /**
- * The answers of a client that hears everything on one stream (docs/decisions/0018): they go to that stream of the log, and
- * a POST is only told that it was accepted. That is said when its requests stand in the log as pending, so that whoever
- * takes the session over answers them (P3).
+ * The answers to a client that gets everything on one stream (docs/decisions/0018). They go to that stream of the log,
+ * and a POST is only told that it was accepted. It is told so once its requests are pending in the log, so that the
+ * next owner answers them (P3).
  */
 export class OneStream {
-  readonly #outbound: EventDelivery;
+  readonly #delivery: EventDelivery;
   readonly #limits: Pick<SessionOptions, 'maxEventBytes' | 'requestIdleMs'>;
-  /** The newest requests that were accepted, oldest first: asked again, they need no second answer. */
+  /** The newest accepted requests, oldest first. A retry of one needs no second answer. */
   readonly #accepted = new Set<RequestId>();
   /** POSTs that wait for the store. */
   #unconfirmed: { readonly since: number; answer(isStored: boolean): void }[] = [];
 
-  constructor(outbound: EventDelivery, limits: Pick<SessionOptions, 'maxEventBytes' | 'requestIdleMs'>) {
-    this.#outbound = outbound;
+  constructor(delivery: EventDelivery, limits: Pick<SessionOptions, 'maxEventBytes' | 'requestIdleMs'>) {
+    this.#delivery = delivery;
     this.#limits = limits;
   }
 
-  /** The answer of so many requests of one POST. */
+  /** The answer to the requests of one POST. */
   answer(count: number): LoggedAnswer {
     const emit = (stream: number, text: Buffer, last: boolean, settles?: RequestId): void =>
-      this.#outbound.add(stream, text, last, { settles });
+      this.#delivery.add(stream, text, last, { settles });
     return new LoggedAnswer({ emit }, getStream, count, this.#limits.maxEventBytes);
   }
 
-  /** Answers a POST when its requests, of which these are in flight, are in the log. */
+  /**
+   * Answers a POST when its requests are in the log.
+   * @param pending those of them that are in flight
+   */
   accept(ids: readonly RequestId[], pending: readonly PendingCall[], reply: Reply): void {
-    this.note(ids);
-    // Without data: a place in the log, which no client is shown.
-    if (pending.length > 0) this.#outbound.add(getStream, nothing, false, { opens: pending });
-    this.#outbound.flush();
+    this.rememberAccepted(ids);
+    // An event without data only marks a position in the log. Clients never see it.
+    if (pending.length > 0) this.#delivery.add(getStream, nothing, false, { opens: pending });
+    this.#delivery.flush();
     this.confirm(ids, reply);
   }
 
-  /** Answers a POST when what was added for it is in the log; at the limit of a request, if the store is away for so long. */
+  /** Answers a POST when its events are in the log, or after the time limit of a request. */
   confirm(ids: readonly RequestId[], reply: Reply): void {
     const answer = once((isStored: boolean) => {
       clearTimeout(timer);
@@ -55,20 +58,20 @@ export class OneStream {
     });
     const timer = setTimeout(() => answer(false), this.#limits.requestIdleMs).unref();
     this.#unconfirmed.push({ since: performance.now(), answer });
-    this.#outbound.whenStored((isStored) => {
-      this.#unconfirmed = this.#unconfirmed.filter((one) => one.answer !== answer);
+    this.#delivery.whenStored((isStored) => {
+      this.#unconfirmed = this.#unconfirmed.filter((post) => post.answer !== answer);
       answer(isStored);
     });
   }
 
-  /** Ends the POSTs that have waited for the store for so long: whether they were accepted is not known. */
+  /** Ends the POSTs that have waited this long for the store. Whether they were accepted is unknown. */
   failUnanswered(afterMs: number): void {
-    const until = performance.now() - afterMs;
-    for (const { since, answer } of this.#unconfirmed) if (since <= until) answer(false);
+    const latest = performance.now() - afterMs;
+    for (const { since, answer } of this.#unconfirmed) if (since <= latest) answer(false);
   }
 
-  /** Requests that were accepted, here or by an earlier owner. */
-  note(ids: readonly RequestId[]): void {
+  /** Remembers accepted requests of this or an earlier owner. */
+  rememberAccepted(ids: readonly RequestId[]): void {
     for (const id of ids) this.#accepted.add(id);
     for (const oldest of this.#accepted) {
       if (this.#accepted.size <= maxRemembered) break;
@@ -77,20 +80,20 @@ export class OneStream {
   }
 
   /** True if these requests were accepted: their answers are on the stream, or will be. */
-  knows(ids: readonly RequestId[]): boolean {
+  hasAccepted(ids: readonly RequestId[]): boolean {
     return ids.length > 0 && ids.every((id) => this.#accepted.has(id));
   }
 
-  /** The answer to `initialize`: on the stream as well, while the POST is told whether there is a session. */
+  /** The answer to `initialize`. It goes to the stream too, and the POST is told whether the session exists. */
   opening(reply: Reply): OpeningAnswer {
     const answer = once((how: () => void) => how());
     return {
       stream: undefined,
-      hasStream: false, // what the server says before is kept for the stream, within the bounds of that
-      message: (text) => this.#outbound.add(getStream, text, false),
+      hasStream: false, // earlier server messages are kept for the GET stream, within its limits
+      message: (text) => this.#delivery.add(getStream, text, false),
       response: (id, text) =>
         answer(() => {
-          this.#outbound.add(getStream, eventText(id, text, this.#limits.maxEventBytes), false);
+          this.#delivery.add(getStream, eventText(id, text, this.#limits.maxEventBytes), false);
           this.confirm([id], reply);
         }),
       refused: (_id, text) => answer(() => reply.json(text)),
@@ -103,7 +106,7 @@ export class OneStream {
   }
 }
 
-/** The first call counts. */
+/** A function that runs only at its first call. */
 function once<T>(act: (value: T) => void): (value: T) => void {
   let isDone = false;
   return (value) => {

@@ -1,8 +1,8 @@
 import type { EventLog } from '../../store/event-log.ts';
 import { retryWhileUnavailable } from '../../store/retry-unavailable.ts';
 
-/** A log that is asked again while its store is not available, until nobody waits for it any more. */
+/** A log whose calls are retried while its store is not available, until the signal is aborted. */
 export const retryingLog = (log: EventLog, signal: AbortSignal): EventLog => ({
-  append: (...of) => retryWhileUnavailable(() => log.append(...of), signal),
-  read: (...of) => retryWhileUnavailable(() => log.read(...of), signal),
+  append: (...args) => retryWhileUnavailable(() => log.append(...args), signal),
+  read: (...args) => retryWhileUnavailable(() => log.read(...args), signal),
 });

@@ -5,49 +5,60 @@ import type { Message } from '../../protocol/message/message.ts';
 import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
 import { isWanted } from '../../protocol/modern/log-levels.ts';
 
-/** Why a message goes to nobody. `unwanted`: no client has asked for it. `nobodys`: it cannot be known whose it is. */
+/**
+ * Why a message goes to no client. `unwanted`: no client has asked for it. `nobodys`: its recipient cannot be known.
+ */
 export type Unattributed = 'unwanted' | 'nobodys';
 
 /**
- * Where a message of the server goes in the session of a group, whose calls are those of many clients (P2, P11): as in other
- * sessions where that is known, but never to the newest call for want of better. A question goes to the only call on whose
- * behalf the server can ask, a log message to the only call in flight, if its client wants some, and so does a notification
- * that no specification defines; changes are for the GET stream.
+ * Decides where a server message goes in the session of a group, whose calls belong to many clients (P2, P11). A
+ * message with a known call goes there as in other sessions, but the newest call is never a fallback. A server request
+ * goes to the only call for which the server may request input. Log messages and vendor notifications go to the only
+ * call in flight, log messages only if its client wants them. Changes go to the GET stream.
  */
 export function attributeInGroup(
   message: Message,
   calls: CallTable,
-  of: RequestIds | undefined,
+  relatedRequests: RequestIds | undefined,
 ): StreamTarget | Unattributed {
   const { kind, method } = message;
-  if (kind === 'request') return asker(message, calls, of) ?? 'nobodys';
-  if (method === 'notifications/message') return logDestination(message, calls, of);
-  if (method === 'notifications/progress') return reachable(calls.known(message, of)) ?? 'nobodys';
-  return isVendorNotification(message) ? vendorDestination(message, calls, of) : 'get';
+  if (kind === 'request') return findRequester(message, calls, relatedRequests) ?? 'nobodys';
+  if (method === 'notifications/message') return logDestination(message, calls, relatedRequests);
+  if (method === 'notifications/progress') return reachable(calls.known(message, relatedRequests)) ?? 'nobodys';
+  return isVendorNotification(message) ? vendorDestination(message, calls, relatedRequests) : 'get';
 }
 
-/** Where the transport tells of which request a message is, one that is of none is nobody's. */
-function vendorDestination(message: Message, calls: CallTable, of: RequestIds | undefined): Call | Unattributed {
-  const call = calls.known(message, of) ?? (of === undefined ? only(calls, () => true) : undefined);
+/** If the transport names related requests, a message without one has no recipient. */
+function vendorDestination(
+  message: Message,
+  calls: CallTable,
+  relatedRequests: RequestIds | undefined,
+): Call | Unattributed {
+  const call =
+    calls.known(message, relatedRequests) ?? (relatedRequests === undefined ? onlyCall(calls, () => true) : undefined);
   return reachable(call) ?? 'nobodys';
 }
 
-function asker(message: Message, calls: CallTable, of: RequestIds | undefined): Call | undefined {
-  const known = calls.known(message, of);
+function findRequester(message: Message, calls: CallTable, relatedRequests: RequestIds | undefined): Call | undefined {
+  const known = calls.known(message, relatedRequests);
   if (known !== undefined) return mayRequestInput(known.method) ? reachable(known) : undefined;
-  return only(calls, ({ method }) => mayRequestInput(method));
+  return onlyCall(calls, ({ method }) => mayRequestInput(method));
 }
 
-function logDestination(message: Message, calls: CallTable, of: RequestIds | undefined): Call | Unattributed {
-  const wants = ({ logLevel }: Call): boolean => isWanted(message, logLevel);
-  const call = calls.known(message, of) ?? only(calls, () => true);
-  if (call === undefined) return calls.all().some(wants) ? 'nobodys' : 'unwanted';
-  return wants(call) ? (reachable(call) ?? 'nobodys') : 'unwanted';
+function logDestination(
+  message: Message,
+  calls: CallTable,
+  relatedRequests: RequestIds | undefined,
+): Call | Unattributed {
+  const wantsMessage = ({ logLevel }: Call): boolean => isWanted(message, logLevel);
+  const call = calls.known(message, relatedRequests) ?? onlyCall(calls, () => true);
+  if (call === undefined) return calls.all().some(wantsMessage) ? 'nobodys' : 'unwanted';
+  return wantsMessage(call) ? (reachable(call) ?? 'nobodys') : 'unwanted';
 }
 
-/** The only call of those that clients wait for; undefined if there are several, or none. */
-function only(calls: CallTable, is: (call: Call) => boolean): Call | undefined {
-  const [first, ...others] = calls.all().filter((call) => is(call) && !call.isGatewayRequest);
+/** The only matching call that a client waits for; undefined if there are several, or none. */
+function onlyCall(calls: CallTable, matches: (call: Call) => boolean): Call | undefined {
+  const [first, ...others] = calls.all().filter((call) => matches(call) && !call.isGatewayRequest);
   return others.length === 0 ? reachable(first) : undefined;
 }
 

@@ -1,12 +1,12 @@
 import type { LegacyCallAnswer } from '../../call/legacy-answer.ts';
 import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
 
-/** Asks the server of a group for all its log messages: which of them its clients want, each says of each request. */
+/** Asks the server of a group for all its log messages. Each client then filters them by request. */
 export const logLevelRequest = readGatewayMessage(
   Buffer.from('{"jsonrpc":"2.0","id":"mcp-gangway-log-level","method":"logging/setLevel","params":{"level":"debug"}}'),
 );
 
-/** Tells the server of a group that nobody listens to a resource any more. */
+/** Tells the server of a group that no client listens to a resource any more. */
 export const unsubscribeRequest = (uri: string, number: number): Message => {
   const id = `mcp-gangway-unsubscribe-${number}`;
   return readGatewayMessage(
@@ -14,7 +14,7 @@ export const unsubscribeRequest = (uri: string, number: number): Message => {
   );
 };
 
-/** The answer to a request of the gateway's own, for which nobody waits. */
+/** The answer to a request of the gateway itself. It discards everything. */
 export const discardingAnswer: LegacyCallAnswer = {
   stream: undefined,
   hasStream: false,

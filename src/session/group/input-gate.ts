@@ -4,82 +4,82 @@ import type { Message } from '../../protocol/message/message.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { ClientPost } from '../session-handle.ts';
 
-/** What turns need of their session. */
+/** Options of `InputGate`. */
 export interface InputGateOptions {
   readonly calls: CallTable;
-  /** So many requests wait at most (P8). */
+  /** The most requests that wait at once (P8). */
   readonly maxWaiting: number;
-  /** True if the server tells for which request it asks something. */
+  /** True if the server's messages name the request that they relate to. */
   identifiesRequests(): boolean;
-  /** The turn of a request that waited has come. */
+  /** A waiting request may now run. */
   onAdmitted(post: ClientPost, reply: Reply): void;
 }
 
-interface Waiting {
+interface QueuedPost {
   readonly post: ClientPost;
   readonly reply: Reply;
   readonly timer: NodeJS.Timeout;
 }
 
 /**
- * Turns of a group's requests for which the server may ask its clients something (docs/design.md, D7). Where nothing in a
- * question says for which request it is, there is one such request at a time: so the question is of its client, and no
- * other's (P2, P11). The others wait, first come, first served, or go to another session of the group.
+ * Admits the group's requests for which the server may request input (docs/design.md, D7). If server requests do not
+ * name a related request, only one such request runs at a time. A server request then belongs to that client and no
+ * other (P2, P11). The other requests wait in order, or go to another session of the group.
  */
 export class InputGate {
   readonly #options: InputGateOptions;
-  readonly #waiting: Waiting[] = [];
+  readonly #queue: QueuedPost[] = [];
 
   constructor(options: InputGateOptions) {
     this.#options = options;
     options.calls.onTaken = ({ method }) => {
-      if (mayRequestInput(method)) queueMicrotask(() => this.#next()); // when the answer is on its way
+      if (mayRequestInput(method)) queueMicrotask(() => this.#admitNext()); // after the answer was sent
     };
   }
 
-  /** True if a post may go on. Else it is told to go elsewhere, or waits for its turn. */
+  /** True if a post may run now. Otherwise it waits at the gate, or fails with `group_busy`. */
   admits(post: ClientPost, reply: Reply): boolean {
-    const request = post.messages.find(isAsking);
-    if (request === undefined || this.#isFree) return true;
+    const request = post.messages.find(mayCauseInput);
+    if (request === undefined || this.#isOpen) return true;
     const { turnMs = 0 } = post.group ?? {};
-    const busy = (): void => reply.fault('group_busy', request.id ?? null);
-    if (turnMs === 0 || this.#waiting.length >= this.#options.maxWaiting) {
-      busy();
+    const refuse = (): void => reply.fault('group_busy', request.id ?? null);
+    if (turnMs === 0 || this.#queue.length >= this.#options.maxWaiting) {
+      refuse();
       return false;
     }
-    const leave = (): boolean => {
-      clearTimeout(waiting.timer);
-      const index = this.#waiting.indexOf(waiting);
-      if (index >= 0) this.#waiting.splice(index, 1);
+    const dequeue = (): boolean => {
+      clearTimeout(queued.timer);
+      const index = this.#queue.indexOf(queued);
+      if (index >= 0) this.#queue.splice(index, 1);
       return index >= 0;
     };
-    const waiting = { post, reply, timer: setTimeout(() => leave() && busy(), turnMs) };
-    this.#waiting.push(waiting);
-    reply.onGone(leave);
+    const queued = { post, reply, timer: setTimeout(() => dequeue() && refuse(), turnMs) };
+    this.#queue.push(queued);
+    reply.onGone(dequeue);
     return false;
   }
 
-  /** The session ends: what waits is not run, and the next one may have it. */
+  /** The session ends. QueuedPost requests are not run, so another session may run them. */
   close(): void {
-    for (const { post, reply, timer } of this.#waiting.splice(0)) {
+    for (const { post, reply, timer } of this.#queue.splice(0)) {
       clearTimeout(timer);
-      const request = post.messages.find(isAsking) as Message;
+      const request = post.messages.find(mayCauseInput) as Message;
       reply.fault('group_busy', request.id ?? null);
     }
   }
 
-  get #isFree(): boolean {
-    const { calls, identifiesRequests: tellsRequests } = this.#options;
-    return tellsRequests() || !calls.all().some(({ method }) => mayRequestInput(method));
+  get #isOpen(): boolean {
+    const { calls, identifiesRequests } = this.#options;
+    return identifiesRequests() || !calls.all().some(({ method }) => mayRequestInput(method));
   }
 
-  #next(): void {
-    while (this.#waiting.length > 0 && this.#isFree) {
-      const { post, reply, timer } = this.#waiting.shift() as Waiting;
+  #admitNext(): void {
+    while (this.#queue.length > 0 && this.#isOpen) {
+      const { post, reply, timer } = this.#queue.shift() as QueuedPost;
       clearTimeout(timer);
       this.#options.onAdmitted(post, reply);
     }
   }
 }
 
-const isAsking = ({ kind, method }: Message): boolean => kind === 'request' && mayRequestInput(method as string);
+const mayCauseInput = ({ kind, method }: Message): boolean => kind === 'request' && mayRequestInput(method as string);

@@ -1,12 +1,13 @@
 import { SparseMap } from '../../util/sparse-map.ts';
 import type { InputRound } from '../session-handle.ts';
 
-/** So many rounds are remembered; who comes later with one that is forgotten finds its questions answered (P8). */
+/** How many rounds are remembered (P8). A client that repeats an older round finds its server requests answered. */
 const maxRounds = 10_000;
 
 /**
- * Which rounds of input the session has had (2026-07-28, basic/patterns/mrtr). One is consumed once: a client that sends it
- * again, since it heard no answer, gets the same outcome; one with other answers is refused.
+ * The rounds of input that the session has received (2026-07-28, basic/patterns/mrtr). Each round is consumed once. A
+ * client that repeats a round because it got no answer gets the same outcome. The same round with other answers is
+ * refused.
  */
 export class InputRounds {
   readonly #digests = new SparseMap<string, string>();

@@ -10,36 +10,36 @@ import { eventsPerRead } from '../events/cursor.ts';
 import { getStream } from '../events/streams.ts';
 import { readBackendCheckpoint } from './client-state.ts';
 
-/** A call that an earlier owner left unanswered, and how far it had come. */
+/** A call that an earlier owner left unanswered, and its progress. */
 export interface PendingCallState extends PendingCall {
-  /** What the server knows the call by beside its id. */
+  /** The server's other names for the call, beside its id. */
   readonly progressToken: RequestId | undefined;
   readonly taskId: string | undefined;
-  /** The server had asked the client something on the call's stream, and on behalf of the call for all that is known. */
+  /** True if the server sent a request on the call's stream. We must assume that this call caused it. */
   readonly hasAsked: boolean;
-  /** The newest progress that was reported there. */
+  /** The newest progress that was reported for the call. */
   readonly lastProgress: number | undefined;
 }
 
-/** A question of a lost server that nothing in the log takes back. */
+/** A request of a lost server that nothing in the log cancels. */
 export interface PendingServerRequest {
   readonly stream: number;
   readonly id: RequestId;
 }
 
-/** What a new owner goes on from. */
+/** The state that a new owner starts from. */
 export interface Adoption {
   readonly record: SessionRecord;
   readonly log: LogState;
   readonly calls: readonly PendingCallState[];
-  readonly questions: readonly PendingServerRequest[];
-  /** What the log had of the server after its backend had told where it stands (`BackendPlace.at`). */
-  readonly taken: readonly Buffer[];
-  /** What the request that caused the takeover brings for the server: of earlier ones nothing is kept. */
+  readonly serverRequests: readonly PendingServerRequest[];
+  /** Server messages in the log that came after the backend's checkpoint (`BackendCheckpoint.at`). */
+  readonly afterCheckpoint: readonly Buffer[];
+  /** The forwarded headers of the request that caused the takeover. Those of earlier requests are not kept. */
   readonly forwarded?: ForwardedHeaders | undefined;
 }
 
-/** Reads from the log what the record of a session that was taken over does not say. */
+/** Reads from the log the state of a session that its record does not have. */
 export async function prepareAdoption(
   events: EventLog,
   key: string,
@@ -48,45 +48,53 @@ export async function prepareAdoption(
 ): Promise<Adoption> {
   const at = readBackendCheckpoint(record.clientState)?.at;
   const streams = [...new Set([getStream, ...log.pending.map(({ stream }) => stream)])];
-  const seen = new Map(
-    await Promise.all(streams.map(async (stream) => [stream, await look(events, key, stream, at)] as const)),
+  const findings = new Map(
+    await Promise.all(streams.map(async (stream) => [stream, await readStream(events, key, stream, at)] as const)),
   );
   const calls = log.pending.map((call) => {
-    const onStream = seen.get(call.stream);
-    const { progressToken, taskId } = (call.text && readOneMessage(call.text)) ?? nothingKnown;
+    const onStream = findings.get(call.stream);
+    const { progressToken, taskId } = (call.text && readOneMessage(call.text)) ?? noNames;
     return {
       ...call,
-      ...{ progressToken, taskId },
+      progressToken,
+      taskId,
       hasAsked: (onStream?.hasAsked ?? false) && (call.stream !== getStream || mayRequestInput(call.method)),
       lastProgress: progressToken === undefined ? undefined : onStream?.progress.get(progressToken),
     };
   });
-  const questions = streams.flatMap((stream) => [...(seen.get(stream)?.open ?? [])].map((id) => ({ stream, id })));
-  const taken = [...seen.values()].flatMap((stream) => stream.taken);
-  return { record, log, calls, questions, taken };
+  const serverRequests = streams.flatMap((stream) =>
+    [...(findings.get(stream)?.openRequests ?? [])].map((id) => ({ stream, id })),
+  );
+  const afterCheckpoint = [...findings.values()].flatMap((stream) => stream.afterCheckpoint);
+  return { record, log, calls, serverRequests, afterCheckpoint };
 }
 
-interface Seen {
-  readonly open: ReadonlySet<RequestId>;
+interface StreamFindings {
+  readonly openRequests: ReadonlySet<RequestId>;
   readonly hasAsked: boolean;
-  /** The newest progress by its token: on the GET stream several calls can report. */
+  /** The newest progress by its token: several calls can report on the GET stream. */
   readonly progress: ReadonlyMap<RequestId, number>;
-  readonly taken: readonly Buffer[];
+  readonly afterCheckpoint: readonly Buffer[];
 }
 
-const nothingKnown = { progressToken: undefined, taskId: undefined };
+const noNames = { progressToken: undefined, taskId: undefined };
 
-/** The message in a line of a server, or in a text of the log, if it is one. */
+/** The message in a line of a server or a text of the log; undefined if it has none. */
 export function readOneMessage(text: Buffer): Message | undefined {
   const body = readBody(text, Number.POSITIVE_INFINITY);
   const [first] = body.ok ? body.messages : [];
   return first?.ok ? first.message : undefined;
 }
 
-/** @param at what comes after it is `taken`; nothing if it is undefined */
-async function look(events: EventLog, key: string, stream: number, at: LogPosition | undefined): Promise<Seen> {
-  const taken: Buffer[] = [];
-  const open = new Set<RequestId>();
+/** @param at later messages are collected in `afterCheckpoint`; none if it is undefined */
+async function readStream(
+  events: EventLog,
+  key: string,
+  stream: number,
+  at: LogPosition | undefined,
+): Promise<StreamFindings> {
+  const afterCheckpoint: Buffer[] = [];
+  const openRequests = new Set<RequestId>();
   let hasAsked = false;
   const newestProgress = new Map<RequestId, number>();
   let after: LogPosition | undefined;
@@ -95,14 +103,14 @@ async function look(events: EventLog, key: string, stream: number, at: LogPositi
     if (read.outcome !== 'ok') break;
     for (const { data, epoch, seq } of read.events) {
       if (data.length === 0) continue;
-      if (at !== undefined && (epoch > at.epoch || (epoch === at.epoch && seq > at.seq))) taken.push(data);
+      if (at !== undefined && (epoch > at.epoch || (epoch === at.epoch && seq > at.seq))) afterCheckpoint.push(data);
       const message = readOneMessage(data);
       if (message === undefined) continue;
       const { kind, id, cancels, progressToken } = message;
       if (kind === 'request' && id != null) {
-        open.add(id);
+        openRequests.add(id);
         hasAsked = true;
-      } else if (cancels !== undefined) open.delete(cancels);
+      } else if (cancels !== undefined) openRequests.delete(cancels);
       else if (progressToken !== undefined) {
         const progress = readProgressValue(data);
         if (!Number.isNaN(progress)) newestProgress.set(progressToken, progress);
@@ -111,5 +119,5 @@ async function look(events: EventLog, key: string, stream: number, at: LogPositi
     after = read.events.at(-1);
     if (read.atTail || after === undefined) break;
   }
-  return { open, hasAsked, progress: newestProgress, taken };
+  return { openRequests, hasAsked, progress: newestProgress, afterCheckpoint };
 }

@@ -4,7 +4,7 @@ import type { LogState, Registration, SessionRecord, SessionRecords } from '../.
 import { detachedCopy } from '../../util/detached-copy.ts';
 import type { ClientState } from './client-state.ts';
 
-/** What a record says that never changes under one owner. */
+/** The parts of a record that never change under one owner. */
 export interface RecordParts {
   readonly sessions: SessionRecords;
   readonly key: string;
@@ -12,24 +12,24 @@ export interface RecordParts {
   readonly principal: Principal;
   readonly epoch: number;
   readonly client: ClientState;
-  /** The name of this instance now, and how often it had to register what it owns. */
+  /** The current name of this instance, and its count of registrations. */
   instance(): { readonly name: string; readonly term: number };
-  /** Aborted when nothing is to be written any more. */
+  /** Aborted when nothing more may be written. */
   readonly signal: AbortSignal;
-  /** Aborted later: a session that was ended must not come to life again because the store was away. */
+  /** Aborted later: a session that was ended must not reappear because the store was away. */
   readonly endSignal: AbortSignal;
   onFailed(cause: unknown): void;
 }
 
 type Amendment = Awaited<ReturnType<SessionRecords['amend']>>;
 
-/** Keeps one session's record as its owner: what it says of the session, and when it says it. */
+/** Keeps one session's record as its owner: its content, and when it is written. */
 export class SessionRecordKeeper {
   readonly #parts: RecordParts;
   #initialized: Buffer | undefined;
   #protocolVersion = '';
-  /** The `clientSaid` that the record is known to have; another one is written with the next amendment. */
-  #said: Buffer | undefined;
+  /** The `clientSaid` that the record is known to have. Another one is written with the next amendment. */
+  #storedSettings: Buffer | undefined;
   #amending: Promise<Amendment> | undefined;
   /** The amendment after that one, if it is needed. */
   #nextAmendment: Promise<Amendment> | undefined;
@@ -38,7 +38,7 @@ export class SessionRecordKeeper {
     this.#parts = parts;
   }
 
-  /** Takes over what an earlier owner wrote. */
+  /** Takes clearWriting the record of an earlier owner. */
   adopt({ initialized, protocolVersion }: SessionRecord): void {
     this.#initialized = detachedCopy(initialized);
     this.#protocolVersion = protocolVersion;
@@ -51,16 +51,16 @@ export class SessionRecordKeeper {
     const { sessions, key, client, signal } = this.#parts;
     const record = this.#record();
     await retryWhileUnavailable(() => sessions.create(key, record, { followsEnded: client.isGroup }), signal);
-    this.#said = record.clientSaid;
+    this.#storedSettings = record.clientSaid;
   }
 
-  /** Notes that the client's state has changed: the record follows, as soon as it can. The newest state wins. */
+  /** Notes that the client's state has changed. The record follows as soon as possible, and the newest state wins. */
   amend(): void {
-    // What fails is told where it is written.
+    // A failure is reported where the record is written.
     if (this.#initialized !== undefined) this.amended().catch(() => undefined);
   }
 
-  /** As `amend`. Resolves with what the store says of a state that is no older than the client's is now. */
+  /** As `amend`. Resolves with the store's answer to a state at least as new as the client's state now. */
   amended(): Promise<Amendment> {
     if (this.#nextAmendment !== undefined) return this.#nextAmendment;
     if (this.#amending === undefined) return this.#write();
@@ -69,14 +69,14 @@ export class SessionRecordKeeper {
     return this.#nextAmendment;
   }
 
-  /** Says again what is owned here: in a new term, or to a store that lost it. */
+  /** Registers the session again: in a new term, or at a store that lost it. */
   register(tail: number, log: LogState): Promise<Registration> {
     const { sessions, key, signal, instance } = this.#parts;
-    this.#said = undefined; // the store may have lost it, or have it from this very call
+    this.#storedSettings = undefined; // the store may have lost it, or got it from this very call
     return retryWhileUnavailable(() => sessions.register(key, this.#record(), tail, log, instance().term), signal);
   }
 
-  /** The session has made progress: the losses of earlier owners do not count any more. Never rejects. */
+  /** The session has made progress: losses of earlier owners do not count any more. Never rejects. */
   async progress(): Promise<void> {
     const { sessions, key, epoch, signal, onFailed } = this.#parts;
     await retryWhileUnavailable(() => sessions.confirmTakeover(key, epoch), signal).catch((cause: unknown) => {
@@ -97,20 +97,20 @@ export class SessionRecordKeeper {
   #write(): Promise<Amendment> {
     const { sessions, key, epoch, client, signal, onFailed } = this.#parts;
     const { clientState, clientSaid } = client.save();
-    const changes = { clientState, ...(clientSaid !== this.#said && { clientSaid }) };
+    const changes = { clientState, ...(clientSaid !== this.#storedSettings && { clientSaid }) };
     this.#nextAmendment = undefined;
-    // Whoever fenced it off has what was there; one without a record is registered with the next event or term.
+    // An owner that fenced this one off has the state. A missing record is registered with the next event or term.
     const writing = retryWhileUnavailable(() => sessions.amend(key, epoch, changes), signal);
     this.#amending = writing;
-    const over = (): void => {
+    const clearWriting = (): void => {
       if (this.#amending === writing) this.#amending = undefined;
     };
-    const done = (said: Amendment): void => {
-      over();
-      if (said === 'done') this.#said = clientSaid;
+    const onDone = (outcome: Amendment): void => {
+      clearWriting();
+      if (outcome === 'done') this.#storedSettings = clientSaid;
     };
-    writing.then(done, (cause: unknown) => {
-      over();
+    writing.then(onDone, (cause: unknown) => {
+      clearWriting();
       onFailed(cause);
     });
     return writing;

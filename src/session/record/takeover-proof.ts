@@ -1,7 +1,10 @@
-/** A session that was taken over has made progress once its server has been well for so long, or has answered its client. */
-const provenMs = 10_000;
+/**
+ * How long the server of a session that was taken over must stay up to count as progress. An answer to its client
+ * counts too.
+ */
+const proofMs = 10_000;
 
-/** What a proof needs of its session. */
+/** Options of `TakeoverProof`. */
 export interface TakeoverProofOptions {
   /** False while the server is being started again. */
   isServerUp(): boolean;
@@ -10,8 +13,8 @@ export interface TakeoverProofOptions {
 }
 
 /**
- * Tells the store once that a session which was taken over makes progress, so that the losses of its earlier owners do not
- * count against it (docs/decisions/0068).
+ * Confirms once that a session which was taken over makes progress. The losses of its earlier owners then do not count
+ * against it (docs/decisions/0068).
  */
 export class TakeoverProof {
   readonly #options: TakeoverProofOptions;
@@ -21,7 +24,7 @@ export class TakeoverProof {
     this.#options = options;
     this.#timer = setInterval(() => {
       if (options.isServerUp()) this.confirm();
-    }, provenMs).unref();
+    }, proofMs).unref();
   }
 
   /** The session has made progress. */
@@ -31,7 +34,7 @@ export class TakeoverProof {
     this.#options.confirm();
   }
 
-  /** Nothing more is to be told. */
+  /** Stops the proof; nothing more is confirmed. */
   end(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;

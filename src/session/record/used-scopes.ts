@@ -4,23 +4,23 @@ import type { Registration, SessionRecords } from '../../store/session-records.t
 import { detach } from '../../util/boundary.ts';
 import type { ClientPost } from '../session-handle.ts';
 
-/** What the memory of a session's scopes needs of it. */
+/** Options of `UsedScopes`. */
 export interface UsedScopesOptions {
-  /** What the record is to say, as the client's state has it: the stored scopes, and those that requests wait for. */
+  /** The scopes for the record, part of the client's state: the stored ones and those that requests wait for. */
   readonly names: Set<string>;
-  /** Brings them into the record; see `RecordKeeper.amended`. */
+  /** Writes them to the record; see `SessionRecordKeeper.amended`. */
   amend(): ReturnType<SessionRecords['amend']>;
-  /** As `amend`, where the store has lost the record. */
+  /** As `amend`, if the store has lost the record. */
   register(): Promise<Registration>;
-  /** A request waits so long for that, in milliseconds. */
+  /** How long a request waits for that, in milliseconds. */
   readonly waitMs: number;
-  /** A request is about to go on. */
+  /** A request has been admitted and is about to run. */
   onAdmitted(reply: Reply): void;
-  /** What a request gets that never began because the session has ended; undefined while it has not. */
+  /** The fault for a request that never began because the session has ended; undefined while it has not. */
   endFault(): Reason | undefined;
 }
 
-/** True if credentials that allow these scopes allow all that are used; undefined allows everything. */
+/** True if the allowed scopes cover all used ones; undefined allows everything. */
 export const coversAll = (allowed: ReadonlySet<string> | undefined, used: Iterable<string>): boolean => {
   if (allowed === undefined) return true;
   for (const scope of used) if (!allowed.has(scope)) return false;
@@ -28,17 +28,16 @@ export const coversAll = (allowed: ReadonlySet<string> | undefined, used: Iterab
 };
 
 /**
- * The scopes that the requests of a session have needed (P11): to whoever brings fewer, the session does not exist, since it may
- * hold what was had by them; whoever brings more is welcome (2025-11-25, basic/authorization, "Step-Up Authorization Flow").
- *
- * A request that needs more goes on only when the record says so, so that any later owner knows. From then on the scope counts,
- * and it stays. Until then nothing was had by it: a request that brings fewer goes on meanwhile, and a request that was refused
- * because the store is away changes nothing (docs/decisions/0072). The names stand in the operator's configuration, which
- * bounds them.
+ * The scopes that the requests of a session have needed (P11). For a request with fewer scopes the session does not
+ * exist, since it may hold results that those scopes gave. A request with more scopes is welcome (2025-11-25,
+ * basic/authorization, "Step-Up Authorization Flow").
+ * A request that needs more scopes runs only when the record has them, so that any later owner knows. From then on the
+ * scopes count and stay. Until then, requests with fewer scopes may run. A request that was refused because the store
+ * is away changes nothing (docs/decisions/0072). The operator's configuration names all scopes, which bounds them.
  */
 export class UsedScopes {
   readonly #options: UsedScopesOptions;
-  /** Those that the record has and that a request went on with. */
+  /** The scopes that the record has and with which a request ran. */
   readonly #stored: Set<string>;
   /** How many requests wait for a scope to be stored. */
   readonly #waiting = new Map<string, number>();
@@ -48,12 +47,12 @@ export class UsedScopes {
     this.#stored = new Set(options.names);
   }
 
-  /** What a request must bring to find the session. */
+  /** The scopes that a request must have to find the session. */
   get stored(): ReadonlySet<string> {
     return this.#stored;
   }
 
-  /** The session begins with a request that needs these; its record will begin with them. */
+  /** The session begins with a request that needs these scopes. Its record will begin with them. */
   begin(needed: readonly string[] = []): void {
     for (const scope of needed) {
       this.#options.names.add(scope);
@@ -62,51 +61,54 @@ export class UsedScopes {
   }
 
   /**
-   * Lets a request go on, at once or when the record has what it needs. Else answers it: with what is wrong with its scopes or
-   * the store, or with the end of the session, which may have come while the request waited.
-   * @param post what it brings; undefined for a GET or DELETE
+   * Admits a request, at once or when the record has the scopes that it needs. Otherwise answers it with a fault of its
+   * scopes, the store, or the session's end. The session may have ended while the request waited.
+   * @param post the contents of a POST; undefined for a GET or DELETE
    */
-  admit(reply: Reply, post: ClientPost | undefined, goOn: () => void): void {
+  admit(reply: Reply, post: ClientPost | undefined, run: () => void): void {
     const { scopes, needs } = reply;
     const { onAdmitted, endFault } = this.#options;
     if (!coversAll(scopes, this.#stored)) return reply.fault('unknown_session', requestId(post));
     if (needs === undefined || coversAll(this.#stored, needs)) {
       onAdmitted(reply);
-      return goOn();
+      return run();
     }
-    const goneOn = this.#isStored(needs).then((isStored) => {
+    const admission = this.#storeScopes(needs).then((isStored) => {
       if (reply.isGone) return;
-      const ended = endFault();
-      if (ended !== undefined) return reply.fault(ended, requestId(post));
+      const fault = endFault();
+      if (fault !== undefined) return reply.fault(fault, requestId(post));
       if (!isStored) return reply.fault('store_unavailable', requestId(post));
-      // Another request may have brought a scope into the record meanwhile that this one does not have.
+      // Another request may meanwhile have stored a scope that this one does not have.
       if (!coversAll(scopes, this.#stored)) return reply.fault('unknown_session', requestId(post));
       onAdmitted(reply);
-      goOn();
+      run();
     });
-    detach('session', goneOn, () => reply.isGone || reply.fault('internal', requestId(post)));
+    detach('session', admission, () => reply.isGone || reply.fault('internal', requestId(post)));
   }
 
   /** Never rejects. */
-  async #isStored(needed: readonly string[]): Promise<boolean> {
+  async #storeScopes(needed: readonly string[]): Promise<boolean> {
     const { names, waitMs } = this.#options;
     for (const scope of needed) {
       names.add(scope);
       this.#waiting.set(scope, (this.#waiting.get(scope) ?? 0) + 1);
     }
     let timer: NodeJS.Timeout | undefined;
-    const tooLate = new Promise<false>((resolve) => {
+    const timeout = new Promise<false>((resolve) => {
       timer = setTimeout(() => resolve(false), waitMs).unref();
     });
-    const isStored = await Promise.race([this.#store(), tooLate]);
+    const isStored = await Promise.race([this.#store(), timeout]);
     clearTimeout(timer);
     if (isStored) for (const scope of needed) this.#stored.add(scope);
-    this.#waitedFor(needed);
+    this.#releaseScopes(needed);
     return isStored;
   }
 
-  /** Takes back from the record what no request went on with, and none waits for: a late write may still bring it there. */
-  #waitedFor(scopes: readonly string[]): void {
+  /**
+   * Removes scopes from the record with which no request ran and for which none waits. A late write may still store
+   * them.
+   */
+  #releaseScopes(scopes: readonly string[]): void {
     const { names, amend } = this.#options;
     let isChanged = false;
     for (const scope of scopes) {
@@ -115,17 +117,17 @@ export class UsedScopes {
       else this.#waiting.delete(scope);
       if (others === 0 && !this.#stored.has(scope)) isChanged = names.delete(scope) || isChanged;
     }
-    if (isChanged) amend().catch(() => undefined); // what fails is told where it is written
+    if (isChanged) amend().catch(() => undefined); // a failure is reported where the record is written
   }
 
-  /** False if the record is not this owner's any more, or nothing more is written. */
+  /** False if the record has another owner, or nothing more is written. */
   async #store(): Promise<boolean> {
     const { amend, register } = this.#options;
     try {
-      const said = await amend();
-      return said === 'done' || (said === 'no_record' && (await register()) === 'registered');
+      const outcome = await amend();
+      return outcome === 'done' || (outcome === 'no_record' && (await register()) === 'registered');
     } catch {
-      return false; // what fails is told where it is written
+      return false; // a failure is reported where the record is written
     }
   }
 }

@@ -1,22 +1,28 @@
 import type { RequestAttempt } from '../../reply/reply.ts';
 
-/** Of so many requests it is remembered (P8): who asks again does so within seconds, and what runs is found without. */
+/**
+ * How many requests are remembered (P8). A retry arrives within seconds, and a call that still runs is found in the
+ * call table anyway.
+ */
 const maxRemembered = 16;
 
-/** Which streams answer the requests that other instances asked for: who asks again joins the stream. */
+/**
+ * The streams that answer requests of other instances. A retry by another instance joins the stream of its earlier
+ * attempt.
+ */
 export class AttemptStreams {
   #streams: Map<string, number> | undefined;
 
-  /** A stream was opened for what was asked. */
-  remember({ id: name }: RequestAttempt, stream: number): void {
+  /** A stream was opened for the answer to this attempt. */
+  remember({ id }: RequestAttempt, stream: number): void {
     this.#streams ??= new Map();
-    this.#streams.set(name, stream);
+    this.#streams.set(id, stream);
     const [oldest] = this.#streams.keys();
     if (this.#streams.size > maxRemembered && oldest !== undefined) this.#streams.delete(oldest);
   }
 
-  /** The stream that answers the same, asked for before; undefined if none was opened. */
-  streamOf(asking: RequestAttempt | undefined): number | undefined {
-    return asking?.previousIds.map((name) => this.#streams?.get(name)).find((stream) => stream !== undefined);
+  /** The stream that answers an earlier attempt of the same request; undefined if none was opened. */
+  streamOf(attempt: RequestAttempt | undefined): number | undefined {
+    return attempt?.previousIds.map((id) => this.#streams?.get(id)).find((stream) => stream !== undefined);
   }
 }

@@ -9,14 +9,14 @@ import { attributeInGroup } from '../group/attribution.ts';
 import type { SessionDropReason } from '../session-observer.ts';
 import { ServerRequests } from './server-requests.ts';
 
-/** What routing needs of its session. */
+/** Options of `Attribution`. */
 export interface AttributionOptions {
   readonly calls: CallTable;
   readonly serverRequests: ServerRequests;
   readonly maxEventBytes: number;
-  /** The calls are those of a group's clients. */
+  /** True if the calls belong to the clients of a group. */
   readonly isGroup: boolean;
-  /** Which of the session's backends speaks; empty for the very first one. */
+  /** Identifies the session's current backend; empty for the very first one. */
   incarnation(): string;
   /** A call is about to be answered with this response. */
   onAnswered(call: Call, response: Message): void;
@@ -26,18 +26,18 @@ export interface AttributionOptions {
   hasRoom(): boolean;
   /** Adds a message to the GET stream. */
   toGetStream(text: Buffer): void;
-  /** Answers the server itself, in place of its client. */
+  /** Answers the server in place of its client. */
   toServer(text: Buffer): void;
-  /** The response to `initialize`, which decides what becomes of the session. */
+  /** The response to `initialize`, which decides the session's fate. */
   onInitialized(call: Call, response: Message): void;
   onDropped(what: SessionDropReason, text?: Buffer): void;
-  /** As `Outbound.whenStored`. */
-  whenStored(tell: () => void): void;
+  /** As `EventDelivery.whenStored`. */
+  whenStored(onStored: () => void): void;
 }
 
-/** Brings each message of the server to the answer or stream where it belongs (P2), as the text that it is (P1). */
+/** Brings each server message to the answer or stream where it belongs (P2), with its text unchanged (P1). */
 export class Attribution {
-  /** The server's transport tells for which request a message is. */
+  /** True if the server's transport names the request that a message relates to. */
   identifiesRequests = false;
   readonly #options: AttributionOptions;
 
@@ -46,22 +46,22 @@ export class Attribution {
   }
 
   /**
-   * Takes one line of the server. An array is taken apart: only 2025-03-26 has batches, but in any revision dropping one
-   * would leave its requests without an answer.
+   * Receives one line of the server. An array is split into its messages. Only 2025-03-26 has batches, but dropping one
+   * in any revision would leave its requests without an answer.
    */
-  receive({ text: line, relatedRequests: of }: ServerLine): void {
-    this.identifiesRequests = of !== undefined;
+  receive({ text: line, relatedRequests }: ServerLine): void {
+    this.identifiesRequests = relatedRequests !== undefined;
     const body = readBody(line, maxServerDepth);
     const messages = body.ok ? body.messages : [];
     if (messages.length === 0) this.#options.onDropped('noise', line);
     for (const read of messages) {
       if (!read.ok) this.#options.onDropped('noise', line);
       else if (read.message.kind === 'response') this.#routeResponse(read.message);
-      else this.#route(read.message, of);
+      else this.#route(read.message, relatedRequests);
     }
   }
 
-  /** Sends what the server has said to where it belongs. */
+  /** Sends a server message to its destination. */
   send(destination: StreamTarget, text: Buffer): void {
     if (destination === 'get') this.#options.toGetStream(text);
     else destination.answer.message(text);
@@ -79,14 +79,14 @@ export class Attribution {
       if (call.taskNews !== undefined) calls.tasks.answered(call.taskNews, call.taskId, text);
       onAnswered(call, response);
       call.answer.response(call.id, text);
-      // What goes to the log is not on its way before it is there (P5), and the wait for that is the gateway's.
+      // An answer in the log is sent only once it is stored (P5). The wait for that is part of the gateway's time.
       if (call.report !== undefined && call.answer.stream !== undefined)
         whenStored(() => call.report?.answered(response));
       else call.report?.answered(response);
     }
   }
 
-  #route(message: Message, of: RequestIds | undefined): void {
+  #route(message: Message, relatedRequests: RequestIds | undefined): void {
     const { calls, serverRequests, isGroup, hasGetStream, toServer, onDropped } = this.#options;
     if (message.isStandIn) {
       onDropped('oversized', message.text);
@@ -106,7 +106,9 @@ export class Attribution {
       onDropped('late', message.text);
       return;
     }
-    const destination = isGroup ? attributeInGroup(message, calls, of) : calls.attribute(message, hasGetStream(), of);
+    const destination = isGroup
+      ? attributeInGroup(message, calls, relatedRequests)
+      : calls.attribute(message, hasGetStream(), relatedRequests);
     if (destination === 'unwanted' || destination === 'nobodys') {
       if (destination === 'nobodys') onDropped('unattributable', message.text);
       if (message.kind === 'request') toServer(ServerRequests.refusal(message));
@@ -114,40 +116,49 @@ export class Attribution {
     }
     if (message.method === taskStatus) calls.tasks.update(message);
     if (message.progressToken !== undefined) calls.noteProgress(message.progressToken);
-    const fault = this.#faultOf(message, destination);
-    if (fault !== undefined) onDropped(fault, message.text);
-    if (message.kind === 'request') this.#ask(message, fault === undefined ? destination : undefined, of);
-    else if (fault === undefined && this.#isNews(message, destination)) this.send(destination, message.text);
+    const dropReason = this.#findDropReason(message, destination);
+    if (dropReason !== undefined) onDropped(dropReason, message.text);
+    if (message.kind === 'request')
+      this.#forwardRequest(message, dropReason === undefined ? destination : undefined, relatedRequests);
+    else if (dropReason === undefined && this.#isNewProgress(message, destination))
+      this.send(destination, message.text);
   }
 
-  /** Why a message cannot be passed on, if it cannot. */
-  #faultOf({ text }: Message, destination: StreamTarget): SessionDropReason | undefined {
+  /** The reason why a message cannot be passed on; undefined if it can. */
+  #findDropReason({ text }: Message, destination: StreamTarget): SessionDropReason | undefined {
     if (text.length > this.#options.maxEventBytes) return 'oversized';
     return destination === 'get' && !this.#options.hasRoom() ? 'undeliverable' : undefined;
   }
 
   /** Passes a request of the server on, or refuses it, so that the server does not wait. */
-  #ask(message: Message, destination: StreamTarget | undefined, of: RequestIds | undefined): void {
+  #forwardRequest(
+    message: Message,
+    destination: StreamTarget | undefined,
+    relatedRequests: RequestIds | undefined,
+  ): void {
     const { serverRequests, incarnation, toServer } = this.#options;
     const text = destination && serverRequests.add(message, incarnation(), destination);
     if (destination === undefined || text === undefined) {
       toServer(ServerRequests.refusal(message));
       return;
     }
-    this.#noteAsked(message, destination, of);
+    this.#markRequesters(message, destination, relatedRequests);
     this.send(destination, text);
   }
 
-  /** Notes who may have asked: where that is not known, all calls that can ask. One that did must not ask twice. */
-  #noteAsked(message: Message, destination: StreamTarget, of: RequestIds = []): void {
+  /**
+   * Marks the calls that may have caused a server request: the known call, or every call that can. A marked call is
+   * never run again, since it would ask twice.
+   */
+  #markRequesters(message: Message, destination: StreamTarget, relatedRequests: RequestIds = []): void {
     if (message.method === 'ping') return;
     if (destination !== 'get') destination.hasAsked = true;
-    if (destination !== 'get' && of.includes(destination.id)) return;
+    if (destination !== 'get' && relatedRequests.includes(destination.id)) return;
     for (const call of this.#options.calls.all()) if (mayRequestInput(call.method)) call.hasAsked = true;
   }
 
-  /** False for progress of a call that is run again, up to where its client was told before. */
-  #isNews(message: Message, destination: StreamTarget): boolean {
+  /** False for progress of a rerun call, up to the point that its client has seen. */
+  #isNewProgress(message: Message, destination: StreamTarget): boolean {
     if (destination === 'get' || message.progressToken === undefined || destination.text === undefined) return true;
     const progress = readProgressValue(message.text);
     const { lastProgress, rerunAfter } = destination;

@@ -25,73 +25,73 @@ import type { SessionOptions } from '../session-options.ts';
 import { AttemptStreams } from './attempt-streams.ts';
 import type { ServerRequests } from './server-requests.ts';
 
-/** What the way of messages from the client to its server needs of the session. */
+/** Options of `ClientRequests`. */
 export interface ClientRequestsOptions {
   readonly calls: CallTable;
   readonly serverRequests: ServerRequests;
-  readonly upstream: BackendSupervisor;
-  readonly outbound: EventDelivery;
+  readonly supervisor: BackendSupervisor;
+  readonly delivery: EventDelivery;
   readonly reruns: RerunPolicy;
   readonly client: ClientState;
-  /** Set for a client that hears everything on one stream. */
+  /** Set for a client that gets everything on one stream. */
   readonly oneStream: OneStream | undefined;
   readonly limits: SessionOptions;
-  /** Who is to be told how a call ends; absent for nobody. */
-  readonly watch?: ((request: CallRequest, came?: ArrivalInfo) => CallReport) | undefined;
+  /** Creates the report of a call; absent if calls are not observed. */
+  readonly createReport?: ((request: CallRequest, arrival?: ArrivalInfo) => CallReport) | undefined;
   /** True if streams begin with a priming event. */
   primes(): boolean;
-  /** True if the server tells for which request it asks something. */
-  tellsRequests(): boolean;
+  /** True if the server's messages name the request that they relate to. */
+  identifiesRequests(): boolean;
   onDropped(what: SessionDropReason): void;
-  /** What the client has told its server is no longer what it was. */
+  /** The state that the client has set at its server has changed. */
   onClientChanged(): void;
 }
 
-/** What came with requests. */
-type Brought = Pick<Reply, 'forwarded'> & ArrivalInfo;
+/** The context of requests. */
+type RequestContext = Pick<Reply, 'forwarded'> & ArrivalInfo;
 
-/** The way of messages from the client to its server: requests get a place in the table of calls and an answer. */
+/** The way of messages from the client to its server. Each request gets an entry in the call table and an answer. */
 export class ClientRequests {
   readonly #options: ClientRequestsOptions;
-  /** What the answers of all calls need. */
+  /** The host of all answers. */
   readonly #host: LegacyAnswerHost;
   readonly #maxCalls: number;
-  /** Set for a group whose clients can be asked something. */
-  readonly #turns: InputGate | undefined;
+  /** Set for a group whose clients accept server requests. */
+  readonly #inputGate: InputGate | undefined;
   readonly #rounds = new InputRounds();
-  readonly #askings = new AttemptStreams();
-  /** Set for a group: who listens to what. */
-  readonly #holds: SubscriptionLeases | undefined;
-  /** This owner has asked the server for its log messages, on behalf of a group. */
-  #hasAskedForLogs = false;
+  readonly #attemptStreams = new AttemptStreams();
+  /** Set for a group: the leases on resource subscriptions. */
+  readonly #leases: SubscriptionLeases | undefined;
+  /** True once this owner has asked the server for its log messages, on behalf of a group. */
+  #hasRequestedLogs = false;
 
   constructor(options: ClientRequestsOptions) {
     this.#options = options;
-    const { client, calls, limits, outbound, tellsRequests, onDropped } = options;
+    const { client, calls, limits, delivery, identifiesRequests, onDropped } = options;
     this.#host = {
-      openStream: (sink, ids, asking) => {
-        const stream = outbound.streams.open(sink, ids);
-        if (asking !== undefined) this.#askings.remember(asking, stream);
+      openStream: (sink, ids, attempt) => {
+        const stream = delivery.streams.open(sink, ids);
+        if (attempt !== undefined) this.#attemptStreams.remember(attempt, stream);
         return stream;
       },
       emit: (stream, text, last, settles, ids) => {
-        if (ids === undefined && settles === undefined) return outbound.add(stream, text, last);
+        if (ids === undefined && settles === undefined) return delivery.add(stream, text, last);
         const opens = ids && this.#pendingOn(stream, ids);
-        outbound.add(stream, text, last, { opens: opens?.length === 0 ? undefined : opens, settles });
+        delivery.add(stream, text, last, { opens: opens?.length === 0 ? undefined : opens, settles });
       },
-      flush: () => outbound.flush(),
+      flush: () => delivery.flush(),
       onUndeliverable: () => onDropped('undeliverable'),
     };
     this.#maxCalls = client.isGroup ? limits.maxSharedCalls : limits.maxCalls;
     if (!client.isGroup) return;
-    this.#holds = new SubscriptionLeases(client);
+    this.#leases = new SubscriptionLeases(client);
     if (!client.acceptsServerRequests) return;
-    const onTurn = (post: ClientPost, reply: Reply): void => this.post(post, reply);
-    this.#turns = new InputGate({
+    const onAdmitted = (post: ClientPost, reply: Reply): void => this.post(post, reply);
+    this.#inputGate = new InputGate({
       calls,
       maxWaiting: this.#maxCalls,
-      identifiesRequests: tellsRequests,
-      onAdmitted: onTurn,
+      identifiesRequests,
+      onAdmitted,
     });
   }
 
@@ -101,22 +101,22 @@ export class ClientRequests {
     const { calls, oneStream } = this.#options;
     const requests = messages.filter((message) => message.kind === 'request');
     const ids = requests.map(requestId);
-    if (again && oneStream?.knows(ids)) return oneStream.confirm(ids, reply);
-    if (again && !oneStream && this.#rejoins(requests, isBatch, reply)) return;
+    if (again && oneStream?.hasAccepted(ids)) return oneStream.confirm(ids, reply);
+    if (again && !oneStream && this.#rejoin(requests, isBatch, reply)) return;
     if (again && !messages.every(isHarmless)) return reply.fault('outcome_unknown', ids[0] ?? null);
     const repeated = ids.find((id) => calls.has(id));
     if (repeated !== undefined) return reply.fault('duplicate_id', repeated);
     if (ids.length > 1 && new Set(ids).size < ids.length) return reply.fault('duplicate_id', null);
-    if (this.#turns?.admits(post, reply) === false) return;
-    if (group !== undefined && this.#holds?.settles(requests[0], group, reply)) return;
+    if (this.#inputGate?.admits(post, reply) === false) return;
+    if (group !== undefined && this.#leases?.settles(requests[0], group, reply)) return;
     if (calls.size + ids.length > this.#maxCalls) return reply.fault('too_many_calls', ids[0] ?? null);
     if (group?.round !== undefined && !this.#rounds.admits(group.round)) return reply.fault('bad_request_state', null);
     for (const message of messages) {
       if (message.kind === 'request') continue;
-      const refused = this.#forward(message, reply.forwarded ?? noHeaders);
-      if (refused !== undefined && requests.length === 0) return reply.fault(refused, null);
+      const refusal = this.#forward(message, reply.forwarded ?? noHeaders);
+      if (refusal !== undefined && requests.length === 0) return reply.fault(refusal, null);
     }
-    if (group?.logLevel !== undefined) this.#askForLogs();
+    if (group?.logLevel !== undefined) this.#requestLogs();
     if (requests.length === 0) reply.accepted();
     else if (oneStream === undefined) this.call(requests, this.#createAnswer(ids, isBatch, reply), reply, group);
     else {
@@ -126,19 +126,19 @@ export class ClientRequests {
   }
 
   /**
-   * Answers requests that were asked for before, for a client whose way to them was lost: on the stream that they have, if there
-   * is one, else with another answer where some are running. What is not running was answered on the lost way, and is run again
-   * if that is harmless. False if nothing is known of them.
+   * Answers requests of an earlier attempt whose connection was lost. If they have a stream, the reply joins it.
+   * Otherwise running requests get a new answer. Requests that no longer run were answered on the lost connection, and
+   * run again if that is harmless. False if nothing is known of them.
    */
-  #rejoins(requests: readonly Message[], isBatch: boolean, reply: Reply): boolean {
-    const { calls, outbound } = this.#options;
+  #rejoin(requests: readonly Message[], isBatch: boolean, reply: Reply): boolean {
+    const { calls, delivery } = this.#options;
     const ids = requests.map(requestId);
     const running = ids.map((id) => calls.get(id)).filter((call) => call !== undefined);
     for (const { answer } of running) answer.supersede?.();
     const stream =
       running.map(({ answer }) => answer.stream).find((number) => number !== undefined) ??
-      this.#askings.streamOf(reply.attempt);
-    if (stream !== undefined) outbound.streams.join(stream, reply);
+      this.#attemptStreams.streamOf(reply.attempt);
+    if (stream !== undefined) delivery.streams.join(stream, reply);
     if (stream !== undefined || running.length === 0) return stream !== undefined;
     const answer = this.#createAnswer(ids, isBatch, reply);
     for (const call of running) call.answer = answer;
@@ -148,42 +148,51 @@ export class ClientRequests {
     return true;
   }
 
-  /** Passes requests on that one answer answers, with the headers that came with them. */
+  /** Passes on requests that share one answer, with the headers of their POST. */
   call(
     requests: readonly Message[],
     answer: LegacyCallAnswer,
-    brought: Brought = {},
+    context: RequestContext = {},
     group?: GroupRequestOptions,
   ): void {
-    const { calls, upstream } = this.#options;
-    const { forwarded = noHeaders } = brought;
-    const added = requests.map((request) => this.#toCall(request, answer, brought, group));
+    const { calls, supervisor } = this.#options;
+    const { forwarded = noHeaders } = context;
+    const added = requests.map((request) => this.#createCall(request, answer, context, group));
     for (const call of added) calls.add(call);
     for (const [index, request] of requests.entries()) {
-      const sent = upstream.send(request.text, forwarded);
+      const sent = supervisor.send(request.text, forwarded);
       const call = added[index] as Call;
       call.report?.sent();
-      if (upstream.state !== 'live') call.report?.awaitsStart();
-      // `ended`: the backend is about to report its end, which decides about the call with what is known then.
+      if (supervisor.state !== 'live') call.report?.awaitsStart();
+      // `ended`: the backend is about to report its end, which then decides about the call.
       if (sent === 'full') this.fail(call, 'server_busy');
     }
   }
 
-  /** Takes calls that an earlier owner left unanswered: their answers go to their streams in the log. */
-  adopt(left: readonly PendingCallState[]): readonly Call[] {
+  /** Adopts calls that an earlier owner left unanswered. Their answers go to their streams in the log. */
+  adopt(pendingCalls: readonly PendingCallState[]): readonly Call[] {
     const missing = new Map<number, number>();
-    for (const { stream } of left) missing.set(stream, (missing.get(stream) ?? 0) + 1);
-    this.#options.oneStream?.note(left.map(({ id }) => id));
+    for (const { stream } of pendingCalls) missing.set(stream, (missing.get(stream) ?? 0) + 1);
+    this.#options.oneStream?.rememberAccepted(pendingCalls.map(({ id }) => id));
     const answers = new Map<number, LoggedAnswer>();
-    return left.map(({ stream, id, method, name, text, progressToken, taskId, hasAsked, lastProgress }) => {
+    return pendingCalls.map(({ stream, id, method, name, text, progressToken, taskId, hasAsked, lastProgress }) => {
       const answer =
         answers.get(stream) ??
         new LoggedAnswer(this.#host, stream, missing.get(stream) as number, this.#options.limits.maxEventBytes);
       answers.set(stream, answer);
       const now = performance.now();
-      const watch = this.#options.watch?.({ method, name, text });
-      const of = { id, method, progressToken, taskId, text, hasAsked, watch };
-      const call: Call = { ...of, answer, activeAt: now, startedAt: now };
+      const call: Call = {
+        id,
+        method,
+        progressToken,
+        taskId,
+        text,
+        hasAsked,
+        report: this.#options.createReport?.({ method, name, text }),
+        answer,
+        activeAt: now,
+        startedAt: now,
+      };
       if (lastProgress !== undefined) call.lastProgress = lastProgress;
       this.#options.calls.add(call);
       return call;
@@ -192,28 +201,31 @@ export class ClientRequests {
 
   /** Ends a call with an error of the gateway, unless it was answered meanwhile. */
   fail(call: Call, reason: Reason): void {
-    const { calls, outbound } = this.#options;
+    const { calls, delivery } = this.#options;
     if (calls.get(call.id) !== call) return;
     calls.retire(call.id);
     failCall(call, reason);
-    outbound.flush();
-    if (call.answer.stream !== undefined) outbound.sendUnlogged(call.answer.stream, faultMessage(reason, call.id));
+    delivery.flush();
+    if (call.answer.stream !== undefined) delivery.sendUnlogged(call.answer.stream, faultMessage(reason, call.id));
   }
 
-  /** The session ends: what waits for its turn has to go elsewhere. */
+  /** The session ends. Requests that wait at the input gate go to another session. */
   close(): void {
-    this.#turns?.close();
+    this.#inputGate?.close();
   }
 
-  /** Ends calls that the server neither answers nor reports progress of, and tells it to stop them; and whose answers the log does not take. */
+  /**
+   * Ends calls that the server neither answers nor reports progress of, and tells the server to stop them. Also ends
+   * answers that the log does not take.
+   */
   endOverdue(): void {
-    const { calls, upstream, outbound, limits } = this.#options;
-    outbound.failUnstored(limits.requestIdleMs);
-    for (const request of this.#holds?.expired() ?? []) this.call([request], discardingAnswer);
+    const { calls, supervisor, delivery, limits } = this.#options;
+    delivery.failUnstored(limits.requestIdleMs);
+    for (const request of this.#leases?.expired() ?? []) this.call([request], discardingAnswer);
     for (const call of calls.overdue(limits)) {
       if (call.method === 'initialize') continue; // it has a limit of its own, and is never cancelled
       const params = { requestId: call.id, reason: 'The request took too long.' };
-      upstream.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params })));
+      supervisor.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params })));
       this.fail(call, 'request_timeout');
     }
   }
@@ -224,28 +236,31 @@ export class ClientRequests {
     return new LegacyAnswer(this.#host, { reply, ids, isBatch, primes: primes(), upgradeAfterMs, maxEventBytes });
   }
 
-  /** The calls that a stream has yet to answer: whoever takes the session over finds them in its log. */
+  /** The calls that a stream has yet to answer. The next owner of the session finds them in the log. */
   #pendingOn(stream: number, ids: readonly RequestId[]): readonly PendingCall[] {
     const calls = ids.map((id) => this.#options.calls.get(id)).filter((call) => call !== undefined);
-    return calls.map(({ id, method, text, report: watch }) => ({
-      ...{ stream, id, method, text },
-      ...(watch?.name !== undefined && { name: watch.name }),
+    return calls.map(({ id, method, text, report }) => ({
+      stream,
+      id,
+      method,
+      text,
+      ...(report?.name !== undefined && { name: report.name }),
     }));
   }
 
-  /** A server says nothing of what no client has asked for; what it says then is chosen for each request. */
-  #askForLogs(): void {
-    if (this.#hasAskedForLogs || this.#options.client.hasLogLevel) return;
-    this.#hasAskedForLogs = true;
+  /** A server sends only the log messages that a client has asked for. They are then filtered by request. */
+  #requestLogs(): void {
+    if (this.#hasRequestedLogs || this.#options.client.hasLogLevel) return;
+    this.#hasRequestedLogs = true;
     this.call([logLevelRequest], discardingAnswer);
   }
 
-  #toCall(request: Message, answer: LegacyCallAnswer, brought: Brought, group?: GroupRequestOptions): Call {
+  #createCall(request: Message, answer: LegacyCallAnswer, context: RequestContext, group?: GroupRequestOptions): Call {
     const method = request.method as string;
     const now = performance.now();
-    const isOwn = answer === discardingAnswer;
-    const { reruns, watch } = this.#options;
-    const { forwarded = noHeaders } = brought;
+    const isGatewayRequest = answer === discardingAnswer;
+    const { reruns, createReport } = this.#options;
+    const { forwarded = noHeaders } = context;
     return {
       activeAt: now,
       startedAt: now,
@@ -258,14 +273,14 @@ export class ClientRequests {
       text: reruns.mayNeed(method, request.text) ? request.text : undefined,
       forwarded,
       logLevel: group?.logLevel,
-      isGatewayRequest: isOwn,
-      report: isOwn ? undefined : watch?.(request, brought),
+      isGatewayRequest,
+      report: isGatewayRequest ? undefined : createReport?.(request, context),
     };
   }
 
-  /** Passes on a notification or response of the client. Returns why it could not be taken. */
+  /** Passes on a notification or response of the client. Returns the reason if it could not be taken. */
   #forward(message: Message, forwarded: ForwardedHeaders): Reason | undefined {
-    const { serverRequests, upstream, client, onClientChanged, onDropped } = this.#options;
+    const { serverRequests, supervisor, client, onClientChanged, onDropped } = this.#options;
     const text = message.kind === 'response' ? serverRequests.settle(message) : message.text;
     if (text === undefined) {
       onDropped('unknown_client_response');
@@ -273,14 +288,14 @@ export class ClientRequests {
     }
     if (message.cancels !== undefined && !this.#cancel(message.cancels)) return undefined;
     if (message.method === taskStatus) serverRequests.tasks.update(message);
-    if (client.sent(message)) onClientChanged();
-    return upstream.send(text, forwarded) === 'full' ? 'server_busy' : undefined;
+    if (client.noteSent(message)) onClientChanged();
+    return supervisor.send(text, forwarded) === 'full' ? 'server_busy' : undefined;
   }
 
-  /** Notes that the client cancels a call. False if the server must not hear of it. */
+  /** Notes that the client cancels a call. False if the server must not be told. */
   #cancel(id: RequestId): boolean {
     const call = this.#options.calls.get(id);
-    if (call === undefined) return true; // answered already; the server ignores what it does not know
+    if (call === undefined) return true; // answered already; the server ignores an unknown id
     if (call.method === 'initialize') return false; // 2025-11-25, basic/utilities/cancellation: never
     call.cancelTimer ??= setTimeout(() => this.fail(call, 'cancelled'), this.#options.limits.cancelGraceMs);
     return true;

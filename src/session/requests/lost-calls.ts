@@ -8,45 +8,45 @@ import type { BackendSupervisor } from '../backend/supervisor.ts';
 import { type ClientRequests, requestId } from './client-requests.ts';
 
 /**
- * A call whose POST broke is sent again after this time. A server that goes away breaks its connections one after the
- * other: where the backend is lost with them, the next one is to have the call, not this one.
+ * The delay before a call with a broken POST is sent again. A server that stops breaks its connections one after the
+ * other. If the backend is lost with them, its replacement gets the call.
  */
-const againMs = 500;
+const resendDelayMs = 500;
 
-/** What calls without an answer need of their session. */
+/** Options of `LostCalls`. */
 export interface LostCallsOptions {
   readonly calls: CallTable;
   readonly reruns: RerunPolicy;
-  readonly upstream: BackendSupervisor;
-  readonly inbound: ClientRequests;
+  readonly supervisor: BackendSupervisor;
+  readonly requests: ClientRequests;
   onUndeliverable(): void;
 }
 
-/** What is told of a backend that has ended by itself, to those whose calls end with it. */
+/** The reason given to calls that end with a lost backend. */
 export const lossReason = ({ reason }: BackendEnd): 'line_too_long' | 'memory_limit' | 'server_exited' =>
   reason === 'line_too_long' || reason === 'memory_limit' ? reason : 'server_exited';
 
-/** What a client is told of a server that could not be started. */
+/** The reason given to a client whose server could not be started. */
 export const failedStartReason = ({
   isUnauthorized = false,
 }: BackendEnd): 'server_unauthorized' | 'server_start_failed' =>
   isUnauthorized ? 'server_unauthorized' : 'server_start_failed';
 
-/** A message that a lost backend did not take. */
+/** A message that a lost backend did not deliver. */
 export interface UndeliveredMessage extends Pick<QueuedMessage, 'headers'> {
-  /** As the scan read it: most of its members are getters of its class, which a copy of the object would lose. */
+  /** The parsed message itself. Most of its members are getters, which a copy of the object would lose. */
   readonly message: Message;
 }
 
-/** The messages that a backend did not take. */
-export function readUndelivered(parcels: readonly QueuedMessage[] = []): readonly UndeliveredMessage[] {
-  return parcels.flatMap(({ message, headers }) => {
+/** The messages that a backend did not deliver. */
+export function readUndelivered(queued: readonly QueuedMessage[] = []): readonly UndeliveredMessage[] {
+  return queued.flatMap(({ message, headers }) => {
     const read = readBody(Buffer.from(message), Number.POSITIVE_INFINITY);
-    return read.ok ? read.messages.flatMap((each) => (each.ok ? [{ message: each.message, headers }] : [])) : [];
+    return read.ok ? read.messages.flatMap((result) => (result.ok ? [{ message: result.message, headers }] : [])) : [];
   });
 }
 
-/** What becomes of calls that their backend has not answered and will not answer (P3): they are run again, or end. */
+/** Decides about calls that their backend will not answer (P3): they run again, or end. */
 export class LostCalls {
   readonly #options: LostCallsOptions;
 
@@ -54,33 +54,33 @@ export class LostCalls {
     this.#options = options;
   }
 
-  /** Ends the calls of a lost backend with what is known, but for those that the next one is to have. */
-  end(reason: Reason, untaken: readonly UndeliveredMessage[]): void {
-    const { calls, reruns, inbound } = this.#options;
-    const kept = new Set(untaken.map(({ message }) => message.id));
-    // Whose answer was too long is not known, and would be again: nothing is run again then.
+  /** Ends the calls of a lost backend with the known outcome, except those that its replacement gets. */
+  end(reason: Reason, undelivered: readonly UndeliveredMessage[]): void {
+    const { calls, reruns, requests } = this.#options;
+    const undeliveredIds = new Set(undelivered.map(({ message }) => message.id));
+    // The call with the overlong answer is unknown and would fail again, so no call is run again.
     const isSafe = reason !== 'line_too_long';
     for (const call of calls.all()) {
-      if (!kept.has(call.id) && !(isSafe && reruns.allows(call, 'loss'))) inbound.fail(call, reason);
+      if (!undeliveredIds.has(call.id) && !(isSafe && reruns.allows(call, 'loss'))) requests.fail(call, reason);
     }
   }
 
   /**
-   * Sends what the lost backend did not take, and the calls that are left, to be run again. Answers of the client are for
-   * the backend that asked alone.
+   * Sends the undelivered messages again and reruns the remaining calls. Responses of the client are dropped, since
+   * they belong to the lost backend.
    */
-  sendAgain(untaken: readonly UndeliveredMessage[]): void {
+  sendAgain(undelivered: readonly UndeliveredMessage[]): void {
     const { calls } = this.#options;
-    for (const { message, headers } of untaken) {
+    for (const { message, headers } of undelivered) {
       const { kind, text, id } = message;
       const call = id == null ? undefined : calls.get(id);
       if (kind === 'request' ? call !== undefined : kind === 'notification') this.#send(text, headers, call);
     }
     for (const call of calls.all())
-      if (!untaken.some(({ message }) => message.id === call.id)) this.#rerun(call, 'loss');
+      if (!undelivered.some(({ message }) => message.id === call.id)) this.#rerun(call, 'loss');
   }
 
-  /** The backend goes on, and will not answer these; as `BackendEvents.onUnanswered`. */
+  /** The backend goes on without answering these requests; as `BackendEvents.onUnanswered`. */
   unanswered(ids: RequestIds, reason: Reason, isFinal = false): void {
     const { calls, reruns } = this.#options;
     const mayRunAgain = !isFinal && (reason === 'server_unreachable' || reason === 'outcome_unknown');
@@ -92,9 +92,9 @@ export class LostCalls {
 
   /** The server was away for too long for this message. */
   unsent(message: Message | undefined): void {
-    const { calls, inbound, onUndeliverable } = this.#options;
+    const { calls, requests, onUndeliverable } = this.#options;
     const call = message?.kind === 'request' ? calls.get(requestId(message)) : undefined;
-    if (call !== undefined) inbound.fail(call, 'server_unreachable');
+    if (call !== undefined) requests.fail(call, 'server_unreachable');
     else onUndeliverable();
   }
 
@@ -103,7 +103,7 @@ export class LostCalls {
     setTimeout(() => {
       const isStillDue = call.rerunAfter === 'broken_post' && call.cancelTimer === undefined;
       if (isStillDue && this.#options.calls.get(call.id) === call) this.#rerun(call, 'broken_post');
-    }, againMs).unref();
+    }, resendDelayMs).unref();
   }
 
   #rerun(call: Call, after: NonNullable<Call['rerunAfter']>): void {
@@ -112,13 +112,13 @@ export class LostCalls {
   }
 
   #send(text: Buffer, headers: ForwardedHeaders | undefined, call: Call | undefined): void {
-    if (this.#options.upstream.send(text, headers) === 'full' && call !== undefined) this.#fail(call, 'server_busy');
+    if (this.#options.supervisor.send(text, headers) === 'full' && call !== undefined) this.#fail(call, 'server_busy');
   }
 
-  /** A server that takes no more may have had the call before. */
+  /** A server that takes no more messages may have received the call before. */
   #fail(call: Call, reason: Reason): void {
     const before = call.rerunAfter === 'loss' ? 'server_exited' : 'server_unreachable';
     const mayHaveRun = call.rerunAfter !== undefined && reason === 'server_busy';
-    this.#options.inbound.fail(call, mayHaveRun ? before : reason);
+    this.#options.requests.fail(call, mayHaveRun ? before : reason);
   }
 }

@@ -4,16 +4,16 @@ import { encodeMessage } from '../../protocol/wire/sse.ts';
 import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
 import type { SessionOptions } from '../session-options.ts';
 
-/** What such a stream tells. */
+/** Callbacks of such a stream. */
 export interface UnloggedStreamOptions {
   onUndeliverable(): void;
-  /** The client does not keep up, or does again: nothing else bounds what waits for it. */
+  /** The client does not keep up, or does again. No other limit bounds the bytes that wait for it. */
   onBlocked(isBlocked: boolean): void;
 }
 
 /**
- * The stream of an answer that cannot be resumed: that of `initialize`. Before it is answered the session has no record
- * to log events in, so they go out without an id (P5).
+ * The stream of the answer to `initialize`, which cannot be resumed. Before that answer the session has no record to
+ * log events in, so they are sent without an id (P5).
  */
 function createUnloggedStream({ onUndeliverable, onBlocked }: UnloggedStreamOptions): LegacyAnswerHost {
   let sink: EventSink | undefined;

@@ -5,53 +5,56 @@ import { spliceCancelledId, spliceId } from '../../protocol/json/splice.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
 
-/** More questions than this from one server without an answer are a fault of the server (P8). */
+/** The most open requests of one server; more are a fault of the server (P8). */
 const maxOpen = 1000;
 
-interface Open {
+interface OpenRequest {
   readonly destination: StreamTarget;
-  /** The id that the server gave, as JSON text. */
+  /** The id that the server gave. */
   readonly serverId: RequestId;
-  /** What the client's answer can tell of its tasks, and the one that is asked about. */
+  /** The task changes that the client's answer can report, and the task that is asked about. */
   readonly taskNews?: TaskUpdate | undefined;
   readonly taskId?: string | undefined;
 }
 
 /**
- * The requests of the server (sampling, elicitation, roots, ping) that its client has not answered yet. The first
- * backend's keep their ids. A later one counts from the start again, so its requests get ids of the gateway: an answer
- * to a lost backend must never be taken for one to its successor (docs/design.md, D5).
+ * The requests of the server (sampling, elicitation, roots, ping) that its client has not answered yet. Those of the
+ * first backend keep their ids. A later backend counts from the start again, so its requests get ids of the gateway. An
+ * answer to a lost backend must never reach its successor (docs/design.md, D5).
  */
 export class ServerRequests {
   /** Tasks that the client has begun for its server. */
   readonly tasks = new Tasks();
   /** By the id that the client sees. */
-  readonly #open = new SparseMap<RequestId, Open>();
-  /** From the id that the server gave to the one that the client sees. */
+  readonly #open = new SparseMap<RequestId, OpenRequest>();
+  /** Maps the server's id to the id that the client sees. */
   readonly #clientIds = new SparseMap<RequestId, RequestId>();
-  #renamed = 0;
+  #renamedCount = 0;
 
-  /** So many wait for their client. */
+  /** The number of requests that wait for their client. */
   get size(): number {
     return this.#open.size;
   }
 
   /**
-   * Takes a request that goes to the client.
-   * @param incarnation which of the session's backends asks; empty for the very first one
-   * @returns its text for the client; undefined if too many are open, so that it must not go out
+   * Adds a request that goes to the client.
+   * @param incarnation identifies the session's backend; empty for the very first one
+   * @returns its text for the client; undefined if too many are open, so that it must not be sent
    */
   add(message: Message, incarnation: string, destination: StreamTarget): Buffer | undefined {
     const serverId = message.id as RequestId;
     if (this.#open.size >= maxOpen) return undefined;
-    const clientId = incarnation === '' ? serverId : `mcp-gangway-${incarnation}-${++this.#renamed}`;
+    const clientId = incarnation === '' ? serverId : `mcp-gangway-${incarnation}-${++this.#renamedCount}`;
     this.#open.set(clientId, { destination, serverId, taskNews: readTaskUpdate(message), taskId: message.taskId });
     this.#clientIds.set(serverId, clientId);
     if (destination !== 'get') destination.report?.waitsForClient();
     return clientId === serverId ? message.text : spliceId(message.text, JSON.stringify(clientId));
   }
 
-  /** A request that an earlier owner passed on, of a backend that keeps its ids: the server still waits for its answer. */
+  /**
+   * Adopts a request that an earlier owner passed on, for a backend that keeps its ids. The server still waits for the
+   * answer.
+   */
   adopt(id: RequestId, destination: StreamTarget): void {
     if (this.#open.size >= maxOpen) return;
     this.#open.set(id, { destination, serverId: id });
@@ -59,7 +62,7 @@ export class ServerRequests {
     if (destination !== 'get') destination.report?.waitsForClient();
   }
 
-  /** The client's response as its server is to see it; undefined if nothing with its id is open. */
+  /** The client's response in the form for its server; undefined if no such request is open. */
   settle({ id, text }: Message): Buffer | undefined {
     const open = id == null ? undefined : this.#open.get(id);
     if (open === undefined || id == null) return undefined;
@@ -70,8 +73,8 @@ export class ServerRequests {
   }
 
   /**
-   * A cancellation by the server goes to where its request went, if that can still be reached, under the id that the
-   * client knows. Undefined for anything else.
+   * The cancellation of a server request, under the id that the client knows, and its destination. It follows the
+   * request if that destination can still be reached. Undefined for any other message.
    */
   cancelledBy(message: Message): { readonly destination: StreamTarget; readonly text: Buffer } | undefined {
     const clientId = message.cancels === undefined ? undefined : this.#clientIds.get(message.cancels);
@@ -82,7 +85,7 @@ export class ServerRequests {
     return { destination: reachable(open.destination), text };
   }
 
-  /** The backend that asked is lost: cancellations for all its open requests, and where they go. */
+  /** The backend is lost: returns cancellations for all its open requests, and their destinations. */
   cancelAll(): { readonly destination: StreamTarget; readonly text: Buffer }[] {
     const cancelled = [...this.#open].map(([requestId, open]) => {
       this.#forget(requestId, open);
@@ -92,24 +95,24 @@ export class ServerRequests {
     return cancelled;
   }
 
-  /** What a server gets whose request cannot go out, so that it does not wait for an answer. */
+  /** The error for a server request that cannot be sent, so that the server does not wait for an answer. */
   static refusal(message: Message): Buffer {
     return Buffer.from(faultMessage('server_request_refused', message.id ?? null));
   }
 
-  /** What a server gets that asks whether its client is there. */
+  /** The answer to a server's ping. */
   static pong({ id }: Message): Buffer {
     return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: {} }));
   }
 
-  #forget(clientId: RequestId, { serverId, destination }: Open): void {
+  #forget(clientId: RequestId, { serverId, destination }: OpenRequest): void {
     if (destination !== 'get') destination.report?.settled();
     this.#open.delete(clientId);
     this.#clientIds.delete(serverId);
   }
 }
 
-/** Tells a client that a question needs no answer any more, as a rule because the server that asked was lost. */
+/** Tells a client that a server request needs no answer any more, usually because that server was lost. */
 export const cancellation = (requestId: RequestId, reason = 'The server that asked has ended.'): Buffer =>
   Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason } }));
 

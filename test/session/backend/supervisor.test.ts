@@ -20,7 +20,7 @@ function createFixture({ maxQueuedBytes = 1_000, answers = true, isAdopted = fal
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());
   const client = new ClientState(Buffer.from(JSON.stringify(initialize)));
-  client.sent(readMessage(initialized));
+  client.noteSent(readMessage(initialized));
   const lines: string[] = [];
   const losses: BackendEnd[] = [];
   const givenUp: string[] = [];
@@ -117,7 +117,7 @@ describe('a backend that hibernates', () => {
 describe('a lost backend', () => {
   it('[F12] is replaced at once by one that is told initialize and, after its answer, the rest; then what waited', async () => {
     const { upstream, fake, client, sent, onRestored, pass } = createFixture({ answers: false });
-    client.answered('logging/setLevel', Buffer.from('{"jsonrpc":"2.0","id":3,"method":"logging/setLevel"}'), {
+    client.noteAnswered('logging/setLevel', Buffer.from('{"jsonrpc":"2.0","id":3,"method":"logging/setLevel"}'), {
       isError: false,
     });
     expect([upstream.incarnation, upstream.pid]).toEqual(['', 1000]);
@@ -138,7 +138,7 @@ describe('a lost backend', () => {
 
   it('[F12] answers to the replay reach nobody, once; all else does, what came before the answer too', async () => {
     const { fake, client, lines, sent, pass } = createFixture({ answers: false });
-    client.answered('logging/setLevel', Buffer.from('{"jsonrpc":"2.0","id":3,"method":"logging/setLevel"}'), {
+    client.noteAnswered('logging/setLevel', Buffer.from('{"jsonrpc":"2.0","id":3,"method":"logging/setLevel"}'), {
       isError: false,
     });
     fake.backend.ends();
@@ -155,7 +155,7 @@ describe('a lost backend', () => {
   it('[F12] the client is initialized once, also if it says so only while the backend is restored', async () => {
     const { upstream, fake, client, sent, pass } = createFixture();
     fake.backend.ends();
-    client.sent(readMessage(initialized));
+    client.noteSent(readMessage(initialized));
     upstream.send(Buffer.from(JSON.stringify(initialized)));
     await pass(0);
     // It had said so before too: what is replayed is what was said up to the loss, what waits is said again.
@@ -163,7 +163,7 @@ describe('a lost backend', () => {
     const late = createFixture();
     const client2 = new ClientState(Buffer.from(JSON.stringify(initialize)));
     late.upstream.restore(client2, handshake);
-    client2.sent(readMessage(initialized));
+    client2.noteSent(readMessage(initialized));
     late.upstream.send(Buffer.from(JSON.stringify(initialized)));
     await late.pass(0);
     expect(late.sent(late.fake.backend)).toEqual([initialize, initialized]);

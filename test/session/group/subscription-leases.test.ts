@@ -16,7 +16,7 @@ function create(client = new ClientState(initialize, undefined, { isGroup: true 
     const request = readMessage(JSON.stringify({ jsonrpc: '2.0', id: 'x', method, params: { uri } }));
     const reply = createFakeReply();
     const isSettled = holds.settles(request, { turnMs: 0, holder, ...(renews && { renews }) }, reply);
-    if (!isSettled) client.answered(method, request.text, ok);
+    if (!isSettled) client.noteAnswered(method, request.text, ok);
     else if (reply.given?.kind === 'fault') return reply.given.reason;
     else expect(reply.given).toMatchObject({ kind: 'json', json: { id: 'x', result: {} } });
     return !isSettled;
@@ -69,7 +69,7 @@ describe('the resources that listeners hold', () => {
   it('[P3] of an earlier owner are held until their listeners can have said that they are there', () => {
     const client = new ClientState(initialize, undefined, { isGroup: true });
     for (const uri of ['a', 'b']) {
-      client.answered('resources/subscribe', Buffer.from(JSON.stringify({ method: 'x', params: { uri } })), ok);
+      client.noteAnswered('resources/subscribe', Buffer.from(JSON.stringify({ method: 'x', params: { uri } })), ok);
     }
     const { ask, expired, advance } = create(new ClientState(initialize, client.save()));
     advance(30_000);

@@ -39,14 +39,14 @@ async function adoptAfter(events: readonly (readonly [number, string])[], pendin
 
 describe('what an owner goes on from that takes a session over', () => {
   it('is the record under its own epoch, and nothing else of a session that was idle', async () => {
-    const { record, log, calls, questions } = await adoptAfter([[0, note]], []);
+    const { record, log, calls, serverRequests: questions } = await adoptAfter([[0, note]], []);
     expect(record).toMatchObject({ ...aRecord(), owner: 'instance-2', epoch: expect.any(Number) });
     expect(record.epoch).toBeGreaterThan(epoch);
     expect([log.newestStream, calls, questions]).toEqual([0, [], []]);
   });
 
   it('is a session without an event too', async () => {
-    expect(await adoptAfter([], [])).toMatchObject({ calls: [], questions: [], log: { newestStream: -1 } });
+    expect(await adoptAfter([], [])).toMatchObject({ calls: [], serverRequests: [], log: { newestStream: -1 } });
   });
 
   it('[P3] has the calls that were left, as they were sent', async () => {
@@ -95,7 +95,7 @@ describe('what an owner goes on from that takes a session over', () => {
   });
 
   it('has the questions that nothing takes back, of the GET stream and of the calls, by their type', async () => {
-    const { questions } = await adoptAfter(
+    const { serverRequests: questions } = await adoptAfter(
       [
         [0, ask(1)],
         [0, ask('1')],
@@ -115,7 +115,7 @@ describe('what an owner goes on from that takes a session over', () => {
 
   it('reads streams of any length, and beyond what is no message', async () => {
     const many = Array.from({ length: 700 }, () => [1, note] as const);
-    const { calls, questions } = await adoptAfter(
+    const { calls, serverRequests: questions } = await adoptAfter(
       [[1, ''], [1, ask('first')], ...many, [1, 'no JSON'], [1, '[]'], [1, progress(9)], [1, ask('last')]],
       [aCall(1, 'a')],
     );

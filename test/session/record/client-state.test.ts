@@ -13,7 +13,7 @@ function createFixture() {
   return {
     state,
     answered: (method: string, params: unknown, response = ok) =>
-      state.answered(method, text({ jsonrpc: '2.0', id: 7, method, params }), response),
+      state.noteAnswered(method, text({ jsonrpc: '2.0', id: 7, method, params }), response),
     replayed: () => {
       const { texts, ids: used } = state.replay(() => `r${++ids}`);
       return { messages: texts.map((message) => JSON.parse(message.toString())), ids: [...used] };
@@ -28,7 +28,7 @@ describe('what a client told its server', () => {
     answered('logging/setLevel', { level: 'debug' });
     answered('logging/setLevel', { level: 'error' });
     answered('resources/subscribe', { uri: 'a:2' });
-    state.sent(readMessage(initialized));
+    state.noteSent(readMessage(initialized));
     expect(replayed()).toEqual({
       messages: [
         initialized,
@@ -45,7 +45,7 @@ describe('what a client told its server', () => {
     answered('logging/setLevel', { level: 'debug' }, failed);
     answered('resources/subscribe', { uri: 'a:1' }, failed);
     answered('tools/call', { name: 'x' });
-    state.sent(readMessage({ jsonrpc: '2.0', method: 'notifications/roots/list_changed' }));
+    state.noteSent(readMessage({ jsonrpc: '2.0', method: 'notifications/roots/list_changed' }));
     expect(replayed()).toEqual({ messages: [], ids: [] });
   });
 
@@ -60,7 +60,7 @@ describe('what a client told its server', () => {
 
   it('[S-09] keeps of a large notifications/initialized that it came', () => {
     const { state, replayed } = createFixture();
-    state.sent(readMessage({ ...initialized, params: { x: 'x'.repeat(20_000) } }));
+    state.noteSent(readMessage({ ...initialized, params: { x: 'x'.repeat(20_000) } }));
     expect(replayed().messages).toEqual([initialized]);
   });
 
@@ -69,7 +69,7 @@ describe('what a client told its server', () => {
     const request = Buffer.from(
       '{ "params":{"uri":"\\u0061","n":1e400, "id":3},"id" : 12345678901234567 ,"jsonrpc":"2.0"}',
     );
-    state.answered('resources/subscribe', request, ok);
+    state.noteAnswered('resources/subscribe', request, ok);
     expect(state.replay(() => 'r').texts[0]?.toString()).toBe(
       '{ "params":{"uri":"\\u0061","n":1e400, "id":3},"id" : "r" ,"jsonrpc":"2.0"}',
     );
@@ -110,7 +110,7 @@ describe('what a client told its server', () => {
 describe('what a client told its server, for another owner', () => {
   it('[F12] is told again as it would have been here, and changes on', () => {
     const { state, answered, replayed } = createFixture();
-    state.sent(readMessage(initialized));
+    state.noteSent(readMessage(initialized));
     answered('logging/setLevel', { level: 'error' });
     answered('resources/subscribe', { uri: 'a:1' });
     answered('resources/subscribe', { uri: 'ü"\\:2' });
@@ -118,7 +118,7 @@ describe('what a client told its server, for another owner', () => {
     let ids = 0;
     const { texts } = next.replay(() => `r${++ids}`);
     expect(texts.map((message) => JSON.parse(message.toString()))).toEqual(replayed().messages);
-    next.answered('resources/unsubscribe', text({ id: 1, method: 'x', params: { uri: 'a:1' } }), ok);
+    next.noteAnswered('resources/unsubscribe', text({ id: 1, method: 'x', params: { uri: 'a:1' } }), ok);
     expect(next.replay(() => 'r').texts).toHaveLength(3);
     expect(state.replay(() => 'r').texts).toHaveLength(4);
   });
@@ -126,7 +126,7 @@ describe('what a client told its server, for another owner', () => {
   it('[P1] keeps the text of each message', () => {
     const { state } = createFixture();
     const written = '{ "jsonrpc":"2.0","method":"notifications/initialized",  "params":{"n":1e400} }';
-    state.sent(readMessage(written));
+    state.noteSent(readMessage(written));
     const [replayed] = new ClientState(state.initialize, state.save()).replay(() => 'r').texts;
     expect(replayed?.toString()).toBe(written);
   });
@@ -172,8 +172,8 @@ describe('what a client told its server, for another owner', () => {
   it('tells whether a message changed anything, so that the record is written only then', () => {
     const { state, answered } = createFixture();
     expect([
-      state.sent(readMessage({ jsonrpc: '2.0', method: 'notifications/x' })),
-      state.sent(readMessage(initialized)),
+      state.noteSent(readMessage({ jsonrpc: '2.0', method: 'notifications/x' })),
+      state.noteSent(readMessage(initialized)),
       answered('tools/list', {}),
       answered('logging/setLevel', { level: 'error' }, failed),
       answered('logging/setLevel', { level: 'error' }),

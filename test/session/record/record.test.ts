@@ -74,7 +74,7 @@ function createFixture() {
   const nth = (n: number): Asked => asked[n] as Asked;
   /** Lets the client subscribe to one more resource. */
   const change = (uri: string): void => {
-    client.answered('resources/subscribe', text({ id: 1, method: 'resources/subscribe', params: { uri } }), {
+    client.noteAnswered('resources/subscribe', text({ id: 1, method: 'resources/subscribe', params: { uri } }), {
       isError: false,
     });
     keeper.amend();
@@ -97,7 +97,7 @@ function createFixture() {
 describe('the record of a session', () => {
   it('says all that another owner needs', async () => {
     const { client, nth, create } = createFixture();
-    client.sent(readMessage({ jsonrpc: '2.0', method: 'notifications/initialized' }));
+    client.noteSent(readMessage({ jsonrpc: '2.0', method: 'notifications/initialized' }));
     await create();
     const record: SessionRecord = {
       server: 's',
@@ -144,7 +144,7 @@ describe('the record of a session', () => {
     const { keeper, client, nth, names, create } = createFixture();
     await create();
     names.now = 'two';
-    client.sent(readMessage({ jsonrpc: '2.0', method: 'notifications/initialized' }));
+    client.noteSent(readMessage({ jsonrpc: '2.0', method: 'notifications/initialized' }));
     const registered = keeper.register(12, nothing);
     await nth(1).answer('fenced');
     expect(await registered).toBe('fenced');

@@ -1,11 +1,12 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { CallReport } from '../../../src/call/call-report.ts';
 import { CallTable } from '../../../src/call/call-table.ts';
 import { RerunPolicy } from '../../../src/call/rerun.ts';
 import type { Reply } from '../../../src/reply/reply.ts';
 import { BackendSupervisor } from '../../../src/session/backend/supervisor.ts';
 import type { EventDelivery } from '../../../src/session/events/delivery.ts';
 import { ClientState } from '../../../src/session/record/client-state.ts';
-import { ClientRequests } from '../../../src/session/requests/client-requests.ts';
+import { ClientRequests, type ClientRequestsOptions } from '../../../src/session/requests/client-requests.ts';
 import { ServerRequests } from '../../../src/session/requests/server-requests.ts';
 import type { SessionDropReason } from '../../../src/session/session-observer.ts';
 import type { SessionOptions } from '../../../src/session/session-options.ts';
@@ -14,7 +15,7 @@ import { acceptsBoth, acceptsJson, createFakeReply } from '../../support/fake-re
 
 const never = 2 ** 30;
 
-function createFixture(options: Partial<SessionOptions> = {}) {
+function createFixture(options: Partial<SessionOptions> = {}, createReport?: ClientRequestsOptions['createReport']) {
   const calls = new CallTable();
   const serverRequests = new ServerRequests();
   const client = new ClientState(Buffer.from('{}'));
@@ -71,13 +72,14 @@ function createFixture(options: Partial<SessionOptions> = {}) {
   const inbound = new ClientRequests({
     calls,
     serverRequests,
-    upstream,
-    outbound: outbound as unknown as EventDelivery,
+    supervisor: upstream,
+    delivery: outbound as unknown as EventDelivery,
     reruns: new RerunPolicy('safe'),
     client,
     oneStream: undefined,
     limits,
-    tellsRequests: () => false,
+    identifiesRequests: () => false,
+    createReport,
     primes: () => false,
     onDropped: (what) => void dropped.push(what),
     onClientChanged: () => void changes.push(client.save().clientSaid),
@@ -257,6 +259,22 @@ describe('a call', () => {
     const reply = post([request(1)]);
     if (old !== undefined) inbound.fail(old, 'server_exited');
     expect([reply.given, calls.has(1)]).toEqual([undefined, true]);
+  });
+});
+
+describe('calls that an earlier owner left unanswered', () => {
+  it('are observed like calls of this owner', () => {
+    const report = { failed: () => undefined, left: () => undefined } as unknown as CallReport;
+    const { inbound, calls } = createFixture({}, ({ method }) => (method === 'tools/call' ? report : expect.fail()));
+    const left = {
+      text: undefined,
+      progressToken: undefined,
+      taskId: undefined,
+      hasAsked: false,
+      lastProgress: undefined,
+    };
+    inbound.adopt([{ stream: 4, id: 1, method: 'tools/call', ...left }]);
+    expect(calls.get(1)?.report).toBe(report);
   });
 });
 

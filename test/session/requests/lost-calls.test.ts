@@ -31,8 +31,8 @@ function createList() {
   const lost = new LostCalls({
     calls,
     reruns: new RerunPolicy('safe'),
-    upstream: { send } as unknown as BackendSupervisor,
-    inbound: { fail } as unknown as ClientRequests,
+    supervisor: { send } as unknown as BackendSupervisor,
+    requests: { fail } as unknown as ClientRequests,
     onUndeliverable: () => undefined,
   });
   const loseBackend = () => {
