@@ -1,10 +1,12 @@
+// src/config: reads the configuration from the command line, the environment and a file, and checks it.
+
 import type { ApiKey } from '../auth/api-keys.ts';
 import { docsPage } from '../util/docs-page.ts';
 import { clearKeysWarning, keyName, readKeysFile, readKeysOfEnvironment } from './access/api-key-sources.ts';
 import { checkAuthentication, hasAuthentication } from './access/authentication-config.ts';
 import { checkAuthorization } from './access/authorization-config.ts';
 import { readCertificate } from './access/certificate-files.ts';
-import { hasDoublePath } from './endpoint-paths.ts';
+import { hasDuplicatePath } from './endpoint-paths.ts';
 import { type ConfigurationIssue, type ReportIssue, renderIssueMessage } from './issues.ts';
 import { environmentNameOf, flagOf, namesAt } from './options/option-names.ts';
 import { type GlobalOptions, globalOptions, orderedPairs, serverOptions } from './options/options.ts';
@@ -24,13 +26,13 @@ import type { EntryContext } from './sources/server-entry.ts';
 
 export type { LocalServer, RemoteServer, ServerConfig } from './servers/configured-servers.ts';
 
-/** Everything that is configured, resolved and checked. */
+/** The configuration of a gateway, resolved and checked. */
 export interface GatewayConfig extends GlobalOptions {
-  /** At least one; the names are distinct. */
+  /** At least one server; the names are distinct. */
   readonly servers: readonly ServerConfig[];
-  /** Those of the environment; the others are in `apiKeysFile`, which has been read without a fault. */
+  /** The keys of the environment. The other keys are in `apiKeysFile`, which was read without a fault. */
   readonly apiKeys: readonly ApiKey[];
-  /** The name of the server that was the only one when the gateway started: it keeps its paths when others come. */
+  /** The only server at the start of the gateway. This server keeps its paths when others are added. */
   readonly firstServer?: string | undefined;
 }
 
@@ -41,11 +43,11 @@ export interface ConfigurationSources {
   readonly env: Environment;
   /** The text of a file; throws as `readFileSync` does. */
   readonly readFile: (path: string) => string;
-  /** True if there is a file of exactly this name: then a command with blanks is not split. */
+  /** True if a file has exactly this name. A command with blanks is not split then. */
   readonly findCommand?: FindCommand;
 }
 
-/** What is to be done, or everything that is wrong. */
+/** The command to run with its configuration, or all faults. */
 export type Configuration =
   | { readonly ok: true; readonly command: 'help'; readonly on: HelpTopic }
   | { readonly ok: true; readonly command: 'version' }
@@ -54,20 +56,20 @@ export type Configuration =
       readonly ok: true;
       readonly command: 'serve' | 'check' | 'health';
       readonly config: GatewayConfig;
-      /** What has no effect and was probably meant to have one; for the log. */
+      /** Settings without effect that were probably meant to have one; for the log. */
       readonly warnings: readonly string[];
-      /** The file that was read, if one was. */
+      /** The configuration file, if one was read. */
       readonly file: string | undefined;
-      /** What `check` finds is to be printed as JSON. */
+      /** True if `check` prints JSON. */
       readonly isJson: boolean;
-      /** `health` asks whether the gateway is ready, and not only whether it runs. */
-      readonly asksReady: boolean;
+      /** True if `health` checks readiness (/readyz) instead of liveness (/healthz). */
+      readonly isReadyCheck: boolean;
     }
   | { readonly ok: false; readonly faults: readonly ConfigurationIssue[] };
 
 /**
- * Reads the whole configuration: for each option the command line, else the environment, else the file, else the
- * default. Never throws; all faults are returned at once, and none repeats a value.
+ * Reads the whole configuration. The order of precedence is command line, environment, file, default. Never throws.
+ * Returns all faults at once; no fault repeats a value.
  */
 export function readConfiguration({
   argv,
@@ -105,7 +107,7 @@ export function readConfiguration({
   checkCertificate(globals, sources, readFile, report);
   const common = resolveOptions(serverOptions, sources, defaultsOf(serverOptions), report);
   const servers = readServers(line, file, globals.path, common, context);
-  if (faults.length === 0 && hasDoublePath({ ...globals, servers })) {
+  if (faults.length === 0 && hasDuplicatePath({ ...globals, servers })) {
     report(
       optionLocation(sources, ...pathOptions),
       (nameOf) => `gives two endpoints the same path; ${pathOptions.map(nameOf).join(', ')} must differ`,
@@ -137,16 +139,16 @@ export function readConfiguration({
     ...(clearKeys === undefined ? [] : [clearKeys]),
     ...(globals.hstsMaxAgeS > 0 && globals.tlsCert === undefined ? [hstsWarning] : []),
   ];
-  const { isJson, asksReady } = line;
+  const { isJson, isReadyCheck } = line;
   const adminPort = globals.adminHost === 'off' ? 0 : globals.adminPort;
   const config = { ...globals, adminPort, servers, apiKeys };
-  return { ok: true, command, config, warnings, file: fileName, isJson, asksReady };
+  return { ok: true, command, config, warnings, file: fileName, isJson, isReadyCheck };
 }
 
-/** The later, the more often they are left as they are. */
+/** A duplicate path is reported at the first of these options that is set. */
 const pathOptions = ['wsPath', 'ssePath', 'messagesPath', 'path'] as const;
 
-/** The file to read; also reports when not exactly one form is given. */
+/** The configuration file to read. Reports a fault unless servers are named in exactly one form. */
 function fileNameOf(line: CommandLine, env: Environment, report: ReportIssue) {
   const { command, configFile, serverCommand, url, hasStrayWord } = line;
   const given = [
@@ -157,7 +159,7 @@ function fileNameOf(line: CommandLine, env: Environment, report: ReportIssue) {
   if (given.length > 1) report('command line', `has ${given.join(' and ')}; use only one of them`);
   const isEmpty = given.length === 0 && !hasStrayWord;
   const fileName = configFile ?? (isEmpty ? env[configFileVariable] || undefined : undefined);
-  // Who asks for the health of a gateway need not name its servers.
+  // `health` needs no servers: it only contacts a running gateway.
   if (isEmpty && fileName === undefined && command !== 'health') {
     report('command line', `names no server; use one of these forms:\n${forms.map((form) => `  ${form}`).join('\n')}`);
   }
@@ -167,7 +169,7 @@ function fileNameOf(line: CommandLine, env: Environment, report: ReportIssue) {
 type ReadFile = ConfigurationSources['readFile'];
 
 function loadFile(name: string, readFile: ReadFile, context: EntryContext): ConfigFile | undefined {
-  const text = textOf(name, readFile, context.report);
+  const text = readText(name, readFile, context.report);
   return text === undefined ? undefined : readConfigFile(text, name, context);
 }
 
@@ -176,7 +178,7 @@ function checkKeysFile(
   readFile: ReadFile,
   report: ReportIssue,
 ): readonly ApiKey[] | undefined {
-  const text = name === undefined ? undefined : textOf(name, readFile, report);
+  const text = name === undefined ? undefined : readText(name, readFile, report);
   return name === undefined || text === undefined ? undefined : readKeysFile(text, name, report);
 }
 
@@ -186,7 +188,7 @@ const adminOffWarning = `The operator port is disabled: ${environmentNameOf('adm
 
 const hstsWarning = `${flagOf('hstsMaxAgeS')} has no effect without ${flagOf('tlsCert')}. If a proxy terminates TLS, set the header there.`;
 
-function textOf(name: string, readFile: ReadFile, report: ReportIssue): string | undefined {
+function readText(name: string, readFile: ReadFile, report: ReportIssue): string | undefined {
   try {
     return readFile(name);
   } catch (error) {

@@ -1,28 +1,28 @@
-/** One thing that is wrong in the configuration. */
+/** One fault in the configuration. */
 export interface ConfigurationIssue {
-  /** Where it stands: `--port`, `GANGWAY_PORT`, `config.json: mcpServers.git.args[1]`. */
+  /** The location of the fault: `--port`, `GANGWAY_PORT`, `config.json: mcpServers.git.args[1]`. */
   readonly path: string;
-  /** What is wrong and what would be right; never a value, which may be a secret (P12). */
+  /** The fault and its remedy. The message never repeats a value, which may be a secret (P12). */
   readonly message: string;
 }
 
-/** What a place calls an option: `--tls-key` on the command line, `GANGWAY_TLS_KEY` in the environment, `tlsKey` in the file. */
+/** The name of an option in its source: `--tls-key`, `GANGWAY_TLS_KEY` in the environment, `tlsKey` in the file. */
 export type NameOf = (key: string) => string;
 
-/** The message of a fault. One that names options takes their names from the place where the fault stands. */
+/** The message of a fault. A message that names options uses the names of the source with the fault. */
 export type IssueMessage = string | ((nameOf: NameOf) => string);
 
-/** A message in the words of a place. */
+/** Renders a message with the option names of one source. */
 export const renderIssueMessage = (message: IssueMessage, nameOf: NameOf): string =>
   typeof message === 'string' ? message : message(nameOf);
 
-/** Adds a fault; reading goes on, so that all faults are told at once. */
+/** Adds a fault. Reading continues, so that all faults are reported at once. */
 export type ReportIssue = (path: string, message: IssueMessage) => void;
 
-/** Names are shown up to this length, so that a fault stays one readable line. */
+/** Longer names are abbreviated, so that a fault stays one readable line. */
 const maxShownLength = 64;
 
-/** A name as it is shown in a message or path. */
+/** Shortens a name for a message or path. */
 export function abbreviateName(name: string): string {
   return name.length > maxShownLength ? `${name.slice(0, maxShownLength)}…` : name;
 }

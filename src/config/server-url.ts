@@ -1,26 +1,26 @@
-/** Where a remote server is, and what is spoken there. */
+/** The address of a remote server and its transport. */
 export type ServerAddress =
   | { readonly transport: TransportChoice | 'ws'; readonly url: URL }
   | { readonly transport: 'tcp'; readonly host: string; readonly port: number }
   | { readonly transport: 'unix'; readonly path: string };
 
-/** How a URL of http or https is spoken to: Streamable HTTP, HTTP+SSE, or what is found out. */
+/** The transport at an http(s):// URL: Streamable HTTP, HTTP+SSE, or whichever the gateway detects. */
 export type TransportChoice = 'auto' | 'http' | 'sse';
 
-/** True for a server that can be sent headers. */
+/** True for a server that can receive headers. */
 export const hasHeaders = (address: ServerAddress | undefined): boolean => address !== undefined && 'url' in address;
 
-/** An address, or what is wrong with the text; never the text, which may hold a secret (P12). */
+/** An address, or the fault in the text. The message never repeats the text, which may contain a secret (P12). */
 export type ReadUrl =
   | { readonly ok: true; readonly address: ServerAddress }
   | { readonly ok: false; readonly message: string };
 
-/** What operating systems take as the path of a socket: 107 bytes on Linux, 103 on macOS. */
+/** Operating systems accept socket paths up to 107 bytes (Linux) or 103 bytes (macOS). */
 const maxSocketPathBytes = 103;
 
 /**
- * Reads the URL of a server: http(s):// for Streamable HTTP and HTTP+SSE, ws(s):// for WebSocket, tcp:// and unix:// for lines
- * on a socket.
+ * Reads the URL of a server: http(s):// for Streamable HTTP and HTTP+SSE, ws(s):// for WebSocket, tcp:// and unix:// for
+ * lines on a socket.
  */
 export function readServerUrl(text: string, transport: TransportChoice): ReadUrl {
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]?.toLowerCase() ?? '';
@@ -44,9 +44,9 @@ function readWebSocketUrl(text: string): ReadUrl {
   return typeof url === 'string' ? fault(url) : { ok: true, address: { transport: 'ws', url } };
 }
 
-/** A URL of the web, or what is wrong with it. */
+/** Reads an http(s):// or ws(s):// URL. A string is the message of a fault. */
 function readUrl(text: string): URL | string {
-  // What parsers of URLs drop or turn is refused, so that what stands there is what is used.
+  // URL parsers drop or convert these characters. They are refused, so that the gateway uses exactly the given URL.
   if (/[^\x21-\x7e]|\\/.test(text) || !URL.canParse(text)) return 'is not a valid URL';
   const url = new URL(text);
   if (url.username !== '' || url.password !== '') {
@@ -76,7 +76,7 @@ function readUnixUrl(text: string): ReadUrl {
   return { ok: true, address: { transport: 'unix', path } };
 }
 
-/** Of the schemes that leave nothing open. */
+/** Readers for the schemes that have only one transport. */
 const readers: ReadonlyMap<string, (text: string) => ReadUrl> = new Map([
   ['ws', readWebSocketUrl],
   ['wss', readWebSocketUrl],

@@ -60,9 +60,9 @@ export async function runCommand(): Promise<void> {
     process.stdout.write(configuration.command === 'help' ? renderHelp(configuration.on) : `${version}\n`);
     return;
   }
-  const { command, config, warnings, file, isJson, asksReady } = configuration;
+  const { command, config, warnings, file, isJson, isReadyCheck } = configuration;
   if (command === 'health') {
-    const { isWell, text } = await requestHealth(config, asksReady ? '/readyz' : '/healthz');
+    const { isWell, text } = await requestHealth(config, isReadyCheck ? '/readyz' : '/healthz');
     process.stdout.write(`${text}\n`);
     process.exitCode = isWell ? 0 : failed;
     return;

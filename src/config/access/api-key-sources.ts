@@ -7,13 +7,13 @@ import { apiKeysVariable, type Environment } from '../sources/environment-variab
 import { checkValue } from '../sources/given-values.ts';
 import { findJsonSyntaxError } from '../sources/json-syntax.ts';
 
-/** Who shows a key: stands in logs, so it is one word. */
+/** The user of a key. The name appears in logs, so it is one word. */
 export const keyName = matching(
   /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}$/,
   'must be 1 to 128 letters, digits and . _ @ + -, beginning with a letter or digit',
 );
 
-/** What a scope may be (RFC 6749, section 3.3). */
+/** The form of a scope (RFC 6749, section 3.3). */
 const scope = matching(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, 'must be a scope: visible ASCII without " and \\');
 
 const entry = z.strictObject(
@@ -34,9 +34,9 @@ const entry = z.strictObject(
 const entries = z.array(entry, { error: 'must be a JSON list of objects with name and sha256' });
 
 /**
- * Reads the text of a file of keys: a JSON list of `{name, sha256, expires?, scopes?}`.
- * @param file its name, for the paths of faults; none of them repeats a value
- * @returns the keys; undefined if anything is wrong with them, which was reported
+ * Reads the text of a key file: a JSON list of `{name, sha256, expires?, scopes?}`. No fault repeats a value.
+ * @param file the name of the file, for the paths of faults
+ * @returns the keys, or undefined after a fault was reported
  */
 export function readKeysFile(text: string, file: string, report: ReportIssue): readonly ApiKey[] | undefined {
   const json = text.replace(/^\uFEFF/, '');
@@ -49,9 +49,9 @@ export function readKeysFile(text: string, file: string, report: ReportIssue): r
     report(path.endsWith(': ') ? `${path}the file` : path, message),
   );
   if (read === undefined) return undefined;
-  const twice = read.find(({ sha256 }, index) => read.findIndex((other) => other.sha256 === sha256) < index);
-  if (twice !== undefined) {
-    report(file, `has the key of ${twice.name} more than once; remove the others`);
+  const duplicate = read.find(({ sha256 }, index) => read.findIndex((other) => other.sha256 === sha256) < index);
+  if (duplicate !== undefined) {
+    report(file, `has the key of ${duplicate.name} more than once; remove the others`);
     return undefined;
   }
   return read.map(({ name, sha256, expires, scopes }) => ({
@@ -62,31 +62,31 @@ export function readKeysFile(text: string, file: string, report: ReportIssue): r
   }));
 }
 
-/** A key that is shorter could be found by trying. */
+/** A shorter key could be guessed. */
 const minKeyLength = 32;
 
-/** Keys of the environment. */
+/** The keys of the environment. */
 export interface KeysOfEnvironment {
   readonly keys: readonly ApiKey[];
-  /** True if a key itself stands there, and not only its hash. */
+  /** True if the environment contains a key itself instead of its hash. */
   readonly hasClear: boolean;
 }
 
 /**
- * The keys that the environment has, as `name:sha256:hash` or `name:key`, separated by commas; they allow everything, and do not
- * expire.
+ * Reads the keys of the environment: `name:sha256:hash` or `name:key`, separated by commas. These keys have all scopes
+ * and do not expire.
  */
 export function readKeysOfEnvironment(env: Environment, report: ReportIssue): KeysOfEnvironment {
   const text = env[apiKeysVariable] ?? '';
   if (text === '') return { keys: [], hasClear: false };
   let hasClear = false;
   const keys = text.split(',').flatMap((entry, index) => {
-    const [name = '', shown = ''] = entry.trim().split(/:(.*)/s, 2);
-    const hash = /^sha256:([0-9a-f]{64})$/i.exec(shown)?.[1]?.toLowerCase();
-    const isKey = /^[A-Za-z0-9._~+/-]+=*$/.test(shown) && shown.length >= minKeyLength;
+    const [name = '', credential = ''] = entry.trim().split(/:(.*)/s, 2);
+    const hash = /^sha256:([0-9a-f]{64})$/i.exec(credential)?.[1]?.toLowerCase();
+    const isKey = /^[A-Za-z0-9._~+/-]+=*$/.test(credential) && credential.length >= minKeyLength;
     if (keyName.safeParse(name).success && (hash !== undefined || isKey)) {
       hasClear ||= hash === undefined;
-      return [{ name, sha256: hash ?? digestOfKey(shown) }];
+      return [{ name, sha256: hash ?? digestOfKey(credential) }];
     }
     report(
       `${apiKeysVariable}[${index}]`,
@@ -98,8 +98,9 @@ export function readKeysOfEnvironment(env: Environment, report: ReportIssue): Ke
 }
 
 /**
- * Warns of keys in clear that servers can read: those that run as the user of the gateway see its environment in /proc.
- * @param servers the STDIO servers; undefined for the user of the gateway
+ * A warning about plain keys that servers can read. A server that runs as the gateway's user sees the environment of the
+ * gateway in /proc.
+ * @param servers the STDIO servers; a server without `uid` runs as the gateway's user
  */
 export function clearKeysWarning(
   { hasClear }: KeysOfEnvironment,

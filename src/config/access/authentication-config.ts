@@ -1,3 +1,5 @@
+// src/config/access: checks the options for authentication, authorization and certificates, and reads their files.
+
 import type { ApiKey } from '../../auth/api-keys.ts';
 import { type ClientCredentials, credentialHeaders } from '../../protocol/http/client-credentials.ts';
 import type { IssueMessage, ReportIssue } from '../issues.ts';
@@ -6,13 +8,13 @@ import type { GlobalOptions, ServerOptions } from '../options/options.ts';
 import type { ServerAddress } from '../server-url.ts';
 import { type Given, optionLocation } from '../sources/given-values.ts';
 
-/** What is configured of who may use the gateway. */
+/** The options that decide who may use the gateway. */
 export type AuthenticationConfig = Pick<
   GlobalOptions,
   'apiKeysFile' | 'authIssuer' | 'proxyIdentityHeader' | 'proxyScopesHeader' | 'trustedProxy'
 > & { readonly apiKeys: readonly ApiKey[] };
 
-/** True if the gateway wants to know who sends a request. A file of keys without a key lets nobody in. */
+/** True if the gateway authenticates clients. A key file without keys counts too: it admits nobody. */
 export const hasAuthentication = ({
   apiKeysFile,
   apiKeys,
@@ -21,7 +23,7 @@ export const hasAuthentication = ({
 }: AuthenticationConfig): boolean =>
   apiKeysFile !== undefined || apiKeys.length > 0 || authIssuer.length > 0 || proxyIdentityHeader !== undefined;
 
-/** Reports what of the authentication would not do what it seems to. */
+/** Reports authentication options that would not do what they seem to do. */
 export function checkAuthentication(
   authentication: AuthenticationConfig,
   servers: readonly (Pick<ServerOptions, 'forwardHeaders' | 'isolation' | 'credentials'> & {
@@ -53,9 +55,9 @@ export function checkAuthentication(
       report(
         `server ${name}`,
         (nameOf) =>
-          `has authorization in ${nameOf('forwardHeaders')}, but clients send the gateway's own credentials in it; ${tokenStays}`,
+          `has authorization in ${nameOf('forwardHeaders')}, but clients send the gateway's own credentials in it; ${removeAdvice}`,
       );
-    // Credentials tell clients apart as well.
+    // Credentials in variables distinguish clients as well.
     if (!isAuthenticated && isolation === 'principal' && credentials?.as !== 'variables')
       report(
         `server ${name}`,
@@ -65,9 +67,9 @@ export function checkAuthentication(
   }
 }
 
-const tokenStays = 'they must not reach a server, so remove it';
+const removeAdvice = 'they must not reach a server, so remove it';
 
-/** What is wrong with what a server gets of its clients, by how these are authenticated. */
+/** The fault in the client credentials of a server, given how clients authenticate. */
 function credentialsFault(
   credentials: ClientCredentials,
   isAuthenticated: boolean,
@@ -79,7 +81,7 @@ function credentialsFault(
     return (nameOf) => `has a claim in ${nameOf('credentials')}, which needs authentication of clients`;
   if (isAuthenticated && headers.includes('authorization'))
     return (nameOf) =>
-      `has authorization in ${nameOf('credentials')}, but clients send the gateway's own credentials in it; ${tokenStays}`;
+      `has authorization in ${nameOf('credentials')}, but clients send the gateway's own credentials in it; ${removeAdvice}`;
   if (proxyIdentityHeader !== undefined && headers.includes(proxyIdentityHeader.toLowerCase()))
     return (nameOf) =>
       `has the header of ${nameOf('proxyIdentityHeader')} in ${nameOf('credentials')}; use {claim:sub}, which is the user that the trusted proxy named`;

@@ -6,12 +6,12 @@ type Configured = Pick<GlobalOptions, 'authIssuer' | 'authJwksUrl' | 'publicUrl'
   readonly servers: readonly Pick<ServerOptions, 'requiredScopes' | 'toolScopes'>[];
 };
 
-/** What looks as if tokens were checked. */
-const ofTokens = ['authAudience', 'authJwksUrl'];
+/** Options that suggest that tokens are checked. */
+const tokenOptions = ['authAudience', 'authJwksUrl'];
 
 /**
- * Reports what of access tokens and scopes does not fit together: a rule that nobody keeps is no protection.
- * @param isAuthenticated the gateway wants to know who sends a request
+ * Reports options for access tokens and scopes that do not fit together: a rule that nothing enforces protects nothing.
+ * @param isAuthenticated true if the gateway authenticates clients
  */
 export function checkAuthorization(
   config: Configured,
@@ -36,7 +36,7 @@ export function checkAuthorization(
     }
     return;
   }
-  for (const key of ofTokens) {
+  for (const key of tokenOptions) {
     const given = firstGiven(sources, key);
     if (given !== undefined) report(given.path, (nameOf) => `has no effect without ${nameOf('authIssuer')}`);
   }

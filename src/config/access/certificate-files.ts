@@ -7,7 +7,7 @@ import type { GlobalOptions } from '../options/options.ts';
 /** The files of the gateway's own certificate. */
 export type CertificateFiles = Pick<GlobalOptions, 'tlsCert' | 'tlsKey'>;
 
-/** A certificate that can be used, or which option is wrong and why. */
+/** A usable certificate, or the option with the fault. */
 export type CertificateRead =
   | { readonly ok: true; readonly certificate: ServerCertificate | undefined }
   | { readonly ok: false; readonly option: keyof CertificateFiles; readonly message: IssueMessage };
@@ -19,7 +19,7 @@ const refused = (option: keyof CertificateFiles, message: IssueMessage): Certifi
 });
 
 /**
- * Reads certificate and key, and tries whether they belong together: a wrong pair is found before anybody connects.
+ * Reads the certificate and its key, and checks that they match, so that a wrong pair is found before a client connects.
  * @param readFile throws as `readFileSync` does
  */
 export function readCertificate(
@@ -31,20 +31,20 @@ export function readCertificate(
     return refused('tlsKey', (nameOf) => `needs ${nameOf('tlsCert')}, the certificate of this key`);
   if (tlsKey === undefined)
     return refused('tlsCert', (nameOf) => `needs ${nameOf('tlsKey')}, the key of this certificate`);
-  const [cert, key] = [tlsCert, tlsKey].map((path) => textOf(path, readFile));
+  const [cert, key] = [tlsCert, tlsKey].map((path) => readText(path, readFile));
   if (cert === undefined || 'code' in cert)
     return refused('tlsCert', `names a file that cannot be read (${cert?.code})`);
   if (key === undefined || 'code' in key) return refused('tlsKey', `names a file that cannot be read (${key?.code})`);
   const leaf = certificateIn(cert.text);
   if (leaf === undefined) return refused('tlsCert', 'names a file without a PEM certificate');
-  const own = keyIn(key.text);
-  if (own === 'encrypted')
+  const privateKey = keyIn(key.text);
+  if (privateKey === 'encrypted')
     return refused(
       'tlsKey',
       "names an encrypted key; use a key without a passphrase that only the gateway's user can read",
     );
-  if (own === undefined) return refused('tlsKey', 'names a file without a PEM private key');
-  if (!leaf.checkPrivateKey(own)) {
+  if (privateKey === undefined) return refused('tlsKey', 'names a file without a PEM private key');
+  if (!leaf.checkPrivateKey(privateKey)) {
     return refused(
       'tlsKey',
       (nameOf) => `does not match the first certificate of ${nameOf('tlsCert')}, which must be the gateway's own`,
@@ -59,7 +59,7 @@ export function readCertificate(
   return { ok: true, certificate };
 }
 
-function textOf(path: string, readFile: (path: string) => string): { text: string } | { code: string } {
+function readText(path: string, readFile: (path: string) => string): { text: string } | { code: string } {
   try {
     return { text: readFile(path) };
   } catch (error) {
@@ -71,7 +71,7 @@ function certificateIn(pem: string): X509Certificate | undefined {
   try {
     return new X509Certificate(pem);
   } catch {
-    return undefined; // that it is none is all there is to say
+    return undefined; // the message only needs the fact that this is not a certificate
   }
 }
 
@@ -80,6 +80,6 @@ function keyIn(pem: string): KeyObject | 'encrypted' | undefined {
   try {
     return createPrivateKey(pem);
   } catch {
-    return undefined; // as above; what OpenSSL says of it is of no help
+    return undefined; // as above: OpenSSL's message does not help the user
   }
 }

@@ -1,3 +1,5 @@
+// src/config/help: the texts of --help.
+
 import { docsPage } from '../../util/docs-page.ts';
 import type { Option } from '../options/option-kinds.ts';
 import { environmentNameOf, flagOf } from '../options/option-names.ts';
@@ -7,7 +9,7 @@ import { forms, type HelpTopic } from '../sources/command-line.ts';
 const columns = 80;
 const indent = 21;
 
-/** The text of `--help`, on 80 columns. Lines with a URL may be longer. */
+/** Renders the text of `--help` for a topic, 80 columns wide. Lines with a URL may be longer. */
 export const renderHelp = (topic: HelpTopic = 'gateway'): string => `${texts[topic]().join('\n')}\n`;
 
 const texts: Readonly<Record<HelpTopic, () => readonly string[]>> = {
@@ -128,7 +130,7 @@ function describe(key: string, { description, default: value }: Option): string[
   return row(flagOf(key), plain ? `${description} [${value}]` : description);
 }
 
-/** A name and its description, wrapped; below a name that is too long to stand beside it. */
+/** A name and its wrapped description. The description of a long name begins on the next line. */
 function row(name: string, description: string): string[] {
   const lines = [''];
   for (const word of description.split(' ')) {

@@ -2,21 +2,24 @@ import { z } from 'zod';
 import { parseNetwork } from '../../auth/proxy-identity.ts';
 import { file, list, type Option, text, turnedOn } from './option-kinds.ts';
 
-/** Headers that mean something else already; `X-Forwarded-For` and the like say where a request is from, not who from. */
-const taken =
+/**
+ * Headers that already have another meaning and cannot name a user. `X-Forwarded-For` and the like are allowed by this
+ * pattern: proxies name an address in them, not a user.
+ */
+const reservedHeaders =
   /^(?:authorization|cookie|host|origin|connection|content-.*|transfer-encoding|upgrade|mcp-.*|sec-.*|last-event-id)$/;
 
 const identityHeader = z
   .string({ error: 'must be the name of a header' })
   .toLowerCase()
   .regex(/^[!#$%&'*+.^_`|~0-9a-z-]+$/, { error: 'is not a valid header name' })
-  .refine((name) => !taken.test(name), { error: 'is a header with another meaning; choose another header' });
+  .refine((name) => !reservedHeaders.test(name), { error: 'is a header with another meaning; choose another header' });
 
 const network = z.string({ error: 'must be an address' }).refine((value) => parseNetwork(value) !== undefined, {
   error: 'must be an IP address or a network, such as 10.0.0.0/8',
 });
 
-/** Options that say who may use the gateway; a part of `globalOptions`. */
+/** Options for API keys and the identity that a trusted proxy sends; a part of `globalOptions`. */
 export const authOptions = {
   requireAuth: turnedOn('Refuse to start without authentication, on any address.'),
   apiKeysFile: text<string | undefined>(undefined, file, 'File with API keys; create a key with mcp-gangway key.', {

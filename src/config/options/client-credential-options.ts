@@ -17,7 +17,7 @@ const entries = z
     error: 'must be visible ASCII on one line',
   });
 
-/** What a server gets of each of its clients. */
+/** Options for the credentials that a server receives from each client; a part of `serverOptions`. */
 export const credentialOptions = {
   credentials: {
     kind: 'map',
@@ -31,13 +31,14 @@ export const credentialOptions = {
 } as const;
 
 /**
- * Variables whose values say what code runs, or where it comes from: who may send them may do anything as the server's user.
+ * Variables that control the code that runs or where it comes from. A client that could set one of them could do
+ * anything as the server's user.
  */
-const runsCode =
+const codeVariables =
   /^(?:PATH|HOME|SHELL|IFS|ENV|BASH_.*|LD_.*|DYLD_.*|NODE_(?:OPTIONS|PATH|EXTRA_CA_CERTS)|NPM_CONFIG_.*|BUN_.*|DENO_.*|YARN_.*|PNPM_.*|PYTHON.*|PIP_.*|UV_.*|PERL.*|RUBY(?:OPT|LIB)|GEM_.*|BUNDLE_.*|LUA_.*|PHP.*|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|CLASSPATH|DOTNET_.*|CORECLR_.*|GO(?:PROXY|FLAGS|PATH|ROOT)|CARGO_.*|RUSTUP_.*|DOCKER_.*|CONTAINER_HOST|GCONV_PATH|OPENSSL_(?:CONF|MODULES|ENGINES)|EDITOR|VISUAL|PAGER|BROWSER|GIT_(?:SSH|EXEC|CONFIG|EXTERNAL|PROXY|ASKPASS|EDITOR|PAGER).*|.*_(?:PRELOAD|LIBRARY_PATH))$/i;
 
-/** A server as far as it has to do with this. */
-interface Configured {
+/** The settings of a server that concern client credentials. */
+interface CredentialSettings {
   readonly credentials: Readonly<Record<string, string>>;
   readonly address?: ServerAddress | undefined;
   readonly env: Readonly<Record<string, string>>;
@@ -48,11 +49,11 @@ interface Configured {
   readonly isolation: string;
 }
 
-/** What a server gets of its clients, ready for use; undefined for nothing. */
+/** The client credentials that a server receives, parsed; undefined if it receives none. */
 export function configuredCredentials({
   credentials,
   address,
-}: Pick<Configured, 'credentials' | 'address'>): ClientCredentials | undefined {
+}: Pick<CredentialSettings, 'credentials' | 'address'>): ClientCredentials | undefined {
   const given = Object.entries(credentials);
   if (given.length === 0) return undefined;
   const isLocal = address === undefined;
@@ -62,20 +63,20 @@ export function configuredCredentials({
   return { as: isLocal ? 'variables' : 'headers', parts: new Map(parts) };
 }
 
-/** True if what one client brings makes the server another one than it is for others. */
+/** True if the server receives headers or credentials of its clients, and so may behave differently for each of them. */
 export const usesClientCredentials = ({
   credentials,
   forwardHeaders,
-}: Pick<Configured, 'credentials' | 'forwardHeaders'>): boolean =>
+}: Pick<CredentialSettings, 'credentials' | 'forwardHeaders'>): boolean =>
   Object.keys(credentials).length > 0 || forwardHeaders.length > 0;
 
 /**
- * Checks what a server gets of its clients: a process that several share can have the credentials of none.
- * @param isOwn the option is given for this server; one for all servers is none for those that can be handed nothing
- * @param path where the server stands
- * @returns the server as it is to be run
+ * Checks the client credentials of a server. A process that several clients share cannot have the credentials of one.
+ * @param isOwn true if the option is set on this server. Servers that cannot receive credentials ignore a common default.
+ * @param path the location of the server in the configuration
+ * @returns the server with the options that apply to it
  */
-export function checkCredentials<T extends Configured>(
+export function checkCredentials<T extends CredentialSettings>(
   server: T,
   isOwn: boolean,
   path: string,
@@ -92,39 +93,42 @@ export function checkCredentials<T extends Configured>(
       );
     return { ...server, credentials: {} };
   }
-  const tell = (message: IssueMessage | undefined): void => {
+  const reportFault = (message: IssueMessage | undefined): void => {
     if (message !== undefined) report(path, message);
   };
   if (address === undefined) {
-    for (const name of names) tell(variableFault(name, env));
+    for (const name of names) reportFault(variableFault(name, env));
     if (era === 'modern') {
-      tell(
+      reportFault(
         (nameOf) =>
           `has ${nameOf('credentials')} and ${nameOf('era')} modern, with which all clients share one process; remove one of them`,
       );
     }
     if (isolation === 'shared') {
-      tell(
+      reportFault(
         (nameOf) =>
           `has ${nameOf('credentials')} and ${nameOf('isolation')} shared, with which all clients share processes; use ${nameOf('isolation')} principal`,
       );
     }
   } else {
     const own = [...Object.keys(headers), ...forwardHeaders].map((name) => name.toLowerCase());
-    for (const name of names) tell(credentialHeaderFault(name.toLowerCase(), own));
+    for (const name of names) reportFault(credentialHeaderFault(name.toLowerCase(), own));
     if (new Set(names.map((name) => name.toLowerCase())).size < names.length)
-      tell((nameOf) => `has the same header twice in ${nameOf('credentials')}`);
+      reportFault((nameOf) => `has the same header twice in ${nameOf('credentials')}`);
   }
-  for (const text of Object.values(credentials)) tell(sourceFault(text));
+  for (const text of Object.values(credentials)) reportFault(sourceFault(text));
   if (warm > 0)
-    tell(
+    reportFault(
       (nameOf) =>
         `has ${nameOf('credentials')} and ${nameOf('warm')}, but a spare process has no client yet; set ${nameOf('warm')} to 0`,
     );
   return server;
 }
 
-/** Headers that are of the connection, or are secrets of the gateway or of all servers behind one name, and not of this one. */
+/**
+ * The fault in a credential that takes a header which no server may get. Such headers belong to the connection, are
+ * secrets of the gateway, or can contain data for other servers.
+ */
 function sourceFault(text: string): IssueMessage | undefined {
   for (const part of parseCredential(text) ?? []) {
     if (part.kind !== 'header') continue;
@@ -138,7 +142,7 @@ function sourceFault(text: string): IssueMessage | undefined {
 function variableFault(name: string, env: Readonly<Record<string, string>>): IssueMessage | undefined {
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
     return (nameOf) => `has a name in ${nameOf('credentials')} that is not a valid environment variable name`;
-  if (runsCode.test(name))
+  if (codeVariables.test(name))
     return (nameOf) =>
       `has ${name} in ${nameOf('credentials')}, which controls the code that runs; clients must not set it`;
   return Object.hasOwn(env, name)

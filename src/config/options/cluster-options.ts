@@ -11,7 +11,7 @@ const redisUrl = z.string({ error: 'must be a URL' }).superRefine((url, context)
   }
 });
 
-/** Options of what several instances share; a part of `globalOptions`. */
+/** Options for Redis and the instances that share it; a part of `globalOptions`. */
 export const clusterOptions = {
   redis: text<string | undefined>(undefined, redisUrl, 'URL of the Redis that instances share; also REDIS_URL.', {
     inHelp: true,

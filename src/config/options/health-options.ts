@@ -1,7 +1,7 @@
 import { longestMs, second } from '../units.ts';
 import { integer, turnedOn } from './option-kinds.ts';
 
-/** Options that say how a server is probed; a part of `serverOptions`. */
+/** Options for the health probes of a server; a part of `serverOptions`. */
 export const probeOptions = {
   probeEveryMs: integer(
     0,

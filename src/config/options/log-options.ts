@@ -10,7 +10,7 @@ const levels = z
     if (!read.ok) context.addIssue({ code: 'custom', message: explain(read.fault, value.includes(',')) });
   });
 
-/** What is wrong with which item; the item itself is not repeated, as no value is. */
+/** Describes the fault and the position of its item. Like any value, the item itself is not repeated. */
 function explain({ index, wrong, name }: LogLevelsFault, isOneOfSeveral: boolean): string {
   const item = isOneOfSeveral ? `has item ${index + 1}, which ` : '';
   if (wrong === 'repeated') return `${item}sets a level a second time`;

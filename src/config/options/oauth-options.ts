@@ -3,7 +3,10 @@ import { isLoopback } from '../../auth/origin-rules.ts';
 import { minute, second } from '../units.ts';
 import { integer, list, type Option, text } from './option-kinds.ts';
 
-/** Signatures with a public key (RFC 7518, section 3.1; RFC 8037); with a shared secret, who checks tokens could make them. */
+/**
+ * Signature algorithms with a public key (RFC 7518, section 3.1; RFC 8037). With a shared secret, every verifier of
+ * tokens could also issue them.
+ */
 const signatures = [
   'RS256',
   'RS384',
@@ -18,7 +21,7 @@ const signatures = [
   'Ed25519',
 ];
 
-/** A URL that is only a name and a place: nothing in it may be read in two ways. */
+/** A URL without credentials, query or fragment, so that all parsers read it in the same way. */
 const plainUrl = (isSecure: boolean) =>
   z.string({ error: 'must be a URL' }).superRefine((value, context) => {
     const report = (message: string) => context.addIssue({ code: 'custom', message });
@@ -53,7 +56,7 @@ const scopesByKey = (description: string, error: string): Option<Readonly<Record
   inHelp: false,
 });
 
-/** Options of access tokens; a part of `globalOptions`. */
+/** Options for access tokens; a part of `globalOptions`. */
 export const oauthOptions = {
   authIssuer: {
     ...list(
@@ -104,7 +107,7 @@ export const oauthOptions = {
   ),
 } as const satisfies Readonly<Record<string, Option>>;
 
-/** Options of what clients need at a server; a part of `serverOptions`. */
+/** Options for the scopes that clients of a server need; a part of `serverOptions`. */
 export const scopeOptions = {
   requiredScopes: { ...list(scope, 'Scope that every request needs; repeatable.'), inHelp: false },
   toolScopes: scopesByKey(

@@ -1,3 +1,5 @@
+// src/config/options: the table of all options, with their schemas, defaults and descriptions.
+
 import { z } from 'zod';
 import type { Era } from '../../protocol/revisions.ts';
 import type { Isolation } from '../../server/isolation.ts';
@@ -15,7 +17,7 @@ import { remoteOptions } from './remote-options.ts';
 
 /**
  * The table of all options. The command line, the environment names, the keys of the file, `--help` and
- * `docs/reference/configuration.md` are generated from it. The names have their units (`Ms`, `Bytes`).
+ * `docs/reference/configuration.md` are generated from it. The names end with their units (`Ms`, `Bytes`).
  */
 export type OptionTable = Readonly<Record<string, Option>>;
 
@@ -216,7 +218,7 @@ export const globalOptions = {
   ),
 } as const satisfies OptionTable;
 
-/** Options of one server. Given for the gateway as a whole they hold for every server that does not set its own. */
+/** Options of one server. An option that is set for the whole gateway is the default of its servers. */
 export const serverOptions = {
   warm: integer(0, [0, 100], 'Spare server processes, for fast session starts.', {
     inHelp: true,
@@ -300,7 +302,7 @@ export const serverOptions = {
   ...credentialOptions,
 } as const satisfies OptionTable;
 
-/** Pairs of which the first must not be larger than the second, and why. */
+/** Pairs of options: the first must not be larger than the second, for the reason that follows. */
 export const orderedPairs = [
   ['maxEventBytes', 'logMaxBytes', 'a larger event could never be resumed'],
   ['requestIdleMs', 'requestMaxMs', 'the time limit without progress would never be reached'],

@@ -3,7 +3,7 @@ import type { TransportChoice } from '../server-url.ts';
 import { longestMs, second } from '../units.ts';
 import { file, integer, list, type Option, text } from './option-kinds.ts';
 
-/** Headers that the transport itself sets, or that decide where a request ends and who it is for. */
+/** Headers that the transport sets itself, or that decide where a request ends and which host gets it. */
 const ownHeaders = new Set([
   'accept',
   'accept-encoding',
@@ -34,7 +34,7 @@ const ownHeaders = new Set([
 
 const isOwn = (name: string): boolean => ownHeaders.has(name) || name.startsWith('mcp-param-');
 
-/** What a header's name may be (RFC 9110, section 5.6.2), in small letters. */
+/** The form of a header name in lower case (RFC 9110, section 5.6.2). */
 const nameForm = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 
 const headers = z
@@ -54,7 +54,7 @@ const headers = z
     if (own !== undefined) report(`must not have ${own}, which the gateway sets itself`);
   });
 
-/** Why a header of this name, in small letters, cannot go on from a client to a server. */
+/** The reason why a header must not pass from a client to a server. The name is in lower case. */
 export function headerFault(name: string): string | undefined {
   if (!nameForm.test(name)) return 'is not a valid header name';
   if (isOwn(name)) return `is ${name}, which the gateway sets itself`;
@@ -69,7 +69,7 @@ const forwardHeader = z
     if (message !== undefined) context.addIssue({ code: 'custom', message });
   });
 
-/** Options of one server that is reached by a URL. */
+/** Options of a server at a URL; a part of `serverOptions`. */
 export const remoteOptions = {
   transport: text<TransportChoice>(
     'auto',

@@ -1,3 +1,5 @@
+// src/config/servers: the configured servers and the checks of their options.
+
 import type { ReportIssue } from '../issues.ts';
 import { checkCredentials } from '../options/client-credential-options.ts';
 import { type ServerOptions, serverOptions } from '../options/options.ts';
@@ -14,7 +16,7 @@ import { checkIsolation } from './process-sharing.ts';
 import { deriveServerName, nameOfAddress, serverNameFault } from './server-name.ts';
 
 interface NamedServer extends ServerOptions {
-  /** Stands in its endpoint's path and in the logs. */
+  /** The name in the paths of the server's endpoints and in the logs. */
   readonly name: string;
 }
 
@@ -23,22 +25,22 @@ export interface LocalServer extends NamedServer {
   readonly command: string;
   readonly args: readonly string[];
   readonly address?: undefined;
-  /** It was given on the command line, and its settings with it. */
+  /** The command line names the server and its settings. */
   readonly isOnCommandLine?: true;
 }
 
-/** A server that runs by itself: where it is, and its options. */
+/** A server that the gateway does not start: its address and its options. */
 export interface RemoteServer extends NamedServer {
   readonly address: ServerAddress;
 }
 
-/** One MCP server. */
+/** One MCP server of the configuration. */
 export type ServerConfig = LocalServer | RemoteServer;
 
 /**
- * The servers that are configured: the one of the command line, or those of the file.
- * @param path of the gateway's endpoints, which no name may stand in the way of
- * @param common the options that hold for every server that does not set its own
+ * Reads the configured servers: the one on the command line, or those of the file.
+ * @param path the path of the gateway's endpoints, which no server name may hide
+ * @param common the options for every server that does not set its own
  */
 export function readServers(
   line: Pick<CommandLine, 'serverCommand' | 'given' | 'url'>,
@@ -54,8 +56,8 @@ export function readServers(
   ];
 }
 
-/** Options that a server without a URL has no use for. */
-const remoteOnly = ['transport', 'headers', 'forwardHeaders'];
+/** Options that only a server at a URL can use. */
+const remoteOnlyOptions = ['transport', 'headers', 'forwardHeaders'];
 
 function readSingleServer(
   { serverCommand, given }: Pick<CommandLine, 'serverCommand' | 'given'>,
@@ -64,7 +66,7 @@ function readSingleServer(
   context: EntryContext,
 ): ServerConfig[] {
   if (serverCommand === undefined) return [];
-  for (const key of remoteOnly) {
+  for (const key of remoteOnlyOptions) {
     const own = given.get(key);
     if (own !== undefined) context.report(own.path, 'is only for servers at a URL; remove it');
   }
@@ -79,7 +81,7 @@ function readSingleServer(
   checkUser(common, '--', context.report);
   const name = deriveServerName(words, path);
   const server: LocalServer = { ...common, name, command: first, args: rest, isOnCommandLine: true };
-  return [checkForClients(server, new Set(['credentials']), '--', context.report)];
+  return [checkClientOptions(server, new Set(['credentials']), '--', context.report)];
 }
 
 function readRemoteServer(
@@ -92,14 +94,14 @@ function readRemoteServer(
   const address = readAddress(url, common, report);
   if (address === undefined) return [];
   const server: RemoteServer = { ...common, name: nameOfAddress(address, path), address };
-  return [checkForClients(server, new Set(['forwardHeaders', 'credentials', 'isolation']), url.path, report)];
+  return [checkClientOptions(server, new Set(['forwardHeaders', 'credentials', 'isolation']), url.path, report)];
 }
 
 /**
- * Checks what of a client goes on to its server.
- * @param own the options that are given for this server
+ * Checks the options of a server that depend on its clients: forwarding, credentials, isolation and hibernation.
+ * @param own the options that are set on this server
  */
-const checkForClients = <T extends ServerConfig>(
+const checkClientOptions = <T extends ServerConfig>(
   server: T,
   own: Pick<ReadonlySet<string>, 'has'>,
   path: string,
@@ -149,13 +151,18 @@ function resolveFileServers(
     if (url !== undefined) {
       const address = readAddress(url, own, report);
       if (address === undefined) return [];
-      return checkForClients<RemoteServer>({ ...own, name, address }, given, path, report);
+      return checkClientOptions<RemoteServer>({ ...own, name, address }, given, path, report);
     }
     if (words === undefined) return [];
     const [command, ...args] = words;
     checkUser(own, path, report);
-    // Merged, so that a proxy set for all servers is not lost in one that has a token of its own.
+    // Merged, so that a server with a token of its own keeps the proxy that is set for all servers.
     const env = { ...common.env, ...own.env };
-    return checkForClients<LocalServer>({ ...own, forwardHeaders: [], env, name, command, args }, given, path, report);
+    return checkClientOptions<LocalServer>(
+      { ...own, forwardHeaders: [], env, name, command, args },
+      given,
+      path,
+      report,
+    );
   });
 }

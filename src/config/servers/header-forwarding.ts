@@ -7,11 +7,11 @@ interface Configured extends ServerOptions {
 }
 
 /**
- * Checks which headers of clients go on to a server. A client's `Authorization` may be among them where the gateway does no
- * authentication of its own; see `checkAuthentication`.
- * @param isOwn the option is given for this server; one for all servers is none for those that have no headers
- * @param path where the server stands
- * @returns the server as it is to be run
+ * Checks the client headers that a server receives. `Authorization` is allowed only where the gateway itself does not
+ * authenticate; see `checkAuthentication`.
+ * @param isOwn true if the option is set on this server. Servers that cannot receive headers ignore a common default.
+ * @param path the location of the server in the configuration
+ * @returns the server with the options that apply to it
  */
 export function checkForwarding<T extends Configured>(server: T, isOwn: boolean, path: string, report: ReportIssue): T {
   const { forwardHeaders, headers, warm } = server;

@@ -7,9 +7,9 @@ interface Configured extends ServerOptions {
 }
 
 /**
- * Checks whether a server can hibernate: only what the gateway starts holds anything on this machine.
- * @param isOwn the option is given for this server; one for all servers is none for those that somebody else runs
- * @returns the server as it is to be run
+ * Checks whether a server can hibernate. Only a process that the gateway started uses memory on this machine.
+ * @param isOwn true if the option is set on this server. Servers at a URL ignore a common default.
+ * @returns the server with the options that apply to it
  */
 export function checkHibernation<T extends Configured>(
   server: T,

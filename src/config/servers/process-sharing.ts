@@ -7,33 +7,33 @@ interface Configured extends Pick<ServerOptions, 'isolation' | 'era' | 'sessionl
   readonly address?: ServerAddress | undefined;
 }
 
-/** Who shares a process of a legacy server where that is not said: with authentication it is known who is who. */
+/** The isolation of a legacy server. `auto` means per user with authentication, and per request without it. */
 export const isolationOf = (isolation: ServerOptions['isolation'], isAuthenticated: boolean): Isolation =>
   isolation === 'auto' ? (isAuthenticated ? 'principal' : 'request') : isolation;
 
 /**
- * Who shares a process of a modern server, or a connection to one. A server of that era promises to keep nothing between
- * requests, which is believed as long as the gateway does not know its users. At an http(s):// URL each request has a
- * connection of its own, whatever is said: nothing is there to be kept apart.
+ * The isolation of a modern server. A modern server promises to keep nothing between requests. The gateway relies on that
+ * promise only while it does not know its users. At an http(s):// URL each request has its own connection, so there is
+ * nothing to isolate.
  */
 export function modernIsolationOf({ isolation, address }: Configured, isAuthenticated: boolean): Isolation {
   if (isServedOverHttp(address)) return 'shared';
   return isolation === 'auto' ? (isAuthenticated ? 'principal' : 'shared') : isolation;
 }
 
-/** True for a server of which each modern request has a connection of its own. */
+/** True for a server to which each modern request has its own connection. */
 export const isServedOverHttp = (address: ServerAddress | undefined): boolean =>
   address?.transport === 'http' || address?.transport === 'auto';
 
 /**
- * Checks whether there is anything for the option to keep apart.
- * @param isOwn the option is given for this server; one for all servers is none for those that it cannot apply to
- * @param path where the server stands
- * @returns the server as it is to be run
+ * Checks whether the isolation option applies to a server.
+ * @param isOwn true if the option is set on this server. Servers to which it does not apply ignore a common default.
+ * @param path the location of the server in the configuration
+ * @returns the server with the options that apply to it
  */
 export function checkIsolation<T extends Configured>(server: T, isOwn: boolean, path: string, report: ReportIssue): T {
   const { isolation, era, sessionless, address } = server;
-  // Requests without a session have one of the gateway's own, which the option is about at any server.
+  // The gateway opens sessions of its own for requests without a session. The option applies to those at any server.
   const applies = era !== 'modern' || !isServedOverHttp(address) || sessionless === 'serve';
   if (isolation === 'auto' || applies) return server;
   if (isOwn) {

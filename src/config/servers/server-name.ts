@@ -1,9 +1,9 @@
 import type { ServerAddress } from '../server-url.ts';
 
-/** Paths that the gateway answers itself. */
+/** Paths that the gateway itself answers. */
 const ownPaths = ['healthz', 'readyz', 'metrics'];
 
-/** What is wrong with a server's name, or undefined. Names stand in the endpoints' paths, `/<name>/mcp`. */
+/** The fault in a server's name, or undefined. The name is a part of the endpoint paths, `/<name>/mcp`. */
 export function serverNameFault(name: string, path: string): string | undefined {
   if (!/^(?!\.)[A-Za-z0-9._-]{1,64}$/.test(name)) {
     return 'is not a valid server name; use 1 to 64 letters, digits, dots, underscores and hyphens, and no dot at the beginning';
@@ -13,26 +13,26 @@ export function serverNameFault(name: string, path: string): string | undefined 
   return undefined;
 }
 
-/** Programs that run what an argument names. */
+/** Programs that run the program which an argument names. */
 const launchers = /^(?:npx|bunx|uvx|pnpx|npm|pnpm|yarn|bun|deno|uv|pipx|tsx|node|nodejs|python[\d.]*)$/;
 const subcommands = ['exec', 'dlx', 'run', 'x', 'tool'];
 
-/** A name for the server of a command: `npx -y @scope/server-x@1` → `server-x`, `node dist/foo.js` → `foo`. */
+/** Derives a server's name from its command: `npx -y @scope/server-x@1` → `server-x`, `node dist/foo.js` → `foo`. */
 export function deriveServerName([command = '', ...args]: readonly string[], path: string): string {
   const program = stem(command);
   const target = args.find((argument) => !argument.startsWith('-') && !subcommands.includes(argument));
   const derived = launchers.test(program) ? stem(target ?? '') : program;
-  return usable(derived, path);
+  return usableName(derived, path);
 }
 
-/** A name for a server that has only an address: its host, or the name of its socket without an extension. */
+/** Derives a server's name from its address: the host, or the file name of its socket without the extension. */
 export function nameOfAddress(address: ServerAddress, path: string): string {
-  if (address.transport === 'unix') return usable(stem(address.path).replace(/\.sock(?:et)?$/, ''), path);
-  return usable(address.transport === 'tcp' ? address.host : address.url.hostname, path);
+  if (address.transport === 'unix') return usableName(stem(address.path).replace(/\.sock(?:et)?$/, ''), path);
+  return usableName(address.transport === 'tcp' ? address.host : address.url.hostname, path);
 }
 
-/** The path begins with at most one of the last two. */
-const usable = (name: string, path: string): string =>
+/** The name if it is valid, else a fallback. The endpoint path begins with at most one of the two fallbacks. */
+const usableName = (name: string, path: string): string =>
   [name, 'server', 'mcp-server'].find((each) => serverNameFault(each, path) === undefined) ?? 'server';
 
 /** The last part of a path or package name, without version, tag and extension. */

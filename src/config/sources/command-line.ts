@@ -4,38 +4,38 @@ import { flagOf, nearestName } from '../options/option-names.ts';
 import { globalOptions, serverOptions } from '../options/options.ts';
 import { fromText, type Given, type GivenValue } from './given-values.ts';
 
-/** The ways to name servers, for `--help` and for who gave none. */
+/** The forms in which the command line names servers, for `--help` and for the fault when it names none. */
 export const forms = [
   'mcp-gangway [options] -- <command> [args…]',
   'mcp-gangway [options] <url>',
   'mcp-gangway [options] --config <file>',
 ] as const;
 
-/** What can stand behind `--help`: all options, or a command of its own. */
+/** The words that can follow `--help`: all options, or a command. */
 export const helpTopics = ['all', 'check', 'health', 'key'] as const;
 
-/** What help can be wanted on: the gateway in short, or one of the topics. */
+/** A subject of help: the gateway in short, or one of the topics. */
 export type HelpTopic = 'gateway' | (typeof helpTopics)[number];
 
-/** What the arguments say. */
+/** The result of reading the arguments. */
 export interface CommandLine {
   readonly command: 'serve' | 'check' | 'health' | 'key' | 'help' | 'version';
-  /** What help is wanted on; undefined for a word that is no topic. */
+  /** The topic after `--help`; undefined for a word that is not a topic. */
   readonly helpOn: HelpTopic | undefined;
-  /** The options given, by key. */
+  /** The options of the command line, by key. */
   readonly given: Given;
   readonly configFile: string | undefined;
   /** The words after `--`, or undefined if there is no `--`. */
   readonly serverCommand: readonly string[] | undefined;
-  /** The word that stands where the URL of a remote server does. */
+  /** The first argument that is a URL: the address of a remote server. */
   readonly url: { readonly path: string; readonly text: string } | undefined;
-  /** What `check` finds is to be printed as JSON. */
+  /** True if `check` prints JSON. */
   readonly isJson: boolean;
-  /** `health` asks whether the gateway is ready, and not only whether it runs. */
-  readonly asksReady: boolean;
-  /** The word behind `key`. */
+  /** True if `health` checks readiness (/readyz) instead of liveness (/healthz). */
+  readonly isReadyCheck: boolean;
+  /** The word after `key`. */
   readonly keyFor: string | undefined;
-  /** There is a word that is neither an option nor a URL; that was reported. */
+  /** True if a word is neither an option nor a URL, which was reported. */
   readonly hasStrayWord: boolean;
 }
 
@@ -51,8 +51,9 @@ const isSwitch = (flag: string) => kindOf.get(keyOfFlag.get(flag) ?? '') === 'bo
 const isKnownFlag = (argument: string) => knownFlags.includes(argument.split('=', 1)[0] ?? '');
 
 /**
- * Reads the arguments. Not node:util's parseArgs: that one throws at the first fault, or else takes `--host` for the
- * value of a `--port` before it. Words are not repeated in faults: a stray one may be a secret, or a URL with one.
+ * Reads the arguments and reports all faults. `parseArgs` of node:util is not used: it throws at the first fault, or
+ * takes `--host` for the value of a preceding `--port`. Faults do not repeat words: a stray word may be a secret or a
+ * URL with a secret.
  */
 export function readCommandLine(argv: readonly string[], report: ReportIssue): CommandLine {
   const end = argv.indexOf('--');
@@ -61,7 +62,7 @@ export function readCommandLine(argv: readonly string[], report: ReportIssue): C
   const words: number[] = [];
   let command: CommandLine['command'] = 'serve';
   let isJson = false;
-  let asksReady = false;
+  let isReadyCheck = false;
   let helpOn: HelpTopic | undefined = 'gateway';
 
   for (let index = 0; index < own.length; index++) {
@@ -78,12 +79,12 @@ export function readCommandLine(argv: readonly string[], report: ReportIssue): C
       command = 'help';
     } else if (argument === '-v' || argument === '--version') command = command === 'help' ? 'help' : 'version';
     else if (argument === '--json') isJson = true;
-    else if (argument === '--ready') asksReady = true;
+    else if (argument === '--ready') isReadyCheck = true;
     else {
       const [flag = '', inline] = argument.split(/=(.*)/s, 2);
       if (!isKnownFlag(flag)) {
         report(nameOfUnknown(argument), unknownFlag(flag));
-        if (inline === undefined && isPlainWord(own[index + 1])) index++; // most likely its value, and no second fault
+        if (inline === undefined && isPlainWord(own[index + 1])) index++; // the next word is most likely the value, not a second fault
         continue;
       }
       if (isSwitch(flag)) {
@@ -91,7 +92,7 @@ export function readCommandLine(argv: readonly string[], report: ReportIssue): C
         texts.set(flag, [...(texts.get(flag) ?? []), String(defaultOf.get(keyOfFlag.get(flag) ?? '') === false)]);
         continue;
       }
-      // A next option is not the value; other text with dashes is not repeated as an option, for it may be a secret.
+      // Text with two dashes is never the value. Unless it is a known flag it is skipped: it may be a secret.
       const next = inline === undefined ? own[index + 1] : undefined;
       const value = inline ?? (next?.startsWith('--') ? undefined : next);
       if (value === undefined || (value === '' && flag === '--config'))
@@ -103,7 +104,7 @@ export function readCommandLine(argv: readonly string[], report: ReportIssue): C
 
   if (isJson && (command === 'serve' || command === 'health' || command === 'key'))
     report('--json', 'is only for mcp-gangway check');
-  if (asksReady && (command === 'serve' || command === 'check' || command === 'key'))
+  if (isReadyCheck && (command === 'serve' || command === 'check' || command === 'key'))
     report('--ready', 'is only for mcp-gangway health');
   if (command === 'key') {
     if (words.length > 1 || end !== -1) report('key', 'takes only a name, such as: mcp-gangway key alice');
@@ -116,7 +117,7 @@ export function readCommandLine(argv: readonly string[], report: ReportIssue): C
     serverCommand: end === -1 ? undefined : argv.slice(end + 1),
     url: firstUrl(words, own),
     isJson,
-    asksReady,
+    isReadyCheck,
     keyFor: command === 'key' ? own[words[0] ?? -1] : undefined,
     hasStrayWord: words.some((index) => !isUrl(own[index] ?? '')),
   };
@@ -128,7 +129,7 @@ const isPlainWord = (word: string | undefined): boolean => word !== undefined &&
 
 const isUrl = (word: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(word);
 
-/** Kinds that hold more than one text. */
+/** Kinds of options that can be given more than once. */
 const repeatable: ReadonlySet<Option['kind']> = new Set(['list', 'map', 'headers']);
 
 function givenValues(texts: ReadonlyMap<string, string[]>, report: ReportIssue): Given {
@@ -150,7 +151,7 @@ function reportWords(words: readonly number[], own: readonly string[], report: R
   }
 }
 
-/** Most often the command of a server without its `--`, or one of the gateway's own with a mistake in it. */
+/** The fault of a stray word: usually a server's command without `--`, or a misspelled command of the gateway. */
 function strayWord(word: string): string {
   const nearest = nearestName(word, commands);
   return nearest === undefined || nearest === word
@@ -163,7 +164,7 @@ function firstUrl(words: readonly number[], own: readonly string[]): CommandLine
   return index === undefined ? undefined : { path: `argument ${index + 1}`, text: own[index] ?? '' };
 }
 
-/** The name of an unknown option without what may be a value: `-pSECRET`, `--token:SECRET`. */
+/** The name of an unknown option without the part that may be a value: `-pSECRET`, `--token:SECRET`. */
 function nameOfUnknown(argument: string): string {
   return abbreviateName(/^--[A-Za-z0-9_-]*|^-[!-~]/.exec(argument)?.[0] ?? '-');
 }

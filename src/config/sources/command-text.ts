@@ -1,12 +1,12 @@
 import { splitCommand } from '../../backend/stdio/launch/split-command.ts';
 import type { ReportIssue } from '../issues.ts';
 
-/** True if there is a file of exactly this name. */
+/** True if a file has exactly this name. */
 export type FindCommand = (name: string) => boolean;
 
 /**
- * The words of a command that was given as one string: with blanks in it it is split, unless a file has that very name.
- * Reports a string that cannot be split.
+ * Splits a command that is one string at its blanks, unless a file has exactly that name. Reports a string that cannot be
+ * split.
  */
 export function splitCommandText(
   text: string,

@@ -11,21 +11,21 @@ import {
   unknownKey,
 } from './server-entry.ts';
 
-/** What the file says. */
+/** The content of the configuration file. */
 export interface ConfigFile {
-  /** Its options, global ones and those for every server, by key. */
+  /** The global options and the defaults for all servers, by key. */
   readonly given: Given;
   readonly servers: readonly ServerEntry[];
 }
 
 const sections = ['mcpServers', 'servers'];
-/** `inputs` is VS Code's; a server that uses one is told so where it stands. */
+/** `inputs` is a section of VS Code's files. A server that uses an input gets a fault of its own. */
 const withoutMeaning = ['$schema', 'inputs'];
 const optionKeys = [...Object.keys(globalOptions), ...Object.keys(serverOptions)];
 
 /**
- * Reads the text of a configuration file.
- * @param file its name, for the paths of faults
+ * Reads the text of a configuration file and reports all faults.
+ * @param file the name of the file, for the paths of faults
  */
 export function readConfigFile(text: string, file: string, context: EntryContext): ConfigFile {
   const { report } = context;

@@ -4,18 +4,21 @@ import { fromText, type Given } from './given-values.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Names the file as `--config` does. */
+/** Names the configuration file, like `--config`. */
 export const configFileVariable = 'GANGWAY_CONFIG';
 
-/** What hosting platforms call the URL of a Redis; the same as `--redis`. */
+/** The variable in which hosting platforms pass the URL of a Redis; the same as `--redis`. */
 const redisVariable = 'REDIS_URL';
 
-/** API keys, as `name:sha256:hash` or `name:key`, separated by commas. There is no such flag: other users of a machine see its arguments. */
+/**
+ * API keys, as `name:sha256:hash` or `name:key`, separated by commas. There is no such flag, because other users of a
+ * machine can see the arguments of a process.
+ */
 export const apiKeysVariable = 'GANGWAY_API_KEYS';
 
 const options = Object.entries({ ...globalOptions, ...serverOptions });
 
-/** The options that the environment gives. An empty variable counts as not set, as compose files leave them. */
+/** The options that the environment sets. An empty variable counts as not set, because compose files create such ones. */
 export function givenByEnvironment(env: Environment): Given {
   return new Map(
     options.flatMap(([key, { kind }]) => {
@@ -30,10 +33,10 @@ export function givenByEnvironment(env: Environment): Given {
   );
 }
 
-/** What in the environment probably does not do what was meant. Names only, never values. */
+/** Warnings about misspelled variables. They contain names only, never values. */
 export function environmentWarnings(env: Environment): string[] {
   const known = new Set([configFileVariable, apiKeysVariable, ...options.map(([key]) => environmentNameOf(key))]);
-  // Only near misses: Kubernetes sets GANGWAY_SERVICE_HOST and the like by itself where a service is named gangway.
+  // Only similar names: Kubernetes itself sets GANGWAY_SERVICE_HOST and the like for a service named gangway.
   return Object.keys(env).flatMap((name) => {
     if (!name.startsWith('GANGWAY_') || known.has(name)) return [];
     const nearest = nearestName(

@@ -3,8 +3,8 @@ import type { Environment } from './environment-variables.ts';
 
 /**
  * Replaces `${VAR}` and `${VAR:-default}` in a string, in the strings of a list and in the values of an object, from
- * the environment. As in a shell, `:-` also stands in for an empty variable. Other values pass as they are. A variable
- * that is not set and has no default is a fault; what it brings in is not expanded again.
+ * the environment. As in a shell, `:-` also replaces an empty variable. Other values stay unchanged. A variable that is
+ * not set and has no default is a fault. Replaced text is not expanded again.
  */
 export function expandVariables(value: unknown, path: string, env: Environment, report: ReportIssue): unknown {
   if (typeof value === 'string') return expandText(value, path, env, report);
@@ -24,7 +24,7 @@ function expandText(text: string, path: string, env: Environment, report: Report
     /\$\{([A-Za-z_][A-Za-z0-9_]*)(:(-?)([^{}]*))?\}/g,
     (whole, name: string, colon: string | undefined, dash: string | undefined, fallback: string | undefined) => {
       if (colon !== undefined && dash === '') {
-        // ${input:token} and ${env:TOKEN} of editors' files, ${VAR:?…} of shells: passed on they would surprise.
+        // ${input:token} and ${env:TOKEN} of editors and ${VAR:?…} of shells must not reach a server unexpanded.
         report(path, `\${${name}:…} is not supported; use \${VAR} or \${VAR:-default}`);
         return whole;
       }

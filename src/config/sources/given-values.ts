@@ -1,20 +1,22 @@
+// src/config/sources: reads values from the command line, the environment and the configuration file.
+
 import type { z } from 'zod';
 import { type ConfigurationIssue, memberPath, type ReportIssue } from '../issues.ts';
 import type { Option } from '../options/option-kinds.ts';
 import type { OptionTable, OptionValues } from '../options/options.ts';
 
-/** A value as one source gives it: where it stands, and itself, not yet checked. */
+/** A value from one source, not yet checked, and its location. */
 export interface GivenValue {
   readonly path: ConfigurationIssue['path'];
   readonly value: unknown;
 }
 
-/** What one source gives, by the options' keys. */
+/** The values of one source, by option key. */
 export type Given = ReadonlyMap<string, GivenValue>;
 
 /**
- * Text of the command line or the environment as the value that the file would have. Text that does not fit the kind
- * stays as it is, for the schema to refuse with its message.
+ * Converts text of the command line or the environment into the value that the file would have. Text that does not fit
+ * the kind stays unchanged, so that the schema refuses it with its message.
  */
 export function fromText(kind: Option['kind'], texts: readonly string[]): unknown {
   const [first = ''] = texts;
@@ -36,16 +38,16 @@ export function fromText(kind: Option['kind'], texts: readonly string[]): unknow
     case 'headers': {
       const pairs = texts.map((text) => /^([^:]+):[ \t]*(.*)$/s.exec(text));
       if (!pairs.every((pair) => pair !== null)) return texts;
-      // One that is given twice stays a fault, which an object could not show.
-      const isTwice = new Set(pairs.map(([, name = '']) => name.toLowerCase())).size < pairs.length;
-      return isTwice ? texts : Object.fromEntries(pairs.map(([, name, value]) => [name, value]));
+      // A repeated header must remain a fault, which an object could not represent.
+      const hasDuplicate = new Set(pairs.map(([, name = '']) => name.toLowerCase())).size < pairs.length;
+      return hasDuplicate ? texts : Object.fromEntries(pairs.map(([, name, value]) => [name, value]));
     }
   }
 }
 
 /**
- * The values of a table's options: of each the first source that gives it, else the fallback. Reports what the schema
- * refuses.
+ * Resolves the options of a table. Each option has the value of the first source that sets it, else the fallback. Reports
+ * values that the schema refuses.
  */
 export function resolveOptions<T extends OptionTable>(
   table: T,
@@ -57,14 +59,14 @@ export function resolveOptions<T extends OptionTable>(
   for (const [key, { schema }] of Object.entries(table)) {
     const given = firstGiven(sources, key);
     if (given === undefined) continue;
-    // What is refused keeps its fallback; the configuration is not used then.
+    // A refused option keeps its fallback. The configuration is not used then.
     values[key] = checkValue(schema, given, report) ?? values[key];
   }
-  // The loop has put each key's value through that key's own schema, which the type system cannot see.
+  // The loop checked each value with the schema of its own key, which the type system cannot see.
   return values as OptionValues<T>;
 }
 
-/** A value that its schema takes, or undefined and a report of each thing that is wrong with it. */
+/** Checks a value with its schema. Reports each fault and returns undefined if there is one. */
 export function checkValue<T>(schema: z.ZodType<T>, { path, value }: GivenValue, report: ReportIssue): T | undefined {
   const checked = schema.safeParse(value);
   if (checked.success) return checked.data;
@@ -72,12 +74,12 @@ export function checkValue<T>(schema: z.ZodType<T>, { path, value }: GivenValue,
   return undefined;
 }
 
-/** The value of the first source that gives an option. */
+/** The value of the first source that sets an option. */
 export function firstGiven(sources: readonly Given[], key: string): GivenValue | undefined {
   return sources.find((source) => source.has(key))?.get(key);
 }
 
-/** Where the first of these options stands that is given; the first name where none is. */
+/** The location of the first of these options that is set, else the first key. */
 export const optionLocation = (
   sources: readonly Given[],
   key: string,

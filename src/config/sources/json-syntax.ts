@@ -1,4 +1,4 @@
-/** Where JSON text stops being JSON. Lines and columns count from 1. */
+/** A syntax error in JSON text. Lines and columns count from 1. */
 export interface JsonSyntaxError {
   readonly line: number;
   readonly column: number;
@@ -9,9 +9,9 @@ export interface JsonSyntaxError {
 const maxDepth = 100;
 
 /**
- * The first fault of a JSON text, or undefined if `JSON.parse` takes it. Beyond JSON it refuses a key that stands twice
- * in an object, of which `JSON.parse` would silently drop one. Used instead of V8's message, which has no place in
- * some versions of Node.js and repeats the text around it, secrets included.
+ * Finds the first fault of a JSON text; undefined if `JSON.parse` accepts the text. Also refuses a repeated key in an
+ * object, of which `JSON.parse` would silently drop one. V8's own message is not used: in some versions of Node.js it
+ * has no position, and it repeats the text nearby, including secrets.
  */
 export function findJsonSyntaxError(text: string): JsonSyntaxError | undefined {
   let at = 0;
@@ -30,7 +30,7 @@ export function findJsonSyntaxError(text: string): JsonSyntaxError | undefined {
     return found;
   }
 
-  /** Blanks, then one character if it is the next. */
+  /** Skips blanks, then the given character if it is next. */
   function takeMark(mark: string): boolean {
     take(blanks);
     if (text[at] !== mark) return false;

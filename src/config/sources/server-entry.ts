@@ -10,38 +10,38 @@ import type { Environment } from './environment-variables.ts';
 import { expandVariables } from './expand-variables.ts';
 import { checkValue, type Given, type GivenValue } from './given-values.ts';
 
-/** What reading a server's entry needs beside the entry. */
+/** The context in which a server's entry is read. */
 export interface EntryContext {
   readonly env: Environment;
   readonly findCommand: FindCommand;
   readonly report: ReportIssue;
 }
 
-/** One server of the file; its name and options are not yet checked. */
+/** One server of the file, whose name and options are not yet checked. */
 export interface ServerEntry {
   readonly name: string;
   readonly path: string;
-  /** The command and its arguments; undefined for a remote server, or if a fault was reported of them. */
+  /** The command and its arguments; undefined for a remote server, or after a fault in them was reported. */
   readonly words: readonly [string, ...string[]] | undefined;
   /** The URL of a remote server. */
   readonly url: { readonly path: string; readonly text: string } | undefined;
   readonly given: Given;
 }
 
-/** Keys with which MCP clients' files describe a server, beside the per-server options. */
+/** Keys with which the files of MCP clients describe a server, in addition to the per-server options. */
 const fields = ['command', 'args', 'url', 'type', 'disabled'];
-/** Keys of MCP clients' files that say something about the client only. */
+/** Keys in the files of MCP clients that concern only the client. */
 const withoutMeaning = ['autoApprove', 'alwaysAllow', 'timeout', 'description'];
 
 const commandSchema = systemText.refine((value) => value.trim() !== '', { error: 'must not be empty' });
 const argsSchema = z.array(systemText, { error: 'must be a list of strings' });
 
-/** A JSON object. */
+/** True for a JSON object. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** True for a server that is left out. */
+/** True for a server that the file disables. */
 export const isDisabled = (entry: unknown): boolean => isObject(entry) && entry['disabled'] === true;
 
 /** Reads one member of `mcpServers`. */
@@ -53,11 +53,11 @@ export function readServerEntry(name: string, entry: unknown, path: string, cont
     return { name, path, words: undefined, url: undefined, given };
   }
   for (const [key, value] of Object.entries(entry)) {
-    const place = memberPath(path, key);
+    const location = memberPath(path, key);
     if (withoutMeaning.includes(key)) continue;
     if (fields.includes(key) || Object.hasOwn(serverOptions, key)) {
-      given.set(key, { path: place, value: expandVariables(value, place, env, report) });
-    } else report(place, unknownKey(key, [...fields, ...Object.keys(serverOptions)]));
+      given.set(key, { path: location, value: expandVariables(value, location, env, report) });
+    } else report(location, unknownKey(key, [...fields, ...Object.keys(serverOptions)]));
   }
   const disabled = given.get('disabled');
   if (disabled !== undefined && disabled.value !== false) report(disabled.path, 'must be true or false');
@@ -75,13 +75,13 @@ export function readServerEntry(name: string, entry: unknown, path: string, cont
   return { name, path, words: isRemote ? undefined : readWords(given, path, context), url, given };
 }
 
-/** What is said of a key that the file does not have. */
+/** The message for an unknown key of the file. */
 export function unknownKey(key: string, known: readonly string[]): string {
   const nearest = nearestName(key, known);
   return `is not a known key${nearest === undefined ? `; see ${docsPage('reference/configuration.md')}` : `; did you mean ${nearest}?`}`;
 }
 
-/** What clients' files say of the transport. */
+/** Checks the transport that an entry names as its type. */
 function checkType(given: Given, report: ReportIssue): void {
   const type = given.get('type');
   if (type === undefined) return;
@@ -96,14 +96,14 @@ function checkType(given: Given, report: ReportIssue): void {
   }
 }
 
-/** The transport that a client's file names as the type of a server with a URL. */
+/** The transport that the type of a server with a URL names. */
 function transportOf(type: unknown): TransportChoice | undefined {
   if (typeof type !== 'string') return undefined;
   if (/^(?:streamable-?)?http$/i.test(type)) return 'http';
   return /^sse$/i.test(type) ? 'sse' : undefined;
 }
 
-/** True for a server that is reached by a URL; reports keys that are of the other form. */
+/** True for a server at a URL. Reports keys that belong to the other form. */
 function checkForm(given: Given, report: ReportIssue): boolean {
   const isRemote = given.has('url') || (transportOf(given.get('type')?.value) !== undefined && !given.has('command'));
   const others = given.has('url')
