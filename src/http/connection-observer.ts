@@ -1,4 +1,7 @@
-/** Is told of what stays open to a server's clients. What is returned is called once, when it is not open any more. */
+/**
+ * Observes the open streams and WebSockets of a server's clients. Each method returns a function that is called once at
+ * the close.
+ */
 export interface ConnectionObserver {
   onStream(): () => void;
   onWebSocket(): () => void;

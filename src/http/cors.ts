@@ -1,31 +1,32 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { OriginRules } from '../auth/origin-rules.ts';
 
-/** What a page gets to read beside the body: the session, what it is to do about a refusal, and when to try again. */
+/** Headers that a page may read: the session, the advice about a refusal, and the time of the next attempt. */
 const readable = 'Mcp-Session-Id, WWW-Authenticate, Retry-After';
 
-/** What the endpoints know; which of them an endpoint has, it says itself. */
+/** The methods of all endpoints; each endpoint refuses those that it lacks. */
 const methods = 'GET, POST, DELETE';
 
-/** A list of header names (RFC 9110, section 5.6). It is said again, so nothing else may be in it. */
+/** A list of header names (RFC 9110, section 5.6). The response repeats it, so it must hold nothing else. */
 const headerList = /^[!#$%&'*+.^_`|~0-9A-Za-z, \t-]*$/;
 
-/** Browsers keep an answer no longer than 2 h (Chromium) or 24 h. */
+/** Browsers keep a preflight response no longer than 2 h (Chromium) or 24 h. */
 const maxAgeS = 2 * 60 * 60;
 
 /**
- * Answers a browser's preflight, or marks the response to come as one that the page may read. True if the request is answered.
+ * Answers a browser's preflight, or marks the later response as readable for the page. True if the request is answered.
  * @param incoming a request with an `Origin`
  */
 export type Cors = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
 
 /**
- * Lets web pages of allowed origins use the gateway (WHATWG Fetch, section 3.3), whatever it answers: a page that could not
- * read a refusal would take it for a broken network. A preflight has no credentials and asks nothing of a server, so it is
- * answered before anybody has to say who he is. For other origins nothing is said, and the guards refuse the request.
+ * Lets web pages of allowed origins use the gateway (WHATWG Fetch, section 3.3). This holds for every response: a page
+ * that could not read a refusal would report a broken network. A preflight has no credentials and sends nothing to a
+ * server, so it is answered before authentication. Other origins get no CORS headers, and the guards refuse the
+ * request.
  *
- * There is no `Access-Control-Allow-Credentials`: what a browser adds by itself (cookies, certificates) never speaks for
- * another site's page, which sends its token as a header (docs/decisions/0034).
+ * There is no `Access-Control-Allow-Credentials`. Credentials that a browser adds by itself (cookies, certificates) are
+ * never accepted for another site's page, which sends its token as a header (docs/decisions/0034).
  */
 export function createCors(rules: OriginRules): Cors {
   return ({ method, headers }, outgoing) => {
@@ -38,7 +39,7 @@ export function createCors(rules: OriginRules): Cors {
       return false;
     }
     const asked = String(headers['access-control-request-headers'] ?? '');
-    // Which headers a client sends, no list knows: mirrored parameters are named by servers, others by their operators.
+    // The headers of clients cannot be listed: servers name mirrored parameters, and operators name others.
     if (asked !== '' && headerList.test(asked)) outgoing.setHeader('access-control-allow-headers', asked);
     outgoing.setHeader('vary', 'Origin, Access-Control-Request-Headers');
     outgoing.setHeader('access-control-allow-methods', methods);

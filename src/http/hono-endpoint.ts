@@ -4,22 +4,22 @@ import { faultMessage } from '../protocol/faults.ts';
 import { detach, reportFault, type Seam } from '../util/boundary.ts';
 import type { Endpoint } from './http-endpoint.ts';
 
-/** A whole answer. Its length stands in the headers, so that HEAD has it too. */
+/** Creates a complete response. Its length is in the headers, so that a response to HEAD has it, too. */
 export const textResponse = (text: string, status: number, headers: Readonly<Record<string, string>>): Response =>
   new Response(text, {
     status,
     headers: { 'content-length': String(Buffer.byteLength(text)), 'x-content-type-options': 'nosniff', ...headers },
   });
 
-/** The same in JSON. */
+/** Creates a complete JSON response. */
 export const jsonResponse = (value: object, status = 200, headers: Readonly<Record<string, string>> = {}): Response =>
   textResponse(JSON.stringify(value), status, { 'content-type': 'application/json', ...headers });
 
 /**
- * An endpoint whose answers are whole and ready: health, metadata, metrics. A hono application answers it. Endpoints that
- * stream write to Node.js' response themselves (docs/decisions/0003).
+ * Creates an endpoint whose responses are complete at once: health, metadata, metrics. A hono application answers it.
+ * Endpoints that stream write to the Node.js response themselves (docs/decisions/0003).
  *
- * The router has matched the exact path and the method before, so hono is never asked about any other (docs/decisions/0064).
+ * The router has matched the exact path and the method before, so hono never gets any other (docs/decisions/0064).
  * @param seam where a fault of a handler is reported; its request is answered with `internal`
  */
 export function honoEndpoint(seam: Seam, define: (app: Hono) => void): Endpoint {

@@ -11,38 +11,40 @@ export interface ServerCertificate {
   readonly key: string;
 }
 
-/** What an HTTP server is made of. */
+/** Options of an HTTP server. This folder holds everything between a client's socket and its session. */
 export interface HttpServerOptions {
-  /** Without one it is plain HTTP. */
+  /** Undefined for plain HTTP. */
   readonly certificate: ServerCertificate | undefined;
-  /** In which a request must have arrived whole, and a TLS handshake be done. */
+  /** Time limit for a complete request, and for a TLS handshake. */
   readonly bodyTimeoutMs: number;
   /** How long a connection stays open without a request. */
   readonly connectionIdleMs: number;
   readonly maxConnections: number;
-  /** How long browsers are told to use TLS alone for this host name, in seconds; 0 for nothing. Without TLS nobody is told. */
+  /**
+   * How long browsers use only TLS for this host name, in seconds; 0 for no header. Plain HTTP never has the header.
+   */
   readonly hstsMaxAgeS: number;
 }
 
 /** The server below the endpoints. */
 export interface HttpServer {
   readonly server: Server;
-  /** Connections made from now on get this one; those that stand go on. */
+  /** Sets the certificate of new connections; open connections continue. */
   renew(certificate: ServerCertificate): void;
-  /** Takes no more connections; resolves when none is left, after `graceMs` at the latest. */
+  /** Accepts no more connections; resolves when none is left, after `graceMs` at the latest. */
   close(graceMs: number): Promise<void>;
 }
 
-/** Suites that authenticate what they encrypt (RFC 9325, section 4.2); Node.js's own list has suites with CBC too. */
+/** Suites with authenticated encryption (RFC 9325, section 4.2); the default list of Node.js includes CBC suites. */
 const ciphers = [
   ...['TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256', 'TLS_AES_128_GCM_SHA256'],
   ...['ECDHE+AESGCM', 'ECDHE+CHACHA20'],
 ].join(':');
 
-/** The rules for every connection with TLS (RFC 9325, section 3.1.1); HTTP/2 is not spoken. */
+/** The rules for every TLS connection (RFC 9325, section 3.1.1); HTTP/2 is not supported. */
 const tlsRules = { minVersion: 'TLSv1.2', ciphers, ALPNProtocols: ['http/1.1'] } as const;
 
-/** Adds Strict-Transport-Security to every answer (RFC 6797, section 7.1). */
+/** Adds Strict-Transport-Security to every response (RFC 6797, section 7.1). */
 const withStrictTransport =
   (maxAgeS: number, listener: RequestListener): RequestListener =>
   (incoming, outgoing) => {
@@ -50,17 +52,20 @@ const withStrictTransport =
     listener(incoming, outgoing);
   };
 
-/** A write to a response that is over would otherwise be an exception of the process. */
+/** Without a listener, a write to a response that is over would be an uncaught exception. */
 const reportBrokenResponse = (cause: unknown): void => reportFault('request', cause);
 
-/** An HTTP/1.1 server, with TLS if it has a certificate. What Node.js would refuse without a word gets one of the catalogue. */
+/**
+ * Creates an HTTP/1.1 server, with TLS if it has a certificate. Requests that Node.js would refuse without a body get a
+ * fault of the catalogue.
+ */
 export function createHttpServer(options: HttpServerOptions, listener: RequestListener): HttpServer {
   const { certificate, bodyTimeoutMs, connectionIdleMs, maxConnections, hstsMaxAgeS } = options;
   const times = {
     requestTimeout: bodyTimeoutMs,
     connectionsCheckingInterval: 1_000,
     keepAliveTimeout: connectionIdleMs,
-    requireHostHeader: false, // the guards require it, and say so
+    requireHostHeader: false, // the guards require it, with a fault of the catalogue
   };
   const tls =
     certificate && createTlsServer({ ...times, ...tlsRules, ...certificate, handshakeTimeout: bodyTimeoutMs });
@@ -79,7 +84,7 @@ export function createHttpServer(options: HttpServerOptions, listener: RequestLi
     contain('request', () => respondWithFault(outgoing, 'bad_expectation')),
   );
   answerMalformedRequests(server);
-  // Node.js drops what follows the first 1,000 headers, and with it what the guards look at; their size is bounded anyway.
+  // Node.js drops headers after the first 1,000, which the guards must see. The size of all headers is bounded anyway.
   server.maxHeadersCount = 0;
   server.maxConnections = maxConnections;
   return {

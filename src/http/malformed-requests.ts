@@ -3,7 +3,10 @@ import type { Server as HttpsServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { entryOf, faultMessage, type Reason } from '../protocol/faults.ts';
 
-/** What Node.js' HTTP parser and its timer say (nodejs.org/api/http.html, 'clientError'); anything else it says is bad HTTP. */
+/**
+ * Faults for errors of Node.js' HTTP parser and its timer (nodejs.org/api/http.html, 'clientError'). Any other parser
+ * error is bad HTTP.
+ */
 const reasons: ReadonlyMap<string | undefined, Reason> = new Map([
   ['HPE_HEADER_OVERFLOW', 'headers_too_large'],
   ['HPE_CHUNK_EXTENSIONS_OVERFLOW', 'body_too_large'],
@@ -12,8 +15,8 @@ const reasons: ReadonlyMap<string | undefined, Reason> = new Map([
 ]);
 
 /**
- * Answers what Node.js makes no request of, or only a part of one: bytes that are no HTTP, too many headers, too slow ones. The
- * connection is closed with it, since nobody knows where the next request would begin.
+ * Answers input that Node.js cannot parse as a whole request: bytes that are no HTTP, too many headers, too slow ones.
+ * The connection is closed then, since the start of the next request is unknown.
  */
 export function answerMalformedRequests(server: HttpServer | HttpsServer): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
@@ -25,13 +28,15 @@ export function answerMalformedRequests(server: HttpServer | HttpsServer): void 
   });
 }
 
-/** An answer in the middle of another one would be taken for a part of that. Node.js looks at the same before its own. */
+/**
+ * A second response inside the first would be read as a part of it. Node.js checks the same before its own response.
+ */
 const hasBegunToAnswer = (
   socket: Duplex & { readonly _httpMessage?: { readonly headersSent: boolean } | null },
 ): boolean => socket._httpMessage?.headersSent ?? false;
 
 /**
- * Answers plain HTTP that came to the TLS port. The TLS socket cannot be written to any more, so the answer goes to the
+ * Answers plain HTTP on the TLS port. The TLS socket can no longer be written to, so the response goes to the
  * connection below it, which Node.js keeps in `_parent`.
  */
 function answerInPlain(socket: Duplex & { readonly _parent?: Duplex | null }): void {

@@ -4,15 +4,15 @@ import { entryOf, faultMessage, type Reason, type RequestId } from '../protocol/
 import { namesModernRevision } from '../protocol/revisions.ts';
 import { reportRefusal } from './pipeline/refused-calls.ts';
 
-/** With which fault a request was answered, for as long as somebody holds the request. */
+/** The fault that each request was answered with, until the request is collected. */
 const given = new WeakMap<IncomingMessage, Reason>();
 
-/** The reason of the fault that a request was answered with; undefined if it was with none. */
+/** Returns the fault that a request was answered with; undefined if there was none. */
 export const faultOfResponse = (incoming: IncomingMessage): Reason | undefined => given.get(incoming);
 
 /**
- * The one place that turns an entry of the catalogue of faults into an HTTP response. The client is of the era that its
- * `MCP-Protocol-Version` names, also where its body was not read.
+ * Sends a fault. This is the one place that turns an entry of the fault catalogue into an HTTP response.
+ * `MCP-Protocol-Version` tells the era of the client, even if the body was not read.
  */
 export function respondWithFault(
   outgoing: ServerResponse,
@@ -31,15 +31,15 @@ export function respondWithFault(
   respondWithJson(outgoing, status, faultMessage(reason, id, data, era), headers);
 }
 
-/** Responses that a fault of the gateway has ended, whoever still meant to answer. */
+/** Responses that were ended by a fault of the gateway, even if another caller still tries to answer. */
 const failed = new WeakSet<ServerResponse>();
 
 /** True if a fault of the gateway itself has ended the response: its request is over, whatever was sent. */
 export const hasFailed = (outgoing: ServerResponse): boolean => failed.has(outgoing);
 
 /**
- * Ends the one request that an internal error hit: with `internal`, or, where its response has begun, by the end
- * of the connection, which a client that can resume takes as such.
+ * Ends the one request that an internal error hit. It gets `internal`. If its response has begun, the connection ends
+ * instead, which a client that can resume recognises.
  */
 export function endAsInternal(outgoing: ServerResponse, id: RequestId | null = null): void {
   if (outgoing.writableEnded || outgoing.destroyed) return;
@@ -48,16 +48,16 @@ export function endAsInternal(outgoing: ServerResponse, id: RequestId | null = n
   else respondWithFault(outgoing, 'internal', id);
 }
 
-/** Answers a request that is not let in. */
+/** Answers a request that is not admitted. */
 export function respondWithChallenge(outgoing: ServerResponse, { reason, wwwAuthenticate, data }: Challenge): void {
   if (wwwAuthenticate !== undefined) outgoing.setHeader('www-authenticate', wwwAuthenticate);
   respondWithFault(outgoing, reason, null, data);
 }
 
-/** A larger one is not worth a copy. */
+/** Copying a larger text costs more than it saves. */
 const maxTextBytes = 8 * 1024;
 
-/** Sends one JSON text, whole. */
+/** Sends a complete JSON text. */
 export function respondWithJson(
   outgoing: ServerResponse,
   status: number,
@@ -70,7 +70,7 @@ export function respondWithJson(
     'content-length': Buffer.byteLength(text),
     ...headers,
   });
-  // Node.js sends a text with the head in one piece, and a buffer beside it; as Latin-1 each byte is itself.
+  // Node.js sends a string together with the head, and a buffer separately; in Latin-1 each byte is itself.
   if (typeof text === 'string' || text.length > maxTextBytes) outgoing.end(text);
   else outgoing.end(text.toString('latin1'), 'latin1');
 }

@@ -3,20 +3,21 @@ import type { Cors } from './cors.ts';
 import type { Endpoint } from './http-endpoint.ts';
 import { respondWithFault } from './respond.ts';
 
-/** Finds the endpoint at an exact path; undefined where there is none. */
+/** Finds the endpoint at an exact path; undefined if there is none. */
 export type FindEndpoint = (path: string) => Endpoint | undefined;
 
-/** How requests are answered that belong to no endpoint. */
+/** Answers for requests that match no endpoint. */
 export interface RequestListenerOptions {
-  /** Asked before all else, so that a page can read any answer. Absent where no page of another origin may read one. */
+  /** Called first, so that a page can read any response. Absent if no page of another origin may read one. */
   readonly cors?: Cors;
   readonly elsewhere: 'no_such_path' | 'no_such_admin_path';
 }
 
 /**
- * Answers every request of a server. Only the exact path of an endpoint reaches it, with or without a query. Nothing is
- * normalised or decoded: a proxy in front may have judged `/x/../mcp` or `/%6dcp` by another path (docs/decisions/0064).
- * A target that is a whole URL is refused: a proxy in front and the gateway could take different parts of it for the host.
+ * Answers every request of a server. An endpoint is reached only by its exact path, with or without a query. No path is
+ * normalised or decoded: a proxy in front may have checked `/x/../mcp` or `/%6dcp` as another path
+ * (docs/decisions/0064). A target that is a whole URL is refused: a proxy in front and the gateway could use different
+ * parts of it as the host.
  */
 export function createRequestListener(
   find: FindEndpoint,
@@ -31,13 +32,13 @@ export function createRequestListener(
   };
 }
 
-/** The path of a request target, as it was sent. */
+/** Returns the path of a request target, unchanged. */
 export function pathOf(target: string): string {
   const query = target.indexOf('?');
   return query < 0 ? target : target.slice(0, query);
 }
 
-/** An endpoint that has these methods and no others; 405 names them. */
+/** Creates an endpoint with these methods only; 405 lists them. */
 export function byMethod(methods: Readonly<Record<string, Endpoint>>): Endpoint {
   const known = new Map(Object.entries(methods));
   const allow = [...known.keys()].join(', ');
@@ -52,5 +53,5 @@ export function byMethod(methods: Readonly<Record<string, Endpoint>>): Endpoint 
   };
 }
 
-/** An endpoint to read from. For HEAD, Node.js sends the head of the same answer and leaves out the body. */
+/** Creates an endpoint for reading. For HEAD, Node.js sends the head of the same response and leaves out the body. */
 export const readable = (answer: Endpoint): Endpoint => byMethod({ GET: answer, HEAD: answer });

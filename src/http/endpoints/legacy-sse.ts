@@ -19,12 +19,12 @@ import {
 import { respondWithFault } from '../respond.ts';
 import type { StreamableHttpEndpointOptions } from './streamable-http.ts';
 
-/** What the two endpoints of one server need. */
+/** Options of the two endpoints of one server. */
 export type LegacySseOptions = StreamableHttpEndpointOptions & LegacySseReplyOptions;
 
 /**
- * The event stream of HTTP+SSE (2024-11-05, basic/transports), for clients that speak nothing newer: GET opens it, and, with
- * the id of an event, goes on behind that on any instance, which that transport never had.
+ * Creates the event stream of HTTP+SSE (2024-11-05, basic/transports), for clients that support no newer transport. GET
+ * opens it. With an event id, GET resumes it on any instance, an addition of the gateway to this transport.
  */
 export function createLegacySseStream(options: LegacySseOptions): Endpoint {
   const { server, sessions } = options;
@@ -45,7 +45,7 @@ export function createLegacySseStream(options: LegacySseOptions): Endpoint {
     if (after.epoch === 0) {
       const refused = sessions.listenBeforeOpen(token, server, principal, after, reply);
       if (refused === undefined)
-        reply.stream(); // which says where `initialize` is to be sent
+        reply.stream(); // its `endpoint` event names the URL for `initialize`
       else reply.fault(refused, null);
       return;
     }
@@ -55,7 +55,7 @@ export function createLegacySseStream(options: LegacySseOptions): Endpoint {
   });
 }
 
-/** Where such clients POST their messages. What is answered to them is on the stream. */
+/** Creates the endpoint to which such clients POST their messages. The answers go to the stream. */
 export function createLegacyMessagesEndpoint(options: LegacySseOptions): Endpoint {
   const { server, sessions, authorization } = options;
   const trace = options.tracePosts?.(server.name, 'http');
@@ -89,14 +89,14 @@ export function createLegacyMessagesEndpoint(options: LegacySseOptions): Endpoin
   });
 }
 
-/** Where a client is; a new one is at the beginning of a session that it has yet to open. */
+/** Returns the client's position; a new client is at the beginning of a session that it has yet to open. */
 function placeOf(lastEventId: string | undefined): LegacySseResumePoint | undefined {
   // An empty Last-Event-ID means that the client has none (WHATWG HTML, section 9.2.3).
   if (lastEventId === undefined || lastEventId === '') return { token: newEndpointToken(), after: beginningOfStream };
   return parseLegacySseEventId(lastEventId);
 }
 
-/** The endpoint token of a request: there is one, and nothing else that looks like it. */
+/** Returns the endpoint token of a request, which must have exactly one. */
 function tokenOf(url: string): string | undefined {
   const [token, ...others] = new URLSearchParams(url.slice(url.indexOf('?') + 1)).getAll('token');
   return token !== undefined && others.length === 0 && isEndpointToken(token) ? token : undefined;

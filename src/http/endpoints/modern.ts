@@ -14,30 +14,30 @@ import type { Reply } from '../../reply/reply.ts';
 import { detach } from '../../util/boundary.ts';
 import type { AdmittedRequest } from '../pipeline/admission.ts';
 
-/** What the face needs. */
+/** Options of the endpoint. */
 export interface ModernEndpointOptions {
   readonly modern: ModernServer;
   /** The same server, where it is of the legacy era. */
   readonly groups: Groups;
   readonly commitAfterMs: number;
   readonly slowReaderMs: number;
-  /** Is told of the calls; absent if nobody wants to know. */
+  /** Observer of the calls, if there is one. */
   readonly calls?: CallObserver | undefined;
 }
 
-/** The endpoint of one server for clients of the modern era, who have POST only. */
+/** The endpoint of one server for clients of the modern era, which use only POST. */
 export interface ModernEndpoint {
   /** Answers a POST of the modern era, or one that claims to be. */
   post(message: Message, headers: RequestHeaders, sender: Pick<AdmittedRequest, 'principal'>, reply: Reply): void;
 }
 
-/** What is wrong with a message, as the catalogue of faults has it. */
+/** The fault of a message, as in the catalogue of faults. */
 interface Refusal {
   readonly reason: Reason;
   readonly data?: Record<string, unknown>;
 }
 
-/** What this era has taken out of the protocol. A server that knows both eras could still answer it. */
+/** Methods that this era has removed from the protocol. A server that supports both eras could still answer them. */
 const removedMethods: ReadonlySet<string | undefined> = new Set([
   'initialize',
   'ping',
@@ -46,16 +46,16 @@ const removedMethods: ReadonlySet<string | undefined> = new Set([
   'resources/unsubscribe',
 ]);
 
-/** Which header does not say what the body says, and whether it is there at all. */
+/** Returns fault data about a header that does not match the body, and whether it is missing. */
 const mismatchOf = (header: string, headers: RequestHeaders): Record<string, unknown> => ({
   header,
   problem: headers[header.toLowerCase()] === undefined ? 'missing' : 'different',
 });
 
 /**
- * The Streamable HTTP endpoint of 2026-07-28 (basic/transports/streamable-http): every POST stands for itself. Wrong ones
- * are refused in the order of the official server: envelope, headers that disagree with the body, version, headers that are
- * missing, mirrored parameters; what is left is the server's to answer. What is wrong in itself starts no server.
+ * Creates the Streamable HTTP endpoint of 2026-07-28 (basic/transports/streamable-http): every POST is independent. Bad
+ * ones are refused in the order of the official server: envelope, headers that disagree with the body, version, missing
+ * headers, mirrored parameters. The server answers all others. A POST that is malformed in itself starts no server.
  */
 export function createModernEndpoint({
   modern,
@@ -86,7 +86,7 @@ export function createModernEndpoint({
     const { envelope } = read;
     const header = disagreeingHeader(message, envelope.protocolVersion, headers);
     if (header !== undefined) return answer.fault('header_mismatch', mismatchOf(header, headers));
-    if (modern.era === undefined) answer.awaitsStart(); // it is found out by a start
+    if (modern.era === undefined) answer.awaitsStart(); // the era becomes known by a start of the server
     const onFault = (): void => {
       if (!answer.isOver) answer.fault('internal');
     };
@@ -119,7 +119,7 @@ export function createModernEndpoint({
     else detach('request', modern.findEra(forwarded).then(serve), onFault);
   };
 
-  /** What is wrong with a request of this server, by what is the same for every tool. */
+  /** Returns the fault of a request by the rules that are the same for every tool. */
   const refusalOf = (
     era: Era | Reason,
     message: Message,
@@ -156,7 +156,10 @@ export function createModernEndpoint({
     else judge(outcome);
   };
 
-  /** Closing the stream cancels, and a server asks for roots anew: beside what a vendor has, there is nothing to be told. */
+  /**
+   * Closing the stream cancels a request, and the server requests the roots again when it needs them. So only vendor
+   * notifications are forwarded.
+   */
   const notifyLegacyServer = async (message: Message, principal: Principal, reply: Reply): Promise<void> => {
     const isVendors = isVendorNotification(message);
     const isTaken = isVendors && (await groups.notify(message, { principal, forwarded: reply.forwarded }));

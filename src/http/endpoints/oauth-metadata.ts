@@ -2,13 +2,13 @@ import { honoEndpoint, jsonResponse } from '../hono-endpoint.ts';
 import type { Endpoint } from '../http-endpoint.ts';
 import { byMethod } from '../router.ts';
 
-/** For clients in browsers, of any origin: nothing in it is secret, and it is asked for without credentials. */
+/** For clients in browsers, of any origin: the metadata holds no secret and is requested without credentials. */
 const cors = { 'access-control-allow-origin': '*' };
 
-/** How long clients may keep it; an operator who adds an issuer should not have to wait longer. */
+/** How long clients may cache the metadata; an operator who adds an issuer should not wait longer. */
 const cacheControl = 'public, max-age=300';
 
-/** The header in which clients name their revision makes browsers ask first. */
+/** Browsers send a preflight because of the header in which clients name their revision. */
 const preflight = {
   ...cors,
   'access-control-allow-methods': 'GET',

@@ -6,32 +6,32 @@ import type { Reply } from '../../reply/reply.ts';
 import type { AdmittedRequest } from '../pipeline/admission.ts';
 import type { PostedMessages } from '../pipeline/read-messages.ts';
 
-/** What the face needs. */
+/** Options of the endpoint. */
 export interface SessionlessEndpointOptions {
   readonly groups: Groups;
   readonly commitAfterMs: number;
   readonly slowReaderMs: number;
   readonly server: { readonly name: string };
-  /** Is told of the calls; absent if nobody wants to know. */
+  /** Observer of the calls, if there is one. */
   readonly calls?: CallObserver | undefined;
 }
 
-/** What a POST of the legacy era brought. */
+/** The messages of a POST of the legacy era. */
 export type LegacyPost = Pick<Extract<PostedMessages, { ok: true }>, 'messages' | 'isBatch' | 'id'>;
 
-/** The endpoint of one server for clients of the legacy era that have no session, who have POST only. */
+/** The endpoint of one server for clients of the legacy era without a session, which use only POST. */
 export interface SessionlessEndpoint {
   /**
    * Answers a POST without a session id.
-   * @param version what the request says of its revision, if it does
+   * @param version the revision that the request names, if any
    */
   post(posted: LegacyPost, version: string | undefined, sender: Pick<AdmittedRequest, 'principal'>, reply: Reply): void;
 }
 
 /**
- * Requests of the legacy era that stand for themselves (docs/decisions/0031). Notifications are taken, as their sender wants
- * it, but there is nobody whom they would tell anything: what a client cancels cannot be known by its id alone, which others use
- * as well. An answer is to a question that nobody asked, and batches are left to sessions.
+ * Creates an endpoint for independent requests of the legacy era (docs/decisions/0031). Notifications are accepted, as
+ * the sender expects, but dropped: a cancelled call cannot be found by its id alone, which other clients use, too. A
+ * response answers no request of the gateway, and batches need a session.
  */
 export function createSessionlessEndpoint({
   groups,

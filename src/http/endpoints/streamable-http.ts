@@ -23,16 +23,16 @@ import { respondWithFault } from '../respond.ts';
 import { createModernEndpoint } from './modern.ts';
 import { createSessionlessEndpoint } from './sessionless.ts';
 
-/** What an endpoint needs. */
+/** Options of an endpoint. */
 export interface StreamableHttpEndpointOptions extends AdmissionOptions {
   readonly sessions: Sessions;
-  /** The server as clients of the modern era meet it. */
+  /** The server for clients of the modern era. */
   readonly modern: ModernServer;
-  /** The same, where it is of the legacy era. */
+  /** The same server, where it is of the legacy era. */
   readonly groups: Groups;
   /** Whether requests of the legacy era without a session id are served. */
   readonly sessionless: 'serve' | 'reject';
-  /** Ends what is open in the name of credentials that have ended. */
+  /** Ends open streams and requests whose credentials have expired. */
   readonly watch: CredentialWatch;
   readonly maxDepth: number;
   readonly keepAliveMs: number;
@@ -40,13 +40,13 @@ export interface StreamableHttpEndpointOptions extends AdmissionOptions {
   readonly commitAfterMs: number;
 }
 
-/** Answers a request that was let in. */
+/** Answers an admitted request. */
 type Method = (incoming: IncomingMessage, outgoing: ServerResponse, sender: AdmittedRequest) => void;
 
 /**
- * The Streamable HTTP endpoint of one server (2025-11-25, basic/transports): POST brings messages, GET opens the
- * standalone stream or resumes one, DELETE ends the session. What is of the modern era goes to its own face, whatever
- * session it names (2026-07-28, basic/versioning).
+ * Creates the Streamable HTTP endpoint of one server (2025-11-25, basic/transports). POST sends messages, GET opens the
+ * standalone stream or resumes one, DELETE ends the session. Messages of the modern era go to their own endpoint, even
+ * with a session id (2026-07-28, basic/versioning).
  */
 export function createStreamableHttpEndpoint(options: StreamableHttpEndpointOptions): Endpoint {
   const { server, sessions, authorization } = options;
@@ -72,7 +72,7 @@ export function createStreamableHttpEndpoint(options: StreamableHttpEndpointOpti
     return sessions.at(shown.key, server, principal, headerOf(incoming, 'mcp-protocol-version'));
   };
 
-  /** Why a client has POST only, if it has: there is no session that a GET or DELETE could be about. */
+  /** Returns why a client may only POST, if so: there is no session that a GET or DELETE could refer to. */
   const postOnly = (incoming: IncomingMessage): Reason | undefined => {
     if (incoming.headers['mcp-session-id'] !== undefined) return undefined;
     if (namesModernRevision(headerOf(incoming, 'mcp-protocol-version'))) return 'post_only';

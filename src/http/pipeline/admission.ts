@@ -26,53 +26,54 @@ import { logServer } from './request-log-fields.ts';
 import { releaseWithResponse, reservedBytes } from './request-permits.ts';
 import type { RequestTracing } from './trace-requests.ts';
 
-/** What stands before every endpoint of a server. */
+/** Options of the admission to every endpoint of a server. */
 export interface AdmissionOptions extends RequestGuardOptions {
   readonly authenticate: Authenticate;
-  /** Marks credentials, so that the same can be recognised; see `CredentialMarks`. */
+  /** Marks credentials, so that the same credentials can be recognised; see `CredentialMarks`. */
   readonly marks: CredentialMarks;
-  /** What those who are let in may do. */
+  /** The rules for what admitted senders may do. */
   readonly authorization: Authorization;
-  /** What principals may have in use; absent for anything. */
+  /** Limits for each principal; absent for no limits. */
   readonly quotas?: Quotas;
-  /** Of one request, or one message on a WebSocket. */
+  /** Limit of one request, or one message on a WebSocket. */
   readonly maxBodyBytes: number;
-  /** Is told of calls that are refused, and of those of modern clients; absent if nobody wants to know. */
+  /** Observer of refused calls, and of the calls of modern clients, if there is one. */
   readonly calls?: CallObserver | undefined;
-  /** Is told of what stays open; absent if nobody wants to know. */
+  /** Observer of open streams and WebSockets, if there is one. */
   readonly traffic?: ConnectionObserver | undefined;
-  /** Is told of each request that is not let in; absent if nobody wants to know. */
+  /** Called for each request that is not admitted, if set. */
   readonly onRefused?: ((server: string, challenge: Challenge) => void) | undefined;
-  /** Makes spans of requests that could be read; absent where nobody traces. */
+  /** Creates the spans of requests; absent without tracing. */
   readonly tracePosts?: RequestTracing | undefined;
 }
 
-/** Who sends a request, and what it brings for the server. */
+/** The sender of a request, and the values for the server. */
 export interface AdmittedRequest {
   readonly identity: Identity;
   /**
-   * To whom what the request makes belongs (P11): the sender, and at a server that is started with credentials of its client
-   * nobody who brings others.
+   * Owner of whatever this request creates (P11). Where the server runs with the client's own credentials, the same
+   * user with other credentials is a different owner.
    */
   readonly principal: Principal;
   readonly forwarded: ForwardedHeaders;
-  /** What the request has in use. */
+  /** The resources that the request holds. */
   readonly permit: RequestPermit;
 }
 
-/** Who hears whether a request is let in: one of both, once, or none if its client leaves before that is known. */
+/** Exactly one of `admitted` and `refused` is called, or neither if the client disconnects first. */
 export interface AdmissionCallbacks {
-  /** Whoever lets a sender in ends the visit when all is over. */
+  /** The callee releases the permit at the end of the request. */
   admitted(sender: AdmittedRequest): void;
   refused(challenge: Challenge): void;
-  /** A fault of the gateway itself has ended the request, before or after it was let in. */
+  /** A fault of the gateway has ended the request, before or after its admission. */
   failed(): void;
 }
 
 /**
- * Lets requests in, by their headers alone: first the guard, which costs least and protects the users of browsers, then who
- * sends it, then whether it brings what its server needs of it, and whether there may be one more of him. Nothing of a body is
- * read before, so that nobody without credentials can make the gateway hold anything. At once, where nothing needs to be asked.
+ * Creates the admission of requests, by their headers alone. The guard comes first: it costs least and protects the
+ * users of browsers. The next checks are authentication, the credentials that the server needs, and the quotas. No body
+ * is read before, so that a sender without credentials cannot make the gateway hold data. Admission is synchronous
+ * where nothing has to be awaited.
  */
 export function createAdmission(
   options: AdmissionOptions,
@@ -124,14 +125,14 @@ export function createAdmission(
   };
 }
 
-/** The header for which the guard refuses a request. */
+/** Returns the header for which the guard refuses a request. */
 function seenIn({ headers }: IncomingMessage, reason: Reason): RefusalDetail | undefined {
   if (reason === 'origin_not_allowed') return { why: 'Origin', seen: printableText(headers.origin) };
   if (reason === 'bad_host' || reason === 'host_not_allowed') return { why: 'Host', seen: printableText(headers.host) };
   return undefined;
 }
 
-/** Keys and proxies name a user and have no claims: who it is they say all the same. */
+/** Keys and proxies name a user without claims: the user becomes the claim `sub`. */
 const claimsOf = ({ principal, claims }: Identity): Identity['claims'] =>
   principal.subject === '' ? claims : { sub: principal.subject, ...claims };
 
@@ -141,22 +142,22 @@ function challengeOf(brought: Exclude<CredentialResult, { ok: true }>): Challeng
   return { reason: lacks === 'header' ? 'credential_missing' : 'claim_missing', data: { [lacks]: name } };
 }
 
-/** Seconds for which a connection of somebody who was not let in stays open without another request. */
+/** How long a connection of a refused sender stays open without another request, in seconds. */
 const strangerIdleS = 5;
 
 /**
- * A stranger must not hold a place among the connections for as long as a client does. The connection is not closed at once: what is
- * left of a body would make it a reset, and the client would not read why it was refused.
+ * A refused sender must not hold a connection for as long as a client. The connection is not closed at once: unread
+ * bytes of the body would turn that into a reset, and the client could not read the refusal.
  */
 function releaseSoon(outgoing: ServerResponse): void {
   if (!outgoing.shouldKeepAlive) return;
   outgoing.setHeader('connection', 'keep-alive');
   outgoing.setHeader('keep-alive', `timeout=${strangerIdleS}`);
-  // Node.js has set its own time by then, and clears either with the next request.
+  // Node.js has set its own timeout by then, and clears both with the next request.
   outgoing.once('finish', () => outgoing.req.socket.setTimeout(strangerIdleS * 1_000));
 }
 
-/** An endpoint that serves those who are let in. */
+/** Creates an endpoint that serves only admitted requests. */
 export function behindAdmission(
   options: AdmissionOptions,
   serve: (incoming: IncomingMessage, outgoing: ServerResponse, sender: AdmittedRequest) => void,

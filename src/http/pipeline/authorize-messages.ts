@@ -6,10 +6,10 @@ import type { PostedMessages } from './read-messages.ts';
 
 type Refused = Extract<PostedMessages, { ok: false }> & Pick<Challenge, 'wwwAuthenticate'>;
 
-/** What was posted, where its sender may; or why it is refused. */
+/** The posted messages if the sender has all scopes, or the reason for the refusal. */
 export type AuthorizedMessages = Refused | Extract<PostedMessages, { ok: true }>;
 
-/** The scopes that all that was posted needs together; undefined for none. */
+/** Returns the scopes that the posted messages need together; undefined for none. */
 export function scopesNeededBy(posted: PostedMessages, authorization: Authorization): readonly string[] | undefined {
   if (!posted.ok) return undefined;
   const needs = authorization.neededBy(posted.messages);
@@ -17,9 +17,10 @@ export function scopesNeededBy(posted: PostedMessages, authorization: Authorizat
 }
 
 /**
- * Refuses what was posted if its sender lacks a scope for any of it: the messages of a batch are taken together or not at all.
- * @param needs what `neededBy` says
- * @param url the path at which it was posted
+ * Refuses a post if its sender lacks a scope for any message: the messages of a batch are accepted together or not at
+ * all.
+ * @param needs the scopes from `scopesNeededBy`
+ * @param url the path of the POST
  */
 export function authorizeMessages(
   posted: PostedMessages,

@@ -2,9 +2,9 @@ import { type Message, memberValue, protocolVersionKey } from '../../protocol/me
 import { legacyRevisions } from '../../protocol/revisions.ts';
 
 /**
- * What an endpoint of the legacy era alone says of a modern message beside `modern_not_served` (2026-07-28, basic/versioning):
- * which revisions it serves, and which one was asked for.
- * @param header `MCP-Protocol-Version`, where there are headers
+ * Returns the data of `modern_not_served`, with which a legacy-only endpoint refuses a modern message (2026-07-28,
+ * basic/versioning): the revisions served, and the one requested.
+ * @param header the `MCP-Protocol-Version` header, where there are headers
  */
 export function modernNotServedData(
   message: Message,

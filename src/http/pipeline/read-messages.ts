@@ -11,17 +11,17 @@ import { recordBodyReceived, recordMessages } from './refused-calls.ts';
 import { type RequestBody, readRequestBody } from './request-body.ts';
 import { logMessages } from './request-log-fields.ts';
 
-/** What a POST brought, or why it is refused: `id` is that of the request that the error answers. */
+/** The messages of a POST, or the reason to refuse it: `id` is that of the request that the error answers. */
 export type PostedMessages =
   | {
       readonly ok: true;
       readonly messages: readonly Message[];
       readonly isBatch: boolean;
-      /** The message, if it is of the modern era or claims to be; it is alone then. */
+      /** The message, if it is of the modern era or claims to be; it is the only one then. */
       readonly modern: Message | undefined;
-      /** The `initialize` among them, which in a batch opens nothing. */
+      /** The `initialize` request among the messages; in a batch it opens no session. */
       readonly initialize: Message | undefined;
-      /** The id that an error answers: that of the one request, or none. */
+      /** The id for an error response: that of the single request, or none. */
       readonly id: RequestId | null;
     }
   | {
@@ -31,19 +31,22 @@ export type PostedMessages =
       readonly data?: Record<string, unknown>;
     };
 
-/** Sizes of what is read. */
+/** Size limits of a POST. */
 export interface PostLimits {
   readonly maxBodyBytes: number;
   readonly maxDepth: number;
 }
 
-/** More messages than this in one batch are refused: each costs a place in the table of calls. Members: far more than any has. */
+/**
+ * Limits of a text. Each message of a batch takes an entry in the call table. No real message has nearly as many
+ * members.
+ */
 const limits: ScanLimits = { maxBatch: 100, maxMembers: 4096, foldsKeys: true };
 
 /**
- * Reads the messages of a POST. `done` is called once, unless the client leaves before all has come. What it throws ends the
- * request as `internal`.
- * @param isAcceptable false if the client takes no form of answer that there is
+ * Reads the messages of a POST. `done` is called once, unless the client leaves before the end of the body. An
+ * exception in `done` ends the request as `internal`.
+ * @param isAcceptable false if the client accepts no form of response that exists
  */
 export function readPostedMessages(
   outgoing: ServerResponse,
@@ -87,21 +90,24 @@ const refusal = (reason: Reason, id: RequestId | null = null, data?: Record<stri
   ...(data && { data }),
 });
 
-/** Why a POST is refused by its headers alone, before its body is read. */
+/** Returns the reason to refuse a POST by its headers alone, before its body is read. */
 function refuseHeaders({ headers }: IncomingMessage): Reason | undefined {
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return 'encoded_body';
   return isJsonContentType(headers['content-type']) ? undefined : 'bad_content_type';
 }
 
-/** Reads a large text of a client in turns of its own; undefined if it is not large. `readMessages` knows its messages then. */
+/**
+ * Parses a large text of a client in several turns of the event loop; undefined if it is not large. `readMessages`
+ * finds it parsed afterwards.
+ */
 export const readLargePosted = (bytes: Buffer, maxDepth: number): Promise<void> | undefined =>
   readLarge([bytes], maxDepth, limits);
 
 /**
- * Reads the messages in a text that a client sent.
- * @param bytes without a byte order mark
- * @param version what is said of their revision beside the text
+ * Parses the messages in a text of a client.
+ * @param bytes the text without a byte order mark
+ * @param version the revision that a header names
  */
 export function readMessages(bytes: Buffer, maxDepth: number, version?: string): PostedMessages {
   const body = readBody(bytes, maxDepth, limits);

@@ -6,60 +6,60 @@ import type { Principal } from '../../protocol/principal.ts';
 import { namesModernRevision } from '../../protocol/revisions.ts';
 import { requestIdOf } from './request-log-fields.ts';
 
-/** What is known of a request on its way. */
+/** The facts about a request that are known so far. */
 interface Note {
   readonly calls: CallObserver;
   readonly server: string;
   readonly startedAt: number;
-  /** Undefined until its body has come. */
+  /** Undefined until the body has arrived. */
   receivedAt: number | undefined;
-  /** Undefined until its sender is let in. */
+  /** Undefined until the sender is admitted. */
   principal: Principal | undefined;
-  /** Undefined until its body was read. */
+  /** Undefined until the body was parsed. */
   messages: readonly Message[] | undefined;
 }
 
 /**
- * Where it is kept on a request, so that nothing between the door and the fault needs to pass it on. A WeakMap, which would keep it
- * beside the request, costs each call several times as much.
+ * Key of the record on a request, so that no code between admission and fault needs to pass it on. A WeakMap beside the
+ * request would cost each call several times as much.
  */
 const noted = Symbol('what is known of the request');
 type Noted = IncomingMessage & { [noted]?: Note | undefined };
 
-/** With this the client's answer ends, not its call: whoever answers that tells of its end. */
+/** The HTTP response ends but the call goes on; its owner reports the outcome. */
 const endsAnswerOnly: ReadonlySet<Reason> = new Set(['credentials_expired']);
 
-/** A request has come to an endpoint whose calls somebody wants to be told of. */
+/** Records that a request has reached an endpoint whose calls are observed. */
 export function recordRequest(incoming: IncomingMessage, calls: CallObserver, server: string): void {
   const startedAt = performance.now();
   const note: Note = { calls, server, startedAt, receivedAt: undefined, principal: undefined, messages: undefined };
   (incoming as Noted)[noted] = note;
 }
 
-/** Its sender is let in. */
+/** Records that the sender is admitted. */
 export function recordPrincipal(incoming: IncomingMessage, principal: Principal): void {
   const note = (incoming as Noted)[noted];
   if (note !== undefined) note.principal = principal;
 }
 
-/** Its body has come whole. */
+/** Records that the body has arrived whole. */
 export function recordBodyReceived(incoming: IncomingMessage): void {
   const note = (incoming as Noted)[noted];
   if (note !== undefined) note.receivedAt = performance.now();
 }
 
-/** When its body had come, on the monotonic clock in milliseconds; undefined if nobody wants to know. */
+/** Returns when the body had arrived, on the monotonic clock in milliseconds; undefined if calls are not observed. */
 export const receivedAt = (incoming: IncomingMessage): number | undefined => (incoming as Noted)[noted]?.receivedAt;
 
-/** Its body was read. */
+/** Records the messages of the body. */
 export function recordMessages(incoming: IncomingMessage, messages: readonly Message[]): void {
   const note = (incoming as Noted)[noted];
   if (note !== undefined) note.messages = messages;
 }
 
 /**
- * It is answered with a fault: its calls end with that. Also told of are those who are not let in, whatever they wanted, and a
- * POST that cannot be read.
+ * Reports a fault response: the calls of the request end with it. A sender that is not admitted is also reported, and
+ * so is a POST that cannot be parsed.
  */
 export function reportRefusal(incoming: IncomingMessage, reason: Reason): void {
   const note = (incoming as Noted)[noted];
@@ -76,7 +76,9 @@ export function reportRefusal(incoming: IncomingMessage, reason: Reason): void {
   });
 }
 
-/** Ends the calls among messages that are refused together; undefined for what was not read. */
+/**
+ * Reports the end of the calls among messages that are refused together; `messages` is undefined for an unread body.
+ */
 export function reportRefusedCalls(
   calls: CallObserver,
   origin: CallOrigin,

@@ -6,23 +6,25 @@ import { type ForwardedHeaders, readForwardedHeaders } from '../../protocol/http
 import type { Server } from '../../server/server.ts';
 import { hasSingleHeaders } from './single-headers.ts';
 
-/** What stands before every endpoint of a server. */
+/** Options of the guard before every endpoint of a server. */
 export interface RequestGuardOptions {
   readonly server: Server;
   readonly originRules: OriginRules;
-  /** Further headers, in small letters, that may stand once: those by which a proxy says who its user is. */
+  /** Further headers, in lower case, that may occur only once: those in which a proxy names its user. */
   readonly identityHeaders?: readonly string[];
 }
 
-/** Says why a request is refused by its headers, whatever it asks for; else which of them its server is to get. */
+/**
+ * Checks the headers of a request. Returns the reason to refuse the request, or the headers to forward to the server.
+ */
 export type RequestGuard = (incoming: IncomingMessage) => ForwardedHeaders | Reason;
 
-/** The guard of a server's endpoints. */
+/** Creates the guard of a server's endpoints. */
 export function createRequestGuard({ server, originRules, identityHeaders = [] }: RequestGuardOptions): RequestGuard {
   const { forwardHeaders = [], credentials } = server;
   const forServer = [...forwardHeaders, ...(credentials ? credentialHeaders(credentials) : [])];
   const single = new Set([...forServer, ...identityHeaders]);
-  // Nearly all requests name the same one.
+  // Nearly all requests name the same host, so the last allowed one is kept.
   let allowedHost: string | undefined;
   return ({ headers, rawHeaders }) => {
     if (!hasSingleHeaders(rawHeaders, single)) return 'duplicate_header';

@@ -3,21 +3,21 @@ import type { Socket } from 'node:net';
 import { type RequestPermit, uncountedRequestPermit } from '../../quota/request-permit.ts';
 
 /**
- * How many bytes a request will hold until it is answered. One that does not say how many (chunked) may have as many as any;
- * when it has come whole, it is known better.
+ * Returns how many bytes a request may hold until it is answered. A chunked request has no known length, so it reserves
+ * the maximum until its body is complete.
  */
 export function reservedBytes({ headers }: IncomingMessage, maxBodyBytes: number): number {
   if (headers['transfer-encoding'] !== undefined) return maxBodyBytes;
-  return Math.min(Number(headers['content-length'] ?? 0), maxBodyBytes); // more is refused for its size
+  return Math.min(Number(headers['content-length'] ?? 0), maxBodyBytes); // a larger body is refused
 }
 
-/** What is open on a connection. */
+/** The open permits of a connection. */
 const openOn = new WeakMap<Socket, Set<RequestPermit>>();
 
 /**
- * Ends a visit with its response, however that ends. A response that waits behind others on its connection is never told that
- * the connection is gone, which is why that is looked at, too: requests that are sent in one go and left alone would hold
- * their places for ever.
+ * Releases a permit with the end of its response, however that ends. A response that waits behind others on its
+ * connection is never notified that the connection is gone. So the socket is observed, too. Otherwise pipelined
+ * requests whose client left would hold their permits for ever.
  */
 export function releaseWithResponse(outgoing: ServerResponse, visit: RequestPermit): void {
   if (visit === uncountedRequestPermit) return;

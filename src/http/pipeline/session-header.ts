@@ -3,12 +3,12 @@ import { cachePerConnection } from '../../auth/cache-per-connection.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { keyFromId } from '../../session/session-key.ts';
 
-/** Visible characters (2025-11-25, basic/transports, "Session Management"), and not more than anybody issues. */
+/** Visible characters (2025-11-25, basic/transports, "Session Management"), up to a length that no real id exceeds. */
 const form = /^[\x21-\x7e]{1,128}$/;
 
 const shownBy = cachePerConnection('Mcp-Session-Id', (id) => (form.test(id) ? { key: keyFromId(id) } : undefined));
 
-/** The name of the session (`keyOfId`) whose id a request has, or why it has none. */
+/** Returns the name of the session (`keyFromId`) in the request's header, or the reason why there is none. */
 export function readSessionHeader({ headers, socket }: IncomingMessage): { readonly key: string } | Reason {
   const id = headers['mcp-session-id'];
   if (id === undefined) return 'session_required';

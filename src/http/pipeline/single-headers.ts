@@ -1,7 +1,7 @@
 /**
- * Headers that decide who a request is from and where it goes. Node.js keeps the first of two `Host` or
- * `Authorization` headers and joins two of the others with a comma, and a proxy in front may have looked at another
- * one than we do: a request that has one of them twice is refused.
+ * Headers that decide the sender of a request and its destination. Node.js keeps the first of two `Host` or
+ * `Authorization` headers and joins two of the others with a comma. A proxy in front may use a different one than the
+ * gateway. So a request with a duplicate is refused.
  */
 const names = [
   'host',
@@ -13,12 +13,13 @@ const names = [
   'mcp-protocol-version',
   'last-event-id',
 ];
-/** Each with a bit of its own, so that the usual request needs no set of what it has. */
+/** Each header has one bit, so that the usual request needs no set of its headers. */
 const bits: ReadonlyMap<string, number> = new Map(names.map((name, index) => [name, 1 << index]));
 
 /**
- * The rest of the protocol's own: `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*` of the modern era, by which proxies route. They
- * may hold other characters, since what then is answered stands in the specification (2026-07-28, "Server Validation").
+ * Prefix of the protocol's other headers: `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*` of the modern era, by which
+ * proxies route. They may hold other characters, since the specification has its own answer to those (2026-07-28,
+ * "Server Validation").
  */
 const protocolPrefix = 'mcp-';
 
@@ -27,10 +28,10 @@ const visibleAscii = /^[\x20-\x7e]*$/;
 const none: ReadonlySet<string> = new Set();
 
 /**
- * True if no such header stands twice, and none that decides holds characters beyond visible ASCII.
- * @param rawHeaders as Node.js gives them
- * @param further headers, in small letters, for which the same holds: the server could take another one of two than who
- *   looked at them on the way
+ * True if no such header occurs twice, and no deciding header holds characters beyond visible ASCII.
+ * @param rawHeaders the headers as Node.js gives them
+ * @param further more headers, in lower case, under the same rule: of two the server could use a different one than a
+ *   proxy before it
  */
 export function hasSingleHeaders(rawHeaders: readonly string[], further: ReadonlySet<string> = none): boolean {
   let seen = 0;

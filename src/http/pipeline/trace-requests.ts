@@ -10,20 +10,20 @@ import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
 import { contain } from '../../util/boundary.ts';
 import type { PostedMessages } from './read-messages.ts';
 
-/** What was read of a POST, or of a frame on a WebSocket. */
+/** The messages of a POST, or of a frame on a WebSocket. */
 type ReadPost = Extract<PostedMessages, { ok: true }>;
 
 /** A post whose requests have spans. */
 export interface TracedMessages<P extends ReadPost> {
-  /** The same, each request with its span in `params._meta`. */
+  /** The same post, each request with its span in `params._meta`. */
   readonly posted: P;
-  /** Ends the spans with what the reply is answered with. */
+  /** Wraps the reply: its answers end the spans. */
   watch(reply: Reply): Reply;
 }
 
 /**
- * Begins the spans of the requests in a post; undefined if there are none. `headers` are those that it came with, `requestId` is
- * what logs call it by, if it has an id.
+ * Begins the spans of the requests in a post; undefined if there are none. `headers` are those of the post, and
+ * `requestId` is its id in logs, if it has one.
  */
 export type TraceRequests = <P extends ReadPost>(
   posted: P,
@@ -31,13 +31,14 @@ export type TraceRequests = <P extends ReadPost>(
   requestId?: string,
 ) => TracedMessages<P> | undefined;
 
-/** For each server, by the protocol of its clients. */
+/** Creates the tracing of a server, by the protocol of its clients. */
 export type RequestTracing = (server: string, protocol: 'http' | 'websocket') => TraceRequests;
 
 /**
- * Spans of what clients ask: from when a request was read to its response, or, where that comes on another connection, to when it
- * was accepted. The parent is what `params._meta` of the request says, else what its headers say; where both do, the
- * headers' is linked (OpenTelemetry GenAI, "MCP", "Context propagation").
+ * Traces client requests: from the end of their reading to the response. If the response comes on another connection,
+ * the span ends when the request is accepted. The parent is the context in `params._meta` of the request, else that of
+ * its headers. If both have one, the span links to that of the headers (OpenTelemetry GenAI, "MCP", "Context
+ * propagation").
  */
 export const createRequestTracing =
   (tracer: Tracer): RequestTracing =>
@@ -55,7 +56,7 @@ function createTracePost(tracer: Tracer, ofServer: Attributes): TraceRequests {
     attributes: Attributes,
   ): { span: Span; request: Message } => {
     const active = context.active();
-    // Whoever traces Node.js' HTTP server has read the headers already.
+    // An instrumented HTTP server of Node.js has read the headers already.
     const around = trace.getSpan(active) === undefined ? propagation.extract(active, headers) : active;
     const own = propagation.extract(ROOT_CONTEXT, readTraceContext(request, propagation.fields()));
     const isOwn = trace.getSpanContext(own) !== undefined;
@@ -63,7 +64,7 @@ function createTracePost(tracer: Tracer, ofServer: Attributes): TraceRequests {
     const parent = isOwn ? own : around;
     const links = linked === undefined ? [] : [{ context: linked }];
     const span = startCallSpan({ tracer, request, side: 'client', attributes, parent, links });
-    // What a client says to open its session is kept, and would be said again in the name of this span.
+    // The `initialize` request is kept, and would be sent again later under this span.
     if (request.method === 'initialize') return { span, request };
     const carrier: Record<string, string> = {};
     propagation.inject(trace.setSpan(parent, span), carrier);
@@ -99,7 +100,7 @@ interface OpenSpan {
   readonly method: string | undefined;
 }
 
-/** A reply that ends spans with their responses, wherever in it they are, or with the end of all. */
+/** A reply that ends spans with their responses, wherever a response occurs in it, or with the end of the reply. */
 class WatchedReply extends ForwardingReply {
   #spans: readonly OpenSpan[];
 
@@ -153,9 +154,9 @@ class WatchedReply extends ForwardingReply {
     for (const { data } of decodeEvents(events)) if (data !== undefined) this.#look(data);
   }
 
-  /** Ends the spans of requests that are answered in a text: one message, or those of a batch. */
+  /** Ends the spans of requests that a text answers: one message, or those of a batch. */
   #look(text: Buffer): void {
-    contain('request', () => this.#endAnswered(text)); // whoever traces must not harm what is traced
+    contain('request', () => this.#endAnswered(text)); // tracing must not harm the traced request
   }
 
   #endAnswered(text: Buffer): void {

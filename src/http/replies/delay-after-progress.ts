@@ -3,22 +3,25 @@ import type { DecodedEvent } from '../../protocol/wire/sse.ts';
 import type { EventSink } from '../../reply/reply.ts';
 
 /**
- * So much time lies between a progress notification and a response behind it. The official clients of HTTP+SSE forget whose
- * progress it is when they see the response, and look at the notification only after all that came in the same read: what a
- * server says in one breath, we must not say in one.
+ * Minimum time between a progress notification and a response behind it. The official clients of HTTP+SSE drop the
+ * progress handler when they see the response. They process the notification only after all messages of the same read.
+ * So messages that the server writes at once must not be sent at once.
  */
 const apartMs = 10;
 
-/** Of what waits no more than this is kept: the log has the rest (P8). */
+/** Most bytes of waiting events: the log has the rest (P8). */
 const maxWaitingBytes = 256 * 1024;
 
 /** A sink for single events. */
 export interface SingleEventSink extends Omit<EventSink, 'write'> {
-  /** Writes events in order; false as for `EventSink.write`. */
+  /** Writes events in order; returns false like `EventSink.write`. */
   write(events: readonly DecodedEvent[]): boolean;
 }
 
-/** Writes events to a sink, some of them a little later: no response right behind progress. */
+/**
+ * Wraps a sink so that a response never directly follows a progress notification: such a response is written a little
+ * later.
+ */
 export function delayResponseAfterProgress(sink: SingleEventSink): SingleEventSink {
   const drained: (() => void)[] = [];
   let waiting: DecodedEvent[] = [];
@@ -28,7 +31,7 @@ export function delayResponseAfterProgress(sink: SingleEventSink): SingleEventSi
 
   const isFull = (): boolean => waitingBytes > maxWaitingBytes;
 
-  /** Writes what waits, up to a response that comes too early; `isLast` writes all. */
+  /** Writes waiting events, up to a response that would come too early; `isLast` writes all. */
   const flush = (isLast = false): boolean => {
     clearTimeout(timer);
     timer = undefined;

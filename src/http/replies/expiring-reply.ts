@@ -7,11 +7,11 @@ import { ForwardingReply } from '../../reply/forwarding-reply.ts';
 import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
 
 /**
- * A reply that ends with the credentials of its request (S03): an open stream ends in order, to be resumed with new ones. A
- * request that was not answered yet, or whose stream had no event id to resume from, is told so: by an error with which no client
- * sends a request again that may have run. For the session its client is gone then.
- * @param id the request that is answered
- * @param era that of the request
+ * Creates a reply that ends with the credentials of its request (S03). An open stream ends in order, and can be resumed
+ * with new credentials. An unanswered request, or one whose stream had no event id to resume from, gets an error. After
+ * that error no client repeats a request that may have run. For the session the client is gone then.
+ * @param id the id of the request that is answered
+ * @param era the era of the request
  */
 export const expiringReply = (
   reply: Reply,
@@ -28,13 +28,13 @@ class ExpiringReply extends ForwardingReply implements CredentialBound {
   readonly #watch: CredentialWatch;
   readonly #id: RequestId | null;
   readonly #era: Era;
-  /** Who is told that the client is gone; until somebody wants to know, undefined. */
+  /** Listeners for the client's departure; undefined until there is one. */
   #gone: (() => void)[] | undefined;
   #sink: EventSink | undefined;
-  /** It was answered, or the credentials have ended. */
+  /** True once the request was answered, or the credentials have expired. */
   #isOver = false;
   #hasEnded = false;
-  /** An event id was sent, with which the client can come back. */
+  /** True once an event id was sent, with which the client can resume. */
   #hasPlace = false;
 
   constructor(reply: Reply, identity: Identity, watch: CredentialWatch, id: RequestId | null, era: Era) {
@@ -108,7 +108,7 @@ class ExpiringReply extends ForwardingReply implements CredentialBound {
     sink.end();
   }
 
-  /** True for the first answer. On an open stream a fault or the end is the stream's last. */
+  /** True for the first answer. On an open stream a fault or the end is the stream's last event. */
   #settles(): boolean {
     if (this.#isOver) return false;
     this.#isOver = true;
@@ -124,7 +124,7 @@ class ExpiringReply extends ForwardingReply implements CredentialBound {
   }
 }
 
-/** For who answers though the client is gone. */
+/** A sink for callers that answer although the client is gone. */
 const closedSink: EventSink = {
   write: () => false,
   onDrain: () => undefined,

@@ -10,24 +10,24 @@ import { receivedAt } from '../pipeline/refused-calls.ts';
 import { requestIdOf } from '../pipeline/request-log-fields.ts';
 import { hasFailed, respondWithFault, respondWithJson } from '../respond.ts';
 
-/** Without it, Node.js would announce a chunked body. */
+/** Without this header, Node.js would announce a chunked body. */
 const noBody = { 'content-length': 0, 'x-content-type-options': 'nosniff' };
 const noContent = { 'x-content-type-options': 'nosniff' };
 
-/** A smaller answer is with the operating system as soon as it is written, and holds nothing here. */
+/** The operating system takes a smaller response as soon as it is written, so no bytes of it stay here. */
 const pipeBytes = 64 * 1024;
 
 /**
- * A client with less than this on its way keeps up: Node.js says so only below 16 KiB, which one burst exceeds, and what does
- * not go out at once is read from the log again. What a client that does not read holds here (P8).
+ * A client with fewer unsent bytes keeps up. The limit of Node.js is 16 KiB, which one burst exceeds. Events beyond the
+ * limit are read from the log later. The limit bounds the memory for a client that does not read (P8).
  */
 const unsentBytes = 128 * 1024;
 
-/** Times of a reply, and who is told of its stream. */
+/** Times of a reply, and the observer of its stream. */
 export interface ReplyTimes {
-  /** How often an idle stream gets a comment. */
+  /** Interval of the comments on an idle stream. */
   readonly keepAliveMs: number;
-  /** How long a client may leave the rest of a complete answer unread. */
+  /** How long a client may leave the rest of a complete response unread. */
   readonly slowReaderMs: number;
   readonly traffic?: Pick<ConnectionObserver, 'onStream'> | undefined;
 }
@@ -103,17 +103,17 @@ export class HttpReply implements Reply {
 }
 
 /**
- * Call it before the end of an answer: a client that never reads the rest would hold it, and its socket, for ever (P8).
- * The time starts again with every part that the client takes.
+ * Destroys a response that the client stops reading: otherwise it would hold memory and a socket for ever (P8). To be
+ * called before the end of the response. The time restarts with every part that the client reads.
  */
 function abortIfUnread(outgoing: ServerResponse, { slowReaderMs }: ReplyTimes): void {
   outgoing.setTimeout(slowReaderMs, () => outgoing.destroy());
 }
 
-/** At most this long, and for each stream another time: thousands that opened together must not all write at once. */
+/** Returns a random time up to this: thousands of streams that opened together must not all write at once. */
 const spread = (ms: number): number => Math.ceil(ms * (0.7 + 0.3 * Math.random()));
 
-/** Sends the head of an event stream and keeps the connection from looking idle. */
+/** Sends the head of an event stream, and comments that keep the connection from looking idle. */
 export function openEventStream(outgoing: ServerResponse, times: ReplyTimes, headers?: Headers): EventSink {
   outgoing.writeHead(200, {
     'content-type': 'text/event-stream',

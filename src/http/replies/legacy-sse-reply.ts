@@ -9,7 +9,7 @@ import { delayResponseAfterProgress } from './delay-after-progress.ts';
 import { HttpReply, openEventStream, type ReplyTimes } from './http-reply.ts';
 import { formatLegacySseEventId, type LegacySseResumePoint } from './legacy-sse-resume-point.ts';
 
-/** What faults are called where there is no Mcp-Session-Id. */
+/** Names of faults where there is no Mcp-Session-Id. */
 const names: ReadonlyMap<Reason, Reason> = new Map([
   ['unknown_session', 'unknown_token'],
   ['already_initialized', 'used_token'],
@@ -19,16 +19,16 @@ const nameOf = (reason: Reason): Reason => names.get(reason) ?? reason;
 
 /** The times of a stream, and its endpoint. */
 export interface LegacySseReplyOptions extends ReplyTimes {
-  /** The path that messages are POSTed to, without the token. */
+  /** The path for POSTs of messages, without the token. */
   readonly messagesPath: string;
-  /** The reconnection time that the client is told. */
+  /** The reconnection time in the `retry:` field. */
   readonly retryMs: number;
 }
 
 /**
- * A session's reply on the event stream of a client of HTTP+SSE (2024-11-05). Its stream begins with the `endpoint` event,
- * under the id of the place that the client has already: a client that loses its connection right after it is where it was.
- * It opens once, by whoever comes first; later the session goes on on the same one.
+ * A session's reply on the event stream of a client of HTTP+SSE (2024-11-05). The `endpoint` event repeats the client's
+ * Last-Event-ID, so a disconnect right after it loses nothing. The first call of `stream` opens the stream; the session
+ * continues on the same one.
  */
 export class LegacySseReply extends HttpReply {
   readonly #place: LegacySseResumePoint;
@@ -51,7 +51,10 @@ export class LegacySseReply extends HttpReply {
     else this.#sink.end();
   }
 
-  /** In an open stream there is nothing that a client would understand; it ends, and the next try is told the fault. */
+  /**
+   * An open stream has no form for a fault that a client would understand. It ends, and the client's next attempt gets
+   * the fault.
+   */
   override fault(reason: Reason): void {
     if (this.#sink === undefined) respondWithFault(this.outgoing, nameOf(reason));
     else this.#sink.end();
@@ -73,8 +76,8 @@ export class LegacySseReply extends HttpReply {
 }
 
 /**
- * The events of a session as its client is to see them: under ids that say which session they are of, and without those
- * that have no data, which some clients would take for a message.
+ * Prepares the events of a session for its client. Their ids name the session. Events without data are left out, since
+ * some clients would take one for a message.
  */
 function eventsFor(text: Buffer, token: string): DecodedEvent[] {
   const shown = decodeEvents(text).filter(({ data }) => data === undefined || data.length > 0);
@@ -83,7 +86,7 @@ function eventsFor(text: Buffer, token: string): DecodedEvent[] {
   );
 }
 
-/** A session's reply to a POST of such a client: its answers go to the stream, so that little can be said here. */
+/** A session's reply to a POST of such a client: answers go to the stream, so the response itself is short. */
 export class LegacyPostReply extends HttpReply {
   constructor(
     outgoing: ServerResponse,
@@ -94,7 +97,7 @@ export class LegacyPostReply extends HttpReply {
     super(outgoing, { json: true, sse: true }, times, sender, needs);
   }
 
-  /** Only what a server answers to `initialize` when it refuses it: there is no session whose stream could have it. */
+  /** Used only if the server refuses `initialize`: there is no session whose stream could carry the answer. */
   override json(text: Buffer): void {
     respondWithJson(this.outgoing, 400, text);
   }

@@ -4,7 +4,10 @@ import { ForwardingReply } from '../../reply/forwarding-reply.ts';
 import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
 import { finalEventsFor } from '../../reply/unresumable-stream.ts';
 
-/** The reply to a GET with `Last-Event-ID`: a stream that can never be resumed is answered with its end, not with a status. */
+/**
+ * The reply to a GET with `Last-Event-ID`. A stream that can never be resumed gets its final events instead of an error
+ * status.
+ */
 export class ResumeReply extends ForwardingReply {
   readonly #after: EventId;
 

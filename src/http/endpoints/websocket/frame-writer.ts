@@ -1,27 +1,27 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 
-/** What an outlet needs. */
+/** Options of the writer. */
 export interface FrameWriterOptions {
-  /** Below the WebSocket. */
+  /** The socket below the WebSocket. */
   readonly socket: Socket;
-  /** How long the client may leave unread what it is not asked to wait for. */
+  /** How long the client may leave replies unread, for which the gateway does not wait. */
   readonly slowReaderMs: number;
-  /** It has. */
+  /** Called when the client exceeds this time. */
   onSlow(): void;
 }
 
-/** A client with less than this on its way keeps up. */
+/** A client with fewer unsent bytes keeps up. */
 const unsentBytes = 128 * 1024;
 
-/** Errors that a client provokes and does not read: behind so many of them nothing more is read from it. */
+/** Errors that a client provokes and does not read: beyond this size the gateway stops reading from the client. */
 const maxUnreadReplyBytes = 64 * 1024;
 
-/** The frames that go to one client, and what is known of whether it reads them (P8). */
+/** Writes the frames for one client, and tracks whether the client reads them (P8). */
 export class FrameWriter {
   readonly #peer: WebSocket;
   readonly #options: FrameWriterOptions;
-  /** Bytes of replies since all was last sent. */
+  /** Bytes of replies since everything was last sent. */
   #replyBytes = 0;
   #slowTimer: NodeJS.Timeout | undefined;
   #onDrain: (() => void) | undefined;
@@ -34,7 +34,10 @@ export class FrameWriter {
     peer.once('close', () => clearTimeout(this.#slowTimer));
   }
 
-  /** Sends what a client gets at once for what it sent. A client that does not read that is not read either. */
+  /**
+   * Sends an immediate reply to a message of the client. The gateway stops reading from a client that does not read its
+   * replies.
+   */
   reply(text: Buffer | string): void {
     if (this.#peer.bufferedAmount === 0) this.#replyBytes = 0;
     this.#send(text);
@@ -44,7 +47,7 @@ export class FrameWriter {
     this.#slowTimer = setTimeout(this.#options.onSlow, this.#options.slowReaderMs);
   }
 
-  /** The client is not read until `release`, however fast it reads itself. */
+  /** Stops reading from the client until `release`, however fast the client reads. */
   hold(): void {
     this.#isHeld = true;
     this.#peer.pause();
@@ -56,7 +59,7 @@ export class FrameWriter {
   }
 
   /**
-   * Sends what is new of the session.
+   * Sends new messages of the session.
    * @returns false if the client does not keep up; `onDrain` is called when it does again
    */
   send(texts: readonly Buffer[]): boolean {
@@ -64,7 +67,7 @@ export class FrameWriter {
     return this.keepsUp;
   }
 
-  /** The listener is called whenever all was sent. */
+  /** Sets the listener that is called whenever everything was sent. */
   onDrain(listener: () => void): void {
     this.#onDrain = listener;
   }

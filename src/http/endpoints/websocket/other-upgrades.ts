@@ -6,11 +6,11 @@ import type { Duplex } from 'node:stream';
 export const wantsWebSocket = ({ headers }: IncomingMessage): boolean => headers.upgrade?.toLowerCase() === 'websocket';
 
 /**
- * Answers a request with another `Upgrade` than websocket as if it had none, which a server may (RFC 9110, section 7.8) and
- * Node.js does where nobody listens for upgrades. Clients of Java offer h2c with every first request.
+ * Answers a request with another `Upgrade` than websocket as if it had none, which a server may do (RFC 9110, section
+ * 7.8). Node.js does the same without an upgrade listener. Clients of Java offer h2c with every first request.
  *
- * Node.js has let go of the connection when it tells of an upgrade, before the body is read: the head is put before what
- * came behind it, without the header, and the connection goes to the server anew.
+ * Node.js detaches the connection when it reports an upgrade, before the body is read. So the head without the header
+ * is put back before the rest of the input, and the connection is passed to the server again.
  */
 export function serveWithoutUpgrade(server: Server, incoming: IncomingMessage, socket: Duplex, rest: Buffer): void {
   const { method, url, httpVersion, rawHeaders } = incoming;

@@ -25,50 +25,50 @@ import type { RequestTracing, TraceRequests } from '../../pipeline/trace-request
 import { delayResponseAfterProgress } from '../../replies/delay-after-progress.ts';
 import { FrameWriter } from './frame-writer.ts';
 
-/** What a connection needs. */
+/** Options of a connection. */
 export interface WebSocketConnectionOptions {
   readonly server: Server;
   readonly sessions: Sessions;
-  /** Of the sessions of connections, and what a message of theirs may have. */
+  /** Store for the sessions of connections, and the limit of one of their messages. */
   readonly store: Store;
   readonly maxEventBytes: number;
   readonly maxDepth: number;
   readonly keepAliveMs: number;
   readonly slowReaderMs: number;
-  /** Of the handshake. */
+  /** The sender of the handshake. */
   readonly sender: AdmittedRequest;
   readonly authorization: Authorization;
-  /** Ends the connection with the credentials of the handshake. */
+  /** Ends the connection when the credentials of the handshake expire. */
   readonly watch: CredentialWatch;
-  /** Is told of calls that are refused; absent if nobody wants to know. */
+  /** Observer of refused calls, if there is one. */
   readonly calls?: CallObserver | undefined;
-  /** Makes spans of requests; absent where nobody traces. */
+  /** Creates the spans of requests; absent without tracing. */
   readonly tracePosts?: RequestTracing | undefined;
-  /** How long a client may take for its first message, and between an `initialize` that failed and the next. */
+  /** How long a client may take for its first message, and between a failed `initialize` and the next. */
   readonly initializeTimeoutMs: number;
 }
 
-/** What is said of a fault. */
+/** The arguments that describe a fault. */
 type Fault = Parameters<typeof faultMessage>;
 
 interface ReplyOptions {
-  /** What is answered. */
+  /** The messages that are answered. */
   readonly messages?: readonly Message[] | undefined;
   onAccepted?(): void;
-  /** It was answered. */
+  /** The messages were answered. */
   onOver?(): void;
   readonly isContinued?: boolean;
 }
 
-/** How long a client that does not answer or read has left to hear why it is cut. */
+/** How long a client that does not answer or read has for the close reason. */
 const lastWordMs = 1_000;
 
 /**
- * One client on a WebSocket (docs/decisions/0019): its session begins with `initialize` and ends with the connection, since
- * the transport has no way to come back. Each text frame is one JSON text, as the body of a POST is at the other endpoint;
- * everything that the client gets, answers too, goes out as text frames in the order in which the session has it.
+ * One client on a WebSocket (docs/decisions/0019). Its session begins with `initialize` and ends with the connection,
+ * since the transport has no way to resume. Each text frame is one JSON text, like the body of a POST. All messages to
+ * the client, including responses, are text frames in the order of the session.
  *
- * Whatever ends the connection here has a close code and a reason of the catalogue.
+ * Every end of the connection that the gateway causes has a close code and a reason of the catalogue.
  */
 export class WebSocketConnection {
   readonly #peer: WebSocket;
@@ -76,15 +76,15 @@ export class WebSocketConnection {
   readonly #outlet: FrameWriter;
   readonly #trace: TraceRequests | undefined;
   #session: Session | undefined;
-  /** The server has answered `initialize`. */
+  /** True once the server has answered `initialize`. */
   #isOpen = false;
-  /** Why the session ends, once it does. */
+  /** The reason for the session's end, once it ends. */
   #sessionEnd: SessionEndReason | undefined;
   #initializeTimer: NodeJS.Timeout | undefined;
-  /** Who is to hear that the connection is gone. */
+  /** Listeners for the end of the connection. */
   readonly #onGone = new Set<() => void>();
 
-  /** @param socket below the WebSocket */
+  /** @param socket the socket below the WebSocket */
   constructor(peer: WebSocket, socket: Socket, options: WebSocketConnectionOptions) {
     const { keepAliveMs, slowReaderMs, sender, watch, server, tracePosts } = options;
     this.#peer = peer;
@@ -99,7 +99,8 @@ export class WebSocketConnection {
       const reading = isBinary ? undefined : readLargePosted(text, options.maxDepth);
       inOrder.take(() => contain('request', () => this.#take(text, isBinary), onFault), reading);
     });
-    peer.on('error', () => this.#leave()); // what breaks the WebSocket protocol; the library closes with the code for it
+    // a violation of the WebSocket protocol; the library closes with the matching code
+    peer.on('error', () => this.#leave());
     peer.once('close', () => contain('request', () => this.#closed()));
     const held: CredentialBound = {
       identity: sender.identity,
@@ -110,14 +111,16 @@ export class WebSocketConnection {
     this.#awaitInitialize();
   }
 
-  /** Closes the connection in order, and ends its session. The client has `slowReaderMs` to read what was sent before. */
+  /**
+   * Closes the connection in order, and ends its session. The client has `slowReaderMs` to read the frames sent before.
+   */
   close(reason: Reason): void {
-    this.#peer.resume(); // the client's answer has to be read
+    this.#peer.resume(); // the client's close frame has to be read
     this.#peer.close(closeCodeOf(reason), reason);
     this.#leave();
   }
 
-  /** Nothing more is to be heard of the client. */
+  /** Ends the session: no further message of the client is expected. */
   #leave(): void {
     clearTimeout(this.#initializeTimer);
     detach('request', this.#session?.end('client_gone'));
@@ -159,7 +162,7 @@ export class WebSocketConnection {
     this.#session.post(posted, reply);
   }
 
-  /** Calls that are refused end with that; see `CallObserver`. */
+  /** Ends refused calls with the fault; see `CallObserver`. */
   #refusePosted(messages: readonly Message[] | undefined, ...fault: Fault): void {
     const { calls, server, sender } = this.#options;
     const origin: CallOrigin = {
@@ -180,7 +183,7 @@ export class WebSocketConnection {
     this.#sessionEnd = undefined;
     const onAccepted = (): void => {
       this.#isOpen = true;
-      // Priming events are for clients that come back.
+      // Priming events are for clients that resume.
       this.#session?.listen(undefined, this.#createReply({ isContinued: true }));
     };
     const reply = watched(this.#createReply({ messages: [initialize], onAccepted, onOver }));
@@ -190,7 +193,10 @@ export class WebSocketConnection {
     if (this.#session === undefined) this.#awaitInitialize();
   }
 
-  /** The session ends; the last that it says is still to come. One that never began leaves the client to try again. */
+  /**
+   * Handles the end of the session, whose last messages are still to come. If the session never began, the client may
+   * try again.
+   */
   #ended(reason: SessionEndReason): void {
     this.#sessionEnd = reason;
     if (this.#isOpen) return;
@@ -205,7 +211,9 @@ export class WebSocketConnection {
     this.#leave();
   }
 
-  /** What the session has for the client; to be told that a message was accepted is of no use on a connection. */
+  /**
+   * Creates the reply of the session to the client. Acceptance is not reported, since it is of no use on a connection.
+   */
   #createReply({ messages = [], onAccepted = () => undefined, onOver, isContinued = false }: ReplyOptions = {}): Reply {
     const listeners: (() => void)[] = [];
     const answer = (send: () => void): void => {
@@ -234,7 +242,7 @@ export class WebSocketConnection {
     };
   }
 
-  /** The one stream of the session: its events without their ids, with which nobody could come back. */
+  /** Creates the one stream of the session. Its events have no ids, since no client can resume here. */
   #createSink(): EventSink {
     const apart = delayResponseAfterProgress({
       write: (events) => this.#outlet.send(events.flatMap(({ data }) => (data === undefined ? [] : [data]))),
@@ -249,7 +257,7 @@ export class WebSocketConnection {
       ...apart,
       write: (text) => {
         const events = decodeEvents(text);
-        // Only a client that lags further than anything is kept for it misses events, and it must not go on without them.
+        // Only a client beyond all retained events misses some, and it must not continue without them.
         if (events.some(({ type }) => type === 'gap')) this.#cut('slow_reader');
         return apart.write(events.filter(({ type, data }) => type === 'message' && data !== undefined));
       },
@@ -257,10 +265,10 @@ export class WebSocketConnection {
   }
 }
 
-/** What a client is told whose session ended while it was connected. */
+/** Returns the close reason for a session that ended while its client was connected. */
 const reasonOf = (end: SessionEndReason): Reason => endsOfOthers[end] ?? faultForEnd[end];
 
-/** Ends that have nothing to do with the session: its client connects again. */
+/** Ends that were not caused by the session: its client connects again. */
 const endsOfOthers: Partial<Record<SessionEndReason, Reason>> = {
   draining: 'draining',
   reconfigured: 'server_reconfigured',

@@ -12,26 +12,29 @@ import { respondWithChallenge, respondWithFault } from '../../respond.ts';
 import { serveWithoutUpgrade, wantsWebSocket } from './other-upgrades.ts';
 import { WebSocketConnection, type WebSocketConnectionOptions } from './websocket-connection.ts';
 
-/** What connections do not have in common. */
+/** The options that differ between connections. */
 type OfConnection = 'server' | 'sender' | 'authorization';
 
-/** What the WebSocket endpoints of a gateway need. */
+/** Options of the WebSocket endpoints of a gateway. */
 export interface WebSocketEndpointOptions extends Omit<WebSocketConnectionOptions, OfConnection> {
-  /** Of one message of a client. */
+  /** Limit of one message of a client. */
   readonly maxBodyBytes: number;
 }
 
 /** The WebSocket endpoints of a gateway. */
 export interface WebSocketEndpoint {
-  /** From now on these are the servers, by the path of their endpoint, and who may use them. Connections that stand go on. */
+  /** Sets the servers, by the path of their endpoint, and the rules for their clients. Open connections continue. */
   route(servers: ReadonlyMap<string, AdmissionOptions>): void;
-  /** Answers the requests of this server that want to become a WebSocket; those for something else are served without. */
+  /** Answers the upgrade requests of this HTTP server that want a WebSocket; others are served without an upgrade. */
   attach(http: NetServer): void;
-  /** Closes what is still connected; resolves when nothing is, after `graceMs` at the latest. */
+  /** Closes the open connections; resolves when none is left, after `graceMs` at the latest. */
   close(graceMs: number): Promise<void>;
 }
 
-/** Clients on WebSocket (docs/decisions/0019): guards before the connection is one, then a `Connection` for each. */
+/**
+ * Creates the endpoints for WebSocket clients (docs/decisions/0019). The guards run before the upgrade; then each
+ * client gets a `WebSocketConnection`.
+ */
 export function createWebSocketEndpoint(options: WebSocketEndpointOptions): WebSocketEndpoint {
   const { sessions, maxBodyBytes, slowReaderMs } = options;
   let byPath: ReadonlyMap<string, ReturnType<typeof guarded>> = new Map();
@@ -67,7 +70,7 @@ export function createWebSocketEndpoint(options: WebSocketEndpointOptions): WebS
     const found = byPath.get(pathOf(incoming));
     if (found === undefined) return refuse(incoming, socket, { reason: 'no_such_path' });
     const { server, authorization, traffic, admit } = found;
-    const onError = (): Socket => socket.destroy(); // the client left while it was asked who it is
+    const onError = (): Socket => socket.destroy(); // the client left during authentication
     socket.on('error', onError);
     admit(incoming, {
       refused: (challenge) => refuse(incoming, socket, challenge),
@@ -111,7 +114,7 @@ const guarded = (of: AdmissionOptions) => {
   return { server, authorization, traffic, admit: createAdmission(of) };
 };
 
-/** Answers requests to the path of a WebSocket endpoint that do not want one. */
+/** Answers requests without an upgrade to the path of a WebSocket endpoint. */
 export const webSocketOnly: Endpoint = (_incoming, outgoing) => {
   outgoing.setHeader('upgrade', 'websocket'); // RFC 9110, section 15.5.22
   respondWithFault(outgoing, 'websocket_required');
@@ -119,7 +122,7 @@ export const webSocketOnly: Endpoint = (_incoming, outgoing) => {
 
 const pathOf = ({ url = '' }: IncomingMessage): string => url.split('?', 1)[0] as string;
 
-/** A client that offers subprotocols but not ours speaks something else on the connection. */
+/** A client that offers other subprotocols but not ours speaks another protocol on the connection. */
 function refuseSubprotocols({ headers }: IncomingMessage): Reason | undefined {
   const offered = headers['sec-websocket-protocol']?.split(',').map((name) => name.trim());
   return offered === undefined || offered.includes(subprotocol) ? undefined : 'subprotocol_required';
@@ -127,7 +130,7 @@ function refuseSubprotocols({ headers }: IncomingMessage): Reason | undefined {
 
 /** Answers a request that does not become a WebSocket, and ends its connection. */
 function refuse(incoming: IncomingMessage, socket: Duplex, challenge: Challenge): void {
-  socket.on('error', () => undefined); // the client is gone: there is nobody to answer
+  socket.on('error', () => undefined); // the client is gone: nobody is left to answer
   const outgoing = new ServerResponse(incoming);
   outgoing.shouldKeepAlive = false;
   if (challenge.reason === 'bad_handshake') outgoing.setHeader('sec-websocket-version', '13'); // RFC 6455, section 4.4
