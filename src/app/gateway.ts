@@ -183,7 +183,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const certificate = certificateOf(config);
   const answer = createRequestListener((path) => routes.endpoints.get(path), {
     cors: createCors(originRules),
-    elsewhere: 'no_such_path',
+    notFoundReason: 'no_such_path',
   });
   const logged = (from?: string): RequestListener =>
     logRequests(answer, {

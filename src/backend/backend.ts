@@ -1,10 +1,11 @@
+// src/backend: connections to MCP servers of every transport, behind one seam.
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Principal } from '../protocol/principal.ts';
 
 /**
- * This folder holds the connections to MCP servers. `Backend` is the one seam between the gateway and any server,
- * whatever its transport: send, receive, close. Session code cannot tell a child process from an SSE connection.
+ * The one seam between the gateway and any MCP server, whatever its transport: send, receive, close.
+ * Session code cannot tell a child process from an SSE connection.
  *
  * Promises of every implementation:
  * - Order: messages reach the server in the order of `send`, and `onMessages` reports its messages in the order

@@ -38,9 +38,10 @@ export function createCors(rules: OriginRules): Cors {
       outgoing.setHeader('access-control-expose-headers', readable);
       return false;
     }
-    const asked = String(headers['access-control-request-headers'] ?? '');
+    const requestedHeaders = String(headers['access-control-request-headers'] ?? '');
     // The headers of clients cannot be listed: servers name mirrored parameters, and operators name others.
-    if (asked !== '' && headerList.test(asked)) outgoing.setHeader('access-control-allow-headers', asked);
+    if (requestedHeaders !== '' && headerList.test(requestedHeaders))
+      outgoing.setHeader('access-control-allow-headers', requestedHeaders);
     outgoing.setHeader('vary', 'Origin, Access-Control-Request-Headers');
     outgoing.setHeader('access-control-allow-methods', methods);
     outgoing.setHeader('access-control-max-age', String(maxAgeS));

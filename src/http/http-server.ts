@@ -1,3 +1,4 @@
+// src/http: everything between a client's connection and its session.
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Server } from 'node:net';
@@ -11,7 +12,7 @@ export interface ServerCertificate {
   readonly key: string;
 }
 
-/** Options of an HTTP server. This folder holds everything between a client's socket and its session. */
+/** Options of an HTTP server. */
 export interface HttpServerOptions {
   /** Undefined for plain HTTP. */
   readonly certificate: ServerCertificate | undefined;
@@ -37,8 +38,11 @@ export interface HttpServer {
 
 /** Suites with authenticated encryption (RFC 9325, section 4.2); the default list of Node.js includes CBC suites. */
 const ciphers = [
-  ...['TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256', 'TLS_AES_128_GCM_SHA256'],
-  ...['ECDHE+AESGCM', 'ECDHE+CHACHA20'],
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  'TLS_AES_128_GCM_SHA256',
+  'ECDHE+AESGCM',
+  'ECDHE+CHACHA20',
 ].join(':');
 
 /** The rules for every TLS connection (RFC 9325, section 3.1.1); HTTP/2 is not supported. */
@@ -70,8 +74,8 @@ export function createHttpServer(options: HttpServerOptions, listener: RequestLi
   const tls =
     certificate && createTlsServer({ ...times, ...tlsRules, ...certificate, handshakeTimeout: bodyTimeoutMs });
   const server = tls ?? createServer(times);
-  const tellsStrict = tls !== undefined && hstsMaxAgeS > 0;
-  const answer = tellsStrict ? withStrictTransport(hstsMaxAgeS, listener) : listener;
+  const sendsStrictTransport = tls !== undefined && hstsMaxAgeS > 0;
+  const answer = sendsStrictTransport ? withStrictTransport(hstsMaxAgeS, listener) : listener;
   server.on('request', (incoming, outgoing) => {
     outgoing.on('error', reportBrokenResponse);
     contain(

@@ -23,7 +23,7 @@ export function answerMalformedRequests(server: HttpServer | HttpsServer): void 
     const reason = reasons.get(error.code) ?? (error.code?.startsWith('HPE_') ? 'bad_http' : undefined);
     // A reset or a failed TLS handshake is no fault of a request, so nobody waits for an answer.
     if (reason === 'plain_http') return answerInPlain(socket);
-    if (reason !== undefined && socket.writable && !hasBegunToAnswer(socket)) socket.write(answerTo(reason));
+    if (reason !== undefined && socket.writable && !hasBegunResponse(socket)) socket.write(formatResponse(reason));
     socket.destroy();
   });
 }
@@ -31,7 +31,7 @@ export function answerMalformedRequests(server: HttpServer | HttpsServer): void 
 /**
  * A second response inside the first would be read as a part of it. Node.js checks the same before its own response.
  */
-const hasBegunToAnswer = (
+const hasBegunResponse = (
   socket: Duplex & { readonly _httpMessage?: { readonly headersSent: boolean } | null },
 ): boolean => socket._httpMessage?.headersSent ?? false;
 
@@ -40,15 +40,15 @@ const hasBegunToAnswer = (
  * connection below it, which Node.js keeps in `_parent`.
  */
 function answerInPlain(socket: Duplex & { readonly _parent?: Duplex | null }): void {
-  const below = socket._parent;
-  if (below?.writable !== true) {
+  const rawSocket = socket._parent;
+  if (rawSocket?.writable !== true) {
     socket.destroy();
     return;
   }
-  below.end(answerTo('plain_http'), () => socket.destroy());
+  rawSocket.end(formatResponse('plain_http'), () => socket.destroy());
 }
 
-function answerTo(reason: Reason): string {
+function formatResponse(reason: Reason): string {
   const { status } = entryOf(reason);
   const text = faultMessage(reason, null);
   const head = [

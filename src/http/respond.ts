@@ -5,10 +5,10 @@ import { namesModernRevision } from '../protocol/revisions.ts';
 import { reportRefusal } from './pipeline/refused-calls.ts';
 
 /** The fault that each request was answered with, until the request is collected. */
-const given = new WeakMap<IncomingMessage, Reason>();
+const givenFaults = new WeakMap<IncomingMessage, Reason>();
 
 /** Returns the fault that a request was answered with; undefined if there was none. */
-export const faultOfResponse = (incoming: IncomingMessage): Reason | undefined => given.get(incoming);
+export const faultOfResponse = (incoming: IncomingMessage): Reason | undefined => givenFaults.get(incoming);
 
 /**
  * Sends a fault. This is the one place that turns an entry of the fault catalogue into an HTTP response.
@@ -21,7 +21,7 @@ export function respondWithFault(
   data?: Record<string, unknown>,
 ): void {
   reportRefusal(outgoing.req, reason);
-  given.set(outgoing.req, reason);
+  givenFaults.set(outgoing.req, reason);
   const { status, retryAfterS, allow } = entryOf(reason);
   const headers: Record<string, string> = {};
   if (retryAfterS !== undefined) headers['retry-after'] = String(retryAfterS);

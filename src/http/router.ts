@@ -10,7 +10,7 @@ export type FindEndpoint = (path: string) => Endpoint | undefined;
 export interface RequestListenerOptions {
   /** Called first, so that a page can read any response. Absent if no page of another origin may read one. */
   readonly cors?: Cors;
-  readonly elsewhere: 'no_such_path' | 'no_such_admin_path';
+  readonly notFoundReason: 'no_such_path' | 'no_such_admin_path';
 }
 
 /**
@@ -21,14 +21,14 @@ export interface RequestListenerOptions {
  */
 export function createRequestListener(
   find: FindEndpoint,
-  { cors, elsewhere }: RequestListenerOptions,
+  { cors, notFoundReason }: RequestListenerOptions,
 ): RequestListener {
   return (incoming, outgoing) => {
     if (incoming.headers.origin !== undefined && cors?.(incoming, outgoing) === true) return;
     const target = incoming.url ?? '';
     const endpoint = find(pathOf(target));
     if (endpoint !== undefined) endpoint(incoming, outgoing);
-    else respondWithFault(outgoing, target.startsWith('/') ? elsewhere : 'bad_target');
+    else respondWithFault(outgoing, target.startsWith('/') ? notFoundReason : 'bad_target');
   };
 }
 

@@ -19,7 +19,7 @@ export interface EventReader {
   mayComplete(chunk: Buffer): boolean;
   /** Why the stream can no longer be read. From then on nothing is held and no further event is returned. */
   readonly overflow: string | undefined;
-  /** The latest `retry:` value of the server: the pause before the stream is opened again; undefined if it sent none. */
+  /** The server's latest `retry:` value, the pause before the stream is opened again; undefined if it sent none. */
   readonly retryMs: number | undefined;
 }
 

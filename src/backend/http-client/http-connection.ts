@@ -1,3 +1,4 @@
+// src/backend/http-client: the HTTP client for servers: connections, bodies, event streams, and the order of POSTs.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { UpstreamTls } from '../upstream-tls.ts';

@@ -1,3 +1,4 @@
+// src/backend/modern-http: Streamable HTTP servers of the modern era (2026-07-28).
 import type { RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';

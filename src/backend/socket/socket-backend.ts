@@ -1,3 +1,4 @@
+// src/backend/socket: servers that speak lines on a TCP or Unix socket.
 import { connect } from 'node:net';
 import { readLarge } from '../../protocol/message/message.ts';
 import { flattenLineBreaks, LineSplitter } from '../../protocol/wire/lines.ts';

@@ -1,3 +1,4 @@
+// src/backend/sse: servers of the HTTP+SSE transport (2024-11-05).
 import type { RequestId } from '../../protocol/faults.ts';
 import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { detach } from '../../util/boundary.ts';

@@ -1,3 +1,4 @@
+// src/backend/stdio: runs STDIO servers as local processes.
 import { readLarge } from '../../protocol/message/message.ts';
 import { flattenLineBreaks, LineSplitter } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
@@ -44,8 +45,7 @@ const maxBytesAfterExit = 1024 * 1024;
 const maxBytesPerTurn = 256 * 1024;
 
 /**
- * This folder runs STDIO servers as local processes. `openStdio` starts one and connects to it (2025-11-25,
- * basic/transports, "stdio").
+ * Starts a STDIO server and connects to it (2025-11-25, basic/transports, "stdio").
  *
  * Beyond `Backend`:
  * - A large message given to `send` is not copied, so its memory must not change afterwards.

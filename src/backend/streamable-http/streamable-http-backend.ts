@@ -1,3 +1,4 @@
+// src/backend/streamable-http: Streamable HTTP servers of the legacy era, whose streams and sessions are resumed.
 import type { RequestId } from '../../protocol/faults.ts';
 import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { detach } from '../../util/boundary.ts';

@@ -1,3 +1,4 @@
+// src/backend/tracing: spans of the requests to servers.
 import { propagation, ROOT_CONTEXT, type Span, type Tracer, trace } from '@opentelemetry/api';
 import type { RequestId } from '../../protocol/faults.ts';
 import { putTraceContext, readTraceContext, traceHeaders } from '../../protocol/http/trace-context.ts';

@@ -1,3 +1,4 @@
+// src/backend/websocket: servers on a WebSocket.
 import type { IncomingMessage } from 'node:http';
 import { type RawData, WebSocket } from 'ws';
 import { readLarge } from '../../protocol/message/message.ts';

@@ -32,12 +32,12 @@ export function createLegacySseStream(options: LegacySseOptions): Endpoint {
     const { principal } = sender;
     if (incoming.method !== 'GET') return respondWithFault(outgoing, 'only_a_stream');
     if (!readAccept(headerOf(incoming, 'accept')).sse) return respondWithFault(outgoing, 'not_acceptable');
-    const place = placeOf(headerOf(incoming, 'last-event-id'));
-    if (place === undefined) return respondWithFault(outgoing, 'bad_event_id');
-    const { token, after } = place;
+    const position = readPosition(headerOf(incoming, 'last-event-id'));
+    if (position === undefined) return respondWithFault(outgoing, 'bad_event_id');
+    const { token, after } = position;
     logSession(incoming, () => keyFromToken(token, principal));
     const reply = expiringReply(
-      new LegacySseReply(outgoing, place, options, sender),
+      new LegacySseReply(outgoing, position, options, sender),
       sender.identity,
       options.watch,
       null,
@@ -65,19 +65,19 @@ export function createLegacyMessagesEndpoint(options: LegacySseOptions): Endpoin
     readPostedMessages(outgoing, options, true, (read) => {
       const needs = scopesNeededBy(read, authorization);
       const allowed = authorizeMessages(read, needs, sender.identity, authorization, incoming.url);
-      const said = new LegacyPostReply(outgoing, options, sender, needs);
-      const plain = expiringReply(said, sender.identity, options.watch, allowed.id);
+      const postReply = new LegacyPostReply(outgoing, options, sender, needs);
+      const plain = expiringReply(postReply, sender.identity, options.watch, allowed.id);
       if (!allowed.ok) return refusePost(allowed, outgoing, plain);
       sender.permit.countMessages(allowed.messages);
       const traced = trace?.(allowed, incoming.headers, requestIdOf(incoming));
       if (traced !== undefined) logMessages(incoming, traced.posted.messages);
-      const reply = traced?.watch(plain) ?? plain;
+      const reply = traced?.traceReply(plain) ?? plain;
       const { messages, isBatch, modern, initialize, id } = traced?.posted ?? allowed;
       if (modern !== undefined) {
         const header = headerOf(incoming, 'mcp-protocol-version');
         return reply.fault('modern_not_served', id, { ...modernNotServedData(modern, header) });
       }
-      const token = tokenOf(incoming.url ?? '');
+      const token = readToken(incoming.url ?? '');
       if (token === undefined) return reply.fault('unknown_token', id);
       logSession(incoming, () => keyFromToken(token, principal));
       if (initialize !== undefined && !isBatch)
@@ -90,14 +90,14 @@ export function createLegacyMessagesEndpoint(options: LegacySseOptions): Endpoin
 }
 
 /** Returns the client's position; a new client is at the beginning of a session that it has yet to open. */
-function placeOf(lastEventId: string | undefined): LegacySseResumePoint | undefined {
+function readPosition(lastEventId: string | undefined): LegacySseResumePoint | undefined {
   // An empty Last-Event-ID means that the client has none (WHATWG HTML, section 9.2.3).
   if (lastEventId === undefined || lastEventId === '') return { token: newEndpointToken(), after: beginningOfStream };
   return parseLegacySseEventId(lastEventId);
 }
 
 /** Returns the endpoint token of a request, which must have exactly one. */
-function tokenOf(url: string): string | undefined {
+function readToken(url: string): string | undefined {
   const [token, ...others] = new URLSearchParams(url.slice(url.indexOf('?') + 1)).getAll('token');
   return token !== undefined && others.length === 0 && isEndpointToken(token) ? token : undefined;
 }

@@ -47,7 +47,7 @@ const removedMethods: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /** Returns fault data about a header that does not match the body, and whether it is missing. */
-const mismatchOf = (header: string, headers: RequestHeaders): Record<string, unknown> => ({
+const describeMismatch = (header: string, headers: RequestHeaders): Record<string, unknown> => ({
   header,
   problem: headers[header.toLowerCase()] === undefined ? 'missing' : 'different',
 });
@@ -64,7 +64,7 @@ export function createModernEndpoint({
   slowReaderMs,
   calls,
 }: ModernEndpointOptions): ModernEndpoint {
-  const watchOf = (request: Message, principal: Principal, reply: Reply): CallReport | undefined => {
+  const createReport = (request: Message, principal: Principal, reply: Reply): CallReport | undefined => {
     if (calls === undefined) return undefined;
     const origin: CallOrigin = { server: modern.name, era: 'modern', principal };
     return new CallReport(calls, origin, request, reply);
@@ -78,49 +78,49 @@ export function createModernEndpoint({
     const { forwarded, scopes, needs } = reply;
     const origin: ClientOrigin = { principal, forwarded, scopes, needs };
     const hidesServerErrors = message.method === 'server/discover';
-    const watch = watchOf(message, principal, reply);
+    const report = createReport(message, principal, reply);
     const id = message.id as RequestId;
-    const answer = new ModernAnswer({ reply, id, commitAfterMs, slowReaderMs, hidesServerErrors, watch });
+    const answer = new ModernAnswer({ reply, id, commitAfterMs, slowReaderMs, hidesServerErrors, watch: report });
     const read = readEnvelope(message);
     if (!read.ok) return answer.fault('bad_envelope', { missing: read.missing });
     const { envelope } = read;
     const header = disagreeingHeader(message, envelope.protocolVersion, headers);
-    if (header !== undefined) return answer.fault('header_mismatch', mismatchOf(header, headers));
+    if (header !== undefined) return answer.fault('header_mismatch', describeMismatch(header, headers));
     if (modern.era === undefined) answer.awaitsStart(); // the era becomes known by a start of the server
     const onFault = (): void => {
       if (!answer.isOver) answer.fault('internal');
     };
-    whenEraIsKnown(reply, onFault, (era) => {
+    withEra(reply, onFault, (era) => {
       answer.started();
       if (answer.isOver) return;
-      const refusal = refusalOf(era, message, envelope, headers);
+      const refusal = findFault(era, message, envelope, headers);
       if (refusal !== undefined) return answer.fault(refusal.reason, refusal.data);
       if (message.method === 'subscriptions/listen') {
         if (!reply.accepts.sse) return answer.fault('not_acceptable');
         if (!hasFilter(message)) return answer.fault('bad_filter');
       }
-      const pass = (): void => {
+      const forward = (): void => {
         if (era === 'legacy') groups.request(message, envelope, { principal, forwarded }, answer);
         else modern.request(message, envelope.logLevel, answer, origin);
-        watch?.sent();
+        report?.sent();
       };
-      if (message.method !== 'tools/call') return pass();
+      if (message.method !== 'tools/call') return forward();
       const outcome =
         era === 'legacy'
           ? groups.checkParams(message, headers, { principal, forwarded })
           : modern.checkParams(message, headers, origin);
-      judgeParams(outcome, headers, answer, pass);
+      handleParamCheck(outcome, headers, answer, forward);
     });
   };
 
-  const whenEraIsKnown = ({ forwarded }: Reply, onFault: () => void, serve: (era: Era | Reason) => void): void => {
+  const withEra = ({ forwarded }: Reply, onFault: () => void, serve: (era: Era | Reason) => void): void => {
     const { era } = modern;
     if (era !== undefined) serve(era);
     else detach('request', modern.findEra(forwarded).then(serve), onFault);
   };
 
   /** Returns the fault of a request by the rules that are the same for every tool. */
-  const refusalOf = (
+  const findFault = (
     era: Era | Reason,
     message: Message,
     { protocolVersion }: Envelope,
@@ -131,7 +131,7 @@ export function createModernEndpoint({
       return { reason: 'version_not_served', data: { supported: modern.revisions, requested: protocolVersion } };
     }
     const header = missingHeader(message, headers);
-    if (header !== undefined) return { reason: 'header_mismatch', data: mismatchOf(header, headers) };
+    if (header !== undefined) return { reason: 'header_mismatch', data: describeMismatch(header, headers) };
     if (message.method === 'subscriptions/listen') {
       if (isFilterAmbiguous(message)) return { reason: 'duplicate_key' };
       if (exceedsFilterLimits(message)) return { reason: 'filter_too_large' };
@@ -139,21 +139,21 @@ export function createModernEndpoint({
     return removedMethods.has(message.method) ? { reason: 'method_removed' } : undefined;
   };
 
-  const judgeParams = (
+  const handleParamCheck = (
     outcome: ReturnType<ModernServer['checkParams']>,
     headers: RequestHeaders,
     answer: ModernAnswer,
-    pass: () => void,
+    forward: () => void,
   ): void => {
-    const judge = (fault: Awaited<typeof outcome>): void => {
+    const handleFault = (fault: Awaited<typeof outcome>): void => {
       if (answer.isOver) return;
-      if (fault === undefined) pass();
+      if (fault === undefined) forward();
       else if (fault === 'duplicate_key') answer.fault('duplicate_key');
-      else answer.fault('header_mismatch', mismatchOf(fault.header, headers));
+      else answer.fault('header_mismatch', describeMismatch(fault.header, headers));
     };
     if (outcome instanceof Promise)
-      detach('request', outcome.then(judge), () => answer.isOver || answer.fault('internal'));
-    else judge(outcome);
+      detach('request', outcome.then(handleFault), () => answer.isOver || answer.fault('internal'));
+    else handleFault(outcome);
   };
 
   /**
@@ -161,9 +161,9 @@ export function createModernEndpoint({
    * notifications are forwarded.
    */
   const notifyLegacyServer = async (message: Message, principal: Principal, reply: Reply): Promise<void> => {
-    const isVendors = isVendorNotification(message);
-    const isTaken = isVendors && (await groups.notify(message, { principal, forwarded: reply.forwarded }));
-    if (isVendors && !isTaken) modern.reportUnplaced(message.text);
+    const isVendorMessage = isVendorNotification(message);
+    const isAccepted = isVendorMessage && (await groups.notify(message, { principal, forwarded: reply.forwarded }));
+    if (isVendorMessage && !isAccepted) modern.reportUnplaced(message.text);
     reply.accepted();
   };
 
@@ -178,9 +178,9 @@ export function createModernEndpoint({
       return reply.fault('bad_envelope', null, { missing: [protocolVersionKey] });
     }
     const header = disagreeingHeader(message, typeof version === 'string' ? version : undefined, headers);
-    if (header !== undefined) return reply.fault('header_mismatch', null, mismatchOf(header, headers));
+    if (header !== undefined) return reply.fault('header_mismatch', null, describeMismatch(header, headers));
     const onFault = (): void => reply.fault('internal', null);
-    whenEraIsKnown(reply, onFault, (era) => {
+    withEra(reply, onFault, (era) => {
       if (era === 'legacy') return detach('request', notifyLegacyServer(message, principal, reply), onFault);
       const reason = era === 'modern' ? modern.notify(message, { principal, forwarded: reply.forwarded }) : era;
       if (reason === undefined) reply.accepted();

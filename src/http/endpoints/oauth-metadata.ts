@@ -18,9 +18,9 @@ const preflight = {
 
 /** Serves the metadata of a protected resource (RFC 9728, section 3). */
 export function createMetadataEndpoint(document: object): Endpoint {
-  const answer = honoEndpoint('request', (app) => {
+  const metadata = honoEndpoint('request', (app) => {
     app.get('*', () => jsonResponse(document, 200, { ...cors, 'cache-control': cacheControl }));
     app.options('*', (context) => context.body(null, 204, preflight));
   });
-  return byMethod({ GET: answer, HEAD: answer, OPTIONS: answer });
+  return byMethod({ GET: metadata, HEAD: metadata, OPTIONS: metadata });
 }

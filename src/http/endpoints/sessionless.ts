@@ -44,10 +44,10 @@ export function createSessionlessEndpoint({
       if (version !== undefined && !isServedRevision(version)) return reply.fault('unsupported_version', id);
       if (message === undefined || isBatch || message.kind === 'response') return reply.fault('session_required', id);
       if (message.kind === 'notification') return reply.accepted();
-      const watch = createCallReporter(calls, principal, { server: server.name })?.(message, reply);
-      const answer = new ModernAnswer({ ...limits, reply, id: message.id ?? '', era: 'legacy', watch });
+      const report = createCallReporter(calls, principal, { server: server.name })?.(message, reply);
+      const answer = new ModernAnswer({ ...limits, reply, id: message.id ?? '', era: 'legacy', watch: report });
       groups.sessionless(message, { principal, forwarded: reply.forwarded }, answer);
-      watch?.sent();
+      report?.sent();
     },
   };
 }

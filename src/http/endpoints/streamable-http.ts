@@ -1,3 +1,4 @@
+// src/http/endpoints: one endpoint for each protocol that clients speak.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CredentialWatch } from '../../auth/credential-watch.ts';
 import type { Groups } from '../../era/modern-on-legacy/groups.ts';
@@ -41,7 +42,7 @@ export interface StreamableHttpEndpointOptions extends AdmissionOptions {
 }
 
 /** Answers an admitted request. */
-type Method = (incoming: IncomingMessage, outgoing: ServerResponse, sender: AdmittedRequest) => void;
+type MethodHandler = (incoming: IncomingMessage, outgoing: ServerResponse, sender: AdmittedRequest) => void;
 
 /**
  * Creates the Streamable HTTP endpoint of one server (2025-11-25, basic/transports). POST sends messages, GET opens the
@@ -51,9 +52,9 @@ type Method = (incoming: IncomingMessage, outgoing: ServerResponse, sender: Admi
 export function createStreamableHttpEndpoint(options: StreamableHttpEndpointOptions): Endpoint {
   const { server, sessions, authorization } = options;
   const trace = options.tracePosts?.(server.name, 'http');
-  const modernFace = createModernEndpoint(options);
-  const sessionlessFace = options.sessionless === 'serve' ? createSessionlessEndpoint(options) : undefined;
-  const replyTo = (
+  const modernEndpoint = createModernEndpoint(options);
+  const sessionlessEndpoint = options.sessionless === 'serve' ? createSessionlessEndpoint(options) : undefined;
+  const createReply = (
     outgoing: ServerResponse,
     accepts: Accepts,
     sender: AdmittedRequest,
@@ -66,65 +67,65 @@ export function createStreamableHttpEndpoint(options: StreamableHttpEndpointOpti
   };
 
   const findSession = (incoming: IncomingMessage, { principal }: AdmittedRequest): SessionHandle | Reason => {
-    const shown = readSessionHeader(incoming);
-    if (typeof shown === 'string') return shown;
-    logSession(incoming, shown.key);
-    return sessions.at(shown.key, server, principal, headerOf(incoming, 'mcp-protocol-version'));
+    const sessionHeader = readSessionHeader(incoming);
+    if (typeof sessionHeader === 'string') return sessionHeader;
+    logSession(incoming, sessionHeader.key);
+    return sessions.at(sessionHeader.key, server, principal, headerOf(incoming, 'mcp-protocol-version'));
   };
 
   /** Returns why a client may only POST, if so: there is no session that a GET or DELETE could refer to. */
-  const postOnly = (incoming: IncomingMessage): Reason | undefined => {
+  const findPostOnlyReason = (incoming: IncomingMessage): Reason | undefined => {
     if (incoming.headers['mcp-session-id'] !== undefined) return undefined;
     if (namesModernRevision(headerOf(incoming, 'mcp-protocol-version'))) return 'post_only';
-    return sessionlessFace && 'sessionless_post_only';
+    return sessionlessEndpoint && 'sessionless_post_only';
   };
 
-  const post: Method = (incoming, outgoing, sender) => {
+  const post: MethodHandler = (incoming, outgoing, sender) => {
     const accepts = readAccept(incoming.headers.accept);
     readPostedMessages(outgoing, options, accepts.json || accepts.sse, (read) => {
       const needs = scopesNeededBy(read, authorization);
       const allowed = authorizeMessages(read, needs, sender.identity, authorization, incoming.url);
       const era = allowed.ok && allowed.modern !== undefined ? 'modern' : 'legacy';
-      const plain = replyTo(outgoing, accepts, sender, allowed.id, needs, era);
+      const plain = createReply(outgoing, accepts, sender, allowed.id, needs, era);
       if (!allowed.ok) return refusePost(allowed, outgoing, plain);
       sender.permit.countMessages(allowed.messages);
       const traced = trace?.(allowed, incoming.headers, requestIdOf(incoming));
       if (traced !== undefined) logMessages(incoming, traced.posted.messages);
       const posted = traced?.posted ?? allowed;
-      const reply = traced?.watch(plain) ?? plain;
-      if (posted.modern !== undefined) return modernFace.post(posted.modern, incoming.headers, sender, reply);
+      const reply = traced?.traceReply(plain) ?? plain;
+      if (posted.modern !== undefined) return modernEndpoint.post(posted.modern, incoming.headers, sender, reply);
       const { messages, isBatch, initialize, id } = posted;
       const namesSession = incoming.headers['mcp-session-id'] !== undefined;
       if (initialize !== undefined && namesSession) return reply.fault('already_initialized', id);
       if (initialize !== undefined && !isBatch) return sessions.open(server, sender.principal, initialize, reply);
-      if (!namesSession && sessionlessFace !== undefined)
-        return sessionlessFace.post(posted, headerOf(incoming, 'mcp-protocol-version'), sender, reply);
+      if (!namesSession && sessionlessEndpoint !== undefined)
+        return sessionlessEndpoint.post(posted, headerOf(incoming, 'mcp-protocol-version'), sender, reply);
       const session = findSession(incoming, sender);
       if (typeof session === 'string') return reply.fault(session, id);
       session.post({ messages, isBatch }, reply);
     });
   };
 
-  const get: Method = (incoming, outgoing, sender) => {
+  const get: MethodHandler = (incoming, outgoing, sender) => {
     const accepts = readAccept(incoming.headers.accept);
     if (!accepts.sse) return respondWithFault(outgoing, 'not_acceptable');
     const session = findSession(incoming, sender);
     const after = readLastEventId(incoming);
     if (after === 'malformed')
       return respondWithFault(outgoing, typeof session === 'string' ? session : 'bad_event_id');
-    const plain = replyTo(outgoing, accepts, sender);
+    const plain = createReply(outgoing, accepts, sender);
     const reply = after === undefined ? plain : new ResumeReply(plain, after);
     if (typeof session === 'string') return reply.fault(session, null);
     session.listen(after, reply);
   };
 
-  const remove: Method = (incoming, outgoing, sender) => {
+  const remove: MethodHandler = (incoming, outgoing, sender) => {
     const session = findSession(incoming, sender);
     if (typeof session === 'string') return respondWithFault(outgoing, session);
-    session.remove(replyTo(outgoing, readAccept(undefined), sender));
+    session.remove(createReply(outgoing, readAccept(undefined), sender));
   };
 
-  const methods: ReadonlyMap<string | undefined, Method> = new Map([
+  const methods: ReadonlyMap<string | undefined, MethodHandler> = new Map([
     ['POST', post],
     ['GET', get],
     ['DELETE', remove],
@@ -133,7 +134,7 @@ export function createStreamableHttpEndpoint(options: StreamableHttpEndpointOpti
   return behindAdmission(options, (incoming, outgoing, sender) => {
     const answer = methods.get(incoming.method);
     if (answer === undefined) return respondWithFault(outgoing, 'method_not_allowed');
-    const refusal = incoming.method === 'POST' ? undefined : postOnly(incoming);
+    const refusal = incoming.method === 'POST' ? undefined : findPostOnlyReason(incoming);
     if (refusal !== undefined) return respondWithFault(outgoing, refusal);
     answer(incoming, outgoing, sender);
   });

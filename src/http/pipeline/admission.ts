@@ -1,3 +1,4 @@
+// src/http/pipeline: the steps before an endpoint: guard, authentication, quotas, reading, scopes, tracing.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   type Authenticate,
@@ -77,33 +78,34 @@ export interface AdmissionCallbacks {
  */
 export function createAdmission(
   options: AdmissionOptions,
-): (incoming: IncomingMessage, doors: AdmissionCallbacks) => void {
+): (incoming: IncomingMessage, callbacks: AdmissionCallbacks) => void {
   const { server, marks, authorization, quotas = noQuotas, maxBodyBytes, calls } = options;
   const { credentials } = server;
   const authenticate = authorization.guard(options.authenticate);
   const guard = createRequestGuard(options);
-  return (incoming, doors) => {
+  return (incoming, callbacks) => {
     logServer(incoming, server.name);
     if (calls !== undefined) recordRequest(incoming, calls, server.name);
     const forwarded = guard(incoming);
-    const turnAway = (challenge: Challenge): void => {
+    const refuse = (challenge: Challenge): void => {
       options.onRefused?.(server.name, challenge);
-      doors.refused(challenge);
+      callbacks.refused(challenge);
     };
-    if (typeof forwarded === 'string') return turnAway({ reason: forwarded, detail: seenIn(incoming, forwarded) });
-    const judge = (outcome: Identity | Challenge): void => {
-      if (isChallenge(outcome)) return turnAway(outcome);
+    if (typeof forwarded === 'string')
+      return refuse({ reason: forwarded, detail: findRefusedHeader(incoming, forwarded) });
+    const handleIdentity = (outcome: Identity | Challenge): void => {
+      if (isChallenge(outcome)) return refuse(outcome);
       const { principal } = outcome;
       if (calls !== undefined) recordPrincipal(incoming, principal);
       const admit = (owner: Principal, values: ForwardedHeaders): void => {
-        const visit = quotas.admitRequest(principal, reservedBytes(incoming, maxBodyBytes));
-        if (typeof visit === 'string') doors.refused({ reason: visit });
-        else doors.admitted({ identity: outcome, principal: owner, forwarded: values, permit: visit });
+        const permit = quotas.admitRequest(principal, reservedBytes(incoming, maxBodyBytes));
+        if (typeof permit === 'string') callbacks.refused({ reason: permit });
+        else callbacks.admitted({ identity: outcome, principal: owner, forwarded: values, permit });
       };
       if (credentials === undefined) return admit(principal, forwarded);
-      const brought = resolveCredentials(credentials, incoming.headers, claimsOf(outcome), forwarded);
-      if (!brought.ok) return doors.refused(challengeOf(brought));
-      const { values } = brought;
+      const result = resolveCredentials(credentials, incoming.headers, readClaims(outcome), forwarded);
+      if (!result.ok) return callbacks.refused(createChallenge(result));
+      const { values } = result;
       if (credentials.as === 'headers') return admit(principal, values);
       const marked = marks.markOf(server.name, values).then(
         (mark) => {
@@ -111,50 +113,50 @@ export function createAdmission(
         },
         (cause: unknown) => {
           if (!(cause instanceof StoreUnavailable)) throw cause;
-          doors.refused({ reason: 'store_unavailable' });
+          callbacks.refused({ reason: 'store_unavailable' });
         },
       );
-      detach('request', marked, doors.failed);
+      detach('request', marked, callbacks.failed);
     };
     const outcome = authenticate(incoming);
-    if (!(outcome instanceof Promise)) return judge(outcome);
-    const judged = outcome.then((late) => {
-      if (!incoming.socket.destroyed) judge(late);
+    if (!(outcome instanceof Promise)) return handleIdentity(outcome);
+    const handled = outcome.then((identity) => {
+      if (!incoming.socket.destroyed) handleIdentity(identity);
     });
-    detach('request', judged, doors.failed);
+    detach('request', handled, callbacks.failed);
   };
 }
 
 /** Returns the header for which the guard refuses a request. */
-function seenIn({ headers }: IncomingMessage, reason: Reason): RefusalDetail | undefined {
+function findRefusedHeader({ headers }: IncomingMessage, reason: Reason): RefusalDetail | undefined {
   if (reason === 'origin_not_allowed') return { why: 'Origin', seen: printableText(headers.origin) };
   if (reason === 'bad_host' || reason === 'host_not_allowed') return { why: 'Host', seen: printableText(headers.host) };
   return undefined;
 }
 
 /** Keys and proxies name a user without claims: the user becomes the claim `sub`. */
-const claimsOf = ({ principal, claims }: Identity): Identity['claims'] =>
+const readClaims = ({ principal, claims }: Identity): Identity['claims'] =>
   principal.subject === '' ? claims : { sub: principal.subject, ...claims };
 
-function challengeOf(brought: Exclude<CredentialResult, { ok: true }>): Challenge {
-  if (brought.lacks === 'room') return { reason: 'forwarded_too_large' };
-  const { lacks, name } = brought;
+function createChallenge(result: Exclude<CredentialResult, { ok: true }>): Challenge {
+  if (result.lacks === 'room') return { reason: 'forwarded_too_large' };
+  const { lacks, name } = result;
   return { reason: lacks === 'header' ? 'credential_missing' : 'claim_missing', data: { [lacks]: name } };
 }
 
 /** How long a connection of a refused sender stays open without another request, in seconds. */
-const strangerIdleS = 5;
+const refusedIdleS = 5;
 
 /**
  * A refused sender must not hold a connection for as long as a client. The connection is not closed at once: unread
  * bytes of the body would turn that into a reset, and the client could not read the refusal.
  */
-function releaseSoon(outgoing: ServerResponse): void {
+function shortenKeepAlive(outgoing: ServerResponse): void {
   if (!outgoing.shouldKeepAlive) return;
   outgoing.setHeader('connection', 'keep-alive');
-  outgoing.setHeader('keep-alive', `timeout=${strangerIdleS}`);
+  outgoing.setHeader('keep-alive', `timeout=${refusedIdleS}`);
   // Node.js has set its own timeout by then, and clears both with the next request.
-  outgoing.once('finish', () => outgoing.req.socket.setTimeout(strangerIdleS * 1_000));
+  outgoing.once('finish', () => outgoing.req.socket.setTimeout(refusedIdleS * 1_000));
 }
 
 /** Creates an endpoint that serves only admitted requests. */
@@ -170,7 +172,7 @@ export function behindAdmission(
         serve(incoming, outgoing, sender);
       },
       refused(challenge) {
-        if (entryOf(challenge.reason).status < 500) releaseSoon(outgoing);
+        if (entryOf(challenge.reason).status < 500) shortenKeepAlive(outgoing);
         respondWithChallenge(outgoing, challenge);
       },
       failed: () => endAsInternal(outgoing),

@@ -55,10 +55,10 @@ export function readPostedMessages(
   done: (posted: PostedMessages) => void,
 ): void {
   const { req: incoming } = outgoing;
-  const refused = refuseHeaders(incoming) ?? (isAcceptable ? undefined : 'not_acceptable');
-  if (refused !== undefined) return done(refusal(refused));
+  const refusedReason = findHeaderFault(incoming) ?? (isAcceptable ? undefined : 'not_acceptable');
+  if (refusedReason !== undefined) return done(createRefusal(refusedReason));
   let id: RequestId | null = null;
-  const take = (body: RequestBody): void => {
+  const handleBody = (body: RequestBody): void => {
     if (body.ok) {
       recordBodyReceived(incoming);
       const posted = readMessages(body.bytes, limits.maxDepth, headerOf(incoming, 'mcp-protocol-version'));
@@ -68,7 +68,7 @@ export function readPostedMessages(
         logMessages(incoming, posted.messages);
       }
       done(posted);
-    } else if (body.reason !== 'aborted') done(refusal(body.reason));
+    } else if (body.reason !== 'aborted') done(createRefusal(body.reason));
   };
   readRequestBody(incoming, limits.maxBodyBytes, (body) => {
     const text = body.ok ? { ...body, bytes: withoutBom(body.bytes) } : body;
@@ -76,14 +76,18 @@ export function readPostedMessages(
       'request',
       () => {
         const reading = text.ok ? readLargePosted(text.bytes, limits.maxDepth) : undefined;
-        return reading === undefined ? take(text) : reading.then(() => take(text));
+        return reading === undefined ? handleBody(text) : reading.then(() => handleBody(text));
       },
       () => endAsInternal(outgoing, id),
     );
   });
 }
 
-const refusal = (reason: Reason, id: RequestId | null = null, data?: Record<string, unknown>): PostedMessages => ({
+const createRefusal = (
+  reason: Reason,
+  id: RequestId | null = null,
+  data?: Record<string, unknown>,
+): PostedMessages => ({
   ok: false,
   reason,
   id,
@@ -91,7 +95,7 @@ const refusal = (reason: Reason, id: RequestId | null = null, data?: Record<stri
 });
 
 /** Returns the reason to refuse a POST by its headers alone, before its body is read. */
-function refuseHeaders({ headers }: IncomingMessage): Reason | undefined {
+function findHeaderFault({ headers }: IncomingMessage): Reason | undefined {
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return 'encoded_body';
   return isJsonContentType(headers['content-type']) ? undefined : 'bad_content_type';
@@ -111,17 +115,17 @@ export const readLargePosted = (bytes: Buffer, maxDepth: number): Promise<void> 
  */
 export function readMessages(bytes: Buffer, maxDepth: number, version?: string): PostedMessages {
   const body = readBody(bytes, maxDepth, limits);
-  if (!body.ok) return refusal(body.reason);
+  if (!body.ok) return createRefusal(body.reason);
   const messages: Message[] = [];
   for (const read of body.messages) {
-    if (!read.ok) return refusal(read.reason, body.batch ? null : read.id);
+    if (!read.ok) return createRefusal(read.reason, body.batch ? null : read.id);
     messages.push(read.message);
   }
   const [first] = messages;
-  if (first === undefined) return refusal('empty_batch');
+  if (first === undefined) return createRefusal('empty_batch');
   const id = body.batch ? null : requestId(first);
   const modern = namesModernRevision(version) ? first : messages.find((message) => message.isModern);
-  if (modern !== undefined && body.batch) return refusal('modern_batch');
+  if (modern !== undefined && body.batch) return createRefusal('modern_batch');
   const initialize = messages.find(({ method, kind }) => method === 'initialize' && kind === 'request');
   return { ok: true, messages, isBatch: body.batch, modern, initialize, id };
 }

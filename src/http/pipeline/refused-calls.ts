@@ -7,7 +7,7 @@ import { namesModernRevision } from '../../protocol/revisions.ts';
 import { requestIdOf } from './request-log-fields.ts';
 
 /** The facts about a request that are known so far. */
-interface Note {
+interface RequestRecord {
   readonly calls: CallObserver;
   readonly server: string;
   readonly startedAt: number;
@@ -23,8 +23,8 @@ interface Note {
  * Key of the record on a request, so that no code between admission and fault needs to pass it on. A WeakMap beside the
  * request would cost each call several times as much.
  */
-const noted = Symbol('what is known of the request');
-type Noted = IncomingMessage & { [noted]?: Note | undefined };
+const recordKey = Symbol('request record');
+type RecordedRequest = IncomingMessage & { [recordKey]?: RequestRecord | undefined };
 
 /** The HTTP response ends but the call goes on; its owner reports the outcome. */
 const endsAnswerOnly: ReadonlySet<Reason> = new Set(['credentials_expired']);
@@ -32,29 +32,37 @@ const endsAnswerOnly: ReadonlySet<Reason> = new Set(['credentials_expired']);
 /** Records that a request has reached an endpoint whose calls are observed. */
 export function recordRequest(incoming: IncomingMessage, calls: CallObserver, server: string): void {
   const startedAt = performance.now();
-  const note: Note = { calls, server, startedAt, receivedAt: undefined, principal: undefined, messages: undefined };
-  (incoming as Noted)[noted] = note;
+  const record: RequestRecord = {
+    calls,
+    server,
+    startedAt,
+    receivedAt: undefined,
+    principal: undefined,
+    messages: undefined,
+  };
+  (incoming as RecordedRequest)[recordKey] = record;
 }
 
 /** Records that the sender is admitted. */
 export function recordPrincipal(incoming: IncomingMessage, principal: Principal): void {
-  const note = (incoming as Noted)[noted];
-  if (note !== undefined) note.principal = principal;
+  const record = (incoming as RecordedRequest)[recordKey];
+  if (record !== undefined) record.principal = principal;
 }
 
 /** Records that the body has arrived whole. */
 export function recordBodyReceived(incoming: IncomingMessage): void {
-  const note = (incoming as Noted)[noted];
-  if (note !== undefined) note.receivedAt = performance.now();
+  const record = (incoming as RecordedRequest)[recordKey];
+  if (record !== undefined) record.receivedAt = performance.now();
 }
 
 /** Returns when the body had arrived, on the monotonic clock in milliseconds; undefined if calls are not observed. */
-export const receivedAt = (incoming: IncomingMessage): number | undefined => (incoming as Noted)[noted]?.receivedAt;
+export const receivedAt = (incoming: IncomingMessage): number | undefined =>
+  (incoming as RecordedRequest)[recordKey]?.receivedAt;
 
 /** Records the messages of the body. */
 export function recordMessages(incoming: IncomingMessage, messages: readonly Message[]): void {
-  const note = (incoming as Noted)[noted];
-  if (note !== undefined) note.messages = messages;
+  const record = (incoming as RecordedRequest)[recordKey];
+  if (record !== undefined) record.messages = messages;
 }
 
 /**
@@ -62,10 +70,10 @@ export function recordMessages(incoming: IncomingMessage, messages: readonly Mes
  * so is a POST that cannot be parsed.
  */
 export function reportRefusal(incoming: IncomingMessage, reason: Reason): void {
-  const note = (incoming as Noted)[noted];
-  if (note === undefined || endsAnswerOnly.has(reason)) return;
-  (incoming as Noted)[noted] = undefined;
-  const { calls, server, startedAt, principal, messages } = note;
+  const record = (incoming as RecordedRequest)[recordKey];
+  if (record === undefined || endsAnswerOnly.has(reason)) return;
+  (incoming as RecordedRequest)[recordKey] = undefined;
+  const { calls, server, startedAt, principal, messages } = record;
   calls.refused(server, reason);
   if (principal !== undefined && incoming.method !== 'POST') return; // opens or ends a stream or session: no call
   const header = incoming.headers['mcp-protocol-version']?.toString();
@@ -84,11 +92,11 @@ export function reportRefusedCalls(
   origin: CallOrigin,
   messages: readonly Message[] | undefined,
   reason: Reason,
-  came?: ArrivalInfo,
+  arrival?: ArrivalInfo,
 ): void {
-  if (messages === undefined) return new CallReport(calls, origin, undefined, came).failed(reason);
+  if (messages === undefined) return new CallReport(calls, origin, undefined, arrival).failed(reason);
   for (const message of messages) {
     if (message.kind !== 'request') continue;
-    new CallReport(calls, origin, message, came).failed(reason);
+    new CallReport(calls, origin, message, arrival).failed(reason);
   }
 }

@@ -21,20 +21,20 @@ export interface RequestLogFields {
 /**
  * Key of the fields on the request, as in refused-calls.ts: without a request log this costs only one property read.
  */
-const logged = Symbol('log fields of the request');
-type Logged = IncomingMessage & { [logged]?: RequestLogFields };
+const fieldsKey = Symbol('log fields of the request');
+type LoggedRequest = IncomingMessage & { [fieldsKey]?: RequestLogFields };
 
 /** Creates the log fields of a request. */
 export function logRequest(incoming: IncomingMessage, requestId: string): RequestLogFields {
-  const line: RequestLogFields = { requestId };
-  (incoming as Logged)[logged] = line;
-  return line;
+  const fields: RequestLogFields = { requestId };
+  (incoming as LoggedRequest)[fieldsKey] = fields;
+  return fields;
 }
 
 /** Logs the server of the endpoint. */
 export function logServer(incoming: IncomingMessage, server: string): void {
-  const line = (incoming as Logged)[logged];
-  if (line !== undefined) line.server = server;
+  const fields = (incoming as LoggedRequest)[fieldsKey];
+  if (fields !== undefined) fields.server = server;
 }
 
 /**
@@ -42,17 +42,17 @@ export function logServer(incoming: IncomingMessage, server: string): void {
  * @param key the session's name in the store, or a function that returns it, called only if requests are logged
  */
 export function logSession(incoming: IncomingMessage, key: string | (() => string)): void {
-  const line = (incoming as Logged)[logged];
-  if (line !== undefined) line.session = sessionName(typeof key === 'string' ? key : key(), '').session;
+  const fields = (incoming as LoggedRequest)[fieldsKey];
+  if (fields !== undefined) fields.session = sessionName(typeof key === 'string' ? key : key(), '').session;
 }
 
 /** Logs the messages of the request. Called again where a trace was begun for them. */
 export function logMessages(incoming: IncomingMessage, [message]: readonly Message[]): void {
-  const line = (incoming as Logged)[logged];
-  if (line === undefined || message === undefined) return;
-  line.call = message.method?.slice(0, maxNameLength);
-  line.name = readCallName(message);
-  line.traceId = traceIdOf(message, incoming.headers);
+  const fields = (incoming as LoggedRequest)[fieldsKey];
+  if (fields === undefined || message === undefined) return;
+  fields.call = message.method?.slice(0, maxNameLength);
+  fields.name = readCallName(message);
+  fields.traceId = traceIdOf(message, incoming.headers);
 }
 
 /** W3C Trace Context, section 3.2.2. */
@@ -68,12 +68,12 @@ function traceIdOf(message: Message, headers: IncomingHttpHeaders): string | und
  * A UUID, or 32 hexadecimal digits as nginx makes them: the forms that proxies use. No other text is logged, since a
  * client can send anything, also its session id, which has neither form (P12).
  */
-const trusted = /^(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
+const requestIdPattern = /^(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 
 /** Returns the id that a proxy in front has given a request; undefined for any other text. */
-export const givenRequestId = (given: string | readonly string[] | undefined): string | undefined =>
-  typeof given === 'string' && trusted.test(given) ? given : undefined;
+export const givenRequestId = (header: string | readonly string[] | undefined): string | undefined =>
+  typeof header === 'string' && requestIdPattern.test(header) ? header : undefined;
 
 /** Returns the id by which logs name a request; undefined if neither the log nor a proxy has given one. */
 export const requestIdOf = (incoming: IncomingMessage): string | undefined =>
-  (incoming as Logged)[logged]?.requestId ?? givenRequestId(incoming.headers['x-request-id']);
+  (incoming as LoggedRequest)[fieldsKey]?.requestId ?? givenRequestId(incoming.headers['x-request-id']);

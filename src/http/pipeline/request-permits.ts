@@ -12,28 +12,28 @@ export function reservedBytes({ headers }: IncomingMessage, maxBodyBytes: number
 }
 
 /** The open permits of a connection. */
-const openOn = new WeakMap<Socket, Set<RequestPermit>>();
+const permitsBySocket = new WeakMap<Socket, Set<RequestPermit>>();
 
 /**
  * Releases a permit with the end of its response, however that ends. A response that waits behind others on its
  * connection is never notified that the connection is gone. So the socket is observed, too. Otherwise pipelined
  * requests whose client left would hold their permits for ever.
  */
-export function releaseWithResponse(outgoing: ServerResponse, visit: RequestPermit): void {
-  if (visit === uncountedRequestPermit) return;
+export function releaseWithResponse(outgoing: ServerResponse, permit: RequestPermit): void {
+  if (permit === uncountedRequestPermit) return;
   const { socket } = outgoing.req;
-  let visits = openOn.get(socket);
-  if (visits === undefined) {
+  let permits = permitsBySocket.get(socket);
+  if (permits === undefined) {
     const all = new Set<RequestPermit>();
-    openOn.set(socket, all);
+    permitsBySocket.set(socket, all);
     socket.once('close', () => {
       for (const open of all) open.release();
     });
-    visits = all;
+    permits = all;
   }
-  const open = visits.add(visit);
+  const open = permits.add(permit);
   outgoing.once('close', () => {
-    open.delete(visit);
-    visit.release();
+    open.delete(permit);
+    permit.release();
   });
 }

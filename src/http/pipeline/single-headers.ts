@@ -39,9 +39,9 @@ export function hasSingleHeaders(rawHeaders: readonly string[], further: Readonl
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = (rawHeaders[i] as string).toLowerCase();
     const bit = bits.get(name) ?? 0;
-    const decides = bit !== 0 || further.has(name);
-    if (!decides && !name.startsWith(protocolPrefix)) continue;
-    if (decides && !visibleAscii.test(rawHeaders[i + 1] as string)) return false;
+    const isDeciding = bit !== 0 || further.has(name);
+    if (!isDeciding && !name.startsWith(protocolPrefix)) continue;
+    if (isDeciding && !visibleAscii.test(rawHeaders[i + 1] as string)) return false;
     if ((seen & bit) !== 0 || others?.has(name)) return false;
     seen |= bit;
     if (bit !== 0) continue;

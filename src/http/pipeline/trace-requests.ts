@@ -18,7 +18,7 @@ export interface TracedMessages<P extends ReadPost> {
   /** The same post, each request with its span in `params._meta`. */
   readonly posted: P;
   /** Wraps the reply: its answers end the spans. */
-  watch(reply: Reply): Reply;
+  traceReply(reply: Reply): Reply;
 }
 
 /**
@@ -49,19 +49,19 @@ export const createRequestTracing =
       'network.protocol.name': protocol,
     });
 
-function createTracePost(tracer: Tracer, ofServer: Attributes): TraceRequests {
-  const begin = (
+function createTracePost(tracer: Tracer, serverAttributes: Attributes): TraceRequests {
+  const beginSpan = (
     request: Message,
     headers: IncomingHttpHeaders,
     attributes: Attributes,
   ): { span: Span; request: Message } => {
     const active = context.active();
     // An instrumented HTTP server of Node.js has read the headers already.
-    const around = trace.getSpan(active) === undefined ? propagation.extract(active, headers) : active;
-    const own = propagation.extract(ROOT_CONTEXT, readTraceContext(request, propagation.fields()));
-    const isOwn = trace.getSpanContext(own) !== undefined;
-    const linked = isOwn ? trace.getSpanContext(around) : undefined;
-    const parent = isOwn ? own : around;
+    const headerContext = trace.getSpan(active) === undefined ? propagation.extract(active, headers) : active;
+    const messageContext = propagation.extract(ROOT_CONTEXT, readTraceContext(request, propagation.fields()));
+    const hasMessageContext = trace.getSpanContext(messageContext) !== undefined;
+    const linked = hasMessageContext ? trace.getSpanContext(headerContext) : undefined;
+    const parent = hasMessageContext ? messageContext : headerContext;
     const links = linked === undefined ? [] : [{ context: linked }];
     const span = startCallSpan({ tracer, request, side: 'client', attributes, parent, links });
     // The `initialize` request is kept, and would be sent again later under this span.
@@ -72,24 +72,25 @@ function createTracePost(tracer: Tracer, ofServer: Attributes): TraceRequests {
   };
 
   return (posted, headers, requestId) => {
-    const attributes = requestId === undefined ? ofServer : { ...ofServer, 'mcp_gangway.request_id': requestId };
-    const begun = new Map(
+    const attributes =
+      requestId === undefined ? serverAttributes : { ...serverAttributes, 'mcp_gangway.request_id': requestId };
+    const spansByMessage = new Map(
       posted.messages.flatMap((message) =>
-        message.kind === 'request' ? [[message, begin(message, headers, attributes)] as const] : [],
+        message.kind === 'request' ? [[message, beginSpan(message, headers, attributes)] as const] : [],
       ),
     );
-    if (begun.size === 0) return undefined;
-    const now = (message: Message): Message => begun.get(message)?.request ?? message;
+    if (spansByMessage.size === 0) return undefined;
+    const withSpan = (message: Message): Message => spansByMessage.get(message)?.request ?? message;
     const { messages, modern, initialize } = posted;
-    const spans = [...begun.values()].map(({ span, request: { id, method } }) => ({ span, id, method }));
+    const spans = [...spansByMessage.values()].map(({ span, request: { id, method } }) => ({ span, id, method }));
     return {
       posted: {
         ...posted,
-        messages: messages.map(now),
-        modern: modern && now(modern),
-        initialize: initialize && now(initialize),
+        messages: messages.map(withSpan),
+        modern: modern && withSpan(modern),
+        initialize: initialize && withSpan(initialize),
       },
-      watch: (reply) => new WatchedReply(reply, spans),
+      traceReply: (reply) => new TracedReply(reply, spans),
     };
   };
 }
@@ -101,7 +102,7 @@ interface OpenSpan {
 }
 
 /** A reply that ends spans with their responses, wherever a response occurs in it, or with the end of the reply. */
-class WatchedReply extends ForwardingReply {
+class TracedReply extends ForwardingReply {
   #spans: readonly OpenSpan[];
 
   constructor(reply: Reply, spans: readonly OpenSpan[]) {
@@ -115,7 +116,7 @@ class WatchedReply extends ForwardingReply {
   }
 
   json(text: Buffer, headers?: Headers, status?: number): void {
-    this.#look(text);
+    this.#endAnsweredIn(text);
     this.#end();
     this.reply.json(text, headers, status);
   }
@@ -144,18 +145,18 @@ class WatchedReply extends ForwardingReply {
     const sink = this.reply.stream(headers);
     sink.onClose(() => this.#end());
     const write: EventSink['write'] = (text, at) => {
-      if (this.#spans.length > 0) contain('request', () => this.#lookAt(text));
+      if (this.#spans.length > 0) contain('request', () => this.#endAnsweredInEvents(text));
       return sink.write(text, at);
     };
     return { ...sink, write };
   }
 
-  #lookAt(events: Buffer): void {
-    for (const { data } of decodeEvents(events)) if (data !== undefined) this.#look(data);
+  #endAnsweredInEvents(events: Buffer): void {
+    for (const { data } of decodeEvents(events)) if (data !== undefined) this.#endAnsweredIn(data);
   }
 
   /** Ends the spans of requests that a text answers: one message, or those of a batch. */
-  #look(text: Buffer): void {
+  #endAnsweredIn(text: Buffer): void {
     contain('request', () => this.#endAnswered(text)); // tracing must not harm the traced request
   }
 

@@ -7,7 +7,7 @@ import type { EventSink } from '../../reply/reply.ts';
  * progress handler when they see the response. They process the notification only after all messages of the same read.
  * So messages that the server writes at once must not be sent at once.
  */
-const apartMs = 10;
+const minGapMs = 10;
 
 /** Most bytes of waiting events: the log has the rest (P8). */
 const maxWaitingBytes = 256 * 1024;
@@ -39,7 +39,7 @@ export function delayResponseAfterProgress(sink: SingleEventSink): SingleEventSi
     const due: DecodedEvent[] = [];
     for (const event of waiting) {
       const message = messageOf(event);
-      const dueMs = progressAt + apartMs - performance.now();
+      const dueMs = progressAt + minGapMs - performance.now();
       if (message?.kind === 'response' && dueMs > 0 && !isLast) {
         timer = setTimeout(flush, dueMs);
         break;

@@ -29,13 +29,13 @@ class ExpiringReply extends ForwardingReply implements CredentialBound {
   readonly #id: RequestId | null;
   readonly #era: Era;
   /** Listeners for the client's departure; undefined until there is one. */
-  #gone: (() => void)[] | undefined;
+  #goneListeners: (() => void)[] | undefined;
   #sink: EventSink | undefined;
   /** True once the request was answered, or the credentials have expired. */
-  #isOver = false;
+  #isAnswered = false;
   #hasEnded = false;
   /** True once an event id was sent, with which the client can resume. */
-  #hasPlace = false;
+  #isResumable = false;
 
   constructor(reply: Reply, identity: Identity, watch: CredentialWatch, id: RequestId | null, era: Era) {
     super(reply);
@@ -44,7 +44,7 @@ class ExpiringReply extends ForwardingReply implements CredentialBound {
     this.#id = id;
     this.#era = era;
     watch.hold(this);
-    reply.onGone(() => this.#leave());
+    reply.onGone(() => this.#reportGone());
   }
 
   get isContinued(): boolean {
@@ -56,28 +56,28 @@ class ExpiringReply extends ForwardingReply implements CredentialBound {
   }
 
   override onGone(listener: () => void): void {
-    if (this.#gone === undefined) this.#gone = [listener];
-    else this.#gone.push(listener);
+    if (this.#goneListeners === undefined) this.#goneListeners = [listener];
+    else this.#goneListeners.push(listener);
   }
 
   json(text: Buffer, headers?: Headers, status?: number): void {
-    if (this.#settles()) this.reply.json(text, headers, status);
+    if (this.#claimAnswer()) this.reply.json(text, headers, status);
   }
 
   accepted(): void {
-    if (this.#settles()) this.reply.accepted();
+    if (this.#claimAnswer()) this.reply.accepted();
   }
 
   removed(): void {
-    if (this.#settles()) this.reply.removed();
+    if (this.#claimAnswer()) this.reply.removed();
   }
 
   nothing(): void {
-    if (this.#settles()) this.reply.nothing();
+    if (this.#claimAnswer()) this.reply.nothing();
   }
 
   fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
-    if (this.#settles()) this.reply.fault(reason, id, data);
+    if (this.#claimAnswer()) this.reply.fault(reason, id, data);
   }
 
   stream(headers?: Headers): EventSink {
@@ -87,7 +87,7 @@ class ExpiringReply extends ForwardingReply implements CredentialBound {
     sink.onClose(() => this.#watch.release(this));
     const write = (text: Buffer, at?: string): boolean => {
       if (this.#hasEnded) return false;
-      this.#hasPlace ||= at !== undefined;
+      this.#isResumable ||= at !== undefined;
       return sink.write(text, at);
     };
     this.#sink = { ...sink, write };
@@ -96,30 +96,30 @@ class ExpiringReply extends ForwardingReply implements CredentialBound {
 
   expire(): void {
     if (this.#sink !== undefined) this.#endStream(this.#sink);
-    else if (this.#settles()) this.reply.fault('credentials_expired', this.#id);
+    else if (this.#claimAnswer()) this.reply.fault('credentials_expired', this.#id);
     this.#hasEnded = true;
-    this.#isOver = true;
-    this.#leave();
+    this.#isAnswered = true;
+    this.#reportGone();
   }
 
   #endStream(sink: EventSink): void {
-    if (this.#id !== null && !this.#hasPlace && !this.#isOver)
+    if (this.#id !== null && !this.#isResumable && !this.#isAnswered)
       sink.write(encodeMessage(Buffer.from(faultMessage('credentials_expired', this.#id, {}, this.#era))));
     sink.end();
   }
 
   /** True for the first answer. On an open stream a fault or the end is the stream's last event. */
-  #settles(): boolean {
-    if (this.#isOver) return false;
-    this.#isOver = true;
+  #claimAnswer(): boolean {
+    if (this.#isAnswered) return false;
+    this.#isAnswered = true;
     if (this.#sink === undefined) this.#watch.release(this);
     return true;
   }
 
-  #leave(): void {
+  #reportGone(): void {
     this.#watch.release(this);
-    const listeners = this.#gone;
-    this.#gone = undefined;
+    const listeners = this.#goneListeners;
+    this.#goneListeners = undefined;
     for (const listener of listeners ?? []) listener();
   }
 }

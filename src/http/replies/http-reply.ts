@@ -1,3 +1,4 @@
+// src/http/replies: the ways in which a session answers an HTTP request.
 import type { ServerResponse } from 'node:http';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { Accepts } from '../../protocol/http/media-types.ts';
@@ -111,7 +112,7 @@ function abortIfUnread(outgoing: ServerResponse, { slowReaderMs }: ReplyTimes): 
 }
 
 /** Returns a random time up to this: thousands of streams that opened together must not all write at once. */
-const spread = (ms: number): number => Math.ceil(ms * (0.7 + 0.3 * Math.random()));
+const randomizeInterval = (ms: number): number => Math.ceil(ms * (0.7 + 0.3 * Math.random()));
 
 /** Sends the head of an event stream, and comments that keep the connection from looking idle. */
 export function openEventStream(outgoing: ServerResponse, times: ReplyTimes, headers?: Headers): EventSink {
@@ -125,7 +126,7 @@ export function openEventStream(outgoing: ServerResponse, times: ReplyTimes, hea
   outgoing.flushHeaders();
   const keepAlive = setInterval(() => {
     if (!outgoing.writableNeedDrain) outgoing.write(keepAliveComment);
-  }, spread(times.keepAliveMs));
+  }, randomizeInterval(times.keepAliveMs));
   const onClosed = times.traffic?.onStream();
   outgoing.once('close', () => {
     clearInterval(keepAlive);

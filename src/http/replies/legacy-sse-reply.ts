@@ -10,12 +10,12 @@ import { HttpReply, openEventStream, type ReplyTimes } from './http-reply.ts';
 import { formatLegacySseEventId, type LegacySseResumePoint } from './legacy-sse-resume-point.ts';
 
 /** Names of faults where there is no Mcp-Session-Id. */
-const names: ReadonlyMap<Reason, Reason> = new Map([
+const legacyReasons: ReadonlyMap<Reason, Reason> = new Map([
   ['unknown_session', 'unknown_token'],
   ['already_initialized', 'used_token'],
 ]);
 
-const nameOf = (reason: Reason): Reason => names.get(reason) ?? reason;
+const toLegacyReason = (reason: Reason): Reason => legacyReasons.get(reason) ?? reason;
 
 /** The times of a stream, and its endpoint. */
 export interface LegacySseReplyOptions extends ReplyTimes {
@@ -31,18 +31,18 @@ export interface LegacySseReplyOptions extends ReplyTimes {
  * continues on the same one.
  */
 export class LegacySseReply extends HttpReply {
-  readonly #place: LegacySseResumePoint;
+  readonly #position: LegacySseResumePoint;
   readonly #options: LegacySseReplyOptions;
   #sink: EventSink | undefined;
 
   constructor(
     outgoing: ServerResponse,
-    place: LegacySseResumePoint,
+    position: LegacySseResumePoint,
     options: LegacySseReplyOptions,
     sender: AdmittedRequest,
   ) {
     super(outgoing, { json: false, sse: true }, options, sender);
-    this.#place = place;
+    this.#position = position;
     this.#options = options;
   }
 
@@ -56,21 +56,21 @@ export class LegacySseReply extends HttpReply {
    * the fault.
    */
   override fault(reason: Reason): void {
-    if (this.#sink === undefined) respondWithFault(this.outgoing, nameOf(reason));
+    if (this.#sink === undefined) respondWithFault(this.outgoing, toLegacyReason(reason));
     else this.#sink.end();
   }
 
   override stream(headers?: Headers): EventSink {
     if (this.#sink !== undefined) return this.#sink;
-    const { token, after } = this.#place;
+    const { token, after } = this.#position;
     const { messagesPath, retryMs } = this.#options;
     const opened = openEventStream(this.outgoing, this.#options, headers);
     const data = Buffer.from(`${messagesPath}?token=${token}`);
     const id = formatLegacySseEventId(token, formatEventId(after.stream, after));
     opened.write(encodeEvent({ id, retryMs, type: 'endpoint', data }));
     const write = (events: readonly DecodedEvent[]) => opened.write(Buffer.concat(events.map(encodeEvent)));
-    const apart = delayResponseAfterProgress({ ...opened, write });
-    this.#sink = { ...apart, write: (text) => apart.write(eventsFor(text, token)) };
+    const delayed = delayResponseAfterProgress({ ...opened, write });
+    this.#sink = { ...delayed, write: (text) => delayed.write(prepareEvents(text, token)) };
     return this.#sink;
   }
 }
@@ -79,9 +79,9 @@ export class LegacySseReply extends HttpReply {
  * Prepares the events of a session for its client. Their ids name the session. Events without data are left out, since
  * some clients would take one for a message.
  */
-function eventsFor(text: Buffer, token: string): DecodedEvent[] {
-  const shown = decodeEvents(text).filter(({ data }) => data === undefined || data.length > 0);
-  return shown.map((event) =>
+function prepareEvents(text: Buffer, token: string): DecodedEvent[] {
+  const visible = decodeEvents(text).filter(({ data }) => data === undefined || data.length > 0);
+  return visible.map((event) =>
     event.id === undefined ? event : { ...event, id: formatLegacySseEventId(token, event.id) },
   );
 }
@@ -103,6 +103,6 @@ export class LegacyPostReply extends HttpReply {
   }
 
   override fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
-    super.fault(nameOf(reason), id, data);
+    super.fault(toLegacyReason(reason), id, data);
   }
 }

@@ -15,13 +15,13 @@ export interface LegacySseResumePoint {
 export const beginningOfStream: EventId = { stream: 0, epoch: 0, seq: 0 };
 
 /** 32 bytes in base64url. */
-const tokenForm = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/;
+const tokenPattern = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/;
 
 /** Creates a new endpoint token: 256 random bits. */
 export const newEndpointToken = (): string => randomBytes(32).toString('base64url');
 
 /** True for a text that `newEndpointToken` could have made. */
-export const isEndpointToken = (text: string): boolean => tokenForm.test(text);
+export const isEndpointToken = (text: string): boolean => tokenPattern.test(text);
 
 /** Returns the event id of a position: the token before the text of `formatEventId`. */
 export const formatLegacySseEventId = (token: string, eventId: string): string => `${token}.${eventId}`;

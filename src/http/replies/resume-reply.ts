@@ -37,12 +37,12 @@ export class ResumeReply extends ForwardingReply {
   }
 
   fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
-    const lastWord = finalEventsFor(reason, this.#after);
+    const finalEvents = finalEventsFor(reason, this.#after);
     if (reason === 'unknown_session' && this.#after.seq === finalSeq) this.reply.nothing();
-    else if (lastWord === undefined) this.reply.fault(reason, id, data);
+    else if (finalEvents === undefined) this.reply.fault(reason, id, data);
     else {
       const sink = this.reply.stream();
-      sink.write(lastWord);
+      sink.write(finalEvents);
       sink.end();
     }
   }

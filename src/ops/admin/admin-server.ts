@@ -69,7 +69,7 @@ export async function startAdminServer({
   isOfPage,
 }: AdminServerOptions): Promise<AdminServer> {
   const rules = createOriginRules({ host, allowOrigin: [], allowHost: isLoopback(host) ? [] : allowHost });
-  const answer = createRequestListener(find, { elsewhere: 'no_such_admin_path' });
+  const answer = createRequestListener(find, { notFoundReason: 'no_such_admin_path' });
   const listener: RequestListener = (incoming, outgoing) => {
     const { host: name, origin } = incoming.headers;
     const refused = !isHost(name)

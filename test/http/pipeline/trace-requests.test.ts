@@ -19,7 +19,7 @@ function begin(body: unknown, headers: IncomingHttpHeaders = {}) {
   const { posted = read } = traced ?? {};
   // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
   const texts: any[] = posted.messages.map(({ text }) => JSON.parse(text.toString()));
-  return { traced, posted, texts, reply: traced?.watch(plain) ?? plain, plain };
+  return { traced, posted, texts, reply: traced?.traceReply(plain) ?? plain, plain };
 }
 
 const request = (method: string, params?: object, id: number | string = 1) => ({ jsonrpc: '2.0', id, method, params });
@@ -52,7 +52,7 @@ describe('the span of what a client asks', () => {
   test('says what logs call the request', () => {
     const message = readMessages(Buffer.from(JSON.stringify(request('tools/list'))), 10);
     if (!message.ok) throw new Error(message.reason);
-    tracePost(message, {}, 'its id')?.watch(createFakeReply(acceptsBoth)).accepted();
+    tracePost(message, {}, 'its id')?.traceReply(createFakeReply(acceptsBoth)).accepted();
     expect(lastSpan().attributes['mcp_gangway.request_id']).toBe('its id');
   });
 

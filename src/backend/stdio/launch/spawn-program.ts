@@ -1,3 +1,4 @@
+// src/backend/stdio/launch: finds, limits and starts the program of a server, and explains why it cannot start.
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { looksRunnable } from './locate-program.ts';

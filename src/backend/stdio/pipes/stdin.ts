@@ -1,3 +1,4 @@
+// src/backend/stdio/pipes: reads and writes the three pipes of a server's process.
 import type { Writable } from 'node:stream';
 import { writeMessage } from '../../line-writer.ts';
 import { afterLoopTurn } from './end-of-loop-turn.ts';

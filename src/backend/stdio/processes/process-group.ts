@@ -1,3 +1,4 @@
+// src/backend/stdio/processes: process groups: their memory, their use of the host, and their end.
 /**
  * The process groups that this gateway started and that may still live. They are killed as a last resort when the
  * gateway ends without having closed its backends (P10).

@@ -1,3 +1,4 @@
+// src/backend/stdio/stale-groups: a journal of process groups, by which the next gateway ends those of a killed one.
 import { readdirSync, renameSync, rmSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import {

@@ -30,7 +30,7 @@ export class FrameWriter {
   constructor(peer: WebSocket, options: FrameWriterOptions) {
     this.#peer = peer;
     this.#options = options;
-    options.socket.on('drain', () => this.#drained());
+    options.socket.on('drain', () => this.#onDrained());
     peer.once('close', () => clearTimeout(this.#slowTimer));
   }
 
@@ -80,7 +80,7 @@ export class FrameWriter {
     if (this.#peer.readyState === this.#peer.OPEN) this.#peer.send(text, { binary: false });
   }
 
-  #drained(): void {
+  #onDrained(): void {
     this.#replyBytes = 0;
     if (this.#slowTimer !== undefined) {
       clearTimeout(this.#slowTimer);

@@ -61,7 +61,7 @@ interface ReplyOptions {
 }
 
 /** How long a client that does not answer or read has for the close reason. */
-const lastWordMs = 1_000;
+const closeReasonGraceMs = 1_000;
 
 /**
  * One client on a WebSocket (docs/decisions/0019). Its session begins with `initialize` and ends with the connection,
@@ -73,7 +73,7 @@ const lastWordMs = 1_000;
 export class WebSocketConnection {
   readonly #peer: WebSocket;
   readonly #options: WebSocketConnectionOptions;
-  readonly #outlet: FrameWriter;
+  readonly #writer: FrameWriter;
   readonly #trace: TraceRequests | undefined;
   #session: Session | undefined;
   /** True once the server has answered `initialize`. */
@@ -82,7 +82,7 @@ export class WebSocketConnection {
   #sessionEnd: SessionEndReason | undefined;
   #initializeTimer: NodeJS.Timeout | undefined;
   /** Listeners for the end of the connection. */
-  readonly #onGone = new Set<() => void>();
+  readonly #goneListeners = new Set<() => void>();
 
   /** @param socket the socket below the WebSocket */
   constructor(peer: WebSocket, socket: Socket, options: WebSocketConnectionOptions) {
@@ -90,24 +90,24 @@ export class WebSocketConnection {
     this.#peer = peer;
     this.#options = options;
     this.#trace = tracePosts?.(server.name, 'websocket');
-    this.#outlet = new FrameWriter(peer, { socket, slowReaderMs, onSlow: () => this.#cut('slow_reader') });
-    watchPeer(peer, { socket, intervalMs: keepAliveMs, onSilent: () => this.#cut('client_silent') });
-    const onFault = (): void => this.#cut('internal');
-    const inOrder = new OrderedDelivery('request', this.#outlet);
+    this.#writer = new FrameWriter(peer, { socket, slowReaderMs, onSlow: () => this.#terminate('slow_reader') });
+    watchPeer(peer, { socket, intervalMs: keepAliveMs, onSilent: () => this.#terminate('client_silent') });
+    const onFault = (): void => this.#terminate('internal');
+    const inOrder = new OrderedDelivery('request', this.#writer);
     peer.on('message', (data, isBinary) => {
       const text = withoutBom(data as Buffer);
       const reading = isBinary ? undefined : readLargePosted(text, options.maxDepth);
-      inOrder.take(() => contain('request', () => this.#take(text, isBinary), onFault), reading);
+      inOrder.take(() => contain('request', () => this.#receive(text, isBinary), onFault), reading);
     });
     // a violation of the WebSocket protocol; the library closes with the matching code
-    peer.on('error', () => this.#leave());
-    peer.once('close', () => contain('request', () => this.#closed()));
-    const held: CredentialBound = {
+    peer.on('error', () => this.#endSession());
+    peer.once('close', () => contain('request', () => this.#onClosed()));
+    const credentialBound: CredentialBound = {
       identity: sender.identity,
-      expire: () => this.#cut('credentials_expired'),
+      expire: () => this.#terminate('credentials_expired'),
     };
-    watch.hold(held);
-    this.#onGone.add(() => watch.release(held));
+    watch.hold(credentialBound);
+    this.#goneListeners.add(() => watch.release(credentialBound));
     this.#awaitInitialize();
   }
 
@@ -117,25 +117,25 @@ export class WebSocketConnection {
   close(reason: Reason): void {
     this.#peer.resume(); // the client's close frame has to be read
     this.#peer.close(closeCodeOf(reason), reason);
-    this.#leave();
+    this.#endSession();
   }
 
   /** Ends the session: no further message of the client is expected. */
-  #leave(): void {
+  #endSession(): void {
     clearTimeout(this.#initializeTimer);
     detach('request', this.#session?.end('client_gone'));
   }
 
-  #cut(reason: Reason): void {
+  #terminate(reason: Reason): void {
     this.close(reason);
-    setTimeout(() => this.#peer.terminate(), lastWordMs).unref();
+    setTimeout(() => this.#peer.terminate(), closeReasonGraceMs).unref();
   }
 
   #awaitInitialize(): void {
-    this.#initializeTimer = setTimeout(() => this.#cut('initialize_timeout'), this.#options.initializeTimeoutMs);
+    this.#initializeTimer = setTimeout(() => this.#terminate('initialize_timeout'), this.#options.initializeTimeoutMs);
   }
 
-  #take(bytes: Buffer, isBinary: boolean): void {
+  #receive(bytes: Buffer, isBinary: boolean): void {
     if (this.#peer.readyState !== this.#peer.OPEN) return;
     if (isBinary) return this.close('not_text');
     const { maxDepth, sender, authorization } = this.#options;
@@ -150,11 +150,11 @@ export class WebSocketConnection {
     // A message on a connection has no headers of its own.
     const traced = this.#trace?.(allowed, {});
     const posted = traced?.posted ?? allowed;
-    const watched = (reply: Reply): Reply => traced?.watch(reply) ?? reply;
+    const traceReply = (reply: Reply): Reply => traced?.traceReply(reply) ?? reply;
     const { modern, initialize, isBatch, id } = posted;
     if (this.#session === undefined && modern === undefined && initialize !== undefined && !isBatch)
-      return this.#open(initialize, onOver, watched);
-    const reply = watched(this.#createReply({ messages, onOver }));
+      return this.#open(initialize, onOver, traceReply);
+    const reply = traceReply(this.#createReply({ messages, onOver }));
     if (modern !== undefined) return reply.fault('modern_not_served', id, { ...modernNotServedData(modern) });
     if (this.#session !== undefined && initialize !== undefined) return reply.fault('already_initialized', id);
     if (this.#session === undefined || !this.#isOpen) return reply.fault('not_initialized', id);
@@ -166,7 +166,9 @@ export class WebSocketConnection {
   #refusePosted(messages: readonly Message[] | undefined, ...fault: Fault): void {
     const { calls, server, sender } = this.#options;
     const origin: CallOrigin = {
-      ...{ server: server.name, era: 'legacy', principal: sender.identity.principal },
+      server: server.name,
+      era: 'legacy',
+      principal: sender.identity.principal,
       session: this.#session?.name.session,
     };
     if (calls !== undefined) reportRefusedCalls(calls, origin, messages, fault[0]);
@@ -174,10 +176,10 @@ export class WebSocketConnection {
   }
 
   #refuse(...fault: Fault): void {
-    this.#outlet.reply(faultMessage(...fault));
+    this.#writer.reply(faultMessage(...fault));
   }
 
-  #open(initialize: Message, onOver: () => void, watched: (reply: Reply) => Reply): void {
+  #open(initialize: Message, onOver: () => void, traceReply: (reply: Reply) => Reply): void {
     const { server, sender, sessions, store, maxEventBytes } = this.#options;
     clearTimeout(this.#initializeTimer);
     this.#sessionEnd = undefined;
@@ -186,10 +188,10 @@ export class WebSocketConnection {
       // Priming events are for clients that resume.
       this.#session?.listen(undefined, this.#createReply({ isContinued: true }));
     };
-    const reply = watched(this.#createReply({ messages: [initialize], onAccepted, onOver }));
-    const visitor = { server, principal: sender.principal };
-    const home = { store, maxEventBytes, onEnding: (reason: SessionEndReason) => this.#ended(reason) };
-    this.#session = sessions.connected.open(visitor, initialize, reply, home);
+    const reply = traceReply(this.#createReply({ messages: [initialize], onAccepted, onOver }));
+    const lookup = { server, principal: sender.principal };
+    const sessionHome = { store, maxEventBytes, onEnding: (reason: SessionEndReason) => this.#onSessionEnd(reason) };
+    this.#session = sessions.connected.open(lookup, initialize, reply, sessionHome);
     if (this.#session === undefined) this.#awaitInitialize();
   }
 
@@ -197,18 +199,18 @@ export class WebSocketConnection {
    * Handles the end of the session, whose last messages are still to come. If the session never began, the client may
    * try again.
    */
-  #ended(reason: SessionEndReason): void {
+  #onSessionEnd(reason: SessionEndReason): void {
     this.#sessionEnd = reason;
     if (this.#isOpen) return;
     this.#session = undefined;
     if (reason !== 'client_gone') this.#awaitInitialize();
   }
 
-  #closed(): void {
-    const listeners = [...this.#onGone];
-    this.#onGone.clear();
+  #onClosed(): void {
+    const listeners = [...this.#goneListeners];
+    this.#goneListeners.clear();
     for (const listener of listeners) contain('request', listener);
-    this.#leave();
+    this.#endSession();
   }
 
   /**
@@ -217,7 +219,7 @@ export class WebSocketConnection {
   #createReply({ messages = [], onAccepted = () => undefined, onOver, isContinued = false }: ReplyOptions = {}): Reply {
     const listeners: (() => void)[] = [];
     const answer = (send: () => void): void => {
-      for (const listener of listeners) this.#onGone.delete(listener);
+      for (const listener of listeners) this.#goneListeners.delete(listener);
       onOver?.();
       send();
     };
@@ -231,9 +233,9 @@ export class WebSocketConnection {
       },
       onGone: (listener) => {
         listeners.push(listener);
-        this.#onGone.add(listener);
+        this.#goneListeners.add(listener);
       },
-      json: (text) => answer(() => this.#outlet.reply(text)),
+      json: (text) => answer(() => this.#writer.reply(text)),
       accepted: () => answer(onAccepted),
       removed: () => answer(() => undefined),
       nothing: () => answer(() => undefined),
@@ -244,32 +246,32 @@ export class WebSocketConnection {
 
   /** Creates the one stream of the session. Its events have no ids, since no client can resume here. */
   #createSink(): EventSink {
-    const apart = delayResponseAfterProgress({
-      write: (events) => this.#outlet.send(events.flatMap(({ data }) => (data === undefined ? [] : [data]))),
-      onDrain: (listener) => this.#outlet.onDrain(listener),
+    const delayed = delayResponseAfterProgress({
+      write: (events) => this.#writer.send(events.flatMap(({ data }) => (data === undefined ? [] : [data]))),
+      onDrain: (listener) => this.#writer.onDrain(listener),
       onClose: (listener) => {
-        this.#onGone.add(listener);
+        this.#goneListeners.add(listener);
       },
-      end: () => this.close(this.#sessionEnd === undefined ? 'internal' : reasonOf(this.#sessionEnd)),
-      cut: () => this.#cut('slow_reader'),
+      end: () => this.close(this.#sessionEnd === undefined ? 'internal' : toCloseReason(this.#sessionEnd)),
+      cut: () => this.#terminate('slow_reader'),
     });
     return {
-      ...apart,
+      ...delayed,
       write: (text) => {
         const events = decodeEvents(text);
         // Only a client beyond all retained events misses some, and it must not continue without them.
-        if (events.some(({ type }) => type === 'gap')) this.#cut('slow_reader');
-        return apart.write(events.filter(({ type, data }) => type === 'message' && data !== undefined));
+        if (events.some(({ type }) => type === 'gap')) this.#terminate('slow_reader');
+        return delayed.write(events.filter(({ type, data }) => type === 'message' && data !== undefined));
       },
     };
   }
 }
 
 /** Returns the close reason for a session that ended while its client was connected. */
-const reasonOf = (end: SessionEndReason): Reason => endsOfOthers[end] ?? faultForEnd[end];
+const toCloseReason = (end: SessionEndReason): Reason => externalEnds[end] ?? faultForEnd[end];
 
 /** Ends that were not caused by the session: its client connects again. */
-const endsOfOthers: Partial<Record<SessionEndReason, Reason>> = {
+const externalEnds: Partial<Record<SessionEndReason, Reason>> = {
   draining: 'draining',
   reconfigured: 'server_reconfigured',
 };

@@ -1,3 +1,4 @@
+// src/http/endpoints/websocket: clients on a WebSocket.
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Server as NetServer, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -13,10 +14,10 @@ import { serveWithoutUpgrade, wantsWebSocket } from './other-upgrades.ts';
 import { WebSocketConnection, type WebSocketConnectionOptions } from './websocket-connection.ts';
 
 /** The options that differ between connections. */
-type OfConnection = 'server' | 'sender' | 'authorization';
+type PerConnection = 'server' | 'sender' | 'authorization';
 
 /** Options of the WebSocket endpoints of a gateway. */
-export interface WebSocketEndpointOptions extends Omit<WebSocketConnectionOptions, OfConnection> {
+export interface WebSocketEndpointOptions extends Omit<WebSocketConnectionOptions, PerConnection> {
   /** Limit of one message of a client. */
   readonly maxBodyBytes: number;
 }
@@ -37,7 +38,7 @@ export interface WebSocketEndpoint {
  */
 export function createWebSocketEndpoint(options: WebSocketEndpointOptions): WebSocketEndpoint {
   const { sessions, maxBodyBytes, slowReaderMs } = options;
-  let byPath: ReadonlyMap<string, ReturnType<typeof guarded>> = new Map();
+  let byPath: ReadonlyMap<string, ReturnType<typeof withAdmission>> = new Map();
   const connections = new Map<WebSocketConnection, Promise<void>>();
   const sockets = new WebSocketServer({
     noServer: true,
@@ -51,10 +52,10 @@ export function createWebSocketEndpoint(options: WebSocketEndpointOptions): WebS
     incoming: IncomingMessage,
     socket: Socket,
     head: Buffer,
-    { traffic, ...of }: Pick<WebSocketConnectionOptions, OfConnection> & Pick<AdmissionOptions, 'traffic'>,
+    { traffic, ...perConnection }: Pick<WebSocketConnectionOptions, PerConnection> & Pick<AdmissionOptions, 'traffic'>,
   ): void =>
     sockets.handleUpgrade(incoming, socket, head, (peer) => {
-      const connection = new WebSocketConnection(peer, socket, { ...options, ...of });
+      const connection = new WebSocketConnection(peer, socket, { ...options, ...perConnection });
       const onClosed = traffic?.onWebSocket();
       const closed = new Promise<void>((resolve) => {
         peer.once('close', () => {
@@ -66,10 +67,10 @@ export function createWebSocketEndpoint(options: WebSocketEndpointOptions): WebS
       connections.set(connection, closed);
     });
 
-  const take = (incoming: IncomingMessage, socket: Socket, head: Buffer): void => {
-    const found = byPath.get(pathOf(incoming));
-    if (found === undefined) return refuse(incoming, socket, { reason: 'no_such_path' });
-    const { server, authorization, traffic, admit } = found;
+  const handleUpgrade = (incoming: IncomingMessage, socket: Socket, head: Buffer): void => {
+    const endpoint = byPath.get(pathOf(incoming));
+    if (endpoint === undefined) return refuse(incoming, socket, { reason: 'no_such_path' });
+    const { server, authorization, traffic, admit } = endpoint;
     const onError = (): Socket => socket.destroy(); // the client left during authentication
     socket.on('error', onError);
     admit(incoming, {
@@ -87,12 +88,12 @@ export function createWebSocketEndpoint(options: WebSocketEndpointOptions): WebS
 
   return {
     route(servers) {
-      byPath = new Map([...servers].map(([path, of]) => [path, guarded(of)]));
+      byPath = new Map([...servers].map(([path, options]) => [path, withAdmission(options)]));
     },
     attach(http) {
       http.on('upgrade', (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
         const answer = (): void => {
-          if (wantsWebSocket(incoming)) take(incoming, socket as Socket, head);
+          if (wantsWebSocket(incoming)) handleUpgrade(incoming, socket as Socket, head);
           else serveWithoutUpgrade(http, incoming, socket, head);
         };
         contain('request', answer, () => socket.destroy());
@@ -109,9 +110,9 @@ export function createWebSocketEndpoint(options: WebSocketEndpointOptions): WebS
   };
 }
 
-const guarded = (of: AdmissionOptions) => {
-  const { server, authorization, traffic } = of;
-  return { server, authorization, traffic, admit: createAdmission(of) };
+const withAdmission = (options: AdmissionOptions) => {
+  const { server, authorization, traffic } = options;
+  return { server, authorization, traffic, admit: createAdmission(options) };
 };
 
 /** Answers requests without an upgrade to the path of a WebSocket endpoint. */
