@@ -9,85 +9,91 @@ import type { Era } from '../protocol/revisions.ts';
 import type { Reply } from '../reply/reply.ts';
 
 /**
- * How a call ended. `ok`: with a result of the server. `tool_error`: with one that says that the tool failed. `error`: with its
- * error. `fault`: with an error of the gateway's own.
- * `left`: its client was gone before there was an answer, and nobody can come back for one.
+ * The outcome of a call.
+ *
+ * - `ok`: the server answered with a result.
+ * - `tool_error`: the server answered with a result that reports a failed tool.
+ * - `error`: the server answered with an error.
+ * - `fault`: the gateway answered with an error of its own.
+ * - `left`: the client left before there was an answer, and nobody can come back for the answer.
  */
 export type CallOutcome =
   | { readonly kind: 'ok' | 'tool_error' | 'left' }
   | { readonly kind: 'error'; readonly code: number | undefined }
   | { readonly kind: 'fault'; readonly reason: Reason };
 
-/** Whose call it is, and at which server. */
+/** The sender and the server of a call. */
 export interface CallOrigin {
   readonly server: string;
   readonly era: Era;
-  /** Undefined where the request was refused before it was known who sends it. */
+  /** The sender; undefined if the request was refused before its sender was known. */
   readonly principal: Principal | undefined;
-  /** The short name of its session, as logs have it; undefined where it has none, or none was found. */
+  /**
+   * The short name of the call's session in logs; undefined if the call has no session or the session was not found.
+   */
   readonly session?: string | undefined;
 }
 
-/** What is known of a call that has ended; no content. */
+/** The data of an ended call, without content. */
 export interface EndedCall {
   readonly origin: CallOrigin;
-  /** What the client calls; undefined where its request was refused unread. */
+  /** The called method; undefined if the request was refused unread. */
   readonly method: string | undefined;
   /**
-   * Of a tool or prompt, if the observer wants names. The URI of a resource is none: with what a template puts into it, it can
-   * be content.
+   * The name of the tool or prompt, if the observer wants names. The URI of a resource does not count as a name, since
+   * the expansion of its template may contain content.
    */
   readonly name: string | undefined;
   readonly outcome: CallOutcome;
-  /** Since the gateway, or the instance that took the session over, has had the request. */
+  /** The time since the request arrived at the gateway, or at the instance that took the session over. */
   readonly durationMs: number;
   /**
-   * The part of that from the hand-over to the server until its response was read, without `waitedMs`; undefined where the
-   * server was not asked.
+   * The part of `durationMs` from sending the request to the server until its response was read, without `waitedMs`.
+   * Undefined if the server did not get the request.
    */
   readonly serverMs: number | undefined;
   /**
-   * The part of `durationMs` in which the server could not work on it: it waited for an answer of the client (a person, or a
-   * model, as a rule), or was being started.
+   * The part of `durationMs` in which the server could not work on the call. The server waited for an answer of the
+   * client (usually of a person or a model), or was being started.
    */
   readonly waitedMs: number;
-  /** Of the request as it came; 0 where it is not kept. */
+  /** The bytes of the request; 0 if the request is not kept. */
   readonly bytesIn: number;
-  /** Of the server's response; 0 for a fault. */
+  /** The bytes of the server's response; 0 for a fault. */
   readonly bytesOut: number;
-  /** Of the HTTP request that brought it, if the observer wants names and there is one. */
+  /** The id of the HTTP request that contained the call, if the observer wants names and the request has an id. */
   readonly requestId: string | undefined;
 }
 
 /**
- * Is told of each call of a client when it has ended, once: by the owner of its session, or by the instance that refused it.
- * Requests that the gateway itself makes of servers are no calls.
+ * Receives each client call once, when the call has ended. The owner of the session reports the call, or the instance
+ * that refused it. Requests of the gateway itself to servers are not calls.
  */
 export interface CallObserver {
-  /** True to be told the names of tools and prompts, and ids of requests, which have to be looked for in each. */
+  /** True if the observer wants names of tools and prompts and request ids, which cost a search in each request. */
   readonly wantsNames: boolean;
   ended(call: EndedCall): void;
-  /** An HTTP request to a server's endpoint, whatever it wanted, is answered with a fault. */
+  /** Any HTTP request to a server's endpoint was answered with a fault. */
   refused(server: string, reason: Reason): void;
 }
 
-/** A request as it came, or what an earlier owner left of it. */
+/** The request of a call as it arrived, or the part of it that an earlier owner kept. */
 export type CallRequest =
   | Message
   | { readonly method: string; readonly text: Buffer | undefined; readonly name?: string | undefined };
 
 const ok: CallOutcome = { kind: 'ok' };
 const toolError: CallOutcome = { kind: 'tool_error' };
-const left: CallOutcome = { kind: 'left' };
+const clientLeft: CallOutcome = { kind: 'left' };
 
-/** The tool or prompt that it names. */
-const nameOf = (request: CallRequest): string | undefined =>
+/** Reads the name of the tool or prompt. */
+const readName = (request: CallRequest): string | undefined =>
   'memberRanges' in request ? readCallName(request) : request.name;
 
-/** How a request came. */
+/** The arrival data of a request. */
 export type ArrivalInfo = Pick<Reply, 'receivedAt' | 'requestId'>;
 
-/** One call that somebody wants to be told of. Only the first end counts. */
+/** Measures one call and reports it to the observer. Only the first end counts. */
 export class CallReport implements EndedCall {
   readonly origin: CallOrigin;
   readonly method: string | undefined;
@@ -95,7 +101,7 @@ export class CallReport implements EndedCall {
   readonly bytesIn: number;
   readonly requestId: string | undefined;
   bytesOut = 0;
-  outcome = left;
+  outcome = clientLeft;
   durationMs = 0;
   serverMs: number | undefined;
   waitedMs = 0;
@@ -103,58 +109,60 @@ export class CallReport implements EndedCall {
   readonly #startedAt: number;
   #sentAt: number | undefined;
   #waitedBeforeMs = 0;
-  /** Why the server cannot go on: questions without an answer, and its start. It waits since `#waitsSince` if there are any. */
+  /**
+   * How many things the server waits for: answers of the client, and its start. Above 0, it waits since `#waitsSince`.
+   */
   #waits = 0;
   #waitsSince = 0;
   #awaitsStart = false;
   #hasEnded = false;
 
-  /** @param came absent for one that begins now */
-  constructor(observer: CallObserver, origin: CallOrigin, request?: CallRequest, came?: ArrivalInfo) {
+  /** @param arrival absent for a call that begins now */
+  constructor(observer: CallObserver, origin: CallOrigin, request?: CallRequest, arrival?: ArrivalInfo) {
     this.#observer = observer;
     this.origin = origin;
     this.method = request?.method?.slice(0, maxNameLength);
-    this.name = request !== undefined && observer.wantsNames ? nameOf(request) : undefined;
+    this.name = request !== undefined && observer.wantsNames ? readName(request) : undefined;
     this.bytesIn = request?.text?.length ?? 0;
-    this.requestId = observer.wantsNames ? came?.requestId : undefined;
-    this.#startedAt = came?.receivedAt ?? performance.now();
+    this.requestId = observer.wantsNames ? arrival?.requestId : undefined;
+    this.#startedAt = arrival?.receivedAt ?? performance.now();
   }
 
-  /** The request was handed over to the server, or waits for it; the first time counts. */
+  /** The request was sent to the server, or waits for it. The first time counts. */
   sent(): void {
     if (this.#sentAt !== undefined) return;
     this.#sentAt = performance.now();
     this.#waitedBeforeMs = this.#waitedUntil(this.#sentAt);
   }
 
-  /** The server has asked its client something on behalf of the call. */
+  /** The server has sent the client a request on behalf of the call. */
   waitsForClient(): void {
     if (this.#waits++ === 0) this.#waitsSince = performance.now();
   }
 
-  /** One of its questions has an answer, or needs none any more. */
+  /** One of the server's requests to the client has an answer, or no longer needs one. */
   settled(): void {
-    if (this.#waits === 0) return; // the server has answered, whatever it asked
+    if (this.#waits === 0) return; // the server has already answered the call
     this.waitedMs = this.#waitedUntil(performance.now());
     this.#waits -= 1;
     this.#waitsSince = performance.now();
   }
 
-  /** The server is being started, or started again; calls that follow before `started` change nothing. */
+  /** The server is being started or restarted. Repeated calls before `started` have no effect. */
   awaitsStart(): void {
     if (this.#awaitsStart) return;
     this.#awaitsStart = true;
     this.waitsForClient();
   }
 
-  /** The server has the call, or is about to. */
+  /** The server has started: it has the request or is about to get it. */
   started(): void {
     if (!this.#awaitsStart) return;
     this.#awaitsStart = false;
     this.settled();
   }
 
-  /** The server's response was read; what follows until the end is the gateway's own. */
+  /** The server's response was read. The time from here to the end is the gateway's own. */
   responseReceived(): void {
     const now = performance.now();
     this.waitedMs = this.#waitedUntil(now);
@@ -166,7 +174,7 @@ export class CallReport implements EndedCall {
     return this.#waits === 0 ? this.waitedMs : this.waitedMs + now - this.#waitsSince;
   }
 
-  /** The client has the server's response, or one that was made of it or in its place. */
+  /** The client has the server's response, or a response made from it or in its place. */
   answered({ text, isError }: Pick<Message, 'text' | 'isError'>): void {
     const bytesOut = text.length;
     if (!isError) return this.#end(this.method === 'tools/call' && isToolError(text) ? toolError : ok, bytesOut);
@@ -180,9 +188,9 @@ export class CallReport implements EndedCall {
     this.#end({ kind: 'fault', reason });
   }
 
-  /** Its client is gone. */
+  /** The client has left. */
   left(): void {
-    this.#end(left);
+    this.#end(clientLeft);
   }
 
   #end(outcome: CallOutcome, bytesOut = 0): void {
@@ -196,17 +204,17 @@ export class CallReport implements EndedCall {
   }
 }
 
-/** Opens the calls of one session, each when its request is there; undefined if nobody wants to be told. */
+/** Makes the function that opens a report for each call of a session; undefined without an observer. */
 export function createCallReporter(
   calls: CallObserver | undefined,
   principal: Principal,
   name: Pick<CallOrigin, 'server' | 'session'>,
-): ((request: CallRequest, came?: ArrivalInfo) => CallReport) | undefined {
+): ((request: CallRequest, arrival?: ArrivalInfo) => CallReport) | undefined {
   const origin: CallOrigin = { ...name, era: 'legacy', principal };
-  return calls && ((request, came) => new CallReport(calls, origin, request, came));
+  return calls && ((request, arrival) => new CallReport(calls, origin, request, arrival));
 }
 
-/** Both are told, the first one first; either may be absent. */
+/** Combines two observers, which are called in this order. Either may be absent. */
 export function combineCallObservers(
   first: CallObserver | undefined,
   second: CallObserver | undefined,

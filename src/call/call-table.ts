@@ -1,3 +1,4 @@
+// src/call: client requests in flight: the table of calls, their answers, reruns, tasks and reports.
 import type { RequestIds } from '../backend/backend.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
@@ -15,51 +16,51 @@ export interface Call {
   readonly progressToken: RequestId | undefined;
   /** The task that the request asks about (`tasks/result` and its siblings). */
   readonly taskId: string | undefined;
-  /** What its answer can tell of tasks. */
+  /** The kind of information about tasks that the answer may contain. */
   readonly taskNews?: TaskUpdate | undefined;
   answer: LegacyCallAnswer;
-  /** The request as it was sent, where that may be needed again. */
+  /** The request as it was sent; undefined if it cannot be needed again. */
   readonly text: Buffer | undefined;
-  /** What its client's request brought for the server; undefined if an earlier owner had it. */
+  /** The headers of the client's request for the server; undefined if an earlier owner had the request. */
   readonly forwarded?: ForwardedHeaders;
-  /** The least level of log messages that its client wants, of a group's clients; undefined for none. */
+  /** The least level of log messages that the client in a group wants; undefined for none. */
   readonly logLevel?: LogLevel | undefined;
-  /** The gateway itself asks, and nobody waits for the answer. */
+  /** True for a request of the gateway itself. No client waits for the answer. */
   readonly isGatewayRequest?: boolean;
-  /** Set if somebody is to be told how the call ends. */
+  /** The report of the call; set if there is an observer. */
   readonly report?: CallReport | undefined;
-  /** The server has asked its client something on behalf of the call. */
+  /** True if the server has sent the client a request on behalf of the call. */
   hasAsked?: boolean;
-  /** The newest progress that the client was told. */
+  /** The newest progress that the client got. */
   lastProgress?: number;
-  /** Why it was run again, if it was: its POST broke while its server went on, or the server was lost. */
+  /** The reason of the call's rerun, if any: its POST broke while the server went on, or the server was lost. */
   rerunAfter?: 'broken_post' | 'loss';
-  /** When the call was sent or last reported progress, and when it was sent, on the monotonic clock in milliseconds. */
+  /** The time of sending or of the last progress, and the time of sending, on the monotonic clock in milliseconds. */
   activeAt: number;
   readonly startedAt: number;
   /** Runs after the client cancelled the call. */
   cancelTimer?: NodeJS.Timeout;
 }
 
-/** Where a message of the server goes: with a call's answer, or to the standalone GET stream. */
+/** The destination of a server message: the answer of a call, or the standalone GET stream. */
 export type StreamTarget = Call | 'get';
 
-/** So many tokens of calls that the gateway has ended are remembered. */
+/** How many progress tokens of calls that the gateway has ended are remembered. */
 const maxRetiredTokens = 100;
 
-/** The calls in flight of one session, by id, in the order in which they came, and the tasks that they have begun. */
+/** The calls in flight of one session, by id, in the order of their arrival, and the tasks that they have started. */
 export class CallTable {
   readonly tasks = new Tasks();
   readonly #byId = new SparseMap<RequestId, Call>();
   readonly #byToken = new SparseMap<RequestId, Call>();
-  /** Progress tokens of calls that the gateway has ended, oldest first: what still comes for them is late. */
+  /** Progress tokens of calls that the gateway has ended, oldest first. Any further progress with them is late. */
   readonly #retiredTokens = new SparseMap<RequestId, true>();
-  #waiting: (() => void)[] = [];
-  /** The session ends: there are no calls any more, and all progress is late. */
-  #areOver = false;
+  #emptyListeners: (() => void)[] = [];
+  /** True once the session ends: there are no more calls, and all progress is late. */
+  #isClosed = false;
   /** When the last call was answered, on the monotonic clock in milliseconds. */
   emptySince = performance.now();
-  /** Is told of each call that was taken out. */
+  /** Called for each call that was removed. */
   onTaken: ((call: Call) => void) | undefined;
 
   get size(): number {
@@ -79,7 +80,7 @@ export class CallTable {
     if (call.progressToken !== undefined) this.#byToken.set(call.progressToken, call);
   }
 
-  /** Takes a call out: it is being answered. Undefined if there is none with this id. */
+  /** Removes a call that is being answered, and returns it; undefined if there is no call with this id. */
   take(id: RequestId): Call | undefined {
     const call = this.#byId.get(id);
     if (call === undefined) return undefined;
@@ -88,7 +89,7 @@ export class CallTable {
       this.#byToken.delete(call.progressToken);
     }
     clearTimeout(call.cancelTimer);
-    if (this.#byId.size === 0) this.#tellEmpty();
+    if (this.#byId.size === 0) this.#notifyEmpty();
     this.onTaken?.(call);
     return call;
   }
@@ -96,10 +97,10 @@ export class CallTable {
   /** Resolves when no call is in flight. */
   whenEmpty(): Promise<void> {
     if (this.#byId.size === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    return new Promise((resolve) => this.#emptyListeners.push(resolve));
   }
 
-  /** Takes out a call that its server has not answered; late progress of it is known from now on. */
+  /** Removes a call that its server has not answered, and remembers its progress token to recognise late progress. */
   retire(id: RequestId): Call | undefined {
     const call = this.take(id);
     if (call?.progressToken === undefined) return call;
@@ -109,91 +110,101 @@ export class CallTable {
     return call;
   }
 
-  /** The call with this token goes on: its time starts again. */
+  /** Restarts the idle time of the call with this token. */
   noteProgress(progressToken: RequestId): void {
     const call = this.#byToken.get(progressToken);
     if (call !== undefined) call.activeAt = performance.now();
   }
 
-  /** True for progress of a call that the gateway has ended, whose server goes on: it is nobody's any more. */
+  /**
+   * True for progress of a call that the gateway has ended while its server went on. Nobody waits for such progress.
+   */
   isLate({ progressToken }: Message): boolean {
     if (progressToken === undefined || this.#byToken.has(progressToken)) return false;
-    return this.#areOver || this.#retiredTokens.has(progressToken);
+    return this.#isClosed || this.#retiredTokens.has(progressToken);
   }
 
-  /** All calls, oldest first. */
+  /** Returns all calls, oldest first. */
   all(): Call[] {
     return [...this.#byId.values()];
   }
 
-  /** The calls that have been silent, or have taken, for too long. Who waits for an unfinished task may be silent. */
+  /**
+   * Returns the calls that were silent or in flight for too long. A call that waits for an unfinished task may be
+   * silent.
+   */
   overdue({ requestIdleMs, requestMaxMs }: { readonly requestIdleMs: number; readonly requestMaxMs: number }): Call[] {
     const now = performance.now();
-    this.tasks.areUnfinished(requestMaxMs); // forgets those that have had their time
+    this.tasks.areUnfinished(requestMaxMs); // removes expired tasks
     const isWaiting = ({ taskNews, taskId }: Call) => taskNews === 'result' && this.tasks.has(taskId);
     return this.all().filter(
       (call) => (now - call.activeAt >= requestIdleMs && !isWaiting(call)) || now - call.startedAt >= requestMaxMs,
     );
   }
 
-  /** Takes all calls out, oldest first: the session ends. */
+  /** Removes and returns all calls, oldest first, because the session ends. */
   takeAll(): Call[] {
-    this.#areOver = true;
+    this.#isClosed = true;
     const ids = [...this.#byId.keys()];
     return ids.map((id) => this.take(id)).filter((call) => call !== undefined);
   }
 
   /**
-   * Where a request or notification of the server belongs (P2). Known by progress token, task or the stream on which the
-   * server sent it: there. Else, one call in flight: its stream. Several: the GET stream if open, else the newest call's.
-   * None: the GET stream, which keeps it for the next GET. A call whose client accepts only JSON, or is gone, counts as
-   * having no stream; with a GET stream, so does one that asks how a task is and would not wait, and, for a question, one whose
-   * client may never come for it.
-   * @param of as `BackendEvents.onMessages` has it: what the server sent beside no request goes to the GET stream if that
-   *   is open
+   * Finds the stream for a request or notification of the server (P2):
+   *
+   * - A message whose progress token, task or source stream names a call goes to the stream of that call.
+   * - With one call in flight, the message goes to the stream of that call.
+   * - With several calls, the message goes to the GET stream if it is open, else to the newest call's stream.
+   * - Without a call, the message goes to the GET stream, which keeps it for the next GET.
+   *
+   * A call whose client accepts only JSON, or has left, has no stream. If there is a GET stream, two further kinds of
+   * calls count as without one. The first is a poll of a task, which should be answered at once. The second, for a
+   * request of the server, is a call whose client may never come back.
+   * @param relatedRequests as in `BackendEvents.onMessages`. With an empty list the message belongs to no request, and
+   *   goes to the GET stream if that is open.
    */
-  attribute(message: Message, hasGetStream: boolean, of?: RequestIds): StreamTarget {
-    const known = this.known(message, of);
-    const mayBeUnheard = ({ answer }: Call) => message.kind === 'request' && answer.isDetached === true;
+  attribute(message: Message, hasGetStream: boolean, relatedRequests?: RequestIds): StreamTarget {
+    const known = this.known(message, relatedRequests);
+    const mayNeverArrive = ({ answer }: Call) => message.kind === 'request' && answer.isDetached === true;
     const hasStream = (call: Call) =>
-      call.answer.hasStream && !(hasGetStream && (isPoll(call.method) || mayBeUnheard(call)));
+      call.answer.hasStream && !(hasGetStream && (isPoll(call.method) || mayNeverArrive(call)));
     if (known !== undefined) return hasStream(known) ? known : 'get';
-    if (of?.length === 0 && hasGetStream) return 'get';
+    if (relatedRequests?.length === 0 && hasGetStream) return 'get';
     let newest: Call | undefined;
     let count = 0;
     for (const call of this.#byId.values()) {
       if (!hasStream(call)) continue;
-      if (newest === undefined || mayBeUnheard(newest) || !mayBeUnheard(call)) newest = call;
+      if (newest === undefined || mayNeverArrive(newest) || !mayNeverArrive(call)) newest = call;
       count += 1;
     }
     return newest === undefined || (count > 1 && hasGetStream) ? 'get' : newest;
   }
 
-  /** The call that a message of the server names, or beside which it came; `of` as in `attribute`. */
-  known(message: Message, of?: RequestIds): Call | undefined {
-    return this.#named(message) ?? this.#newestOf(of);
+  /** Finds the call that a server message names or relates to; `relatedRequests` as in `attribute`. */
+  known(message: Message, relatedRequests?: RequestIds): Call | undefined {
+    return this.#findNamed(message) ?? this.#findNewest(relatedRequests);
   }
 
-  #tellEmpty(): void {
+  #notifyEmpty(): void {
     this.emptySince = performance.now();
-    for (const tell of this.#waiting.splice(0)) tell();
+    for (const notify of this.#emptyListeners.splice(0)) notify();
   }
 
-  /** Of a batch the newest, which is as good as any: they have one stream. */
-  #newestOf(of: RequestIds = []): Call | undefined {
-    return of.map((id) => this.#byId.get(id)).findLast((call) => call !== undefined);
+  /** Finds the newest call of a batch. Any call of the batch would do, since they share one stream. */
+  #findNewest(relatedRequests: RequestIds = []): Call | undefined {
+    return relatedRequests.map((id) => this.#byId.get(id)).findLast((call) => call !== undefined);
   }
 
-  #named(message: Message): Call | undefined {
+  #findNamed(message: Message): Call | undefined {
     const byToken = message.progressToken === undefined ? undefined : this.#byToken.get(message.progressToken);
     if (byToken !== undefined || message.taskId === undefined) return byToken;
-    const asking = this.all().filter(({ taskId }) => taskId === message.taskId);
-    return asking.find(({ method }) => !isPoll(method)) ?? asking[0];
+    const taskCalls = this.all().filter(({ taskId }) => taskId === message.taskId);
+    return taskCalls.find(({ method }) => !isPoll(method)) ?? taskCalls[0];
   }
 }
 
-/** Answers a call that was taken out with an error of the gateway's own. */
-export function failCall({ answer, id, report: watch }: Call, reason: Reason): void {
+/** Answers a removed call with an error of the gateway. */
+export function failCall({ answer, id, report }: Call, reason: Reason): void {
   const isRefusal = answer.fail(id, reason);
-  if (!isRefusal) watch?.failed(reason);
+  if (!isRefusal) report?.failed(reason);
 }

@@ -2,63 +2,66 @@ import { faultMessage, type Reason, type RequestId } from '../protocol/faults.ts
 import { noData } from '../protocol/wire/sse.ts';
 import type { EventSink, Headers, Reply, RequestAttempt } from '../reply/reply.ts';
 
-/** What the answers of a session need of it. */
+/** The operations of a session that its answers need. */
 export interface LegacyAnswerHost {
-  /** A new stream of the session, fed to this connection; to none where its client may join it later, as it was asked. */
-  openStream(sink: EventSink | undefined, ids: readonly RequestId[], asking?: RequestAttempt): number;
   /**
-   * Adds an event to a stream; `settles` is the request that it answers, and `opens`, with the first one, are those that the
-   * stream is to answer.
+   * Opens a stream of the session on this connection, or without a connection if a later attempt may join the stream.
+   */
+  openStream(sink: EventSink | undefined, ids: readonly RequestId[], attempt?: RequestAttempt): number;
+  /**
+   * Adds an event to a stream. `settles` is the request that the event answers. `opens`, given with the first event,
+   * are the requests that the stream is to answer.
    */
   emit(stream: number, text: Buffer, last: boolean, settles?: RequestId, opens?: readonly RequestId[]): void;
-  /** What was emitted outside of a burst of the server is to be stored now. */
+  /** Stores the emitted events now. Events of a server's burst are stored at the end of the burst without this call. */
   flush(): void;
-  /** A response was lost with its connection: no event id had been sent, so nobody can collect it. */
+  /** A response was lost with its connection. No event id had been sent, so the client cannot resume. */
   onUndeliverable(id: RequestId): void;
 }
 
-/** Where the messages and the response of a call go. */
+/** The destination of a call's messages and response. */
 export interface LegacyCallAnswer {
-  /** The stream of the session that the answer goes to; undefined while it is none, or if it is lost. */
+  /** The number of the session's stream that carries the answer; undefined if there is none or the answer is lost. */
   readonly stream: number | undefined;
   /** True if messages that belong to the call can be sent with its answer. */
   readonly hasStream: boolean;
-  /** True while the way to the client is lost, and it may come back for the answer; see `Asking`. */
+  /** True while the connection to the client's instance is lost and the client may come back; see `RequestAttempt`. */
   readonly isDetached?: boolean;
   message(text: Buffer): void;
   /**
-   * The client asks again, on another way: what there is of the answer becomes a stream for it to join, if it was kept for it.
-   * Else this is lost, and another answer takes its place.
+   * Makes room for a new attempt of the client. A detached answer becomes a stream that the attempt can join. Any other
+   * waiting answer is lost, and the attempt gets another answer in its place.
    */
   supersede?(): void;
-  /** Takes the response to one of the requests; with the last one the answer is complete. */
+  /** Takes the response to one of the requests. The last response completes the answer. */
   response(id: RequestId, text: Buffer): void;
   /**
    * Ends one of the requests with an error of the catalogue.
-   * @returns true if that is a refusal of the whole POST, of which its endpoint tells (`CallObserver`)
+   * @returns true if the error refuses the whole POST. The endpoint then reports the refusal (`CallObserver`).
    */
   fail(id: RequestId, reason: Reason): boolean;
   /**
-   * Another instance has the session now: an answer that is a stream is its to complete, from what the log has of it
-   * (`Streams.closeAll`). A client that still waits for the answer to begin is told that the outcome is not known (P3).
+   * Gives the answer up because another instance has the session now. The new owner completes an answer that is a
+   * stream, from the log (`Streams.closeAll`). A client that still waits for the first byte gets an error: outcome
+   * unknown (P3).
    */
   abandon(id: RequestId): void;
 }
 
 /** The answer to `initialize`. */
 export interface OpeningAnswer extends LegacyCallAnswer {
-  /** The server answered with an error, or with what is no answer: it goes to the client, and there is no session. */
+  /** Passes an error, or an invalid answer of the server, on to the client. No session is opened. */
   refused(id: RequestId, text: Buffer): void;
 }
 
-/** How one POST is to be answered. */
+/** The POST to answer, and the options of its answer. */
 export interface LegacyAnswerOptions {
   readonly reply: Reply;
   /** The ids of the requests in the POST: one, or those of a batch. */
   readonly ids: readonly RequestId[];
-  /** True if the POST was an array, so that its JSON answer is one too. */
+  /** True if the POST was an array. The JSON answer is then an array too. */
   readonly isBatch: boolean;
-  /** True to begin a stream with a priming event. */
+  /** True if a stream starts with a priming event. */
   readonly primes: boolean;
   /** How long to wait for the response before the answer becomes a stream. */
   readonly upgradeAfterMs: number;
@@ -68,14 +71,17 @@ export interface LegacyAnswerOptions {
   readonly headers?: Headers;
 }
 
-/** So long an answer is kept for a client that may come back: an instance that was cut off, or whose store was, asks again within seconds. */
-const maxPartedMs = 30_000;
+/**
+ * How long an answer is kept for a client that may come back. Its instance retries within seconds after it has lost the
+ * connection or the store.
+ */
+const detachGraceMs = 30_000;
 
 /**
- * The answer to one POST with requests (docs/design.md, D1): JSON if the responses come first, else, from the first
- * other message or after `upgradeAfterMs` on, an event stream. A client whose connection breaks before an event was
- * sent has lost the answer; after that it can resume. Where only the way to its instance is lost, the answer is kept as a
- * stream for a while, which it joins when it is asked for again (`Asking`).
+ * The answer to one POST with requests (docs/design.md, D1): JSON if the responses come first. From the first other
+ * message on, or after `upgradeAfterMs`, the answer is an event stream. A client whose connection breaks before the
+ * first event has lost the answer; later it can resume. If only the connection to the client's instance is lost, the
+ * answer is kept for a while as a stream, which the next attempt joins (`RequestAttempt`).
  */
 export class LegacyAnswer implements OpeningAnswer {
   readonly #host: LegacyAnswerHost;
@@ -84,12 +90,12 @@ export class LegacyAnswer implements OpeningAnswer {
   #state: 'waiting' | 'streaming' | 'done' | 'lost' = 'waiting';
   #missing: number;
   #stream: number | undefined;
-  /** The client has not come back in time, or has. */
-  #isPartingOver = false;
-  #partingTimer: NodeJS.Timeout | undefined;
-  /** An event of the stream was handed to a connection, so that the client can resume. */
+  /** True once the client has come back, or has not come back in time. */
+  #hasDetachEnded = false;
+  #detachTimer: NodeJS.Timeout | undefined;
+  /** True once an event of the stream was written to a connection. The client can then resume. */
   #hasEvents = false;
-  /** The log has something of the stream, and needs its end. */
+  /** True once the log has an event of the stream. It then needs the end of the stream too. */
   #isLogged = false;
   #headers: Headers | undefined;
   readonly #timer: NodeJS.Timeout | undefined;
@@ -100,8 +106,8 @@ export class LegacyAnswer implements OpeningAnswer {
     this.#missing = options.ids.length;
     this.#headers = options.headers;
     options.reply.onGone(() => {
-      if (!this.isDetached) this.#lose();
-      else this.#partingTimer = setTimeout(() => this.#endParting(), maxPartedMs).unref();
+      if (!this.isDetached) this.#handleLostClient();
+      else this.#detachTimer = setTimeout(() => this.#endDetach(), detachGraceMs).unref();
     });
     if (options.reply.accepts.sse) {
       this.#timer = setTimeout(() => {
@@ -120,8 +126,8 @@ export class LegacyAnswer implements OpeningAnswer {
   }
 
   get isDetached(): boolean {
-    const { attempt: asking, accepts } = this.#options.reply;
-    return asking?.isDetached === true && accepts.sse && !this.#isPartingOver && this.#state !== 'done';
+    const { attempt, accepts } = this.#options.reply;
+    return attempt?.isDetached === true && accepts.sse && !this.#hasDetachEnded && this.#state !== 'done';
   }
 
   supersede(): void {
@@ -129,8 +135,8 @@ export class LegacyAnswer implements OpeningAnswer {
       this.#upgrade();
       this.#host.flush();
     } else if (this.#state === 'waiting') this.#settle('lost');
-    this.#isPartingOver = true;
-    clearTimeout(this.#partingTimer);
+    this.#hasDetachEnded = true;
+    clearTimeout(this.#detachTimer);
   }
 
   message(text: Buffer): void {
@@ -146,10 +152,7 @@ export class LegacyAnswer implements OpeningAnswer {
     else if (this.#state === 'waiting') this.#collect(id, text);
   }
 
-  /**
-   * Ends one of the requests with an error of the catalogue: as the HTTP status where the answer has not begun, else
-   * in band.
-   */
+  /** Sends the error as the HTTP status if the answer has not begun, else in band. */
   fail(id: RequestId, reason: Reason): boolean {
     const isRefusal = this.#state === 'waiting' && !this.#options.isBatch && !this.isDetached;
     if (isRefusal) {
@@ -165,7 +168,7 @@ export class LegacyAnswer implements OpeningAnswer {
   }
 
   refused(id: RequestId, text: Buffer): void {
-    this.#headers = undefined; // those of a success
+    this.#headers = undefined; // the headers are only for a success
     this.response(id, text);
   }
 
@@ -207,21 +210,21 @@ export class LegacyAnswer implements OpeningAnswer {
   #settle(state: 'streaming' | 'done' | 'lost'): void {
     this.#state = state;
     clearTimeout(this.#timer);
-    if (state === 'done') clearTimeout(this.#partingTimer);
+    if (state === 'done') clearTimeout(this.#detachTimer);
   }
 
-  /** Whoever was to come back has not: it is as for a client that is gone. */
-  #endParting(): void {
-    this.#isPartingOver = true;
-    this.#lose();
+  /** Treats the client as gone, since it has not come back in time. */
+  #endDetach(): void {
+    this.#hasDetachEnded = true;
+    this.#handleLostClient();
   }
 
-  #lose(): void {
+  #handleLostClient(): void {
     if (this.#state === 'waiting' || (this.#state === 'streaming' && !this.#hasEvents)) this.#settle('lost');
   }
 }
 
-/** A response as an event: one that is too large for the log becomes an error. */
+/** Returns the text of a response as an event. A response that is too large for the log becomes an error. */
 export const eventText = (id: RequestId, text: Buffer, maxEventBytes: number): Buffer =>
   text.length <= maxEventBytes ? text : Buffer.from(faultMessage('event_too_large', id));
 

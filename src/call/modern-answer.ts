@@ -5,78 +5,85 @@ import { encodeMessage } from '../protocol/wire/sse.ts';
 import type { EventSink, Reply } from '../reply/reply.ts';
 import type { CallReport } from './call-report.ts';
 
-/** Where the messages and the response of a request go. */
+/** The destination of a request's messages and response. */
 export interface ModernCallAnswer {
-  /** A notification that belongs to the request. False if it cannot be sent: the client takes only JSON, or is gone. */
+  /** Sends a notification of the request. Returns false if the client accepts only JSON or has left. */
   message(text: Buffer): boolean;
   /**
-   * The response, the last thing.
-   * @param status the HTTP status, where the answer has not begun
-   * @param isError whether it is an error, where that is known
+   * Sends the response, which ends the answer.
+   * @param status the HTTP status if the answer has not begun
+   * @param isError whether the response is an error, if known
    */
   response(text: Buffer, status: number, isError?: boolean): void;
-  /** An error of the catalogue in place of the response. */
+  /** Sends an error of the catalogue in place of the response. */
   fault(reason: Reason, data?: Record<string, unknown>): void;
-  /** The server is being started before it gets the request; see `OpenCall`. */
+  /** The server is being started before it gets the request; see `CallReport`. */
   awaitsStart?(): void;
   started?(): void;
 }
 
-/** How one request is to be answered. */
+/** The request to answer, and the options of its answer. */
 export interface ModernAnswerOptions {
   readonly reply: Reply;
   readonly id: RequestId;
-  /** How long to wait for the first message before the answer becomes a stream all the same. */
+  /** How long to wait for the first message before the answer becomes a stream anyway. */
   readonly commitAfterMs: number;
   /** How long a client may leave its stream unread. */
   readonly slowReaderMs: number;
-  /** What the client speaks; the modern era if not said. */
+  /** The era of the client; modern by default. */
   readonly era?: Era;
-  /** Errors of the server are told in band, with 200: a client that asks for the era takes a 5xx for the end of it. */
+  /**
+   * True to send server errors in band, with 200: a client that probes for the era takes a 5xx as a refusal of the era.
+   */
   readonly hidesServerErrors?: boolean;
-  /** Set if somebody is to be told how the call ends. Of a fault that is the whole answer its endpoint tells. */
+  /** The report of the call, if there is an observer. The endpoint reports a fault that is the whole answer. */
   readonly watch?: CallReport | undefined;
 }
 
 /**
- * Messages that wait for one slow client have no more bytes than this (P8): the server is read on for the sake of all
- * others, and what cannot wait is lost with the stream, which is not resumable in this era.
+ * The limit of bytes that wait for one slow client (P8). The gateway keeps reading from the server for the sake of
+ * other clients. Beyond the limit, the waiting messages are lost with the stream, which is not resumable in this era.
  */
 const maxUnreadBytes = 4 * 1024 * 1024;
 
 /**
- * The answer to one request of the modern era (2026-07-28, basic/transports/streamable-http), or to one of the legacy era
- * without a session (2025-11-25, basic/transports, "Sending Messages to the Server"): JSON if the response comes first, else an event stream. It commits to a status only with the server's first message, since some errors have one of
- * their own, or after `commitAfterMs`, so that no proxy gives the client up; an error that comes later goes in band.
+ * The answer to one request of the modern era (2026-07-28, basic/transports/streamable-http), or to one of the legacy
+ * era without a session (2025-11-25, basic/transports, "Sending Messages to the Server"). The answer is JSON if the
+ * response comes first, else an event stream.
+ *
+ * The answer commits to a status with the server's first message, since some errors have a status of their own. It
+ * commits after `commitAfterMs` at the latest, so that no proxy drops the client. A later error is sent in band.
  */
 export class ModernAnswer implements ModernCallAnswer {
   readonly #options: ModernAnswerOptions;
   #state: 'waiting' | 'streaming' | 'over' = 'waiting';
   #sink: EventSink | undefined;
   readonly #commitTimer: NodeJS.Timeout | undefined;
-  /** What a client that does not keep up has not been sent yet. */
+  /** The events that wait for a slow client. */
   #unread: Buffer[] = [];
   #unreadBytes = 0;
   #isBehind = false;
-  /** The response is the last of `#unread`. */
+  /** True if the response is the last member of `#unread`. */
   #isComplete = false;
   #slowTimer: NodeJS.Timeout | undefined;
-  #onGone: ((why: 'left' | 'slow') => void) | undefined;
+  #onGone: ((reason: 'left' | 'slow') => void) | undefined;
 
   constructor(options: ModernAnswerOptions) {
     this.#options = options;
     const { reply, commitAfterMs } = options;
-    reply.onGone(() => this.#go('left'));
+    reply.onGone(() => this.#handleLostClient('left'));
     if (reply.accepts.sse) this.#commitTimer = setTimeout(() => this.#commit(), commitAfterMs);
   }
 
-  /** True once nothing more can be sent: the answer is complete, or its client is gone. */
+  /** True once nothing more can be sent: the answer is complete, or the client has left. */
   get isOver(): boolean {
     return this.#state === 'over';
   }
 
-  /** The listener is called once if the client leaves before the answer is complete, or is cut because it does not read. */
-  onGone(listener: (why: 'left' | 'slow') => void): void {
+  /**
+   * Calls the listener once if the client leaves before the answer is complete, or is disconnected as a slow reader.
+   */
+  onGone(listener: (reason: 'left' | 'slow') => void): void {
     this.#onGone = listener;
   }
 
@@ -85,7 +92,7 @@ export class ModernAnswer implements ModernCallAnswer {
     if (this.#state !== 'streaming') return false;
     const event = encodeMessage(text);
     if (this.#isBehind && this.#unreadBytes + event.length > maxUnreadBytes) {
-      this.#cut();
+      this.#disconnectSlowClient();
       return false;
     }
     this.#write(event);
@@ -109,7 +116,7 @@ export class ModernAnswer implements ModernCallAnswer {
     this.#commit();
     if (this.#state !== 'streaming') return;
     this.#isComplete = true;
-    if (this.#isBehind) this.#wait(encodeMessage(text));
+    if (this.#isBehind) this.#buffer(encodeMessage(text));
     else this.#finish(encodeMessage(text));
   }
 
@@ -140,18 +147,18 @@ export class ModernAnswer implements ModernCallAnswer {
   }
 
   #write(event: Buffer): void {
-    if (this.#isBehind) return this.#wait(event);
+    if (this.#isBehind) return this.#buffer(event);
     if (this.#sink?.write(event) !== false) return;
     this.#isBehind = true;
-    this.#slowTimer = setTimeout(() => this.#cut(), this.#options.slowReaderMs);
+    this.#slowTimer = setTimeout(() => this.#disconnectSlowClient(), this.#options.slowReaderMs);
   }
 
-  #wait(event: Buffer): void {
+  #buffer(event: Buffer): void {
     this.#unread.push(event);
     this.#unreadBytes += event.length;
   }
 
-  /** The client reads again. */
+  /** Sends the waiting events, since the client reads again. */
   #catchUp(): void {
     if (!this.#isBehind) return;
     clearTimeout(this.#slowTimer);
@@ -162,7 +169,7 @@ export class ModernAnswer implements ModernCallAnswer {
     this.#unreadBytes = 0;
     for (const event of unread) this.#write(event);
     if (last === undefined) return;
-    if (this.#isBehind) this.#wait(last);
+    if (this.#isBehind) this.#buffer(last);
     else this.#finish(last);
   }
 
@@ -172,16 +179,16 @@ export class ModernAnswer implements ModernCallAnswer {
     this.#sink?.end();
   }
 
-  #cut(): void {
-    this.#go('slow');
+  #disconnectSlowClient(): void {
+    this.#handleLostClient('slow');
     this.#sink?.cut();
   }
 
-  #go(why: 'left' | 'slow'): void {
+  #handleLostClient(reason: 'left' | 'slow'): void {
     if (this.#state === 'over') return;
     this.#end();
     this.#options.watch?.left();
-    this.#onGone?.(why);
+    this.#onGone?.(reason);
   }
 
   #end(): void {

@@ -4,7 +4,7 @@ import type { Message } from '../protocol/message/message.ts';
 import { SparseMap } from '../util/sparse-map.ts';
 import type { Call } from './call-table.ts';
 
-/** Requests that only read: a server can answer them twice. */
+/** Requests that a server can answer twice without harm: they only read, or set a state to the same value again. */
 const harmless: ReadonlySet<string> = new Set([
   'ping',
   'server/discover',
@@ -23,32 +23,32 @@ const harmless: ReadonlySet<string> = new Set([
   'tasks/result',
 ]);
 
-/** True for a message that may be sent to a server twice, or to a server that replaces the one that had it. */
+/** True for a message that may be sent to a server twice, or again to a replacement of the server that got it. */
 export const isHarmless = ({ kind, method }: Message): boolean => kind !== 'request' || harmless.has(method as string);
 
-/** Requests on whose behalf a server asks its client. */
-const asking: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read', 'tasks/result']);
+/** Requests on whose behalf a server may send requests to its client. */
+const inputMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read', 'tasks/result']);
 
-/** True if a server can ask its client something on behalf of such a request. */
-export const mayRequestInput = (method: string): boolean => asking.has(method);
+/** True if a server may send its client a request on behalf of this method. */
+export const mayRequestInput = (method: string): boolean => inputMethods.has(method);
 
-/** What decides whether a call may be run again. */
+/** The properties of a call that decide whether it may be run again. */
 type Rerunnable = Pick<Call, 'method' | 'text' | 'hasAsked' | 'rerunAfter' | 'cancelTimer'>;
 
-/** Larger requests are not kept (P8): those of all calls in flight have to wait for a restored server at once. */
+/** The largest request that is kept (P8). All calls in flight may have to wait for a restored server at once. */
 const maxKeptBytes = 16 * 1024;
 
-/** A server that lists ever new tools must not fill the memory (P8): those beyond are not run again. */
+/** How many harmless tools are remembered (P8). Calls of further tools are not run again. */
 const maxTools = 10_000;
 const maxNameLength = 256;
 
-/** A longer list of tools is not looked into (P8): its tools are not run again. */
+/** The longest list of tools that is read (P8). Calls of tools in a longer list are not run again. */
 const maxListBytes = 1024 * 1024;
 
 /**
- * Says which calls may be run again after their server was lost (docs/design.md, D5): those that only read, and with
- * `rerun: hints` the tools that the server itself declared to be read-only or idempotent. Never one that has asked the
- * client something: it would ask again.
+ * Decides which calls may be run again after their server was lost (docs/design.md, D5): harmless requests, and with
+ * `rerun: hints` calls of tools that the server declared to be read-only or idempotent. A call whose server has sent
+ * the client a request is never run again: the server would send that request again.
  */
 export class RerunPolicy {
   readonly #usesHints: boolean;
@@ -58,25 +58,27 @@ export class RerunPolicy {
     this.#usesHints = mode === 'hints';
   }
 
-  /** True if the text of a request is to be kept, for a rerun or for what it tells the server. */
+  /**
+   * True if the text of a request must be kept: for a rerun, or because the request sets client state at the server.
+   */
   mayNeed(method: string, text: Buffer): boolean {
     if (text.length > maxKeptBytes) return false;
     return harmless.has(method) || (this.#usesHints && method === 'tools/call');
   }
 
-  /** True if this call may be run again, now that its POST broke or its server was lost. */
+  /** True if this call may be run again after its POST broke or its server was lost. */
   allows(
     { method, text, hasAsked, rerunAfter, cancelTimer }: Rerunnable,
     after: NonNullable<Call['rerunAfter']>,
   ): boolean {
-    // A second rerun would let one request that its server always dies of drive the session into a crash loop. But a server
-    // that is lost breaks POSTs a moment before: that is one loss.
+    // With a second rerun, one request that always kills its server would put the session into a crash loop. But a
+    // server that is being lost first breaks its POSTs. Both count as one loss.
     if (rerunAfter === 'loss' || rerunAfter === after) return false;
     if (text === undefined || hasAsked || cancelTimer !== undefined) return false;
     return harmless.has(method) || (this.#usesHints && this.#isHarmless(scalarAt(text, ['params', 'name'])));
   }
 
-  /** Learns from a list of tools that passes which of them are harmless. */
+  /** Learns from a server's list of tools which of them are harmless. */
   answered(method: string, response: Buffer): void {
     if (!this.#usesHints || method !== 'tools/list' || response.length > maxListBytes) return;
     const list = valueAt(response, ['result', 'tools']);
@@ -95,5 +97,5 @@ export class RerunPolicy {
   }
 }
 
-/** What a server says of a tool that can be run twice. */
+/** The annotations of a tool that can be run twice. */
 const hints = ['readOnlyHint', 'idempotentHint'];

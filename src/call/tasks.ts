@@ -3,75 +3,80 @@ import { scalarAt, valueAt } from '../protocol/json/splice.ts';
 import { type Message, memberValue } from '../protocol/message/message.ts';
 import { SparseMap } from '../util/sparse-map.ts';
 
-/** What the answer to a request can tell of tasks: that one began, how one or several are, or that one is over. */
+/**
+ * The information about tasks in an answer: the start of a task, the state of one or of several, or a task's result.
+ */
 export type TaskUpdate = 'start' | 'state' | 'list' | 'result';
 
-/** More unfinished tasks of one session are not remembered (P8): a peer can name as many as it likes. */
+/** How many unfinished tasks of one session are remembered (P8). A peer can name as many as it likes. */
 const maxTasks = 1_000;
-/** The same for their ids. */
+/** The longest id of a remembered task (P8). */
 const maxTaskIdLength = 1_024;
-/** Longer answers are not looked into: the state of a task is short, and `tasks/list` has pages. */
+/** The longest answer that is read: the state of a task is short, and `tasks/list` has pages. */
 const maxReadBytes = 256 * 1024;
 
-/** What says how a task is, unasked. */
+/** The notification with which a server reports the state of a task unasked. */
 export const taskStatus = 'notifications/tasks/status';
 
-const newsByMethod: ReadonlyMap<string | undefined, TaskUpdate> = new Map([
+const updateByMethod: ReadonlyMap<string | undefined, TaskUpdate> = new Map([
   ['tasks/get', 'state'],
   ['tasks/cancel', 'state'],
   ['tasks/list', 'list'],
   ['tasks/result', 'result'],
 ]);
 
-/** Requests that ask how a task is and are answered at once: what belongs to the task should not turn that into a stream. */
+/**
+ * True for a request about a task that is answered at once. The task's messages should not turn that answer into a
+ * stream.
+ */
 export const isPoll = (method: string): boolean => method === 'tasks/get' || method === 'tasks/cancel';
 
-/** What the answer to a request can tell of tasks; undefined for all other requests. */
+/** Returns the information about tasks that the answer to a request may contain; undefined for none. */
 export function readTaskUpdate(request: Message): TaskUpdate | undefined {
-  return newsByMethod.get(request.method) ?? (request.asksForTask ? 'start' : undefined);
+  return updateByMethod.get(request.method) ?? (request.asksForTask ? 'start' : undefined);
 }
 
-/** A task as its owner shows it; nothing of it is certain. */
-interface ShownTask {
+/** A task as its owner describes it. The members may have any type. */
+interface TaskDescription {
   readonly taskId: unknown;
   readonly status: unknown;
   readonly ttl: unknown;
 }
 
-/** Where an answer shows a task, or several. */
-const pathOf = { start: ['result', 'task'], state: ['result'], list: ['result', 'tasks'] } as const;
+/** The path of the task or tasks in each kind of answer. */
+const taskPaths = { start: ['result', 'task'], state: ['result'], list: ['result', 'tasks'] } as const;
 
-const taskIn = (text: Buffer): ShownTask => ({
+const readTask = (text: Buffer): TaskDescription => ({
   taskId: scalarAt(text, ['taskId']),
   status: scalarAt(text, ['status']),
   ttl: scalarAt(text, ['ttl']),
 });
 
-interface Unfinished {
+interface UnfinishedTask {
   readonly startedAt: number;
-  /** How long its owner keeps it; Infinity if it does not say. */
+  /** How long the owner keeps the task; Infinity if the owner does not say. */
   readonly ttlMs: number;
 }
 
 /**
- * The unfinished tasks of one side of a session (2025-11-25, basic/utilities/tasks), as far as what passes tells of them. A
- * session with one is not idle, though nobody asks for the result yet: at most for the task's `ttl`, and for as long as a
- * request may take.
+ * The unfinished tasks of one side of a session (2025-11-25, basic/utilities/tasks), as far as the session's messages
+ * show them. A session with an unfinished task is not idle, even if nobody has requested the result yet. That lasts at
+ * most for the task's `ttl`, and for the time that a request may take.
  */
 export class Tasks {
-  readonly #unfinished = new SparseMap<string, Unfinished>();
-  #waiting: (() => void)[] = [];
-  /** When the last of them was over, on the monotonic clock in milliseconds. */
+  readonly #unfinished = new SparseMap<string, UnfinishedTask>();
+  #emptyListeners: (() => void)[] = [];
+  /** The time at which the last task finished, on the monotonic clock in milliseconds. */
   emptySince = Number.NEGATIVE_INFINITY;
 
-  /** True if this task is known, and not to be over. */
+  /** True if this task is known to be unfinished. */
   has(taskId: string | undefined): boolean {
     return taskId !== undefined && this.#unfinished.has(taskId);
   }
 
   /**
-   * True if any is unfinished.
-   * @param maxMs how long one may take, whatever its `ttl`
+   * Removes expired tasks, and returns true if a task is unfinished.
+   * @param maxMs how long a task may take, whatever its `ttl`
    */
   areUnfinished(maxMs: number): boolean {
     const now = performance.now();
@@ -82,37 +87,37 @@ export class Tasks {
     return this.#unfinished.size > 0;
   }
 
-  /** A request was answered that can tell of tasks; `taskId` is what it asked about. */
-  answered(news: TaskUpdate, taskId: string | undefined, response: Buffer): void {
-    if (news === 'result') this.#finish(taskId);
+  /** Reads the answer to a request about tasks; `taskId` is the task that the request names. */
+  answered(kind: TaskUpdate, taskId: string | undefined, response: Buffer): void {
+    if (kind === 'result') this.#finish(taskId);
     else if (response.length <= maxReadBytes) {
-      const shown = valueAt(response, pathOf[news]);
-      if (shown === undefined) return;
-      if (news !== 'list') this.#learn(taskIn(shown));
+      const value = valueAt(response, taskPaths[kind]);
+      if (value === undefined) return;
+      if (kind !== 'list') this.#learn(readTask(value));
       else
-        for (const { start, end } of scanList(shown)?.slice(0, maxTasks) ?? [])
-          this.#learn(taskIn(shown.subarray(start, end)));
+        for (const { start, end } of scanList(value)?.slice(0, maxTasks) ?? [])
+          this.#learn(readTask(value.subarray(start, end)));
     }
   }
 
-  /** Its owner says how a task is. */
+  /** Reads a notification in which the owner of a task reports its state. */
   update(notification: Message): void {
     const [taskId, status, ttl] = ['taskId', 'status', 'ttl'].map((key) => memberValue(notification, 'params', key));
     this.#learn({ taskId, status, ttl });
   }
 
-  /** What had them is lost. */
+  /** Removes all tasks, since their owner was lost. */
   clear(): void {
     for (const taskId of [...this.#unfinished.keys()]) this.#finish(taskId);
   }
 
-  /** Resolves when none is unfinished. */
+  /** Resolves when no task is unfinished. */
   whenEmpty(): Promise<void> {
     if (this.#unfinished.size === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    return new Promise((resolve) => this.#emptyListeners.push(resolve));
   }
 
-  #learn({ taskId, status, ttl }: ShownTask): void {
+  #learn({ taskId, status, ttl }: TaskDescription): void {
     if (typeof taskId !== 'string') return;
     if (status !== 'working' && status !== 'input_required') return this.#finish(taskId);
     if (this.#unfinished.has(taskId)) return;
@@ -128,6 +133,6 @@ export class Tasks {
   #remove(taskId: string, at: number): void {
     if (!this.#unfinished.delete(taskId)) return;
     this.emptySince = Math.max(this.emptySince, at);
-    if (this.#unfinished.size === 0) for (const tell of this.#waiting.splice(0)) tell();
+    if (this.#unfinished.size === 0) for (const notify of this.#emptyListeners.splice(0)) notify();
   }
 }

@@ -125,7 +125,7 @@ export interface SessionRecords {
   /**
    * Removes the record and the events, and remembers for a while that the session ended, so that nobody revives it. An
    * unknown session is no error.
-   * @param epoch if given, a session under a newer epoch is left alone: an owner ends only what it owns
+   * @param epoch if given, a session under a newer epoch is not changed: an owner ends only what it owns
    */
   end(key: string, epoch?: number): Promise<void>;
 }

@@ -8,12 +8,12 @@ if redis.call('GET', KEYS[1]) == 'alive' then return {} end
 if redis.call('EXISTS', KEYS[2]) == 0 then return {} end
 local groups = redis.call('XINFO', 'GROUPS', KEYS[2])
 if not groups[1] then return {} end
-local given
+local lastDelivered
 for i = 1, #groups[1], 2 do
-  if groups[1][i] == 'last-delivered-id' then given = groups[1][i + 1] end
+  if groups[1][i] == 'last-delivered-id' then lastDelivered = groups[1][i + 1] end
 end
 local withdrawn = {}
-local after = given
+local after = lastDelivered
 while after do
   -- Read few entries at once: each may have half a MiB.
   local entries = redis.call('XRANGE', KEYS[2], '(' .. after, '+', 'COUNT', 16)
