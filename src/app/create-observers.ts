@@ -110,7 +110,7 @@ export function createObservers(config: GatewayConfig, log: Log, health: ServerH
     status,
     listenersOf: (server) => ({
       ...combineObservers(listenersOf(server), { onStderr: (line, pid) => status.stderr.add(server.name, line, pid) }),
-      countBackend: (open) => backends.counted(server.name, open),
+      countBackend: (open) => backends.countBackends(server.name, open),
     }),
     connectionsOf: (server) => countConnections(metrics, server),
     forget,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import type { GatewayConfig } from '../config/config.ts';
-import { countEvicted, countedLog, measureCommands } from '../ops/metrics/collectors/store-metrics.ts';
+import { countAppends, countEvictions, measureCommands } from '../ops/metrics/collectors/store-metrics.ts';
 import type { Metrics } from '../ops/metrics/metrics.ts';
 import type { LogLimits } from '../store/event-log.ts';
 import { createMemoryStore } from '../store/memory/memory-store.ts';
@@ -16,7 +16,7 @@ import { detach } from '../util/boundary.ts';
  */
 export async function createStore(config: GatewayConfig, logger: Logger, metrics: Metrics | undefined): Promise<Store> {
   const store = await openStore(config, logger, metrics);
-  return metrics === undefined ? store : { ...store, log: countedLog(store.log, metrics) };
+  return metrics === undefined ? store : { ...store, log: countAppends(store.log, metrics) };
 }
 
 async function openStore(config: GatewayConfig, logger: Logger, metrics: Metrics | undefined): Promise<Store> {
@@ -26,7 +26,7 @@ async function openStore(config: GatewayConfig, logger: Logger, metrics: Metrics
     maxEvents: config.logMaxEvents,
     maxBytes: config.logMaxBytes,
     maxAgeMs: config.logMaxAgeMs,
-    onEvicted: metrics && countEvicted(metrics),
+    onEvicted: metrics && countEvictions(metrics),
   };
   if (redis === undefined) return createMemoryStore({ ...limits, maxTotalBytes: logTotalMaxBytes, recordTtlMs });
   const ca = redisCa && readFileSync(redisCa);

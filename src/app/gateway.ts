@@ -235,7 +235,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     servers: () => set.current.map((served) => served.config.name),
     probes: () => health.statuses,
     sessions: () => sessions.all,
-    waitingMail: sessions.mailboxBacklog,
+    mailboxBacklog: sessions.mailboxBacklog,
     connections: () => promisify(web.server.getConnections.bind(web.server))(),
     lastReload: () => configuration.last,
     isStoreUp: () => (config.redis === undefined ? undefined : store.healthyForMs() > 0),

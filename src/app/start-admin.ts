@@ -54,7 +54,7 @@ export async function startAdmin({
       // On this machine nobody is on the way, and the certificate is for another name.
       certificate: isLoopback(host) ? undefined : certificate,
       find: (path) => endpoints.get(path) ?? status.at(path),
-      isOfPage: isConsolePath,
+      isPagePath: isConsolePath,
     });
     const statusPage = status.urlAt(admin.url);
     logger.info(

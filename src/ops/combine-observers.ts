@@ -1,17 +1,17 @@
-type Told = Record<string, ((...what: unknown[]) => unknown) | undefined>;
+type ObserverMethods = Record<string, ((...args: unknown[]) => unknown) | undefined>;
 
-/** An observer that tells the first one of everything, and then, of what it wants to know, the second one. */
+/** Combines two observers: each event goes to the first one, then to the second one if that handles it. */
 export function combineObservers<T extends object>(first: T, second: Partial<T>): T {
-  const told = { ...first } as Told;
-  for (const [name, tellSecond] of Object.entries(second as Told)) {
-    const tellFirst = told[name];
-    told[name] =
-      tellFirst === undefined || tellSecond === undefined
-        ? tellSecond
-        : (...what) => {
-            tellFirst(...what);
-            tellSecond(...what);
+  const combined = { ...first } as ObserverMethods;
+  for (const [name, callSecond] of Object.entries(second as ObserverMethods)) {
+    const callFirst = combined[name];
+    combined[name] =
+      callFirst === undefined || callSecond === undefined
+        ? callSecond
+        : (...args) => {
+            callFirst(...args);
+            callSecond(...args);
           };
   }
-  return told as T;
+  return combined as T;
 }

@@ -1,5 +1,8 @@
-/** So often is something of one kind told at most, in milliseconds. A flood of strangers must not become a flood of lines. */
-const everyMs = 1_000;
+/**
+ * The minimum time between two reports of one kind. A flood of unauthenticated requests must not become a flood of
+ * lines.
+ */
+const reportIntervalMs = 1_000;
 
 interface Window<T> {
   newest: T;
@@ -8,49 +11,50 @@ interface Window<T> {
 }
 
 /**
- * Tells of the first thing of a kind at once, and of those that follow within a second together: of the newest, with the number of
- * those before it that were left out. Kinds are few and no words of a peer.
+ * Limits reports to one a second for each kind. The first item of a kind is reported at once. Of the items that follow
+ * within a second, only the newest is reported, with the number of skipped items. Kinds are few and never chosen by a
+ * peer.
  */
 export class FloodLimiter<T> {
-  readonly #tell: (thing: T, leftOut: number) => void;
+  readonly #emit: (item: T, leftOut: number) => void;
   readonly #windows = new Map<string, Window<T>>();
 
-  constructor(tell: (thing: T, leftOut: number) => void) {
-    this.#tell = tell;
+  constructor(emit: (item: T, leftOut: number) => void) {
+    this.#emit = emit;
   }
 
-  report(kind: string, thing: T): void {
+  report(kind: string, item: T): void {
     const open = this.#windows.get(kind);
     if (open === undefined) {
-      this.#tell(thing, 0);
-      this.#open(kind, thing);
+      this.#emit(item, 0);
+      this.#open(kind, item);
       return;
     }
-    open.newest = thing;
+    open.newest = item;
     open.leftOut += 1;
   }
 
-  /** Tells now of all that would have been told later. */
+  /** Reports all waiting items now. */
   flush(): void {
     for (const kind of [...this.#windows.keys()]) this.#close(kind);
   }
 
   #open(kind: string, newest: T): void {
     const timer = setTimeout(() => {
-      const again = this.#close(kind);
-      if (again !== undefined) this.#open(kind, again);
-    }, everyMs).unref();
+      const reported = this.#close(kind);
+      if (reported !== undefined) this.#open(kind, reported);
+    }, reportIntervalMs).unref();
     this.#windows.set(kind, { newest, leftOut: 0, timer });
   }
 
-  /** What was told of, if anything was. */
+  /** Closes the window of a kind, and returns the item that this reported, if any. */
   #close(kind: string): T | undefined {
     const window = this.#windows.get(kind);
     if (window === undefined) return undefined;
     clearTimeout(window.timer);
     this.#windows.delete(kind);
     if (window.leftOut === 0) return undefined;
-    this.#tell(window.newest, window.leftOut - 1);
+    this.#emit(window.newest, window.leftOut - 1);
     return window.newest;
   }
 }

@@ -1,20 +1,20 @@
 import { constants, fstatSync, openSync } from 'node:fs';
 import { isatty } from 'node:tty';
 
-/** Never waits for a reader, and makes no terminal this process's own. */
+/** Writes never block on a reader, and a terminal does not become the controlling terminal of this process. */
 const flags = constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
 
 /**
- * A descriptor for what stdout or stderr is, which refuses with EAGAIN what its reader does not take, in place of waiting for it.
- * A file takes everything, and stays as it is.
+ * Returns a descriptor for stdout or stderr that fails with EAGAIN where its reader takes nothing, instead of blocking.
+ * A file takes everything, so its descriptor is returned unchanged.
  */
 export function openNonblocking(target: 1 | 2): number {
   const stat = fstatSync(target);
-  // A socket cannot be opened anew. Node.js takes it out of blocking mode itself when it makes its stream of it.
+  // A socket cannot be opened again. Node.js makes it nonblocking when it creates the stream.
   if (stat.isSocket()) makeStream(target);
   if (!stat.isFIFO() && !isatty(target)) return target;
   try {
-    // Opened anew, so that not to wait holds for these lines alone, and not for others that have the same pipe or terminal.
+    // A new open file description keeps other users of the same pipe or terminal in blocking mode.
     return openSync(`/proc/self/fd/${target}`, flags);
   } catch {
     return target; // no /proc here, or a terminal of another user

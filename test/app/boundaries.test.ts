@@ -9,7 +9,7 @@ import { MessageTap } from '../../src/console/record/message-tap.ts';
 import { createHttpServer } from '../../src/http/http-server.ts';
 import { readPostedMessages } from '../../src/http/pipeline/read-messages.ts';
 import { respondWithJson } from '../../src/http/respond.ts';
-import { createFaultReporter, shownFault } from '../../src/ops/log/fault-log.ts';
+import { createFaultReporter, redactFault } from '../../src/ops/log/fault-log.ts';
 import { Sweep } from '../../src/registry/sweep.ts';
 import { Attribution } from '../../src/session/requests/attribution.ts';
 import { createRedisChanges, type RedisChangesParts } from '../../src/store/redis/shared/redis-changes.ts';
@@ -102,7 +102,7 @@ describe('a boundary', () => {
       reportFault('request', cause);
     expect(lines).toHaveLength(4);
     expect(JSON.stringify(lines)).not.toContain('canary');
-    expect(shownFault(new Error('own')).message).toBe('own');
+    expect(redactFault(new Error('own')).message).toBe('own');
   });
 });
 

@@ -81,7 +81,7 @@ describe('alerts', () => {
   it('see the first of the refusals that they ask for', () => {
     const asked = rules.flatMap(({ expr }) => [...expr.matchAll(/refused_http_requests_total\{reason=~"([^"]*)"/g)]);
     const metrics = new Metrics();
-    metrics.begin(['s']);
+    metrics.createSeries(['s']);
     const begun = metrics.samples('refused').map(({ labels }) => labels['reason']);
     expect(asked.flatMap(([, reasons = '']) => reasons.split('|')).sort()).toEqual(begun.sort());
     expect(begun.length).toBeGreaterThan(0);

@@ -10,7 +10,7 @@ import { killStaleProcessGroups } from '../../backend/stdio/stale-groups/kill-st
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import { type Configuration, type GatewayConfig, readConfiguration } from '../../config/config.ts';
 import { renderHelp } from '../../config/help/help.ts';
-import { faultField, shownFault } from '../../ops/log/fault-log.ts';
+import { faultField, redactFault } from '../../ops/log/fault-log.ts';
 import { createLog, type Log } from '../../ops/log/log.ts';
 import { readLogLevels } from '../../ops/log/log-parts.ts';
 import { detach, reportFaultsTo } from '../../util/boundary.ts';
@@ -75,7 +75,7 @@ export async function runCommand(): Promise<void> {
     const print = (text: string): void => progress.past(() => process.stdout.write(text));
     const json = isJson ? jsonListener() : undefined;
     reportFaultsTo((seam, cause) => {
-      const { stack } = shownFault(cause);
+      const { stack } = redactFault(cause);
       progress.past(() => process.stderr.write(`mcp-gangway: internal error (${seam}): ${stack}\n`));
     });
     const isFine = await check(config, warnings, process.env, json?.listener ?? textListener(print), progress.show);

@@ -3,7 +3,7 @@ import type { Endpoint } from '../../http/http-endpoint.ts';
 import { readable } from '../../http/router.ts';
 import type { Exposition } from '../metrics/exposition.ts';
 
-/** `/metrics`, in Prometheus' text format. */
+/** Serves `/metrics` in Prometheus' text format. */
 export function createMetricsEndpoint(load: () => Promise<Exposition>): Endpoint {
   return readable(
     honoEndpoint('admin', (app) => {

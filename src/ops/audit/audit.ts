@@ -1,29 +1,32 @@
+// The audit log: one line for each call that has ended, without contents.
+
 import type { Logger } from 'pino';
 import type { CallObserver, CallOutcome, EndedCall } from '../../call/call-report.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { FloodLimiter } from '../flood-limiter.ts';
 import { LineFile, type LineTarget } from './line-file.ts';
 
-/** What audit lines are written with. */
+/** The settings of the audit log. */
 export interface AuditOptions {
   /** `stdout`, `stderr`, or the path of a file. */
   readonly target: string;
-  /** Which of several gateways writes. */
+  /** The name of this instance. */
   readonly instance: string;
   readonly logger: Logger;
 }
 
-/** The audit lines of a gateway. */
+/** The audit log of a gateway. */
 export interface Audit extends CallObserver {
-  /** Opens the file anew, after it was moved away. */
+  /** Opens the file again, after it was moved away. */
   reopen(): void;
-  /** Resolves when the lines are written, or cannot be. */
+  /** Resolves when the lines are written or cannot be. */
   close(): Promise<void>;
 }
 
 /**
- * A line of JSON for each call that has ended: who, what, how it ended; no content (docs/decisions/0038). Nobody waits for it:
- * what becomes of lines that cannot be written says `LineFile`. Throws an error for the operator if the file cannot be opened.
+ * Writes a line of JSON for each call that has ended: who called what, and the outcome, without contents
+ * (docs/decisions/0038). No call waits for its line; `LineFile` handles lines that cannot be written.
+ * @throws an error for the operator if the file cannot be opened
  */
 export function createAudit({ target, instance, logger }: AuditOptions): Audit {
   const stamp = (): object => ({ time: new Date().toISOString(), instance });
@@ -38,17 +41,18 @@ export function createAudit({ target, instance, logger }: AuditOptions): Audit {
     gapLine: (lost) => JSON.stringify({ ...stamp(), lost }),
   });
   const write = (call: EndedCall, leftOut = 0): void =>
-    file.write(JSON.stringify({ ...stamp(), ...lineOf(call), ...(leftOut > 0 && { leftOut }) }));
-  const strangers = new FloodLimiter<EndedCall>(write);
+    file.write(JSON.stringify({ ...stamp(), ...callFields(call), ...(leftOut > 0 && { leftOut }) }));
+  const unauthenticatedFaults = new FloodLimiter<EndedCall>(write);
   return {
     wantsNames: true,
     ended(call) {
       const { origin, outcome } = call;
-      // Of those whom nobody knows there can be any number; metrics count them all.
-      if (origin.principal === undefined && outcome.kind === 'fault') strangers.report(outcome.reason, call);
+      // Unauthenticated requests are unlimited in number, so they share lines. Metrics count all of them.
+      if (origin.principal === undefined && outcome.kind === 'fault')
+        unauthenticatedFaults.report(outcome.reason, call);
       else write(call);
     },
-    refused: () => undefined, // its calls are told of
+    refused: () => undefined, // each call of a refused request is reported by `ended`
     reopen() {
       try {
         file.reopen();
@@ -57,7 +61,7 @@ export function createAudit({ target, instance, logger }: AuditOptions): Audit {
       }
     },
     async close() {
-      strangers.flush();
+      unauthenticatedFaults.flush();
       const lost = await file.close();
       if (lost > 0) logger.error({ lost }, 'audit lines were lost because they could not be written');
     },
@@ -73,22 +77,22 @@ function openFile(options: ConstructorParameters<typeof LineFile>[0] & { readonl
   }
 }
 
-/** Fields that are not known are left out, as JSON has it. */
-function lineOf({ origin, method, name, outcome, durationMs, bytesIn, bytesOut, requestId }: EndedCall): object {
+/** Unknown fields are undefined, so JSON omits them. */
+function callFields({ origin, method, name, outcome, durationMs, bytesIn, bytesOut, requestId }: EndedCall): object {
   const { server, era, principal, session } = origin;
-  const call = { server, era, principal: shown(principal), session, method, name, ...wordsOf(outcome) };
+  const call = { server, era, principal: principalFields(principal), session, method, name, ...outcomeFields(outcome) };
   return { ...call, durationMs: Math.round(durationMs), bytesIn, bytesOut, requestId };
 }
 
-/** Who it is, without the mark of their credentials for a server. Nobody, where the gateway does no authentication. */
-function shown(principal: Principal | undefined): Partial<Principal> | undefined {
+/** Returns the principal without the digest of its credentials for a server; undefined without authentication. */
+function principalFields(principal: Principal | undefined): Partial<Principal> | undefined {
   if (principal === undefined) return undefined;
   const { issuer, subject, client } = principal;
   const entries = Object.entries({ issuer, subject, client }).filter(([, value]) => value !== '');
   return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 
-function wordsOf(outcome: CallOutcome): object {
+function outcomeFields(outcome: CallOutcome): object {
   const { kind, ...why } = outcome;
   return { outcome: kind, ...why };
 }

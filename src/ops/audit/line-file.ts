@@ -1,40 +1,43 @@
 import { close, constants, openSync, write } from 'node:fs';
 import { openNonblocking } from '../nonblocking-output.ts';
 
-/** What lines are written to: a file by its path, or a descriptor that this process was started with. */
+/** The target of lines: a file by its path, or a descriptor that this process was started with. */
 export type LineTarget = string | 1 | 2;
 
-/** Who is told of trouble. */
+/** The settings of a line file. */
 export interface LineFileOptions {
   readonly target: LineTarget;
-  /** More than this waits for a target that takes nothing, and what comes then is lost (P8). */
+  /** The limit for bytes that wait for a stalled target. Further lines are lost (P8). */
   readonly maxQueuedBytes?: number;
-  /** The longest pause before a target is tried again that did not take what was written; the first one is some milliseconds. */
+  /** The longest pause before another attempt to write. The first pause is some milliseconds. */
   readonly retryMs?: number;
-  /** Lines cannot be written, not for a second or more if their reader is only slow; said once until they can be again. */
+  /** Called once when lines cannot be written. A reader that is only slow is reported after a second. */
   onStuck(cause: unknown): void;
-  /** Lines can be written again. So many were lost meanwhile. */
+  /**
+   * Called when lines can be written again.
+   * @param lost how many lines were lost meanwhile
+   */
   onUnstuck(lost: number): void;
-  /** The line that says in the file itself how many lines are missing at this place. */
+  /** Returns the line that reports in the file how many lines are missing at this place. */
   gapLine(lost: number): string;
 }
 
-/** Written at once at most; what is written in one step lies together in the file. */
+/** The limit for one write. Lines of one write are adjacent in the file. */
 const maxPortionBytes = 256 * 1024;
 
-/** A target that did not take what was written is tried again after this time, which doubles each time. */
+/** The first pause before another attempt to write. The pause doubles each time. */
 const firstPauseMs = 2;
 
-/** A pipe whose reader takes nothing for a moment is no news. */
-const toleratedMs = 1_000;
+/** A pipe whose reader is slow is not reported before this time has passed. */
+const slowReaderGraceMs = 1_000;
 
-/** How long the end of the process waits for what is not written. */
-const lastWordMs = 1_000;
+/** How long the exit of the process waits for lines that are not written. */
+const exitWaitMs = 1_000;
 
 /**
- * Lines that are appended to a file, in order, without anybody waiting for them. A full disk, a pipe that is not read: lines
- * wait, and the newest are lost when too many do. That is never silent: it is told when it begins, and counted in the place in
- * the file where they are missing.
+ * Appends lines to a file, in order, and never blocks a caller. If the disk is full or nobody reads a pipe, lines wait,
+ * and the newest are lost above a limit. Losses are never silent: `onStuck` reports the begin, and a line in the file
+ * counts them where lines are missing.
  */
 export class LineFile {
   readonly #options: LineFileOptions;
@@ -43,26 +46,26 @@ export class LineFile {
   #queue: Buffer[] = [];
   #queuedBytes = 0;
   #lost = 0;
-  /** That lines cannot be written was told. */
+  /** True if `onStuck` has reported that lines cannot be written. */
   #isStuck = false;
-  /** Since when nothing of what was written is taken, on the monotonic clock. */
+  /** When the target stopped taking bytes, on the monotonic clock. */
   #stalledAt: number | undefined;
   #pauseMs = firstPauseMs;
   #isWriting = false;
-  /** Descriptors to be closed when nothing is being written. */
+  /** Descriptors to close when no write is in progress. */
   readonly #retired: number[] = [];
   #timer: NodeJS.Timeout | undefined;
-  /** Who waits for the end of all. */
+  /** Resolves `close` when all lines are written. */
   #onEmpty: (() => void) | undefined;
 
-  /** Throws if the file cannot be opened. */
+  /** @throws if the file cannot be opened */
   constructor(options: LineFileOptions) {
     this.#options = options;
     this.#maxQueuedBytes = options.maxQueuedBytes ?? 8 * 1024 * 1024;
     this.#fd = open(options.target);
   }
 
-  /** @param line without its end */
+  /** @param line without its line break */
   write(line: string): void {
     const bytes = Buffer.from(`${line}\n`);
     if (this.#queuedBytes + bytes.length > this.#maxQueuedBytes) {
@@ -71,30 +74,36 @@ export class LineFile {
       this.#isStuck = true;
       return;
     }
-    if (this.#lost > 0 && !this.#isStuck) this.#closeGap();
+    if (this.#lost > 0 && !this.#isStuck) this.#queueGapLine();
     this.#push(bytes);
-    if (this.#stalledAt === undefined) this.#pump(); // else its timer does
+    if (this.#stalledAt === undefined) this.#writeNext(); // otherwise the timer writes it
   }
 
-  /** Opens the file anew, after it was moved away. Throws if it cannot be, and goes on with the old one. */
+  /**
+   * Opens the file again, after it was moved away.
+   * @throws if the file cannot be opened; the old descriptor stays in use
+   */
   reopen(): void {
     if (typeof this.#options.target !== 'string') return;
     const fd = open(this.#options.target);
     const old = this.#fd;
     this.#fd = fd;
-    // What is being written goes to the old one, of which the number must not be another file's until then.
+    // A write in progress goes to the old descriptor. If it were closed now, its number could belong to another file.
     if (this.#isWriting) this.#retired.push(old);
     else close(old, () => undefined);
-    this.#pump();
+    this.#writeNext();
   }
 
-  /** Resolves when all is written, or it takes too long. @returns how many lines were not */
+  /**
+   * Resolves when all lines are written, or after `exitWaitMs`.
+   * @returns how many lines were not written
+   */
   async close(): Promise<number> {
     if (this.#queuedBytes > 0) {
       await new Promise<void>((resolve) => {
         this.#onEmpty = resolve;
-        setTimeout(resolve, lastWordMs);
-        this.#pump();
+        setTimeout(resolve, exitWaitMs);
+        this.#writeNext();
       });
     }
     clearTimeout(this.#timer);
@@ -106,12 +115,12 @@ export class LineFile {
     this.#queuedBytes += bytes.length;
   }
 
-  #closeGap(): void {
+  #queueGapLine(): void {
     this.#push(Buffer.from(`${this.#options.gapLine(this.#lost)}\n`));
     this.#lost = 0;
   }
 
-  #pump(): void {
+  #writeNext(): void {
     if (this.#isWriting) return;
     if (this.#queue.length === 0) return this.#onEmpty?.();
     clearTimeout(this.#timer);
@@ -123,8 +132,8 @@ export class LineFile {
       const rest = portion.subarray(cause === null ? written : 0);
       this.#queuedBytes -= portion.length - rest.length;
       if (rest.length > 0) this.#queue.unshift(rest);
-      if (cause === null) this.#goOn();
-      else this.#wait(cause);
+      if (cause === null) this.#onWritten();
+      else this.#onWriteFailed(cause);
     });
   }
 
@@ -138,33 +147,33 @@ export class LineFile {
     return Buffer.concat(this.#queue.splice(0, count));
   }
 
-  #goOn(): void {
+  #onWritten(): void {
     this.#stalledAt = undefined;
     this.#pauseMs = firstPauseMs;
     if (this.#isStuck) {
       this.#isStuck = false;
       this.#options.onUnstuck(this.#lost);
     }
-    if (this.#lost > 0) this.#closeGap();
-    this.#pump();
+    if (this.#lost > 0) this.#queueGapLine();
+    this.#writeNext();
   }
 
-  #wait(cause: NodeJS.ErrnoException): void {
+  #onWriteFailed(cause: NodeJS.ErrnoException): void {
     this.#stalledAt ??= performance.now();
-    const isOnlySlow = cause.code === 'EAGAIN' && performance.now() - this.#stalledAt < toleratedMs;
+    const isOnlySlow = cause.code === 'EAGAIN' && performance.now() - this.#stalledAt < slowReaderGraceMs;
     if (!this.#isStuck && !isOnlySlow) {
       this.#isStuck = true;
       this.#options.onStuck(cause);
     }
-    this.#timer = setTimeout(() => this.#pump(), this.#pauseMs).unref();
+    this.#timer = setTimeout(() => this.#writeNext(), this.#pauseMs).unref();
     this.#pauseMs = Math.min(2 * this.#pauseMs, this.#options.retryMs ?? 1_000);
   }
 }
 
-/** Never waits for a reader: a pipe that nobody reads says so, in place of holding up whoever writes. */
+/** A write never blocks on a reader: a pipe that nobody reads fails with EAGAIN. */
 const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
 
-/** For the gateway's user alone: lines say who did what. */
+/** Audit lines say who did what, so only the user of the gateway may read them. */
 const ownerOnly = 0o600;
 
 const open = (target: LineTarget): number =>

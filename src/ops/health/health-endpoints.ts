@@ -4,22 +4,25 @@ import { readable } from '../../http/router.ts';
 import { type ReadinessReport, serverReadiness } from './readiness-report.ts';
 import type { ServerHealth } from './server-health.ts';
 
-/** What readiness depends on. */
+/** The sources of the health endpoints. */
 export interface HealthOptions {
-  /** Of the instance as it is now. */
+  /** The current readiness of this instance. */
   readiness(): ReadinessReport;
   readonly servers: ServerHealth;
-  /** Whoever asks may know which servers there are and how they do: the operator, or who may use them all anyway. */
+  /**
+   * True if the response may list the servers and their health: for the operator, or for clients that may use them all.
+   */
   readonly showsServers: boolean;
 }
 
 /**
- * `/healthz`: the process serves HTTP. `/readyz`: it takes new sessions; 503 while it drains, or has been without its Redis
- * for a whole lease, so that a load balancer sends them elsewhere. Before that it is only degraded: one hiccup of a Redis
- * that all instances share must not empty the load balancer. Neither says anything about sessions.
+ * Serves `/healthz` and `/readyz`. `/healthz` answers while the process serves HTTP. `/readyz` answers 503 while the
+ * instance drains, or after its Redis has been unavailable for a whole lease, so that a load balancer sends new
+ * sessions elsewhere. Before that the instance is only degraded: one hiccup of a Redis that all instances share must
+ * not empty the load balancer. Neither endpoint says anything about sessions.
  */
 export function healthEndpoints({ readiness, servers, showsServers }: HealthOptions): ReadonlyMap<string, Endpoint> {
-  const answer = readable(
+  const endpoint = readable(
     honoEndpoint('request', (app) => {
       app.get('/healthz', () => jsonResponse({ status: 'ok' }));
       app.get('/readyz', () => {
@@ -31,7 +34,7 @@ export function healthEndpoints({ readiness, servers, showsServers }: HealthOpti
     }),
   );
   return new Map([
-    ['/healthz', answer],
-    ['/readyz', answer],
+    ['/healthz', endpoint],
+    ['/readyz', endpoint],
   ]);
 }

@@ -1,17 +1,17 @@
 import type { Readiness } from '../../registry/readiness.ts';
 import type { ServerOutcome, ServerStatus } from './server-health.ts';
 
-/** Why an instance is not simply ready. */
+/** A reason why an instance is not ready, or only degraded. */
 export interface ReadinessReason {
   readonly reason: 'draining' | 'store_degraded' | 'store_unavailable' | 'server_down';
-  /** What it means. */
+  /** The reason as a sentence. */
   readonly detail: string;
 }
 
-/** Whether an instance is ready, and why not. */
+/** The readiness of an instance, with reasons. */
 export interface ReadinessReport {
   readonly status: Readiness;
-  /** Empty when all is well. */
+  /** Empty if the instance is ready. */
   readonly reasons: readonly ReadinessReason[];
 }
 
@@ -33,32 +33,34 @@ const reasons = {
 } as const satisfies Record<string, ReadinessReason>;
 
 /**
- * Whether an instance is ready. A server that fails makes it unready only where the operator wants it: the other instances
- * most likely meet the same failure, so that a balancer would be left with nobody, and other servers of the instance have
- * nothing to do with it. And only if its probes say so: the crash that one client met is no measure for all.
+ * Reports whether an instance is ready.
+ *
+ * A failed server makes the instance unready only where the operator requires the server. Other instances most likely
+ * have the same failure, so a load balancer would have no instance left. Other servers of the instance are not affected
+ * either. Only probes count, because a crash that one client met is no measure for all.
  */
 export function readinessReport(readiness: Readiness, servers: readonly ServerStatus[]): ReadinessReport {
-  const ofInstance = readiness === 'ready' ? [] : [reasons[readiness]];
+  const instanceReasons = readiness === 'ready' ? [] : [reasons[readiness]];
   if (!servers.some(({ isRequired, probe }) => isRequired && probe === 'down'))
-    return { status: readiness, reasons: ofInstance };
+    return { status: readiness, reasons: instanceReasons };
   return {
     status: readiness === 'draining' ? readiness : 'unavailable',
-    reasons: [...ofInstance, reasons.serverDown],
+    reasons: [...instanceReasons, reasons.serverDown],
   };
 }
 
-/** A server as `/readyz` tells of it: null for what is not known. */
+/** Returns a server as `/readyz` shows it, with null for unknown values. */
 export function serverReadiness({ server, transport, era, last, probe }: ServerStatus): object {
   return {
     name: server,
     transport,
     era: era ?? null,
-    last: last === undefined ? null : shownOutcome(last),
+    last: last === undefined ? null : outcomeFields(last),
     probe: probe ?? null,
   };
 }
 
-function shownOutcome(outcome: ServerOutcome): object {
+function outcomeFields(outcome: ServerOutcome): object {
   const at = outcome.at.toISOString();
   if (outcome.state === 'started') return { outcome: 'started', at };
   const { reason, why, help = null } = outcome;

@@ -1,7 +1,7 @@
 import type { BackendEnd } from '../../backend/backend.ts';
 import { helpIfEnded, helpIfSilent, withCheck } from './start-help.ts';
 
-/** Why a server did not do what it should, as one of few words: for metrics and programs. */
+/** The reason of a failure, from a small fixed set, for metrics and programs. */
 export type FailureReason =
   | 'not_found'
   | 'not_started'
@@ -13,12 +13,12 @@ export type FailureReason =
   | 'line_too_long'
   | 'memory_limit';
 
-/** Why a server failed. */
+/** A failure of a server. */
 export interface ServerFailure {
   readonly reason: FailureReason;
-  /** The same as a sentence of the gateway's own: without paths, addresses and what the server wrote (P12). */
+  /** The reason as a sentence of the gateway, without paths, addresses or output of the server (P12). */
   readonly why: string;
-  /** What to do about it, where that is known. */
+  /** What to do about the failure, if known. */
   readonly help?: string | undefined;
 }
 
@@ -43,7 +43,7 @@ const helps: Readonly<Partial<Record<FailureReason, string>>> = {
   no_answer: withCheck(helpIfSilent),
 };
 
-/** A failure with its sentence. */
+/** Returns a failure with its sentence and help. */
 export const serverFailure = (reason: FailureReason): ServerFailure => ({
   reason,
   why: sentences[reason],
@@ -51,9 +51,9 @@ export const serverFailure = (reason: FailureReason): ServerFailure => ({
 });
 
 /**
- * Why a backend ended; undefined if the gateway itself closed it.
- * @param isRemote the server runs by itself: what ended is a connection
- * @param isAtStart it ended before it had answered anything
+ * Returns the failure that a backend end means; undefined if the gateway itself closed the backend.
+ * @param isRemote true if the server runs elsewhere, so that only a connection ended
+ * @param isAtStart true if the backend ended before it had answered anything
  */
 export function serverFailureOfEnd(end: BackendEnd, isRemote: boolean, isAtStart: boolean): ServerFailure | undefined {
   const { reason, exitCode, signal, isNotFound = false } = end;
@@ -66,7 +66,7 @@ export function serverFailureOfEnd(end: BackendEnd, isRemote: boolean, isAtStart
       if (isRemote) return serverFailure('disconnected');
       return {
         reason,
-        why: `${sentences.exited}${byWhat(exitCode, signal)}.`,
+        why: `${sentences.exited}${describeExit(exitCode, signal)}.`,
         help: isAtStart ? withCheck(helpIfEnded) : undefined,
       };
     default:
@@ -74,7 +74,7 @@ export function serverFailureOfEnd(end: BackendEnd, isRemote: boolean, isAtStart
   }
 }
 
-function byWhat(exitCode: BackendEnd['exitCode'], signal: BackendEnd['signal']): string {
+function describeExit(exitCode: BackendEnd['exitCode'], signal: BackendEnd['signal']): string {
   if (typeof exitCode === 'number') return ` with code ${exitCode}`;
   return typeof signal === 'string' ? ` after ${signal}` : '';
 }

@@ -1,79 +1,91 @@
+// Health: whether the servers work and whether the instance is ready, for probes, metrics and the status page.
+
 import type { BackendEnd } from '../../backend/backend.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { type ServerFailure, serverFailureOfEnd } from './server-failure.ts';
 
-/** What came of the newest try to use a server, by whomever. */
+/** The outcome of the latest attempt to use a server, by any client or probe. */
 export type ServerOutcome =
-  /** It answered `initialize`, `server/discover` or a probe. */
+  /** The server answered `initialize`, `server/discover` or a probe. */
   { readonly state: 'started'; readonly at: Date } | ({ readonly state: 'failed'; readonly at: Date } & ServerFailure);
 
-/** What is known of how a server does. Names it as its configuration does, and says nothing that is secret (P12). */
+/** The health of a server, under its configured name and without secrets (P12). */
 export interface ServerStatus {
   readonly server: string;
-  /** `stdio`, `http`, `sse`, `ws`, `tcp` or `unix`; `auto` until it is found out. */
+  /** `stdio`, `http`, `sse`, `ws`, `tcp` or `unix`; `auto` until the transport is detected. */
   readonly transport: string;
-  /** As far as it is known: that in which it has answered, and `modern` for one that has both, once it was asked for that. */
+  /** The era in which the server has answered, if known. `modern` for a server of both eras that was probed for it. */
   readonly era: Era | undefined;
-  /** Undefined while nobody has used the server. */
+  /** Undefined until the server is used. */
   readonly last: ServerOutcome | undefined;
-  /** What the probe says; undefined if the server is not probed, or there is no answer yet. */
+  /** The result of the probe; undefined without probes, or before the first result. */
   readonly probe: 'up' | 'down' | undefined;
-  /** Without this server the instance is not ready. */
+  /** If true, the instance is not ready while the server is down. */
   readonly isRequired: boolean;
 }
 
-/** A server, as it comes into use. */
-export interface ServerOfHealth {
+/** A server that comes into use. */
+export interface MonitoredServer {
   readonly transport: string;
   readonly isRequired: boolean;
-  /** The era as far as it was asked for, or configured. */
+  /** The era, if it was detected or configured. */
   era(): Era | undefined;
 }
 
-interface HowEnded {
+interface EndDetails {
   readonly isAtStart?: boolean;
   readonly ifClosed?: ServerFailure;
 }
 
-interface Entry extends ServerOfHealth {
+interface Entry extends MonitoredServer {
   foundTransport: string;
   seenEra: Era | undefined;
   last: ServerOutcome | undefined;
   probe: 'up' | 'down' | undefined;
 }
 
-/** How the servers of this instance do: what the health checks, the metrics and the status page tell. */
+/** Records the health of the servers of this instance, for health checks, metrics and the status page. */
 export class ServerHealth {
   readonly #servers = new Map<string, Entry>();
   readonly #listeners = new Set<(server: string) => void>();
 
-  /** A server is in use, or is configured in another way from now on: nothing is known of it. */
-  add(server: string, of: ServerOfHealth): void {
+  /** Adds a server, or resets a server whose configuration has changed. */
+  add(server: string, description: MonitoredServer): void {
     const unknown = { seenEra: undefined, last: undefined, probe: undefined };
-    this.#servers.set(server, { ...of, ...unknown, foundTransport: of.transport });
-    this.#tell(server);
+    this.#servers.set(server, { ...description, ...unknown, foundTransport: description.transport });
+    this.#notifyListeners(server);
   }
 
-  /** A server is not configured any more. */
+  /** Removes a server that is no longer configured. */
   remove(server: string): void {
     this.#servers.delete(server);
-    this.#tell(server);
+    this.#notifyListeners(server);
   }
 
-  /** All servers, in the order in which they came into use. */
+  /** All servers, in the order in which they were added. */
   get statuses(): readonly ServerStatus[] {
-    return Array.from(this.#servers, ([server, { foundTransport: transport, seenEra, last, probe, ...of }]) => {
-      return { server, transport, era: of.era() ?? seenEra, last, probe, isRequired: of.isRequired };
-    });
+    return Array.from(
+      this.#servers,
+      ([server, { foundTransport: transport, seenEra, last, probe, ...description }]) => {
+        return {
+          server,
+          transport,
+          era: description.era() ?? seenEra,
+          last,
+          probe,
+          isRequired: description.isRequired,
+        };
+      },
+    );
   }
 
-  /** Why the newest try to use a server failed; undefined if it did not. */
+  /** The failure of the latest attempt to use a server; undefined if that did not fail. */
   lastFailureOf(server: string): ServerFailure | undefined {
     const last = this.#servers.get(server)?.last;
     return last?.state === 'failed' ? last : undefined;
   }
 
-  /** Calls a listener whenever something of a server changes. Returns what ends that. */
+  /** Calls a listener whenever the health of a server changes. Returns a function that removes the listener. */
   onChange(listener: (server: string) => void): () => void {
     this.#listeners.add(listener);
     return () => {
@@ -81,58 +93,58 @@ export class ServerHealth {
     };
   }
 
-  /** The server answered as it should. */
+  /** Records that the server answered. */
   started(server: string): void {
-    this.#note(server, { state: 'started', at: new Date() });
+    this.#recordOutcome(server, { state: 'started', at: new Date() });
   }
 
-  /** It did not. */
+  /** Records that the server failed. */
   failed(server: string, failure: ServerFailure): void {
-    this.#note(server, { state: 'failed', at: new Date(), ...failure });
+    this.#recordOutcome(server, { state: 'failed', at: new Date(), ...failure });
   }
 
   /**
-   * A backend of the server ended.
-   * @param isAtStart it ended before it had answered anything
-   * @param ifClosed what it means if the gateway itself closed it; nothing if not said
+   * Records that a backend of the server ended.
+   * @param isAtStart true if the backend ended before it had answered anything
+   * @param ifClosed the failure to record if the gateway itself closed the backend; none by default
    */
-  ended(server: string, end: BackendEnd, { isAtStart = false, ifClosed }: HowEnded = {}): void {
+  ended(server: string, end: BackendEnd, { isAtStart = false, ifClosed }: EndDetails = {}): void {
     const failure = serverFailureOfEnd(end, this.#servers.get(server)?.transport !== 'stdio', isAtStart) ?? ifClosed;
     if (failure !== undefined) this.failed(server, failure);
   }
 
-  /** What the probe says from now on. */
+  /** Records the result of a probe. */
   probed(server: string, probe: 'up' | 'down'): void {
     const entry = this.#servers.get(server);
     if (entry === undefined || entry.probe === probe) return;
     entry.probe = probe;
-    this.#tell(server);
+    this.#notifyListeners(server);
   }
 
-  /** The transport of a server was found out. */
+  /** Records the detected transport of a server. */
   transportFound(server: string, transport: string): void {
     const entry = this.#servers.get(server);
     if (entry === undefined) return;
     entry.foundTransport = transport;
-    this.#tell(server);
+    this.#notifyListeners(server);
   }
 
-  /** The server has answered in this era. */
+  /** Records an era in which the server has answered. */
   eraSeen(server: string, era: Era): void {
     const entry = this.#servers.get(server);
     if (entry === undefined || entry.seenEra === era) return;
     entry.seenEra = era;
-    this.#tell(server);
+    this.#notifyListeners(server);
   }
 
-  #note(server: string, outcome: ServerOutcome): void {
+  #recordOutcome(server: string, outcome: ServerOutcome): void {
     const entry = this.#servers.get(server);
-    if (entry === undefined) return; // of sessions that go on behind a server that is not configured any more
+    if (entry === undefined) return; // a session may outlive the configuration of its server
     entry.last = outcome;
-    this.#tell(server);
+    this.#notifyListeners(server);
   }
 
-  #tell(server: string): void {
+  #notifyListeners(server: string): void {
     for (const listener of this.#listeners) listener(server);
   }
 }

@@ -2,8 +2,8 @@ import type { Logger } from 'pino';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { FaultReporter, Seam } from '../../util/boundary.ts';
 
-/** How much of one message of an error is shown. */
-const maxMessage = 300;
+/** How much of an error message is logged. */
+const maxMessageLength = 300;
 
 /** How many causes are followed. */
 const maxCauses = 5;
@@ -11,29 +11,29 @@ const maxCauses = 5;
 const withheld = 'the message may contain contents; set --log-level debug to see it';
 
 /**
- * An error as the log may show it at any level (P12): its name, its stack and its causes. The message stays out where Node.js or
- * a library made it of what was read. Properties of the error are left out too.
+ * Returns an error as the log may show it at any level (P12): its name, its stack and its causes. The message is left
+ * out where Node.js or a library made it from input. Properties of the error are left out too.
  */
-export function shownFault(cause: unknown, depth = 0): Error {
+export function redactFault(cause: unknown, depth = 0): Error {
   if (!(cause instanceof Error)) return new Error(`a value that is not an error was thrown: ${typeof cause}`);
   const { name, stack = '' } = cause;
   const isOwn = !(cause instanceof SyntaxError) && !('code' in cause);
-  const message = isOwn ? cause.message.slice(0, maxMessage) : withheld;
+  const message = isOwn ? cause.message.slice(0, maxMessageLength) : withheld;
   const frames = stack.split('\n').filter((line) => /^\s+at /.test(line));
-  const before = cause.cause === undefined || depth >= maxCauses ? undefined : shownFault(cause.cause, depth + 1);
-  const shown = new Error(message, before && { cause: before });
-  Object.defineProperty(shown, 'stack', { value: [`${name}: ${message}`, ...frames].join('\n') });
-  return shown;
+  const nestedCause = cause.cause === undefined || depth >= maxCauses ? undefined : redactFault(cause.cause, depth + 1);
+  const redacted = new Error(message, nestedCause && { cause: nestedCause });
+  Object.defineProperty(redacted, 'stack', { value: [`${name}: ${message}`, ...frames].join('\n') });
+  return redacted;
 }
 
-/** The field of a line that tells of a fault of the gateway itself; whole where contents may be shown. */
+/** The log field of an internal error. The error is complete where contents may be logged. */
 export const faultField = (logger: Logger, cause: unknown): { err: unknown } => ({
-  err: logger.isLevelEnabled('debug') ? cause : shownFault(cause),
+  err: logger.isLevelEnabled('debug') ? cause : redactFault(cause),
 });
 
 /**
- * Logs every fault that a boundary stops, and counts it.
- * @param onUnavailable is told where the cause is a store that does not answer: that is no fault of the gateway
+ * Creates the reporter that logs and counts every fault that a boundary stops.
+ * @param onUnavailable receives an unavailable store instead: that is not a fault of the gateway
  */
 export function createFaultReporter(
   logger: Logger,

@@ -1,38 +1,39 @@
 import { writeSync } from 'node:fs';
 import { openNonblocking } from '../nonblocking-output.ts';
 
-/** What waits for a reader that takes nothing, at most; what comes then is lost (P8). Some thousand lines. */
+/** The limit for lines that wait for a reader (P8): some thousand lines. Further lines are lost. */
 const maxWaitingBytes = 1024 * 1024;
 
-/** A reader that takes nothing is tried again after this time, which doubles each time. */
+/** The first pause before another attempt to write. The pause doubles each time. */
 const firstPauseMs = 2;
 const longestPauseMs = 250;
 
-/** How long the end of the process waits for a reader. */
-const lastWordMs = 500;
+/** How long the exit of the process waits for the reader. */
+const exitWaitMs = 500;
 
-/** What the output of a log is made with. */
+/** The settings of a log output. */
 export interface LogOutputOptions {
   readonly target: 1 | 2;
-  /** The line that says how many lines are missing at its place, with its end. */
+  /** Returns the line, with its line break, that reports lost lines at the place where they are missing. */
   lostLine(lost: number): string;
 }
 
-interface Waiting {
+interface WaitingEntry {
   readonly bytes: Buffer;
-  /** How many lines are missing if this is. */
+  /** How many lines are lost if this entry is. */
   readonly lines: number;
 }
 
 /**
- * Where the lines of the log go. Each is written at once, so that the last one before an exit is there. A reader that stalls holds
- * nobody up: lines wait then, and are lost when too many do. As soon as the reader goes on, a line says how many were lost.
+ * Writes log lines to stdout or stderr. Each line is written at once, so that the last line before an exit is not lost.
+ * A slow reader never blocks the gateway: lines wait, and are lost above a limit. When the reader continues, a line
+ * reports the loss.
  */
 export class LogOutput {
   readonly #lostLine: (lost: number) => string;
   readonly #fd: number;
-  /** What was not taken yet, oldest first. The first one may be the rest of a line. */
-  #waiting: Waiting[] = [];
+  /** Entries that the reader has not taken, oldest first. The first one may be the rest of a line. */
+  #waiting: WaitingEntry[] = [];
   #waitingBytes = 0;
   #lost = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -43,23 +44,23 @@ export class LogOutput {
     this.#fd = openNonblocking(target);
   }
 
-  /** @param line with its end */
+  /** @param line with its line break */
   write(line: string): void {
     const bytes = Buffer.from(line);
     if (this.#waitingBytes + bytes.length > maxWaitingBytes) {
       this.#lost += 1;
       return;
     }
-    if (this.#lost > 0) this.#tellLoss();
+    if (this.#lost > 0) this.#queueLossLine();
     this.#push(bytes, 1);
     if (this.#timer === undefined) this.#writeWaiting();
   }
 
-  /** Writes what waits, for as long as the end of a process may wait for a reader. For the listener of `exit`. */
+  /** Writes the waiting lines, for at most `exitWaitMs`. Made for the `exit` listener, which cannot wait for events. */
   flush(): void {
-    const until = performance.now() + lastWordMs;
+    const until = performance.now() + exitWaitMs;
     const pause = new Int32Array(new SharedArrayBuffer(4));
-    if (this.#lost > 0) this.#tellLoss();
+    if (this.#lost > 0) this.#queueLossLine();
     this.#writeWaiting();
     while (this.#waiting.length > 0 && performance.now() < until) {
       Atomics.wait(pause, 0, 0, firstPauseMs);
@@ -67,7 +68,7 @@ export class LogOutput {
     }
   }
 
-  #tellLoss(): void {
+  #queueLossLine(): void {
     this.#push(Buffer.from(this.#lostLine(this.#lost)), this.#lost);
     this.#lost = 0;
   }
@@ -82,34 +83,37 @@ export class LogOutput {
     this.#timer = undefined;
     for (let [first] = this.#waiting; first !== undefined; [first] = this.#waiting) {
       const { bytes, lines } = first;
-      const written = this.#take(bytes);
+      const written = this.#tryWrite(bytes);
       if (written === undefined) return;
       this.#pauseMs = firstPauseMs;
       this.#waitingBytes -= written;
       if (written < bytes.length) this.#waiting[0] = { bytes: bytes.subarray(written), lines };
       else this.#waiting.shift();
-      // The reader has caught up, and hears what is missing now, in its place.
-      if (this.#waiting.length === 0 && this.#lost > 0) this.#tellLoss();
+      // The reader has caught up, so the loss is reported at its place.
+      if (this.#waiting.length === 0 && this.#lost > 0) this.#queueLossLine();
     }
   }
 
-  /** Returns how many bytes were taken; undefined if the reader takes none now, or never again. */
-  #take(bytes: Buffer): number | undefined {
+  /** Returns how many bytes were written; undefined if the reader takes none now, or is gone. */
+  #tryWrite(bytes: Buffer): number | undefined {
     try {
       return writeSync(this.#fd, bytes);
     } catch (cause) {
-      if ((cause as NodeJS.ErrnoException).code === 'EAGAIN') this.#tryLater();
+      if ((cause as NodeJS.ErrnoException).code === 'EAGAIN') this.#scheduleRetry();
       else this.#dropAll();
       return undefined;
     }
   }
 
-  #tryLater(): void {
+  #scheduleRetry(): void {
     this.#timer = setTimeout(() => this.#writeWaiting(), this.#pauseMs).unref();
     this.#pauseMs = Math.min(2 * this.#pauseMs, longestPauseMs);
   }
 
-  /** The reader is gone, or the disk is full. There is nowhere to say so; a later line may be taken again. */
+  /**
+   * Drops all waiting lines, because the reader is gone or the disk is full. There is nowhere to report the loss now; a
+   * later line may be written again.
+   */
   #dropAll(): void {
     for (const { lines } of this.#waiting.splice(0)) this.#lost += lines;
     this.#waitingBytes = 0;

@@ -1,39 +1,41 @@
-/** The levels of a log, the least important last but for the one that is none. */
+/** The log levels, most severe first. `silent` logs nothing. */
 export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 /** A level that `--log-level` accepts. */
 export type GatewayLogLevel = (typeof logLevels)[number];
 
 /**
- * The parts of the gateway that log, each with a level of its own: `app` starts, ends and certificates; `http` requests and
- * connections of clients; `auth` keys and tokens; `session` sessions; `modern` processes that clients of 2026-07-28 share;
- * `server` what is found out about servers; `stderr` what they write there; `store` Redis.
+ * The parts of the gateway that log, each with its own level.
+ *
+ * `app`: starts, ends and certificates. `http`: requests and connections of clients. `auth`: keys and tokens.
+ * `session`: sessions. `modern`: processes that clients of 2026-07-28 share. `server`: what the gateway detects about
+ * servers. `stderr`: what servers write there. `store`: Redis.
  */
 export const logParts = ['app', 'http', 'auth', 'session', 'modern', 'server', 'stderr', 'store'] as const;
 
 export type LogPart = (typeof logParts)[number];
 
-/** The least level that each part logs. */
+/** The least severe level that each part logs. */
 export type LogLevels = Readonly<Record<LogPart, GatewayLogLevel>>;
 
-/** The first item of a text that is wrong, and what of it. */
+/** The first invalid item of a text of levels. */
 export interface LogLevelsFault {
-  /** Which of the items between commas, from 0. */
+  /** The position of the item between commas, from 0. */
   readonly index: number;
-  /** It names no part, or no level, that there is; or one that an item before it has given. */
+  /** `part` and `level`: the name is unknown. `repeated`: an earlier item has set the same level. */
   readonly wrong: 'part' | 'level' | 'repeated';
-  /** The name that there is not. */
+  /** The unknown or repeated name. */
   readonly name: string;
 }
 
-/** Levels, or what of them is wrong. */
+/** The result of `readLogLevels`. */
 export type LogLevelsRead =
   | { readonly ok: true; readonly levels: LogLevels }
   | { readonly ok: false; readonly fault: LogLevelsFault };
 
 /**
- * Reads `info`, or `info,store=debug`: a level for all parts, `info` if none is given, and others for some of them, in any
- * order.
+ * Reads levels such as `info` or `info,store=debug`, in any order: a level for all parts, `info` by default, and levels
+ * for some parts.
  */
 export function readLogLevels(text: string): LogLevelsRead {
   const given = new Map<string, GatewayLogLevel>();

@@ -1,4 +1,4 @@
-/** What pino calls its levels in lines, and how a person sees them: the name, and its colour (ECMA-48, SGR). */
+/** Names and colours of the levels by the number that pino writes (ECMA-48, SGR). */
 const levels: Readonly<Record<number, readonly [name: string, color: number]>> = {
   10: ['TRACE', 90],
   20: ['DEBUG', 90],
@@ -10,44 +10,46 @@ const levels: Readonly<Record<number, readonly [name: string, color: number]>> =
 
 const gray = 90;
 
-/** What a terminal could obey, or what turns the direction of text; line breaks and tabs too. */
+/** Characters that a terminal could obey or that change the direction of text. Line breaks and tabs are included. */
 const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
 const plain = /^[\w./:@+-]+$/;
 
 /**
- * A line of the log, as pino writes it, for a person: time (UTC), level, part, message, and the fields behind it; below it what an
- * error says of itself. Whatever the fields hold, the terminal is sent no control characters but those of the colours.
+ * Formats a line that pino wrote for a person: time (UTC), level, part, message and fields, with the error below. The
+ * terminal gets no control characters except colours, whatever the fields contain.
  */
 export function prettyLine(line: string, hasColors: boolean): string {
   const { time, level, part, msg, err, lastOutput, ...fields } = JSON.parse(line) as Record<string, unknown>;
   const paint = (text: string, color: number): string => (hasColors ? `\u001b[${color}m${text}\u001b[0m` : text);
   const [name, color] = levels[Number(level)] ?? ['?', gray];
-  const shown = Object.entries(fields).map(([key, value]) => ` ${paint(`${visible(key)}=`, gray)}${valueText(value)}`);
+  const fieldTexts = Object.entries(fields).map(
+    ([key, value]) => ` ${paint(`${escapeUnprintable(key)}=`, gray)}${formatValue(value)}`,
+  );
   const head = [
     paint(String(time).slice(11), gray),
     paint(name.padEnd(5), color),
-    paint(visible(String(part)).padEnd(7), gray),
-    visible(String(msg ?? '')),
+    paint(escapeUnprintable(String(part)).padEnd(7), gray),
+    escapeUnprintable(String(msg ?? '')),
   ];
-  return `${head.join(' ')}${shown.join('')}\n${outputText(lastOutput)}${errorText(err)}`;
+  return `${head.join(' ')}${fieldTexts.join('')}\n${formatOutput(lastOutput)}${formatError(err)}`;
 }
 
-function valueText(value: unknown): string {
+function formatValue(value: unknown): string {
   if (typeof value === 'string' && plain.test(value)) return value;
-  return visible(JSON.stringify(value));
+  return escapeUnprintable(JSON.stringify(value));
 }
 
-/** The lines that a server wrote last, as `mcp-gangway check` shows them. */
-const outputText = (lines: unknown): string =>
-  Array.isArray(lines) ? lines.map((line) => `    | ${visible(String(line))}\n`).join('') : '';
+/** The last output of a server, in the form of `mcp-gangway check`. */
+const formatOutput = (lines: unknown): string =>
+  Array.isArray(lines) ? lines.map((line) => `    | ${escapeUnprintable(String(line))}\n`).join('') : '';
 
-/** The stack of an error, with its causes as pino puts them there; whatever else is known of it is in the JSON. */
-function errorText(error: unknown): string {
+/** The stack of an error, with its causes as pino writes them. Other properties appear in JSON lines only. */
+function formatError(error: unknown): string {
   if (typeof error !== 'object' || error === null) return '';
   const { stack, message } = error as { readonly stack?: unknown; readonly message?: unknown };
   const lines = String(stack ?? message).split('\n');
-  return lines.map((line) => `    ${visible(line.trim())}\n`).join('');
+  return lines.map((line) => `    ${escapeUnprintable(line.trim())}\n`).join('');
 }
 
-const visible = (text: string): string =>
+const escapeUnprintable = (text: string): string =>
   text.replace(unprintable, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);

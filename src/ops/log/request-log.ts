@@ -5,18 +5,18 @@ import { givenRequestId, logRequest, logSession } from '../../http/pipeline/requ
 import { faultOfResponse } from '../../http/respond.ts';
 import { keyFromId } from '../../session/session-key.ts';
 
-/** What a log of requests needs. */
+/** The settings of a request log. */
 export interface RequestLogOptions {
   readonly logger: Logger;
-  /** Paths that are named in it; what a client writes in any other can be a secret. */
+  /** Paths that the log may name. Other paths come from clients and may contain secrets. */
   readonly paths: Pick<ReadonlySet<string>, 'has'>;
-  /** Who sends them, where that is no client. */
+  /** The sender, if it is not a client. */
   readonly from?: string;
 }
 
 /**
- * A line at `debug` for each request when its answer is over, with an id that the client is told as `X-Request-Id`. While nobody
- * hears `debug` nothing else is done for a request.
+ * Logs each request at `debug` when its response has ended, with the id that the client gets as `X-Request-Id`. While
+ * `debug` is disabled, a request costs nothing more than one check.
  */
 export function logRequests(listener: RequestListener, { logger, paths, from }: RequestLogOptions): RequestListener {
   return (incoming, outgoing) => {
@@ -39,6 +39,6 @@ export function logRequests(listener: RequestListener, { logger, paths, from }: 
   };
 }
 
-/** The id that a proxy in front has given a request, or a new one. */
+/** Returns the id that a proxy in front has set, or a new one. */
 export const requestIdFor = (given: string | readonly string[] | undefined): string =>
   givenRequestId(given) ?? randomUUID();

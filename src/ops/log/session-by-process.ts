@@ -1,11 +1,14 @@
 import type { SessionName } from '../../session/session-observer.ts';
 
-/** Which session has which process, for whoever logs what a process does: by their short names, which open nothing (P12). */
+/**
+ * Finds the session of a process, for logs of what a process does. Sessions have their short names, which give no
+ * access (P12).
+ */
 export class SessionByProcess {
   readonly #byPid = new Map<number, string>();
   readonly #pids = new Map<string, number>();
 
-  /** The process of this session is this one from now on; undefined for a server that is none of the gateway's processes. */
+  /** Records the process of a session; undefined if the server is not a local process. */
   set({ session }: SessionName, pid: number | undefined): void {
     this.forget({ session });
     if (pid === undefined) return;
@@ -13,15 +16,15 @@ export class SessionByProcess {
     this.#pids.set(session, pid);
   }
 
-  /** The session has ended. */
+  /** Forgets the process of a session that has ended or hibernates. */
   forget({ session }: Pick<SessionName, 'session'>): void {
     const pid = this.#pids.get(session);
     this.#pids.delete(session);
-    // Its number may be another session's process by now.
+    // The operating system may have reused the number for the process of another session.
     if (pid !== undefined && this.#byPid.get(pid) === session) this.#byPid.delete(pid);
   }
 
-  /** The session that has a process; undefined for one that no session has, or not yet. */
+  /** Returns the session of a process; undefined if no session has it, or none yet. */
   sessionOf(pid: number | undefined): string | undefined {
     return pid === undefined ? undefined : this.#byPid.get(pid);
   }

@@ -7,23 +7,23 @@ import { faultField } from './fault-log.ts';
 import type { Log } from './log.ts';
 import type { SessionByProcess } from './session-by-process.ts';
 
-/** How much of a dropped line is shown at debug. */
-const shownBytes = 200;
+/** How much of a dropped message is logged at `debug`. */
+const maxLoggedBytes = 200;
 
-/** While Redis is away it is asked all the time; the log says so this often. */
+/** Requests to Redis keep failing during an outage. The log repeats the warning this often. */
 const outageReminderMs = 10_000;
 
-/** A revision is a date; a server could answer anything. */
+/** A revision is a date, but a server may answer anything. */
 const maxVersionLength = 32;
 
-/** With this error a server of the modern era refuses `initialize`. */
+/** A modern server refuses `initialize` with this error. */
 const unsupportedVersion = -32022;
 const otherEra =
   'The server refused initialize like a modern server. If --era legacy is set for this server, remove it.';
 
 const noAnswer = 'The server did not answer initialize within --start-timeout-ms.';
 
-/** Ends that are nobody's fault; the others are warnings. */
+/** Ends that are not faults. All other ends are warnings. */
 const isExpected: ReadonlySet<SessionEndReason> = new Set([
   'deleted',
   'idle',
@@ -36,12 +36,13 @@ const isExpected: ReadonlySet<SessionEndReason> = new Set([
 ]);
 
 /**
- * Logs what happens to sessions: at `info` one line for the start and one for the end of each, and one when its server
- * ends by itself. Contents appear at `debug` only (P12): of lines that were dropped, and what the server wrote to stderr,
- * which can repeat what its client said.
- * @param processes is told whose each process is
- * @param isAtTerminal the log is read in the terminal of the person who runs the gateway, and shows what a server wrote last
- * @param explainOutage which Redis is away, why and what to do, for the line that says so; without secrets
+ * Logs the lifecycle of sessions. At `info`, a session has one line for its start, one for its end, and one when its
+ * server ends by itself. Contents appear at `debug` only (P12): dropped messages, and the stderr of a server, which can
+ * repeat what its client sent.
+ * @param processes records the process of each session
+ * @param isAtTerminal true if the log is read in the terminal of the person who runs the gateway; it then shows the
+ *   last output of a server
+ * @param explainOutage returns the log fields of a Redis outage: which Redis, why, and what to do; without secrets
  */
 export function createSessionLifecycleLog(
   { session: logger, store }: Pick<Log, 'session' | 'store'>,
@@ -49,7 +50,7 @@ export function createSessionLifecycleLog(
   isAtTerminal: boolean,
   explainOutage: (cause: StoreUnavailable) => object,
 ): SessionObserver {
-  let toldAt = Number.NEGATIVE_INFINITY;
+  let warnedAt = Number.NEGATIVE_INFINITY;
   return {
     started(name, { protocolVersion, ...details }) {
       processes.set(name, details.pid);
@@ -60,22 +61,22 @@ export function createSessionLifecycleLog(
       processes.forget(name);
       const isOtherEra = errorCode === unsupportedVersion;
       const isSilent = reason === 'server_start_timeout';
-      const why = isOtherEra
+      const explanation = isOtherEra
         ? { detail: otherEra }
         : isSilent
           ? { detail: noAnswer, help: withCheck(helpIfSilent) }
           : reason === 'crash_loop'
             ? { help: serverFailure('crash_loop').help }
             : {};
-      const refusal = { ...(errorCode !== undefined && { errorCode }), ...why };
+      const refusal = { ...(errorCode !== undefined && { errorCode }), ...explanation };
       const level = isExpected.has(reason) && !isOtherEra ? 'info' : 'warn';
       logger[level]({ ...name, reason, ...refusal, ...dropped }, 'session ended');
     },
     backendEnded(name, end, { isAtStart }) {
       const { reason, detail, exitCode, signal, lastOutput } = end;
       const help = isAtStart ? helpOfEnd(end) : undefined;
-      const wrote = isAtTerminal && lastOutput?.length ? { lastOutput } : {};
-      logger.warn({ ...name, reason, detail, exitCode, signal, help, ...wrote }, 'server ended');
+      const outputField = isAtTerminal && lastOutput?.length ? { lastOutput } : {};
+      logger.warn({ ...name, reason, detail, exitCode, signal, help, ...outputField }, 'server ended');
       if (!isAtTerminal && lastOutput?.length) logger.debug({ ...name, lastOutput }, 'last output of the server');
     },
     adopted: (name, details) => logger.info({ ...name, ...details }, 'session taken over'),
@@ -92,7 +93,7 @@ export function createSessionLifecycleLog(
     },
     dropped(name, what, text) {
       if (!logger.isLevelEnabled('debug')) return;
-      logger.debug({ ...name, what, text: text?.subarray(0, shownBytes).toString() }, 'message dropped');
+      logger.debug({ ...name, what, text: text?.subarray(0, maxLoggedBytes).toString() }, 'message dropped');
     },
     failed: (name, cause) => logger.error({ ...name, ...faultField(logger, cause) }, 'session failed'),
     clusterFailed(cause) {
@@ -102,8 +103,8 @@ export function createSessionLifecycleLog(
       }
       const now = performance.now();
       store.debug({ err: cause }, 'Redis is unavailable');
-      if (now - toldAt < outageReminderMs) return;
-      toldAt = now;
+      if (now - warnedAt < outageReminderMs) return;
+      warnedAt = now;
       store.warn(explainOutage(cause), 'Redis is unavailable');
     },
   };

@@ -3,17 +3,19 @@ import type { DropCounts, ModernObserver } from '../../modern/modern-observer.ts
 import { helpOfEnd } from '../health/start-help.ts';
 import { faultField } from './fault-log.ts';
 
-/** How much of a dropped line is shown at debug. */
-const shownBytes = 200;
+/** How much of a dropped message is logged at `debug`. */
+const maxLoggedBytes = 200;
 
 /**
- * Logs what happens to servers of the modern era: at `info` a line for each process that all clients share, when it is
- * ready and when it ends. Contents appear at `debug` only, and so does what a server wrote that clients had spoken to (P12).
- * @param isAtTerminal the log is read in the terminal of the person who runs the gateway, and shows what a server wrote last
+ * Logs the lifecycle of modern servers. At `info`, a process that all clients share has one line when it is ready and
+ * one when it ends. Contents appear at `debug` only (P12). So does the last output of a server that clients have sent
+ * requests to.
+ * @param isAtTerminal true if the log is read in the terminal of the person who runs the gateway; it then shows the
+ *   last output of a server
  */
 export function createSharedServerLog(logger: Logger, isAtTerminal: boolean): ModernObserver {
-  const toldOfRequests = new Set<string>();
-  const total = (counts: DropCounts): object => (Object.keys(counts).length === 0 ? {} : { dropped: counts });
+  const warnedServers = new Set<string>();
+  const dropField = (counts: DropCounts): object => (Object.keys(counts).length === 0 ? {} : { dropped: counts });
   return {
     eraFound: (server, details) => logger.info({ server, ...details }, 'detected the era of the server'),
     isolationUnused: (server) =>
@@ -27,16 +29,16 @@ export function createSharedServerLog(logger: Logger, isAtTerminal: boolean): Mo
       ),
     ready: (server, details) => logger.info({ server, ...details }, 'shared server ready'),
     ended(server, { reason, detail, exitCode, signal, lastOutput }, { dropped, ...details }) {
-      const wrote = isAtTerminal && lastOutput?.length ? { lastOutput } : {};
-      const fields = { server, reason, detail, exitCode, signal, ...details, ...total(dropped), ...wrote };
+      const outputField = isAtTerminal && lastOutput?.length ? { lastOutput } : {};
+      const fields = { server, reason, detail, exitCode, signal, ...details, ...dropField(dropped), ...outputField };
       logger.warn(fields, 'shared server ended');
       if (!isAtTerminal && lastOutput?.length) logger.debug({ server, lastOutput }, 'last output of the server');
     },
     startFailed(server, end, { isByProbe }) {
       const { reason, detail, lastOutput = [] } = end;
       const level = isByProbe ? 'debug' : 'warn';
-      const wrote = lastOutput.length > 0 ? { lastOutput } : {};
-      logger[level]({ server, reason, detail, ...wrote, help: helpOfEnd(end) }, 'shared server did not start');
+      const outputField = lastOutput.length > 0 ? { lastOutput } : {};
+      logger[level]({ server, reason, detail, ...outputField, help: helpOfEnd(end) }, 'shared server did not start');
     },
     wroteAtStart: (server, lastOutput) => logger.warn({ server, lastOutput }, 'last output of the server'),
     crashLoop: (server, details) =>
@@ -49,19 +51,19 @@ export function createSharedServerLog(logger: Logger, isAtTerminal: boolean): Mo
       ),
     closed(server, { dropped }) {
       const hasLosses = Object.keys(dropped).length > 0;
-      logger[hasLosses ? 'info' : 'debug']({ server, ...total(dropped) }, 'shared server closed');
+      logger[hasLosses ? 'info' : 'debug']({ server, ...dropField(dropped) }, 'shared server closed');
     },
     failed: (server, cause) => logger.error({ server, ...faultField(logger, cause) }, 'internal error'),
     dropped(server, what, text) {
-      if (what === 'server_request' && !toldOfRequests.has(server)) {
-        toldOfRequests.add(server);
+      if (what === 'server_request' && !warnedServers.has(server)) {
+        warnedServers.add(server);
         logger.warn(
           { server },
           'the server sends requests to its clients, which 2026-07-28 does not allow; the gateway answers them with errors',
         );
       }
       if (!logger.isLevelEnabled('debug')) return;
-      logger.debug({ server, what, text: text?.subarray(0, shownBytes).toString() }, 'message dropped');
+      logger.debug({ server, what, text: text?.subarray(0, maxLoggedBytes).toString() }, 'message dropped');
     },
   };
 }

@@ -13,13 +13,13 @@ export interface Metric {
   /** The upper bounds of a histogram's buckets. */
   readonly bounds: readonly number[];
   /** The combinations of label values after `server` that start at 0, if not all combinations can occur. */
-  readonly begun?: readonly (readonly string[])[];
+  readonly presetLabels?: readonly (readonly string[])[];
 }
 
 /** A label of a metric. */
 export interface Label {
   readonly name: string;
-  /** All values, if there are few. Their numbers start at 0, so that Prometheus sees the first change. */
+  /** All values, if they are few. Their numbers start at 0, so that Prometheus sees the first change. */
   readonly values?: readonly string[];
   /** The meaning of the value, if `values` is undefined. */
   readonly meaning?: string;
@@ -29,14 +29,17 @@ const server: Label = { name: 'server', meaning: 'the configured name of a serve
 const era: Label = { name: 'era', values: ['legacy', 'modern'] };
 const method: Label = { name: 'method', meaning: 'an MCP method, or `other`' };
 const reason: Label = { name: 'reason', meaning: 'a reason of errors.md' };
-/** Each era only with its own methods, which saves a third of the series. */
-const begunRequests = (['legacy', 'modern'] as const).flatMap((of) =>
-  [...methodsOf[of], methodLabel(undefined)].flatMap((called) =>
-    outcomesOf(called).map((outcome) => [of, called, outcome]),
+/** Each era has only its own methods, which saves a third of the series. */
+const presetRequestLabels = (['legacy', 'modern'] as const).flatMap((eraName) =>
+  [...methodsOf[eraName], methodLabel(undefined)].flatMap((methodName) =>
+    outcomesOf(methodName).map((outcome) => [eraName, methodName, outcome]),
   ),
 );
-/** Errors that are not the client's: alerts must see the first one. The others would be three times as many series. */
-const begunFaults = allReasons.filter((each) => entryOf(each).status >= 500).map((each) => [each]);
+/**
+ * Reasons that are not the client's fault, so that alerts see the first error. All other reasons would be three times
+ * as many series.
+ */
+const presetFaultLabels = allReasons.filter((each) => entryOf(each).status >= 500).map((each) => [each]);
 const oneOf = (name: string, ...values: readonly string[]): Label => ({ name, values });
 
 const sessionEnds: Readonly<Record<SessionEndReason, true>> = {
@@ -72,7 +75,7 @@ const metric =
   });
 const counter = metric('counter');
 
-/** The boundaries that stop an internal error. */
+/** The boundaries that stop internal errors. */
 const seams = Object.keys({
   request: true,
   session: true,
@@ -92,15 +95,17 @@ const histogram = (name: string, help: string, bounds: readonly number[], labels
   bounds,
 });
 
-/** Bucket bounds in seconds: for the gateway, for Redis, for the answer and for the start of a server. */
+/** Bucket bounds in seconds: for time in the gateway, for Redis, for answers of servers and for starts of servers. */
 const ownBounds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
 const redisBounds = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
 const serverBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 const startBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60];
 
 /**
- * The table of the gateway's metrics, from which docs/reference/metrics.md is generated. Labels have few values: names of
- * configured servers, methods of MCP, words of the gateway. Never an id, a user or another value that a peer chooses (P12).
+ * The catalogue of the gateway's metrics, from which docs/reference/metrics.md is generated.
+ *
+ * Labels have few values: names of configured servers, methods of MCP, words of the gateway. A label never contains an
+ * id, a user or another value that a peer chooses (P12).
  */
 export const catalogue = {
   info: gauge('info', 'Always 1. The labels are the versions of the gateway and of Node.js.', [
@@ -125,7 +130,7 @@ export const catalogue = {
       'Ended client requests, by outcome: a result (ok), a result that reports a failed tool (tool_error), an error of the server (error), an error of the gateway (fault), or no answer because the client disconnected (left).',
       [server, era, method, oneOf('outcome', ...outcomesOf('tools/call'))],
     ),
-    begun: begunRequests,
+    presetLabels: presetRequestLabels,
   },
   requestServerSeconds: histogram(
     'request_server_seconds',
@@ -147,7 +152,7 @@ export const catalogue = {
   ),
   faults: {
     ...counter('faults_total', 'Requests that ended with an error of the gateway, by reason.', [server, reason]),
-    begun: begunFaults,
+    presetLabels: presetFaultLabels,
   },
   refused: {
     ...counter(
@@ -156,7 +161,7 @@ export const catalogue = {
       [server, reason],
     ),
     // Alerts use these reasons and must see the first error.
-    begun: [['too_many_sessions'], ['too_many_starts'], ['gateway_busy']],
+    presetLabels: [['too_many_sessions'], ['too_many_starts'], ['gateway_busy']],
   },
 
   sessions: gauge('sessions', 'Open sessions of this instance.', [server]),

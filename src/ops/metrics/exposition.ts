@@ -2,27 +2,31 @@ import { collectDefaultMetrics, type Metric as PromMetric, Registry } from 'prom
 import { catalogue, type Metric, type MetricKey } from './catalogue.ts';
 import type { Metrics } from './metrics.ts';
 
-/** Lists of all that Node.js has open are made for these: with thousands of streams that takes milliseconds, and tells little. */
-const leftOut = ['handles', 'requests', 'resources'].flatMap((kind) => [
+/**
+ * Omitted metrics. They list everything that Node.js has open, which takes milliseconds with thousands of streams and
+ * tells little.
+ */
+const omittedMetrics = ['handles', 'requests', 'resources'].flatMap((kind) => [
   `nodejs_active_${kind}`,
   `nodejs_active_${kind}_total`,
 ]);
 
-/** What Prometheus is given. */
+/** The metrics page for Prometheus. */
 export interface Exposition {
   readonly contentType: string;
-  /** All metrics as text, as they are now. */
+  /** Renders the current value of all metrics. */
   render(): Promise<string>;
 }
 
 /**
- * The metrics of the gateway and of its process in Prometheus' text format. prom-client brings those of the process (memory,
- * processor time, event loop, garbage collection) and the format; the gateway's own numbers are only read for it.
+ * Renders the metrics of the gateway and of its process in Prometheus' text format. prom-client collects the process
+ * metrics (memory, processor time, event loop, garbage collection) and writes the format. The gateway's own numbers are
+ * only read when Prometheus scrapes.
  */
 export function createExposition(metrics: Metrics): Exposition {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  for (const name of leftOut) registry.removeSingleMetric(name);
+  for (const name of omittedMetrics) registry.removeSingleMetric(name);
   for (const [key, { name, help, type }] of Object.entries(catalogue) as [MetricKey, Metric][]) {
     const get = async (): Promise<object> => ({
       name,
@@ -31,7 +35,7 @@ export function createExposition(metrics: Metrics): Exposition {
       aggregator: 'sum',
       values: metrics.samples(key).map(({ name: metricName, ...sample }) => ({ metricName, ...sample })),
     });
-    // What a registry asks of a metric is its name and what `get` gives; the type wants one of the library's own classes.
+    // A registry uses only the name and `get`, but the type requires a class of the library.
     registry.registerMetric({ name, get } as unknown as PromMetric);
   }
   return {

@@ -1,7 +1,7 @@
 import type { CallOutcome } from '../../call/call-report.ts';
 import type { Era } from '../../protocol/revisions.ts';
 
-const ofBothEras = [
+const sharedMethods = [
   'tools/list',
   'tools/call',
   'prompts/list',
@@ -14,29 +14,31 @@ const ofBothEras = [
   'tasks/cancel',
 ];
 
-/** The methods of the protocol that clients request, of all revisions of an era. */
+/** The methods that clients request, over all revisions of an era. */
 export const methodsOf: Readonly<Record<Era, readonly string[]>> = {
   legacy: [
     'initialize',
     'ping',
     'logging/setLevel',
-    ...ofBothEras,
+    ...sharedMethods,
     'resources/subscribe',
     'resources/unsubscribe',
     'tasks/result',
     'tasks/list',
   ],
-  modern: ['server/discover', 'subscriptions/listen', ...ofBothEras, 'tasks/update'],
+  modern: ['server/discover', 'subscriptions/listen', ...sharedMethods, 'tasks/update'],
 };
 
-const all: ReadonlySet<string> = new Set([...methodsOf.legacy, ...methodsOf.modern]);
+const knownMethods: ReadonlySet<string> = new Set([...methodsOf.legacy, ...methodsOf.modern]);
 
-/** How requests of a method end. */
+/** The possible outcomes of a method. */
 export const outcomesOf = (label: string): readonly CallOutcome['kind'][] =>
   label === 'tools/call' ? [...outcomes, 'tool_error'] : outcomes;
 
 const outcomes = ['ok', 'error', 'fault', 'left'] as const;
 
-/** What a method is counted as: one that the protocol has not is a word that a peer has chosen. */
+/**
+ * The label of a method. A method that the protocol does not define is a text that a peer has chosen, so it is `other`.
+ */
 export const methodLabel = (method: string | undefined): string =>
-  method !== undefined && all.has(method) ? method : 'other';
+  method !== undefined && knownMethods.has(method) ? method : 'other';

@@ -1,14 +1,19 @@
+// Metrics: the numbers of the gateway, which collectors count and Prometheus scrapes.
+
 import { catalogue, type Metric, type MetricKey } from './catalogue.ts';
 import { Distribution, Series, Tally } from './series.ts';
 
-/** One number of a metric, as Prometheus has it: a histogram has several for each set of labels. */
+/** One number of a metric in the form of Prometheus. A histogram has several for each set of labels. */
 export interface Sample {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
 }
 
-/** All numbers of a gateway. Whoever counts asks for them once; whoever shows them calls `refresh` before. */
+/**
+ * Holds all numbers of a gateway. A counting caller asks for a number once and keeps it. A reader calls `refresh`
+ * first.
+ */
 export class Metrics {
   readonly #tallies = new Map<MetricKey, Series<Tally>>();
   readonly #distributions = new Map<MetricKey, Series<Distribution>>();
@@ -22,66 +27,66 @@ export class Metrics {
   }
 
   /**
-   * Begins, at zero, all numbers whose labels are known before something happens: Prometheus does not see the first step of a
-   * number that was not there before. Gauges are set when they are looked at.
+   * Creates at zero all numbers whose labels are known in advance, because Prometheus does not see the first step of a
+   * new number. Gauges are set when they are read.
    */
-  begin(servers: readonly string[]): void {
-    for (const [key, { type, labels, begun }] of Object.entries(catalogue) as [MetricKey, Metric][]) {
+  createSeries(servers: readonly string[]): void {
+    for (const [key, { type, labels, presetLabels }] of Object.entries(catalogue) as [MetricKey, Metric][]) {
       const known = labels.map(({ name, values }) => (name === 'server' ? servers : values));
-      if (type === 'gauge' || (begun === undefined && known.includes(undefined))) continue;
+      if (type === 'gauge' || (presetLabels === undefined && known.includes(undefined))) continue;
       const series: Series<unknown> = this.#tallies.get(key) ?? this.distributions(key);
-      const all = begun
-        ? servers.flatMap((server) => begun.map((others) => [server, ...others]))
+      const all = presetLabels
+        ? servers.flatMap((server) => presetLabels.map((others) => [server, ...others]))
         : combinations(known as (readonly string[])[]);
       for (const values of all) series.of(...values);
     }
   }
 
-  /** The numbers of a counter or gauge. */
+  /** Returns the numbers of a counter or gauge. */
   tallies(key: MetricKey): Series<Tally> {
     return this.#tallies.get(key) as Series<Tally>;
   }
 
-  /** The numbers of a histogram. */
+  /** Returns the numbers of a histogram. */
   distributions(key: MetricKey): Series<Distribution> {
     return this.#distributions.get(key) as Series<Distribution>;
   }
 
-  /** Adds what brings numbers up to date that nobody counts as they change; a promise of it is waited for. */
+  /** Adds a function that updates numbers that nobody counts as they change. `refresh` awaits its promise. */
   onRefresh(refresh: () => unknown): void {
     this.#refreshers.push(refresh);
   }
 
-  /** Brings all numbers up to date. Rejects only for a fault of the gateway itself. */
+  /** Updates all numbers. Rejects only for a fault of the gateway itself. */
   async refresh(): Promise<void> {
     await Promise.all(this.#refreshers.map((refresh) => refresh()));
   }
 
-  /** The samples of a metric as they are now. */
+  /** Returns the current samples of a metric. */
   samples(key: MetricKey): Sample[] {
     const metric: Metric = catalogue[key];
     const { name, type } = metric;
     if (type === 'histogram') {
       return [...this.distributions(key).entries()].flatMap(({ labels, number }) =>
-        samplesOf(metric, named(metric, labels), number),
+        samplesOf(metric, labelsOf(metric, labels), number),
       );
     }
     return Array.from(this.tallies(key).entries(), ({ labels, number }) => ({
       name,
-      labels: named(metric, labels),
+      labels: labelsOf(metric, labels),
       value: number.value,
     }));
   }
 }
 
-/** Every choice of one from each. */
+/** Returns the Cartesian product. */
 const combinations = (lists: readonly (readonly string[])[]): readonly (readonly string[])[] =>
   lists.reduce<readonly (readonly string[])[]>(
     (chosen, list) => chosen.flatMap((before) => list.map((value) => [...before, value])),
     [[]],
   );
 
-const named = (metric: Metric, values: readonly string[]): Record<string, string> =>
+const labelsOf = (metric: Metric, values: readonly string[]): Record<string, string> =>
   Object.fromEntries(metric.labels.map(({ name }, index) => [name, values[index] ?? '']));
 
 function samplesOf({ name, bounds }: Metric, labels: Sample['labels'], { counts, sum }: Distribution): Sample[] {

@@ -1,14 +1,14 @@
 /**
- * Numbers that are counted as things happen and looked at when somebody asks. Who counts holds on to the number itself: what
- * happens with every call adds to it and does nothing else, whereas a library's counter looks for its labels each time.
+ * A counter or gauge. Callers keep a reference and add to `value`, so that a call costs one addition. A counter of a
+ * library would look up its labels each time.
  */
 export class Tally {
   value = 0;
 }
 
-/** How many values there were up to each bound, and their sum. */
+/** A histogram: how many values fell below each bound, and their sum. */
 export class Distribution {
-  /** One for each bound, and a last one for what is above all. Not cumulative. */
+  /** One count for each bound, and a last one for values above all bounds. The counts are not cumulative. */
   readonly counts: number[];
   sum = 0;
   readonly #bounds: readonly number[];
@@ -28,7 +28,7 @@ export class Distribution {
   }
 }
 
-/** The numbers of one metric, by the values of its labels. All of these are bounded: servers, methods of the protocol, reasons. */
+/** The numbers of one metric, by label values. Label values are bounded: servers, methods of the protocol, reasons. */
 export class Series<T> {
   readonly #create: () => T;
   readonly #byLabels = new Map<string, { readonly labels: readonly string[]; readonly number: T }>();
@@ -37,7 +37,7 @@ export class Series<T> {
     this.#create = create;
   }
 
-  /** The number for these labels, in the order of the catalogue; begun at zero with the first call. */
+  /** Returns the number for these label values, in the order of the catalogue. Creates it at zero if it is new. */
   of(...labels: string[]): T {
     const key = labels.join('\n');
     const known = this.#byLabels.get(key);
@@ -47,7 +47,7 @@ export class Series<T> {
     return number;
   }
 
-  /** Forgets what was counted for all labels. */
+  /** Removes the numbers of all label values. */
   clear(): void {
     this.#byLabels.clear();
   }

@@ -42,7 +42,7 @@ describe('numbers', () => {
 
   it('whose labels are known begin at zero, and gauges and others do not', () => {
     const metrics = new Metrics();
-    metrics.begin(['one', 'two']);
+    metrics.createSeries(['one', 'two']);
     expect(metrics.samples('resumes')).toHaveLength(10);
     expect(metrics.samples('internalErrors')).toContainEqual({
       name: 'mcp_gangway_internal_errors_total',
@@ -54,7 +54,7 @@ describe('numbers', () => {
 
   it('of requests begin at zero with the methods that their era has, and nothing else is ever counted', () => {
     const metrics = new Metrics();
-    metrics.begin(['s']);
+    metrics.createSeries(['s']);
     const begun = metrics.samples('requests');
     const of = (wanted: object) =>
       begun.filter(({ labels }) => Object.entries(wanted).every(([k, v]) => labels[k] === v));
@@ -75,7 +75,7 @@ describe('numbers', () => {
 
   it('of faults that are no mistake of a client begin at zero, and those are few', () => {
     const metrics = new Metrics();
-    metrics.begin(['s']);
+    metrics.createSeries(['s']);
     const begun = metrics.samples('faults');
     const reasons = begun.map(({ labels }) => labels['reason']);
     expect(reasons).toEqual(

@@ -4,10 +4,10 @@ import type { ForwardedHeaders } from '../../../protocol/http/forwarded-headers.
 import type { Metrics } from '../metrics.ts';
 import type { Tally } from '../series.ts';
 
-/** Counts the backends of all servers and what they say. */
+/** Counts the backends of all servers, their messages and their ends. */
 export class BackendMetrics {
   readonly #metrics: Metrics;
-  /** The backends of each server, spare ones among them. */
+  /** The live backends of each server, including spare ones. */
   readonly #live = new Map<string, Set<Backend>>();
 
   constructor(metrics: Metrics) {
@@ -17,13 +17,13 @@ export class BackendMetrics {
     });
   }
 
-  /** The living backends by server. */
+  /** The live backends by server. */
   get live(): ReadonlyMap<string, ReadonlySet<Backend>> {
     return this.#live;
   }
 
-  /** Opens backends of this server that are counted. */
-  counted(server: string, open: OpenBackend): OpenBackend {
+  /** Decorates the opener of a server: counts its backends and their messages. */
+  countBackends(server: string, open: OpenBackend): OpenBackend {
     const live = this.#live.get(server) ?? new Set();
     this.#live.set(server, live);
     const starts = this.#metrics.tallies('backendStarts').of(server);
@@ -37,29 +37,29 @@ export class BackendMetrics {
       starts.value += 1;
       const backend = open(
         {
-          onMessages(messages, of) {
+          onMessages(messages, relatedRequests) {
             received.messages.value += messages.length;
             for (const { length } of messages) received.bytes.value += length;
-            events.onMessages(messages, of);
+            events.onMessages(messages, relatedRequests);
           },
           onUnanswered: (ids, reason, isFinal) => events.onUnanswered(ids, reason, isFinal),
           onState: (state) => events.onState?.(state),
           onEnd: (end) => {
-            live.delete(counted);
+            live.delete(countedBackend);
             this.#metrics.tallies('backendEnds').of(server, end.reason).value += 1;
             events.onEnd(end);
           },
         },
         options,
       );
-      const counted = new CountedBackend(backend, sent);
-      live.add(counted);
-      return counted;
+      const countedBackend = new CountedBackend(backend, sent);
+      live.add(countedBackend);
+      return countedBackend;
     };
   }
 }
 
-/** A backend whose messages are counted. */
+/** A backend whose sent messages are counted. */
 class CountedBackend extends BackendDecorator {
   readonly #sent: { readonly messages: Tally; readonly bytes: Tally };
 

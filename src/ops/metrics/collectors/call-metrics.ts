@@ -11,7 +11,7 @@ interface MethodNumbers {
   readonly serverSeconds: Distribution;
 }
 
-/** The numbers of a server's clients of one era. */
+/** The numbers of one era of a server. */
 class EraNumbers {
   readonly gatewaySeconds: Distribution;
   readonly waitSeconds: Distribution;
@@ -40,7 +40,10 @@ class EraNumbers {
   }
 }
 
-/** Counts calls as they end, and measures the server's part and the gateway's. It is asked with every call, and only adds. */
+/**
+ * Counts ended calls and measures the time in the server and in the gateway. Every call runs this code, so it only adds
+ * to numbers.
+ */
 export class CallMetrics implements CallObserver {
   readonly wantsNames = false;
   readonly #metrics: Metrics;
@@ -51,7 +54,7 @@ export class CallMetrics implements CallObserver {
   }
 
   ended({ origin, method, outcome, durationMs, serverMs, waitedMs }: EndedCall): void {
-    const numbers = this.#of(origin.server)[origin.era];
+    const numbers = this.#eraNumbersOf(origin.server)[origin.era];
     const { outcomes, serverSeconds } = numbers.of(method);
     (outcomes.get(outcome.kind) as Tally).value += 1;
     if (outcome.kind === 'fault') this.#metrics.tallies('faults').of(origin.server, outcome.reason).value += 1;
@@ -65,7 +68,7 @@ export class CallMetrics implements CallObserver {
     this.#metrics.tallies('refused').of(server, reason).value += 1;
   }
 
-  #of(server: string): Readonly<Record<Era, EraNumbers>> {
+  #eraNumbersOf(server: string): Readonly<Record<Era, EraNumbers>> {
     const known = this.#byServer.get(server);
     if (known !== undefined) return known;
     const created = {

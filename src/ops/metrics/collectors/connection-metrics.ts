@@ -2,7 +2,7 @@ import type { ConnectionObserver } from '../../../http/connection-observer.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Tally } from '../series.ts';
 
-/** Counts what is open to a server's clients. */
+/** Counts the open streams and WebSockets of a server's clients. */
 export const countConnections = (metrics: Metrics, server: string): ConnectionObserver => ({
   onStream: countOpen(metrics.tallies('streams').of(server)),
   onWebSocket: countOpen(metrics.tallies('webSockets').of(server)),

@@ -5,53 +5,59 @@ import type { ServerStatus } from '../../health/server-health.ts';
 import type { MetricKey } from '../catalogue.ts';
 import type { Metrics } from '../metrics.ts';
 
-/** What can be looked at of a running gateway. */
+/** The state of a running gateway that metrics read. */
 export interface InstanceState {
   readonly version: string;
   readonly maxSessions: number;
-  /** The names of the configured servers as they are now: each has its numbers from then on. */
+  /** The names of the servers that are configured now. */
   servers(): readonly string[];
   readiness(): Readiness;
-  /** What probes say of the servers; undefined of one that is not probed, or has not been yet. */
+  /** The probe results of the servers; undefined without probes, or before the first result. */
   probes(): Iterable<Pick<ServerStatus, 'server' | 'probe'>>;
-  /** Its sessions. */
+  /** The sessions of this instance. */
   sessions(): Iterable<{ readonly name: { readonly server: string }; readonly snapshot: { readonly calls: number } }>;
-  /** Connections of clients that are open. */
+  /** The number of open client connections. */
   connections(): Promise<number>;
-  /** What came of reading the configuration, at the start or last; `succeededAtMs` since the epoch. */
+  /** The outcome of the latest reload, or of the start. `succeededAtMs` is since the epoch. */
   lastReload(): { readonly isSuccessful: boolean; readonly succeededAtMs: number };
-  /** Whether Redis answers; undefined where there is none. */
+  /** Whether Redis answers; undefined without Redis. */
   isStoreUp(): boolean | undefined;
-  /** What others have sent to this instance; undefined where there are none. May reject while the store is away. */
-  waitingMail(): Promise<MailboxBacklog> | undefined;
+  /**
+   * The messages from other instances that wait for this one; undefined without other instances. May reject while the
+   * store is unavailable.
+   */
+  mailboxBacklog(): Promise<MailboxBacklog> | undefined;
 }
 
 const states: readonly Readiness[] = ['ready', 'degraded', 'unavailable', 'draining'];
 
-/** Looks at a gateway whenever its metrics are asked for. */
+/** Reads the state of a gateway whenever metrics are refreshed. */
 export function watchInstance(metrics: Metrics, state: InstanceState): void {
   const set = (key: MetricKey, value: number, ...labels: string[]): void => {
     metrics.tallies(key).of(...labels).value = value;
   };
-  /** Those that were configured once, too: what is not there any more has none. */
+  /**
+   * All servers that were ever configured. The gauges of a removed server fall to zero instead of keeping their last
+   * value.
+   */
   const known = new Set<string>();
-  const serversNow = (): Iterable<string> => {
-    const news = state.servers().filter((server) => !known.has(server));
-    if (news.length > 0) metrics.begin(news);
-    for (const server of news) known.add(server);
+  const listServers = (): Iterable<string> => {
+    const newServers = state.servers().filter((server) => !known.has(server));
+    if (newServers.length > 0) metrics.createSeries(newServers);
+    for (const server of newServers) known.add(server);
     return known;
   };
-  serversNow();
+  listServers();
   set('info', 1, state.version, process.version);
   set('sessionsMax', state.maxSessions);
   metrics.onRefresh(async () => {
     const readiness = state.readiness();
-    for (const one of states) set('readiness', Number(one === readiness), one);
-    metrics.tallies('probeUp').clear(); // of a server that was taken out, or is not probed any more, nothing is said
+    for (const each of states) set('readiness', Number(each === readiness), each);
+    metrics.tallies('probeUp').clear(); // a removed or unprobed server has no number
     for (const { server, probe } of state.probes()) {
       if (probe !== undefined) set('probeUp', Number(probe === 'up'), server);
     }
-    const counts = new Map(Array.from(serversNow(), (server) => [server, { sessions: 0, calls: 0 }]));
+    const counts = new Map(Array.from(listServers(), (server) => [server, { sessions: 0, calls: 0 }]));
     for (const { name, snapshot } of state.sessions()) {
       const count = counts.get(name.server);
       if (count === undefined) continue;
@@ -67,18 +73,18 @@ export function watchInstance(metrics: Metrics, state: InstanceState): void {
     set('reloadSuccessAt', succeededAtMs / 1_000);
     const isUp = state.isStoreUp();
     if (isUp !== undefined) set('redisUp', Number(isUp));
-    const [connections, mail] = await Promise.all([state.connections(), lookAtMail(state)]);
+    const [connections, backlog] = await Promise.all([state.connections(), readBacklog(state)]);
     set('connections', connections);
-    if (mail === undefined) return;
-    set('mailboxBytes', mail.bytes);
-    set('mailboxOldest', mail.oldestMs / 1_000);
+    if (backlog === undefined) return;
+    set('mailboxBytes', backlog.bytes);
+    set('mailboxOldest', backlog.oldestMs / 1_000);
   });
 }
 
-/** Undefined while it cannot be known: the last numbers stay, and others say that the store is away. */
-async function lookAtMail({ waitingMail }: InstanceState): Promise<MailboxBacklog | undefined> {
+/** Returns undefined while the store is unavailable. The last numbers stay, and other metrics report the outage. */
+async function readBacklog({ mailboxBacklog }: InstanceState): Promise<MailboxBacklog | undefined> {
   try {
-    return await waitingMail();
+    return await mailboxBacklog();
   } catch (cause) {
     if (cause instanceof StoreUnavailable) return undefined;
     throw cause;

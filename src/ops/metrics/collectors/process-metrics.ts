@@ -1,55 +1,58 @@
 import type { Backend } from '../../../backend/backend.ts';
 import type { Metrics } from '../metrics.ts';
 
-/** What is known of one process of a server. */
-export interface UsedByProcess {
+/** The resource usage of one process of a server. */
+export interface MeasuredProcess {
   readonly group: number;
   readonly identity: string;
   readonly residentBytes: number;
   readonly cpuMs: number;
 }
 
-/** Where the processes of servers are found: the backends by server, and what the groups of those with a process use. */
+/** The sources of process metrics: the live backends by server, and the usage of their process groups. */
 export interface ProcessSources {
   readonly live: ReadonlyMap<string, ReadonlySet<Pick<Backend, 'pid'>>>;
-  usageOf(groups: Pick<ReadonlySet<number>, 'has'>): Promise<readonly UsedByProcess[]>;
+  usageOf(groups: Pick<ReadonlySet<number>, 'has'>): Promise<readonly MeasuredProcess[]>;
   /** The monotonic clock, in milliseconds. */
   now?(): number;
 }
 
-/** A scrape waits no longer for a look at all processes; it shows what the look before has seen then. */
+/** The longest time that a scrape waits for a measurement. After that the scrape gets the previous values. */
 const maxWaitMs = 50;
 
-/** What was seen is good for so long: a look costs some 50 µs for each process of the machine, and others scrape, too. */
+/**
+ * How long a measurement stays valid. It costs about 50 µs for each process of the machine, and several scrapers may
+ * ask.
+ */
 const freshMs = 5_000;
 
-/** Looks at the processes of servers whenever metrics are asked for, one look at a time. */
+/** Measures the processes of servers when metrics are refreshed, one measurement at a time. */
 export function watchProcesses(
   metrics: Metrics,
   { live, usageOf, now = () => performance.now() }: ProcessSources,
 ): void {
-  let looking: Promise<void> | undefined;
-  let lookedAt = Number.NEGATIVE_INFINITY;
-  /** The processor time of those that were there at the last look. */
-  let known = new Map<string, number>();
+  let measurement: Promise<void> | undefined;
+  let measuredAt = Number.NEGATIVE_INFINITY;
+  /** The processor time by process at the last measurement. */
+  let previousCpuMs = new Map<string, number>();
 
-  const look = async (): Promise<void> => {
+  const measure = async (): Promise<void> => {
     const serverOf = new Map<number, string>();
     for (const [server, backends] of live) {
       for (const { pid } of backends) if (pid !== undefined) serverOf.set(pid, server);
     }
     const found = await usageOf(serverOf);
     const sums = new Map(Array.from(live.keys(), (server) => [server, { processes: 0, bytes: 0 }]));
-    const seen = new Map<string, number>();
+    const currentCpuMs = new Map<string, number>();
     for (const { group, identity, residentBytes, cpuMs } of found) {
       const server = serverOf.get(group) as string;
       const sum = sums.get(server) as { processes: number; bytes: number };
       sum.processes += 1;
       sum.bytes += residentBytes;
-      seen.set(identity, cpuMs);
-      metrics.tallies('processCpu').of(server).value += Math.max(0, cpuMs - (known.get(identity) ?? 0)) / 1_000;
+      currentCpuMs.set(identity, cpuMs);
+      metrics.tallies('processCpu').of(server).value += Math.max(0, cpuMs - (previousCpuMs.get(identity) ?? 0)) / 1_000;
     }
-    known = seen;
+    previousCpuMs = currentCpuMs;
     for (const [server, { processes, bytes }] of sums) {
       metrics.tallies('processes').of(server).value = processes;
       metrics.tallies('processMemory').of(server).value = bytes;
@@ -57,16 +60,16 @@ export function watchProcesses(
   };
 
   metrics.onRefresh(async () => {
-    if (looking === undefined && now() - lookedAt < freshMs) return;
-    looking ??= look().finally(() => {
-      looking = undefined;
-      lookedAt = now();
+    if (measurement === undefined && now() - measuredAt < freshMs) return;
+    measurement ??= measure().finally(() => {
+      measurement = undefined;
+      measuredAt = now();
     });
     let timer: NodeJS.Timeout | undefined;
-    const enough = new Promise<void>((resolve) => {
+    const timeLimit = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, maxWaitMs);
     });
-    await Promise.race([looking, enough]);
+    await Promise.race([measurement, timeLimit]);
     clearTimeout(timer);
   });
 }

@@ -4,14 +4,14 @@ import type { SessionObserver } from '../../../session/session-observer.ts';
 import { StoreUnavailable } from '../../../store/store-unavailable.ts';
 import type { Metrics } from '../metrics.ts';
 
-/** Ends of sessions whose server did not start. */
+/** End reasons of sessions whose server did not start. */
 const startFailures: ReadonlySet<SessionEndReason> = new Set([
   'server_start_failed',
   'server_unauthorized',
   'server_start_timeout',
 ]);
 
-/** Counts what happens to sessions. */
+/** Counts the events of sessions. */
 export function countSessions(metrics: Metrics): Partial<SessionObserver> {
   const { add, startSeconds } = counters(metrics);
   const live = metrics.tallies('eventsDelivered').of('live');
@@ -29,7 +29,7 @@ export function countSessions(metrics: Metrics): Partial<SessionObserver> {
     adopted: ({ server }) => add('takeovers', server),
     restored: ({ server }, { isWaking }) => add(isWaking ? 'wakings' : 'restores', server),
     hibernated: ({ server }) => add('hibernations', server),
-    dropped: ({ server }, what) => add('dropped', server, what),
+    dropped: ({ server }, reason) => add('dropped', server, reason),
     failed: () => add('internalErrors', 'session'),
     clusterFailed(cause) {
       if (!(cause instanceof StoreUnavailable)) add('internalErrors', 'cluster');
@@ -45,7 +45,7 @@ export function countSessions(metrics: Metrics): Partial<SessionObserver> {
   };
 }
 
-/** Counts what happens to servers of the modern era. */
+/** Counts the events of modern servers. */
 export function countSharedServers(metrics: Metrics): Partial<ModernObserver> {
   const { add, startSeconds } = counters(metrics);
   return {
@@ -54,11 +54,11 @@ export function countSharedServers(metrics: Metrics): Partial<ModernObserver> {
     crashLoop: (server) => add('crashLoops', server),
     clientCut: (server) => add('clientsCut', server),
     failed: () => add('internalErrors', 'shared_process'),
-    dropped: (server, what) => add('dropped', server, what),
+    dropped: (server, reason) => add('dropped', server, reason),
   };
 }
 
-/** For what happens too seldom to hold on to a number of it. */
+/** Helpers for events that are too rare to keep a reference to their number. */
 function counters(metrics: Metrics) {
   return {
     add(key: Parameters<Metrics['tallies']>[0], ...labels: string[]): void {

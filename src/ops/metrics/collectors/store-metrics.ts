@@ -2,7 +2,7 @@ import type { CommandObserver } from '../../../store/command-observer.ts';
 import type { EventLog } from '../../../store/event-log.ts';
 import type { Metrics } from '../metrics.ts';
 
-/** Measures what is asked of Redis. */
+/** Measures Redis commands. */
 export function measureCommands(metrics: Metrics): CommandObserver {
   const seconds = metrics.distributions('redisSeconds').of();
   return {
@@ -13,29 +13,29 @@ export function measureCommands(metrics: Metrics): CommandObserver {
   };
 }
 
-/** Counts events that are no longer kept. */
-export function countEvicted(metrics: Metrics): (count: number) => void {
+/** Counts evicted events. */
+export function countEvictions(metrics: Metrics): (count: number) => void {
   const evicted = metrics.tallies('eventsEvicted').of();
   return (count) => {
     evicted.value += count;
   };
 }
 
-/** The same log, of which it is counted what goes in. */
-export function countedLog(log: EventLog, metrics: Metrics): EventLog {
+/** Decorates an event log: counts the events that are appended. */
+export function countAppends(log: EventLog, metrics: Metrics): EventLog {
   const appended = metrics.tallies('eventsAppended').of();
   const bytes = metrics.tallies('eventBytes').of();
   const fenced = metrics.tallies('fenced').of();
   return {
     async append(key, epoch, expectedTail, events) {
-      const told = await log.append(key, epoch, expectedTail, events);
-      // Also where an earlier attempt, which had no answer, had stored them.
-      if (told.outcome === 'stored' || told.outcome === 'already') {
+      const result = await log.append(key, epoch, expectedTail, events);
+      // `already`: an earlier attempt, whose answer was lost, has stored the events.
+      if (result.outcome === 'stored' || result.outcome === 'already') {
         appended.value += events.length;
         for (const { data } of events) bytes.value += data.length;
-      } else if (told.outcome === 'fenced') fenced.value += 1;
-      return told;
+      } else if (result.outcome === 'fenced') fenced.value += 1;
+      return result;
     },
-    read: (...of) => log.read(...of),
+    read: (...position) => log.read(...position),
   };
 }
