@@ -27,8 +27,8 @@ export interface Backend {
    *   change afterwards
    * @param headers the headers of the client request that carried the message. They go with this message and no other,
    *   on transports that send headers with each message
-   * @returns `'sent'`; `'full'` if the server does not read and nothing of this message was accepted; `'ended'`,
-   *   perhaps shortly before `onEnd` is called
+   * @returns `'sent'`. `'full'` if the server does not read and nothing of this message was accepted. `'ended'` after
+   *   the end, perhaps shortly before `onEnd` is called
    */
   send(message: Uint8Array, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended';
 

@@ -29,7 +29,7 @@ export type ModernClientRequest = Pick<
 /** Sends requests to a server and fulfils the duties of a client of the modern era. */
 export interface ModernRequester {
   /** Never rejects. */
-  request(what: ModernClientRequest): Promise<ModernPostOutcome>;
+  request(requested: ModernClientRequest): Promise<ModernPostOutcome>;
   /** Requests the server's revisions, as a request of the gateway's own. Never rejects. */
   discover(forwarded: ForwardedHeaders): Promise<ModernPostOutcome>;
 }

@@ -12,8 +12,8 @@ const origins = 'the gateway uses only the origin of the configured URL, so that
 /**
  * Parses the data of an `endpoint` event (2024-11-05, basic/transports, "HTTP with SSE"). It is a URI reference, or
  * JSON of the form `{"uri": "/messages/1"}`, as some servers write it. The endpoint must have the origin of the stream:
- * the same scheme, host and port. Input that URL parsers are known to read in different ways is refused before it is
- * parsed: backslashes, control characters and blanks (the parser would drop them), user names.
+ * the same scheme, host and port. URL parsers differ on backslashes, control characters, blanks (this parser would drop
+ * them) and user names. An endpoint with one of them is refused before it is parsed.
  */
 export function readEndpointEvent(data: string, stream: URL): MessagesUrl {
   if (data.length > maxEndpointLength) return refused(`of more than ${maxEndpointLength} characters`);

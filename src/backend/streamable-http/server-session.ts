@@ -8,7 +8,7 @@ const idHeader = 'mcp-session-id';
 
 /**
  * The gateway's session at a server: the session id from the answer to `initialize`, if any, and the negotiated
- * revision (2025-11-25, basic/transports, "Session Management" and "Protocol Version Header"). The id opens the
+ * revision. See 2025-11-25, basic/transports, "Session Management" and "Protocol Version Header". The id opens the
  * session: it is never shown (P12).
  */
 export class ServerSession {

@@ -1,5 +1,6 @@
 // src/http/endpoints: one endpoint for each protocol that clients speak.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { cachePerConnection } from '../../auth/cache-per-connection.ts';
 import type { CredentialWatch } from '../../auth/credential-watch.ts';
 import type { Groups } from '../../era/modern-on-legacy/groups.ts';
 import type { ModernServer } from '../../modern/modern-server.ts';
@@ -11,12 +12,12 @@ import { type EventId, parseEventId } from '../../protocol/wire/event-id.ts';
 import type { Sessions } from '../../registry/sessions.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
+import { keyFromId } from '../../session/session-key.ts';
 import type { Endpoint } from '../http-endpoint.ts';
 import { type AdmissionOptions, type AdmittedRequest, behindAdmission } from '../pipeline/admission.ts';
 import { authorizeMessages, refusePost, scopesNeededBy } from '../pipeline/authorize-messages.ts';
 import { readPostedMessages } from '../pipeline/read-messages.ts';
 import { logMessages, logSession, requestIdOf } from '../pipeline/request-log-fields.ts';
-import { readSessionHeader } from '../pipeline/session-header.ts';
 import { expiringReply } from '../replies/expiring-reply.ts';
 import { HttpReply } from '../replies/http-reply.ts';
 import { ResumeReply } from '../replies/resume-reply.ts';
@@ -145,4 +146,18 @@ function readLastEventId(incoming: IncomingMessage): EventId | undefined | 'malf
   // An empty Last-Event-ID means that the client has none (WHATWG HTML, section 9.2.3).
   if (text === undefined || text === '') return undefined;
   return parseEventId(text) ?? 'malformed';
+}
+
+/** Visible characters (2025-11-25, basic/transports, "Session Management"), up to a length that no real id exceeds. */
+const sessionIdPattern = /^[\x21-\x7e]{1,128}$/;
+
+const findSessionKey = cachePerConnection('Mcp-Session-Id', (id) =>
+  sessionIdPattern.test(id) ? { key: keyFromId(id) } : undefined,
+);
+
+/** Returns the name of the session (`keyFromId`) in the request's header, or the reason why there is none. */
+function readSessionHeader({ headers, socket }: IncomingMessage): { readonly key: string } | Reason {
+  const id = headers['mcp-session-id'];
+  if (id === undefined) return 'session_required';
+  return (typeof id === 'string' ? findSessionKey(socket, id) : undefined) ?? 'bad_session_id';
 }

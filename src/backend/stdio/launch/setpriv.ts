@@ -28,9 +28,8 @@ export const launcherOf = (setpriv: string, signal: ParentDeathSignal): string[]
 ];
 
 /**
- * Returns the error that a spawn without a launcher would have given, if the exit of the process says that the launcher
- * could not execute the command; else undefined. Needed for errors that only the kernel finds: a missing loader, a
- * wrong architecture.
+ * Returns the error of a spawn without a launcher, if the process's exit says that the launcher could not execute the
+ * command; else undefined. Needed for errors that only the kernel finds: a missing loader, a wrong architecture.
  * @param output the last lines of the process's stderr
  */
 export function launchFailure(exitCode: number | null, output: readonly string[]): Error | undefined {

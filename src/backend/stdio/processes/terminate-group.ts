@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { settlesWithin } from '../../../util/settles-within.ts';
 import type { ProcessGroup } from './process-group.ts';
-import { hasOnlyZombies } from './zombies.ts';
+import { listProcesses } from './process-identity.ts';
 
 /** How long each step of an orderly end may take. */
 export interface TerminationGrace {
@@ -56,4 +56,18 @@ async function isGoneWithin(graceMs: number, { group, exited }: Termination): Pr
     await sleep(Math.min(pollMs, leftMs));
   }
   return true;
+}
+
+/**
+ * Whether only zombies are left of a process group. They run no code and hold nothing, but can be signalled without an
+ * error until their parent reaps them. In a container whose PID 1 does not reap, that is for ever. Reads every process,
+ * so it is for the rare group that does not vanish. False if that cannot be determined.
+ */
+function hasOnlyZombies(groupPid: number): boolean {
+  if (process.platform !== 'linux') return false;
+  try {
+    return listProcesses().every(({ group, isZombie }) => group !== groupPid || isZombie);
+  } catch {
+    return false; // no /proc, or no descriptor left to read it: the group counts as living, and is killed
+  }
 }

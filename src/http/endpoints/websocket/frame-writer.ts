@@ -5,7 +5,7 @@ import type { WebSocket } from 'ws';
 export interface FrameWriterOptions {
   /** The socket below the WebSocket. */
   readonly socket: Socket;
-  /** How long the client may leave replies unread, for which the gateway does not wait. */
+  /** How long the client may leave replies unread. */
   readonly slowReaderMs: number;
   /** Called when the client exceeds this time. */
   onSlow(): void;
