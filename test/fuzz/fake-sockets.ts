@@ -35,7 +35,7 @@ function eventsOf(texts: readonly Buffer[], way: number): Buffer {
 }
 
 /** What stands for the HTTP connections of a backend; the tests put it in place of `web/connection.ts`. */
-export function openConnection(): HttpConnection {
+export function openHttpConnection(): HttpConnection {
   const react = current;
   const cuts = new Set<() => void>();
   let tellStream: ((chunk: Buffer) => void) | undefined;
