@@ -16,7 +16,7 @@ const listCall = { stream: 3, message: request('l', 'tools/list', {}) };
 const toolCall = { stream: 4, message: request('c'), isKept: false };
 
 describe('a session that was taken over', () => {
-  it('[P3] runs harmless calls again, whose answers go to the streams that they had', async () => {
+  it('[P3] runs harmless calls again and sends their answers to the streams that they had', async () => {
     const { fake, restored, written } = await adopt({
       events: [
         [3, ''],
@@ -34,7 +34,7 @@ describe('a session that was taken over', () => {
     ]);
   });
 
-  it('[P3] ends the others with outcome_unknown as the last event of their streams, and runs nothing of them', async () => {
+  it('[P3] ends all other calls with outcome_unknown as the last event of their streams, and does not run them again', async () => {
     const { restored, written } = await adopt({
       events: [
         [3, ''],
@@ -51,10 +51,10 @@ describe('a session that was taken over', () => {
     expect(await written(3)).toEqual([]);
   });
 
-  describe('where sessions hibernate', () => {
+  describe('and may hibernate', () => {
     const server = { hibernateAfterMs: fixture.never };
 
-    it('starts its server when somebody uses it, and not before', async () => {
+    it('starts its server only when a client uses it', async () => {
       const { fake, restored, post } = await adopt({ server, calls: [toolCall], events: [[4, '']] });
       // One that does not hibernate, taken over later, has its server by now.
       await (await adopt()).restored();
@@ -66,7 +66,7 @@ describe('a session that was taken over', () => {
       expect(await reply.answered()).toMatchObject({ kind: 'json' });
     });
 
-    it('starts it at once for calls that are run again, and for resources that are listened to', async () => {
+    it('starts its server at once for calls to run again, and for subscribed resources', async () => {
       const running = await adopt({ server, events: [[3, '']], calls: [listCall] });
       expect((await running.restored()).sent.items).toContainEqual(listCall.message);
       const listening = await adopt({ server, subscriptions: ['file:///x'] });
@@ -92,7 +92,7 @@ describe('a session that was taken over', () => {
     ]);
   });
 
-  it('cancels the questions of the lost server, each where it was asked', async () => {
+  it('cancels the questions of the lost server, each on the stream where it was asked', async () => {
     const { written } = await adopt({
       events: [
         [0, ask(7)],
@@ -112,7 +112,7 @@ describe('a session that was taken over', () => {
     expect((await written(3))[0]).toEqual(cancelled('q'));
   });
 
-  it('does not take answers to those questions for answers to new ones', async () => {
+  it('does not confuse answers to old questions with answers to new ones', async () => {
     const { fake, restored, written, post } = await adopt({ events: [[0, ask(7)]] });
     await restored();
     fake.backend.says(ask(7));
@@ -123,7 +123,7 @@ describe('a session that was taken over', () => {
     expect(fake.backend.sent.items.filter(({ result }) => result)).toEqual([response(7, 'new')]);
   });
 
-  it('tells no progress again that the client was told', async () => {
+  it('repeats no progress that the client already got', async () => {
     const message = request('l', 'tools/list', { _meta: { progressToken: 't' } });
     const { fake, restored, written } = await adopt({
       events: [
@@ -138,7 +138,7 @@ describe('a session that was taken over', () => {
     expect((await written(3)).map(({ message: { params, result } }) => params?.progress ?? result)).toEqual([3, {}]);
   });
 
-  it('[P4] [U-04] gives new streams numbers that none had, also of those that the store has lost, and ids that come later', async () => {
+  it('[P4] [U-04] gives new streams unused numbers and later ids, even if the store has lost streams', async () => {
     const { fake, restored, post, stored } = await adopt({
       events: [
         [3, ''],
@@ -159,7 +159,7 @@ describe('a session that was taken over', () => {
     for (const place of places) expect(place?.epoch).toBeGreaterThan(last?.epoch ?? Number.POSITIVE_INFINITY);
   });
 
-  it('[P4] continues the streams of the earlier owner without a break, where it runs their calls again', async () => {
+  it('[P4] continues the streams of the earlier owner without a break if it runs their calls again', async () => {
     const { session, fake, restored } = await adopt({
       events: [
         [3, ''],
@@ -176,7 +176,7 @@ describe('a session that was taken over', () => {
     expect(reply.sink.messages).toEqual([note('before'), response('l')]);
   });
 
-  it('joins a POST that comes again to the stream of its call; any other with that id is a duplicate', async () => {
+  it('joins a retried POST to the stream of its call, and refuses any other call with that id as a duplicate', async () => {
     const { fake, restored, post } = await adopt({
       events: [
         [3, ''],
@@ -193,7 +193,7 @@ describe('a session that was taken over', () => {
     expect(fake.backend.sent.items.filter(({ id }) => id === 'l')).toHaveLength(1);
   });
 
-  it('tells a listener to look anew, since the new server may list other things', async () => {
+  it('tells a listening client that the lists may have changed', async () => {
     const { restored, written } = await adopt();
     await restored();
     expect(await written(0)).toEqual([
@@ -201,7 +201,7 @@ describe('a session that was taken over', () => {
     ]);
   });
 
-  it('ends for good if the server is another one now', async () => {
+  it('ends for good if the server’s configuration is another one now', async () => {
     const { observer, store, restored, written } = await adopt({
       protocolVersion: '2025-06-18',
       events: [[3, '']],
@@ -227,7 +227,7 @@ describe('[P3] a session that was taken over with its server’s session', () =>
     place: { state: 'where it stood', after: 3 },
   } as const;
 
-  it('is gone on with: nothing is replayed, and what was taken since then is known', async () => {
+  it('is continued without a replay, and knows which messages the server has taken since', async () => {
     const { fake, written } = await adopt(left);
     await turn();
     const { resume } = fake.backend.openedWith ?? {};
@@ -246,7 +246,7 @@ describe('[P3] a session that was taken over with its server’s session', () =>
     expect(await written(3)).toEqual([]);
   });
 
-  it('ends what stays unanswered, or runs it again in the same session', async () => {
+  it('ends unanswered calls, or runs them again in the same server session', async () => {
     const { fake, written } = await adopt(left);
     await turn();
     fake.backend.leaves(['l', 'c'], 'outcome_unknown');
@@ -256,7 +256,7 @@ describe('[P3] a session that was taken over with its server’s session', () =>
     expect((await written(3)).map(({ message }) => message)).toEqual([response('l', { tools: [] })]);
   });
 
-  it('still brings the server the answers to its questions, under their ids', async () => {
+  it('still delivers the answers to the server’s questions, under their ids', async () => {
     const { fake, post, written } = await adopt(left);
     await turn();
     post(response('q'));
@@ -264,7 +264,7 @@ describe('[P3] a session that was taken over with its server’s session', () =>
     expect(await written(4)).toEqual([]);
   });
 
-  it('cancels questions of a later backend: their ids are those of the gateway that is lost', async () => {
+  it('cancels questions of a later backend, whose ids the lost gateway had given', async () => {
     const { fake, post, written } = await adopt({ ...left, place: { ...left.place, isFirst: false } });
     await turn();
     expect((await written(4)).map(({ message }) => message.method)).toEqual(['notifications/cancelled']);
@@ -272,7 +272,7 @@ describe('[P3] a session that was taken over with its server’s session', () =>
     expect(fake.backend.sent.items).toEqual([]);
   });
 
-  it('is restored if the server has forgotten it, and what was not taken is sent then', async () => {
+  it('is restored if the server has forgotten it, and then sends the undelivered messages', async () => {
     const { fake, restored, post, store } = await adopt(left);
     await turn();
     post(request('new'));
@@ -287,7 +287,7 @@ describe('[P3] a session that was taken over with its server’s session', () =>
     });
   });
 
-  it('notes where its backend stands when the log has what was said before', async () => {
+  it('saves the position of its backend only when earlier messages are in the log', async () => {
     const { fake, store, now, restored } = await adopt({});
     await restored();
     fake.backend.says(note(1));
@@ -306,7 +306,7 @@ describe('[P3] a session that was taken over with its server’s session', () =>
 });
 
 describe('the end of a session that was taken over', () => {
-  it('[C-18] leaves no timer of a session that was not to be restored', async () => {
+  it('[C-18] leaves no timer if the session was not restored', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     const { session } = await adopt({ server: { onBackendExit: 'end' } });
@@ -321,21 +321,18 @@ describe('the end of a session that was taken over', () => {
     ['server_exited', 'unknown_session'],
     ['released', 'draining'],
     ['moved', 'store_unavailable'],
-  ])(
-    '[C-02] [P3] answers a request that waits for its scopes then (%s), and passes nothing on',
-    async (end, reason) => {
-      const { session, store, fake, restored } = await adopt();
-      await restored();
-      const before = fake.backend.sent.items.length;
-      let answerStore: (said: 'done') => void = () => undefined;
-      vi.spyOn(store.sessions, 'amend').mockImplementation(() => new Promise((resolve) => (answerStore = resolve)));
-      const reply = Object.assign(createFakeReply(acceptsJson), { needs: ['write'] });
-      session.post({ messages: [readMessage(request('w'))], isBatch: false }, reply);
-      const ended = session.end(end);
-      answerStore('done');
-      expect(await reply.answered()).toEqual({ kind: 'fault', reason, id: 'w' });
-      await ended;
-      expect(fake.backend.sent.items.length).toBe(before);
-    },
-  );
+  ])('[C-02] [P3] answers a request that waits for its scopes (%s), and passes nothing on', async (end, reason) => {
+    const { session, store, fake, restored } = await adopt();
+    await restored();
+    const before = fake.backend.sent.items.length;
+    let answerStore: (said: 'done') => void = () => undefined;
+    vi.spyOn(store.sessions, 'amend').mockImplementation(() => new Promise((resolve) => (answerStore = resolve)));
+    const reply = Object.assign(createFakeReply(acceptsJson), { needs: ['write'] });
+    session.post({ messages: [readMessage(request('w'))], isBatch: false }, reply);
+    const ended = session.end(end);
+    answerStore('done');
+    expect(await reply.answered()).toEqual({ kind: 'fault', reason, id: 'w' });
+    await ended;
+    expect(fake.backend.sent.items.length).toBe(before);
+  });
 });

@@ -12,7 +12,7 @@ describe('a session that another instance has taken', () => {
     await turn();
   };
 
-  it('[P6] ends here as moved, with its server, and says nothing more; its record stays', async () => {
+  it('[P6] ends here as moved, with its server, sends nothing more and keeps its record', async () => {
     const session = await adopt();
     await session.restored();
     const get = createFakeReply();
@@ -29,7 +29,7 @@ describe('a session that another instance has taken', () => {
     expect(session.session.leavesNoRecord).toBe(false);
   });
 
-  it('is not ready from the moment on at which anybody hears of its end', async () => {
+  it('is not ready from the moment at which its end is reported', async () => {
     const session = await adopt();
     await session.restored();
     const ready: boolean[] = [];
@@ -45,7 +45,7 @@ describe('a session that another instance has taken', () => {
     expect(ready).toEqual([false, false]);
   });
 
-  it('[P3] tells a client that was sent no event id that the outcome is unknown, and ends the streams of others', async () => {
+  it('[P3] tells a client without an event id that the outcome is unknown, and ends the streams of others', async () => {
     const session = await adopt();
     await session.restored();
     const waiting = session.post(request('w'));

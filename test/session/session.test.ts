@@ -139,7 +139,7 @@ function post(session: Session, message: unknown, reply = createFakeReply()): Fa
   return reply;
 }
 
-describe('initialize', () => {
+describe('an initialize request', () => {
   it('[R9.05] [R7.19] is answered with a session id of visible ASCII that stands for 256 bits', async () => {
     const { fake, begin } = createFixture();
     const ids = [];
@@ -153,7 +153,7 @@ describe('initialize', () => {
     expect(new Set(ids).size).toBe(5);
   });
 
-  it('[R6.09] reaches its own backend, once', async () => {
+  it('[R6.09] reaches its own backend once', async () => {
     const { fake, begin } = createFixture();
     begin();
     begin();
@@ -181,7 +181,7 @@ describe('initialize', () => {
     }
   });
 
-  it('[P9] is sent to another instance when this one stops before the session is stored, and after it', async () => {
+  it('[P9] is sent to another instance if this one stops before or after the session is stored', async () => {
     for (const isAnswered of [false, true]) {
       const { sessions, fake, begin, create } = createFixture();
       let store: () => void = () => undefined;
@@ -202,7 +202,7 @@ describe('initialize', () => {
     }
   });
 
-  it('[R6.11] is never cancelled: the server does not hear of it, and its answer stands', async () => {
+  it('[R6.11] is never cancelled: the server gets no cancellation, and its answer counts', async () => {
     const { fake, parts } = createFixture();
     const message = readMessage(initialize);
     const session = new Session(parts, { epoch: 5, initialize: message.text }); // no client knows the id of one in this state
@@ -215,7 +215,7 @@ describe('initialize', () => {
     await session.end('deleted');
   });
 
-  it('[R6.11] ends with its backend when its client goes, without a word of cancellation', async () => {
+  it('[R6.11] ends with its backend when its client leaves, without a cancellation', async () => {
     const { sessions, fake, begin, ended } = createFixture();
     begin().leave();
     expect(await ended.next()).toBe('client_gone');
@@ -223,7 +223,7 @@ describe('initialize', () => {
     expect({ living: fake.living, size: sessions.all.length }).toEqual({ living: [], size: 0 });
   });
 
-  it('[S-09] [C-04] has 64 KiB at most, or opens no session and starts nothing', async () => {
+  it('[S-09] [C-04] above 64 KiB opens no session and starts no server', async () => {
     const { server, sessions, fake } = createFixture();
     const openWith = (bytes: number) => {
       const reply = createFakeReply();
@@ -272,7 +272,7 @@ describe('initialize', () => {
     ['for GET, as its client accepts only JSON', acceptsJson],
     ['on a stream that its client does not read for a while', acceptsSse],
   ])(
-    '[P3] [P8] keeps a bounded part of what a server says before it answers, and passes the answer: %s',
+    '[P3] [P8] keeps a bounded part of the messages before its answer, and passes the answer: %s',
     async (_, accepts) => {
       const limits = { logMaxEvents: 100, logMaxBytes: 20_000 };
       const { fake, begin, appended } = createFixture(limits);
@@ -307,7 +307,7 @@ describe('a cancellation by the client', () => {
     expect(backend.sent.items.slice(-2)).toEqual([call(id), cancelled(id)]);
   });
 
-  it('[P3] ends the call with an error if the server does not, and not before it had its time', async () => {
+  it('[P3] ends the call with an error if the server does not end it within the grace', async () => {
     const { open } = createFixture();
     const { session } = await open();
     const reply = post(session, call(1));
@@ -317,7 +317,7 @@ describe('a cancellation by the client', () => {
     expect(await reply.answered()).toEqual({ kind: 'fault', reason: 'cancelled', id: 1 });
   });
 
-  it('[R6.13] leaves the call without a response where the session ends in its grace: its stream ends', async () => {
+  it('[R6.13] ends the stream of the call without a response if the session ends within the grace', async () => {
     const { open } = createFixture({ cancelGraceMs: never });
     const { session, backend } = await open();
     const reply = post(session, call(1, 'token'), createFakeReply(acceptsSse));
@@ -332,7 +332,7 @@ describe('a cancellation by the client', () => {
     expect(other.given).toEqual({ kind: 'fault', reason: 'session_ended', id: 2 });
   });
 
-  it('lets the answer pass that comes all the same, in time', async () => {
+  it('lets an answer pass that still comes within the grace', async () => {
     const { open } = createFixture({ cancelGraceMs: never });
     const { session, backend } = await open();
     const reply = post(session, call(1));
@@ -341,7 +341,7 @@ describe('a cancellation by the client', () => {
     expect(await reply.answered()).toMatchObject({ kind: 'json', json: response(1) });
   });
 
-  it('[R6.13] is followed by nothing more: a late response reaches no stream', async () => {
+  it('[R6.13] keeps a late response from every stream', async () => {
     const { open, dropped } = createFixture();
     const { session, backend } = await open();
     const get = createFakeReply();
@@ -359,7 +359,7 @@ describe('a cancellation by the client', () => {
     });
   });
 
-  it('[R6.13] is followed by nothing more: late progress reaches neither another call nor the GET stream', async () => {
+  it('[R6.13] keeps late progress from other calls and from the GET stream', async () => {
     const { open } = createFixture();
     const { session, backend } = await open();
     const get = createFakeReply();
@@ -376,7 +376,7 @@ describe('a cancellation by the client', () => {
 });
 
 describe('the answers of a session', () => {
-  it('[P3] are errors at once when its server exits, after what the server still said', async () => {
+  it('[P3] are errors at once when its server exits, after the server’s last messages', async () => {
     const { sessions, open, ended } = createFixture();
     const { session, backend } = await open();
     const [waiting, streaming, answered] = [1, 2, 3].map((id) => post(session, call(id, id)));
@@ -392,7 +392,7 @@ describe('the answers of a session', () => {
     expect([await ended.next(), sessions.all.length]).toEqual(['server_exited', 0]);
   });
 
-  it('are refused while the server does not read, and nothing of them reaches it', async () => {
+  it('are refusals while the server does not read, and nothing of the requests reaches it', async () => {
     const { open } = createFixture();
     const { session, backend } = await open();
     backend.answerToSend = 'full';
@@ -402,7 +402,7 @@ describe('the answers of a session', () => {
     expect(post(session, call(1)).given).toBeUndefined();
   });
 
-  it('[R7.23] of the client reach the server once, and answers to nothing are dropped', async () => {
+  it('[R7.23] from its client reach the server once, and answers to unknown questions are dropped', async () => {
     const { open, dropped } = createFixture();
     const { session, backend } = await open();
     backend.says({ jsonrpc: '2.0', id: 's', method: 'roots/list' });
@@ -413,7 +413,7 @@ describe('the answers of a session', () => {
 });
 
 describe('the GET stream of a session', () => {
-  it('[R7.14] [R9.18] begins with a priming event also where the server has said something before', async () => {
+  it('[R7.14] [R9.18] begins with a priming event even if the server has sent messages before', async () => {
     const { open } = createFixture();
     const { session, backend } = await open();
     backend.says(log(1));
@@ -427,7 +427,7 @@ describe('the GET stream of a session', () => {
     ]);
   });
 
-  it('[P2] [R7.18] gets what belongs to a call whose client went before an event of its stream', async () => {
+  it('[P2] [R7.18] gets the messages of a call whose client left before the first event of its stream', async () => {
     const { open } = createFixture({ upgradeAfterMs: 0 });
     const { session, backend } = await open('2025-06-18');
     const reply = post(session, call(1));
@@ -440,7 +440,7 @@ describe('the GET stream of a session', () => {
     expect(get.sink.messages).toEqual([{ jsonrpc: '2.0', id: 's', method: 'sampling/createMessage' }]);
   });
 
-  it('[R7.08] never gets a response, also one that is lost', async () => {
+  it('[R7.08] never gets a response, not even a lost one', async () => {
     const { open, dropped } = createFixture();
     const { session, backend } = await open();
     const get = createFakeReply();
@@ -453,7 +453,7 @@ describe('the GET stream of a session', () => {
   });
 });
 
-describe('sessions', () => {
+describe('legacy sessions', () => {
   it('[P11] do not exist for another principal or another server', async () => {
     const { sessions, server, open } = createFixture();
     const { id, session } = await open();
@@ -462,7 +462,7 @@ describe('sessions', () => {
     expect(sessions.at(keyFromId(id), server, { ...nobody }, undefined)).toBe(session);
   });
 
-  it('are had in the negotiated revision and in each that is served, and in no other', async () => {
+  it('accept the negotiated revision and each served one, and no other', async () => {
     const { sessions, server, open } = createFixture();
     const { id, session } = await open();
     const at = (of: string, version: string | undefined) => sessions.at(keyFromId(of), server, nobody, version);
@@ -471,7 +471,7 @@ describe('sessions', () => {
     expect(at('other', 'x')).toBe('unknown_session'); // which says nothing of what others may have
   });
 
-  it('take an array of messages only in the revision that has batches', async () => {
+  it('accept an array of messages only in the revision that has batches', async () => {
     for (const [version, given] of [
       ['2025-03-26', { kind: 'accepted' }],
       ['2025-06-18', { kind: 'fault', reason: 'batch_not_allowed', id: null }],
@@ -503,7 +503,7 @@ describe('sessions', () => {
     expect(await ended.next()).toBe('idle');
   });
 
-  it('are not idle while a task of theirs is unfinished, and are so for a while after it', async () => {
+  it('are not idle while a task is unfinished, nor shortly after it', async () => {
     const { open, ended } = createFixture({ sessionIdleMs: 40 });
     const { session, backend } = await open();
     const task = { taskId: 't', status: 'working', ttl: 60_000 };
@@ -550,7 +550,7 @@ describe('sessions', () => {
     expect(fake.living).toEqual([]);
   });
 
-  it('[P9] that drain end when their tasks are over', async () => {
+  it('[P9] that drain end when their tasks are finished', async () => {
     const { sessions, fake, open } = createFixture();
     const { session, backend } = await open();
     post(session, { ...call(1), params: { name: 'x', task: {} } });
@@ -565,7 +565,7 @@ describe('sessions', () => {
     expect(fake.living).toEqual([]);
   });
 
-  it('[P9] that do not get idle are answered at the end of the grace', async () => {
+  it('[P9] that do not become idle have their calls answered at the end of the grace', async () => {
     const { sessions, fake, open } = createFixture();
     const { session } = await open();
     const reply = post(session, call(1));
@@ -574,7 +574,7 @@ describe('sessions', () => {
     expect(fake.living).toEqual([]);
   });
 
-  it('[P2] [P9] that end pass no progress on that their servers still report of answered calls', async () => {
+  it('[P2] [P9] that end pass on no late progress of answered calls', async () => {
     const { open } = createFixture();
     const { session, backend } = await open();
     const get = createFakeReply();
@@ -589,7 +589,7 @@ describe('sessions', () => {
     expect(get.sink.messages).toEqual([log('it ends')]);
   });
 
-  it('[F27] [P9] drain also if the end of a backend fails', async () => {
+  it('[F27] [P9] drain even if closing a backend fails', async () => {
     const { sessions, open, failed, ended } = createFixture();
     const [broken] = [await open(), await open()];
     broken.backend.close = () => Promise.reject(new Error('no end'));
@@ -598,7 +598,7 @@ describe('sessions', () => {
     expect(failed).toEqual([new Error('no end')]);
   });
 
-  it('[F29] survive a jump of the clock: none is idle by it, and no event is too old', async () => {
+  it('[F29] survive a jump of the clock without becoming idle or losing events', async () => {
     vi.useFakeTimers({ toFake: ['Date'] });
     onTestFinished(() => void vi.useRealTimers());
     const { open } = createFixture({ sessionIdleMs: 60_000 });
@@ -617,15 +617,15 @@ describe('sessions', () => {
     }
   });
 
-  it('[P3] answer a start that takes too long', async () => {
+  it('[P3] answer initialize with an error if the server starts too slowly', async () => {
     const { fake, begin, ended } = createFixture({ startTimeoutMs: 10 });
     expect(await begin().answered()).toEqual({ kind: 'fault', reason: 'server_start_timeout', id: 0 });
     expect([await ended.next(), fake.living]).toEqual(['server_start_timeout', []]);
   });
 });
 
-describe('[C-07] the record of a session that lives', () => {
-  it('does not expire in a store in memory, also where nothing is written for days', async () => {
+describe('[C-07] the record of a live session', () => {
+  it('does not expire in the memory store, even if nothing is written for days', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
     onTestFinished(() => void vi.useRealTimers());
     const hourMs = 3_600_000;

@@ -14,8 +14,8 @@ function createFixture(ids: readonly (string | number)[] = [1]) {
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-describe('a reply that several owners give in turn', () => {
-  it('is what the first one says, and nothing after that', () => {
+describe('a client reply that several owners write in turn', () => {
+  it('is the answer of the first owner, and nothing after that', () => {
     const { client, reply } = createFixture();
     expect([reply.isDone, reply.isStream, reply.accepts]).toEqual([false, false, client.accepts]);
     reply.json(text({ a: 1 }), { h: 'x' });
@@ -31,7 +31,7 @@ describe('a reply that several owners give in turn', () => {
     expect([client.given, reply.isDone]).toEqual([{ kind }, true]);
   });
 
-  it('goes into the stream that an earlier one has opened, whatever the next one would have said', () => {
+  it('continues in the stream that an earlier owner opened, whatever form the next owner chose', () => {
     const json = createFixture();
     json.reply.stream();
     expect([json.reply.isStream, json.reply.accepts]).toEqual([true, { json: false, sse: true }]);
@@ -52,7 +52,7 @@ describe('a reply that several owners give in turn', () => {
     expect([nothing.client.sink.messages, nothing.client.sink.state]).toEqual([[], 'ended']);
   });
 
-  it('[P7] [U-01] tells nobody that it was not run, or to send it again, what may have been run', () => {
+  it('[P7] [U-01] never says that a request was not run, or may be retried, if it may have run', () => {
     const faulted = allReasons.map((reason) => {
       const { client, reply } = createFixture();
       reply.mayHaveRun = true;
@@ -71,13 +71,13 @@ describe('a reply that several owners give in turn', () => {
     expect(fresh.client.given).toEqual({ kind: 'fault', reason: 'store_unavailable', id: 1 });
   });
 
-  it('has one stream for all of them', () => {
+  it('has one stream for all owners', () => {
     const { client, reply } = createFixture();
     expect(reply.stream({ h: 'x' })).toBe(reply.stream());
     expect(client.given).toMatchObject({ kind: 'stream', headers: { h: 'x' } });
   });
 
-  it('[P7] is a stream after its time although nobody can answer yet, and is not if somebody has', () => {
+  it('[P7] becomes a stream after the commit time unless an owner has answered', () => {
     const { client, reply } = createFixture([]);
     reply.openAfter(1_000, undefined);
     vi.advanceTimersByTime(999);
@@ -94,7 +94,7 @@ describe('a reply that several owners give in turn', () => {
     }
   });
 
-  it('is done when its client is gone', () => {
+  it('ends when its client has left', () => {
     const { client, reply } = createFixture();
     const told = vi.fn();
     reply.onGone(told);
@@ -102,7 +102,7 @@ describe('a reply that several owners give in turn', () => {
     expect([reply.isDone, reply.isGone, told.mock.calls.length]).toEqual([true, true, 1]);
   });
 
-  it('ends for its client to come back elsewhere within three seconds', () => {
+  it('ends so that its client comes back elsewhere within three seconds', () => {
     const { client, reply } = createFixture();
     reply.stream();
     const written: string[] = [];

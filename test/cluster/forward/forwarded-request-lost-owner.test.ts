@@ -7,8 +7,8 @@ vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
 /** How event ids name the request of these tests. */
 const requests = '~%22a%22';
 
-describe('an owner that is lost', () => {
-  it('[P3] before this instance was asked: the next one knows that the request may have been run', async () => {
+describe('a forwarded request whose owner is lost', () => {
+  it('[P3] before this instance got the request tells the next owner that it may have run', async () => {
     const wanted = { ...postOf([request('a', 'tools/list', {})]), again: true };
     const { exchange, sent, run } = createExchange(wanted);
     const done = run();
@@ -21,7 +21,7 @@ describe('an owner that is lost', () => {
     expect(here.here.posts[0]?.post.again).toBe(true);
   });
 
-  it('[P3] before it answered: what is harmless is asked of the next one again', async () => {
+  it('[P3] before the answer goes to the next owner again if it is harmless', async () => {
     const wanted = postOf([request('a', 'tools/list', {})]);
     const { exchange, reply, sent, asked, run } = createExchange(wanted, { owners: ['o1', 'o2', 'here'] });
     const done = run();
@@ -45,7 +45,7 @@ describe('an owner that is lost', () => {
   it.each([
     ['a call of a tool', [request('a')]],
     ['a batch with one', [request('a', 'ping', {}), request('b')]],
-  ])('[P3] before it answered: the outcome of %s is unknown, and nobody else is asked', async (_, messages) => {
+  ])('[P3] before the answer has an unknown outcome and goes to no other owner: %s', async (_, messages) => {
     const { exchange, reply, sent, over, run } = createExchange(postOf(messages), { owners: ['o1', 'o2'] });
     const done = run();
     await settled();
@@ -55,13 +55,13 @@ describe('an owner that is lost', () => {
     expect([sent.filter(({ to }) => to === 'o2'), over()]).toEqual([[], 1]);
   });
 
-  it('[P3] while it was asked: it may have had the request', async () => {
+  it('[P3] during the send counts as possibly received', async () => {
     const { reply, run } = createExchange(postOf([request('a')]), { posts: ['lost'] });
     await run();
     expect(reply.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'a' });
   });
 
-  it('[P3] [P7] that lives, and has no room when it is asked again: nobody is told that nothing was run', async () => {
+  it('[P3] [P7] but alive, and full at the retry, is never reported as not run', async () => {
     const options = { isAlive: true, posts: ['posted', 'full'] as const };
     const { exchange, reply, run } = createExchange(postOf([request('a')]), options);
     const done = run();
@@ -71,7 +71,7 @@ describe('an owner that is lost', () => {
     expect(reply.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'a' });
   });
 
-  it('[P4] in mid-stream: the stream goes on behind the last event with the next one, on the same connection', async () => {
+  it('[P4] in mid-stream continues after the last event with the next owner, on the same connection', async () => {
     const { exchange, reply, sent, replays, run } = createExchange(postOf([request('a')]), { owners: ['o1', 'o2'] });
     const done = run();
     await settled();
@@ -93,7 +93,7 @@ describe('an owner that is lost', () => {
     expect([reply.sink.messages, reply.sink.state]).toEqual([[note(1), note(2), response('a')], 'ended']);
   });
 
-  it('[P3] in a stream without an event: what is harmless is asked again, into that stream; else it says so there', async () => {
+  it('[P3] in a stream without an event is retried into that stream if harmless, and otherwise reported there', async () => {
     for (const method of ['tools/list', 'tools/call']) {
       const { exchange, reply, sent, run } = createExchange(postOf([request('a', method)]), { owners: ['o1', 'o2'] });
       const done = run();
@@ -113,7 +113,7 @@ describe('an owner that is lost', () => {
     }
   });
 
-  it('[U-07] goes to the next owner as new if the lost one was never given it, whatever it is', async () => {
+  it('[U-07] goes to the next owner as new if the lost one never got it, whatever it is', async () => {
     const { exchange, reply, sent, asked, run } = createExchange(postOf([request('a', 'tools/call')]), {
       owners: ['o1', 'o2'],
     });
@@ -133,7 +133,7 @@ describe('an owner that is lost', () => {
     ['the store has failed over since it was posted', new Set([101]), 1_000, false],
     ['it may have been posted twice', new Set([101]), 0, true],
     ['nothing is known', undefined, 0, false],
-  ] as const)('[U-07] is told that the outcome is not known if %s', async (_, withdrawn, laterMs, isPostedTwice) => {
+  ] as const)('[U-07] has an unknown outcome if %s', async (_, withdrawn, laterMs, isPostedTwice) => {
     const { exchange, reply, run } = createExchange(postOf([request('a', 'tools/call')]), {
       owners: ['o1', 'o2'],
       isPostedTwice,
@@ -145,7 +145,7 @@ describe('an owner that is lost', () => {
     expect(reply.given).toMatchObject({ kind: 'fault', reason: 'outcome_unknown' });
   });
 
-  it('cannot say anything any more, at once', async () => {
+  it('takes no further messages of that owner, at once', async () => {
     const { exchange, reply, run } = createExchange(postOf([request('a')]), { owners: ['o1', 'o2'] });
     const done = run();
     await settled();
@@ -163,7 +163,7 @@ describe('an owner that is lost', () => {
     expect(reply.sink.messages).toEqual([note(1), response('a')]);
   });
 
-  it('[P4] and is found to live is asked again under another number, and lets the first asking go', async () => {
+  it('[P4] and then found alive is sent again under another number, and the first attempt is abandoned', async () => {
     const { exchange, reply, sent, run } = createExchange(postOf([request('a')]), { owners: ['o1', 'o1'] });
     const done = run();
     await settled();
@@ -185,8 +185,8 @@ describe('an owner that is lost', () => {
   });
 });
 
-describe('[P9] an owner that stops', () => {
-  it('[P3] in a stream without an event may have run the call, which the next one does not run again', async () => {
+describe('[P9] a forwarded request whose owner stops', () => {
+  it('[P3] in a stream without an event may have run, so the next owner does not run it again', async () => {
     const { exchange, reply, sent, run } = createExchange(postOf([request('a')]), { owners: ['o1', 'o2'] });
     const done = run();
     await settled();
@@ -198,7 +198,7 @@ describe('[P9] an owner that stops', () => {
     await done;
   });
 
-  it('leaves the stream to the next one, which is asked after a while, on the same connection', async () => {
+  it('leaves its stream to the next owner after a while, on the same connection', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     const { exchange, reply, sent, replays, run } = createExchange(postOf([request('a')]), { owners: ['o1', 'o2'] });

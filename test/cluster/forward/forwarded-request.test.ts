@@ -6,7 +6,7 @@ import { acceptsBoth } from '../../support/fake-reply.ts';
 import { bytes, chunk, createExchange, listenAfter, postOf, settled } from './forwarded-request-fixture.ts';
 
 describe('a request to a session of another instance', () => {
-  it('goes to its owner, as it came, and the answer to the client', async () => {
+  it('goes to its owner unchanged, and the answer goes to the client', async () => {
     const texts = [request('a'), note(1)];
     const { exchange, reply, sent, run } = createExchange(postOf(texts, { isBatch: true }));
     const done = run();
@@ -44,7 +44,7 @@ describe('a request to a session of another instance', () => {
     expect([reply.given, over()]).toEqual([given, 1]);
   });
 
-  it('is answered by a stream, chunk by chunk, that ends or is cut as the owner says', async () => {
+  it('is answered by a stream, chunk by chunk, which ends or is cut as the owner decides', async () => {
     for (const kind of ['finish', 'cut'] as const) {
       const { exchange, reply, run } = createExchange(postOf([request('a')]));
       const done = run();
@@ -61,7 +61,7 @@ describe('a request to a session of another instance', () => {
     }
   });
 
-  it('is served here where the session turns out to be', async () => {
+  it('is served here if the session turns out to be here', async () => {
     const { reply, here, run, sent } = createExchange(postOf([request('a')]), { owners: ['here'] });
     await run();
     here.posts[0]?.reply.accepted();
@@ -71,13 +71,13 @@ describe('a request to a session of another instance', () => {
   it.each([
     ['it is not admitted', { admits: false }],
     ['nobody can be asked', { owners: ['none'] as const }],
-  ])('goes nowhere where %s', async (_, options) => {
+  ])('is not sent if %s', async (_, options) => {
     const { sent, over, run } = createExchange(postOf([request('a')]), options);
     await run();
     expect([sent, over()]).toEqual([[], 1]);
   });
 
-  it('tells its owner when the client goes', async () => {
+  it('tells its owner when the client leaves', async () => {
     const { reply, sent, over, run } = createExchange(postOf([request('a')]));
     const done = run();
     await settled();
@@ -87,8 +87,8 @@ describe('a request to a session of another instance', () => {
   });
 });
 
-describe('an owner that does not have the session', () => {
-  it('was not handed the request: the next one is asked as if nothing was, whatever the request is', async () => {
+describe('a forwarded request to an owner that does not have the session', () => {
+  it('goes to the next owner as if never sent, whatever the request is', async () => {
     const { exchange, reply, sent, asked, run } = createExchange(postOf([request('a')]), { owners: ['o1', 'o2'] });
     const done = run();
     await settled();
@@ -104,7 +104,7 @@ describe('an owner that does not have the session', () => {
     expect(reply.given).toEqual({ kind: 'accepted' });
   });
 
-  it('[C-06] has said so as often in a row as it said so of this request, and not while it is ending the session', async () => {
+  it('[C-06] counts only the denials of this request in a row, and none while the session is ending', async () => {
     const { exchange, asked, run } = createExchange(postOf([request('a')]), {
       owners: ['o1', 'o1', 'o1', 'o2', 'o1', 'here'],
     });
@@ -123,7 +123,7 @@ describe('an owner that does not have the session', () => {
     expect(asked.map((failed) => failed?.denials)).toEqual([undefined, 1, 2, 0, 1, 1]);
   });
 
-  it('or any mailbox never saw it', async () => {
+  it('or has no mailbox was never received', async () => {
     const { exchange, asked, run, sent } = createExchange(postOf([request('a')]), {
       owners: ['o1', 'o2'],
       posts: ['gone', 'posted'],
@@ -135,15 +135,15 @@ describe('an owner that does not have the session', () => {
     await done;
   });
 
-  it('or does not keep up refuses it', async () => {
+  it('or does not keep up is refused', async () => {
     const { reply, run } = createExchange(postOf([request('a')]), { posts: ['full'] });
     await run();
     expect(reply.given).toEqual({ kind: 'fault', reason: 'owner_busy', id: 'a' });
   });
 });
 
-describe('a GET for a stream of a session elsewhere', () => {
-  it('has what is in the log from there, and asks the owner for the rest only', async () => {
+describe('a forwarded GET for a stream', () => {
+  it('reads stored events from the log, and asks the owner only for the rest', async () => {
     const { sent, run, reply } = createExchange(listenAfter(), { replayed: { stream: 3, epoch: 5, seq: 7 } });
     const done = run();
     await settled();
@@ -157,7 +157,7 @@ describe('a GET for a stream of a session elsewhere', () => {
   it.each([
     ['here', 1_000],
     ['by the owner, where it is not known here that it has to be', undefined],
-  ])('[P5] that waited for its owner is primed once, before all else: %s', async (_, retryMsOfPriming) => {
+  ])('[P5] that waited for its owner is primed once, before everything else: %s', async (_, retryMsOfPriming) => {
     const { exchange, reply, sent, run } = createExchange(listenAfter(), { earlyStreamMs: 1, retryMsOfPriming });
     const done = run();
     await settled();
@@ -172,13 +172,13 @@ describe('a GET for a stream of a session elsewhere', () => {
     await done;
   });
 
-  it('needs no owner where all is in the log', async () => {
+  it('needs no owner if everything is in the log', async () => {
     const { asked, sent, over, run } = createExchange(listenAfter(), { replayed: 'complete' });
     await run();
     expect([asked, sent, over()]).toEqual([[], [], 1]);
   });
 
-  it('without a place asks for the GET stream', async () => {
+  it('without an event id asks for the GET stream', async () => {
     const { sent, replays, run, reply } = createExchange({ kind: 'listen', after: undefined });
     const done = run();
     await settled();
@@ -191,8 +191,8 @@ describe('a GET for a stream of a session elsewhere', () => {
   });
 });
 
-describe('[P8] what a client has taken', () => {
-  it('is told to the owner every 64 KiB, and when the client reads again', async () => {
+describe('[P8] the progress of a remote client that reads', () => {
+  it('is reported to the owner every 64 KiB, and when the client reads again', async () => {
     const { exchange, reply, sent, run } = createExchange(listenAfter());
     const done = run();
     await settled();
@@ -214,8 +214,8 @@ describe('[P8] what a client has taken', () => {
   });
 });
 
-describe('an instance that stops', () => {
-  it('[P9] lets clients go that have a place to go on from, and keeps the others', async () => {
+describe('an instance that stops with forwarded requests', () => {
+  it('[P9] disconnects clients that can resume, and keeps the others', async () => {
     const placed = createExchange(postOf([request('a')]));
     const waiting = createExchange(postOf([request('b')]));
     const done = Promise.all([placed.run(), waiting.run()]);
@@ -233,14 +233,14 @@ describe('an instance that stops', () => {
     expect(waiting.reply.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'b' });
   });
 
-  it('answers a fault of its own', () => {
+  it('answers with a fault of its own', () => {
     const { exchange, reply } = createExchange(postOf([request('a')]));
     exchange.fail();
     expect(reply.given).toEqual({ kind: 'fault', reason: 'internal', id: 'a' });
   });
 });
 
-it('an exchange says whom it waits for', async () => {
+it('a forwarded request shows which owner it waits for', async () => {
   const { exchange, run, reply } = createExchange(postOf([request('a')]));
   expect([exchange instanceof ForwardedRequest, exchange.owner]).toEqual([true, undefined]);
   const done = run();
@@ -250,10 +250,10 @@ it('an exchange says whom it waits for', async () => {
   await done;
 });
 
-describe('a client that hears everything on one stream', () => {
+describe('a forwarded request of a one-stream client', () => {
   const isOneStream = true;
 
-  it('[P3] has a request that its lost owner may have run asked of the next one, which knows whether it was accepted', async () => {
+  it('[P3] that its lost owner may have run goes to the next owner, which knows whether it was accepted', async () => {
     const { exchange, reply, sent, run } = createExchange(postOf([request('a')]), {
       owners: ['o1', 'o2'],
       isOneStream,
@@ -272,7 +272,7 @@ describe('a client that hears everything on one stream', () => {
     expect(reply.given).toEqual({ kind: 'accepted' });
   });
 
-  it('[P9] keeps its stream until this instance stops, and is told then to come back', async () => {
+  it('[P9] keeps its stream until this instance stops, and then gets a retry time', async () => {
     const { exchange, reply, run } = createExchange(listenAfter('0.5-1'), { isOneStream });
     const done = run();
     await settled();

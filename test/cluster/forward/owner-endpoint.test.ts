@@ -34,7 +34,7 @@ function createFixture() {
 
 const listen: MessageToOwner = { kind: 'listen', n: 1, key: 'k', after: '3.5-7', continues: true };
 
-describe('requests that come by letter', () => {
+describe('requests that come in a peer message', () => {
   it('[P1] of a POST reach the session as they were sent, and their answer travels back', () => {
     const { sent, posts, take } = createFixture();
     const texts = [JSON.stringify(request('ü')), `{"jsonrpc": "2.0", "method":"x","params":{"n":1e400}}`];
@@ -59,7 +59,7 @@ describe('requests that come by letter', () => {
     expect(sent).toEqual([['in', 'json', 7, '{}']]);
   });
 
-  it('of a GET and a DELETE too', () => {
+  it('of a GET and a DELETE reach the session too', () => {
     const { sent, listens, take } = createFixture();
     take(listen);
     take({ kind: 'listen', n: 2, key: 'k', continues: false });
@@ -75,13 +75,13 @@ describe('requests that come by letter', () => {
     ]);
   });
 
-  it('for a session that is not held here are sent back', () => {
+  it('for a session that is not held here are returned', () => {
     const { sent, take } = createFixture();
     take({ ...listen, key: 'other' });
     expect(sent).toEqual([['in', 'moved', 1, undefined]]);
   });
 
-  it('[C-06] for a session that is being ended or opened here say so', () => {
+  it('[C-06] for a session that is ending or opening here are returned with that state', () => {
     const { letters, take } = createFixture();
     for (const key of ['ending', 'other']) take({ ...listen, key });
     expect(letters).toEqual([
@@ -90,7 +90,7 @@ describe('requests that come by letter', () => {
     ]);
   });
 
-  it('are given up when their client goes, or all of an instance when that goes', () => {
+  it('are abandoned when their client leaves or their instance is lost', () => {
     const { desk, listens, take } = createFixture();
     for (const [n, from] of [
       [1, 'in'],
@@ -110,7 +110,7 @@ describe('requests that come by letter', () => {
     take({ kind: 'read', n: 9, bytes: 1 });
   });
 
-  it('tell whether their client is gone, or only the way to it', () => {
+  it('show whether their client has left or only the link to it is lost', () => {
     const { desk, listens, take } = createFixture();
     for (const n of [1, 2, 3]) take({ ...listen, n });
     take({ kind: 'gone', n: 1 });
@@ -124,7 +124,7 @@ describe('requests that come by letter', () => {
     ]);
   });
 
-  it('[P8] go on when their client has read', () => {
+  it('[P8] continue when their client has read', () => {
     const { listens, take } = createFixture();
     take(listen);
     const drained: string[] = [];
@@ -135,7 +135,7 @@ describe('requests that come by letter', () => {
     expect(drained).toEqual(['drained']);
   });
 
-  it('that are none are a fault of the other instance', () => {
+  it('that are malformed are a fault of the other instance', () => {
     const { take } = createFixture();
     const letter: MessageToOwner = {
       kind: 'post',

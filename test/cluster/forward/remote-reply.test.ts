@@ -22,7 +22,7 @@ function createFixture({ isContinued = false } = {}) {
 
 const text = (value: string): Buffer => Buffer.from(value);
 
-describe('a reply that another instance gives', () => {
+describe('a reply to a client of another instance', () => {
   it.each<[string, (reply: RemoteReply) => void, object]>([
     ['JSON', (reply) => reply.json(text('{}')), { kind: 'json', body: '{}' }],
     [
@@ -39,7 +39,7 @@ describe('a reply that another instance gives', () => {
       (reply) => reply.fault('unsupported_version', null, { supported: ['x'] }),
       { kind: 'fault', reason: 'unsupported_version', id: null, data: { supported: ['x'] } },
     ],
-  ])('travels as %s, once, and is forgotten then', (_, answer, letter) => {
+  ])('is sent as %s once, and is then forgotten', (_, answer, letter) => {
     const { reply, sent, told } = createFixture();
     answer(reply);
     expect([sent, told]).toEqual([[{ ...letter, n }], ['forget']]);
@@ -48,7 +48,7 @@ describe('a reply that another instance gives', () => {
     expect(reply.isGone).toBe(false); // an answer that was given is not lost
   });
 
-  it('travels as a stream, chunk by chunk, each with the place that it reaches', () => {
+  it('is sent as a stream, chunk by chunk, each with the position that it reaches', () => {
     const { reply, sent, told } = createFixture();
     const sink = reply.stream({ a: 'b' });
     sink.onClose(() => void told.push('closed'));
@@ -75,7 +75,7 @@ describe('a reply that another instance gives', () => {
     expect([sent.map(({ kind }) => kind), told]).toEqual([['head', 'chunk', 'moved'], ['forget']]);
   });
 
-  it('is cut there where it is cut here', () => {
+  it('is cut at the client if it is cut here', () => {
     const { reply, sent } = createFixture();
     reply.stream().cut();
     expect(sent).toEqual([
@@ -84,7 +84,7 @@ describe('a reply that another instance gives', () => {
     ]);
   });
 
-  it('[P8] says that its client does not keep up once 256 KiB are under way, until that was read', () => {
+  it('[P8] signals a slow client once 256 KiB are in flight, until they are read', () => {
     const { reply, told } = createFixture();
     const sink = reply.stream();
     sink.onDrain(() => void told.push('drained'));
@@ -100,7 +100,7 @@ describe('a reply that another instance gives', () => {
     expect(sink.write(part)).toBe(true);
   });
 
-  it('ends when its client is gone: whoever waits is told once, and what is written goes nowhere', () => {
+  it('ends when its client has left, which is reported once, and drops later writes', () => {
     const { reply, sent, told } = createFixture();
     const sink = reply.stream();
     sink.onClose(() => void told.push('closed'));
@@ -111,7 +111,7 @@ describe('a reply that another instance gives', () => {
     expect(sent).toHaveLength(1);
   });
 
-  it('tells whether only the way to its client is lost', () => {
+  it('shows whether only the link to its client is lost', () => {
     const { reply } = createFixture();
     expect(reply.attempt).toMatchObject({ id: 'in 4', previousIds: [], isDetached: false });
     reply.close(true);

@@ -30,8 +30,8 @@ async function createFixture(
 const place = (seq: number) => ({ stream: 3, epoch, seq });
 const numbers = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, n) => from + n);
 
-describe('what is in the log of a stream', () => {
-  it('is all of it where the stream has ended', async () => {
+describe('the replay of a stream from the log', () => {
+  it('is complete if the stream has ended', async () => {
     const { client, from } = await createFixture(3, { isEnded: true });
     expect(await from(1)).toBe('complete');
     expect([client.sink.messages, client.sink.state, client.sink.ids]).toEqual([
@@ -41,13 +41,13 @@ describe('what is in the log of a stream', () => {
     ]);
   });
 
-  it('is what there is so far, and the place where its owner goes on', async () => {
+  it('has all stored events, and the position from which the owner continues', async () => {
     const { client, reply, from } = await createFixture(1_000);
     expect(await from(1)).toMatchObject(place(1_000));
     expect([client.sink.messages, client.sink.state, reply.isContinued]).toEqual([numbers(2, 1_000), 'open', true]);
   });
 
-  it('[R9.18] begins with a priming event that has the place and the usual retry, once', async () => {
+  it('[R9.18] begins once with a priming event that has the position and the usual retry time', async () => {
     const { client, reply, from } = await createFixture(3, { primes: true });
     await from(1);
     const priming = { id: formatEventId(3, place(1)), retry: 1_000, data: '' };
@@ -62,19 +62,19 @@ describe('what is in the log of a stream', () => {
     expect(reply.isContinued).toBe(true);
   });
 
-  it('[U-04] [P3] is nothing for a client that was told the end of the stream by an earlier owner', async () => {
+  it('[U-04] [P3] is empty for a client that got the end of the stream from an earlier owner', async () => {
     const { client, from } = await createFixture(3, { isEnded: true, told: epoch - 1 });
     expect(await from(finalSeq)).toBe('complete');
     expect(client.given).toEqual({ kind: 'nothing' });
   });
 
-  it('is nothing for the owner to repeat where nothing is new', async () => {
+  it('leaves the owner nothing to repeat if nothing is new', async () => {
     const { client, reply, from } = await createFixture(3);
     expect(await from(3)).toEqual(place(3));
     expect([client.given, reply.isContinued]).toEqual([undefined, false]);
   });
 
-  it('is 204 where all was delivered, and the end of a stream that is open already', async () => {
+  it('is 204 if everything was delivered, or the end of a stream that is already open', async () => {
     const { client, from } = await createFixture(3, { isEnded: true });
     expect([await from(3), client.given]).toEqual(['complete', { kind: 'nothing' }]);
     const open = await createFixture(3, { isEnded: true });
@@ -85,12 +85,12 @@ describe('what is in the log of a stream', () => {
   it.each([
     ['broken', 1, 2],
     ['not there yet', 9, 10_000],
-  ])('is left to the owner to say where it is %s', async (_, seq, maxEvents) => {
+  ])('is left to the owner if it is %s', async (_, seq, maxEvents) => {
     const { client, from } = await createFixture(5, { maxEvents });
     expect([await from(seq), client.given]).toEqual([place(seq), undefined]);
   });
 
-  it('[P8] waits for a client that does not keep up, and goes on when it does', async () => {
+  it('[P8] waits for a client that does not keep up, and continues when the client reads', async () => {
     const { client, reply, from } = await createFixture(8, { isEnded: true, size: 100_000 });
     reply.stream();
     client.sink.keepsUp = false;
@@ -103,7 +103,7 @@ describe('what is in the log of a stream', () => {
     expect(client.sink.messages).toEqual(numbers(1, 8));
   });
 
-  it('[P8] is cut for one that does not in time, and over for one that is gone', async () => {
+  it('[P8] is cut for a client that does not read in time, and ends for one that has left', async () => {
     const slow = await createFixture(8, { size: 100_000, slowReaderMs: 1 });
     slow.reply.stream();
     slow.client.sink.keepsUp = false;
@@ -117,7 +117,7 @@ describe('what is in the log of a stream', () => {
     expect(await done).toBe('complete');
   });
 
-  it('[C-15] leaves no more listeners at its reply, however often it is read again', async () => {
+  it('[C-15] adds no further listeners to its reply, however often it is read again', async () => {
     const { client, reply, from } = await createFixture(100);
     reply.stream();
     const listeners = [vi.spyOn(client, 'onGone'), vi.spyOn(client.sink, 'onDrain'), vi.spyOn(client.sink, 'onClose')];

@@ -36,7 +36,7 @@ async function askPaused(wanted: ClientOperation) {
   return { found, given: client.given };
 }
 
-it('[U-01] [P3] [P7] waits for the end of a pause before a takeover for a GET stream, and for nobody who waits for an answer', async () => {
+it('[U-01] [P3] [P7] a lookup waits out the pause before a takeover for a GET stream, but not for a request', async () => {
   expect(await askPaused({ kind: 'listen', after: undefined })).toEqual({ found: 'found', given: undefined });
   expect(await askPaused({ kind: 'listen', after: parseEventId('0.5-1') })).toEqual({
     found: 'found',

@@ -42,7 +42,7 @@ function createFixture(onLetter?: OnLetter) {
   return { mail, instances, names, letters, losses, misread, pass, take, posts };
 }
 
-describe('mail', () => {
+describe('a peer message on the link', () => {
   it('is numbered for each receiver, in order', async () => {
     const { mail, instances, posts, pass } = createFixture();
     for (const to of ['a', 'b', 'a']) void mail.send(to, { kind: 'gone', n: 1 });
@@ -58,7 +58,7 @@ describe('mail', () => {
     ]);
   });
 
-  it('[C-10] of a version that is not known, or at which something throws, is told, and the next one is taken', () => {
+  it('[C-10] of an unknown version, or whose handler throws, is reported, and the next one is taken', () => {
     const reported: unknown[] = [];
     onTestFinished(reportFaultsTo((seam) => void reported.push(seam)));
     const { mail, misread, letters, take } = createFixture((from, head) => {
@@ -76,7 +76,7 @@ describe('mail', () => {
     expect([letters, reported]).toEqual([['peer finish'], ['cluster']]);
   });
 
-  it('[C-10] that is none has its sender told of a hole, after a pause', async () => {
+  it('[C-10] that is malformed is reported to its sender as a gap, after a pause', async () => {
     const reported: unknown[] = [];
     onTestFinished(reportFaultsTo((seam) => void reported.push(seam)));
     const { mail, posts, pass } = createFixture();
@@ -87,7 +87,7 @@ describe('mail', () => {
     expect([posts(), reported]).toEqual([[['peer', 'me', 1, 'hole']], ['cluster']]);
   });
 
-  it('of a client waits for room only so long; what answers it waits as long as it takes', async () => {
+  it('of a client waits for room for a limited time, while an answer waits without limit', async () => {
     const { mail, instances, pass } = createFixture();
     const outcomes: string[] = [];
     void mail.send('a', { kind: 'finish', n: 1 }).then((posted) => outcomes.push(`finish ${posted}`));
@@ -100,7 +100,7 @@ describe('mail', () => {
     expect(outcomes).toEqual(['listen full']);
   });
 
-  it('is taken once each, in order', () => {
+  it('is taken once, in order', () => {
     const { letters, losses, take } = createFixture();
     for (const number of [1, 2, 2, 1, 3]) take(number);
     take(1, { kind: 'accepted', n: 1 }, 'other');
@@ -108,7 +108,7 @@ describe('mail', () => {
     expect(losses).toEqual([]);
   });
 
-  it('that has a hole is told to both sides, before what comes behind it; and once', async () => {
+  it('after a gap has that gap reported once to both sides, before it is taken', async () => {
     const { letters, losses, take, posts, pass } = createFixture();
     take(1);
     take(4);
@@ -117,19 +117,19 @@ describe('mail', () => {
     expect([letters.length, losses, posts()]).toEqual([3, ['peer'], [['peer', 'me', 1, 'hole']]]);
   });
 
-  it('that begins with a hole has one too', () => {
+  it('that is the first to arrive after a gap has that gap reported too', () => {
     const { losses, take } = createFixture();
     take(2);
     expect(losses).toEqual(['peer']);
   });
 
-  it('tells of letters of this instance that were lost', () => {
+  it('reports lost messages of this instance', () => {
     const { letters, losses, take } = createFixture();
     take(1, { kind: 'hole' });
     expect([letters, losses]).toEqual([[], ['peer']]);
   });
 
-  describe('that is large', () => {
+  describe('if it is large', () => {
     /** What a mail of 700 KiB is put into mailboxes as. */
     const largeLetters = async (): Promise<{ body: Buffer; contents: readonly Buffer[] }> => {
       const contents: Buffer[] = [];
@@ -152,7 +152,7 @@ describe('mail', () => {
       return { body, contents };
     };
 
-    it('goes in parts of about 256 KiB, and is the same when it is put together', async () => {
+    it('is sent in parts of about 256 KiB, and is the same when assembled', async () => {
       const taken: { from: string; head: PeerMessageHead; body: Buffer }[] = [];
       const { mail } = createFixture((from, head, body) => void taken.push({ from, head, body }));
       const { body, contents } = await largeLetters();
@@ -169,7 +169,7 @@ describe('mail', () => {
       expect(taken).toHaveLength(4);
     });
 
-    it('is nothing without one of its parts, whichever that is, and what follows it is taken', async () => {
+    it('is dropped if any of its parts is lost, and the next message is taken', async () => {
       const { contents } = await largeLetters();
       for (const missing of [0, 1, 2]) {
         const { mail, letters, losses } = createFixture();
@@ -181,7 +181,7 @@ describe('mail', () => {
       }
     });
 
-    it('is forgotten with its sender, and with the name that it was sent to', async () => {
+    it('is forgotten with its sender, and with the instance name that it was sent to', async () => {
       const { contents } = await largeLetters();
       for (const end of ['forget', 'restart'] as const) {
         const { mail, letters } = createFixture();
@@ -194,7 +194,7 @@ describe('mail', () => {
     });
   });
 
-  it('greets everybody it has written to, so that a hole shows', async () => {
+  it('is followed by a greeting to each receiver, so that a gap shows', async () => {
     const { mail, instances, posts, pass } = createFixture();
     mail.sendHello();
     void mail.send('a', { kind: 'gone', n: 1 });
@@ -209,7 +209,7 @@ describe('mail', () => {
     ]);
   });
 
-  it('starts anew under another name, in both ways', async () => {
+  it('is numbered from the start under a new instance name, in both directions', async () => {
     const { mail, instances, names, letters, losses, take, posts, pass } = createFixture();
     void mail.send('a', { kind: 'gone', n: 1 });
     await pass();
@@ -226,7 +226,7 @@ describe('mail', () => {
   });
 
   // The store hands out again what was not freed, and a call that its ingress asked for would be run twice.
-  it('[P3] of an instance that is no more is not sent, and what was taken of it is not taken again', async () => {
+  it('[P3] of an ended instance is not sent, and is not taken twice', async () => {
     const { mail, letters, take, pass } = createFixture();
     const waiting = mail.send('peer', { kind: 'gone', n: 1 });
     take(1);
@@ -236,7 +236,7 @@ describe('mail', () => {
     expect([await waiting, letters.length]).toEqual(['gone', 1]);
   });
 
-  it('[P8] is remembered of the last thousand senders', () => {
+  it('[P8] is remembered for the last thousand senders', () => {
     const { letters, losses, take } = createFixture();
     take(1, listen, 'busy');
     take(1, listen, 'lost long ago');
@@ -253,7 +253,7 @@ describe('mail', () => {
     expect([letters.length, losses]).toEqual([1_003, []]);
   });
 
-  it('is not sent any more once it is closed', async () => {
+  it('is not sent after the link is closed', async () => {
     const { mail, posts, pass } = createFixture();
     const waiting = mail.send('a', { kind: 'gone', n: 1 });
     mail.close();
@@ -276,7 +276,7 @@ describe('mail', () => {
     expect(posts().at(-1)?.[2]).toBeGreaterThan(2);
   });
 
-  it('[C-11] [P8] is kept for a thousand receivers; one that is forgotten takes nothing for a repeat later', async () => {
+  it('[C-11] [P8] is numbered for a thousand receivers, and a forgotten receiver mistakes no later message for a repeat', async () => {
     const { mail, instances, posts, pass } = createFixture();
     const send = async (to: string): Promise<void> => {
       void mail.send(to, { kind: 'gone', n: 1 });
@@ -297,7 +297,7 @@ describe('mail', () => {
     expect([toBusy?.[2], toEarly?.[2]]).toEqual([2, 6]);
   });
 
-  it('greets each receiver once', async () => {
+  it('leads to one greeting for each receiver', async () => {
     const { mail, posts, pass } = createFixture();
     for (const to of ['a', 'b']) void mail.send(to, { kind: 'gone', n: 1 });
     mail.sendHello();

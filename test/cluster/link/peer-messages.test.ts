@@ -26,12 +26,12 @@ const heads: readonly PeerMessageHead[] = [
   { kind: 'hole' },
 ];
 
-describe('a letter', () => {
-  it.each(heads.map((head) => [head.kind, head] as const))('of the kind %s is read as it was written', (_, head) => {
+describe('an encoded peer message', () => {
+  it.each(heads.map((head) => [head.kind, head] as const))('of the kind %s is decoded as it was encoded', (_, head) => {
     expect(decodePeerMessage(encodePeerMessage(head))).toEqual({ head, body: Buffer.alloc(0), isKnown: true });
   });
 
-  it('[P1] brings any bytes as they are', () => {
+  it('[P1] carries any bytes unchanged', () => {
     const bytes = fc.uint8Array({ maxLength: 100 }).map((array) => Buffer.from(array));
     fc.assert(
       fc.property(fc.constantFrom(...heads), fc.array(bytes, { maxLength: 4 }), (head, parts) => {
@@ -42,21 +42,21 @@ describe('a letter', () => {
     );
   });
 
-  it('[C-10] of an instance that wrote no version is read as one of version 1', () => {
+  it('[C-10] without a version is decoded as version 1', () => {
     const head = Buffer.from('{"kind":"json","n":6}');
     const content = Buffer.concat([Buffer.from([0, 0, 0, head.length]), head, Buffer.from('body')]);
     const { isKnown, head: read, body } = decodePeerMessage(content);
     expect([isKnown, read, body.toString()]).toEqual([true, { kind: 'json', n: 6 }, 'body']);
   });
 
-  it('[C-10] says its version, and one of another version says at least whom it is for', () => {
+  it('[C-10] has its version, and one of an unknown version still shows its receiver', () => {
     expect(encodePeerMessage({ kind: 'hello' }).toString()).toContain('"v":1');
     const head = Buffer.from('{"v":2,"kind":"post","n":6,"key":"k","other":{}}');
     const { isKnown, head: read } = decodePeerMessage(Buffer.concat([Buffer.from([0, 0, 0, head.length]), head]));
     expect([isKnown, read]).toMatchObject([false, { kind: 'post', n: 6, key: 'k' }]);
   });
 
-  it('holds copies: its parts may be used for something else at once', () => {
+  it('holds copies, so that the memory of its parts can be reused at once', () => {
     const part = Buffer.from('before');
     const content = encodePeerMessage({ kind: 'json', n: 1 }, part);
     part.fill('x');

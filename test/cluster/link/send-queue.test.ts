@@ -33,8 +33,8 @@ function createFixture({ maxBytes = 1_000 } = {}) {
   return { outbox, controller, send, outcomes, post, posts, pass, answer };
 }
 
-describe('letters to another instance', () => {
-  it('of one tick go in one post, in order; those that come meanwhile in the next, numbered on', async () => {
+describe('messages in the send queue to another instance', () => {
+  it('of one tick are sent together in order, and later ones in the next send with the next numbers', async () => {
     const { send, outcomes, post, posts, pass, answer } = createFixture();
     send('a');
     send('b');
@@ -57,7 +57,7 @@ describe('letters to another instance', () => {
     expect(outcomes).toEqual({ a: 'posted', b: 'posted', c: 'posted', d: 'posted' });
   });
 
-  it('[P8] go in posts of a megabyte at most, and one that is larger goes alone', async () => {
+  it('[P8] are sent in batches of at most one megabyte, and a larger one is sent alone', async () => {
     const { send, posts, pass, answer } = createFixture({ maxBytes: 10_000_000 });
     for (const letter of ['a', 'b', 'c', 'd']) send(letter.repeat(letter === 'c' ? 2_000_000 : 600_000));
     await pass();
@@ -70,7 +70,7 @@ describe('letters to another instance', () => {
     ]);
   });
 
-  it('[U-07] tell the number of their last part, unless they may have been posted twice', async () => {
+  it('[U-07] report the number of their last part, unless they may have been sent twice', async () => {
     const { outbox, post, pass, answer } = createFixture();
     const numbers: [string, number][] = [];
     const send = (...parts: string[]) =>
@@ -99,7 +99,7 @@ describe('letters to another instance', () => {
     expect(numbers.slice(2)).toEqual([['e', 5]]);
   });
 
-  it('[P7] are posted again under the same numbers while the store is away', async () => {
+  it('[P7] are sent again under the same numbers while the store is away', async () => {
     const { send, outcomes, post, posts, pass, answer } = createFixture();
     send('a');
     await pass();
@@ -120,7 +120,7 @@ describe('letters to another instance', () => {
     expect(posts().at(-1)).toEqual([2, 'b']);
   });
 
-  it('wait for room for as long as they may, and leave no hole in the numbers', async () => {
+  it('wait for room up to their limit, and leave no gap in the numbers', async () => {
     const { send, outcomes, posts, pass, answer } = createFixture();
     send('patient');
     send('hasty', 50);
@@ -140,7 +140,7 @@ describe('letters to another instance', () => {
     expect(posts()).toEqual([...[1, 2, 3].map(() => [1, 'patient', 'hasty']), [1, 'patient'], [2, 'next']]);
   });
 
-  it('in parts are given up together, or not at all once a part of them is there', async () => {
+  it('in parts are dropped together, or not at all once a part has arrived', async () => {
     const { outbox, posts, pass, answer } = createFixture({ maxBytes: 10_000_000 });
     const outcomes: string[] = [];
     const part = (letter: string): Buffer => Buffer.alloc(300 * 1024, letter);
@@ -166,7 +166,7 @@ describe('letters to another instance', () => {
     ]);
   });
 
-  it('[P8] over the limit of bytes are refused at once, and there is room again when others are posted', async () => {
+  it('[P8] over the limit of bytes are refused at once, and fit again when others are sent', async () => {
     const { send, outcomes, pass, answer } = createFixture({ maxBytes: 10 });
     send('123456');
     send('12345');
@@ -179,7 +179,7 @@ describe('letters to another instance', () => {
     expect(outcomes).toEqual({ 12345: 'full', 123456: 'posted', 1234: 'posted' });
   });
 
-  it('to an instance that does not live never reached it, nor will any other', async () => {
+  it('to a dead instance are reported as never received, and so is every later one', async () => {
     const { outbox, send, outcomes, posts, pass, answer } = createFixture();
     send('a');
     await pass();
@@ -190,7 +190,7 @@ describe('letters to another instance', () => {
     expect([outcomes, posts().length, outbox.isClosed]).toEqual([{ a: 'gone', b: 'gone', c: 'gone' }, 1, true]);
   });
 
-  it('may have reached it when the store stays away, or does what nobody expects; those behind did not', async () => {
+  it('are reported as possibly received if the store stays away or fails, and those behind as never received', async () => {
     for (const cause of [away(), new Error('wrong type')]) {
       const { controller, outbox, send, outcomes, post, pass } = createFixture();
       send('a');
@@ -204,7 +204,7 @@ describe('letters to another instance', () => {
     }
   });
 
-  it('that wait when the outbox is closed are not sent; what is under way settles by itself', async () => {
+  it('that wait when the queue is closed are not sent, while those in flight settle by themselves', async () => {
     const { outbox, send, outcomes, posts, pass, answer } = createFixture();
     send('a');
     await pass();
@@ -217,7 +217,7 @@ describe('letters to another instance', () => {
     expect([outcomes, posts()]).toEqual([{ a: 'posted', b: 'gone' }, [[1, 'a']]]);
   });
 
-  it('that wait for room when the outbox is closed are not sent', async () => {
+  it('that wait for room when the queue is closed are not sent', async () => {
     const { outbox, send, outcomes, posts, pass, answer } = createFixture();
     send('a');
     await pass();
@@ -227,7 +227,7 @@ describe('letters to another instance', () => {
     expect([outcomes, posts()]).toEqual([{ a: 'gone' }, [[1, 'a']]]);
   });
 
-  it('[P3] may have reached it where the mailbox was full after a post without an answer, and the outbox is closed then', async () => {
+  it('[P3] are possibly received if the queue closes at a full mailbox after an unanswered send', async () => {
     const { outbox, send, outcomes, post, pass, answer } = createFixture();
     send('unsure');
     await pass();
@@ -240,7 +240,7 @@ describe('letters to another instance', () => {
     expect(outcomes).toEqual({ unsure: 'lost', behind: 'gone' });
   });
 
-  it('[P3] never wait for ever: a mailbox that is full when the outbox was closed meanwhile never had them', async () => {
+  it('[P3] are never received if the queue closes and the mailbox is full at the first send', async () => {
     const { outbox, send, outcomes, pass, answer } = createFixture();
     send('a');
     await pass();

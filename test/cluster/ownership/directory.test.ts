@@ -11,8 +11,8 @@ const gone = { ...atOwner, why: 'gone', denials: 0 } as const;
 /** It has said so many times in a row that it does not have the session. */
 const denied = (denials: number) => ({ ...atOwner, why: 'moved', denials }) as const;
 
-describe('who may use a session', () => {
-  it('is who made it, at its server, in a revision that is served', async () => {
+describe('the directory’s check of who may use a session', () => {
+  it('admits its creator, at its server, in a served revision', async () => {
     const { directory } = await createDirectory();
     expect(await directory.admits(visitor)).toBe('yes');
     for (const version of ['2025-11-25', '2025-06-18'])
@@ -20,7 +20,7 @@ describe('who may use a session', () => {
     expect(await directory.admits({ ...visitor, version: '1999-01-01' })).toEqual({ fault: 'unsupported_version' });
   });
 
-  it('[P11] is nobody else: to them it does not exist, whatever else they say', async () => {
+  it('[P11] refuses everybody else as if the session did not exist', async () => {
     const { directory } = await createDirectory();
     const unknown = { fault: 'unknown_session' };
     for (const part of ['issuer', 'subject', 'client']) {
@@ -30,13 +30,13 @@ describe('who may use a session', () => {
     expect(await directory.admits({ ...visitor, server: { ...server, name: 'other', digest: 'x' } })).toEqual(unknown);
   });
 
-  it('is not served by an instance with another configuration of its server', async () => {
+  it('refuses at an instance with another configuration of the server', async () => {
     const { directory } = await createDirectory();
     const fault = { fault: 'other_configuration' };
     expect(await directory.admits({ ...visitor, server: { ...server, digest: 'x' } })).toEqual(fault);
   });
 
-  it('is looked at in what is held here first', async () => {
+  it('looks first at the sessions that are held here', async () => {
     const { directory, here, find } = await createDirectory('no record');
     const session = { isReady: true, server, principal, protocolVersion: '2025-11-25' } as unknown as Session;
     here.set(key, session);
@@ -44,7 +44,7 @@ describe('who may use a session', () => {
     expect(find).not.toHaveBeenCalled();
   });
 
-  it('[B11b] of somebody else takes the same questions as one that does not exist, wherever it is and is known of', async () => {
+  it('[B11b] makes the same store reads for somebody else’s session as for one that does not exist', async () => {
     const other = { ...visitor, principal: { ...principal, subject: 'x' } };
     const asked = async ({ directory, find, state }: Awaited<ReturnType<typeof createDirectory>>) => {
       find.mockClear();
@@ -65,7 +65,7 @@ describe('who may use a session', () => {
     ]);
   });
 
-  it('[S02] is who brings all scopes that the session has used, by what its record says', async () => {
+  it('[S02] requires all scopes that the session has used, according to its record', async () => {
     const usedScopes = ['read', 'write'];
     const clientState = Buffer.from(JSON.stringify({ subscriptions: [], usedScopes }));
     const { directory, here } = await createDirectory({ clientState });
@@ -81,7 +81,7 @@ describe('who may use a session', () => {
     expect([await admits('admin'), await admits('write')]).toEqual(['yes', { fault: 'unknown_session' }]);
   });
 
-  it('[S02] and where a stream is read without an owner, the record is read anew for who does not bring everything', async () => {
+  it('[S02] reads the record again for a request with fewer scopes if a stream is read without an owner', async () => {
     const { directory, find, store } = await createDirectory();
     const scopes = new Set(['read']);
     expect(await directory.admits({ ...visitor, scopes })).toBe('yes');
@@ -94,7 +94,7 @@ describe('who may use a session', () => {
     expect(find).not.toHaveBeenCalled();
   });
 
-  it('is known by the revision, which says whether streams are primed', async () => {
+  it('knows the revision, which says whether streams are primed', async () => {
     for (const [protocolVersion, primes] of [
       ['2025-11-25', true],
       ['2025-06-18', false],
@@ -114,13 +114,13 @@ describe('[P7] a session that the store does not know', () => {
     ['this instance has no lease', { isHeld: false }],
     ['owners may still have to register again in data that are new', { dataAgeMs: settledMs - 1 }],
     ['the store was away just now', { healthyForMs: settledMs - 1 }],
-  ])('may be known later where %s', async (_, fields) => {
+  ])('may be found later if %s', async (_, fields) => {
     const { directory, state } = await createDirectory('no record');
     Object.assign(state, fields);
     expect([await directory.admits(visitor), await directory.locate(visitor, undefined)]).toEqual(['later', 'later']);
   });
 
-  it('does not exist once all owners had the time to say that they have it', async () => {
+  it('does not exist once all owners had the time to register it', async () => {
     const { directory, state } = await createDirectory('no record');
     const unknown = { fault: 'unknown_session' };
     expect([await directory.admits(visitor), await directory.locate(visitor, undefined)]).toEqual([unknown, unknown]);
@@ -128,7 +128,7 @@ describe('[P7] a session that the store does not know', () => {
     expect(await directory.admits(visitor)).toEqual(unknown);
   });
 
-  it('or cannot be asked may be known later; any other fault of the store is one', async () => {
+  it('because the store is away may be found later, while any other fault of the store is a fault', async () => {
     const { directory, find } = await createDirectory();
     find.mockRejectedValueOnce(new StoreUnavailable('unreachable')).mockRejectedValueOnce(new StoreUnavailable('full'));
     expect([await directory.admits(visitor), await directory.locate(visitor, undefined)]).toEqual(['later', 'later']);
@@ -137,8 +137,8 @@ describe('[P7] a session that the store does not know', () => {
   });
 });
 
-describe('where a session is', () => {
-  it('is what its record says, which is not asked for every time', async () => {
+describe('the directory’s lookup of a session’s owner', () => {
+  it('comes from the record, which is not read every time', async () => {
     const { directory, find } = await createDirectory();
     for (let n = 0; n < 3; n++) {
       expect(await directory.admits(visitor)).toBe('yes');
@@ -147,13 +147,13 @@ describe('where a session is', () => {
     expect(find).toHaveBeenCalledTimes(1);
   });
 
-  it('is here if it is held here', async () => {
+  it('is this instance if the session is held here', async () => {
     const { directory, here, handle } = await createDirectory();
     here.set(key, { isReady: true } as Session);
     expect(await directory.locate(visitor, undefined)).toEqual({ here: handle });
   });
 
-  it('is asked for anew when the owner that was asked failed', async () => {
+  it('is repeated when the owner failed', async () => {
     const { directory, store, find } = await createDirectory();
     await directory.locate(visitor, undefined);
     await store.sessions.takeOver(key, { owner: 'owner', epoch: aRecord().epoch }, 'next');
@@ -162,13 +162,13 @@ describe('where a session is', () => {
     expect(find).toHaveBeenCalledTimes(2);
   });
 
-  it('is nowhere if it is ending here for good', async () => {
+  it('finds no owner if the session is ending here for good', async () => {
     const { directory, ending } = await createDirectory({ owner: 'me' });
     ending.set(key, 'unknown_session');
     expect(await directory.locate(visitor, undefined)).toEqual({ fault: 'unknown_session' });
   });
 
-  it('[P8] is remembered for ten thousand sessions', async () => {
+  it('[P8] is cached for ten thousand sessions', async () => {
     const { directory, store, find } = await createDirectory();
     await directory.locate(visitor, undefined);
     find.mockImplementation(async () => aRecord({ owner: 'owner' }));
@@ -182,8 +182,8 @@ describe('where a session is', () => {
   });
 });
 
-describe('a session is taken over', () => {
-  it('[P6] once, also by a request that was reading the record while another one took it over', async () => {
+describe('the directory takes a session over', () => {
+  it('[P6] once, even for a request that was reading the record during another takeover', async () => {
     const { directory, store, find, adopted, handle } = await createDirectory({ owner: '' });
     let goOn: (value?: unknown) => void = () => undefined;
     const waits = new Promise((resolve) => {
@@ -211,7 +211,7 @@ describe('a session is taken over', () => {
     expect(adopted).toMatchObject([{ record: { owner: 'me', server: 'everything' }, calls: [] }]);
   });
 
-  it('at once if this instance has it by the record: it did not hear that it took it', async () => {
+  it('at once if the record already names this instance, because the answer of the takeover was lost', async () => {
     const { directory, adopted, handle } = await createDirectory({ owner: 'me' });
     expect(await directory.locate(visitor, undefined)).toEqual({ here: handle });
     expect(adopted).toHaveLength(1);
@@ -225,7 +225,7 @@ describe('a session is taken over', () => {
     expect(await store.instances.renew('owner')).toMatchObject({ held: false });
   });
 
-  it('[P6] not from one that lives: it is asked again', async () => {
+  it('[P6] never from a live owner, which is asked again', async () => {
     const { directory, takeOver } = await createDirectory();
     for (const failed of [lost, gone]) expect(await directory.locate(visitor, failed)).toEqual(atOwner);
     expect(takeOver).not.toHaveBeenCalled();
@@ -235,7 +235,7 @@ describe('a session is taken over', () => {
     ['has no lease itself', { isHeld: false }],
     ['was without the store just now', { healthyForMs: leaseMs - 1 }],
     ['knows the data only for a moment', { dataAgeMs: settledMs - 1 }],
-  ])('[P6] not while this instance %s', async (_, fields) => {
+  ])('[P6] but not while this instance %s', async (_, fields) => {
     const { directory, state, takeOver, lose, handle } = await createDirectory();
     lose();
     const before = { ...state };
@@ -246,7 +246,7 @@ describe('a session is taken over', () => {
     expect(await directory.locate(visitor, lost)).toEqual({ here: handle });
   });
 
-  it('[P9] not by an instance that is about to stop', async () => {
+  it('[P9] but not if this instance is about to stop', async () => {
     const { directory, may, takeOver } = await createDirectory({ owner: '' });
     may.adopt = false;
     expect(await directory.locate(visitor, undefined)).toEqual({ fault: 'draining' });
@@ -256,7 +256,7 @@ describe('a session is taken over', () => {
   it.each<[string, 'takeOver' | 'read']>([
     ['is being taken over', 'takeOver'],
     ['has been taken over, and its log is read', 'read'],
-  ])('[C-01] [P9] not by an instance that is told to stop while it %s: it is released at once', async (_, step) => {
+  ])('[C-01] [P9] but releases it at once if this instance is told to stop while it %s', async (_, step) => {
     const { directory, store, may, takeOver, adopted } = await createDirectory({ owner: '' });
     let goOn: () => void = () => undefined;
     const waits = new Promise<void>((resolve) => (goOn = resolve));
@@ -278,14 +278,14 @@ describe('a session is taken over', () => {
     expect(record?.owner).toBe('');
   });
 
-  it('once, by however many requests', async () => {
+  it('once for any number of requests', async () => {
     const { directory, takeOver, adopted, handle } = await createDirectory({ owner: '' });
     const all = await Promise.all([1, 2, 3].map(() => directory.locate(visitor, undefined)));
     expect(all).toEqual([{ here: handle }, { here: handle }, { here: handle }]);
     expect([takeOver.mock.calls.length, adopted.length]).toEqual([1, 1]);
   });
 
-  it('by whoever is first; the other one looks again', async () => {
+  it('only if it is first, and otherwise looks it up again', async () => {
     const { directory, store, adopted } = await createDirectory({ owner: '' });
     await directory.admits(visitor);
     await store.sessions.takeOver(key, { owner: '', epoch: aRecord().epoch }, 'other');
@@ -294,7 +294,7 @@ describe('a session is taken over', () => {
     expect(adopted).toEqual([]);
   });
 
-  it('later where the store goes away meanwhile, and then although it has happened already', async () => {
+  it('later if the store goes away meanwhile, even if the takeover has already happened', async () => {
     const { directory, store, takeOver, adopted, handle } = await createDirectory({ owner: '' });
     takeOver.mockImplementationOnce(async () => {
       await store.sessions.takeOver(key, { owner: '', epoch: aRecord().epoch }, 'me');
@@ -305,7 +305,7 @@ describe('a session is taken over', () => {
     expect(adopted).toHaveLength(1);
   });
 
-  it('[U-01] after a pause where its owners were lost again and again: a request waits for a short one alone', async () => {
+  it('[U-01] after a pause if its owners were lost repeatedly, for which a request waits only if it is short', async () => {
     const { directory, takeOver, adopted } = await createDirectory({ owner: '' });
     takeOver.mockImplementationOnce(async () => ({ outcome: 'paused', pauseMs: 1_001 }));
     expect(await directory.locate(visitor, undefined)).toEqual({ fault: 'takeover_paused', isPassing: true });
@@ -315,7 +315,7 @@ describe('a session is taken over', () => {
     expect(await directory.locate(visitor, undefined)).toMatchObject({ here: expect.anything() });
   });
 
-  it('never where too many owners were lost: it may be what they die of', async () => {
+  it('never after too many lost owners, because the session may be what kills them', async () => {
     const { directory, takeOver, adopted } = await createDirectory({ owner: '' });
     takeOver.mockImplementationOnce(async () => ({ outcome: 'worn_out' }));
     expect(await directory.locate(visitor, undefined)).toEqual({ fault: 'unknown_session' });
@@ -323,8 +323,8 @@ describe('a session is taken over', () => {
   });
 });
 
-describe('an owner that denies to have a session', () => {
-  it('may be about to get it; when it has told one request three times, it does not have it', async () => {
+describe('an owner that denies having a session', () => {
+  it('is believed after it has denied one request three times', async () => {
     const { directory, handle, adopted } = await createDirectory();
     for (const count of [1, 2]) expect(await directory.locate(visitor, denied(count))).toBe('later');
     expect(adopted).toEqual([]);
@@ -332,13 +332,13 @@ describe('an owner that denies to have a session', () => {
     expect(adopted).toHaveLength(1);
   });
 
-  it('[C-06] [P8] is not taken at its word by what it told other requests, however many and long ago', async () => {
+  it('[C-06] [P8] is not believed because of denials to other requests', async () => {
     const { directory, takeOver } = await createDirectory();
     for (let n = 0; n < 100; n++) expect(await directory.locate(visitor, denied(1))).toBe('later');
     expect(takeOver).not.toHaveBeenCalled();
   });
 
-  it('[C-06] may have taken the session over since it was asked: then it is asked again', async () => {
+  it('[C-06] is asked again if it may have taken the session over since', async () => {
     const { directory, store, adopted } = await createDirectory();
     const taken = await store.sessions.takeOver(key, { owner: 'owner', epoch }, 'owner');
     if (taken.outcome !== 'taken') throw new Error(taken.outcome);
@@ -346,7 +346,7 @@ describe('an owner that denies to have a session', () => {
     expect(adopted).toEqual([]);
   });
 
-  it('[C-06] [P6] is asked whether it lives before the session is taken from it, and fenced off if it does not', async () => {
+  it('[C-06] [P6] is checked for life before the session is taken from it, and fenced if it is dead', async () => {
     const { directory, store, lose, handle } = await createDirectory();
     const areAlive = vi.spyOn(store.instances, 'areAlive');
     const declareDead = vi.spyOn(store.instances, 'declareDead');
@@ -364,7 +364,7 @@ describe('an owner that denies to have a session', () => {
     expect(adopted).toEqual([]);
   });
 
-  it('may deny it because this instance has no lease, by which it could be told anything', async () => {
+  it('is not believed while this instance has no lease, without which it gets no messages', async () => {
     const { directory, state, adopted } = await createDirectory();
     state.isHeld = false;
     for (let n = 0; n < 5; n++) expect(await directory.locate(visitor, denied(3))).toBe('later');

@@ -52,7 +52,7 @@ function createFixture() {
   return { guard, lease, session: Object.assign(session, { target }), posted, calls, handle, pass, post, first, json };
 }
 
-describe('a session whose lease is held and that is registered', () => {
+describe('the guard of a registered session whose lease is held', () => {
   it('[C-18] keeps the status of an answer', () => {
     const { guard, session, post, first } = createFixture();
     guard.verify(session.target, 1);
@@ -61,7 +61,7 @@ describe('a session whose lease is held and that is registered', () => {
     expect(reply.given).toMatchObject({ kind: 'json', status: 400 });
   });
 
-  it('is had at once, and its answers too', () => {
+  it('lets requests and answers pass at once', () => {
     const { guard, session, posted, post, json } = createFixture();
     guard.verify(session.target, 1);
     expect(guard.covers(session.target)).toBe(true);
@@ -75,14 +75,14 @@ describe('a session whose lease is held and that is registered', () => {
     ['its lease is not', ({ lease }) => Object.assign(lease, { isHeld: false })],
     ['it is registered in an earlier term', ({ lease }) => Object.assign(lease, { term: 2 })],
     ['it has ended', ({ session }) => Object.assign(session, { isReady: false })],
-  ])('[P6] is not covered where %s', (_, change) => {
+  ])('[P6] does not cover the session if %s', (_, change) => {
     const fixture = createFixture();
     fixture.guard.verify(fixture.session.target, 1);
     change(fixture);
     expect(fixture.guard.covers(fixture.session.target)).toBe(false);
   });
 
-  it('stays so when an earlier registration comes to its end later', () => {
+  it('stays open when an earlier registration finishes later', () => {
     const { guard, lease, session } = createFixture();
     lease.term = 3;
     guard.verify(session.target, 3);
@@ -90,15 +90,15 @@ describe('a session whose lease is held and that is registered', () => {
     expect(guard.covers(session.target)).toBe(true);
   });
 
-  it('is one by one: another one is not registered by it', () => {
+  it('does not cover another session', () => {
     const { guard, session } = createFixture();
     guard.verify(session.target, 1);
     expect(guard.covers({ isReady: true } as unknown as Session)).toBe(false);
   });
 });
 
-describe('a request to a session that is not covered', () => {
-  it('[P7] waits, and passes as soon as it is', async () => {
+describe('a request to a session that its guard does not cover', () => {
+  it('[P7] waits, and passes as soon as the session is covered', async () => {
     const { guard, session, posted, pass, post } = createFixture();
     const reply = post();
     await pass(storeWaitMs - 1);
@@ -110,7 +110,7 @@ describe('a request to a session that is not covered', () => {
     expect(posted).toHaveLength(1);
   });
 
-  it('waits on when somebody looks and it still is not', async () => {
+  it('keeps waiting if a check finds the session still uncovered', async () => {
     const { guard, lease, session, posted, pass, post } = createFixture();
     lease.isHeld = false;
     post();
@@ -123,7 +123,7 @@ describe('a request to a session that is not covered', () => {
     expect(posted).toHaveLength(1);
   });
 
-  it('[P7] is refused after its time, with nothing of it handed on', async () => {
+  it('[P7] is refused after its time limit, and nothing of it is passed on', async () => {
     const { posted, pass, post, handle } = createFixture();
     const reply = post();
     const removal = createFakeReply();
@@ -136,7 +136,7 @@ describe('a request to a session that is not covered', () => {
     ]);
   });
 
-  it('goes on elsewhere once the session has ended here, at once', async () => {
+  it('goes to another instance at once when the session has ended here', async () => {
     const { guard, session, posted, pass, post, handle } = createFixture();
     const reply = post();
     const removal = createFakeReply();
@@ -151,7 +151,7 @@ describe('a request to a session that is not covered', () => {
     ]);
   });
 
-  it('is dropped when its client is gone', async () => {
+  it('is dropped when its client has left', async () => {
     const { guard, session, posted, pass, post } = createFixture();
     post().leave();
     guard.verify(session.target, 1);
@@ -159,14 +159,14 @@ describe('a request to a session that is not covered', () => {
     expect(posted).toEqual([]);
   });
 
-  it('is none where it is a GET: all that it gets is in the log', () => {
+  it('passes at once if it is a GET, which gets only logged events', () => {
     const { handle, calls } = createFixture();
     handle.listen(undefined, createFakeReply());
     expect(calls).toEqual(['listen']);
   });
 });
 
-describe('an answer of a session that is not covered any more', () => {
+describe('an answer of a session that its guard no longer covers', () => {
   const begun = (message: unknown = request(1)) => {
     const fixture = createFixture();
     fixture.guard.verify(fixture.session.target, 1);
@@ -175,7 +175,7 @@ describe('an answer of a session that is not covered any more', () => {
     return { ...fixture, reply };
   };
 
-  it('[P6] waits, and is given as soon as it is', async () => {
+  it('[P6] waits, and is delivered as soon as the session is covered', async () => {
     const { guard, lease, reply, pass, json } = begun();
     json();
     await pass(answerWaitMs - 1);
@@ -186,7 +186,7 @@ describe('an answer of a session that is not covered any more', () => {
     expect(reply.given).toMatchObject({ kind: 'json', json: response(1) });
   });
 
-  it('[P3] [P6] is not given if the session has ended, or after its time: its outcome is unknown', async () => {
+  it('[P3] [P6] becomes an unknown outcome if the session has ended, or after its time limit', async () => {
     for (const how of ['ends', 'waits'] as const) {
       const { guard, session, reply, pass, json } = begun();
       json();
@@ -199,7 +199,7 @@ describe('an answer of a session that is not covered any more', () => {
     }
   });
 
-  it('[P3] [P6] is asked of who has the session now where the request is harmless', async () => {
+  it('[P3] [P6] is requested from the new owner if the request is harmless', async () => {
     for (const how of ['an answer', 'an abandoned call'] as const) {
       const { guard, session, reply, pass, json, first } = begun(request(1, 'tools/list'));
       if (how === 'an answer') json();
@@ -215,7 +215,7 @@ describe('an answer of a session that is not covered any more', () => {
     expect(other.reply.given).toEqual({ kind: 'fault', reason: 'server_busy', id: 1 });
   });
 
-  it('[P6] of a notification waits too', async () => {
+  it('[P6] to a notification waits too', async () => {
     const { guard, lease, first, reply, pass } = begun();
     first().accepted();
     await pass(10);
@@ -226,7 +226,7 @@ describe('an answer of a session that is not covered any more', () => {
     expect(reply.given).toEqual({ kind: 'accepted' });
   });
 
-  it('is given at once where it is an error of the gateway, or a stream, which comes from the log', async () => {
+  it('is delivered at once if it is an error of the gateway, or a stream from the log', async () => {
     const fault = begun();
     fault.first().fault('server_busy', 1);
     expect(fault.reply.given).toEqual({ kind: 'fault', reason: 'server_busy', id: 1 });
@@ -235,7 +235,7 @@ describe('an answer of a session that is not covered any more', () => {
     expect(stream.reply.given?.kind).toBe('stream');
   });
 
-  it('tells the session when its client goes', () => {
+  it('reports to the session when its client leaves', () => {
     const { first, reply } = begun();
     const gone = vi.fn();
     first().onGone(gone);

@@ -55,8 +55,8 @@ function createFixture() {
   return { lease, instances, onLetter, letters, told, holds, failures, pass, settle, join };
 }
 
-describe('a lease', () => {
-  it('is not held before the store has said so, and begins the first term then', async () => {
+describe('an instance lease', () => {
+  it('is not held before the store has confirmed it, and then begins the first registration round', async () => {
     const { lease, instances, told, settle, pass } = createFixture();
     expect([lease.isHeld, lease.term, lease.dataAgeMs]).toEqual([false, 0, 0]);
     lease.start();
@@ -66,7 +66,7 @@ describe('a lease', () => {
     expect([lease.isHeld, told]).toEqual([true, ['term 1']]);
   });
 
-  it('[P6] is held from when the renewal was sent, not from when it was answered, and less the margin', async () => {
+  it('[P6] is held from the time the renewal was sent, not answered, and minus the margin', async () => {
     const { lease, instances, settle, join, pass } = createFixture();
     await join();
     await pass(renewMs);
@@ -80,7 +80,7 @@ describe('a lease', () => {
     expect(lease.isHeld).toBe(false);
   });
 
-  it('[P6] is held no longer than that without an answer, and again with one that came in time', async () => {
+  it('[P6] lapses without an answer in time, and is held again with one that came in time', async () => {
     const { lease, instances, told, settle, join, pass } = createFixture();
     await join();
     await pass(leaseMs - marginMs);
@@ -90,7 +90,7 @@ describe('a lease', () => {
     expect([lease.isHeld, lease.name, told]).toEqual([true, name, ['term 1']]);
   });
 
-  it('[F29b] is not held after the process was stopped, before anybody has said so', async () => {
+  it('[F29b] is not held after the process was stopped, even before a check', async () => {
     const { lease, instances, join } = createFixture();
     instances.automatic.renewal = held();
     await join();
@@ -103,7 +103,7 @@ describe('a lease', () => {
     expect(lease.isHeld).toBe(false);
   });
 
-  it('[P6] is told when it is held again in its term, also if it lapsed while the store was asked', async () => {
+  it('[P6] reports when it is held again in the same round, even if it lapsed during a renewal', async () => {
     const { lease, instances, holds, settle, join, pass } = createFixture();
     await join();
     await pass(renewMs);
@@ -115,7 +115,7 @@ describe('a lease', () => {
     expect(holds).toEqual([true]);
   });
 
-  it('[F04] lapses where the mailbox cannot be read, although it could be renewed', async () => {
+  it('[F04] lapses if the mailbox cannot be read, although it could be renewed', async () => {
     const { lease, instances, failures, join, pass } = createFixture();
     instances.automatic.renewal = held();
     await join();
@@ -129,7 +129,7 @@ describe('a lease', () => {
     expect(lease.isHeld).toBe(true);
   });
 
-  it('is renewed every so often, counted from when the last renewal was sent', async () => {
+  it('is renewed at an interval that counts from when the last renewal was sent', async () => {
     const { instances, settle, join, pass } = createFixture();
     await join();
     const startedAt = performance.now();
@@ -141,14 +141,14 @@ describe('a lease', () => {
     expect(instances.renewals.map(({ at }) => at - startedAt)).toEqual([1, 2, 3, 4, 5].map((n) => n * renewMs));
   });
 
-  it('has one renewal under way at a time', async () => {
+  it('has one renewal in flight at a time', async () => {
     const { instances, join, pass } = createFixture();
     await join();
     await pass(10 * renewMs);
     expect(instances.renewals).toHaveLength(1); // who does not answer is not asked more and more
   });
 
-  it('that failed to be renewed is renewed again soon', async () => {
+  it('is renewed again soon after a failed renewal', async () => {
     const { lease, instances, failures, settle, join, pass } = createFixture();
     await join();
     await pass(renewMs);
@@ -165,7 +165,7 @@ describe('a lease', () => {
 });
 
 describe('an instance that lost its lease', () => {
-  it('[P6] takes another name, which nobody had, and begins a new term', async () => {
+  it('[P6] takes an unused name, and begins a new registration round', async () => {
     const { lease, instances, told, settle, join, pass } = createFixture();
     await join();
     const before = lease.name;
@@ -183,7 +183,7 @@ describe('an instance that lost its lease', () => {
     expect(instances.renewals.at(-1)?.name).toBe(lease.name);
   });
 
-  it('takes yet another name if it does not hear whether it has joined', async () => {
+  it('takes yet another name if it gets no answer to whether it has joined', async () => {
     const { lease, instances, told, settle, pass } = createFixture();
     lease.start();
     await settle(instances.joins[0], away());
@@ -195,8 +195,8 @@ describe('an instance that lost its lease', () => {
   });
 });
 
-describe('a term', () => {
-  it('asks to join less often where it is refused: each attempt leaves something behind', async () => {
+describe('a registration round of an instance lease', () => {
+  it('joins less often after refusals, since each attempt leaves data behind', async () => {
     const { instances, failures, settle, pass, lease } = createFixture();
     lease.start();
     for (const count of [1, 2, 3]) {
@@ -211,7 +211,7 @@ describe('a term', () => {
     expect(lease.isHeld).toBe(true);
   });
 
-  it('[F06] ends when the store has other data than before, although the lease holds', async () => {
+  it('[F06] ends when the store has other data than before, although the lease is held', async () => {
     const { lease, instances, told, settle, join, pass } = createFixture();
     await join();
     const { name } = lease;
@@ -222,7 +222,7 @@ describe('a term', () => {
     expect([told, lease.name]).toEqual([['term 1', 'term 2'], name]);
   });
 
-  it('ends when it is told to, but not before the first', async () => {
+  it('ends on request, but not before the first round', async () => {
     const { lease, told, join } = createFixture();
     lease.beginTerm();
     await join();
@@ -230,7 +230,7 @@ describe('a term', () => {
     expect(told).toEqual(['term 1', 'term 2']);
   });
 
-  it('knows how old the data are at least', async () => {
+  it('knows the least age of the store’s data', async () => {
     const { lease, join, pass } = createFixture();
     await join(held({ dataAgeMs: 300 }));
     await pass(500);
@@ -238,8 +238,8 @@ describe('a term', () => {
   });
 });
 
-describe('letters to an instance', () => {
-  it('are taken in order, and freed together a little later', async () => {
+describe('messages in the mailbox of an instance', () => {
+  it('are taken in order, and deleted together a little later', async () => {
     const { instances, letters, join, pass } = createFixture();
     await join();
     instances.deliver(letter(1), letter(2));
@@ -254,7 +254,7 @@ describe('letters to an instance', () => {
     expect(instances.discarded).toEqual(['1', '2']);
   });
 
-  it('[P8] of a sixteenth of the mailbox are freed at once', async () => {
+  it('[P8] that fill a sixteenth of the mailbox are deleted at once', async () => {
     const { instances, join, pass } = createFixture();
     await join();
     instances.deliver({ ...letter(1), content: Buffer.alloc(99) });
@@ -267,7 +267,7 @@ describe('letters to an instance', () => {
     expect(instances.discarded).toEqual(['1']);
   });
 
-  it('of which one cannot be read do not end the loop, and with it the lease', async () => {
+  it('that cannot be read do not end the read loop, and with it the lease', async () => {
     const { lease, instances, onLetter, letters, failures, join, pass } = createFixture();
     instances.automatic.renewal = held();
     await join();
@@ -280,7 +280,7 @@ describe('letters to an instance', () => {
     expect([letters, failures, lease.isHeld]).toEqual([['2'], [cause], true]);
   });
 
-  it('[P6] wait while the lease is not held for sure, and are taken once it is', async () => {
+  it('[P6] wait while the lease is uncertain, and are taken once it is held', async () => {
     const { lease, instances, letters, settle, join, pass } = createFixture();
     await join();
     await pass(leaseMs - marginMs); // the renewal has no answer
@@ -293,7 +293,7 @@ describe('letters to an instance', () => {
     expect([lease.isHeld, letters]).toEqual([true, ['1']]);
   });
 
-  it('[P6] to a name that was declared dead are not acted on', async () => {
+  it('[P6] to a name that was declared dead are ignored', async () => {
     const { instances, letters, settle, join, pass } = createFixture();
     await join();
     await pass(leaseMs);
@@ -308,8 +308,8 @@ describe('letters to an instance', () => {
   });
 });
 
-describe('an instance that stops', () => {
-  it('gives up its lease after what is in its mailbox was taken', async () => {
+describe('an instance that stops and has a lease', () => {
+  it('releases its lease after its mailbox is empty', async () => {
     const { lease, instances, letters, join, pass } = createFixture();
     await join();
     const closed = lease.close();
@@ -321,7 +321,7 @@ describe('an instance that stops', () => {
     expect(instances.renewals.length).toBeLessThanOrEqual(1);
   });
 
-  it('leaves nothing to wait for if it never joined', async () => {
+  it('has nothing to wait for if it never joined', async () => {
     const { lease, instances, settle, pass } = createFixture();
     lease.start();
     await settle(instances.joins[0], away());

@@ -49,7 +49,7 @@ function createFixture() {
   return { guard, lease, order, createSession, registerThese, answerAll };
 }
 
-it('[P7] registers first what somebody waits for, then what was used last, each once', async () => {
+it('[P7] registration begins with sessions that requests wait for, then the last used ones, each once', async () => {
   const { guard, order, createSession, registerThese, answerAll } = createFixture();
   const sessions = Array.from({ length: 500 }, (_, index) => createSession(`s${index}`, index));
   const registering = registerThese(sessions);
@@ -65,7 +65,7 @@ it('[P7] registers first what somebody waits for, then what was used last, each 
   expect(sessions.every((session) => guard.covers(session))).toBe(true);
 });
 
-it('stops where a term has passed, which has a registration of its own', async () => {
+it('registration stops when its round has passed, since the next round has its own', async () => {
   const { lease, order, createSession, registerThese, answerAll } = createFixture();
   const registering = registerThese(Array.from({ length: 200 }, (_, index) => createSession(`s${index}`, index)));
   lease.term = 2;

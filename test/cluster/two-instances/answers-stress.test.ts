@@ -77,9 +77,9 @@ function faultsOf(call: Called, wasRun: boolean): string[] {
   ].map((fault) => `${call.id}: ${fault}`);
 }
 
-describe('[P3] [P4] calls of sessions on two instances, through cuts, lost letters and lost connections', () => {
+describe('[P3] [P4] calls of sessions on two instances, through cuts, lost messages and lost connections,', () => {
   it.each([1_000, 8])(
-    `[U-02] [U-04] have one response each, and none is untrue, in ${sessions} sessions, with %i events kept`,
+    `[U-02] [U-04] have one response each, and none is false, in ${sessions} sessions, with %i events kept`,
     async (maxEvents) => {
       const random = randomNumbers(seed);
       const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;

@@ -13,8 +13,8 @@ const withCredentials = (as: 'variables' | 'headers') =>
 const startedWith = (backend: FakeBackend) => backend.openedWith?.headers?.();
 const methodsOf = (backend: FakeBackend) => backend.sent.items.map(({ method }) => method);
 
-describe('a process that was started with credentials of its client', () => {
-  it('[P12] is the only one that has them: the gateway keeps none for the next, nor for the one after that', async () => {
+describe('a server process that was started with credentials of its client', () => {
+  it('[P12] is the only place of the credentials, which the gateway keeps for no later process', async () => {
     const { a, pass } = await withCredentials('variables');
     const opening = bringing('first');
     a.sessions.open(a.server, nobody, readMessage(initialize), opening);
@@ -37,7 +37,7 @@ describe('a process that was started with credentials of its client', () => {
     expect(a.fake.backend).toBe(second);
   });
 
-  it('and is lost is started again by a request that brings them, and not before', async () => {
+  it('and is lost is started again only by a request that brings them', async () => {
     const { a, open, pass } = await withCredentials('variables');
     const id = await open(a);
     a.post(id, note('x'), bringing('old'));
@@ -55,7 +55,7 @@ describe('a process that was started with credentials of its client', () => {
     expect(a.fake.backend.headers[0]).toEqual({ TOKEN: 'new' });
   });
 
-  it('[P3] and is lost is started again at once for a call that is run again; others are answered', async () => {
+  it('[P3] and is lost is started again at once for a call to run again, while other calls are answered', async () => {
     const { a, open, pass } = await withCredentials('variables');
     const id = await open(a);
     const listing = a.post(id, request('list', 'tools/list', {}), bringing('of the list'));
@@ -69,7 +69,7 @@ describe('a process that was started with credentials of its client', () => {
     expect(listing.given).toBeUndefined();
   });
 
-  it('and whose session has ended meanwhile is not started again', async () => {
+  it('is not started again if its session has ended meanwhile', async () => {
     const { a, open, pass } = await withCredentials('variables');
     const id = await open(a);
     const lost = a.fake.backend;
@@ -91,7 +91,7 @@ describe('a process that was started with credentials of its client', () => {
   });
 });
 
-it('a remote server that gets them as headers is restored at once, with the newest', async () => {
+it('a remote server that gets credentials as headers is restored at once, with the newest', async () => {
   const { a, open, pass } = await withCredentials('headers');
   const id = await open(a);
   a.post(id, note('x'), bringing('newest'));

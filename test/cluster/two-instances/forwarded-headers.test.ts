@@ -28,7 +28,7 @@ describe.each<['here' | 'elsewhere']>([['here'], ['elsewhere']])(
       return { id, owner: a, ingress: where === 'here' ? a : b, other: where === 'here' ? b : a, open, pass };
     };
 
-    it('go with its messages, each with those of its own', async () => {
+    it('go with its own messages only', async () => {
       const { id, owner, ingress, pass } = await start();
       for (const [n, text] of ['one', 'two'].entries()) {
         ingress.post(id, request(n), bringing(token(text)));
@@ -40,7 +40,7 @@ describe.each<['here' | 'elsewhere']>([['here'], ['elsewhere']])(
       expect([lastMessage(owner), lastHeaders(owner)]).toEqual([note('x'), token('three')]);
     });
 
-    it('[P11] do not go with the messages of another request: who only knows the id of a session has no more', async () => {
+    it('[P11] do not go with messages of another request that knows only the session id', async () => {
       const { id, owner, ingress, pass } = await start();
       ingress.post(id, request('r'), bringing(token('secret')));
       await pass();
@@ -65,7 +65,7 @@ describe.each<['here' | 'elsewhere']>([['here'], ['elsewhere']])(
     it.each<[string, (ingress: Instance, id: string, reply: FakeReply) => void]>([
       ['POST', (ingress, id, reply) => void ingress.post(id, request('r'), reply)],
       ['GET', (ingress, id, reply) => ingress.at(id).listen(undefined, reply)],
-    ])('are what the server is asked with from now on by the gateway itself, after a %s', async (_, ask) => {
+    ])('are used for the gateway’s own requests after a %s', async (_, ask) => {
       const { id, owner, ingress, pass } = await start();
       ask(ingress, id, bringing(token('one')));
       await pass();
@@ -80,7 +80,7 @@ describe.each<['here' | 'elsewhere']>([['here'], ['elsewhere']])(
       await pass();
     });
 
-    it('are those that a lost server is restored with; calls are run again with their own', async () => {
+    it('restore a lost server, while calls run again with their own headers', async () => {
       const { id, owner, ingress, pass } = await start();
       ingress.post(id, list('r'), bringing(token('one')));
       await pass();
@@ -120,7 +120,7 @@ describe('the headers of initialize', () => {
 });
 
 describe('a session that is taken over', () => {
-  it('[P12] asks its server with the headers of the request that caused it, and none are in its record', async () => {
+  it('[P12] uses the headers of the request that caused it, and keeps none in its record', async () => {
     const { a, b, store, open, pass } = await createCluster();
     const id = await open(a);
     b.post(id, request('r'), bringing(token('old-secret')));
@@ -142,7 +142,7 @@ describe('a session that is taken over', () => {
     expect(texts).not.toMatch(/Bearer|secret/);
   });
 
-  it('does not go back to the headers of a GET that was opened long before', async () => {
+  it('does not return to the headers of a GET that was opened long before', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const listening = bringing(token('old'));

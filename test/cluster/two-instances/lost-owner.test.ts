@@ -11,7 +11,7 @@ const list = (id: string | number) => request(id, 'tools/list', {});
 const listChanged = { jsonrpc: '2.0', method: 'notifications/tools/list_changed' };
 
 describe('[F01] a session whose owner is lost', () => {
-  it('[P3] is taken over within a lease and two seconds, and serves on', async () => {
+  it('[P3] is taken over within a lease and two seconds, and continues to serve', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     a.line.cut();
@@ -40,7 +40,7 @@ describe('[F01] a session whose owner is lost', () => {
     expect(reply.given?.kind).toBe('json');
   });
 
-  it('[P3] answers what was waiting for it: what only reads is run again, the outcome of the rest is unknown', async () => {
+  it('[P3] answers its waiting calls: those that only read run again, the others have an unknown outcome', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const [read, call] = [b.post(id, list('l')), b.post(id, request('c'))];
@@ -54,7 +54,7 @@ describe('[F01] a session whose owner is lost', () => {
     expect(read.given).toMatchObject({ kind: 'json', json: response('l') });
   });
 
-  it('[U-06] [P3] [P7] is not waited for without end by an ingress that is cut off: a client goes elsewhere, or is told', async () => {
+  it('[U-06] [P3] [P7] does not keep clients waiting forever at an ingress that is cut off', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const call = b.post(id, request('c'), createFakeReply(acceptsJson));
@@ -78,7 +78,7 @@ describe('[F01] a session whose owner is lost', () => {
     expect([late[1]?.sink.messages, late[1]?.sink.state]).toEqual([[], 'ended']);
   });
 
-  it('[U-06] [P3] [P7] lets no client wait at an owner that is cut off: it goes elsewhere, or is told', async () => {
+  it('[U-06] [P3] [P7] does not keep clients waiting at an owner that is cut off', async () => {
     const { a, open, pass } = await createCluster({ upgradeAfterMs: 100 });
     const id = await open(a);
     const json = a.post(id, request('c'), createFakeReply(acceptsJson));
@@ -106,7 +106,7 @@ describe('[F01] a session whose owner is lost', () => {
     expect([resumed.sink.messages, resumed.sink.state]).toEqual([[response('d')], 'ended']);
   });
 
-  it('[P4] goes on with the streams of clients, on the connections that they have', async () => {
+  it('[P4] continues the streams of clients on their existing connections', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const [read, call] = [
@@ -140,7 +140,7 @@ describe('[F01] a session whose owner is lost', () => {
     }
   });
 
-  it('[F03] has what is complete in its log for whoever comes, without an owner', async () => {
+  it('[F03] serves complete streams from its log without an owner', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const reply = a.post(id, request('r'));
@@ -153,7 +153,7 @@ describe('[F01] a session whose owner is lost', () => {
     expect(b.fake.opened).toEqual([]);
   });
 
-  it('[P7] keeps a GET waiting on an open stream, and a POST until somebody has it', async () => {
+  it('[P7] keeps a GET waiting on an open stream, and a POST until the session has an owner', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     await pass(0);
@@ -165,7 +165,7 @@ describe('[F01] a session whose owner is lost', () => {
     expect(get.sink.state).toBe('open');
   });
 
-  it('[P6] [F02] [F11] ends there once its old owner is back, with its server; nothing of it reaches clients', async () => {
+  it('[P6] [F02] [F11] ends with its server at the returning old owner, of which no message reaches clients', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const [call, read, get] = [a.post(id, request('c')), a.post(id, list('l')), a.get(id)];
@@ -196,7 +196,7 @@ describe('[F01] a session whose owner is lost', () => {
     expect(again.given).toMatchObject({ kind: 'json', json: response('d') });
   });
 
-  it('[P6] gives no JSON answer of an owner that may have lost it, and gives it once it is sure', async () => {
+  it('[P6] holds a JSON answer of an owner that may have lost it until the lease is certain', async () => {
     const { a, open, pass } = await createCluster();
     const id = await open(a);
     const reply = a.post(id, request('r'));
@@ -210,7 +210,7 @@ describe('[F01] a session whose owner is lost', () => {
     expect(reply.given).toMatchObject({ kind: 'json', json: response('r') });
   });
 
-  it('[P3] is not told more of it because this instance stood still: it asks first, and for no longer than another one would', async () => {
+  it('[P3] is not treated as lost because the instance itself stood still, which checks first', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const reply = b.post(id, request('r'));
@@ -225,7 +225,7 @@ describe('[F01] a session whose owner is lost', () => {
     expect(reply.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'r' });
   });
 
-  it('[P3] has its request ended, too, where Redis lets nobody take letters back', async () => {
+  it('[P3] has its request ended even if Redis does not let messages be taken back', async () => {
     const { a, b, store, open, pass } = await createCluster();
     const id = await open(a);
     vi.spyOn(store.instances, 'withdraw').mockRejectedValue(new StoreUnavailable('refused'));
@@ -236,7 +236,7 @@ describe('[F01] a session whose owner is lost', () => {
     expect(reply.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'r' });
   });
 
-  it('is told at once that a request cannot be taken while its owner is without the store', async () => {
+  it('refuses a request at once while its owner is without the store', async () => {
     const { a, open, pass } = await createCluster();
     const id = await open(a);
     a.line.cut();
@@ -247,7 +247,7 @@ describe('[F01] a session whose owner is lost', () => {
     expect(a.fake.backend.sent.items.some((message) => message.id === 'r')).toBe(false);
   });
 
-  it('[P7] is one that nobody took: its owner goes on with it after the outage', async () => {
+  it('[P7] is continued by its owner after an outage in which nobody took it over', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const get = a.get(id);
@@ -266,7 +266,7 @@ describe('[F01] a session whose owner is lost', () => {
     expect(reply.given?.kind).toBe('json');
   });
 
-  it('[P7] says so: degraded for a while, then unavailable, then ready', async () => {
+  it('[P7] has its owner report degraded for a while, then unavailable, then ready', async () => {
     const { a, pass } = await createCluster();
     expect(a.sessions.readiness).toBe('ready');
     a.line.cut();
@@ -281,7 +281,7 @@ describe('[F01] a session whose owner is lost', () => {
 });
 
 describe('[P9] a session whose owner stops', () => {
-  it('is released when no request is in flight, and taken by whoever is asked for it, at once', async () => {
+  it('is released when no request is in flight, and is taken over at once by the next requested instance', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const here = a.get(id);
@@ -308,7 +308,7 @@ describe('[P9] a session whose owner stops', () => {
     expect([there.sink.messages.at(-1), there.sink.state]).toEqual([note('of b'), 'open']); // on the same connection
   });
 
-  it('[C-01] leaves nothing behind where it was about to take a session over: the next instance has it at once', async () => {
+  it('[C-01] is free for the next instance at once if the stopping owner was about to take it over', async () => {
     const { a, b, store, open, pass, join } = await createCluster();
     const id = await open(a);
     const c = join();
@@ -344,7 +344,7 @@ describe('[P9] a session whose owner stops', () => {
     expect(next.given?.kind).toBe('json');
   });
 
-  it('answers what is still in flight at the end of its time with an error, once', async () => {
+  it('has calls in flight at the end of the grace answered once with an error', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const [here, there] = [a.post(id, request('h')), b.post(id, request('t'))];

@@ -52,8 +52,8 @@ async function opened() {
   return { ...cluster, stream };
 }
 
-describe('a session of one stream in a cluster', () => {
-  it('is found by a client that listens at another instance than its initialize reached', async () => {
+describe('a one-stream session in a cluster', () => {
+  it('is found by a client that listens at another instance than that of its initialize', async () => {
     const { a, b, stream, pass } = await opened();
     const replies = [at(a).post(request('here')), at(b).post(request('there'))];
     await pass();
@@ -63,7 +63,7 @@ describe('a session of one stream in a cluster', () => {
     expect(stream.sink.messages.slice(1)).toEqual([note(1), response('there'), response('here')]);
   });
 
-  it('is opened once, whichever instance is asked, and also by two at the same time', async () => {
+  it('is opened once, at whichever instance, even by two instances at the same time', async () => {
     const { a, b, pass } = await createCluster();
     const replies = [at(a).open(), at(b).open()];
     await pass();
@@ -80,7 +80,7 @@ describe('a session of one stream in a cluster', () => {
     expect([...a.observer.failures, ...b.observer.failures]).toEqual([]);
   });
 
-  it('is found also where another opening of it was too late, whose server takes its time to end', async () => {
+  it('is found even if a second opening was too late and its server ends slowly', async () => {
     const { a, b, pass } = await createCluster();
     for (const { server, fake } of [a, b]) {
       const open: Server['open'] = (...of) => {
@@ -98,7 +98,7 @@ describe('a session of one stream in a cluster', () => {
     await pass(5_000);
   });
 
-  it('[P3] answers what its lost owner had accepted, on the connection that its client has', async () => {
+  it('[P3] answers requests that its lost owner had accepted, on the client’s existing connection', async () => {
     const { a, b, stream, pass } = await opened();
     const replies = [at(b).post(request('tool')), at(b).post(list('list'))];
     await pass();
@@ -113,7 +113,7 @@ describe('a session of one stream in a cluster', () => {
     expect(stream.sink.state).toBe('open');
   });
 
-  it('[P3] answers a POST whose acceptance was lost on its way, and the request only once', async () => {
+  it('[P3] answers a POST whose acceptance was lost in transit, and its request only once', async () => {
     const { a, b, stream, pass } = await opened();
     a.line.lose(1);
     const reply = at(b).post(request('tool'));
@@ -126,7 +126,7 @@ describe('a session of one stream in a cluster', () => {
     expect(a.fake.backend.sent.items.filter(({ id }) => id === 'tool')).toHaveLength(1);
   });
 
-  it('[P3] tells the outcome of a POST whose owner was lost before it stood in the log', async () => {
+  it('[P3] reports the outcome of a POST whose owner was lost before the request was logged', async () => {
     const { a, b, pass } = await opened();
     a.line.cut();
     const reply = at(b).post(request('tool'));

@@ -13,8 +13,8 @@ const list = (id: string | number) => request(id, 'tools/list', {});
 /** An instance that is cut off for so long is taken for dead, and has not sent its clients away yet. */
 const deadMs = cluster.leaseMs - 200;
 
-describe('a session by way of an instance that does not hold it', () => {
-  it('answers a request with JSON, by one letter each way', async () => {
+describe('a session that is used through an instance that does not hold it', () => {
+  it('answers a request with JSON, by one message each way', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const before = [a.line.posted, b.line.posted];
@@ -28,7 +28,7 @@ describe('a session by way of an instance that does not hold it', () => {
     expect(b.fake.opened).toEqual([]);
   });
 
-  it('[C-10] answers a request that its owner cannot read, and those after it as ever', async () => {
+  it('[C-10] answers a request that its owner cannot decode, and later ones as usual', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     b.line.rewrite((content) => Buffer.from(content.toString('latin1').replace('"v":1', '"v":9'), 'latin1'));
@@ -44,7 +44,7 @@ describe('a session by way of an instance that does not hold it', () => {
     expect(older.given).toMatchObject({ kind: 'json', json: response('s', { n: 1 }) });
   });
 
-  it('[C-10] answers a request of which its owner gets a body that is no message', async () => {
+  it('[C-10] answers a request whose body reaches its owner as no valid message', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const reported: unknown[] = [];
@@ -56,7 +56,7 @@ describe('a session by way of an instance that does not hold it', () => {
     expect(reported).toEqual(['cluster']);
   });
 
-  it('[C-10] tells a client that its outcome is not known where the answer of the owner cannot be read', async () => {
+  it('[C-10] reports an unknown outcome if the owner’s answer cannot be decoded', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     a.line.rewrite((content) => Buffer.from(content.toString('latin1').replace('"v":1', '"v":9'), 'latin1'));
@@ -83,7 +83,7 @@ describe('a session by way of an instance that does not hold it', () => {
     expect(here.sink.ids.slice(1)).toEqual(reply.sink.ids.slice(1));
   });
 
-  it('answers a call whose client accepts only JSON, with what its server says on the GET stream', async () => {
+  it('answers a client that accepts only JSON, while the server’s other messages go to the GET stream', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const get = b.get(id);
@@ -94,7 +94,7 @@ describe('a session by way of an instance that does not hold it', () => {
     expect([reply.given?.kind, get.sink.messages]).toEqual(['json', [note(1)]]);
   });
 
-  it('takes notifications, and tells what cannot be taken', async () => {
+  it('accepts notifications, and reports those that it cannot accept', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const replies = [note('x'), { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'none' } }];
@@ -111,7 +111,7 @@ describe('a session by way of an instance that does not hold it', () => {
     ]);
   });
 
-  it('brings answers to questions of its server', async () => {
+  it('delivers answers to questions of its server', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const get = b.get(id);
@@ -146,7 +146,7 @@ describe('a session by way of an instance that does not hold it', () => {
     }
   });
 
-  it('[R7.18] has one GET stream, which the newest listener has, wherever it is', async () => {
+  it('[R7.18] has one GET stream, which goes to the newest listener, at whichever instance', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const first = b.get(id);
@@ -166,7 +166,7 @@ describe('a session by way of an instance that does not hold it', () => {
     expect([second.sink.messages, third.sink.messages]).toEqual([[note(2)], [note(3)]]);
   });
 
-  it('notices when a client goes: what its server says then waits for the next', async () => {
+  it('notices when a client leaves, and keeps later messages for the next listener', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const get = b.get(id);
@@ -183,7 +183,7 @@ describe('a session by way of an instance that does not hold it', () => {
     expect(next.sink.messages).toEqual([note(1)]);
   });
 
-  it('[P4] continues a stream whose client comes back by another instance', async () => {
+  it('[P4] continues a stream whose client comes back through another instance', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const reply = a.post(id, request('r'));
@@ -202,7 +202,7 @@ describe('a session by way of an instance that does not hold it', () => {
     expect(again.given).toEqual({ kind: 'nothing' });
   });
 
-  it('[P8] holds its server back for a client that does not read, and goes on when it does', async () => {
+  it('[P8] pauses its server for a client that does not read, and resumes it when the client reads', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const get = b.get(id);
@@ -222,7 +222,7 @@ describe('a session by way of an instance that does not hold it', () => {
     expect(numbers).toEqual(Array.from({ length: said }, (_, n) => n));
   });
 
-  it('[P11] does not exist for anybody else, nor one that was never opened', async () => {
+  it('[P11] does not exist for other users, like a session that was never opened', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const others = [
@@ -240,8 +240,8 @@ describe('a session by way of an instance that does not hold it', () => {
   });
 });
 
-describe('letters that are lost', () => {
-  it('[P4] on the way back: the stream goes on with what was in them, once a later one comes', async () => {
+describe('peer messages that are lost', () => {
+  it('[P4] on the way back have their events delivered once a later message arrives', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const reply = b.post(id, request('r'));
@@ -262,7 +262,7 @@ describe('letters that are lost', () => {
     ]);
   });
 
-  it('[P3] with a JSON answer: a call that has been answered is not run again, and one that only reads is', async () => {
+  it('[P3] with a JSON answer make only calls run again that only read', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const [call, read, other] = [b.post(id, request('c')), b.post(id, list('l')), b.post(id, request('o'))];
@@ -281,7 +281,7 @@ describe('letters that are lost', () => {
     expect(other.given?.kind).toMatch(/json|fault/);
   });
 
-  it('[P3] while the call runs: its answer comes all the same', async () => {
+  it('[P3] while a call runs do not prevent its answer', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const call = b.post(id, request('c'));
@@ -303,7 +303,7 @@ describe('letters that are lost', () => {
     expect(a.fake.backend.sent.items.filter((message) => message.id === 'c')).toHaveLength(1);
   });
 
-  it('[P3] [P7] while the call runs, and its owner cannot be sure of the store: nobody is told that nothing was run', async () => {
+  it('[P3] [P7] while a call runs and its owner is uncertain of the store never make it reported as not run', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const call = b.post(id, request('c'), createFakeReply(acceptsJson));
@@ -317,10 +317,10 @@ describe('letters that are lost', () => {
   });
 });
 
-describe('the way between two instances that is lost in the middle of a call', () => {
+describe('a link between two instances that is lost during a call', () => {
   const question = { jsonrpc: '2.0', id: 's1', method: 'elicitation/create', params: {} };
 
-  it('[P3] [P4] keeps what its server says for the client that still waits: questions, progress and the answer', async () => {
+  it('[P3] [P4] keeps questions, progress and the answer for the client that still waits', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const [asked, answered] = [b.post(id, request('asked')), b.post(id, request('answered'))];
@@ -344,7 +344,7 @@ describe('the way between two instances that is lost in the middle of a call', (
     expect(a.fake.backend.sent.items.filter((message) => message.method === 'tools/call')).toHaveLength(2);
   });
 
-  it('lets whoever listens hear a question, since the client may be gone with its instance', async () => {
+  it('has a question delivered to any listener, since the client may be lost with its instance', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const get = a.get(id);
@@ -357,7 +357,7 @@ describe('the way between two instances that is lost in the middle of a call', (
     expect([get.sink.messages, call.given]).toEqual([[question], undefined]);
   });
 
-  it('[P3] is no loss for a call that its owner had not begun', async () => {
+  it('[P3] does not count as lost for a call that its owner had not begun', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     a.line.mend('register'); // what comes now waits until the session is registered
@@ -380,7 +380,7 @@ describe('the way between two instances that is lost in the middle of a call', (
     ['before its stream', 60, 20],
     ['in the time of its stream', 60, 60],
     ['long after', 60, 20_000],
-  ])('[P3] is no loss if it is lost twice, %s: no stream stays that nobody writes to', async (_, first, second) => {
+  ])('[P3] leaves no abandoned stream even if the link is lost twice, %s', async (_, first, second) => {
     const { a, b, open, pass, store } = await createCluster({ upgradeAfterMs: 100 });
     const id = await open(a);
     const call = b.post(id, request('c'));
@@ -398,7 +398,7 @@ describe('the way between two instances that is lost in the middle of a call', (
     expect(register.mock.calls.at(-1)?.[3].pending).toEqual([]); // nothing is left for the next owner
   });
 
-  it('[P3] keeps the responses of a batch that came before', async () => {
+  it('[P3] keeps the earlier responses of a batch', async () => {
     const { a, b, open, pass } = await createCluster({ upgradeAfterMs: 100 });
     const { protocolVersion } = handshake;
     onTestFinished(() => void Object.assign(handshake, { protocolVersion }));
@@ -420,33 +420,36 @@ describe('the way between two instances that is lost in the middle of a call', (
   it.each([
     ['with a stream of it', deadMs - 100],
     ['without', 2 ** 30],
-  ])('[P2] is for good after a while, %s: what its server asks goes to whoever waits', async (_, upgradeAfterMs) => {
-    const { a, b, open, pass, store } = await createCluster({ upgradeAfterMs });
-    const id = await open(a);
-    const waiting = a.post(id, request('waits'));
-    const gone = b.post(id, request('gone'));
-    await pass();
-    b.line.cut();
-    await pass(deadMs);
-    a.fake.backend.says(question);
-    await pass();
-    expect(waiting.sink.messages).toEqual([question]);
-    a.fake.backend.says(response('waits'));
-    await pass(60_000);
-    a.fake.backend.says({ ...question, id: 's2' }, response('gone'));
-    await pass();
-    const get = a.get(id);
-    await pass();
-    expect(get.sink.messages).toEqual([{ ...question, id: 's2' }]);
-    expect(a.observer.drops).toEqual(['undeliverable']);
-    expect(gone.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'gone' });
-    const register = vi.spyOn(store.sessions, 'register');
-    a.line.mend();
-    await pass();
-    expect(register.mock.calls.at(-1)?.[3].pending).toEqual([]);
-  });
+  ])(
+    '[P2] is lost for good after a while, %s, and then questions go to any waiting client',
+    async (_, upgradeAfterMs) => {
+      const { a, b, open, pass, store } = await createCluster({ upgradeAfterMs });
+      const id = await open(a);
+      const waiting = a.post(id, request('waits'));
+      const gone = b.post(id, request('gone'));
+      await pass();
+      b.line.cut();
+      await pass(deadMs);
+      a.fake.backend.says(question);
+      await pass();
+      expect(waiting.sink.messages).toEqual([question]);
+      a.fake.backend.says(response('waits'));
+      await pass(60_000);
+      a.fake.backend.says({ ...question, id: 's2' }, response('gone'));
+      await pass();
+      const get = a.get(id);
+      await pass();
+      expect(get.sink.messages).toEqual([{ ...question, id: 's2' }]);
+      expect(a.observer.drops).toEqual(['undeliverable']);
+      expect(gone.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'gone' });
+      const register = vi.spyOn(store.sessions, 'register');
+      a.line.mend();
+      await pass();
+      expect(register.mock.calls.at(-1)?.[3].pending).toEqual([]);
+    },
+  );
 
-  it('[P2] never gives a new call the answer of an earlier one of the same id', async () => {
+  it('[P2] never gives a new call the answer of an earlier call with the same id', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const first = b.post(id, request('c'));
@@ -463,8 +466,8 @@ describe('the way between two instances that is lost in the middle of a call', (
   });
 });
 
-describe('a request that no owner was asked for yet', () => {
-  it('[P7] waits at an instance that has just started for the store, and is not given up', async () => {
+describe('a request that was not yet sent to any owner', () => {
+  it('[P7] waits for the store at an instance that has just started, and is not abandoned', async () => {
     const { join, pass } = await createCluster();
     const { line, post } = join();
     const reply = post('no-such-session', request('r'));
@@ -475,7 +478,7 @@ describe('a request that no owner was asked for yet', () => {
     expect(reply.given).toEqual({ kind: 'fault', reason: 'unknown_session', id: 'r' });
   });
 
-  it('[P7] has not run, so whoever gives it up says that it may be sent again', async () => {
+  it('[P7] has not run, so its refusal says that it may be sent again', async () => {
     const { join, pass } = await createCluster();
     const { post, sessions } = join();
     const tired = post('no-such-session', request('r'));

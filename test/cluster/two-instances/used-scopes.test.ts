@@ -25,7 +25,7 @@ function askWeakly({ at }: Instance, id: string, eventId: { stream: number; epoc
 }
 
 describe('[S02] the scopes that a session has used', () => {
-  it('count at each instance, and for whatever is asked', async () => {
+  it('count at each instance and for every request', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     // Before: with one scope everything is allowed, at the owner and elsewhere.
@@ -54,7 +54,7 @@ describe('[S02] the scopes that a session has used', () => {
     expect(more.given).toEqual({ kind: 'accepted' });
   });
 
-  it('are known to whoever takes the session over, and stays', async () => {
+  it('are known to the instance that takes the session over, and remain', async () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const grown = a.post(id, note(1), replyTo(strong, ['write']));
@@ -69,7 +69,7 @@ describe('[S02] the scopes that a session has used', () => {
     expect(replies.map(({ given }) => given)).toEqual([unknown('w'), unknown(), unknown(), unknown()]);
   });
 
-  it('[P7] grow for nobody whose need cannot be stored: nothing reaches the server', async () => {
+  it('[P7] do not grow if they cannot be stored, and then nothing reaches the server', async () => {
     const { a, open, pass } = await createCluster();
     const id = await open(a);
     a.line.cut();

@@ -65,7 +65,7 @@ function createFixture({ maxQueuedBytes = 1_000, answers = true, isAdopted = fal
 }
 
 describe('a backend that hibernates', () => {
-  it('is closed, is no loss, and is restored when something is to be sent, which waits', async () => {
+  it('is closed without counting as lost, and is restored for the next message, which waits', async () => {
     const { upstream, fake, losses, sent, onRestored, pass } = createFixture({ answers: false });
     const first = fake.backend;
     upstream.hibernate();
@@ -85,7 +85,7 @@ describe('a backend that hibernates', () => {
     expect(upstream.restoration).toMatchObject({ isWaking: false, losses: 1 });
   });
 
-  it('[P8] is never a crash loop, however often it wakes; failures to start are', async () => {
+  it('[P8] is never in a crash loop by waking often, but by failing to start', async () => {
     const { upstream, fake, givenUp, pass } = createFixture();
     for (let n = 0; n < 20; n++) {
       upstream.hibernate();
@@ -100,7 +100,7 @@ describe('a backend that hibernates', () => {
     expect(givenUp).toEqual(['crash_loop']);
   });
 
-  it('is not started again before the last one is gone', async () => {
+  it('is not started again before the last process is gone', async () => {
     const { upstream, fake, pass } = createFixture();
     const first = fake.backend;
     const gone = first.holdClose();
@@ -115,7 +115,7 @@ describe('a backend that hibernates', () => {
 });
 
 describe('a lost backend', () => {
-  it('[F12] is replaced at once by one that is told initialize and, after its answer, the rest; then what waited', async () => {
+  it('[F12] is replaced at once by one that gets initialize, then the rest of the replay, then the waiting messages', async () => {
     const { upstream, fake, client, sent, onRestored, pass } = createFixture({ answers: false });
     client.noteAnswered('logging/setLevel', Buffer.from('{"jsonrpc":"2.0","id":3,"method":"logging/setLevel"}'), {
       isError: false,
@@ -136,7 +136,7 @@ describe('a lost backend', () => {
     expect(onRestored).toHaveBeenCalledTimes(1);
   });
 
-  it('[F12] answers to the replay reach nobody, once; all else does, what came before the answer too', async () => {
+  it('[F12] has answers to its replay dropped once, while all other messages pass', async () => {
     const { fake, client, lines, sent, pass } = createFixture({ answers: false });
     client.noteAnswered('logging/setLevel', Buffer.from('{"jsonrpc":"2.0","id":3,"method":"logging/setLevel"}'), {
       isError: false,
@@ -152,7 +152,7 @@ describe('a lost backend', () => {
     ]);
   });
 
-  it('[F12] the client is initialized once, also if it says so only while the backend is restored', async () => {
+  it('[F12] gets notifications/initialized once, even if the client sends it during the restore', async () => {
     const { upstream, fake, client, sent, pass } = createFixture();
     fake.backend.ends();
     client.noteSent(readMessage(initialized));
@@ -169,7 +169,7 @@ describe('a lost backend', () => {
     expect(late.sent(late.fake.backend)).toEqual([initialize, initialized]);
   });
 
-  it('[F12] [P8] what waits has a limit, and there is room again after the restore', async () => {
+  it('[F12] [P8] has a limit for waiting messages, and room again after the restore', async () => {
     const { upstream, fake, pass } = createFixture({ maxQueuedBytes: message(1).length * 2 });
     fake.backend.ends();
     expect([1, 2, 3].map((n) => upstream.send(message(n)))).toEqual(['sent', 'sent', 'full']);
@@ -179,7 +179,7 @@ describe('a lost backend', () => {
     expect([5, 6, 7].map((n) => upstream.send(message(n)))).toEqual(['sent', 'sent', 'full']);
   });
 
-  it('[F12] [P8] a new one that says too much before it answers initialize is ended, and is no start', async () => {
+  it('[F12] [P8] has its successor ended if that sends too much before it answers initialize', async () => {
     const { fake, lines, pass } = createFixture({ answers: false });
     fake.backend.ends();
     await pass(0);
@@ -191,7 +191,7 @@ describe('a lost backend', () => {
     expect(lines).toEqual([]);
   });
 
-  it('[F12] stays paused if it was, and is read again when it is resumed', async () => {
+  it('[F12] stays paused after its restore if it was paused, and is read again when resumed', async () => {
     const { upstream, fake, pass } = createFixture();
     upstream.pause();
     fake.backend.ends();
@@ -202,8 +202,8 @@ describe('a lost backend', () => {
   });
 });
 
-describe('an upstream of a session that was taken over', () => {
-  it('[F12] has no backend until it is restored; what is sent before waits, and its number is nobody’s', async () => {
+describe('the backend supervisor of a session that was taken over', () => {
+  it('[F12] has no backend until the restore, and keeps earlier messages waiting', async () => {
     const { upstream, fake, client, sent, onRestored, pass } = createFixture({ isAdopted: true });
     expect([fake.opened, upstream.incarnation, upstream.pid]).toEqual([[], `${epoch}-0`, undefined]);
     expect(upstream.send(message(1))).toBe('sent');
@@ -215,7 +215,7 @@ describe('an upstream of a session that was taken over', () => {
 });
 
 describe('a backend that does not start again', () => {
-  it('[F12] is tried with growing pauses, and given up after the fifth; the messages were not sent', async () => {
+  it('[F12] is retried with growing pauses and abandoned after the fifth, with its messages reported as unsent', async () => {
     const { upstream, fake, givenUp, losses, pass } = createFixture({ answers: false });
     fake.backend.ends();
     for (const pauseMs of [0, 250, 500, 1_000, 2_000]) {
@@ -231,7 +231,7 @@ describe('a backend that does not start again', () => {
     expect(fake.opened).toHaveLength(6);
   });
 
-  it('[F28] but is remote is tried on, at random pauses that stay bounded, for as long as the session lives', async () => {
+  it('[F28] but is remote is retried with bounded random pauses while the session lives', async () => {
     const { fake, givenUp, away, onRestored, sent, upstream, pass } = createFixture({ answers: false, isRemote: true });
     fake.backend.ends();
     for (const nominalMs of [250, 250, 500, 1_000, 2_000, 4_000, ...Array.from({ length: 30 }, () => 5_000)]) {
@@ -253,7 +253,7 @@ describe('a backend that does not start again', () => {
     expect(onRestored).toHaveBeenCalledTimes(1);
   });
 
-  it('[F28] [P8] but is remote keeps no message waiting for long: each is told, the rest goes on', async () => {
+  it('[F28] [P8] but is remote fails each message that waits too long', async () => {
     const { fake, upstream, expired, sent, pass } = createFixture({ answers: false, isRemote: true });
     fake.backend.ends();
     expect(upstream.send(message(1))).toBe('sent');
@@ -268,7 +268,7 @@ describe('a backend that does not start again', () => {
     expect(expired).toHaveLength(1);
   });
 
-  it('[F12] and is local: what waits for it has no limit of its own', async () => {
+  it('[F12] and is local has no time limit for waiting messages', async () => {
     const { fake, upstream, expired, sent, pass } = createFixture({ answers: false });
     fake.backend.ends();
     upstream.send(message(1));
@@ -277,7 +277,7 @@ describe('a backend that does not start again', () => {
     expect([expired, sent(fake.backend).at(-1)]).toEqual([[], note(1)]);
   });
 
-  it('[F12] in time is ended and tried again', async () => {
+  it('[F12] in time is ended and started again', async () => {
     const { fake, onRestored, pass } = createFixture({ answers: false });
     fake.backend.ends();
     await pass(0);
@@ -292,7 +292,7 @@ describe('a backend that does not start again', () => {
     expect(fake.backend.isClosed).toBe(false);
   });
 
-  it('[F12] more than five losses in a minute are a crash loop; more in a longer time are not', async () => {
+  it('[F12] more than five times in a minute is in a crash loop, but not over a longer time', async () => {
     const slowly = createFixture();
     for (let n = 0; n < 20; n++) {
       slowly.fake.backend.ends();
@@ -311,7 +311,7 @@ describe('a backend that does not start again', () => {
     ['of another revision', { protocolVersion: '2025-06-18', capabilities: { tools: {} } }],
     ['with fewer capabilities', { protocolVersion: '2025-11-25', capabilities: {} }],
     ['that refuses initialize', undefined],
-  ])('[F12] one %s is given up, and what it says is nobody’s', async (_, result) => {
+  ])('[F12] is abandoned for a successor %s, whose messages are dropped', async (_, result) => {
     const { upstream, fake, lines, givenUp, onRestored, sent, pass } = createFixture({ answers: false });
     fake.backend.ends();
     await pass(0);
@@ -325,14 +325,14 @@ describe('a backend that does not start again', () => {
   });
 });
 
-describe('an upstream that is closed', () => {
-  it('[P10] ends its backend and tells nobody; nothing is sent any more', async () => {
+describe('a closed backend supervisor', () => {
+  it('[P10] ends its backend without a report, and sends nothing more', async () => {
     const { upstream, fake, losses } = createFixture();
     await upstream.close();
     expect([fake.living, losses, upstream.send(message(1))]).toEqual([[], [], 'ended']);
   });
 
-  it('[P10] while it restores starts nothing any more', async () => {
+  it('[P10] starts no further backend if it was closed during a restore', async () => {
     const { upstream, fake, pass } = createFixture({ answers: false });
     fake.backend.ends();
     await upstream.close();

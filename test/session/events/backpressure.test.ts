@@ -41,21 +41,21 @@ const linesOf = (...texts: (string | number)[]): ServerLine[] =>
   texts.map((text) => ({ text: Buffer.from(String(text)), relatedRequests: undefined }));
 const count = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, n) => String(from + n));
 
-describe('an intake', () => {
-  it('[P8] handles lines in order, in portions of so many lines, each stored before the next', () => {
+describe('the back-pressure on a server', () => {
+  it('[P8] handles lines in order, in portions of limited lines, each stored before the next', () => {
     const { intake, handled, log } = createFixture();
     intake.take(linesOf(...count(0, 10)));
     expect(handled).toEqual(count(0, 10));
     expect(log).toEqual(['flush 4', 'flush 8', 'flush 10']);
   });
 
-  it('[P8] handles in portions of so many bytes, and at least one line', () => {
+  it('[P8] handles portions of limited bytes, and at least one line', () => {
     const { intake, log } = createFixture({ bytes: 10 });
     intake.take(linesOf('x'.repeat(100), 'x'.repeat(100), 'x', 'x'.repeat(9), 'x'));
     expect(log).toEqual(['flush 1', 'flush 2', 'flush 4', 'flush 5']);
   });
 
-  it('[P8] pauses the server while the log is behind, once, and resumes it after what waited', async () => {
+  it('[P8] pauses the server once while the log is behind, and resumes it after the waiting lines', async () => {
     const { intake, handled, log, slow, stored } = createFixture();
     slow(true);
     intake.take(linesOf(...count(0, 6)));
@@ -72,7 +72,7 @@ describe('an intake', () => {
     expect([handled, log.filter((entry) => entry === 'pause')]).toEqual([count(0, 9), ['pause']]);
   });
 
-  it('[P8] handles nothing while it is held, pauses the server, and goes on in order', () => {
+  it('[P8] handles no lines and pauses the server while it is held, and then goes on in order', () => {
     const { intake, handled, log } = createFixture();
     intake.setPaused(true);
     intake.take(linesOf(0, 1));
@@ -84,7 +84,7 @@ describe('an intake', () => {
     expect(log).toHaveLength(3);
   });
 
-  it('[P8] that is held in the middle stops after the portion under way', async () => {
+  it('[P8] stops after the current portion if it is held in the middle', async () => {
     const { intake, handled, log, slow, stored } = createFixture();
     slow(true);
     intake.take(linesOf(...count(0, 12)));
@@ -96,7 +96,7 @@ describe('an intake', () => {
     expect([handled, log.at(-1)]).toEqual([count(0, 12), 'resume']);
   });
 
-  it('[F12] drains all that waits at once, also while it is held or the log is behind, and nothing twice', async () => {
+  it('[F12] drains all waiting lines at once, even while it is held or the log is behind, and none twice', async () => {
     for (const held of [true, false]) {
       const { intake, handled, slow, stored } = createFixture();
       slow(true);
@@ -114,7 +114,7 @@ describe('an intake', () => {
     }
   });
 
-  it('keeps the order when handling a line brings more', () => {
+  it('keeps the order when handling a line adds more lines', () => {
     const handled: string[] = [];
     const intake: BackpressureQueue = new BackpressureQueue({
       portion: { lines: 100, bytes: 100 },

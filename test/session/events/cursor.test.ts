@@ -136,7 +136,7 @@ async function listen(
   return said;
 }
 
-describe('[P4] [P5] at the seam between what is kept and what comes live', () => {
+describe('[P4] [P5] at the seam between stored and live events', () => {
   it.each([true, false])('the GET stream has no gap and no duplicate (priming: %s)', async (isPriming) => {
     await fc.assert(
       fc.asyncProperty(steps, delays, async (all, late) => {
@@ -150,7 +150,7 @@ describe('[P4] [P5] at the seam between what is kept and what comes live', () =>
     );
   });
 
-  it('the stream of a POST has none, however often it is resumed', async () => {
+  it('the stream of a POST has no gap and no duplicate, however often it is resumed', async () => {
     await fc.assert(
       fc.asyncProperty(steps, delays, async (all, late) => {
         const fixture = await createStreamsFixture({ turnsOf: inTurn(late) });
@@ -183,7 +183,7 @@ describe('[P4] [P5] at the seam between what is kept and what comes live', () =>
     );
   });
 
-  it('a small log may lose events of the GET stream, but never without a word, never twice and never out of order', async () => {
+  it('a small log may lose events of the GET stream, but reports each loss and keeps the rest in order', async () => {
     await fc.assert(
       fc.asyncProperty(steps, delays, fc.integer({ min: 1, max: 8 }), async (all, late, maxEvents) => {
         const fixture = await createStreamsFixture({ turnsOf: inTurn(late), isPriming: false, limits: { maxEvents } });
@@ -209,8 +209,8 @@ describe('[P4] [P5] at the seam between what is kept and what comes live', () =>
   });
 });
 
-describe('a feed', () => {
-  it('[P4] leaves nothing behind that is stored while it reads', async () => {
+describe('an event cursor', () => {
+  it('[P4] misses no event that is stored while it reads', async () => {
     const fixture = await createStreamsFixture({ isLate: true, isPriming: false });
     fixture.emit(getStream, 1);
     await fixture.settle();
@@ -226,7 +226,7 @@ describe('a feed', () => {
     await fixture.settle();
     expect(sink.messages).toEqual([1, 2]);
   });
-  it('[P4] that is handed an event which does not follow its last one reads what lies between', async () => {
+  it('[P4] reads the events between its last event and a pushed event that does not follow it', async () => {
     const store = createMemoryStore({ maxEvents: 100, maxBytes: 10_000, maxAgeMs: never });
     await store.sessions.create('k', aRecord());
     const events = createLogWriter(store, 'k').make(...['1', '2', '3'].map((text) => ({ stream: 1, text })));

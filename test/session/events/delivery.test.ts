@@ -50,8 +50,8 @@ const linesOf = (from: number, to: number): ServerLine[] =>
   Array.from({ length: to - from }, (_, n) => ({ text: Buffer.from(String(from + n)), relatedRequests: undefined }));
 const numbers = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, n) => from + n);
 
-describe('the way out', () => {
-  it('[P5] brings lines to a listener in order, each in the log before', async () => {
+describe('event delivery', () => {
+  it('[P5] delivers lines to a listener in order, each after it is in the log', async () => {
     let appended = 0;
     const { outbound, listen } = await createFixture({
       log: (log) => ({
@@ -75,7 +75,7 @@ describe('the way out', () => {
     expect(sink.messages).toEqual(numbers(0, 30));
   });
 
-  it('[P5] stores nothing before it is open, and then all that came before', async () => {
+  it('[P5] stores nothing before it is open, and then all earlier lines', async () => {
     const { outbound, stored, listen } = await createFixture();
     outbound.take(linesOf(0, 5));
     await turn();
@@ -96,7 +96,7 @@ describe('the way out', () => {
     expect(outbound.hasRoom).toBe(true);
   });
 
-  it('[P8] a burst far larger than the log evicts nothing that a listener who reads was not sent', async () => {
+  it('[P8] evicts no unsent event of a reading listener in a burst far larger than the log', async () => {
     const { outbound, listen } = await createFixture();
     outbound.open();
     const sink = listen();
@@ -106,7 +106,7 @@ describe('the way out', () => {
     expect(sink.messages).toEqual(numbers(0, 5_000));
   });
 
-  it('[P8] a listener who does not read pauses the server at half of the log, and loses nothing', async () => {
+  it('[P8] pauses the server at half of the log for a listener who does not read, and loses nothing', async () => {
     const { outbound, told, listen } = await createFixture();
     outbound.open();
     const sink = listen();
@@ -124,7 +124,7 @@ describe('the way out', () => {
     expect(told.at(-1)).toBe('resume');
   });
 
-  it('[F12] finishes what waits without regard to who lags, when the server has ended', async () => {
+  it('[F12] finishes the waiting lines after the server has ended, even if a listener lags', async () => {
     const { outbound, listen, stored } = await createFixture({ logMaxEvents: 1_000 });
     outbound.open();
     const sink = listen();
@@ -138,7 +138,7 @@ describe('the way out', () => {
     expect(sink.messages).toEqual(numbers(0, 300));
   });
 
-  it('[P9] stores and delivers what was added before it closes its connections', async () => {
+  it('[P9] stores and delivers added events before it closes its connections', async () => {
     const { outbound, listen } = await createFixture();
     outbound.open();
     const sink = listen();
@@ -151,7 +151,7 @@ describe('the way out', () => {
     expect([sink.messages, sink.state, other.messages, other.state]).toEqual([[1], 'ended', [2], 'ended']);
   });
 
-  describe('while the log takes nothing', () => {
+  describe('while the log accepts nothing', () => {
     /** A log that waits until it is let go on, with a stream for the request 1. */
     async function createStuck() {
       let letGoOn: () => void = () => undefined;
@@ -170,7 +170,7 @@ describe('the way out', () => {
     }
     const unknown = { id: 1, error: { data: { reason: 'outcome_unknown' } } };
 
-    it('[F09] [P5] [P7] an answer is given up after its time, without an event id; others wait on', async () => {
+    it('[F09] [P5] [P7] fails an answer after its time, without an event id, while others wait', async () => {
       const { outbound, sink, stream } = await createStuck();
       outbound.add(stream, Buffer.from('{"id":1,"result":{}}'), true, { settles: 1 });
       outbound.flush();
@@ -192,7 +192,7 @@ describe('the way out', () => {
       ]);
     });
 
-    it('[P7] an answer that is stored in its time is not given up later', async () => {
+    it('[P7] does not fail an answer later that was stored in time', async () => {
       const { outbound, sink, stream, letGoOn } = await createStuck();
       outbound.add(stream, Buffer.from('{"id":1,"result":{}}'), true, { settles: 1 });
       outbound.flush();
@@ -203,7 +203,7 @@ describe('the way out', () => {
       expect(sink.messages).toEqual([{ id: 1, result: {} }]);
     });
 
-    it('[F09] [P3] an error is told when it cannot be stored, also if it is the first thing; not if it can', async () => {
+    it('[F09] [P3] delivers an error that cannot be stored, even as the first event, but not one that can', async () => {
       const { outbound, sink, stream, letGoOn } = await createStuck();
       outbound.add(stream, Buffer.from('{"id":1,"error":{}}'), true, { settles: 1 });
       outbound.flush();
@@ -224,7 +224,7 @@ describe('the way out', () => {
     });
   });
 
-  it('tells that the log refuses, once', async () => {
+  it('reports once that the log refuses', async () => {
     const { outbound, told } = await createFixture({
       log: (log) => ({ read: log.read, append: async () => ({ outcome: 'fenced' }) }),
     });

@@ -62,8 +62,8 @@ const anEarlierLog = (): LogState => ({
   pending: [aCall(4, 'left')],
 });
 
-describe('a log that lost what it had confirmed', () => {
-  it('is told it again, under the same ids, and nobody else is', async () => {
+describe('an event log that lost events that it had confirmed', () => {
+  it('gets them again under the same ids, and no client does', async () => {
     const { write, says, appends, told } = createFixture();
     await write(1, 'a');
     await write(1, 'b');
@@ -80,7 +80,7 @@ describe('a log that lost what it had confirmed', () => {
     expect(told.map(textsOf)).toEqual([['a'], ['b'], ['c'], ['d']]);
   });
 
-  it('is told it again as often as it takes', async () => {
+  it('gets them again as often as it takes', async () => {
     const { write, says, appends, told, refused } = createFixture();
     await write(1, 'a');
     await write(1, 'b');
@@ -91,7 +91,7 @@ describe('a log that lost what it had confirmed', () => {
     expect([appends.at(-1)?.expectedTail, told.length, refused]).toEqual([3, 4, []]);
   });
 
-  it('opens and settles its calls again too', async () => {
+  it('gets its opened and settled calls again too', async () => {
     const { writer, write, says, appends } = createFixture();
     writer.add(1, Buffer.from('a'), false, { opens: [aCall(1, 'x')] });
     writer.add(1, Buffer.from('b'), true, { settles: 'x' });
@@ -109,7 +109,7 @@ describe('a log that lost what it had confirmed', () => {
   it.each([
     ['128 events', 'x', 128, 128],
     ['256 KiB', 'x'.repeat(64 * 1024), 10, 4],
-  ])('[P8] is told no more than the last %s', async (_, text, count, held) => {
+  ])('[P8] gets no more than the last %s again', async (_, text, count, held) => {
     const { write, says, appends, refused } = createFixture();
     for (let n = 0; n < count; n++) await write(1, text);
     says.push({ outcome: 'gap', tail: count - held });
@@ -118,8 +118,8 @@ describe('a log that lost what it had confirmed', () => {
   });
 });
 
-describe('a log that lost more than is held', () => {
-  it('goes on behind a break, which resumes tell', async () => {
+describe('an event log that lost more than the writer holds', () => {
+  it('continues after a break, which resuming clients are told', async () => {
     const { write, says, told, refused } = createFixture();
     for (let n = 0; n < 200; n++) await write(1, `${n}`);
     says.push({ outcome: 'gap', tail: 10 });
@@ -128,8 +128,8 @@ describe('a log that lost more than is held', () => {
   });
 });
 
-describe('a log that does not know the session', () => {
-  it('[F06] [P4] is told of it as it was before what is held here, and then of that and of the events', async () => {
+describe('an event log that does not know the session', () => {
+  it('[F06] [P4] gets the session’s state from before the held events, and then those events', async () => {
     const { writer, write, says, appends, told, registered } = createFixture({ earlier: anEarlierLog() });
     for (let n = 1; n <= 130; n++) await write(7, `${n}`);
     writer.add(4, Buffer.from('a'), true, { settles: 'left' });
@@ -172,8 +172,8 @@ describe('a log that does not know the session', () => {
 
 const plain = ({ tail, log }: EventWriter['stored']) => ({ tail, log: { ...log, tails: new Map(log.tails) } });
 
-describe('what a writer knows to be stored', () => {
-  it('is nothing before the log has said so, and nothing that was refused', async () => {
+describe('the stored state that an event writer knows', () => {
+  it('is empty before the log has confirmed, and never includes refused events', async () => {
     const { writer, write, says } = createFixture();
     writer.add(1, Buffer.from('a'), false, { opens: [aCall(1, 'x')] });
     const nothing = { tail: 0, log: { tails: new Map(), newestStream: -1, pending: [] } };
@@ -203,7 +203,7 @@ describe('what a writer knows to be stored', () => {
     });
   });
 
-  it('goes on from what earlier owners left, whose streams it links its events to', async () => {
+  it('continues from the state of earlier owners, and links events to their streams', async () => {
     const { writer, write, appends } = createFixture({ earlier: anEarlierLog() });
     writer.add(4, Buffer.from('a'), true, { settles: 'left' });
     await write(0, 'b', 'c');
@@ -218,7 +218,7 @@ describe('what a writer knows to be stored', () => {
     expect(writer.stored.log.tails.has(4)).toBe(false);
   });
 
-  it('does not change what it was given', async () => {
+  it('does not change the state that it was given', async () => {
     const earlier = anEarlierLog();
     const { writer, write } = createFixture({ earlier });
     writer.add(4, Buffer.from('a'), true, { settles: 'left' });

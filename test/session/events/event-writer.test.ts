@@ -42,7 +42,7 @@ function createFixture({ earlier, register = async () => 'registered' as const }
 const textsOf = (events: readonly NewEvent[]): string[] => events.map(({ data }) => data.toString());
 
 describe('an event writer', () => {
-  it('appends nothing before it is told to', () => {
+  it('appends nothing before it is opened', () => {
     const { writer, add, appends } = createFixture();
     add(1, 'a');
     expect(appends).toEqual([]);
@@ -74,7 +74,7 @@ describe('an event writer', () => {
     ]);
   });
 
-  it('has one append under way at a time, and what is added meanwhile goes into the next', async () => {
+  it('has one append in flight at a time, and puts later events into the next', async () => {
     const { writer, add, appends, nextAppend, stored } = createFixture();
     add(1, 'a');
     writer.flush();
@@ -93,7 +93,7 @@ describe('an event writer', () => {
     expect(appends).toHaveLength(2);
   });
 
-  it('[P5] tells of events only when they are in the log', async () => {
+  it('[P5] reports events only when they are in the log', async () => {
     const { writer, add, appends, stored } = createFixture();
     add(1, 'a');
     writer.flush();
@@ -107,7 +107,7 @@ describe('an event writer', () => {
   it.each<[string, AppendOutcome, WriteRefusal]>([
     ['fenced', { outcome: 'fenced' }, 'fenced'],
     ['a gap behind a tail that nobody else can have written', { outcome: 'gap', tail: 0 }, 'gap'],
-  ])('[P6] tells of nothing that was refused as %s, and appends no more', async (_, outcome, why) => {
+  ])('[P6] reports no event that was refused as %s, and appends no more', async (_, outcome, why) => {
     const { writer, add, appends, stored, refused } = createFixture();
     add(1, 'a');
     writer.flush();
@@ -120,7 +120,7 @@ describe('an event writer', () => {
     expect(appends).toHaveLength(1);
   });
 
-  it('tells why an append failed', async () => {
+  it('reports why an append failed', async () => {
     const { writer, add, appends, refused } = createFixture();
     const cause = new Error('no memory left');
     add(1, 'a');
@@ -130,7 +130,7 @@ describe('an event writer', () => {
     expect(refused).toEqual([{ outcome: 'failed', cause }]);
   });
 
-  it('is settled only when what was added during an append is stored too', async () => {
+  it('is settled only when events that were added during an append are stored too', async () => {
     const { writer, add, appends, nextAppend } = createFixture();
     add(1, 'a');
     writer.flush();
@@ -146,7 +146,7 @@ describe('an event writer', () => {
     await settled;
   });
 
-  it('forgets nothing that is added and flushed just when an append has ended', async () => {
+  it('forgets no event that is added and flushed just when an append has ended', async () => {
     for (let turns = 0; turns < 10; turns++) {
       const { writer, add, appends } = createFixture();
       add(1, 'a');
@@ -162,8 +162,8 @@ describe('an event writer', () => {
   });
 });
 
-describe('who waits for events to be stored', () => {
-  it('is told when all that was added before is in the log, and not earlier', async () => {
+describe('a waiter for stored events', () => {
+  it('is notified only when all earlier events are in the log', async () => {
     const { writer, add, nextAppend } = createFixture();
     const told: [string, boolean][] = [];
     const wait = (name: string): void => writer.whenStored((isStored) => void told.push([name, isStored]));
@@ -182,7 +182,7 @@ describe('who waits for events to be stored', () => {
     expect(told.slice(2)).toEqual([['b', true]]);
   });
 
-  it('is told that they never will be, at once if that is known', async () => {
+  it('is notified if they never will be stored, at once if that is known', async () => {
     const { writer, add, nextAppend, refused } = createFixture();
     const told: boolean[] = [];
     add(0, 'a');

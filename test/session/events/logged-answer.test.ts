@@ -25,7 +25,7 @@ describe('the answer of a call that an earlier owner left', () => {
     ]);
   });
 
-  it('[P3] of a batch ends with the last response that is missing, in whatever way it comes', () => {
+  it('[P3] of a batch ends with the last missing response, however that comes', () => {
     const { answer, emitted } = createFixture({ missing: 3 });
     answer.response(1, bytes(response(1)));
     answer.fail('two', 'outcome_unknown');
@@ -46,7 +46,7 @@ describe('the answer of a call that an earlier owner left', () => {
     ]);
   });
 
-  it('says nothing when its session moves on once more: the next owner finds the call pending', () => {
+  it('is not ended when its session moves again, so that the next owner finds the call pending', () => {
     const { answer, emitted } = createFixture();
     answer.abandon();
     expect(emitted).toEqual([]);

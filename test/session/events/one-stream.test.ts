@@ -92,7 +92,7 @@ describe('a session of one stream', () => {
     expect(sink.ids).toEqual([expect.stringMatching(/^0\./)]);
   });
 
-  it('is opened also by a client that listens later, which then hears everything', async () => {
+  it('is also opened for a client that listens later, which then gets everything', async () => {
     const { open, listen, fake } = createFixture();
     await open().answered();
     fake.backend.says(note('early'));
@@ -102,7 +102,7 @@ describe('a session of one stream', () => {
     expect(stream.sink.messages).toEqual([response(0, handshake), note('early')]);
   });
 
-  it('keeps what its server says before it answers initialize, in order', async () => {
+  it('keeps the server’s messages from before the answer to initialize, in order', async () => {
     const { open, expecting } = createFixture({}, [note(1), note(2), response(0, handshake)]);
     const stream = expecting();
     expect((await open().answered()).kind).toBe('accepted');
@@ -111,14 +111,14 @@ describe('a session of one stream', () => {
     expect(stream.sink.messages).toEqual([note(1), note(2), response(0, handshake)]);
   });
 
-  it('tells the client of a refusal of the server in the answer to the POST', async () => {
+  it('passes a refusal of the server on in the answer to the POST', async () => {
     const refusal = { jsonrpc: '2.0', id: 0, error: { code: -32602, message: 'no' } };
     const { open, sessions } = createFixture({}, [refusal]);
     expect(await open().answered()).toMatchObject({ kind: 'json', json: refusal });
     expect(sessions.all.length).toBe(0);
   });
 
-  it('says everything on the one stream: answers of calls, what belongs to them, and what does not', async () => {
+  it('sends everything on the one stream: answers, messages of calls and all others', async () => {
     const { sink, post, fake } = await opened();
     const calls = [post(request(1)), post(request('1'))];
     fake.backend.says(note('a'), response('1'), note('b'), response(1), note('c'));
@@ -128,7 +128,7 @@ describe('a session of one stream', () => {
     expect(sink.state).toBe('open');
   });
 
-  it('[P3] says that a request is accepted when the log has it as pending, and settles it with the answer', async () => {
+  it('[P3] accepts a request when the log has it as pending, and settles it with the answer', async () => {
     const { store, sink, post, fake } = await opened();
     const { append } = store.log;
     let release = (): void => undefined;
@@ -156,14 +156,14 @@ describe('a session of one stream', () => {
     ]);
   });
 
-  it('[P3] a POST that the log never takes is told that its outcome is not known', async () => {
+  it('[P3] answers a POST that the log never takes with an unknown outcome', async () => {
     const { store, post, observer } = await opened();
     Object.assign(store.log, { append: () => Promise.resolve({ outcome: 'fenced' }) });
     expect(await post(request(7)).answered()).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 7 });
     expect(await observer.ends.next()).toBe('moved');
   });
 
-  it('answers a request that is asked again only once', async () => {
+  it('answers a retried request only once', async () => {
     const { sink, post, fake } = await opened();
     await post(request(7)).answered();
     expect(await post(request(7), true).answered()).toEqual({ kind: 'accepted' });
@@ -175,7 +175,7 @@ describe('a session of one stream', () => {
     expect(sink.messages).toHaveLength(2);
   });
 
-  it('a call that ends with an error of the gateway is told so on the stream', async () => {
+  it('reports a call that ends with an error of the gateway on the stream', async () => {
     const { sink, post, fake } = await opened();
     fake.backend.answerToSend = 'full';
     expect(await post(request(7)).answered()).toEqual({ kind: 'accepted' });
@@ -183,7 +183,7 @@ describe('a session of one stream', () => {
     expect(sink.messages[1]).toEqual(errorTo(7, 'server_busy'));
   });
 
-  it('[P3] tells of a lost server on the stream, and goes on with the next one', async () => {
+  it('[P3] reports a lost server on the stream, and continues with the next one', async () => {
     const { sink, post, fake } = await opened();
     await post(request(7)).answered();
     await post(request(8, 'tools/list', {})).answered();
@@ -198,7 +198,7 @@ describe('a session of one stream', () => {
     expect(sink.state).toBe('open');
   });
 
-  it('goes on behind an event, without what has no data', async () => {
+  it('resumes after an event, without events that have no data', async () => {
     const { sink, post, fake, listen } = await opened();
     await post(request(7)).answered();
     fake.backend.says(response(7));
@@ -212,12 +212,12 @@ describe('a session of one stream', () => {
     expect(sink.state).toBe('ended'); // the newest connection has the stream
   });
 
-  it('begins no second time', async () => {
+  it('does not begin a second time', async () => {
     const { open } = await opened();
     expect(await open().answered()).toMatchObject({ kind: 'fault', reason: 'already_initialized' });
   });
 
-  it('begins no second time after its end either, and leaves no process', async () => {
+  it('does not begin again after its end, and leaves no process', async () => {
     const { open, session, fake } = await opened();
     const removed = createFakeReply();
     session().remove(removed);
@@ -226,7 +226,7 @@ describe('a session of one stream', () => {
     await waitFor(() => fake.living.length === 0);
   });
 
-  it('[S01b] [P11] does not exist for anybody else, who has a session of their own under its name', async () => {
+  it('[S01b] [P11] does not exist for other users, who have their own session under its name', async () => {
     const { sessions, server, open, expecting } = await opened({ sseLingerMs: 1 });
     expect(sessions.atToken(token, server, somebody, undefined)).toBe('unknown_session');
     expect(sessions.atToken(token, { ...server, name: 'other' }, nobody, undefined)).toBe('unknown_session');
@@ -249,7 +249,7 @@ describe('a session of one stream', () => {
       return opened(options);
     };
 
-    it('has ended for a client that went and did not come back, but not before its calls have', async () => {
+    it('ends if its client leaves and does not return, but not before its calls have ended', async () => {
       const { sink, post, fake, observer } = await openedOnAClock({ sseLingerMs: 60_000 });
       await post(request(7)).answered();
       sink.leave();
@@ -260,7 +260,7 @@ describe('a session of one stream', () => {
       expect(observer.ends.items).toEqual(['client_gone']);
     });
 
-    it('[P7] tells a POST at the limit of a request that its outcome is not known, while the store is away', async () => {
+    it('[P7] answers a POST with an unknown outcome at a request’s time limit while the store is away', async () => {
       const { store, post } = await openedOnAClock({ requestIdleMs: 60_000 });
       let comeBack = (_outcome: AppendOutcome): void => undefined;
       const away = new Promise<AppendOutcome>((resolve) => {
@@ -275,7 +275,7 @@ describe('a session of one stream', () => {
       comeBack({ outcome: 'stored' });
     });
 
-    it('goes on for a client that comes back in time', async () => {
+    it('continues for a client that comes back in time', async () => {
       const { sink, listen, observer } = await openedOnAClock({ sseLingerMs: 60_000 });
       sink.leave();
       await pass(40_000);
@@ -284,7 +284,7 @@ describe('a session of one stream', () => {
       expect(observer.ends.items).toEqual([]);
     });
 
-    it('is not idle while it is listened to, and its stream is not ended for its age', async () => {
+    it('is not idle while a client listens, and its stream is not ended for its age', async () => {
       const { sink, observer } = await openedOnAClock({ sessionIdleMs: 60_000, streamMaxAgeMs: 1_000 });
       await pass(300_000);
       expect([observer.ends.items, sink.state]).toEqual([[], 'open']);
@@ -294,14 +294,14 @@ describe('a session of one stream', () => {
     });
   });
 
-  it('a stream that no initialize follows ends after a while', async () => {
+  it('ends its stream after a while if no initialize follows', async () => {
     const { sessions, server } = createFixture({ sseLingerMs: 1 });
     const reply = createFakeReply();
     sessions.listenBeforeOpen(token, { ...server, startTimeoutMs: 10 }, nobody, beginning, reply);
     expect(await reply.answered()).toMatchObject({ kind: 'fault', reason: 'unknown_session' });
   });
 
-  it('[P8] no more clients wait at once than there may be sessions', async () => {
+  it('[P8] has no more waiting clients than there may be sessions', async () => {
     const { expecting } = createFixture({ maxSessions: 2 });
     const waiting = [expecting(), expecting()];
     expect(await expecting().answered()).toMatchObject({ kind: 'fault', reason: 'too_many_sessions' });
@@ -314,7 +314,7 @@ describe('a session of one stream', () => {
     });
   });
 
-  it('a store that is away is told in the answer to initialize', async () => {
+  it('answers initialize with an error while the store is away', async () => {
     const { store, open, sessions } = createFixture({ storeWaitMs: 20 });
     Object.assign(store.sessions, { create: () => Promise.reject(new StoreUnavailable('unreachable')) });
     expect(await open().answered()).toMatchObject({ kind: 'fault', reason: 'store_unavailable' });

@@ -42,33 +42,33 @@ async function createFixture() {
   return { read, register, log, reads: () => reads };
 }
 
-describe('a log that has lost what its writer holds', () => {
-  it('[F06] [P4] has it again before a client is told that there is nothing', async () => {
+describe('an event log that has lost events that its writer holds', () => {
+  it('[F06] [P4] has them again before a client is told that there are none', async () => {
     const { read, log } = await createFixture();
     expect(await log.read('k', 0, { epoch, seq: 2 }, 10)).toEqual({ outcome: 'unknown_stream' });
     expect(await read(2)).toEqual(['c']);
   });
 
-  it('[F06] [P4] has it again, too, where the session is registered and its events are still to come', async () => {
+  it('[F06] [P4] has them again even if the session was registered and its events were not yet appended', async () => {
     const { read, register, log } = await createFixture();
     expect(await register()).toBe('registered');
     expect((await log.read('k', 0, { epoch, seq: 2 }, 10)).outcome).not.toBe('ok');
     expect(await read(2)).toEqual(['c']);
   });
 
-  it('is asked once for what its writer never had', async () => {
+  it('is read once for events that its writer never had', async () => {
     const { read, reads } = await createFixture();
     expect([await read(4), await read(0)]).toEqual(Array(2).fill('unknown_stream'));
     expect(reads()).toBe(2);
   });
 
-  it('[U-04] has it again, too, for a client whose event an earlier owner wrote', async () => {
+  it('[U-04] has them again for a client whose event an earlier owner wrote', async () => {
     const { read } = await createFixture();
     expect(await read(2, epoch - 1)).toEqual(['a', 'b', 'c']);
   });
 });
 
-describe('a client that reads its stream while the log is told again what it lost', () => {
+describe('a client that reads its stream while the lost events are appended again', () => {
   const never = 2 ** 30;
   const limits = {
     logMaxEvents: 80,
@@ -115,7 +115,7 @@ describe('a client that reads its stream while the log is told again what it los
     return { outbound, stream, add, second, register, failOver };
   }
 
-  it('[F06] [P4] hears what a failover had lost, though the log had said that there is nothing more', async () => {
+  it('[F06] [P4] gets the events that a failover had lost, though the log had reported the end', async () => {
     const { outbound, stream, add, second, register, failOver } = await createOutbound();
     await add({ method: 'n' }, false);
     await second.sessions.create('k', aRecord());
@@ -133,7 +133,7 @@ describe('a client that reads its stream while the log is told again what it los
     expect(reply.sink.messages).toEqual([{ jsonrpc: '2.0', id: 'c', result: 1 }]);
   });
 
-  it('[F06] [P4] is not told of a loss by a log that is about to have it again', async () => {
+  it('[F06] [P4] is not told of a loss that is about to be repaired', async () => {
     const { outbound, stream, add, register, failOver } = await createOutbound();
     await add({ id: 'c', result: 1 }, true);
     failOver();

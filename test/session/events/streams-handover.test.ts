@@ -9,15 +9,15 @@ const errorTo = (id: string | number, reason: string) =>
   expect.objectContaining({ id, error: expect.objectContaining({ data: { reason } }) });
 const earlier = { newestStream: 7, ids: new Map([[7, ['left']]]) };
 
-describe('streams of an earlier owner', () => {
-  it('[P4] [U-04] never share a number with new ones, nor do those that the store has lost', async () => {
+describe('the streams of an earlier owner', () => {
+  it('[P4] [U-04] never share a number with new streams, even if the store has lost them', async () => {
     const { open } = await createStreamsFixture({ earlier });
     expect([open().stream, open().stream]).toEqual([epoch + 1, epoch + 2]);
     const fresh = await createStreamsFixture({ earlier: { newestStream: -1, ids: new Map() } });
     expect(fresh.open().stream).toBe(epoch + 1);
   });
 
-  it('[P4] [U-04] go on for a client that has an event which the store has lost with its owner', async () => {
+  it('[P4] [U-04] continue for a client whose last event the store has lost with its owner', async () => {
     const { streams, emit, resume } = await createStreamsFixture({ earlier });
     const lost = resume(formatEventId(7, { epoch: epoch - 1, seq: 5 }));
     emit(7, 1);
@@ -32,7 +32,7 @@ describe('streams of an earlier owner', () => {
     streams.closeAll();
   });
 
-  it('are joined from their beginning by a client that has had no event of them', async () => {
+  it('are joined from their beginning by a client that has no event of them', async () => {
     const { streams, emit } = await createStreamsFixture({ earlier });
     emit(7, 2);
     await settled();
@@ -45,7 +45,7 @@ describe('streams of an earlier owner', () => {
     expect(reply.sink.places).toEqual([formatEventId(7, { epoch, seq: 2 }), formatEventId(7, { epoch, seq: 3 })]);
   });
 
-  it('are joined also before they had an event here, and once: the newest connection has them', async () => {
+  it('are joined even before their first event here, and only by the newest connection', async () => {
     const { streams, emit } = await createStreamsFixture({ earlier });
     const [first, second] = [createFakeReply(), createFakeReply()];
     streams.join(7, first);
@@ -61,7 +61,7 @@ describe('streams of an earlier owner', () => {
     ]);
   });
 
-  it('whose answer is no longer stored end with an error for what they answer', async () => {
+  it('whose answer is no longer stored end with an error for the request', async () => {
     const { emit, resume } = await createStreamsFixture({ earlier, limits: { maxEvents: 1 } });
     emit(7, 1, true);
     await settled();
@@ -73,7 +73,7 @@ describe('streams of an earlier owner', () => {
   });
 
   it.each([true, false])(
-    '[P4] [P7] of a session that ended while the log was asked are ended, to be resumed elsewhere (primes: %s)',
+    '[P4] [P7] of a session that ended during the read of the log are ended, to be resumed elsewhere (primes: %s)',
     async (isPriming) => {
       const { streams, emit, resume, settle } = await createStreamsFixture({ earlier, isLate: true, isPriming });
       emit(7, 3);
@@ -85,7 +85,7 @@ describe('streams of an earlier owner', () => {
     },
   );
 
-  it('the GET stream goes on behind what an earlier owner had delivered', async () => {
+  it('include a GET stream that continues after the earlier owner’s last delivery', async () => {
     const { emit, get, cursors } = await createStreamsFixture({ getCursor: { epoch, seq: 2 }, isPriming: true });
     emit(getStream, 4);
     await settled();
@@ -98,8 +98,8 @@ describe('streams of an earlier owner', () => {
   });
 });
 
-describe('a connection that has an event id already', () => {
-  it('is not primed again when it goes on with another owner', async () => {
+describe('a connection that already has an event id', () => {
+  it('is not primed again when it continues with another owner', async () => {
     const { streams, emit } = await createStreamsFixture();
     emit(getStream, 1);
     emit(7, 1);
@@ -117,8 +117,8 @@ describe('a connection that has an event id already', () => {
   });
 });
 
-describe('all connections', () => {
-  it('[P3] end when another instance has the session; who was sent no event is told that the outcome is unknown', async () => {
+describe('all connections of a session', () => {
+  it('[P3] end when another instance has the session, with an unknown outcome if they got no event', async () => {
     const { streams, open, get, emit } = await createStreamsFixture({ isPriming: false });
     const listener = get();
     const told = open(['a', 'b']);
@@ -135,7 +135,7 @@ describe('all connections', () => {
     expect([resumable.sink.messages, resumable.sink.state]).toEqual([[1], 'ended']);
   });
 
-  it('end with a word when to come back where their clients can go on, and without one where they cannot', async () => {
+  it('end with a retry time if their clients can resume, and without one otherwise', async () => {
     const times: number[] = [];
     for (const isPriming of [true, false]) {
       const { streams, get } = await createStreamsFixture({ isPriming });
@@ -157,7 +157,7 @@ describe('all connections', () => {
     expect(times[0]).toBeLessThanOrEqual(3_000);
   });
 
-  it('[P9] of other instances are handed over instead: their clients need not come back', async () => {
+  it('[P9] of other instances are handed over, so that their clients need not come back', async () => {
     const { streams, get } = await createStreamsFixture();
     const sink = get();
     await settled();
@@ -172,7 +172,7 @@ describe('all connections', () => {
     expect([told.length, ended.state]).toEqual([1, 'ended']);
   });
 
-  it('know whether a client has no place yet to go on from', async () => {
+  it('show whether a client has no event yet to resume from', async () => {
     const { streams, open, emit } = await createStreamsFixture({ isPriming: false });
     expect(streams.hasUnresumableClients).toBe(false);
     const { stream } = open();

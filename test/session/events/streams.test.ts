@@ -8,8 +8,8 @@ const gap = expect.objectContaining({ event: 'gap' });
 
 afterEach(() => void vi.useRealTimers());
 
-describe('the GET stream', () => {
-  it('[R7.14] [R9.18] begins with a priming event that has the normal retry, once', async () => {
+describe('a GET stream', () => {
+  it('[R7.14] [R9.18] begins once with a priming event that has the normal retry time', async () => {
     const { get, emit, unlogged } = await createStreamsFixture();
     const sink = get();
     await settled();
@@ -32,7 +32,7 @@ describe('the GET stream', () => {
     expect(sink.events.items).toEqual([{ id: expect.any(String), event: 'message', data: '1' }]);
   });
 
-  it.each([true, false])('[R7.18] delivers what was said while none was open (priming: %s)', async (isPriming) => {
+  it.each([true, false])('[R7.18] delivers the messages from while none was open (priming: %s)', async (isPriming) => {
     const { get, emit } = await createStreamsFixture({ isPriming });
     emit(getStream, 3);
     await settled();
@@ -43,7 +43,7 @@ describe('the GET stream', () => {
     expect(sink.messages).toEqual([1, 2, 3, 4]);
   });
 
-  it('[R7.18] starts after the last event that an earlier connection was sent', async () => {
+  it('[R7.18] starts after the last event that was sent on an earlier connection', async () => {
     const { get, emit } = await createStreamsFixture();
     const first = get();
     emit(getStream, 2);
@@ -61,7 +61,7 @@ describe('the GET stream', () => {
     expect(second.events.items[0]).toMatchObject({ id: first.ids.at(-1), retry: 2_000, data: '' });
   });
 
-  it('is taken over by the newest connection, which gets the rest', async () => {
+  it('is taken over by the newest connection, which gets the remaining events', async () => {
     const { get, emit } = await createStreamsFixture();
     const first = get();
     emit(getStream, 2);
@@ -76,7 +76,7 @@ describe('the GET stream', () => {
     ]);
   });
 
-  it('stays taken over when the connection before it closes late', async () => {
+  it('stays with the newest connection when the previous one closes late', async () => {
     const { get, emit, streams } = await createStreamsFixture();
     get();
     const second = get();
@@ -87,7 +87,7 @@ describe('the GET stream', () => {
     expect(second.messages).toEqual([1]);
   });
 
-  it('says whether somebody listens', async () => {
+  it('shows whether a client listens', async () => {
     const { get, streams } = await createStreamsFixture();
     expect(streams.hasGet).toBe(false);
     const sink = get();
@@ -97,7 +97,7 @@ describe('the GET stream', () => {
     expect(streams.hasGet).toBe(false);
   });
 
-  it('ends at about its greatest age, so that its client comes again', async () => {
+  it('ends at about its maximum age, so that its client reconnects', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const { get } = await createStreamsFixture({ streamMaxAgeMs: 1_000 });
     const sink = get();
@@ -107,7 +107,7 @@ describe('the GET stream', () => {
     expect(sink.state).toBe('ended');
   });
 
-  it('[R7.18] [P4] tells a break by a gap event, and goes on with the oldest that are kept', async () => {
+  it('[R7.18] [P4] reports a break with a gap event, and continues with the oldest stored events', async () => {
     const { get, emit } = await createStreamsFixture({ limits: { maxEvents: 3 } });
     const first = get();
     emit(getStream, 1);
@@ -124,7 +124,7 @@ describe('the GET stream', () => {
     ]);
   });
 
-  it('[P4] tells one break once', async () => {
+  it('[P4] reports each break once', async () => {
     const { get, emit, open } = await createStreamsFixture({ limits: { maxEvents: 3 }, isPriming: false });
     emit(getStream, 1);
     await settled();
@@ -139,8 +139,8 @@ describe('the GET stream', () => {
   });
 });
 
-describe('the stream of a POST', () => {
-  it('[R7.12] gets its own events alone, and ends with the last one', async () => {
+describe('the event stream of a POST', () => {
+  it('[R7.12] gets only its own events, and ends with the last one', async () => {
     const { get, open, emit } = await createStreamsFixture({ isPriming: false });
     const listener = get();
     const [one, two] = [open(), open()];
@@ -163,7 +163,7 @@ describe('the stream of a POST', () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it('[P4] is resumed after the event that the client names, with that id first', async () => {
+  it('[P4] is resumed after the client’s event, and repeats that id first', async () => {
     const { open, emit, resume } = await createStreamsFixture();
     const { stream, sink } = open();
     emit(stream, 3);
@@ -181,7 +181,7 @@ describe('the stream of a POST', () => {
     expect(reply.sink.state).toBe('ended');
   });
 
-  it('[P4] is not primed at a resume before 2025-11-25', async () => {
+  it('[P4] is not primed on resume before 2025-11-25', async () => {
     const { open, emit, resume } = await createStreamsFixture({ isPriming: false });
     const { stream, sink } = open();
     emit(stream, 2, true);
@@ -191,7 +191,7 @@ describe('the stream of a POST', () => {
     expect(reply.sink.events.items).toEqual([expect.objectContaining({ data: '2' })]);
   });
 
-  it('is refused, or has nothing more, where there is nothing to resume', async () => {
+  it('is refused or empty if there is nothing to resume', async () => {
     const { open, emit, resume } = await createStreamsFixture();
     const { stream, sink } = open();
     emit(stream, 1, true);
@@ -206,7 +206,7 @@ describe('the stream of a POST', () => {
     ]);
   });
 
-  it('[U-05] [P4] tells the requests that the event id names that the answer is lost, once', async () => {
+  it('[U-05] [P4] tells once that the answer is lost, for the requests that the event id names', async () => {
     const { resume } = await createStreamsFixture();
     const lost = resume(`99.${epoch}-1~7,%22r%22`);
     await settled();
@@ -220,7 +220,7 @@ describe('the stream of a POST', () => {
     expect(again.given).toEqual({ kind: 'nothing' });
   });
 
-  it('[U-02] [P3] tells what is known to a client that has no event id, whyever its connection is ended', async () => {
+  it('[U-02] [P3] tells a client without an event id the known outcome, whatever ends its connection', async () => {
     const failing = await createStreamsFixture({ isLate: true });
     const late = failing.open([1, 2]);
     failing.emit(late.stream, 1);
@@ -241,7 +241,7 @@ describe('the stream of a POST', () => {
     expect(old.sink.messages).toEqual([1]);
   });
 
-  it('[U-02] [P3] is not cut where the log cannot be read, if its client has no event id', async () => {
+  it('[U-02] [P3] is not cut while the log cannot be read, if its client has no event id', async () => {
     const log = {
       append: () => Promise.reject(new Error('no log')),
       read: () => Promise.reject(new Error('no log')),
@@ -257,7 +257,7 @@ describe('the stream of a POST', () => {
     expect([reply.sink.state, failures.length]).toEqual(['ended', 1]);
   });
 
-  it('gives nothing to a client that has gone while the log was read', async () => {
+  it('sends nothing to a client that left during the read of the log', async () => {
     const { open, emit, resume, settle } = await createStreamsFixture({ isLate: true });
     const { stream, sink } = open();
     emit(stream, 2);
@@ -271,7 +271,7 @@ describe('the stream of a POST', () => {
 });
 
 describe('[P8] a reader that does not keep up', () => {
-  it('goes on from the log when it reads again, in order', async () => {
+  it('continues in order from the log when it reads again', async () => {
     const { open, emit } = await createStreamsFixture();
     const { stream, sink } = open();
     sink.keepsUp = false;
@@ -287,7 +287,7 @@ describe('[P8] a reader that does not keep up', () => {
     expect(sink.state).toBe('ended');
   });
 
-  it('is cut after slowReaderMs, and what it was not sent can be resumed', async () => {
+  it('is disconnected after slowReaderMs, and can resume the unsent events', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const { open, emit, resume } = await createStreamsFixture({ slowReaderMs: 1_000 });
     const { stream, sink } = open();
@@ -305,7 +305,7 @@ describe('[P8] a reader that does not keep up', () => {
     expect(reply.sink.messages).toEqual([2]);
   });
 
-  it('is not cut if it reads again in time', async () => {
+  it('is not disconnected if it reads again in time', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const { open, emit } = await createStreamsFixture({ slowReaderMs: 1_000 });
     const { stream, sink } = open();
@@ -320,7 +320,7 @@ describe('[P8] a reader that does not keep up', () => {
     expect([sink.state, sink.messages]).toEqual(['open', [1, 2, 3, 4, 5]]);
   });
 
-  it('has its server paused when it lags too far behind, until it has caught up', async () => {
+  it('has its server paused when it lags too many events behind, until it has caught up', async () => {
     const { open, emit, pressure } = await createStreamsFixture({ maxLag: { events: 10, bytes: 1_000_000 } });
     const { stream, sink } = open();
     sink.keepsUp = false;
@@ -337,7 +337,7 @@ describe('[P8] a reader that does not keep up', () => {
     expect(pressure).toEqual([true, false]);
   });
 
-  it('has its server paused by bytes too', async () => {
+  it('has its server paused when it lags too many bytes behind', async () => {
     const { open, emit, pressure } = await createStreamsFixture({ maxLag: { events: 1_000, bytes: 5 } });
     const { stream, sink } = open();
     sink.keepsUp = false;
@@ -361,7 +361,7 @@ describe('[P8] a reader that does not keep up', () => {
     expect(pressure).toEqual([true, false]);
   });
 
-  it('[P3] gets an error for its requests, and the end, if what it lacks is no longer stored', async () => {
+  it('[P3] gets an error for its requests, and the end, if its missing events are no longer stored', async () => {
     const { open, emit } = await createStreamsFixture({ limits: { maxEvents: 3 } });
     const { stream, sink } = open([7, 'b']);
     sink.keepsUp = false;
@@ -377,7 +377,7 @@ describe('[P8] a reader that does not keep up', () => {
     expect(sink.state).toBe('ended');
   });
 
-  it('[P3] gets it also if the answer is complete and nothing of its stream is kept', async () => {
+  it('[P3] gets that error even if the answer is complete and no event of its stream is stored', async () => {
     const { open, emit } = await createStreamsFixture({ limits: { maxEvents: 3 } });
     const { stream, sink } = open([7]);
     sink.keepsUp = false;
@@ -392,7 +392,7 @@ describe('[P8] a reader that does not keep up', () => {
     expect(sink.state).toBe('ended');
   });
 
-  it('is told of a break on the GET stream, and goes on', async () => {
+  it('is told of a break on the GET stream, and continues', async () => {
     const { get, emit } = await createStreamsFixture({ limits: { maxEvents: 3 }, isPriming: false });
     const sink = get();
     sink.keepsUp = false;
@@ -409,8 +409,8 @@ describe('[P8] a reader that does not keep up', () => {
   });
 });
 
-describe('streams whose log fails', () => {
-  it('cut the connection and tell why, and the client can come again', async () => {
+describe('an event stream whose log fails', () => {
+  it('disconnects its client and reports why, and the client can reconnect', async () => {
     const { streams, failures, store, emit } = await createStreamsFixture({ isPriming: false });
     emit(getStream, 1);
     await settled();

@@ -32,8 +32,8 @@ function setUp(
 
 const log = 'notifications/message';
 
-describe('[P2] where a message of a server goes in the session of a group', () => {
-  it('[R4.02] a question: to the only call on whose behalf it can be, or to that beside which it came, else to nobody', () => {
+describe('[P2] the attribution of server messages in a group session', () => {
+  it('[R4.02] sends a question to the only call that can have caused it or the call that it came beside, else to nobody', () => {
     const ask = (to: ReturnType<typeof setUp>, of?: readonly number[]) => to('elicitation/create', {}, of, 'q');
     expect(ask(setUp({ id: 1 }, { id: 2, method: 'tools/list' }))).toBe(1);
     expect(ask(setUp({ id: 1 }, { id: 2 }))).toBe('nobodys');
@@ -44,13 +44,13 @@ describe('[P2] where a message of a server goes in the session of a group', () =
     expect(ask(setUp())).toBe('nobodys');
   });
 
-  it('progress: to the call with its token', () => {
+  it('sends progress to the call with its token', () => {
     const to = setUp({ id: 1 }, { id: 2 });
     expect(to('notifications/progress', { progressToken: 2, progress: 1 })).toBe(2);
     expect(to('notifications/progress', { progressToken: 3, progress: 1 })).toBe('nobodys');
   });
 
-  it('[R3.09] a log message: to the only call in flight, if its client wants it', () => {
+  it('[R3.09] sends a log message to the only call in flight, if its client wants it', () => {
     const warning = { level: 'warning', data: 'x' };
     expect(setUp({ id: 1, logLevel: 'info' })(log, warning)).toBe(1);
     expect(setUp({ id: 1, logLevel: 'error' })(log, warning)).toBe('unwanted');
@@ -60,7 +60,7 @@ describe('[P2] where a message of a server goes in the session of a group', () =
     expect(setUp({ id: 1 }, { id: 2 })(log, warning)).toBe('unwanted');
   });
 
-  it('[J-02] [P11] a notification of a vendor: to the call beside which it came, or to the only one, else to nobody', () => {
+  it('[J-02] [P11] sends a vendor notification to the call that it came beside or the only call, else to nobody', () => {
     const vendor = 'notifications/acme/hello';
     expect(setUp({ id: 1 })(vendor)).toBe(1);
     expect(setUp({ id: 1 }, { id: 2 })(vendor)).toBe('nobodys');
@@ -70,7 +70,7 @@ describe('[P2] where a message of a server goes in the session of a group', () =
     expect(setUp()(vendor)).toBe('nobodys');
   });
 
-  it('what is for all goes to the GET stream', () => {
+  it('sends notifications for all clients to the GET stream', () => {
     const to = setUp({ id: 1 });
     expect(to('notifications/tools/list_changed')).toBe('get');
     expect(to('notifications/resources/updated', { uri: 'x:y' })).toBe('get');

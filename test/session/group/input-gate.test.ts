@@ -39,8 +39,8 @@ function setUp({ maxWaiting = 10, tellsRequests = false } = {}) {
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-describe('turns of the calls for which a server may ask something', () => {
-  it('admits one at a time, and whatever no question can be for', () => {
+describe('the input gate of a group session', () => {
+  it('admits one call at a time that may get questions, and every other call', () => {
     const { begin, ask } = setUp();
     expect(ask(1).admitted).toBe(true);
     begin(1);
@@ -50,13 +50,13 @@ describe('turns of the calls for which a server may ask something', () => {
     expect(ask(3, 0, 'tools/list').admitted).toBe(true);
   });
 
-  it('admits all where the server tells for which request it asks', () => {
+  it('admits all calls if the server tells which request a question is for', () => {
     const { begin, ask } = setUp({ tellsRequests: true });
     begin(1);
     expect(ask(2).admitted).toBe(true);
   });
 
-  it('lets those that wait have their turn in the order in which they came', async () => {
+  it('admits waiting calls in the order in which they came', async () => {
     const { calls, begin, ask, ran } = setUp();
     begin(1);
     ask(2, 10_000);
@@ -69,7 +69,7 @@ describe('turns of the calls for which a server may ask something', () => {
     expect(ran).toEqual([2, 3]);
   });
 
-  it('passes over a client that is gone', async () => {
+  it('skips a client that has left', async () => {
     const { calls, begin, ask, ran } = setUp();
     begin(1);
     ask(2, 10_000).reply.leave();
@@ -79,7 +79,7 @@ describe('turns of the calls for which a server may ask something', () => {
     expect(ran).toEqual([3]);
   });
 
-  it('[P8] tells who waits too long, who comes to a full queue, and who waits when the session ends', () => {
+  it('[P8] refuses calls that wait too long, meet a full queue, or wait when the session ends', () => {
     vi.useFakeTimers();
     const { turns, begin, ask } = setUp({ maxWaiting: 1 });
     begin(1);

@@ -28,8 +28,8 @@ function create(client = new ClientState(initialize, undefined, { isGroup: true 
   return { holds, client, ask, expired, advance };
 }
 
-describe('the resources that listeners hold', () => {
-  it('[R5.06] are subscribed to for the first and unsubscribed from after the last, each by itself', () => {
+describe('the subscription leases of a group session', () => {
+  it('[R5.06] subscribe each resource for its first listener and unsubscribe it after the last', () => {
     const { ask } = create();
     expect(ask('subscribe', 'a', 'one')).toBe(true);
     expect(ask('subscribe', 'a', 'two')).toBe(false);
@@ -41,7 +41,7 @@ describe('the resources that listeners hold', () => {
     expect(ask('subscribe', 'a', 'one')).toBe(true);
   });
 
-  it('are asked for by all as long as the server has not agreed, and again after it was told to stop', () => {
+  it('let every listener subscribe until the server has agreed, and again after an unsubscription', () => {
     const { holds, ask, client } = create();
     const request = readMessage('{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"a"}}');
     expect(holds.settles(request, { turnMs: 0, holder: 'one' }, createFakeReply())).toBe(false);
@@ -53,7 +53,7 @@ describe('the resources that listeners hold', () => {
     expect(ask('subscribe', 'a', 'one')).toBe(true); // before the answer to that has come
   });
 
-  it('[R5.06] are given up when their listeners are lost, and not while one says that it is there', () => {
+  it('[R5.06] expire when their listeners are lost, and not while one renews', () => {
     const { ask, expired, advance } = create();
     for (const uri of ['a', 'b']) for (const holder of ['one', 'two']) ask('subscribe', uri, holder);
     advance(60_000);
@@ -66,7 +66,7 @@ describe('the resources that listeners hold', () => {
     expect(ask('subscribe', 'a', 'one')).toBe(true);
   });
 
-  it('[P3] of an earlier owner are held until their listeners can have said that they are there', () => {
+  it('[P3] of an earlier owner last until their listeners can have renewed them', () => {
     const client = new ClientState(initialize, undefined, { isGroup: true });
     for (const uri of ['a', 'b']) {
       client.noteAnswered('resources/subscribe', Buffer.from(JSON.stringify({ method: 'x', params: { uri } })), ok);
@@ -78,14 +78,14 @@ describe('the resources that listeners hold', () => {
     expect(expired()).toEqual(['b']);
   });
 
-  it('[P8] are as many as a session may subscribe to', () => {
+  it('[P8] are limited to the number of subscriptions of a session', () => {
     const { ask } = create();
     for (let n = 0; n < 500; n++) expect(ask('subscribe', String(n), 'one')).toBe(true);
     expect(ask('subscribe', 'more', 'one')).toBe('too_many_subscriptions');
     expect(ask('subscribe', '7', 'two')).toBe(false);
   });
 
-  it("are nobody else's business: other requests go to the server", () => {
+  it('let all other requests pass to the server', () => {
     const { holds } = create();
     const request = readMessage('{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"a"}}');
     expect(holds.settles(request, { turnMs: 0 }, createFakeReply())).toBe(false);

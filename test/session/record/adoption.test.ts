@@ -37,19 +37,19 @@ async function adoptAfter(events: readonly (readonly [number, string])[], pendin
   return prepareAdoption(store.log, key, taken.record, taken.log);
 }
 
-describe('what an owner goes on from that takes a session over', () => {
-  it('is the record under its own epoch, and nothing else of a session that was idle', async () => {
+describe('the state that a new owner adopts', () => {
+  it('is only the record under its own epoch for an idle session', async () => {
     const { record, log, calls, serverRequests: questions } = await adoptAfter([[0, note]], []);
     expect(record).toMatchObject({ ...aRecord(), owner: 'instance-2', epoch: expect.any(Number) });
     expect(record.epoch).toBeGreaterThan(epoch);
     expect([log.newestStream, calls, questions]).toEqual([0, [], []]);
   });
 
-  it('is a session without an event too', async () => {
+  it('can be that of a session without events', async () => {
     expect(await adoptAfter([], [])).toMatchObject({ calls: [], serverRequests: [], log: { newestStream: -1 } });
   });
 
-  it('[P3] has the calls that were left, as they were sent', async () => {
+  it('[P3] has the pending calls as they were sent', async () => {
     const left = [aCall(1, 'a'), aCall(2, 7)];
     const { calls } = await adoptAfter(
       [
@@ -62,7 +62,7 @@ describe('what an owner goes on from that takes a session over', () => {
     expect(calls).toEqual(left.map((call) => ({ ...call, ...known })));
   });
 
-  it('[P3] knows which of them have asked something, also if that was taken back or answered', async () => {
+  it('[P3] shows which calls have had a question, even a withdrawn or answered one', async () => {
     const { calls } = await adoptAfter(
       [
         [1, ask('q')],
@@ -79,7 +79,7 @@ describe('what an owner goes on from that takes a session over', () => {
     ]);
   });
 
-  it('has the newest progress of each, whatever its server sent as progress', async () => {
+  it('has the newest progress of each call, whatever the server sent as progress', async () => {
     const { calls } = await adoptAfter(
       [
         [1, progress(1)],
@@ -94,7 +94,7 @@ describe('what an owner goes on from that takes a session over', () => {
     expect(calls.map(({ lastProgress }) => lastProgress)).toEqual([2.5, undefined, 0]);
   });
 
-  it('has the questions that nothing takes back, of the GET stream and of the calls, by their type', async () => {
+  it('has the open questions of the GET stream and of calls, by the type of their ids', async () => {
     const { serverRequests: questions } = await adoptAfter(
       [
         [0, ask(1)],
@@ -113,7 +113,7 @@ describe('what an owner goes on from that takes a session over', () => {
     ]);
   });
 
-  it('reads streams of any length, and beyond what is no message', async () => {
+  it('comes from streams of any length, past entries that are no message', async () => {
     const many = Array.from({ length: 700 }, () => [1, note] as const);
     const { calls, serverRequests: questions } = await adoptAfter(
       [[1, ''], [1, ask('first')], ...many, [1, 'no JSON'], [1, '[]'], [1, progress(9)], [1, ask('last')]],

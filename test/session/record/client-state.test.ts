@@ -21,8 +21,8 @@ function createFixture() {
   };
 }
 
-describe('what a client told its server', () => {
-  it('[F12] is told again: initialized first, then the newest log level, then each subscription', () => {
+describe('the client state of a session', () => {
+  it('[F12] is replayed: initialized first, then the newest log level, then each subscription', () => {
     const { state, answered, replayed } = createFixture();
     answered('resources/subscribe', { uri: 'a:1' });
     answered('logging/setLevel', { level: 'debug' });
@@ -40,7 +40,7 @@ describe('what a client told its server', () => {
     });
   });
 
-  it('is nothing before it was said or answered, and nothing that was refused', () => {
+  it('is empty until messages are sent or answered, and never has refused ones', () => {
     const { state, answered, replayed } = createFixture();
     answered('logging/setLevel', { level: 'debug' }, failed);
     answered('resources/subscribe', { uri: 'a:1' }, failed);
@@ -49,7 +49,7 @@ describe('what a client told its server', () => {
     expect(replayed()).toEqual({ messages: [], ids: [] });
   });
 
-  it('has one subscription for a URI, and none after its end; an end that failed changes nothing', () => {
+  it('has one subscription for a URI until a successful unsubscription', () => {
     const { answered, replayed } = createFixture();
     for (const uri of ['a', 'a', 'b', 'c', '__proto__']) answered('resources/subscribe', { uri });
     answered('resources/unsubscribe', { uri: 'b' });
@@ -58,13 +58,13 @@ describe('what a client told its server', () => {
     expect(replayed().messages.map(({ params }) => params.uri)).toEqual(['a', 'c', '__proto__']);
   });
 
-  it('[S-09] keeps of a large notifications/initialized that it came', () => {
+  it('[S-09] keeps only the fact that a large notifications/initialized came', () => {
     const { state, replayed } = createFixture();
     state.noteSent(readMessage({ ...initialized, params: { x: 'x'.repeat(20_000) } }));
     expect(replayed().messages).toEqual([initialized]);
   });
 
-  it('[P1] keeps the text as it was, but for the id', () => {
+  it('[P1] keeps each text unchanged except for the id', () => {
     const { state } = createFixture();
     const request = Buffer.from(
       '{ "params":{"uri":"\\u0061","n":1e400, "id":3},"id" : 12345678901234567 ,"jsonrpc":"2.0"}',
@@ -75,7 +75,7 @@ describe('what a client told its server', () => {
     );
   });
 
-  it('does not change with the memory that it came in', () => {
+  it('does not change with the memory that the message came in', () => {
     const memory = text({ jsonrpc: '2.0', id: 0, method: 'initialize' });
     const before = memory.toString();
     const state = new ClientState(memory);
@@ -93,7 +93,7 @@ describe('what a client told its server', () => {
     },
   );
 
-  it('[P8] keeps so many subscriptions and no more', () => {
+  it('[P8] keeps a limited number of subscriptions', () => {
     const { answered, replayed } = createFixture();
     for (let n = 0; n < 600; n++) answered('resources/subscribe', { uri: `a:${n}` });
     expect(replayed().messages).toHaveLength(500);
@@ -101,14 +101,14 @@ describe('what a client told its server', () => {
     expect(replayed().messages).toEqual([]);
   });
 
-  it('is changed by three methods', () => {
+  it('is changed by three methods only', () => {
     const methods = ['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe', 'resources/read', 'ping'];
     expect(methods.map(isStateful)).toEqual([true, true, true, false, false]);
   });
 });
 
-describe('what a client told its server, for another owner', () => {
-  it('[F12] is told again as it would have been here, and changes on', () => {
+describe('the client state that another owner restores', () => {
+  it('[F12] is replayed as it would have been here, and can change further', () => {
     const { state, answered, replayed } = createFixture();
     state.noteSent(readMessage(initialized));
     answered('logging/setLevel', { level: 'error' });
@@ -131,7 +131,7 @@ describe('what a client told its server, for another owner', () => {
     expect(replayed?.toString()).toBe(written);
   });
 
-  it('says how much of the GET stream was delivered', () => {
+  it('has the position to which the GET stream was delivered', () => {
     const { state } = createFixture();
     state.getCursor = { epoch: 5, seq: 7 };
     expect(new ClientState(state.initialize, state.save()).getCursor).toEqual({ epoch: 5, seq: 7 });
@@ -140,14 +140,14 @@ describe('what a client told its server, for another owner', () => {
   it.each([
     ['nothing', undefined],
     ['no bytes', { clientState: Buffer.alloc(0), clientSaid: Buffer.alloc(0) }],
-  ])('is nothing where %s was saved', (_, saved) => {
+  ])('is empty if %s was saved', (_, saved) => {
     const state = new ClientState(text({}), saved);
     expect([state.replay(() => 'r').texts, state.getCursor]).toEqual([[], undefined]);
     const empty = new ClientState(text({}), state.save());
     expect([empty.replay(() => 'r').texts, empty.getCursor]).toEqual([[], undefined]);
   });
 
-  it('[C-16] keeps what changes with each GET apart from what is large, which is the same object until it changes', () => {
+  it('[C-16] separates the part that changes with each GET from the large part, which stays the same object until it changes', () => {
     const { state, answered } = createFixture();
     answered('resources/subscribe', { uri: `test://${'x'.repeat(10_000)}` });
     const before = state.save();
@@ -161,7 +161,7 @@ describe('what a client told its server, for another owner', () => {
     expect(state.save().clientSaid).not.toBe(before.clientSaid);
   });
 
-  it('[C-16] reads the scopes of a remembered record once, however many requests ask', () => {
+  it('[C-16] parses the scopes of a cached record once, however many requests need them', () => {
     const { state } = createFixture();
     state.usedScopes.add('write');
     const { clientState } = state.save();
@@ -169,7 +169,7 @@ describe('what a client told its server, for another owner', () => {
     expect(readUsedScopes(clientState)).toBe(readUsedScopes(clientState));
   });
 
-  it('tells whether a message changed anything, so that the record is written only then', () => {
+  it('shows whether a message changed anything, so that the record is written only then', () => {
     const { state, answered } = createFixture();
     expect([
       state.noteSent(readMessage({ jsonrpc: '2.0', method: 'notifications/x' })),

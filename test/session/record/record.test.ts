@@ -95,7 +95,7 @@ function createFixture() {
 }
 
 describe('the record of a session', () => {
-  it('says all that another owner needs', async () => {
+  it('has everything that another owner needs', async () => {
     const { client, nth, create } = createFixture();
     client.noteSent(readMessage({ jsonrpc: '2.0', method: 'notifications/initialized' }));
     await create();
@@ -113,7 +113,7 @@ describe('the record of a session', () => {
     expect([nth(0).method, ...nth(0).args]).toEqual(['create', key, record, { followsEnded: false }]);
   });
 
-  it('[P7] is created again, the same, for as long as the store is away', async () => {
+  it('[P7] is created again unchanged while the store is away', async () => {
     const { keeper, asked, nth, names, pass } = createFixture();
     const created = keeper.create(initialized, '2025-11-25');
     await nth(0).fail(away());
@@ -126,7 +126,7 @@ describe('the record of a session', () => {
     expect(asked.map(({ args }) => args[1])).toEqual([nth(0).args[1], nth(0).args[1], nth(0).args[1]]);
   });
 
-  it('rejects when the store says that it is somebody else’s, or is away until nobody waits', async () => {
+  it('fails if it belongs to somebody else, or if the store is away until nobody waits', async () => {
     const { keeper, asked, nth, over, pass } = createFixture();
     const created = keeper.create(initialized, '2025-11-25');
     const cause = new Error('exists');
@@ -140,7 +140,7 @@ describe('the record of a session', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('is registered under the name that the instance has by then, with what is stored', async () => {
+  it('is registered under the instance’s current name, with the stored state', async () => {
     const { keeper, client, nth, names, create } = createFixture();
     await create();
     names.now = 'two';
@@ -153,7 +153,7 @@ describe('the record of a session', () => {
     expect(record).toMatchObject({ owner: 'two', epoch, initialized, ...client.save() });
   });
 
-  it('of an adopted session says of its server what it said before', async () => {
+  it('of an adopted session keeps the server’s answer to initialize', async () => {
     const { keeper, nth } = createFixture();
     keeper.adopt(aRecord({ initialized, protocolVersion: '2025-06-18' }));
     void keeper.register(0, nothing);
@@ -171,7 +171,7 @@ describe('the record of a session', () => {
     ]);
   });
 
-  it('is ended also when nobody waits for that any more, until the gateway stops', async () => {
+  it('is ended even if nobody waits for that, until the gateway stops', async () => {
     const { keeper, asked, nth, over, stopped, create, pass } = createFixture();
     await create();
     over.abort();
@@ -187,8 +187,8 @@ describe('the record of a session', () => {
   });
 });
 
-describe('a change of what the client told its server', () => {
-  it('is amended; what changes meanwhile goes in one more amendment, and the newest wins', async () => {
+describe('a change of the client state in a session record', () => {
+  it('is written as an amendment, and changes during it make one more, of which the newest wins', async () => {
     const { client, asked, nth, create, change } = createFixture();
     await create();
     change('a:1');
@@ -205,7 +205,7 @@ describe('a change of what the client told its server', () => {
     expect(nth(3).args[2]).toEqual(client.save());
   });
 
-  it('[C-16] writes what is large again only if it has changed', async () => {
+  it('[C-16] writes the large part again only if that has changed', async () => {
     const { client, nth, create, change, keeper } = createFixture();
     await create();
     change('a:1');
@@ -221,7 +221,7 @@ describe('a change of what the client told its server', () => {
     expect(client.save().clientSaid).not.toBe(clientSaid);
   });
 
-  it('[P7] waits for a store that is away, and the newest state is there in the end', async () => {
+  it('[P7] waits for a store that is away, and the newest state is stored in the end', async () => {
     const { client, nth, asked, create, change, pass } = createFixture();
     await create();
     change('a:1');
@@ -241,7 +241,7 @@ describe('a change of what the client told its server', () => {
     expect(nth(0).args[1]).toMatchObject(client.save());
   });
 
-  it('that fails is told, and the next one is tried', async () => {
+  it('is reported if it fails, and the next change is tried', async () => {
     const { nth, failed, create, change } = createFixture();
     await create();
     change('a:1');

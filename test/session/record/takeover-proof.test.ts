@@ -4,7 +4,7 @@ import { TakeoverProof } from '../../../src/session/record/takeover-proof.ts';
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-it('[U-01] tells once that a session makes progress: when its server answers, or has been up for a while', () => {
+it('[U-01] a session that was taken over reports progress once, when its server answers or has been up for a while', () => {
   const tell = vi.fn();
   const up = { is: false };
   const proof = new TakeoverProof({ isServerUp: () => up.is, confirm: tell });

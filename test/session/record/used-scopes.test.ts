@@ -33,14 +33,14 @@ function createFixture(used: readonly string[] = []) {
 }
 
 describe('the scopes that a session has used', () => {
-  it('are covered by credentials that have them all, or that do not speak of scopes', () => {
+  it('are covered by credentials that have them all, or that have no scopes', () => {
     expect(coversAll(undefined, ['a'])).toBe(true);
     expect(coversAll(new Set(['a', 'b']), ['a'])).toBe(true);
     expect(coversAll(new Set(['a']), ['a', 'b'])).toBe(false);
     expect(coversAll(new Set(), [])).toBe(true);
   });
 
-  it('[S02] [A05] hide the session from who brings fewer, under the id of the request, and welcome who brings more', async () => {
+  it('[S02] [A05] hide the session from requests with fewer scopes, and admit requests with more', async () => {
     const { ask, names } = createFixture(['read', 'write']);
     const weaker = ask(['read'], ['read']);
     expect(await weaker.answered()).toEqual({ kind: 'fault', reason: 'unknown_session', id: 7 });
@@ -50,7 +50,7 @@ describe('the scopes that a session has used', () => {
     expect([...names]).toEqual(['read', 'write']); // what is brought is not used
   });
 
-  it('[S02] grow with what requests need, which go on when the record says so, also those that come meanwhile', async () => {
+  it('[S02] grow with the needs of requests, which continue once the record is written', async () => {
     const { ask, amended, names } = createFixture(['read']);
     const stores: ((said: Amendment) => void)[] = [];
     amended.mockImplementation(() => new Promise((resolve) => void stores.push(resolve)));
@@ -84,7 +84,7 @@ describe('the scopes that a session has used', () => {
     ['is somebody else’s', async () => 'fenced'],
     ['cannot be written', () => Promise.reject(new Error('away'))],
     ['is not written in time', () => new Promise(() => undefined)],
-  ])('[P7] let nothing pass that needs more while the record %s', async (_, amend) => {
+  ])('[P7] let no request pass that needs more while the record %s', async (_, amend) => {
     const { ask, amended } = createFixture();
     amended.mockImplementation(amend);
     const { answered, goOn } = ask(undefined, ['write']);
@@ -92,7 +92,7 @@ describe('the scopes that a session has used', () => {
     expect(goOn).not.toHaveBeenCalled();
   });
 
-  it('[C-17] a refused step-up leaves the session to who brings fewer, and is taken back from the record', async () => {
+  it('[C-17] shrink again in the record after a refused step-up, so that fewer scopes suffice', async () => {
     const { ask, amended, names } = createFixture(['read']);
     const stores: ((said: Amendment) => void)[] = [];
     amended.mockImplementation(() => new Promise((resolve) => void stores.push(resolve)));
@@ -107,7 +107,7 @@ describe('the scopes that a session has used', () => {
     expect(stepUp.goOn).not.toHaveBeenCalled();
   });
 
-  it('[C-17] a refused step-up takes nothing back that another request waits for', async () => {
+  it('[C-17] keep the scopes that another request waits for after a refused step-up', async () => {
     const { ask, amended, names } = createFixture();
     amended.mockImplementation(() => new Promise(() => undefined));
     const first = ask(undefined, ['write']);
@@ -119,7 +119,7 @@ describe('the scopes that a session has used', () => {
     expect([...names]).toEqual([]);
   });
 
-  it('[C-17] scopes that were stored stay, whatever comes later', async () => {
+  it('[C-17] never shrink below the stored scopes', async () => {
     const { ask, amended, names } = createFixture();
     ask(undefined, ['write']);
     await turn();
@@ -129,7 +129,7 @@ describe('the scopes that a session has used', () => {
     expect(await ask(['read'], ['read']).answered()).toMatchObject({ reason: 'unknown_session' });
   });
 
-  it('[C-02] a request that waited does not go on into a session that has ended meanwhile', async () => {
+  it('[C-02] let no waiting request continue in a session that has ended meanwhile', async () => {
     const { ask, amended, ended } = createFixture();
     let store: (said: Amendment) => void = () => undefined;
     amended.mockImplementation(() => new Promise((resolve) => (store = resolve)));
@@ -140,7 +140,7 @@ describe('the scopes that a session has used', () => {
     expect(goOn).not.toHaveBeenCalled();
   });
 
-  it('begin with those of initialize, which the record begins with too', () => {
+  it('begin with the scopes of initialize, in the record too', () => {
     const { scopes, ask, amended, names } = createFixture();
     scopes.begin(['read']);
     expect(ask(['read'], ['read']).goOn).toHaveBeenCalledOnce();

@@ -87,7 +87,7 @@ const cancelled = (requestId: string | number) => ({
 const response = (id: unknown, result: unknown = {}) => ({ jsonrpc: '2.0', id, result });
 const errorTo = (text: string | undefined) => JSON.parse(text ?? 'null');
 
-describe('[R6.03] [F17] what the server writes that is no message', () => {
+describe('[R6.03] [F17] server output that is no message', () => {
   it.each([
     ['words', 'Server listening'],
     ['nothing', ''],
@@ -99,7 +99,7 @@ describe('[R6.03] [F17] what the server writes that is no message', () => {
     ['an empty array', '[]'],
     ['an array of what is no message', '[1]'],
     ['a request with an impossible id', '{"jsonrpc":"2.0","id":{},"method":"x"}'],
-  ])('%s is dropped as noise, and the next message passes', (_, line) => {
+  ])('such as %s is dropped as noise, and the next message passes', (_, line) => {
     const { receive, dropped, toGet } = createFixture();
     receive(line, log);
     expect({ dropped, toGet }).toEqual({ dropped: ['noise'], toGet: [JSON.stringify(log)] });
@@ -109,7 +109,7 @@ describe('[R6.03] [F17] what the server writes that is no message', () => {
     ['an unknown id', response(9)],
     ['an id of another type', response('1')],
     ['the id null', { jsonrpc: '2.0', id: null, error: { code: -32700, message: 'x' } }],
-  ])('a response to %s is dropped, and never goes to a stream', (_, message) => {
+  ])('such as a response to %s is dropped, and never goes to a stream', (_, message) => {
     const { receive, call, dropped, toGet } = createFixture({ hasGet: true });
     const texts = call(1);
     receive(message);
@@ -118,7 +118,7 @@ describe('[R6.03] [F17] what the server writes that is no message', () => {
 
   const nested = '['.repeat(1_001) + ']'.repeat(1_001);
 
-  it('[P3] [S-05] a response that is too complex ends its call at once', () => {
+  it('[P3] [S-05] ends a call at once if it is a too complex response', () => {
     const { receive, call, dropped } = createFixture();
     const [first, second] = [call(1, 'tools/call', { isStream: true }), call('b', 'tools/call', { isStream: true })];
     receive(`{"result":{"a":${nested}},"jsonrpc":"2.0","id":1}`, `{"jsonrpc":"2.0","id":"b","result":${nested}}`);
@@ -130,14 +130,14 @@ describe('[R6.03] [F17] what the server writes that is no message', () => {
     expect(dropped).toEqual(['unknown_response', 'noise']);
   });
 
-  it('[P3] [S-05] initialize that is answered so is refused', () => {
+  it('[P3] [S-05] fails initialize if it is a too complex response', () => {
     const { receive, call, initialized } = createFixture();
     call(1, 'initialize');
     receive(`{"result":{"a":${nested}},"jsonrpc":"2.0","id":1}`);
     expect(errorTo(initialized[0]).error.data).toEqual({ reason: 'response_too_complex' });
   });
 
-  it('[P3] [S-05] a request of the server that is too complex is refused, though its id is that of a call', () => {
+  it('[P3] [S-05] is refused if it is a too complex request, even under the id of a call', () => {
     const { receive, call, calls, toServer, dropped } = createFixture();
     const texts = call(1);
     receive(`{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{"a":${nested}}}`);
@@ -145,7 +145,7 @@ describe('[R6.03] [F17] what the server writes that is no message', () => {
     expect(errorTo(toServer[0])).toMatchObject({ id: 1, error: { data: { reason: 'server_request_refused' } } });
   });
 
-  it('the second response to one request is dropped', () => {
+  it('is dropped if it is a second response to a request', () => {
     const { receive, call, dropped } = createFixture();
     call(1);
     receive(response(1), response(1));
@@ -153,8 +153,8 @@ describe('[R6.03] [F17] what the server writes that is no message', () => {
   });
 });
 
-describe('an array of the server', () => {
-  it('is taken apart, each message to where it belongs, as the text that it is', () => {
+describe('an array of messages from a server', () => {
+  it('is split, and each message goes unchanged to where it belongs', () => {
     const { receive, call, calls, toGet, dropped } = createFixture({ hasGet: true });
     const texts = call(1);
     const other = call(2);
@@ -165,8 +165,8 @@ describe('an array of the server', () => {
   });
 });
 
-describe('the response to initialize', () => {
-  it('is not passed on by the router', () => {
+describe('the response of a server to initialize', () => {
+  it('is not passed on by attribution', () => {
     const { receive, call, initialized, calls } = createFixture();
     const texts = call(0, 'initialize');
     receive(response(0));
@@ -175,8 +175,8 @@ describe('the response to initialize', () => {
   });
 });
 
-describe('requests of the server', () => {
-  it('go to the call, and their cancellation follows them, even if another call is newer by then', () => {
+describe('requests of a server to its client', () => {
+  it('go to their call, and so does their cancellation, even if another call is newer by then', () => {
     const { receive, call, toGet } = createFixture({ hasGet: true });
     const first = call(1);
     receive(ask('s1'));
@@ -186,7 +186,7 @@ describe('requests of the server', () => {
     expect({ second, toGet }).toEqual({ second: [], toGet: [] });
   });
 
-  it('go to the GET stream without a call, and their cancellation follows them even if a call came since', () => {
+  it('go to the GET stream without a call, and so does their cancellation, even if a call came since', () => {
     const { receive, call, toGet } = createFixture({ hasGet: true });
     receive(ask('s1'));
     const texts = call(1);
@@ -209,14 +209,14 @@ describe('requests of the server', () => {
     expect([settles('s1'), settles('s1')]).toEqual([true, false]);
   });
 
-  it('whose cancellation cannot follow them any more go by attribution', () => {
+  it('whose stream is gone have their cancellation sent by attribution', () => {
     const { receive, call, toGet } = createFixture({ hasGet: true });
     call(1);
     receive(ask('s1'), response(1), cancelled('s1'));
     expect(toGet).toEqual([JSON.stringify(cancelled('s1'))]);
   });
 
-  it('[P8] over a thousand open ones are answered by the gateway, until one is settled', () => {
+  it('[P8] beyond a thousand open ones are answered by the gateway until one is settled', () => {
     const { receive, settles, toGet, toServer } = createFixture();
     for (let id = 0; id < 1_000; id++) receive(ask(id));
     expect({ got: toGet.length, toServer }).toEqual({ got: 1_000, toServer: [] });
@@ -237,7 +237,7 @@ describe('requests of the server', () => {
   });
 });
 
-describe('[P8] a notification larger than an event may be', () => {
+describe('[P8] a server’s notification that is larger than an event may be', () => {
   it('is dropped and counted, and its call goes on', () => {
     const { receive, call, calls, dropped } = createFixture();
     const texts = call(1);
@@ -247,7 +247,7 @@ describe('[P8] a notification larger than an event may be', () => {
   });
 });
 
-describe('the end of a call', () => {
+describe('the measured end of a call', () => {
   const watched = () => {
     const ended: EndedCall[] = [];
     const observer = { wantsNames: false, ended: (call: EndedCall) => void ended.push(call), refused: () => undefined };
@@ -256,7 +256,7 @@ describe('the end of a call', () => {
     return { watch, ended };
   };
 
-  it('that is answered as JSON is at its response', () => {
+  it('is its response if it is answered as JSON', () => {
     const { receive, call, stored } = createFixture();
     const { watch, ended } = watched();
     call(1, 'tools/call', { watch });
@@ -264,7 +264,7 @@ describe('the end of a call', () => {
     expect([ended.length, stored]).toEqual([1, []]);
   });
 
-  it('that is answered on a stream is when the response is in the log: that wait is the part of the gateway', () => {
+  it('is the logged response if it is answered on a stream, and that wait counts for the gateway', () => {
     const { receive, call, stored } = createFixture();
     const { watch, ended } = watched();
     call(1, 'tools/call', { watch, isStream: true });
@@ -277,7 +277,7 @@ describe('the end of a call', () => {
     expect(watch.serverMs).toBe(serverMs);
   });
 
-  it('of initialize: the server has had its part when it has answered, and not when there is a record', () => {
+  it('counts the server’s part of initialize until its answer, and not until the record is written', () => {
     const { receive, call } = createFixture();
     const { watch } = watched();
     call(0, 'initialize', { watch });

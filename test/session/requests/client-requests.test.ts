@@ -101,8 +101,8 @@ const request = (id: string | number, method = 'tools/call', params: object = {}
 const note = (method = 'notifications/x', params: object = {}) => ({ jsonrpc: '2.0', method, params });
 const fault = (reason: string, id: string | number | null) => ({ kind: 'fault', reason, id });
 
-describe('messages of the client', () => {
-  it('go to the server in order; requests wait for their answer, the rest is accepted at once', () => {
+describe('messages of a client in a session', () => {
+  it('go to the server in order, where requests wait for an answer and others are accepted at once', () => {
     const { calls, backend, post } = createFixture();
     const [first, second] = [post([request(1)]), post([note()])];
     post([request('1')]);
@@ -110,7 +110,7 @@ describe('messages of the client', () => {
     expect([first.given, second.given, calls.size]).toEqual([undefined, { kind: 'accepted' }, 2]);
   });
 
-  it('[P3] with an id that is in flight, or twice in a batch, are refused whole', () => {
+  it('[P3] with an id in flight, or twice in a batch, are refused as a whole', () => {
     const { calls, backend, post } = createFixture();
     post([request(1)]);
     expect(post([request(1)]).given).toEqual(fault('duplicate_id', 1));
@@ -119,7 +119,7 @@ describe('messages of the client', () => {
     expect([backend.sent.items.length, calls.size]).toEqual([1, 1]);
   });
 
-  it('[F26] [P8] over the limit of calls in flight are refused whole, and accepted again after an answer', () => {
+  it('[F26] [P8] over the limit of calls in flight are refused as a whole, and accepted again after an answer', () => {
     const { calls, backend, post } = createFixture();
     post([request(1), request(2)], true);
     expect(post([request(3), request(4)], true).given).toEqual(fault('too_many_calls', 3));
@@ -131,7 +131,7 @@ describe('messages of the client', () => {
     expect(backend.sent.items).toHaveLength(5);
   });
 
-  it('[P3] that the server does not take in are told so: nothing of them reached it', () => {
+  it('[P3] that the server does not accept are refused, and nothing of them reaches it', () => {
     const { calls, backend, post } = createFixture();
     backend.answerToSend = 'full';
     expect(post([request(1)]).given).toEqual(fault('server_busy', 1));
@@ -139,14 +139,14 @@ describe('messages of the client', () => {
     expect([calls.size, backend.sent.items]).toEqual([0, []]);
   });
 
-  it('[F12] [P3] to a server that is about to report its end wait for what that says', () => {
+  it('[F12] [P3] to a server that is about to report its end wait for that report', () => {
     const { calls, backend, post } = createFixture();
     backend.answerToSend = 'ended';
     expect([post([request(1)]).given, post([note()]).given]).toEqual([undefined, { kind: 'accepted' }]);
     expect(calls.size).toBe(1);
   });
 
-  it('that answer what nobody asked are accepted, dropped and counted', () => {
+  it('that answer unknown questions are accepted, dropped and counted', () => {
     const { backend, dropped, post, serverRequests } = createFixture();
     expect(post([{ jsonrpc: '2.0', id: 9, result: {} }]).given).toEqual({ kind: 'accepted' });
     expect([dropped, backend.sent.items]).toEqual([['unknown_client_response'], []]);
@@ -155,7 +155,7 @@ describe('messages of the client', () => {
     expect(backend.sent.items).toEqual([{ jsonrpc: '2.0', id: 9, result: { a: 1 } }]);
   });
 
-  it('[F12] are remembered where a new process has to be told', () => {
+  it('[F12] are remembered if a new process needs them', () => {
     const { client, changes, post } = createFixture();
     post([note()]);
     expect(changes).toEqual([]);
@@ -166,7 +166,7 @@ describe('messages of the client', () => {
     ]);
   });
 
-  it('[F12] [P8] keep their text only where they may be run again', () => {
+  it('[F12] [P8] keep their text only if they may run again', () => {
     const { calls, post } = createFixture();
     post([request(1, 'tools/call'), request(2, 'tools/list')], true);
     expect([calls.get(1)?.text, calls.get(2)?.text?.toString()]).toEqual([
@@ -176,8 +176,8 @@ describe('messages of the client', () => {
   });
 });
 
-describe('a call', () => {
-  it('[P3] that is cancelled is passed on, and ended after the grace if its server does not', async () => {
+describe('a call in a session', () => {
+  it('[P3] has its cancellation passed on, and is ended after the grace if its server does not end it', async () => {
     const { backend, post } = createFixture();
     const reply = post([request(1)]);
     for (let n = 0; n < 3; n++) post([note('notifications/cancelled', { requestId: 1 })]);
@@ -186,7 +186,7 @@ describe('a call', () => {
     expect(await reply.answered()).toEqual(fault('cancelled', 1));
   });
 
-  it('that is initialize cannot be cancelled; a call that is unknown can', () => {
+  it('of initialize cannot be cancelled, while an unknown call can', () => {
     const { backend, post } = createFixture();
     post([request(0, 'initialize')]);
     expect(post([note('notifications/cancelled', { requestId: 0 })]).given).toEqual({ kind: 'accepted' });
@@ -205,7 +205,7 @@ describe('a call', () => {
     };
   };
 
-  it('[F13] [P3] that is silent for too long ends, and its server is told; initialize is not, progress counts', () => {
+  it('[F13] [P3] ends after too long without progress and is cancelled at its server, unless it is initialize', () => {
     const { inbound, calls, backend, post } = createFixture({ requestIdleMs: 30, maxCalls: 10 });
     const pass = clock(inbound);
     const [silent, busy, first] = [
@@ -225,7 +225,7 @@ describe('a call', () => {
     expect([busy.given, first.given]).toEqual([fault('request_timeout', 'b'), undefined]);
   });
 
-  it('[F13] [P3] that waits for an unfinished task may be silent, up to what it may take in all', () => {
+  it('[F13] [P3] may be silent while it waits for an unfinished task, up to its total time', () => {
     const { inbound, calls, post } = createFixture({ requestIdleMs: 30, requestMaxMs: 60 });
     const pass = clock(inbound);
     calls.tasks.update(readMessage(note('notifications/tasks/status', { taskId: 't', status: 'working' })));
@@ -239,7 +239,7 @@ describe('a call', () => {
     expect(waiting.given).toEqual(fault('request_timeout', 1));
   });
 
-  it('[F13] [P3] that takes too long in all ends, progress or not', () => {
+  it('[F13] [P3] ends after its total time, even with progress', () => {
     const { inbound, calls, post } = createFixture({ requestIdleMs: 20, requestMaxMs: 30 });
     const pass = clock(inbound);
     const reply = post([request('b', 'tools/call', { _meta: { progressToken: 't' } })]);
@@ -252,7 +252,7 @@ describe('a call', () => {
     expect([reply.given, calls.size]).toEqual([fault('request_timeout', 'b'), 0]);
   });
 
-  it('[P3] that was answered meanwhile is not failed, nor the next one with its id', () => {
+  it('[P3] does not fail after its answer, nor does the next one with its id', () => {
     const { inbound, calls, post } = createFixture();
     post([request(1)]);
     const old = calls.take(1);
@@ -278,12 +278,12 @@ describe('calls that an earlier owner left unanswered', () => {
   });
 });
 
-describe('messages that come again, since their way here was lost', () => {
+describe('messages that are retried because their connection was lost', () => {
   const list = (id: string | number) => request(id, 'tools/list');
   const answer = (calls: CallTable, id: string | number): void =>
     calls.take(id)?.answer.response(id, Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: {} })));
 
-  it('[P3] are answered by the call that is running, whatever it is, and do not reach the server again', () => {
+  it('[P3] are answered by the running call, and do not reach the server again', () => {
     const { calls, backend, post } = createFixture();
     post([request(1)]).leave();
     const again = post([request(1)], false, true);
@@ -300,7 +300,7 @@ describe('messages that come again, since their way here was lost', () => {
     expect([joined, again.given?.kind, backend.sent.items]).toEqual([[4], 'stream', [request(1)]]);
   });
 
-  it('[P3] do not join a stream that was lost before its first event: nothing more goes there', async () => {
+  it('[P3] do not join a stream that was lost before its first event', async () => {
     const { calls, joined, post } = createFixture({ upgradeAfterMs: 0 });
     const lost = post([request(1)], false, false, acceptsBoth);
     await lost.answered();
@@ -311,7 +311,7 @@ describe('messages that come again, since their way here was lost', () => {
     expect([joined, again.given]).toMatchObject([[], { kind: 'json', json: { id: 1 } }]);
   });
 
-  it('[P3] are run again where they are harmless and not running; else their outcome is unknown', () => {
+  it('[P3] run again if they are harmless and not running, and otherwise have an unknown outcome', () => {
     const { calls, backend, post } = createFixture();
     expect(post([request(1)], false, true).given).toEqual(fault('outcome_unknown', 1));
     expect(post([list(1), request(2)], true, true).given).toEqual(fault('outcome_unknown', 1));
@@ -321,7 +321,7 @@ describe('messages that come again, since their way here was lost', () => {
     expect([backend.sent.items, calls.size]).toEqual([[list(1), note()], 1]);
   });
 
-  it('[P3] in a batch of which a part is running are answered together, each in its way', () => {
+  it('[P3] in a partly running batch are answered together, each in its own way', () => {
     const { calls, backend, post } = createFixture();
     const batch = [request(1), list(2), request(3)];
     post(batch, true).leave();

@@ -51,7 +51,7 @@ const waitMs = 1_000;
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-it('[P3] a list whose POST breaks just before its backend is lost is run again by the next one, once', () => {
+it('[P3] a list call whose POST breaks just before its backend is lost runs again once at the next one', () => {
   const { happened, leaveUnanswered, loseBackend } = createList();
   leaveUnanswered();
   loseBackend();
@@ -59,7 +59,7 @@ it('[P3] a list whose POST breaks just before its backend is lost is run again b
   expect(happened).toEqual(['sent again']);
 });
 
-it('[P3] a list whose POST breaks is sent again to a backend that goes on, and to the next one if that is lost then', () => {
+it('[P3] a list call whose POST breaks is sent again to a surviving backend, and to the next one after a loss', () => {
   const { happened, leaveUnanswered, loseBackend } = createList();
   leaveUnanswered();
   vi.advanceTimersByTime(waitMs);
@@ -68,7 +68,7 @@ it('[P3] a list whose POST breaks is sent again to a backend that goes on, and t
   expect(happened).toEqual(['sent again', 'sent again']);
 });
 
-it('[P3] [P8] a list is not run for ever: once after a POST that breaks, once after a loss', () => {
+it('[P3] [P8] a list call runs again only once after a broken POST and once after a loss', () => {
   const first = createList();
   first.leaveUnanswered();
   vi.advanceTimersByTime(waitMs);
@@ -86,7 +86,7 @@ it('[P3] [P8] a list is not run for ever: once after a POST that breaks, once af
   expect(third.happened).toEqual(['sent again', 'server_unreachable']);
 });
 
-it('[P3] [P7] a list that was run, and for which there is no room when it is sent again, is not said to be new', () => {
+it('[P3] [P7] a list call that has run is not reported as unsent if there is no room to send it again', () => {
   const loss = createList();
   loss.server.takes = 'full';
   loss.loseBackend();
@@ -103,7 +103,7 @@ it('[P3] [P7] a list that was run, and for which there is no room when it is sen
   expect(fresh.happened).toEqual(['server_busy']);
 });
 
-it('[C-14] what a lost backend did not take is sent again whole, progress of the client included', () => {
+it('[C-14] messages that a lost backend did not take are all sent again, including the client’s progress', () => {
   const texts = [
     '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"progressToken":"t"}}}',
     '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7,"progress":1}}',
@@ -124,7 +124,7 @@ it('[C-14] what a lost backend did not take is sent again whole, progress of the
   expect(sent).toEqual([texts[0], texts[1], texts[1]]); // an answer is for the backend that asked
 });
 
-it('[J-03] a list that its backend has run again itself, or waited for, is not run again: the times do not add up', () => {
+it('[J-03] a list call that its backend has run again or waited for does not run again, so that the times do not add up', () => {
   const { happened, leaveUnanswered } = createList();
   leaveUnanswered('server_unreachable', true);
   vi.advanceTimersByTime(waitMs);

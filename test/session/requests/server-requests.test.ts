@@ -10,8 +10,8 @@ const cancel = (requestId: string | number) =>
 const parse = (text: Buffer | undefined) => text && JSON.parse(text.toString());
 const callWith = (hasStream: boolean): Call => ({ answer: { hasStream } }) as unknown as Call;
 
-describe('requests of the server', () => {
-  it('[P1] of the first process pass as they are, and so do their answers, by the id in its type', () => {
+describe('the table of server requests', () => {
+  it('[P1] passes requests of the first process and their answers unchanged, with the type of their ids', () => {
     const requests = new ServerRequests();
     for (const id of [1, '1', 0, '', -5]) {
       requests.add(ask(id), '', 'get');
@@ -26,7 +26,7 @@ describe('requests of the server', () => {
     expect(requests.settle(reply(null))).toBeUndefined();
   });
 
-  it('make the call that asked wait, until each is answered, cancelled or lost with its server', () => {
+  it('keeps a call waiting until each of its questions is answered, cancelled or lost with its server', () => {
     const waits: string[] = [];
     const report = { waitsForClient: () => waits.push('asked'), settled: () => waits.push('settled') };
     const call = { ...callWith(true), report } as unknown as Call;
@@ -43,7 +43,7 @@ describe('requests of the server', () => {
     expect(waits).toEqual(['settled', 'settled']);
   });
 
-  it('[F12] of later processes get ids that were never used, and answers reach them with their own', () => {
+  it('[F12] gives requests of later processes unused ids, and their answers the original ids', () => {
     const requests = new ServerRequests();
     const seen = new Set<unknown>([7]);
     requests.add(ask(7), '', 'get');
@@ -59,7 +59,7 @@ describe('requests of the server', () => {
     for (const id of [7, 'x']) expect(requests.settle(reply(id))).toBeUndefined();
   });
 
-  it('[F12] are cancelled towards the client, each where it went, or on the GET stream if that has ended', () => {
+  it('[F12] cancels requests of a lost server on their streams, or on the GET stream if those have ended', () => {
     const requests = new ServerRequests();
     const [open, ended] = [callWith(true), callWith(false)];
     requests.add(ask(1), '', open);
@@ -79,7 +79,7 @@ describe('requests of the server', () => {
     expect(requests.settle(reply(1))).toBeUndefined();
   });
 
-  it('[P2] that their server cancels are cancelled where they went, under the id that the client knows', () => {
+  it('[P2] passes the server’s cancellation to the request’s stream, under the id that the client knows', () => {
     const requests = new ServerRequests();
     const call = callWith(true);
     requests.add(ask(1), '', call);
@@ -94,7 +94,7 @@ describe('requests of the server', () => {
     expect(requests.cancelledBy(ask(1))).toBeUndefined();
   });
 
-  it('[P8] are a thousand at most; more are refused, and there is room again after an answer', () => {
+  it('[P8] has at most a thousand requests, refuses more, and has room again after an answer', () => {
     const requests = new ServerRequests();
     for (let id = 0; id < 1_000; id++) expect(requests.add(ask(id), '', 'get')).toBeDefined();
     expect(requests.add(ask(1_000), '', 'get')).toBeUndefined();
