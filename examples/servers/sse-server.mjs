@@ -1,10 +1,11 @@
 // An old HTTP+SSE server (MCP 2024-11-05) without packages, for the examples. A GET of /sse opens a session and its stream.
-// The first event of the stream names the URL for the client's messages. PORT changes the port.
+// The first event of the stream names the URL for the client's messages. PORT and HOST change where it listens.
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { answer } from './tools.mjs';
 
 const port = Number(process.env.PORT ?? 9000);
+const host = process.env.HOST ?? '127.0.0.1';
 const streams = new Map();
 
 createServer(async (request, response) => {
@@ -21,4 +22,4 @@ createServer(async (request, response) => {
   const message = JSON.parse(Buffer.concat(await request.toArray()));
   response.writeHead(202).end();
   await answer(message, (text) => stream.write(`event: message\ndata: ${text}\n\n`));
-}).listen(port, () => process.stdout.write(`The old server listens on http://127.0.0.1:${port}/sse\n`));
+}).listen(port, host, () => process.stdout.write(`The old server listens on http://${host}:${port}/sse\n`));

@@ -43,7 +43,9 @@ services:
     user: "1000:1000"
     init: true
     command: ["node", "/srv/servers/sse-server.mjs"]
-    volumes: ["../servers:/srv/servers:ro"]
+    environment:
+      HOST: 0.0.0.0
+    volumes: ["./examples/servers:/srv/servers:ro"]
     networks: [front]
     healthcheck:
       test:
@@ -58,8 +60,7 @@ services:
 `;
 
 /**
- * `docker compose up --build` in a copy of the example two-hosts-with-redis-and-nginx, as a project of its own, with the load
- * balancer on a free port. Resolves when all services are healthy.
+ * `docker compose up --build` in a copy of the checkout, as a project of its own, with the load balancer on a free port. Resolves when all services are healthy.
  * @param extra a server beside the example's own; none unless it is given
  */
 export async function composeUp(extra?: 'old-server'): Promise<Compose> {
@@ -69,12 +70,12 @@ export async function composeUp(extra?: 'old-server'): Promise<Compose> {
   const text = await readFile(configuration, 'utf8');
   const header = 'location / {\n      add_header x-upstream $upstream_addr always;';
   await writeFile(configuration, text.replace('location / {', header));
-  const files = ['--file', 'compose.yaml'];
+  const files = ['--file', 'docker-compose.yml'];
   if (extra !== undefined) {
     const file = JSON.parse(await readFile(join(folder, 'gangway.json'), 'utf8'));
     file.mcpServers.old = { url: 'http://old-server:9000/sse', transport: 'sse' };
     await writeFile(join(folder, 'gangway.json'), JSON.stringify(file));
-    await writeFile(join(folder, 'old-server.yaml'), oldServer);
+    await writeFile(join(checkout, 'old-server.yaml'), oldServer);
     files.push('--file', 'old-server.yaml');
   }
 
@@ -83,7 +84,7 @@ export async function composeUp(extra?: 'old-server'): Promise<Compose> {
   await prepareImages(checkout);
   const [file, first] = lab === undefined ? ['docker', ['compose']] : [lab, ['compose']];
   const compose = (...args: string[]) =>
-    run(file, [...first, ...files, ...args], { cwd: folder, env, maxBuffer: 64 * 1024 * 1024 });
+    run(file, [...first, ...files, ...args], { cwd: checkout, env, maxBuffer: 64 * 1024 * 1024 });
 
   const down = async (): Promise<void> => {
     await compose('down', '--volumes', '--timeout', '5');
