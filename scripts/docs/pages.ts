@@ -3,7 +3,9 @@ import { renderConfiguration } from './configuration.ts';
 import { renderErrors } from './errors.ts';
 import { renderMetrics } from './metrics.ts';
 
-/** The generated pages below `docs/reference`. `npm run docs` writes them; `test/app/reference.test.ts` compares them. */
+/**
+ * The generated pages below `docs/reference`. `npm run docs` writes them; `test/app/reference.test.ts` compares them.
+ */
 export const pages: ReadonlyMap<string, () => string> = new Map([
   ['command-line.md', renderCommandLine],
   ['configuration.md', renderConfiguration],

@@ -20,13 +20,13 @@ import type { Store } from '../store/store.ts';
 import type { RunningServer } from './servers/run-server.ts';
 import { version } from './version.ts';
 
-/** A configured server in use. */
+/** A configured server that is in use. */
 export interface ConsoleServer {
   readonly running: RunningServer;
   readonly modern: ModernServer;
 }
 
-/** What the status page of a gateway is put together from. */
+/** The parts of a gateway's status page. */
 export interface GatewayConsoleParts {
   readonly config: GatewayConfig;
   readonly logger: Logger;
@@ -34,29 +34,29 @@ export interface GatewayConsoleParts {
   readonly health: ServerHealth;
   readonly store: Store;
   readonly sessions: Sessions;
-  /** As `/readyz` has it. */
+  /** The readiness, as in `/readyz`. */
   readiness(): Readiness;
-  /** Finds out who asks; undefined where the gateway does no authentication. */
+  /** Authenticates operators; undefined without authentication. */
   readonly operators: Authenticate | undefined;
-  /** The word of this start. */
-  readonly word: string;
+  /** The secret token of this start, which is a part of the printed URL. */
+  readonly startToken: string;
   /** `http://127.0.0.1:8080` */
   readonly base: string;
   servers(): readonly ConsoleServer[];
-  /** Where clients reach a server. */
+  /** The endpoint path of a server. */
   pathOf(server: ServerConfig): string;
-  /** Answers requests of the playground as those of clients. */
+  /** Answers requests of the playground like those of clients. */
   readonly playground: RequestListener;
   drain(): void;
 }
 
-/** The status page of a gateway; see `createStatusPage`. */
+/** Creates the status page of a gateway; see `createStatusPage`. */
 export function createGatewayConsole(parts: GatewayConsoleParts): StatusPage {
   const { config, logger, record, health, store, sessions, base, readiness, servers, pathOf, playground, drain } =
     parts;
   const onFailed = (cause: unknown): void => logger.debug({ err: cause }, 'cannot send an event to the status page');
   const memory = new ProcessMemory(usageOf, onFailed);
-  const named = (name: string): ConsoleServer | undefined =>
+  const findServer = (name: string): ConsoleServer | undefined =>
     servers().find(({ running }) => running.config.name === name);
   return createStatusPage({
     record,
@@ -68,16 +68,16 @@ export function createGatewayConsole(parts: GatewayConsoleParts): StatusPage {
     maxSessions: config.maxSessions,
     retryMs: config.retryMs,
     name: `${hostname()}:${process.pid}`,
-    access: doorOf(parts),
+    access: accessPolicyOf(parts),
     changes: config.redis === undefined ? undefined : store.changes,
     sessions: () => sessions.all,
     endableSessions: () => sessions.all,
     servers() {
       const inFlight = new Map(servers().map(({ running, modern }) => [running.config.name, modern.inFlight]));
-      return health.statuses.map((status) => lookedAt(status, inFlight.get(status.server)));
+      return health.statuses.map((status) => serverStateOf(status, inFlight.get(status.server)));
     },
     memoryOf: (pids) => memory.of(pids),
-    renewSpares: (server) => named(server)?.running.pool.renew(),
+    renewSpares: (server) => findServer(server)?.running.pool.renew(),
     about: () => ({
       servers: servers().map(({ running: { config: own } }) => ({ name: own.name, url: base + pathOf(own) })),
       needsToken: hasAuthentication(config),
@@ -85,19 +85,19 @@ export function createGatewayConsole(parts: GatewayConsoleParts): StatusPage {
     }),
     listener: playground,
     placeOf(name) {
-      const server = named(name);
+      const server = findServer(name);
       return server && { path: pathOf(server.running.config), host: new URL(base).host };
     },
   });
 }
 
-/** A server as it does, with what modern clients have in flight at it. */
-function lookedAt(status: ServerStatus, shared = { calls: 0, streams: 0 }): ServerState {
+/** The state of a server, with the requests that modern clients have in flight. */
+function serverStateOf(status: ServerStatus, shared = { calls: 0, streams: 0 }): ServerState {
   const { server: name, transport, era = 'unknown' } = status;
   return { name, transport, era, shared, health: healthOf(status) };
 }
 
-/** The newest that is known: what the probe says, else what came of the last try to use it. */
+/** The health of a server: the result of the last probe, else of the last start. */
 function healthOf({ last, probe }: ServerStatus): ServerHealthView {
   const found = last === undefined ? undefined : last.state === 'started' ? 'up' : 'down';
   return {
@@ -108,10 +108,11 @@ function healthOf({ last, probe }: ServerStatus): ServerHealthView {
 }
 
 /**
- * With authentication, operators show a key or token on every address: servers, and clients through the tools of servers,
- * reach a loopback port as well (docs/decisions/0065). Without, they show the word of the printed URL, on this machine alone.
+ * With authentication, operators need a key or token on every address: servers, and clients through tools, can reach a
+ * loopback port too (docs/decisions/0065). Without authentication, the page needs the token of the printed URL and is
+ * available on this machine only.
  */
-function doorOf({ config, operators, word }: GatewayConsoleParts): AccessPolicy {
+function accessPolicyOf({ config, operators, startToken }: GatewayConsoleParts): AccessPolicy {
   if (operators !== undefined) return requireScope(operators);
-  return isLoopback(config.adminHost) ? requireStartToken(word) : denyAll;
+  return isLoopback(config.adminHost) ? requireStartToken(startToken) : denyAll;
 }

@@ -28,26 +28,26 @@ import type { StoreUnavailable } from '../store/store-unavailable.ts';
 import { reportFaultsTo, type Seam } from '../util/boundary.ts';
 import { createServerListeners, type ServerListeners } from './servers/server-listeners.ts';
 
-/** Who is told what happens in a gateway: its log, its audit lines, its metrics, and what is known of how its servers do. */
+/** The observers of a gateway: log, audit log, metrics, server health and status page. */
 export interface Observers {
   readonly sessions: SessionObserver;
   readonly modern: ModernObserver;
-  /** Undefined if nobody wants to know of calls. */
+  /** Undefined if nothing observes calls. */
   readonly calls: CallObserver | undefined;
   readonly audit: Audit | undefined;
-  /** Undefined if there is nowhere to show them. */
+  /** Undefined without an operator port. */
   readonly metrics: Metrics | undefined;
-  /** What the status page shows; undefined if there is none. */
+  /** The record behind the status page; undefined without an operator port. */
   readonly status: ConsoleRecord | undefined;
-  /** What is told of a server's processes. */
+  /** The listeners for the processes and connections of a server. */
   listenersOf(server: ServerConfig): ServerListeners;
-  /** What is told of a server's clients. */
+  /** The observer of the client connections of a server. */
   connectionsOf(server: string): ConnectionObserver | undefined;
-  /** A server is not configured any more. */
+  /** Drops the data about a server that was removed from the configuration. */
   forget(server: string): void;
 }
 
-/** The observers of a configuration. Throws an error for the operator if audit lines cannot be written. */
+/** Creates the observers of a configuration. Throws an error for the operator if audit lines cannot be written. */
 export function createObservers(config: GatewayConfig, log: Log, health: ServerHealth): Observers {
   const audit = auditOf(config, log);
   const processes = new SessionByProcess();
@@ -81,16 +81,15 @@ export function createObservers(config: GatewayConfig, log: Log, health: ServerH
   if (status === undefined) {
     reportFaults(() => undefined);
     const sessions = { ...sessionLog, calls: audit };
-    const trafficOf = (): undefined => undefined;
-    const nobody = { metrics: undefined, status: undefined };
     return {
       sessions,
       modern: modernLog,
       calls: audit,
       audit,
-      ...nobody,
+      metrics: undefined,
+      status: undefined,
       listenersOf,
-      connectionsOf: trafficOf,
+      connectionsOf: () => undefined,
       forget,
     };
   }

@@ -18,7 +18,7 @@ import type { AccessTo } from './access/create-access.ts';
 import type { StateSealing } from './access/create-state-sealing.ts';
 import type { ServedServer } from './servers/served-server.ts';
 
-/** What the endpoints of all servers share. */
+/** The parts that the endpoints of all servers share. */
 export interface RouteParts {
   readonly sessions: Sessions;
   readonly stateSealing: StateSealing;
@@ -34,28 +34,28 @@ export interface RouteParts {
   readonly health: HealthOptions;
 }
 
-/** What there is to be reached by HTTP and by WebSocket. */
+/** The endpoints of a gateway for HTTP and WebSocket. */
 export interface Routes {
-  /** All that is answered by more than a 404, by its exact path. */
+  /** The endpoints by exact path. Any other path gets a 404. */
   readonly endpoints: ReadonlyMap<string, Endpoint>;
   readonly onWebSocket: ReadonlyMap<string, AdmissionOptions>;
 }
 
 /**
- * The routes of these servers.
- * @param config as it is now
- * @param served in this order: of two servers with one path the first has it
+ * Creates the routes of these servers.
+ * @param config the current configuration
+ * @param served the servers; the first of two servers with the same path gets it
  */
 export function createRoutes(config: GatewayConfig, served: readonly ServedServer[], parts: RouteParts): Routes {
-  const { sessions, stateSealing: keyed, accessTo, health, connectionsOf: trafficOf, ...doors } = parts;
+  const { sessions, stateSealing, accessTo, health, connectionsOf, ...admission } = parts;
   const endpoints = new Map<string, Endpoint>();
   const onWebSocket = new Map<string, AdmissionOptions>();
   const configs = served.map((each) => each.config);
   const access = accessTo(config, configs);
   for (const { config: own, server, modern, groups } of served) {
     const { sessionless } = own;
-    const { marks } = keyed;
-    const traffic = trafficOf(own.name);
+    const { marks } = stateSealing;
+    const traffic = connectionsOf(own.name);
     const options = {
       ...config,
       server,
@@ -65,21 +65,21 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
       sessionless,
       marks,
       traffic,
-      ...doors,
+      ...admission,
       ...access.of(own),
     };
     const endpoint = createStreamableHttpEndpoint(options);
-    for (const { mcp, ws, legacySse: old } of endpointPathsOf(config, own)) {
+    for (const { mcp, ws, legacySse } of endpointPathsOf(config, own)) {
       if (endpoints.has(mcp)) continue;
       endpoints.set(mcp, endpoint);
       if (ws !== undefined) {
         endpoints.set(ws, webSocketOnly);
         onWebSocket.set(ws, options);
       }
-      if (old === undefined) continue;
-      const legacySseOptions = { ...options, messagesPath: old.messages };
-      endpoints.set(old.stream, createLegacySseStream(legacySseOptions));
-      endpoints.set(old.messages, createLegacyMessagesEndpoint(legacySseOptions));
+      if (legacySse === undefined) continue;
+      const legacySseOptions = { ...options, messagesPath: legacySse.messages };
+      endpoints.set(legacySse.stream, createLegacySseStream(legacySseOptions));
+      endpoints.set(legacySse.messages, createLegacyMessagesEndpoint(legacySseOptions));
     }
   }
   const addUnlessTaken = (path: string, endpoint: Endpoint): void => {

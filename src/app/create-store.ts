@@ -10,9 +10,9 @@ import type { Store } from '../store/store.ts';
 import { detach } from '../util/boundary.ts';
 
 /**
- * The store of a gateway: in Redis if one is configured, else in memory. Rejects for a certificate that cannot be read.
- * What speaks to Redis is loaded only then: it is a good part of a start.
- * @param metrics is told of what is stored; undefined for nobody
+ * Creates the store of a gateway: in Redis if one is configured, else in memory. Rejects for a certificate that cannot
+ * be read. The Redis client is loaded only when needed, because loading it takes a large part of a start.
+ * @param metrics counts stored events and commands; undefined for no metrics
  */
 export async function createStore(config: GatewayConfig, logger: Logger, metrics: Metrics | undefined): Promise<Store> {
   const store = await openStore(config, logger, metrics);
@@ -48,7 +48,9 @@ async function openStore(config: GatewayConfig, logger: Logger, metrics: Metrics
   });
 }
 
-/** Tells of a Redis that throws sessions away when its memory is full. One that cannot be asked now is told of by the store. */
+/**
+ * Warns of a Redis that evicts sessions when its memory is full. The store itself reports a Redis that does not answer.
+ */
 async function warnOfEviction(connection: Parameters<typeof memoryPolicyOf>[0], logger: Logger): Promise<void> {
   try {
     const { memoryPolicyOf } = await import('../store/redis/diagnose/inspect.ts');
@@ -62,8 +64,8 @@ async function warnOfEviction(connection: Parameters<typeof memoryPolicyOf>[0], 
 }
 
 /**
- * The store of sessions that live with one connection of their client. Nobody comes back for their events, but a client
- * that lags reads them from there: beyond what it may lag there is room for the largest message that a server may write.
+ * Creates the store of sessions that live as long as one client connection. No client resumes their events, but a slow
+ * client reads them from this store. Its size is the allowed lag plus the largest message of a server.
  */
 export function createConnectedStore(config: GatewayConfig): Store {
   const { logMaxEvents, logMaxBytes, logMaxAgeMs, logTotalMaxBytes, maxLineBytes } = config;
@@ -71,6 +73,6 @@ export function createConnectedStore(config: GatewayConfig): Store {
   return createMemoryStore({
     ...limits,
     maxTotalBytes: Math.max(logTotalMaxBytes, limits.maxBytes),
-    recordTtlMs: Number.POSITIVE_INFINITY, // a session ends with its connection, and not before
+    recordTtlMs: Number.POSITIVE_INFINITY, // a session ends with its connection, not earlier
   });
 }

@@ -3,20 +3,20 @@ import { stat } from 'node:fs/promises';
 import { detach } from '../util/boundary.ts';
 
 /**
- * How often files are looked at. By their state and not by events of the file system: those miss what is replaced by a link,
- * as Kubernetes does it, what an editor puts in the place of a file, and what lies on another host.
+ * The interval between two looks at the files. File system events are not used: they miss files that Kubernetes
+ * replaces by a link, files that an editor replaces, and files on another host.
  */
-const lookMs = 1_000;
+const intervalMs = 1_000;
 
-/** By what it is seen that files were changed, in their order. */
+/** One string per file, in their order. A different string means that the file has changed. */
 export type FileStates = readonly string[];
 
-/** Files that are looked at until that is stopped. */
+/** A watch over files that lasts until `stop`. */
 export interface FileWatch {
   stop(): void;
 }
 
-/** The states of files as they are now: to be asked for right after they were read. */
+/** The current states of files. Take them right after the files were read. */
 export const statesOf = (paths: readonly string[]): FileStates =>
   paths.map((path) => {
     try {
@@ -27,8 +27,8 @@ export const statesOf = (paths: readonly string[]): FileStates =>
   });
 
 /**
- * Calls `onChange` when one of these files was changed, replaced, removed or made. Does not keep the process.
- * @param known their states when they were read last, if that is not just now
+ * Calls `onChange` when one of these files was changed, replaced, removed or created. Does not keep the process alive.
+ * @param known the states of the files when they were last read; by default, their current states
  */
 export function watchFiles(
   paths: readonly string[],
@@ -36,18 +36,19 @@ export function watchFiles(
   known: FileStates = statesOf(paths),
 ): FileWatch {
   let states = known;
-  let isLooking = false;
+  let isChecking = false;
   let isStopped = false;
-  const look = async (): Promise<void> => {
-    if (isLooking) return; // a file on another host may take its time
-    isLooking = true;
+  const checkFiles = async (): Promise<void> => {
+    if (isChecking) return; // a file on another host may be slow
+    isChecking = true;
     const now = await Promise.all(paths.map((path) => stat(path).then(textOf, codeOf)));
-    isLooking = false;
+    isChecking = false;
     if (isStopped || now.every((state, index) => state === states[index])) return;
     states = now;
     onChange();
   };
-  const timer = paths.length === 0 ? undefined : setInterval(() => detach('background', look()), lookMs).unref();
+  const timer =
+    paths.length === 0 ? undefined : setInterval(() => detach('background', checkFiles()), intervalMs).unref();
   return {
     stop() {
       isStopped = true;
@@ -56,8 +57,8 @@ export function watchFiles(
   };
 }
 
-/** Not the time of the last read. */
+/** The access time is not a part of the state. */
 const textOf = ({ mtimeMs, ino, size }: Stats): string => `${mtimeMs} ${ino} ${size}`;
 
-/** A file that is not there, or must not be looked at, is in a state, too. */
+/** The state of a file that is missing or not accessible. */
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'unknown';

@@ -1,3 +1,5 @@
+// src/app: composes a gateway from a configuration, and runs the commands of the program.
+
 import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { promisify } from 'node:util';
@@ -49,40 +51,40 @@ import { awaitStart, probeMs } from './servers/start-probe.ts';
 import { startAdmin } from './start-admin.ts';
 import { version } from './version.ts';
 
-/** What a gateway is started with. */
+/** The parts that a gateway starts with. */
 export interface GatewayParts {
   readonly config: GatewayConfig;
-  /** Where that is from, and where it is read again. */
+  /** The source of the configuration, from which a reload reads it again. */
   readonly source: ConfigurationSource;
   readonly environment: Environment;
   readonly log: Log;
-  /** The only server does not start; the gateway is of no use. One clear sentence. */
+  /** The only server ended right after its start, so the gateway is useless. The message is for the operator. */
   onUseless(message: string): void;
-  /** Somebody who may asks that the gateway ends in order, as at SIGTERM. */
+  /** An authorized operator requests a graceful shutdown, as at SIGTERM. */
   onDrain(): void;
 }
 
 /** A running gateway. */
 export interface Gateway {
-  /** The endpoints, by server, as they are now. */
+  /** The current endpoints of each server. */
   readonly urls: readonly ServerUrls[];
   /** Arguments that curl needs to use those URLs from this machine. */
   readonly curlArguments: readonly string[];
-  /** With the word that opens it, which is for nobody but the operator. Undefined if it has none, or its port was taken. */
+  /** The URL of the status page with its secret token, for the operator only. Undefined if there is no page. */
   readonly statusPage: string | undefined;
-  /** Reads everything again that may change while it runs: the configuration, keys, certificates; opens files of logs anew. */
+  /** Reads configuration, keys and certificates again, and reopens the audit file. */
   reload(): void;
-  /** Ends everything in order (P9): resolves when no session, no process and no connection is left. */
+  /** Shuts down gracefully (P9). Resolves when no session, no process and no connection is left. */
   close(): Promise<void>;
 }
 
-/** Kept free before the drain's deadline for what comes after the sessions: sockets, the store, the exit itself. */
+/** The part of the drain time that is reserved for the end of sockets and the store, and the exit itself. */
 const exitMarginMs = 500;
 
-/** How long connections may take to end in order once no session is left. */
+/** The time for connections to end gracefully once no session is left. */
 const connectionGraceMs = 250;
 
-/** Starts a gateway. Rejects with an error for the operator if it cannot listen, or if its only server cannot be started. */
+/** Starts a gateway. Rejects with an error for the operator if it cannot listen or its only server cannot start. */
 export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const { config, source, environment, log } = parts;
   const watch = new CredentialWatch();
@@ -95,7 +97,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const storeWaitMs = config.redisWaitMs;
   const cluster = config.redis === undefined ? undefined : { ...config, storeWaitMs };
   const connectedStore = createConnectedStore(config);
-  const teller = new ChangeThrottle(store.changes, (cause) => observer.clusterFailed(cause));
+  const changeThrottle = new ChangeThrottle(store.changes, (cause) => observer.clusterFailed(cause));
   const quotas = quotasOf(config, store.rates, (cause) => observer.clusterFailed(cause));
   const sessions = new Sessions({
     ...config,
@@ -104,14 +106,14 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     store,
     observer,
     quotas,
-    onGroupChange: (topic, text = anyChange) => teller.notify(topic, text),
+    onGroupChange: (topic, text = anyChange) => changeThrottle.notify(topic, text),
     formerServer: (name, digest) => set.former(name, digest),
   });
 
-  const keyed = createStateSealing(config, store);
-  const noteInUse = ({ name, address, probeRequired: isRequired }: ServerConfig): void =>
+  const stateSealing = createStateSealing(config, store);
+  const addToHealth = ({ name, address, probeRequired: isRequired }: ServerConfig): void =>
     health.add(name, { transport: address?.transport ?? 'stdio', isRequired, era: () => set.eraOf(name) });
-  for (const server of config.servers) noteInUse(server);
+  for (const server of config.servers) addToHealth(server);
   const started = await startServers(parts, observers.listenersOf);
   const tracing = await loadTracing(version);
   const traced = tracing?.traceServer ?? ((server: RunningServer) => server);
@@ -121,14 +123,14 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       config,
       sessions,
       store,
-      keyed,
+      stateSealing,
       health,
       logger: log.server,
       observer: observers.modern,
       run: (server) => traced(runServer(server, config, environment, observers.listenersOf(server))),
-      noteInUse,
+      addToHealth,
       onAdded(server) {
-        warnOfMissing(server, parts, health);
+        warnOfMissingCommand(server, parts, health);
         warnOfSharing(server, config, log.server);
       },
       onGone(server) {
@@ -137,11 +139,12 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       },
     },
     running,
-    // Whoever uses the process of an only server excuses its end: before it is proven, only a client does.
+    // Until a single server has survived `probeMs`, only a real client may start the shared process. Otherwise the exit
+    // of that process would not count as a failed start.
     running.length === 1 ? probeMs : 0,
   );
   const closeParts = async (): Promise<void> => {
-    teller.close();
+    changeThrottle.close();
     await Promise.all([set.close(), store.close(), connectedStore.close()]);
   };
 
@@ -149,17 +152,17 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const readinessNow = () => readinessReport(sessions.readiness, health.statuses);
   const readiness = () => readinessNow().status;
   const access = await createAccess(config, authentication.authenticators, log.auth);
-  const strangers = createRefusedRequestLog(log.auth);
+  const refusedRequestLog = createRefusedRequestLog(log.auth);
   const routeParts: RouteParts = {
     sessions,
-    stateSealing: keyed,
+    stateSealing: stateSealing,
     originRules,
     identityHeaders,
     quotas,
     watch,
     calls,
     connectionsOf: trafficOf,
-    onRefused: strangers.onRefused,
+    onRefused: refusedRequestLog.onRefused,
     tracePosts: tracing?.tracePosts,
     accessTo: access.to,
     health: { readiness: readinessNow, servers: health, showsServers: !hasAuthentication(config) },
@@ -215,9 +218,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     web.renew(renewed);
     admin?.renew(renewed);
   };
-  const certificateWatch = watchFor(certificate, config, renew, log.app);
-  const shown = publicBaseUrl({ ...config, port, rules: originRules, certificate }, config.tlsCert);
-  const base = shown.url;
+  const certificateWatch = startCertificateWatch(certificate, config, renew, log.app);
+  const publicBase = publicBaseUrl({ ...config, port, rules: originRules, certificate }, config.tlsCert);
+  const base = publicBase.url;
   const urls = (): ServerUrls[] =>
     set.current.map((served) => serverUrls(served, set.config, base, source.file !== undefined, health));
   const replace: ConfigurationReload['replace'] = (servers) => {
@@ -240,9 +243,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     lastReload: () => configuration.last,
     isStoreUp: () => (config.redis === undefined ? undefined : store.healthyForMs() > 0),
   };
-  const healthShown = { readiness: readinessNow, servers: health, showsServers: true };
-  const word = makeStartToken();
-  // Nobody needs it before there is somebody to be served.
+  const healthOptions = { readiness: readinessNow, servers: health, showsServers: true };
+  const startToken = makeStartToken();
+  // Loaded after the gateway listens, because clients do not wait for it.
   const page =
     observers.status &&
     (await import('./create-console.ts')).createGatewayConsole({
@@ -253,7 +256,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       store,
       sessions,
       operators: access.operators,
-      word,
+      startToken,
       base,
       readiness,
       pathOf: (server) => endpointPathsOf(set.config, server)[0].mcp,
@@ -263,20 +266,20 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     });
   if (metrics && page) {
     const adminParts = { config, certificate, logger: log.app, metrics, state, status: page };
-    admin = await startAdmin({ ...adminParts, ...healthShown });
+    admin = await startAdmin({ ...adminParts, ...healthOptions });
   }
   const statusPage = admin && page?.urlAt(admin.url);
   const file = watchFiles(source.file === undefined ? [] : [source.file], configuration.reload, source.states);
   return {
-    curlArguments: shown.curl,
-    // With authentication a key opens it, and the word is nothing.
-    statusPage: statusPage !== undefined && access.operators === undefined ? `${statusPage}#${word}` : statusPage,
+    curlArguments: publicBase.curl,
+    // With authentication, operators need a key or token instead of the start token.
+    statusPage: statusPage !== undefined && access.operators === undefined ? `${statusPage}#${startToken}` : statusPage,
     get urls() {
       return urls();
     },
     reload() {
       authentication.reload?.();
-      certificateWatch?.look();
+      certificateWatch?.check();
       audit?.reopen();
       configuration.reload();
     },
@@ -288,7 +291,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       await closeParts();
       watch.close();
       authentication.close();
-      strangers.close();
+      refusedRequestLog.close();
       drops.flush();
       await Promise.all([webSockets.close(connectionGraceMs), web.close(connectionGraceMs)]);
       await page?.close();
@@ -302,14 +305,15 @@ async function startServers(
   listenersOf: (server: ServerConfig) => ServerListeners,
 ): Promise<readonly RunningServer[]> {
   const [only, ...others] = config.servers;
-  // A server that is to get something of its clients may want it from the first connection on: it cannot be tried without.
+  // A server that needs client credentials may need them from its first connection, so it cannot be tried without a
+  // client.
   if (only !== undefined && others.length === 0 && !usesClientCredentials(only)) {
     return [await awaitStart({ config: only, gateway: config, environment, listeners: listenersOf(only), onUseless })];
   }
   return config.servers.map((server) => runServer(server, config, environment, listenersOf(server)));
 }
 
-function warnOfMissing(server: ServerConfig, { environment, log }: GatewayParts, health: ServerHealth): void {
+function warnOfMissingCommand(server: ServerConfig, { environment, log }: GatewayParts, health: ServerHealth): void {
   const { name } = server;
   const detail = missingCommand(server, environment);
   if (detail === undefined) return;
@@ -317,14 +321,14 @@ function warnOfMissing(server: ServerConfig, { environment, log }: GatewayParts,
   health.failed(name, serverFailure('not_found'));
 }
 
-/** Throws an error for the operator if the files changed since the configuration was read, and not for the better. */
+/** Throws an error for the operator if the files have become invalid since the configuration was read. */
 function certificateOf(config: GatewayConfig): ServerCertificate | undefined {
   const read = readCertificate(config, (path) => readFileSync(path, 'utf8'));
   if (!read.ok) throw new Error(`${flagOf(read.option)} ${renderIssueMessage(read.message, flagOf)}.`);
   return read.certificate;
 }
 
-function watchFor(
+function startCertificateWatch(
   current: ServerCertificate | undefined,
   files: GatewayConfig,
   renew: (certificate: ServerCertificate) => void,

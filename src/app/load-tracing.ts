@@ -2,24 +2,24 @@ import type { RequestTracing } from '../http/pipeline/trace-requests.ts';
 import type { Tracing } from '../ops/find-tracing.ts';
 import type { RunningServer } from './servers/run-server.ts';
 
-/** What makes spans of requests, towards clients and towards servers. */
+/** Creates spans for the requests of clients and for the requests to servers. */
 export interface GatewayTracing extends Pick<Tracing, 'flush'> {
   readonly tracePosts: RequestTracing;
-  /** The server with a span for each request that it is sent for a client. */
+  /** Returns the server with a span for each request that a client causes. */
   traceServer(running: RunningServer): RunningServer;
 }
 
-/** Under this all copies of OpenTelemetry's API in a process find what an SDK has registered with one of them. */
-const registered = Symbol.for('opentelemetry.js.api.1');
+/** All copies of the OpenTelemetry API in a process find a registered SDK under this symbol. */
+const sdkSymbol = Symbol.for('opentelemetry.js.api.1');
 
 /**
- * Tracing by the OpenTelemetry SDK that was loaded before the gateway; undefined without one. The API is loaded only then: it
- * would be a good part of a start.
- * @param version of the gateway
+ * Loads tracing with the OpenTelemetry SDK that was loaded before the gateway; undefined without one. The API is loaded
+ * only with an SDK, because loading takes a large part of a start.
+ * @param version the version of the gateway
  */
 export async function loadTracing(version: string): Promise<GatewayTracing | undefined> {
-  if (!(registered in globalThis)) return undefined;
-  const [{ findTracing }, { createRequestTracing: createTracePosts }, { traceBackend: traced }] = await Promise.all([
+  if (!(sdkSymbol in globalThis)) return undefined;
+  const [{ findTracing }, { createRequestTracing }, { traceBackend }] = await Promise.all([
     import('../ops/find-tracing.ts'),
     import('../http/pipeline/trace-requests.ts'),
     import('../backend/tracing/traced-backend.ts'),
@@ -28,10 +28,10 @@ export async function loadTracing(version: string): Promise<GatewayTracing | und
   if (tracing === undefined) return undefined;
   const { tracer, flush } = tracing;
   return {
-    tracePosts: createTracePosts(tracer),
+    tracePosts: createRequestTracing(tracer),
     traceServer({ server, modern, ...running }) {
-      const open = traced(server.open, tracer, server.name);
-      const openModern = modern && traced(modern.open, tracer, server.name);
+      const open = traceBackend(server.open, tracer, server.name);
+      const openModern = modern && traceBackend(modern.open, tracer, server.name);
       return {
         ...running,
         server: { ...server, open },

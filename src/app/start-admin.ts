@@ -13,20 +13,20 @@ import type { Exposition } from '../ops/metrics/exposition.ts';
 import type { Metrics } from '../ops/metrics/metrics.ts';
 import { docsPage } from '../util/docs-page.ts';
 
-/** What the server for operators shows. */
+/** The parts of the operator port. */
 export interface AdminParts extends HealthOptions {
   readonly config: GatewayConfig;
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly state: InstanceState;
   readonly status: StatusPage;
-  /** That of the gateway, if it has one. */
+  /** The certificate of the gateway, if it has one. */
   readonly certificate: ServerCertificate | undefined;
 }
 
 /**
- * Starts the server for operators. One that cannot listen keeps nobody from being served: a second gateway on a machine would
- * not start for want of a port that nobody asked for. The log says what to do; undefined then.
+ * Opens the operator port. Returns undefined if it cannot listen, and logs the remedy: a second gateway on a machine
+ * must start even though the default port is in use.
  */
 export async function startAdmin({
   config,
@@ -41,7 +41,7 @@ export async function startAdmin({
   watchInstance(metrics, state);
   let exposition: Promise<Exposition> | undefined;
   const loadExposition = (): Promise<Exposition> => {
-    // With the first scrape: it would be a good part of a start, and looks at the event loop from then on.
+    // Loaded at the first scrape, because loading is a large part of a start. It measures the event loop from then on.
     exposition ??= import('../ops/metrics/exposition.ts').then(({ createExposition }) => createExposition(metrics));
     return exposition;
   };
@@ -51,7 +51,7 @@ export async function startAdmin({
       host,
       port,
       allowHost: config.allowHost,
-      // On this machine nobody is on the way, and the certificate is for another name.
+      // On loopback there is no network to protect, and the certificate is for another name.
       certificate: isLoopback(host) ? undefined : certificate,
       find: (path) => endpoints.get(path) ?? status.at(path),
       isPagePath: isConsolePath,

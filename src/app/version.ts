@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
 
-/** The version of this package, which it knows by its own name, from its sources and from what is built of them. */
+/** The version of this package. The package resolves its own name, both from the sources and from the build. */
 export const version: string = (createRequire(import.meta.url)('mcp-gangway/package.json') as { version: string })
   .version;

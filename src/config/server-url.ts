@@ -19,8 +19,8 @@ export type ReadUrl =
 const maxSocketPathBytes = 103;
 
 /**
- * Reads the URL of a server: http(s):// for Streamable HTTP and HTTP+SSE, ws(s):// for WebSocket, tcp:// and unix:// for
- * lines on a socket.
+ * Reads the URL of a server: http(s):// for Streamable HTTP and HTTP+SSE, ws(s):// for WebSocket, tcp:// and unix://
+ * for lines on a socket.
  */
 export function readServerUrl(text: string, transport: TransportChoice): ReadUrl {
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]?.toLowerCase() ?? '';

@@ -1,3 +1,5 @@
+// src/app/access: creates authentication, authorization and quotas from the configuration.
+
 import type { Logger } from 'pino';
 import { type Authenticator, createAuthenticate } from '../../auth/authenticate.ts';
 import { type Authenticate, noAuthentication } from '../../auth/identity.ts';
@@ -15,56 +17,62 @@ import { endpointPathsOf } from '../../config/endpoint-paths.ts';
 import type { AdmissionOptions } from '../../http/pipeline/admission.ts';
 import { detach } from '../../util/boundary.ts';
 
-/** What checks tokens for these audiences. */
-type ByToken = (audiences: ReadonlySet<string>) => Authenticator;
+/** Creates an authenticator that accepts tokens for these audiences. */
+type CreateTokenAuthenticator = (audiences: ReadonlySet<string>) => Authenticator;
 
 type ServerAccess = Pick<AdmissionOptions, 'authenticate' | 'authorization'>;
 
-/** Who may use the servers of a gateway. */
+/** Authentication and authorization for the servers of one configuration. */
 export interface Access {
-  /** Who may use one of them. */
+  /** The access to one of these servers. Throws for a server of another configuration. */
   of(server: ServerConfig): ServerAccess;
-  /** Where clients learn how to get tokens, by path; empty where there are none to get. */
+  /** The OAuth metadata documents by path; empty without an issuer. */
   readonly metadata: ReadonlyMap<string, object>;
 }
 
 /**
- * Access to servers, of which there may be others while the gateway runs.
- * @param now the configuration, of which only the servers may be others than at the start
- * @param served all that are to be reached, also those that are on their way out
+ * Creates the access for a configuration. A reload can change the servers while the gateway runs.
+ * @param now the current configuration, which differs from the one at the start only in its servers
+ * @param served all reachable servers, including removed ones that still have sessions
  */
 export type AccessTo = (now: GatewayConfig, served: readonly ServerConfig[]) => Access;
 
-/** Who may use the servers of a gateway, and who asks at its port for operators. */
+/** The access to the servers of a gateway, and to its operator port. */
 export interface AllAccess {
   readonly to: AccessTo;
-  /** Of operators: with credentials that are good at any server of the start. Undefined without authentication. */
+  /**
+   * Authenticates operators. Credentials for any server of the start are accepted. Undefined without authentication.
+   */
   readonly operators: Authenticate | undefined;
 }
 
 /**
- * Access as it is configured.
- * @param authenticators of other kinds of credentials than access tokens
+ * Creates the access that the configuration describes.
+ * @param authenticators the authenticators for all credentials except access tokens
  */
 export async function createAccess(
   config: GatewayConfig,
   authenticators: readonly Authenticator[],
   logger: Logger,
 ): Promise<AllAccess> {
-  const byToken = config.authIssuer.length === 0 ? undefined : await tokenAuthenticators(config, logger);
-  const to: AccessTo = (now, served) => accessTo(now, served, authenticators, byToken);
+  const createTokenAuthenticator =
+    config.authIssuer.length === 0 ? undefined : await tokenAuthenticators(config, logger);
+  const to: AccessTo = (now, served) => accessTo(now, served, authenticators, createTokenAuthenticator);
   if (!hasAuthentication(config)) return { to, operators: undefined };
-  if (byToken === undefined) return { to, operators: createAuthenticate({ authenticators }) };
+  if (createTokenAuthenticator === undefined) return { to, operators: createAuthenticate({ authenticators }) };
   const resources = config.servers.flatMap((server) => [...resourcesOf(config, server).values()]);
   const audiences = new Set([...config.authAudience, ...resources.map(({ url }) => url)]);
-  return { to, operators: createAuthenticate({ authenticators: [...authenticators, byToken(audiences)] }) };
+  return {
+    to,
+    operators: createAuthenticate({ authenticators: [...authenticators, createTokenAuthenticator(audiences)] }),
+  };
 }
 
 function accessTo(
   config: GatewayConfig,
   served: readonly ServerConfig[],
   authenticators: readonly Authenticator[],
-  byToken: ByToken | undefined,
+  byToken: CreateTokenAuthenticator | undefined,
 ): Access {
   const { authIssuer, authAudience, servers } = config;
   const metadata = new Map<string, object>();
@@ -98,19 +106,21 @@ function accessTo(
   return { of, metadata };
 }
 
-/** The endpoints of a server by path; to whoever POSTs for a stream of HTTP+SSE, the stream is the resource. */
+/** The protected resources of a server by path. For the POST endpoint of HTTP+SSE, the stream is the resource. */
 function resourcesOf(config: GatewayConfig, server: ServerConfig): Map<string, ProtectedResource> {
   const { publicUrl = '' } = config;
-  const entries = endpointPathsOf(config, server).flatMap(({ mcp, ws, legacySse: old }) => [
+  const entries = endpointPathsOf(config, server).flatMap(({ mcp, ws, legacySse }) => [
     [mcp, mcp] as const,
     ...(ws === undefined ? [] : [[ws, ws] as const]),
-    ...(old === undefined ? [] : [[old.stream, old.stream] as const, [old.messages, old.stream] as const]),
+    ...(legacySse === undefined
+      ? []
+      : [[legacySse.stream, legacySse.stream] as const, [legacySse.messages, legacySse.stream] as const]),
   ]);
   return new Map(entries.map(([path, resource]) => [path, protectedResourceAt(publicUrl, resource)]));
 }
 
-/** What checks tokens is loaded only where there are some: without, a start takes less. */
-async function tokenAuthenticators(config: GatewayConfig, logger: Logger): Promise<ByToken> {
+/** The token code is loaded only where an issuer is configured, which makes other starts faster. */
+async function tokenAuthenticators(config: GatewayConfig, logger: Logger): Promise<CreateTokenAuthenticator> {
   const [{ createTokenAuthenticators }, { IssuerKeys }, { fetchJson }, { discoverKeysUrl }] = await Promise.all([
     import('../../auth/oauth/token-authenticator.ts'),
     import('../../auth/oauth/issuer-keys.ts'),
@@ -127,7 +137,7 @@ async function tokenAuthenticators(config: GatewayConfig, logger: Logger): Promi
       onFailed: (err) => logger.warn({ issuer, err }, 'cannot fetch the keys of the token issuer'),
       onRecovered: () => logger.info({ issuer }, 'fetched the keys of the token issuer again'),
     });
-    // Ahead of the first token, so that an operator hears at once what is wrong; nobody waits for it.
+    // Fetched before the first token, so that the log shows a fault at once. The start does not wait for the keys.
     detach('background', keys.refresh());
     return keys;
   };

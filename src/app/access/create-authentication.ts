@@ -10,19 +10,19 @@ import { type ReportIssue, renderIssueMessage } from '../../config/issues.ts';
 import { flagOf } from '../../config/options/option-names.ts';
 import { watchFiles } from '../file-watch.ts';
 
-/** Who may use the gateway. */
+/** The authentication of clients by API keys and by a trusted proxy. */
 export interface ClientAuthentication {
-  /** Of the kinds of credentials that the gateway itself knows, in the order in which they are asked. */
+  /** The authenticators for credentials that the gateway itself knows, in the order of their use. */
   readonly authenticators: readonly Authenticator[];
-  /** Headers that say who somebody is, in small letters. */
+  /** The headers that identify a user, in lower case. */
   readonly identityHeaders: readonly string[];
-  /** Reads again what may have changed; what is wrong changes nothing, and is logged. Not there where nothing is read. */
+  /** Reads the key file again. A faulty file changes nothing and is logged. Undefined without a key file. */
   readonly reload?: (() => void) | undefined;
-  /** Files are not watched any more. */
+  /** Stops watching the key file. */
   close(): void;
 }
 
-/** Puts together what is configured. Throws an error for the operator if the file of keys is not what it was just now. */
+/** Creates the configured authenticators. Throws an error for the operator if the key file has become invalid. */
 export function createAuthentication(
   config: GatewayConfig,
   watch: CredentialWatch,
@@ -30,22 +30,21 @@ export function createAuthentication(
 ): ClientAuthentication {
   const { apiKeysFile, apiKeys, proxyIdentityHeader: header, proxyScopesHeader: scopesHeader, trustedProxy } = config;
   const hierarchy = new Map(Object.entries(config.impliedScopes));
-  const nothing = { close: () => undefined };
   const keys = new ApiKeys([...apiKeys, ...(apiKeysFile === undefined ? [] : loadKeys(apiKeysFile))], hierarchy);
   const proxy =
     header === undefined ? [] : [createProxyIdentity({ header, scopesHeader, trusted: trustedProxy, hierarchy })];
   const hasKeys = apiKeysFile !== undefined || apiKeys.length > 0;
   const authenticators = [...proxy, ...(hasKeys ? [keys.authenticator] : [])];
   const identityHeaders = [header, scopesHeader].filter((name) => name !== undefined);
-  if (apiKeysFile === undefined) return { ...nothing, authenticators, identityHeaders };
+  if (apiKeysFile === undefined) return { authenticators, identityHeaders, close: () => undefined };
 
   const reload = (): void => {
     try {
-      const ofFile = loadKeys(apiKeysFile);
-      keys.replace([...apiKeys, ...ofFile]);
+      const fileKeys = loadKeys(apiKeysFile);
+      keys.replace([...apiKeys, ...fileKeys]);
       watch.sweep();
-      const level = ofFile.length === 0 ? 'warn' : 'info'; // which lets nobody in
-      logger[level]({ keys: ofFile.length }, 'reloaded the API key file');
+      const level = fileKeys.length === 0 ? 'warn' : 'info'; // a file without keys admits nobody
+      logger[level]({ keys: fileKeys.length }, 'reloaded the API key file');
     } catch (error) {
       logger.error(
         { why: (error as Error).message },

@@ -5,7 +5,7 @@ import { createQuotas, type Quotas } from '../../quota/quotas.ts';
 import type { RateLimit } from '../../quota/rate.ts';
 import type { Rates } from '../../store/shared/rates.ts';
 
-/** The quotas of a configuration. */
+/** Creates the quotas of a configuration. */
 export function quotasOf(config: GatewayConfig, rates: Rates, onFailed: (cause: unknown) => void): Quotas {
   return createQuotas({
     own: {
@@ -16,7 +16,7 @@ export function quotasOf(config: GatewayConfig, rates: Rates, onFailed: (cause: 
       requests: rateOf(config.principalRequestsPerS, second, config.principalRequestBurst),
       starts: rateOf(config.principalStartsPerMinute, minute),
     },
-    // Sessions in all, and with them processes, and connections in all, have limits of their own.
+    // The totals of sessions, their processes and connections have limits elsewhere (`maxSessions`, `maxConnections`).
     all: {
       bytes: config.maxBytesInFlight,
       requests: rateOf(config.maxRequestsPerS, second),
@@ -28,8 +28,8 @@ export function quotasOf(config: GatewayConfig, rates: Rates, onFailed: (cause: 
 }
 
 /**
- * Of users who are known, nobody can take the sessions of all others, as each session may be a process. Without authentication
- * all are one.
+ * The default of `principalSessions`. With authentication, one user must not take all sessions, each of which may be a
+ * process. Without authentication, all clients are the same user.
  */
 const ownSessions = (config: GatewayConfig): number | undefined =>
   hasAuthentication(config) ? Math.ceil(config.maxSessions / 10) : undefined;

@@ -6,10 +6,10 @@ import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import type { ServerCertificate } from '../../http/http-server.ts';
 import { docsPage } from '../../util/docs-page.ts';
 
-/** A certificate that ends sooner is worth a warning: whatever renews it should have done so. */
+/** A certificate that expires sooner is worth a warning: it should have been renewed by now. */
 const renewalMs = 7 * 24 * 3_600_000;
 
-/** What is laid open by a gateway that listens on other addresses than those of this machine, and what to do; or nothing. */
+/** The risk of a gateway that listens beyond this machine, and the remedy; undefined without a risk. */
 export function exposureOf(config: GatewayConfig): { readonly what: string; readonly detail: string } | undefined {
   if (isLoopback(config.host)) return undefined;
   if (!hasAuthentication(config)) {
@@ -25,7 +25,7 @@ export function exposureOf(config: GatewayConfig): { readonly what: string; read
   };
 }
 
-/** Warns of that in the log. */
+/** Logs the risk that `exposureOf` finds, if any. */
 export function warnOfExposure(config: GatewayConfig, logger: Logger): void {
   const exposure = exposureOf(config);
   if (exposure === undefined) return;
@@ -33,7 +33,7 @@ export function warnOfExposure(config: GatewayConfig, logger: Logger): void {
   logger.warn({ host, port, detail: exposure.detail }, exposure.what);
 }
 
-/** Warns of users who are known, and share a process of this server all the same: the operator wants it so. */
+/** Warns that authenticated users share processes of this server, as `--isolation shared` requires. */
 export function warnOfSharing({ name, isolation }: ServerConfig, config: GatewayConfig, logger: Logger): void {
   if (isolation !== 'shared' || !hasAuthentication(config)) return;
   const detail =
@@ -41,13 +41,13 @@ export function warnOfSharing({ name, isolation }: ServerConfig, config: Gateway
   logger.warn({ server: name, detail }, 'all users share the processes of this server (--isolation shared)');
 }
 
-/** By the gateway itself, or as the operator says of what is in front of it. */
+/** True if the gateway encrypts, or the configuration implies a proxy that does. */
 const isEncrypted = ({ tlsCert, trustedProxy, publicUrl }: GatewayConfig): boolean =>
   tlsCert !== undefined || trustedProxy.length > 0 || publicUrl?.startsWith('https:') === true;
 
 /**
- * Warns of a certificate that has expired, or will soon.
- * @param nowMs the time of day
+ * Warns of a certificate that has expired or will expire soon.
+ * @param nowMs the current time since the epoch
  */
 export function warnOfExpiry({ cert }: ServerCertificate, nowMs: number, logger: Logger): void {
   const { validTo } = new X509Certificate(cert);

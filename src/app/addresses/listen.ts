@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo, Server } from 'node:net';
 import type { GatewayConfig } from '../../config/config.ts';
 
-/** Listens, and returns the port. Rejects with an error for the operator if that cannot be. */
+/** Starts to listen and resolves with the port. Rejects with an error for the operator if that is impossible. */
 export async function listen(server: Server, { host, port }: Pick<GatewayConfig, 'host' | 'port'>): Promise<number> {
   try {
     server.listen(port, host);
@@ -13,7 +13,7 @@ export async function listen(server: Server, { host, port }: Pick<GatewayConfig,
   return (server.address() as AddressInfo).port;
 }
 
-/** An address that a person can open. */
+/** The host part of a URL that a person can open. */
 export function displayHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;

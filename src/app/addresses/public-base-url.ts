@@ -4,9 +4,9 @@ import { isLoopback, type OriginRules } from '../../auth/origin-rules.ts';
 import type { ServerCertificate } from '../../http/http-server.ts';
 import { displayHost } from './listen.ts';
 
-/** The settings that decide by which name a client can call the gateway. */
+/** The settings that decide which host name a client can use. */
 export interface PublicBaseUrlOptions {
-  /** The address that the gateway is bound to. */
+  /** The address on which the gateway listens. */
   readonly host: string;
   readonly port: number;
   readonly allowHost: readonly string[];
@@ -15,7 +15,7 @@ export interface PublicBaseUrlOptions {
   readonly certificate: ServerCertificate | undefined;
 }
 
-/** Scheme, host and port of the URLs that are printed, and what curl needs to use them from this machine. */
+/** The base of the printed URLs, and the arguments that curl needs to use them from this machine. */
 export interface PublicBaseUrl {
   /** `http://127.0.0.1:8080` */
   readonly url: string;
@@ -24,8 +24,8 @@ export interface PublicBaseUrl {
 }
 
 /**
- * The base of the URLs that are printed and offered for copying. Its host passes the gateway's own check of Host, and the
- * certificate is valid for it where there is such a name.
+ * The base of the URLs that are printed and offered for copying. The gateway accepts its host in the Host header. The
+ * certificate is valid for that host, if there is such a name.
  * @param certificatePath the file of the certificate, for curl
  */
 export function publicBaseUrl(options: PublicBaseUrlOptions, certificatePath?: string): PublicBaseUrl {
@@ -33,21 +33,21 @@ export function publicBaseUrl(options: PublicBaseUrlOptions, certificatePath?: s
   const own = displayHost(host);
   const parsed = certificate && new X509Certificate(certificate.cert);
   const names = [own, 'localhost', ...allowHost.filter((name) => name !== '*'), ...dnsNamesOf(parsed)];
-  // An entry of --allow-host can name a port, of a proxy for example.
+  // An entry of --allow-host can name a port, for example that of a proxy.
   const authorities = names.map((name) => (/:\d+$/.test(name) ? name : `${name}:${port}`));
-  // localhost may lead to another address than the one that the gateway is bound to.
-  const usable = authorities.filter(
+  // localhost may resolve to another address than the one on which the gateway listens.
+  const accepted = authorities.filter(
     (each) => rules.allowsHost(each) && (own === '127.0.0.1' || hostOf(each) !== 'localhost'),
   );
-  const certified = usable.find((each) => parsed === undefined || isValidFor(parsed, hostOf(each)));
-  const authority = certified ?? usable[0] ?? `${own}:${port}`;
+  const certified = accepted.find((each) => parsed === undefined || isValidFor(parsed, hostOf(each)));
+  const authority = certified ?? accepted[0] ?? `${own}:${port}`;
   return {
     url: `${parsed === undefined ? 'http' : 'https'}://${authority}`,
     curl: [...resolveArguments(authority, own), ...caArguments(parsed, certificatePath)],
   };
 }
 
-/** The names of a certificate that can stand in a URL as they are. */
+/** The DNS names of a certificate that a URL can contain, without wildcards. */
 const dnsNamesOf = (certificate: X509Certificate | undefined): string[] =>
   [...(certificate?.subjectAltName ?? '').matchAll(/DNS:([a-z0-9.-]+)(?:,|$)/gi)].map(([, name = '']) => name);
 
@@ -56,13 +56,13 @@ const hostOf = (authority: string): string => authority.replace(/:\d+$/, '').rep
 const isValidFor = (certificate: X509Certificate, host: string): boolean =>
   (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined;
 
-/** The DNS need not know the name on this machine. */
+/** DNS may not resolve the name on this machine. */
 function resolveArguments(authority: string, own: string): string[] {
   const name = hostOf(authority);
   if (isIP(name) !== 0 || isLoopback(name) || name === hostOf(own)) return [];
   return ['--resolve', `${name}:${authority.split(':').at(-1)}:${hostOf(own)}`];
 }
 
-/** No authority vouches for a self-signed certificate, so curl has to be given it. */
+/** No authority vouches for a self-signed certificate, so curl needs the certificate itself. */
 const caArguments = (certificate: X509Certificate | undefined, path: string | undefined): string[] =>
   path !== undefined && certificate?.checkIssued(certificate) === true ? ['--cacert', path] : [];

@@ -1,3 +1,5 @@
+// src/app/addresses: where the gateway listens, and the URLs that it prints.
+
 import type { GatewayConfig } from '../../config/config.ts';
 import { endpointPathsOf } from '../../config/endpoint-paths.ts';
 import type { ServerHealth } from '../../ops/health/server-health.ts';
@@ -5,25 +7,25 @@ import type { Era } from '../../protocol/revisions.ts';
 import type { ServedServer } from '../servers/served-server.ts';
 import type { ServerChanges } from '../servers/server-set.ts';
 
-/** Where a server can be reached. */
+/** The URLs of a server. */
 export interface ServerUrls {
   readonly server: string;
   readonly url: string;
-  /** The same behind its name, for a server that has a path without and was named by the operator. */
+  /** The same endpoint with the server's name in its path, if the operator chose that name. */
   readonly named?: string;
-  /** What the server is known to speak; a server of an unknown era takes `initialize`, too. */
+  /** The era of the server; `legacy` while it is unknown, because such a server accepts `initialize` too. */
   readonly era: Era;
-  /** For HTTP+SSE clients (2024-11-05). */
+  /** The URL for HTTP+SSE clients (2024-11-05). */
   readonly sse?: string;
   readonly ws?: string;
-  /** What is wrong with its server, as far as that is known, and what to do. */
+  /** The known failure of the server and its remedy. */
   readonly failure?: string;
 }
 
 /**
- * The URLs of a server, and what is known to be wrong with it.
+ * The URLs of a server and its known failure.
  * @param base scheme, host and port
- * @param isNamed the operator has named it: its path with the name is told, too
+ * @param isNamed true if the operator chose the name, so that the path with the name is shown too
  */
 export function serverUrls(
   { config: own, modern: { era = 'legacy' } }: ServedServer,
@@ -32,7 +34,7 @@ export function serverUrls(
   isNamed: boolean,
   health: ServerHealth,
 ): ServerUrls {
-  const [{ mcp, ws, legacySse: old }, other] = endpointPathsOf(config, own);
+  const [{ mcp, ws, legacySse }, other] = endpointPathsOf(config, own);
   const onWs = ws && { ws: base.replace('http', 'ws') + ws };
   const named = isNamed && other !== undefined && { named: base + other.mcp };
   const { why, help = '' } = health.lastFailureOf(own.name) ?? {};
@@ -42,18 +44,18 @@ export function serverUrls(
     url: base + mcp,
     ...named,
     era,
-    ...(old && { sse: base + old.stream }),
+    ...(legacySse && { sse: base + legacySse.stream }),
     ...onWs,
     ...failure,
   };
 }
 
-/** URLs that came, that lead to something else, and that went. */
+/** The URLs that a reload adds, changes and removes. */
 export type ChangedUrls = Readonly<Record<keyof ServerChanges, readonly string[]>>;
 
 /**
- * What a new configuration is to those who have URLs of servers.
- * @param changed the servers that are configured in another way
+ * Compares the URLs before and after a reload.
+ * @param changed the servers with a changed configuration
  */
 export function changedUrls(
   before: readonly ServerUrls[],

@@ -4,21 +4,22 @@ import { legacyRevisions, modernRevisions } from '../../protocol/revisions.ts';
 import type { ServerUrls } from '../addresses/server-urls.ts';
 import { version } from '../version.ts';
 
-/** What else there is to say. */
+/** Further details of the banner. */
 export interface BannerDetails {
-  /** Clients have to show who they are. */
+  /** Clients must authenticate. */
   readonly needsKey: boolean;
   /** Arguments that curl needs to reach the gateway from this machine. */
   readonly curlArguments?: readonly string[];
-  /** For whoever runs it, if it has one. */
+  /** The URL of the status page, if there is one. */
   readonly statusPage?: string | undefined;
-  /** The file that the configuration was read from, if one was. */
+  /** The configuration file, if one was read. */
   readonly file?: string | undefined;
 }
 
 /**
- * What is printed when the gateway is ready: where it is, and a line that tries it. Servers that are known not to work stand
- * apart, with what to do. Only a single server is tried at the start, so of several it says that nobody did, and what does.
+ * Renders the text that is printed when the gateway is ready: its URLs and a command that tries one. Servers with a
+ * known failure are listed separately, with the remedy. Only a single server is tried at the start. With several, the
+ * text says so and names the `check` command.
  */
 export function renderBanner(
   urls: readonly ServerUrls[],
@@ -35,7 +36,7 @@ export function renderBanner(
     .map(({ server, url, failure }) => (failure === undefined ? '' : row(server, url) + row('', failure)))
     .join('');
   const others = (title: string, key: 'sse' | 'ws'): string => {
-    const rows = well.map((of) => (of[key] === undefined ? '' : row(of.server, of[key]))).join('');
+    const rows = well.map((each) => (each[key] === undefined ? '' : row(each.server, each[key]))).join('');
     return rows && `${title}:\n${rows}`;
   };
   const older = others('For HTTP+SSE clients', 'sse');
@@ -72,7 +73,7 @@ function openSession(): string {
   return `-d '${JSON.stringify(initialize)}'`;
 }
 
-/** Modern requests stand for themselves, and say in their headers what they are (2026-07-28, basic/transports). */
+/** Modern requests need no session, and their headers repeat the method (2026-07-28, basic/transports). */
 function listTools(): string {
   const method = 'tools/list';
   const [protocolVersion] = modernRevisions.slice(-1) as [string];

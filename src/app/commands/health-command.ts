@@ -4,10 +4,10 @@ import { request as requestByTls } from 'node:https';
 import type { GatewayConfig } from '../../config/config.ts';
 import { displayHost } from '../addresses/listen.ts';
 
-/** An answer that takes longer counts as none. */
+/** An answer that takes longer counts as missing. */
 const timeoutMs = 4_000;
 
-/** The result of asking a gateway for its health. */
+/** The result of a health request to a gateway. */
 export interface HealthAnswer {
   readonly isWell: boolean;
   /** One sentence for a person. */
@@ -15,7 +15,7 @@ export interface HealthAnswer {
 }
 
 /**
- * Asks a running gateway for its health, as its configuration says where it listens. Never rejects.
+ * Requests the health of a running gateway at the address of its configuration. Never rejects.
  * @param path `/healthz` or `/readyz`
  */
 export async function requestHealth(
@@ -31,7 +31,7 @@ export async function requestHealth(
   }
 }
 
-/** The certificate is for the names that clients use, and need not be valid for the address that is asked here. */
+/** The certificate is for the names that clients use. It need not be valid for the address of this request. */
 function statusOf(url: string): Promise<number | undefined> {
   const options = { timeout: timeoutMs, rejectUnauthorized: false };
   return new Promise((resolve, reject) => {
@@ -47,8 +47,8 @@ function statusOf(url: string): Promise<number | undefined> {
 }
 
 /**
- * The arguments of the gateway that is the main process of this container, so that a health check in it needs no arguments
- * of its own. Empty where there is no such process.
+ * The arguments of the gateway that is the main process of this container, so that its health check needs no arguments.
+ * Empty without such a process.
  * @param program the path of the running program
  */
 export function argumentsOfContainer(program: string): readonly string[] {

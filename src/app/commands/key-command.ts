@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { digestOfKey } from '../../auth/api-keys.ts';
 
-/** What every key begins with, so that programs that look for secrets in texts find it. */
+/** The prefix of every key, so that secret scanners find keys. */
 const prefix = 'mcpgw_';
 
-/** A new key, and what the gateway gets of it, which does not hold the key. */
+/** A new key and its two entries for the gateway, which contain only a hash of the key. */
 export interface NewKey {
   readonly key: string;
-  /** For the file of keys. */
+  /** The entry for the key file. */
   readonly entry: string;
-  /** For the variable with keys. */
+  /** The entry for `GANGWAY_API_KEYS`. */
   readonly variable: string;
 }
 
-/** Makes an API key of 256 random bits. */
+/** Creates an API key of 256 random bits. */
 export function makeKey(name: string): NewKey {
   const key = `${prefix}${randomBytes(32).toString('base64url')}`;
   const sha256 = digestOfKey(key);

@@ -1,3 +1,5 @@
+// src/app/commands: the commands of the program: serve, check, health, key, help and version.
+
 import { readFileSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
@@ -25,14 +27,14 @@ import { jsonListener, textListener } from './check/render-check.ts';
 import { argumentsOfContainer, requestHealth } from './health-command.ts';
 import { makeKey } from './key-command.ts';
 
-/** Exit codes: 0 all is well, 1 it could not be done, 2 the configuration is wrong. */
+/** Exit codes: 0 success, 1 failure, 2 invalid configuration. */
 const failed = 1;
 const misconfigured = 2;
 
-/** What ends the program from outside. */
+/** The signals that end the program. */
 const endSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
-/** The program: reads the command line, the environment and the file, and does what they say. */
+/** Runs the program: reads the command line, the environment and the file, and executes the command. */
 export async function runCommand(): Promise<void> {
   const read = (): Configuration =>
     readConfiguration({
@@ -69,7 +71,7 @@ export async function runCommand(): Promise<void> {
   }
   process.on('exit', killAllGroupsNow);
   if (command === 'check') {
-    for (const signal of endSignals) process.once(signal, () => process.exit(failed)); // which ends what was started
+    for (const signal of endSignals) process.once(signal, () => process.exit(failed)); // the exit listener ends all started servers
     journalGroups(() => undefined);
     const progress = process.stderr.isTTY ? createProgressLine(process.stderr) : noProgressLine;
     const print = (text: string): void => progress.past(() => process.stdout.write(text));
@@ -88,7 +90,7 @@ export async function runCommand(): Promise<void> {
   await serve(config, { file, states: statesOf(file === undefined ? [] : [file]), read }, log);
 }
 
-/** The arguments of this program. The health check of a container takes those of the gateway in it. */
+/** The arguments of this program. The health check of a container uses those of the gateway in the container. */
 function argumentsGiven(): readonly string[] {
   const [, program = '', ...given] = process.argv;
   const isBare = given[0] === 'health' && given.slice(1).every((word) => word === '--ready');
@@ -105,7 +107,7 @@ function logOf({ logLevel, logFormat }: GatewayConfig): Log {
 
 async function serve(config: GatewayConfig, source: ConfigurationSource, log: Log): Promise<void> {
   const logger = log.app;
-  const giveUp = (message: string): never => {
+  const exitWithError = (message: string): never => {
     process.stderr.write(`mcp-gangway: ${message}\n`);
     process.exit(failed);
   };
@@ -113,24 +115,24 @@ async function serve(config: GatewayConfig, source: ConfigurationSource, log: Lo
     logger.fatal(faultField(logger, error), 'the gateway failed');
     process.exit(failed);
   });
-  // The handler of the signal does the rest.
+  // The signal handler does the rest.
   const onDrain = (): void => {
     process.kill(process.pid, 'SIGTERM');
   };
   let gateway: Gateway | undefined;
   endOnSignals(() => gateway, config, logger);
-  if (await cleanUp(logger))
+  if (await cleanUpProcesses(logger))
     journalGroups((why) =>
       logger.warn({ why }, 'cannot record the server processes: if the gateway is killed, they may keep running'),
     );
   try {
-    gateway = await startGateway({ config, source, environment: process.env, log, onUseless: giveUp, onDrain });
+    gateway = await startGateway({ config, source, environment: process.env, log, onUseless: exitWithError, onDrain });
   } catch (error) {
-    return giveUp((error as Error).message);
+    return exitWithError((error as Error).message);
   }
   for (const urls of gateway.urls)
     logger.info(urls, urls.failure === undefined ? 'endpoint ready' : 'endpoint ready, but its server is not');
-  // Where audit lines go to stdout there is nothing else.
+  // An audit log on stdout must not be mixed with other text.
   const output = config.audit === 'stdout' ? process.stderr : process.stdout;
   const { urls, statusPage, curlArguments } = gateway;
   output.write(
@@ -139,8 +141,8 @@ async function serve(config: GatewayConfig, source: ConfigurationSource, log: Lo
 }
 
 /**
- * Where gateways of this user on this host note what they started: gone after a boot, as the processes are. The user's
- * number is in the name, since `su` and `sudo` can leave the variable of another user.
+ * The directory in which gateways of this user record the processes that they start. Like the processes, it does not
+ * survive a reboot. Its name contains the user id, because `su` and `sudo` can keep the variable of another user.
  */
 function stateDirectory(): string {
   const runtime = process.env['XDG_RUNTIME_DIR'] ?? '';
@@ -148,11 +150,11 @@ function stateDirectory(): string {
 }
 
 /**
- * Ends what gateways left behind that were killed on this host, before servers are started that may need the same files
- * and ports (P10). One line says what was found.
- * @returns false if it cannot be done here, and so cannot be noted either
+ * Ends the processes that killed gateways left on this host, before new servers need the same files and ports (P10).
+ * Logs one line with the result.
+ * @returns false if this system cannot clean up, so that there is no use in recording processes either
  */
-async function cleanUp(logger: Logger): Promise<boolean> {
+async function cleanUpProcesses(logger: Logger): Promise<boolean> {
   const self = ownIdentity();
   if (self === undefined) {
     logger.debug('this system has no /proc: server processes of a killed gateway are not cleaned up at the next start');
@@ -172,10 +174,10 @@ async function cleanUp(logger: Logger): Promise<boolean> {
   }
 }
 
-/** Notes what this gateway starts, for the clean-up of the next one, until it ends in order. */
+/** Records the processes that this gateway starts, for the clean-up at the next start, until a graceful exit. */
 function journalGroups(onUnable: (why: string) => void): void {
   const self = ownIdentity();
-  // All processes of a container end with the first one.
+  // In a container, all processes end with process 1.
   if (self === undefined || self.pid === 1) return;
   const notes = createGroupJournal({ directory: stateDirectory(), self, onUnable });
   setProcessGroupListener(notes);
@@ -183,8 +185,8 @@ function journalGroups(onUnable: (why: string) => void): void {
 }
 
 /**
- * The first signal ends the gateway in order; a second one, or one before it is ready, at once. A SIGHUP is the end of the
- * terminal where there is one, and else has everything read again that may change.
+ * The first signal shuts the gateway down gracefully. A second signal, or one before the gateway is ready, ends it at
+ * once. With a terminal, SIGHUP means the end of the terminal. Without one, it reloads the configuration.
  */
 function endOnSignals(started: () => Gateway | undefined, config: GatewayConfig, logger: Logger): void {
   let isEnding = false;
@@ -208,7 +210,7 @@ function endOnSignals(started: () => Gateway | undefined, config: GatewayConfig,
   for (const signal of endSignals) {
     process.on(signal, () => {
       if (signal !== 'SIGHUP' || hasTerminal) detach('background', end(signal));
-      else if (!isEnding) started()?.reload(); // before it is ready everything is new
+      else if (!isEnding) started()?.reload(); // before the gateway is ready, nothing can have changed
     });
   }
 }

@@ -1,3 +1,5 @@
+// src/app/probes: sessions and pings of the gateway itself, to find out whether a server works.
+
 import type { Backend, BackendEnd, OpenBackend } from '../../backend/backend.ts';
 import { helpIfEnded, helpIfSilent } from '../../ops/health/start-help.ts';
 import { entryOf } from '../../protocol/faults.ts';
@@ -7,36 +9,39 @@ import { ownRequest } from '../../protocol/modern/envelope.ts';
 import { type Era, legacyRevisions, modernRevisions } from '../../protocol/revisions.ts';
 import { version } from '../version.ts';
 
-/** What the gateway says to a server by itself, to see whether it works. */
+/** A session of the gateway itself with a server, to find out whether the server works. */
 export interface ProbeSession {
-  /** The result, an object; rejects with a sentence for the operator if there is an error, no answer in time, or the server ends. */
+  /**
+   * Sends a request and resolves with the result, an object. Rejects with a sentence for the operator after an error, a
+   * timeout or the end of the server.
+   */
   request(method: string, params: object): Promise<object>;
   notify(method: string): void;
-  /** The first lines that the server wrote to stdout and that are no MCP messages, cut. */
+  /** The first lines on the server's stdout that are not MCP messages, truncated. */
   readonly noise: readonly string[];
   /** Ends the session and the backend. */
   close(): Promise<void>;
 }
 
-/** What a server says of itself. Nothing of it is checked: any value may stand anywhere. */
+/** The result of `initialize`. None of it is checked: each member may have any value. */
 export interface InitializeResult {
   readonly protocolVersion?: unknown;
   readonly capabilities?: unknown;
   readonly serverInfo?: unknown;
 }
 
-/** Opens a session as a client does. */
-export async function initialize(trial: ProbeSession): Promise<InitializeResult> {
-  const result = (await trial.request('initialize', {
+/** Opens an MCP session like a client. */
+export async function initialize(session: ProbeSession): Promise<InitializeResult> {
+  const result = (await session.request('initialize', {
     protocolVersion: legacyRevisions.at(-1),
     capabilities: {},
     clientInfo: { name: 'mcp-gangway check', version },
   })) as InitializeResult;
-  trial.notify('notifications/initialized');
+  session.notify('notifications/initialized');
   return result;
 }
 
-/** What a server of the modern era says of itself. */
+/** The result of `server/discover`, not checked either. */
 export interface DiscoverResult {
   readonly supportedVersions?: unknown;
   readonly capabilities?: unknown;
@@ -44,11 +49,11 @@ export interface DiscoverResult {
 }
 
 /**
- * Asks a server of the modern era what it is. One that refuses the version of the question and names it all the same is
- * asked once more (2026-07-28, basic/versioning). Rejects if it serves no revision that the gateway knows.
+ * Sends `server/discover` to a modern server. If the server refuses the version but names a revision that the gateway
+ * supports, the request is sent once more (2026-07-28, basic/versioning). Rejects if the two share no revision.
  */
-export async function discover(trial: ProbeSession): Promise<DiscoverResult> {
-  const ask = (): Promise<DiscoverResult> => trial.request('server/discover', {}) as Promise<DiscoverResult>;
+export async function discover(session: ProbeSession): Promise<DiscoverResult> {
+  const ask = (): Promise<DiscoverResult> => session.request('server/discover', {}) as Promise<DiscoverResult>;
   const result = await ask().catch((error: Error) => {
     const discovery = error instanceof Refused ? readDiscovery(error.response) : undefined;
     if (discovery?.era !== 'modern') throw error;
@@ -61,7 +66,7 @@ export async function discover(trial: ProbeSession): Promise<DiscoverResult> {
   );
 }
 
-/** The server answered with an error. */
+/** The error of a request that the server answered with an error. */
 class Refused extends Error {
   readonly response: Message;
 
@@ -75,56 +80,56 @@ interface ErrorAnswer {
   readonly data?: { readonly supported?: unknown } | null;
 }
 
-/** A server could name anything (P8). */
+/** Limits for the versions that a message repeats: a server can name anything (P8). */
 const maxVersions = 10;
 const versionForm = /^[\w.-]{1,32}$/;
 
-/** Says which versions a server names; empty if it names none. */
+/** A sentence with the versions that a server names; empty if it names none. */
 function versionsIn(supported: unknown): string {
   const named: unknown[] = Array.isArray(supported) ? supported : [];
   const versions = named.filter((each) => typeof each === 'string' && versionForm.test(each)).slice(0, maxVersions);
   return versions.length === 0 ? '' : ` The server supports ${versions.join(', ')}.`;
 }
 
-/** The revisions of the modern era that both the server and the gateway serve. */
+/** The modern revisions that both the server and the gateway support. */
 export const servedRevisions = ({ supportedVersions }: DiscoverResult): readonly string[] =>
   Array.isArray(supportedVersions)
     ? modernRevisions.filter((revision) => (supportedVersions as readonly unknown[]).includes(revision))
     : [];
 
-/** So much of the noise is kept: enough to recognize a menu, a prompt or a log. */
+/** The limits of the noise that is kept: enough to recognize a menu, a prompt or a log. */
 const maxNoiseLines = 5;
 const maxNoiseBytes = 200;
 
-/** The first lines of a server's stdout that are no messages. */
+/** Collects the first lines on a server's stdout that are not messages. */
 export class StdoutNoise {
   readonly lines: string[] = [];
 
-  /** Takes any line of the server. */
+  /** Takes any line of the server and keeps it if it is noise. */
   note(line: Buffer): void {
     if (this.lines.length < maxNoiseLines && readOne(line) === undefined) {
       this.lines.push(line.subarray(0, maxNoiseBytes).toString());
     }
   }
 
-  /** The same lines, named as what they are, and the last lines of the server's stderr. */
+  /** The lines with the prefix `stdout:`, followed by the last lines of the server's stderr. */
   with(lastOutput: readonly string[] = []): readonly string[] {
     return [...this.lines.map((line) => `stdout: ${line}`), ...lastOutput];
   }
 }
 
-interface Waiting {
+interface PendingRequest {
   readonly method: string;
   resolve(result: object): void;
   reject(error: Error): void;
 }
 
 /**
- * The few lines of a client that a trial needs: one request at a time, everything else the server says is ignored. In the
- * modern era each request has its envelope.
+ * Opens a backend and a minimal client on it: one request at a time, and everything else from the server is ignored. In
+ * the modern era each request has its envelope.
  */
 export function openProbeSession(open: OpenBackend, timeoutMs: number, era: Era = 'legacy'): ProbeSession {
-  let waiting: Waiting | undefined;
+  let waiting: PendingRequest | undefined;
   let lastId = 0;
   let end: BackendEnd | undefined;
   let isSilent = false;
@@ -155,9 +160,9 @@ export function openProbeSession(open: OpenBackend, timeoutMs: number, era: Era 
     onUnanswered(_, reason) {
       waiting?.reject(new Error(`The server did not answer ${waiting.method}. ${entryOf(reason).message}`));
     },
-    onEnd(told) {
-      end = told;
-      if (!isSilent) waiting?.reject(explainEnd(told));
+    onEnd(ended) {
+      end = ended;
+      if (!isSilent) waiting?.reject(explainEnd(ended));
     },
   });
 
@@ -168,7 +173,7 @@ export function openProbeSession(open: OpenBackend, timeoutMs: number, era: Era 
       try {
         return await new Promise((resolve, reject) => {
           waiting = { method, resolve, reject };
-          // What it has written is told with its end.
+          // The last output of the server arrives with its end, so the backend is closed first.
           timer = setTimeout(async () => {
             isSilent = true;
             await backend.close({ isForGood: true });
@@ -190,22 +195,22 @@ export function openProbeSession(open: OpenBackend, timeoutMs: number, era: Era 
   };
 }
 
-/** So much of an error's message is told. */
+/** A longer message of an error is truncated. */
 const maxErrorText = 1_000;
 
-/** What a server gave as its error, which need not be the object that JSON-RPC asks for. */
+/** Describes the error of a server, which need not be the object that JSON-RPC requires. */
 function errorText(error: unknown): string {
   const message = typeof error === 'object' && error !== null && 'message' in error ? error.message : undefined;
   return typeof message === 'string' ? `the error: ${message.slice(0, maxErrorText)}` : 'an error without a message.';
 }
 
-/** A server that is of no use, for the operator. */
+/** An error for the operator: the server cannot be used. */
 export class ServerUnusableError extends Error {
-  /** What to do about it; empty where the message says so. */
+  /** The remedy; empty where the message names it. */
   readonly help: string;
-  /** The last lines that the server wrote beside the protocol: they can hold anything. */
+  /** The last lines that the server wrote outside the protocol. They can contain anything. */
   readonly output: readonly string[];
-  /** How its backend ended, if it did. */
+  /** The end of the backend, if it ended. */
   readonly end: BackendEnd | undefined;
 
   constructor(message: string, { help = '', output = [], end }: Partial<Omit<ServerUnusableError, keyof Error>> = {}) {
@@ -216,17 +221,17 @@ export class ServerUnusableError extends Error {
   }
 }
 
-/** The server neither does what it was asked for nor refuses: who waits for that learns nothing of its era. */
+/** The server neither does what a request asks nor refuses, so a client that waits learns nothing about its era. */
 export class NoAnswerError extends ServerUnusableError {}
 
-/** For the operator: nothing came in time. */
+/** The error for the operator when no answer arrives in time. */
 export const explainSilence = (method: string, timeoutMs: number, output: readonly string[] = []): NoAnswerError =>
   new NoAnswerError(`The server did not answer ${method} within ${timeoutMs} ms. Check that it is an MCP server.`, {
     output,
     help: helpIfSilent,
   });
 
-/** For the operator: the server is no more, or never was. */
+/** The error for the operator when the server ended or could not be started. */
 export function explainEnd(end: BackendEnd): ServerUnusableError {
   const { reason, detail, lastOutput: output = [] } = end;
   if (reason === 'failed') return new ServerUnusableError(detail, { end });

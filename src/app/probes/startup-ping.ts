@@ -4,61 +4,61 @@ import { ownRequest } from '../../protocol/modern/envelope.ts';
 import { type Era, modernRevisions } from '../../protocol/revisions.ts';
 import { version } from '../version.ts';
 
-/** A server that nobody has used is asked after this: most clients come before, and what they meet tells more. */
+/** A server without a client is pinged after this time. Most clients connect earlier, and their sessions show more. */
 export const pingAfterMs = 3_000;
 
-/** A server that has not answered after this is told of. */
+/** A server that has not answered the ping after this time is reported. */
 export const silentMs = 5_000;
 
-/** What a first question needs. */
+/** The options of a startup ping. */
 export interface StartupPingOptions {
   readonly era: Era | 'auto';
   onAnswered(): void;
-  /** It has not answered this for `silentMs`; it still may. */
+  /** The server has not answered this method for `silentMs`. It still may. */
   onSilent(method: string): void;
 }
 
-/** One question to the first backend of a server, which nobody has used yet. */
+/** One ping to the first backend of a server, before a client uses it. */
 export interface StartupPing {
-  /** Opens backends; the first one is asked. */
+  /** Wraps an opener of backends. The first backend that it opens gets the ping. */
   readonly attach: (open: OpenBackend) => OpenBackend;
-  /** Asks `askAfterMs` from now. */
+  /** Sends the ping `pingAfterMs` from now. */
   begin(): void;
-  /** Somebody uses the backend: what it does is theirs to see, and it is not asked any more. */
+  /** A client uses the backend now: no ping is sent, and a missing answer is not reported. */
   end(): void;
-  /** The backend was asked, and has not answered; false once its end was told. */
+  /** True while the ping is unanswered and the backend has not ended. */
   readonly isOpen: boolean;
 }
 
-/** No client has such an id. */
+/** An id that no client uses. */
 const id = 'mcp-gangway-first';
 
 /**
- * Finds out whether a server answers at all, on a process that a client of a known era can still have afterwards: `ping` is the one request
- * that may come before `initialize` (2025-11-25, basic/lifecycle), and whatever a server of the modern era answers to it is
- * an answer too. The answer is nobody else's, also if it comes when a client has the process.
+ * Finds out whether a server answers at all, on a process that a client of a known era can still use afterwards. Only
+ * `ping` may come before `initialize` (2025-11-25, basic/lifecycle), and any response of a modern server counts as an
+ * answer too. The answer is hidden from the client, even if it arrives when a client already has the process.
  */
 export function createStartupPing({ era, onAnswered, onSilent }: StartupPingOptions): StartupPing {
   const method = era === 'modern' ? 'server/discover' : 'ping';
   let isFirst = true;
-  let ask: (() => void) | undefined;
-  let state: 'before' | 'asked' | 'over' = 'before';
+  let sendPing: (() => void) | undefined;
+  let state: 'before' | 'sent' | 'over' = 'before';
   let timer: NodeJS.Timeout | undefined;
 
   const isAnswer = (line: Buffer): boolean => {
     const answered = readResponse(line)?.id;
-    // Nothing else was asked, so that an error to nobody knows what is one to this.
+    // Only this request is open, so an error with a null id must be its answer.
     if (answered !== id && answered !== null) return false;
     state = 'over';
     clearTimeout(timer);
     onAnswered();
     return true;
   };
-  const heard = (events: BackendEvents): BackendEvents => ({
+  const withoutAnswer = (events: BackendEvents): BackendEvents => ({
     ...events,
-    onMessages(lines, of) {
-      const others = state === 'asked' ? lines.filter((line) => !isAnswer(line)) : lines;
-      if (others.length > 0) events.onMessages(others, of);
+    onMessages(lines, relatedRequests) {
+      const others = state === 'sent' ? lines.filter((line) => !isAnswer(line)) : lines;
+      if (others.length > 0) events.onMessages(others, relatedRequests);
     },
     onEnd(end) {
       clearTimeout(timer);
@@ -71,25 +71,25 @@ export function createStartupPing({ era, onAnswered, onSilent }: StartupPingOpti
     attach: (open) => (events, opening) => {
       if (!isFirst) return open(events, opening);
       isFirst = false;
-      const backend = open(heard(events), opening);
-      ask = () => {
-        state = 'asked';
+      const backend = open(withoutAnswer(events), opening);
+      sendPing = () => {
+        state = 'sent';
         timer = setTimeout(() => onSilent(method), silentMs).unref();
-        backend.send(questionOf(method));
+        backend.send(pingText(method));
       };
       return backend;
     },
     begin() {
-      timer = setTimeout(() => ask?.(), pingAfterMs).unref();
+      timer = setTimeout(() => sendPing?.(), pingAfterMs).unref();
     },
     end: () => clearTimeout(timer),
     get isOpen() {
-      return state === 'asked';
+      return state === 'sent';
     },
   };
 }
 
-function questionOf(method: string): Buffer {
+function pingText(method: string): Buffer {
   if (method === 'ping') return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method }));
   const [protocolVersion] = modernRevisions.slice(-1) as [string];
   return ownRequest(id, method, {}, { version, protocolVersion });

@@ -5,27 +5,27 @@ import { flagOf } from '../../config/options/option-names.ts';
 import type { ServerCertificate } from '../../http/http-server.ts';
 import { watchFiles } from '../file-watch.ts';
 
-/** Who is told what came of files that changed. */
+/** The files of a certificate and the callbacks for their changes. */
 export interface CertificateWatchOptions {
   readonly files: CertificateFiles;
-  /** What is in use. */
+  /** The certificate in use. */
   readonly current: ServerCertificate;
   onRenewed(certificate: ServerCertificate): void;
-  /** The files are not to be used, and why; perhaps the other one is still to come. */
+  /** The changed files cannot be used. One of the two may not have been replaced yet. */
   onRefused(message: string): void;
 }
 
-/** The files of a certificate, looked at for as long as the gateway runs. */
+/** A watch over the files of a certificate that lasts until `stop`. */
 export interface CertificateWatch {
-  /** Looks at once. */
-  look(): void;
+  /** Checks the files at once. */
+  check(): void;
   stop(): void;
 }
 
-/** Reads the certificate again whenever one of its files has changed. */
+/** Reads the certificate again whenever one of its files changes. */
 export function watchCertificate({ files, current, onRenewed, onRefused }: CertificateWatchOptions): CertificateWatch {
   let known = current;
-  const look = (): void => {
+  const check = (): void => {
     const read = readCertificate(files, (path) => readFileSync(path, 'utf8'));
     if (!read.ok) return onRefused(`${flagOf(read.option)} ${renderIssueMessage(read.message, flagOf)}`);
     const { certificate } = read;
@@ -34,6 +34,6 @@ export function watchCertificate({ files, current, onRenewed, onRefused }: Certi
     onRenewed(certificate);
   };
   const watched = [files.tlsCert, files.tlsKey].filter((path) => path !== undefined);
-  const { stop } = watchFiles(watched, look);
-  return { look, stop };
+  const { stop } = watchFiles(watched, check);
+  return { check, stop };
 }

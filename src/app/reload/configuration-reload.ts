@@ -1,3 +1,5 @@
+// src/app/reload: applies changes of the configuration file and of certificates while the gateway runs.
+
 import type { Configuration, GatewayConfig, ServerConfig } from '../../config/config.ts';
 import { authOptions } from '../../config/options/auth-options.ts';
 import { oauthOptions } from '../../config/options/oauth-options.ts';
@@ -9,47 +11,47 @@ import type { ChangedUrls } from '../addresses/server-urls.ts';
 import type { FileStates } from '../file-watch.ts';
 import type { ServerChanges } from '../servers/server-set.ts';
 
-/** Where the configuration comes from. */
+/** The source of the configuration. */
 export interface ConfigurationSource {
-  /** The file, if there is one. */
+  /** The path of the file, if there is one. */
   readonly file: string | undefined;
-  /** Its state when it was read. */
+  /** The state of the file when it was read. */
   readonly states: FileStates;
   /** Reads everything again. Never throws. */
   read(): Configuration;
 }
 
-/** What has changed, and the URLs of it. */
+/** The changed servers and their URLs. */
 export interface ReplacedServers extends ServerChanges {
   readonly urls: ChangedUrls;
 }
 
-/** What a reload needs. */
+/** The parts of a reload. */
 export interface ConfigurationReload {
   readonly source: ConfigurationSource;
-  /** What the gateway was started with. */
+  /** The configuration at the start of the gateway. */
   readonly started: GatewayConfig;
-  /** Serves these servers from now on. Throws an error for the operator if it cannot, and nothing has changed then. */
+  /** Replaces the servers. Throws an error for the operator if that is impossible, and changes nothing then. */
   replace(servers: readonly ServerConfig[]): ReplacedServers;
   readonly log: Log;
 }
 
-/** What came of reading the configuration. */
+/** The result of the latest reload. */
 export interface ReloadOutcome {
-  /** False where the newest one changed nothing, for it cannot be used. */
+  /** False if the latest configuration could not be used and changed nothing. */
   readonly isSuccessful: boolean;
-  /** When one was read that is in use, by the clock of the machine. */
+  /** The time at which the configuration in use was read, since the epoch. */
   readonly succeededAtMs: number;
 }
 
-/** Reads the configuration again, and knows what came of it. */
+/** Reloads the configuration and remembers the result. */
 export interface Reloader {
   reload(): void;
-  /** Of the newest try; the start is the first one. */
+  /** The result of the latest try; the start counts as the first one. */
   readonly last: ReloadOutcome;
 }
 
-/** Makes what reads the configuration again. */
+/** Creates the reloader of a gateway. */
 export function createReloader(parts: ConfigurationReload): Reloader {
   let last: ReloadOutcome = { isSuccessful: true, succeededAtMs: Date.now() };
   return {
@@ -65,17 +67,17 @@ export function createReloader(parts: ConfigurationReload): Reloader {
 
 type GlobalKey = keyof typeof globalOptions;
 
-/** Who may use servers: a server that is meant for those must not be there before they are asked who they are. */
+/** Authentication options. A new server must not be reachable before the authentication that it was configured with. */
 const securityKeys = [...Object.keys({ ...authOptions, ...oauthOptions })] as readonly GlobalKey[];
 
-/** What is changed by a reload beside the servers. */
+/** The global options that a reload changes. */
 const reloadedKeys: readonly GlobalKey[] = ['logLevel'];
 
 /**
- * Reads the configuration again and serves the servers that it has. One with a fault changes nothing, and all its faults are
- * told. Options of the gateway as a whole but the levels of the log take effect at a start only, which is told, too; if they are
- * about authentication, nothing is changed before.
- * @returns false if nothing was changed since that is not possible
+ * Reads the configuration again and replaces the servers. A configuration with faults changes nothing, and all faults
+ * are logged. Global options except the log levels take effect only at a start, which is logged too. A change of
+ * authentication options prevents the whole reload.
+ * @returns false if the reload failed and nothing was changed
  */
 function reloadConfiguration({ source, started, replace, log }: ConfigurationReload): boolean {
   const logger = log.app;
@@ -85,14 +87,14 @@ function reloadConfiguration({ source, started, replace, log }: ConfigurationRel
     logger.error({ faults }, 'the changed configuration is invalid; the previous one stays in use');
     return false;
   }
-  if (!('config' in read)) return true; // the command line, which decides what is done, does not change
+  if (!('config' in read)) return true; // the command is part of the command line, which does not change
   const { config, warnings } = read;
   for (const warning of warnings) logger.warn(warning);
   const atStartOnly = (Object.keys(globalOptions) as GlobalKey[]).filter((key) => !reloadedKeys.includes(key));
   const differing = atStartOnly.filter((key) => !isSame(started[key], config[key]));
-  const ofSecurity = differing.filter((key) => securityKeys.includes(key));
-  if (ofSecurity.length > 0) {
-    const options = ofSecurity.map(flagOf);
+  const securityChanges = differing.filter((key) => securityKeys.includes(key));
+  if (securityChanges.length > 0) {
+    const options = securityChanges.map(flagOf);
     logger.error(
       { options },
       'the changed configuration has other authentication options, which need a restart; the previous one stays in use',
@@ -105,11 +107,11 @@ function reloadConfiguration({ source, started, replace, log }: ConfigurationRel
     const changes = replace(config.servers);
     const logLevels = readLogLevels(config.logLevel);
     const { added, changed, removed } = changes;
-    const isNothing = [added, changed, removed].every((names) => names.length === 0);
+    const isUnchanged = [added, changed, removed].every((names) => names.length === 0);
     const { logLevel } = config;
-    if (isNothing) logger.info({ logLevel }, 'reloaded the configuration; its servers are unchanged');
+    if (isUnchanged) logger.info({ logLevel }, 'reloaded the configuration; its servers are unchanged');
     else logger.info({ ...changes, logLevel }, 'reloaded the configuration');
-    if (logLevels.ok) setLevels(log, logLevels.levels); // behind the line, which new levels may leave out
+    if (logLevels.ok) setLevels(log, logLevels.levels); // after the log line, which the new levels may suppress
     return true;
   } catch (error) {
     logger.error(

@@ -3,8 +3,8 @@ import { discover, initialize, openProbeSession, ServerUnusableError } from '../
 import type { Openers } from './remote-openers.ts';
 
 /**
- * Why a server did not answer in the era that `era` says, for the operator: what came of it (`error`), and if the server
- * answers in the other era, that the option is wrong. Asks it once more, for `timeoutMs` at most; never rejects.
+ * Explains to the operator why a server failed in the era of the `era` option. Tries the other era once, for at most
+ * `timeoutMs`. If the server answers there, the returned error blames the option; else it is `error`. Never rejects.
  */
 export async function explainForcedEra(
   error: Error,
@@ -15,15 +15,15 @@ export async function explainForcedEra(
   const other: Era = era === 'modern' ? 'legacy' : 'modern';
   const openOther = other === 'modern' ? openModern : open;
   if (openOther === undefined) return error;
-  const trial = openProbeSession(openOther, timeoutMs, other);
+  const session = openProbeSession(openOther, timeoutMs, other);
   try {
-    const speaksModern = other === 'modern' && (await discover(trial)) !== undefined;
-    const speaksLegacy = other === 'legacy' && typeof (await initialize(trial)).protocolVersion === 'string';
+    const speaksModern = other === 'modern' && (await discover(session)) !== undefined;
+    const speaksLegacy = other === 'legacy' && typeof (await initialize(session)).protocolVersion === 'string';
     if (!speaksModern && !speaksLegacy) return error;
   } catch {
-    return error; // it speaks neither, and that is no matter of the option
+    return error; // the server speaks neither era, so the option is not the cause
   } finally {
-    await trial.close();
+    await session.close();
   }
   const speaks = `The server speaks the ${other} era, but --era is ${era}. Remove --era.`;
   return new ServerUnusableError(`${speaks} ${error.message}`);

@@ -9,18 +9,18 @@ import { discover, initialize, openProbeSession, ServerUnusableError } from '../
 import { version } from '../version.ts';
 import type { ServedServer } from './served-server.ts';
 
-/** Asks a server from time to time whether it is well. */
+/** Probes a server periodically. */
 export interface ServerProbe {
-  /** Asks no more. What is under way ends by itself. */
+  /** Starts no further probe. A running probe ends by itself. */
   stop(): void;
 }
 
 /**
- * Begins to probe a server, where that is configured: at once, and then `probeEveryMs` after each answer. A server of the
- * modern era is asked `server/discover` by what all its clients share; where users are kept apart, on a process of its own.
- * One of the legacy era gets a session of the gateway's own for each probe, with a `ping` in it, as every client has its own. It is up and down after so many
- * answers of a kind in a row: one that is lost says little. The log has each change, and each other reason, once.
- * @returns undefined for a server that is not probed: what only clients bring, the gateway does not have
+ * Begins to probe a server if probes are configured: at once, and then `probeEveryMs` after each answer. A modern
+ * server gets `server/discover` in the process that all clients share, or in a separate process if users are isolated.
+ * A legacy server gets a separate session with a `ping` for each probe. The server counts as up or down only after
+ * several equal results in a row. The log has each change and each new reason once.
+ * @returns undefined for a server that is not probed, such as one that needs client credentials
  */
 export function startProbing(served: ServedServer, health: ServerHealth, logger: Logger): ServerProbe | undefined {
   const { config } = served;
@@ -31,48 +31,48 @@ export function startProbing(served: ServedServer, health: ServerHealth, logger:
   let state: 'up' | 'down' | undefined;
   let inARow = 0;
   let wasWell: boolean | undefined;
-  let told: string | undefined;
+  let logged: string | undefined;
 
-  const judge = (outcome: 'well' | Error): void => {
+  const recordOutcome = (outcome: 'well' | Error): void => {
     const isWell = outcome === 'well';
     inARow = isWell === wasWell ? inARow + 1 : 1;
     wasWell = isWell;
-    // Nothing is known before the first answer, so that one counts at once.
+    // The state is unknown before the first result, so that result counts at once.
     const needed = state === undefined ? 1 : isWell ? probeSuccesses : probeFailures;
     if (inARow >= needed) state = isWell ? 'up' : 'down';
     if (outcome === 'well') health.started(name);
     else if (outcome instanceof ServerUnusableError && outcome.end !== undefined)
       health.ended(name, outcome.end, { isAtStart: true, ifClosed: serverFailure('no_answer') });
-    // Of a server that could not be started, who started it has told why.
+    // The code that failed to start the server has already recorded the reason.
     else if (!(outcome instanceof NotStarted)) health.failed(name, serverFailure('no_answer'));
     if (state === undefined) return;
     health.probed(name, state);
-    if (state === 'up') tell();
-    else if (!isWell) tell(health.lastFailureOf(name) ?? serverFailure('no_answer'), outcome);
+    if (state === 'up') logChange();
+    else if (!isWell) logChange(health.lastFailureOf(name) ?? serverFailure('no_answer'), outcome);
   };
 
-  const tell = (failure?: ServerFailure, outcome?: unknown): void => {
+  const logChange = (failure?: ServerFailure, outcome?: unknown): void => {
     const news = failure?.why ?? 'up';
-    if (told === news) return;
-    told = news;
+    if (logged === news) return;
+    logged = news;
     if (failure === undefined) return logger.info({ server: name }, 'server is up according to its probes');
     const { reason, why: detail, help } = failure;
-    // Nobody but the gateway has spoken to a server that is asked in a session of its own.
+    // Only the gateway has spoken to the process of a separate session, so its output contains no client data.
     const lastOutput = outcome instanceof ServerUnusableError && outcome.output.length > 0 ? outcome.output : undefined;
     logger.warn({ server: name, reason, detail, lastOutput, help }, 'server is down according to its probes');
   };
 
-  const ask = async (): Promise<void> => {
-    const outcome = await answers(served).then(
+  const probe = async (): Promise<void> => {
+    const outcome = await probeOnce(served).then(
       () => 'well' as const,
       (error: Error) => error,
     );
     if (isStopped) return;
-    judge(outcome);
-    timer = setTimeout(() => detach('background', ask()), probeEveryMs).unref();
+    recordOutcome(outcome);
+    timer = setTimeout(() => detach('background', probe()), probeEveryMs).unref();
   };
 
-  detach('background', ask());
+  detach('background', probe());
   return {
     stop() {
       isStopped = true;
@@ -81,11 +81,11 @@ export function startProbing(served: ServedServer, health: ServerHealth, logger:
   };
 }
 
-/** The server could not be started, to find out its era. */
+/** The server could not be started for the detection of its era. */
 class NotStarted extends Error {}
 
-/** Resolves if the server answers in time; rejects if it does not, whyever. */
-async function answers(served: ServedServer): Promise<void> {
+/** Resolves if the server answers in time; rejects with the reason if it does not. */
+async function probeOnce(served: ServedServer): Promise<void> {
   const { modern, config } = served;
   const { probeTimeoutMs } = config;
   const era = await inTime(modern.findEra(undefined, undefined, true), probeTimeoutMs);
@@ -93,19 +93,19 @@ async function answers(served: ServedServer): Promise<void> {
   if (era === 'server_start_failed' || era === 'server_unauthorized') throw new NotStarted(era);
   if (era !== 'legacy' && era !== 'modern')
     throw new Error(`the gateway could not detect the era of the server: ${era}`);
-  const trial = openProbeSession(served.running.openSibling, probeTimeoutMs, era);
+  const session = openProbeSession(served.running.openSibling, probeTimeoutMs, era);
   try {
-    if (era === 'modern') await discover(trial);
+    if (era === 'modern') await discover(session);
     else {
-      await initialize(trial);
-      await trial.request('ping', {});
+      await initialize(session);
+      await session.request('ping', {});
     }
   } finally {
-    await trial.close();
+    await session.close();
   }
 }
 
-/** What the answer is, if it is there in time; a server that hangs at its start is not waited for as clients do. */
+/** Rejects if the answer is late. A probe waits less for a server that hangs at its start than a client does. */
 async function inTime<T>(answer: Promise<T>, timeoutMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

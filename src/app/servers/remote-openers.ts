@@ -13,19 +13,19 @@ import { flagOf } from '../../config/options/option-names.ts';
 import { version } from '../version.ts';
 import type { ServerListeners } from './server-listeners.ts';
 
-/** How backends of a server are opened. */
+/** The functions that open the backends of a server. */
 export interface Openers {
-  /** For sessions. */
+  /** Opens a backend for a session. */
   readonly open: OpenBackend;
-  /** For what clients of the modern era share; undefined if the transport has no such era. */
+  /** Opens the backend that modern clients share; undefined if the transport has no modern era. */
   readonly openModern: OpenBackend | undefined;
-  /** It is a server at an http(s):// URL, and `openModern` is of a kind of its own. */
+  /** True for a server at an http(s):// URL, where `openModern` opens another kind of backend than `open`. */
   readonly isOverHttp: boolean;
 }
 
 /**
- * How backends of a remote server are opened. Throws an error for the operator if a certificate or key cannot be read or
- * used: at the start, not at the first session.
+ * Creates the openers of a remote server. Throws an error for the operator if a certificate or key cannot be used, so
+ * that the fault appears at the start and not at the first session.
  */
 export function remoteOpeners(
   { address, headers, connectTimeoutMs, endpointTimeoutMs, postTimeoutMs, upstreamIdleMs, ...files }: RemoteServer,
@@ -33,23 +33,24 @@ export function remoteOpeners(
   { onStarted, onPostFailed, onTransport, onToolsHidden }: ServerListeners,
 ): Openers {
   const common = { connectTimeoutMs, maxLineBytes, maxQueuedBytes };
-  const told = { onStarted: () => onStarted?.() };
+  const listeners = { onStarted: () => onStarted?.() };
   if (!('url' in address)) {
-    const open: OpenBackend = (events) => openSocket({ ...common, ...told, address }, events);
+    const open: OpenBackend = (events) => openSocket({ ...common, ...listeners, address }, events);
     return { open, openModern: open, isOverHttp: false };
   }
   const { url, transport } = address;
   const tls = url.protocol === 'https:' || url.protocol === 'wss:' ? readTls(files) : {};
   const web = { ...common, url, headers, tls };
   if (transport === 'ws') {
-    const open: OpenBackend = (events, opening) => openWebSocket({ ...web, ...told, keepAliveMs }, events, opening);
+    const open: OpenBackend = (events, opening) =>
+      openWebSocket({ ...web, ...listeners, keepAliveMs }, events, opening);
     return { open, openModern: undefined, isOverHttp: false };
   }
   const onFailed = (detail: string, dropped: number): void => onPostFailed?.(detail, dropped);
   const http = { ...web, postTimeoutMs, idleTimeoutMs: upstreamIdleMs, onPostFailed: onFailed };
   const open: Readonly<Record<WebTransport, OpenBackend>> = {
     http: (events, opening) => openStreamableHttp(http, events, opening),
-    sse: (events, opening) => openSse({ ...http, ...told, endpointTimeoutMs }, events, opening),
+    sse: (events, opening) => openSse({ ...http, ...listeners, endpointTimeoutMs }, events, opening),
   };
   if (transport === 'sse') return { open: open.sse, openModern: undefined, isOverHttp: false };
   const modern = { ...http, version, maxRequests: maxSharedCalls };
@@ -63,7 +64,7 @@ export function remoteOpeners(
 
 function readTls(files: Pick<RemoteServer, 'upstreamCa' | 'upstreamCert' | 'upstreamKey'>): UpstreamTls {
   const ca = readOption('upstreamCa', files.upstreamCa);
-  // Node.js takes a file without a certificate for an empty list, and every server would then be of an unknown authority.
+  // Node.js treats a file without a certificate as an empty list, with which it would trust no server.
   if (ca !== undefined && !ca.includes('-----BEGIN')) {
     throw new Error(`The file of ${flagOf('upstreamCa')} contains no PEM certificate. Correct the option.`);
   }

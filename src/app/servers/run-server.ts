@@ -30,24 +30,24 @@ export interface RunningServer {
   readonly config: ServerConfig;
   readonly server: Server;
   readonly pool: WarmPool;
-  /** Opens a session's backend that is none of the pool's: for what the gateway asks on its own account. */
+  /** Opens a backend for a session outside the pool, for requests of the gateway itself. */
   readonly openSibling: OpenBackend;
-  /** As clients of the modern era meet it; undefined if its transport has no such era. */
+  /** The access for modern clients; undefined if the transport has no modern era. */
   readonly modern: ModernAccess | undefined;
 }
 
-/** How clients of the modern era reach a server. */
+/** The access of modern clients to a server. */
 export interface ModernAccess {
-  /** It is a server at an http(s):// URL. */
+  /** True for a server at an http(s):// URL. */
   readonly isOverHttp: boolean;
-  /** Opens what they share. */
+  /** Opens the backend that modern clients share. */
   readonly open: OpenBackend;
-  /** Opens a backend that is none of the pool's: for questions to the server that no client may depend on. */
+  /** Opens a backend outside the pool, for requests on which no client may depend. */
   readonly openSibling: OpenBackend;
 }
 
 /**
- * How backends of a server are opened. The gateway's own environment is not the server's: see `childEnvironment`. Throws
+ * Creates the openers of a server. A server does not inherit the gateway's environment; see `childEnvironment`. Throws
  * an error for the operator if a file that the server needs cannot be read.
  */
 export function openersOf(
@@ -57,16 +57,16 @@ export function openersOf(
   listeners: ServerListeners,
 ): Openers {
   const { countBackend: counted = (open) => open } = listeners;
-  const kept = (open: OpenBackend): OpenBackend => counted(containFaults(open));
+  const wrap = (open: OpenBackend): OpenBackend => counted(containFaults(open));
   if (config.address !== undefined) {
     const { open, openModern, isOverHttp } = remoteOpeners(config, gateway, listeners);
-    return { open: kept(open), openModern: openModern && kept(openModern), isOverHttp };
+    return { open: wrap(open), openModern: openModern && wrap(openModern), isOverHttp };
   }
-  const open = kept(openerOfLocal(config, gateway, environment, listeners));
+  const open = wrap(createLocalOpener(config, gateway, environment, listeners));
   return { open, openModern: open, isOverHttp: false };
 }
 
-function openerOfLocal(
+function createLocalOpener(
   config: LocalServer,
   { maxLineBytes, maxQueuedBytes }: GatewayConfig,
   environment: Environment,
@@ -84,9 +84,9 @@ function openerOfLocal(
   const program = { command, args, cwd, env: own, uid, gid, launcher, isOnCommandLine };
   const credentials = configuredCredentials(config);
   return (events, opening) => {
-    const brought = opening?.headers?.() ?? noHeaders;
-    // No process runs with the credentials of nobody, or with those of the gateway's user in their place.
-    const lacking = credentials && [...credentials.parts.keys()].find((name) => !Object.hasOwn(brought, name));
+    const received = opening?.headers?.() ?? noHeaders;
+    // No process runs without client credentials, or with those of the gateway's user instead.
+    const lacking = credentials && [...credentials.parts.keys()].find((name) => !Object.hasOwn(received, name));
     if (lacking !== undefined) {
       const detail = `The server needs ${lacking} of a client, and no client is connected.`;
       return failedBackend(Promise.resolve({ reason: 'failed', detail }), events);
@@ -94,7 +94,7 @@ function openerOfLocal(
     const backend = openStdio(
       {
         ...program,
-        ...(credentials && { env: { ...program.env, ...brought } }),
+        ...(credentials && { env: { ...program.env, ...received } }),
         stdinCloseGraceMs,
         terminateGraceMs,
         maxMemoryBytes,
@@ -110,8 +110,7 @@ function openerOfLocal(
 }
 
 /**
- * Why the server's command cannot be found, without starting it; undefined if it looks as if it could be started, and for
- * a remote server.
+ * The reason why the server's command cannot be found; undefined if it can, and for a remote server. Starts nothing.
  */
 export function missingCommand(config: ServerConfig, environment: Environment): string | undefined {
   if (config.address !== undefined) return undefined;
@@ -122,31 +121,31 @@ export function missingCommand(config: ServerConfig, environment: Environment): 
 }
 
 /**
- * The words before the command of a server; the parent death signal comes last, as it does not outlast a change of credentials.
- * Throws an error for the operator if what sets his limits is not here.
+ * The words before the command of a server. setpriv comes last, because a change of credentials clears the parent death
+ * signal. Throws an error for the operator if a tool that sets a limit is missing.
  */
 function launcherFor(config: LocalServer, environment: Environment): string[] {
   const { nice, parentDeathSignal } = config;
   const limits = limitFlags(config);
   const setpriv = parentDeathSignal === 'off' ? undefined : setprivOf(environment);
   return [
-    ...(nice === 0 ? [] : [needed('nice', niceOf(environment), ['nice']), ...niceFlags(nice), '--']),
-    ...(limits.length === 0 ? [] : [needed('prlimit', prlimitOf(environment), limitsOf(config)), ...limits, '--']),
+    ...(nice === 0 ? [] : [requireTool('nice', niceOf(environment), ['nice']), ...niceFlags(nice), '--']),
+    ...(limits.length === 0 ? [] : [requireTool('prlimit', prlimitOf(environment), limitsOf(config)), ...limits, '--']),
     ...(setpriv === undefined || parentDeathSignal === 'off' ? [] : launcherOf(setpriv, parentDeathSignal)),
   ];
 }
 
 const limitsOf = (config: LocalServer): string[] => limitOptions.filter((key) => config[key] !== undefined);
 
-function needed(tool: string, found: string | undefined, options: readonly string[]): string {
+function requireTool(tool: string, found: string | undefined, options: readonly string[]): string {
   if (found !== undefined) return found;
   throw new Error(
     `${options.map(flagOf).join(', ')}: the program ${tool} was not found in PATH. Install it, or limit a container instead.`,
   );
 }
 
-/** Finds a tool once, however many servers there are: each try starts a process. */
-function onceForEach(
+/** Finds a tool once for all servers, because each search starts a process. */
+function findOnce(
   find: (path: string | undefined) => string | undefined,
 ): (environment: Environment) => string | undefined {
   const found = new WeakMap<Environment, string | undefined>();
@@ -156,11 +155,11 @@ function onceForEach(
   };
 }
 
-const setprivOf = onceForEach(findSetpriv);
-const prlimitOf = onceForEach(findPrlimit);
-const niceOf = onceForEach(findNice);
+const setprivOf = findOnce(findSetpriv);
+const prlimitOf = findOnce(findPrlimit);
+const niceOf = findOnce(findNice);
 
-/** A server with its pool of warm spares. */
+/** Prepares a server and its pool of warm spare processes. */
 export function runServer(
   config: ServerConfig,
   gateway: GatewayConfig,
@@ -190,7 +189,7 @@ export function runServer(
     forwardHeaders,
     credentials,
   };
-  // All clients of the modern era would share one process, which can have the credentials of none (docs/decisions/0037).
+  // Modern clients would share one process, which cannot have the credentials of one of them (docs/decisions/0037).
   const openSibling = credentials?.as === 'variables' ? undefined : sibling.openModern;
   return {
     config,
@@ -202,8 +201,8 @@ export function runServer(
 }
 
 /**
- * Two servers of one name are the same to their sessions if this is. Of the environment, of headers and of the query of a
- * URL only the names count: a digest of secrets could be guessed at, and a rotated one is no other server.
+ * Two servers with the same name and digest are the same to their sessions. Only the names of variables, headers and
+ * query parameters count: a digest of secrets could be guessed, and a rotated secret does not make another server.
  */
 export const configurationDigest = (config: ServerConfig): string =>
   createHash('sha256')
@@ -225,9 +224,9 @@ function identityOf(config: ServerConfig): unknown[] {
   return [transport, url.origin, url.pathname, inQuery, headers.sort(), forwarded, ...credentialsIn(config)];
 }
 
-/** What is asked of clients is the same for all, and no secret. */
+/** The required client credentials count as a whole: their templates contain no secrets. */
 const credentialsIn = ({ credentials }: ServerConfig): unknown[] =>
   Object.keys(credentials).length === 0 ? [] : [Object.entries(credentials).sort()];
 
-/** Goes up when what a session's record means changes: an instance of an older version leaves such sessions alone. */
+/** Increased when the meaning of a session record changes, so that older instances leave such sessions alone. */
 const recordVersion = 1;

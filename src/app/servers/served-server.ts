@@ -17,32 +17,32 @@ import type { StateSealing } from '../access/create-state-sealing.ts';
 import { version } from '../version.ts';
 import type { RunningServer } from './run-server.ts';
 
-/** A configured server as clients of both eras meet it. */
+/** A configured server, ready for clients of both eras. */
 export interface ServedServer {
   readonly config: ServerConfig;
   readonly running: RunningServer;
-  /** As sessions of the legacy era have it. */
+  /** The server for legacy sessions. */
   readonly server: Server;
   readonly modern: ModernServer;
   readonly groups: Groups;
 }
 
-/** What all servers of a gateway share. */
+/** The parts that all servers of a gateway share. */
 export interface ServingParts {
   readonly config: GatewayConfig;
   readonly sessions: Sessions;
   readonly store: Store;
-  readonly keyed: StateSealing;
+  readonly stateSealing: StateSealing;
   readonly observer: ModernObserver;
   readonly health: ServerHealth;
 }
 
 /**
- * Serves a server.
- * @param startAheadMs after which what all its clients would share is started without one
+ * Makes a server available to clients of both eras.
+ * @param startAheadMs after this time the shared process starts without a client
  */
 export function serve(running: RunningServer, parts: ServingParts, startAheadMs = 0): ServedServer {
-  const { config: gateway, sessions, store, keyed, observer } = parts;
+  const { config: gateway, sessions, store, stateSealing, observer } = parts;
   const { config } = running;
   const changes = gateway.redis === undefined ? undefined : store.changes;
   const owners = gateway.redis === undefined ? undefined : store.owners;
@@ -56,7 +56,7 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
     outcomes: store.outcomes,
     server,
     version,
-    ...keyed,
+    ...stateSealing,
     isolation: isolationOf(config.isolation, hasAuthentication(gateway)),
     poolMax: config.poolMax,
     requestIdleMs: gateway.requestIdleMs,
@@ -67,7 +67,7 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
   return { config, running, server, modern, groups };
 }
 
-/** A server as clients of the modern era meet it. */
+/** Creates the server for modern clients. */
 function runModern(
   { config, server, modern: access }: RunningServer,
   { config: gateway, sessions: room, observer }: ServingParts,
@@ -78,7 +78,7 @@ function runModern(
   if (access === undefined) return new ModernServer({ ...common, server, era: 'legacy', openSibling: server.open });
   const { open, ...how } = access;
   const isUnused = access.isOverHttp && config.isolation !== 'auto' && config.sessionless !== 'serve';
-  const told: ModernObserver = {
+  const observerOfServer: ModernObserver = {
     ...observer,
     eraFound(name, found) {
       observer.eraFound(name, found);
@@ -94,16 +94,16 @@ function runModern(
     ...how,
     ...sharing,
     room,
-    observer: told,
+    observer: observerOfServer,
     server: { ...server, open },
     era: config.era,
   });
-  // One that is to get something of its clients may answer nobody without.
+  // A server that needs client credentials may not answer without a client.
   if (!usesClientCredentials(config)) setTimeout(() => modern.start(), startAheadMs).unref();
   return modern;
 }
 
-/** How sessions of the legacy era open the server, of whichever era it is. */
+/** The opener with which legacy sessions reach the server, whatever its era is. */
 function openForSessions(
   { config, server, modern: access }: RunningServer,
   modern: ModernServer,

@@ -9,31 +9,35 @@ import type { SessionByProcess } from '../../ops/log/session-by-process.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import type { ServerUnusableError } from '../probes/probe-session.ts';
 
-/** What is told of a server's processes outside of sessions. */
+/** The listeners for events of a server's processes and connections outside sessions. */
 export interface ServerListeners {
-  /** Makes what opens its backends tell of them. */
+  /** Wraps the opener of backends, so that they are counted. */
   countBackend?(open: OpenBackend): OpenBackend;
-  /** A process of the server runs, or a connection to it stands. */
+  /** A process of the server runs, or a connection to it is open. */
   onStarted?(): void;
-  /** A line of its stderr, cut, escaped and rate-limited. */
+  /** A line of the server's stderr, truncated, escaped and rate-limited. */
   onStderr?(line: string, pid: number | undefined): void;
-  /** A remote server did not take a message: one sentence, and how many notifications and answers were lost so in all. */
+  /**
+   * A remote server did not accept a message. `dropped` counts all notifications and responses that were lost in this
+   * way.
+   */
   onPostFailed?(detail: string, dropped: number): void;
-  /** An http(s):// server whose transport was to be found out has answered by this one. */
+  /** The gateway has detected the transport of an http(s):// server. */
   onTransport?(transport: WebTransport): void;
-  /** Tools of an http(s):// server of the modern era are not offered: what they want mirrored breaks the rules. */
+  /** Tools of a modern http(s):// server are hidden, because their x-mcp-header annotations are invalid. */
   onToolsHidden?(names: readonly string[]): void;
-  /** A spare ended before anybody used it. */
+  /** A spare process ended before a session used it. */
   onSpareEnd?(end: BackendEnd): void;
-  /** It answered the first question, which the gateway asks an only server at its start; in this era, if that tells. */
+  /** A single server answered the startup ping; the era is given if the answer shows it. */
   onAnswered?(era?: Era): void;
-  /** It has not answered that, or not yet. */
+  /** A single server has not answered the startup ping yet. */
   onSilent?(why: ServerUnusableError): void;
 }
 
 /**
- * Logs what is told of one server, its stderr as a part of its own, and notes what it says of its health.
- * @param processes whose each process is, once its session has begun
+ * Creates listeners that log the events of one server and update its health. Lines of stderr have a log part of their
+ * own.
+ * @param processes finds the session of a process
  */
 export function createServerListeners(
   { name: server }: Pick<ServerConfig, 'name'>,
@@ -59,7 +63,7 @@ export function createServerListeners(
     onSpareEnd(end) {
       const { reason, detail, lastOutput } = end;
       logger.warn(
-        { server, reason, detail, lastOutput: shown(lastOutput), help: helpOfEnd(end) },
+        { server, reason, detail, lastOutput: omitEmpty(lastOutput), help: helpOfEnd(end) },
         'spare server ended',
       );
       health.ended(server, end, { isAtStart: true });
@@ -69,11 +73,12 @@ export function createServerListeners(
       if (era !== undefined) health.eraSeen(server, era);
     },
     onSilent({ message: detail, output, help }) {
-      logger.warn({ server, detail, lastOutput: shown(output), help: withCheck(help) }, 'server does not answer');
+      logger.warn({ server, detail, lastOutput: omitEmpty(output), help: withCheck(help) }, 'server does not answer');
       health.failed(server, serverFailure('no_answer'));
     },
   };
 }
 
-/** What a server wrote that no client has spoken to: such may be shown without `debug` (docs/decisions/0006). */
-const shown = (lines: readonly string[] = []): readonly string[] | undefined => (lines.length > 0 ? lines : undefined);
+/** Output of a process that no client has used may be logged without `debug` (docs/decisions/0006). */
+const omitEmpty = (lines: readonly string[] = []): readonly string[] | undefined =>
+  lines.length > 0 ? lines : undefined;

@@ -1,3 +1,5 @@
+// src/app/servers: starts the configured servers, probes them, and replaces them at a reload.
+
 import type { Logger } from 'pino';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import type { Era } from '../../protocol/revisions.ts';
@@ -7,32 +9,35 @@ import { type ServerProbe, startProbing } from './health-probe.ts';
 import type { RunningServer } from './run-server.ts';
 import { type ServedServer, type ServingParts, serve } from './served-server.ts';
 
-/** What the servers of a gateway need; `health` has those that are run. */
+/** The parts that the servers of a gateway need. `health` contains the servers of the start. */
 export interface ServerSetParts extends ServingParts {
-  /** Is told what probes find. */
+  /** Logs the results of probes. */
   readonly logger: Logger;
-  /** Starts a server; throws an error for the operator if that cannot be. */
+  /** Starts a server. Throws an error for the operator if the server cannot be started. */
   run(config: ServerConfig): RunningServer;
-  /** Has a server in `health` that was started: nothing is known of it yet. */
-  noteInUse(config: ServerConfig): void;
+  /** Adds a started server to `health`, with an unknown state. */
+  addToHealth(config: ServerConfig): void;
   /** A server is in use. */
   onAdded(config: ServerConfig): void;
-  /** Nothing is left of a server that was in use. */
+  /** A server that was in use has no sessions and no processes any more. */
   onGone(config: ServerConfig): void;
 }
 
-/** What a new configuration is to the servers that there were: their names. */
+/** The names of the servers that a new configuration adds, changes and removes. */
 export interface ServerChanges {
   readonly added: readonly string[];
   readonly changed: readonly string[];
   readonly removed: readonly string[];
 }
 
-/** So many configurations that a server had go on for their sessions: whoever writes the file all the time fills no memory (P8). */
+/**
+ * The number of old configurations of one server that stay for their sessions. Frequent reloads must not fill memory
+ * (P8).
+ */
 const maxFormer = 8;
 
 /**
- * The servers of a gateway: those that are configured, and those that were, for as long as sessions of them go on
+ * The servers of a gateway: the configured ones, and former ones for as long as their sessions last
  * (docs/decisions/0041).
  */
 export class ServerSet {
@@ -43,55 +48,55 @@ export class ServerSet {
   /** See `GatewayConfig`. */
   #firstServer: string | undefined;
 
-  /** @param startAheadMs as `serve` has it */
+  /** @param startAheadMs see `serve` */
   constructor(parts: ServerSetParts, running: readonly RunningServer[], startAheadMs: number) {
     this.#parts = parts;
     for (const each of running) this.#add(each, startAheadMs);
     this.#noteFirst();
   }
 
-  /** The configured ones. */
+  /** The configured servers. */
   get current(): readonly ServedServer[] {
     return [...this.#current.values()];
   }
 
-  /** The configured ones, and behind them those that were taken out and have sessions. */
+  /** The configured servers, followed by removed ones that still have sessions. */
   get reachable(): readonly ServedServer[] {
     const removed = [...this.#former].filter(({ config }) => !this.#current.has(config.name));
     return [...this.current, ...removed];
   }
 
-  /** The configuration as it is now. */
+  /** The current configuration. */
   get config(): GatewayConfig {
     const servers = this.current.map(({ config }) => config);
     return { ...this.#parts.config, servers, firstServer: this.#firstServer };
   }
 
-  /** The era of a configured server, as far as it is known. */
+  /** The era of a configured server; undefined while it is unknown. */
   eraOf(name: string): Era | undefined {
     return this.#current.get(name)?.modern.era;
   }
 
-  /** A server as sessions have it that were opened before it was configured in another way. */
+  /** A server with its former configuration, for sessions that were opened before the change. */
   former(name: string, digest: string): Server | undefined {
     const newestFirst = [...this.#former].reverse();
     return newestFirst.find(({ server }) => server.name === name && server.digest === digest)?.server;
   }
 
   /**
-   * Serves these servers from now on. What is configured as before goes on untouched. What is not starts anew for new sessions;
-   * those that there are keep what they have, until they end or their time is up. Throws an error for the operator if one
-   * cannot be started; then nothing has changed.
+   * Replaces the configured servers. Unchanged servers continue untouched. A changed server starts anew for new
+   * sessions; existing sessions keep the old configuration until they end or `replacedServerMs` has passed. Throws an
+   * error for the operator if a server cannot be started, and changes nothing then.
    */
   replace(servers: readonly ServerConfig[]): ServerChanges {
     const before = this.#current;
-    const isAsBefore = (config: ServerConfig): boolean => isSame(before.get(config.name)?.config, config);
+    const isAsBefore = (config: ServerConfig): boolean => isSameConfig(before.get(config.name)?.config, config);
     const started = new Map(this.#runAll(servers.filter((config) => !isAsBefore(config))));
     this.#current = new Map();
     for (const { name } of servers) {
       const [running, kept] = [started.get(name), before.get(name)];
       if (running !== undefined) {
-        this.#parts.noteInUse(running.config);
+        this.#parts.addToHealth(running.config);
         this.#add(running);
       } else if (kept !== undefined) this.#current.set(name, kept);
     }
@@ -99,7 +104,7 @@ export class ServerSet {
       if (!this.#current.has(name)) this.#parts.health.remove(name);
       if (this.#current.get(name) !== served) this.#retire(served);
     }
-    // Of one that is not there any more nothing goes on, what it was before it was changed neither.
+    // A removed server keeps no sessions, not even those of its earlier configurations.
     for (const { config, server } of this.#former)
       if (!this.#current.has(config.name)) this.#parts.sessions.retirements.hurry(server);
     this.#noteFirst();
@@ -111,7 +116,7 @@ export class ServerSet {
     };
   }
 
-  /** Ends the servers in order with all sessions, which are drained meanwhile (P9). Resolves when no process is left. */
+  /** Ends all servers gracefully while their sessions are drained (P9). Resolves when no process is left. */
   async drain(graceMs: number, drainSessions: () => Promise<void>): Promise<void> {
     const all = [...this.current, ...this.#former];
     for (const probe of this.#probes.values()) probe.stop();
@@ -121,12 +126,12 @@ export class ServerSet {
     await this.close();
   }
 
-  /** Ends spare processes. */
+  /** Ends the spare processes. */
   async close(): Promise<void> {
     await Promise.all(this.current.map(({ running }) => running.pool.close()));
   }
 
-  /** The longest that a server may take to end, in milliseconds. */
+  /** The longest time that a server may take to end, in milliseconds. */
   get longestEndMs(): number {
     const all = [...this.current, ...this.#former];
     return Math.max(...all.map(({ config }) => config.stdinCloseGraceMs + config.terminateGraceMs));
@@ -152,7 +157,7 @@ export class ServerSet {
     return started;
   }
 
-  /** Sessions of one that is there in another way may go on for a while; those of one that is not there end soon. */
+  /** Sessions of a changed server may continue for `replacedServerMs`. Sessions of a removed server are drained. */
   #retire(served: ServedServer): void {
     const { config, running, server, modern, groups } = served;
     const { sessions, config: gateway, onGone } = this.#parts;
@@ -181,5 +186,5 @@ export class ServerSet {
   }
 }
 
-/** True if both are configured in the same way. As text: Node.js finds any two URLs equal where it compares objects. */
-const isSame = (a: ServerConfig | undefined, b: ServerConfig): boolean => JSON.stringify(a) === JSON.stringify(b);
+/** True if both configurations are the same. They are compared as text: Node.js considers any two URL objects equal. */
+const isSameConfig = (a: ServerConfig | undefined, b: ServerConfig): boolean => JSON.stringify(a) === JSON.stringify(b);

@@ -10,54 +10,57 @@ import { explainForcedEra } from './explain-forced-era.ts';
 import { type RunningServer, runServer } from './run-server.ts';
 import type { ServerListeners } from './server-listeners.ts';
 
-/** How long a server that nobody used yet must live to count as started: `npx` needs seconds to find a typo in a name. */
+/** An unused server that survives this time counts as started: `npx` needs seconds to find a typo in a name. */
 export const probeMs = 10_000;
 
-/** How long the first process waits for the first client before it is ended. */
+/** The first process ends after this time without a client. */
 const firstSpareMs = 60_000;
 
-/** So much of what the server writes is shown with what is wrong. */
+/** The number of the server's last output lines that a failure shows. */
 const maxOutputLines = 20;
 
-/** What the probe needs. */
+/** The options of the probe at the start. */
 export interface StartProbe {
   readonly config: ServerConfig;
   readonly gateway: GatewayConfig;
   readonly environment: Environment;
   readonly listeners: ServerListeners;
-  /** The server ended by itself soon after its start, before anybody used it. */
+  /** The server ended by itself soon after its start, before a client used it. */
   onUseless(message: string): void;
 }
 
 /**
- * Starts the only server of a gateway once, so that a typo is found at once and not by the first client. The process is
- * not wasted: the first session takes it. If none comes soon it is asked whether it answers. Rejects if it cannot be started.
+ * Starts the only server of a gateway once, so that a typo is found at the start and not by the first client. The first
+ * session takes the process. If no session comes soon, the server is pinged. Rejects if the server cannot be started.
  */
 export async function awaitStart(probe: StartProbe): Promise<RunningServer> {
   return needsRequestToConnect(probe.config) ? awaitAnswer(probe) : awaitSpare(probe);
 }
 
-/** A Streamable HTTP server does nothing until it is asked something. */
+/** A Streamable HTTP server has no connection before the first request. */
 const needsRequestToConnect = ({ address }: ServerConfig): boolean =>
   address?.transport === 'http' || address?.transport === 'auto';
 
 async function awaitAnswer({ config, gateway, environment, listeners }: StartProbe): Promise<RunningServer> {
   const running = runServer(config, gateway, environment, listeners);
   const { era, startTimeoutMs } = config;
-  const answersBy = async (trial: ProbeSession, question: (trial: ProbeSession) => Promise<unknown>): Promise<void> => {
+  const askAndClose = async (
+    session: ProbeSession,
+    question: (session: ProbeSession) => Promise<unknown>,
+  ): Promise<void> => {
     try {
-      await question(trial);
+      await question(session);
     } finally {
-      await trial.close();
+      await session.close();
     }
   };
   const answersModern = async (): Promise<'modern'> => {
     if (running.modern === undefined) throw new Error('The transport of the server has no modern era.');
-    await answersBy(openProbeSession(running.modern.open, startTimeoutMs, 'modern'), discover);
+    await askAndClose(openProbeSession(running.modern.open, startTimeoutMs, 'modern'), discover);
     return 'modern';
   };
   const answersLegacy = async (): Promise<'legacy'> => {
-    await answersBy(openProbeSession(running.server.open, startTimeoutMs), initialize);
+    await askAndClose(openProbeSession(running.server.open, startTimeoutMs), initialize);
     return 'legacy';
   };
   const answers = async (): Promise<Era> => {
@@ -66,7 +69,7 @@ async function awaitAnswer({ config, gateway, environment, listeners }: StartPro
       return await answersLegacy();
     } catch (error) {
       if (era === 'legacy') throw error;
-      // A server that has only the other era refuses this one; what it says of its own is told by `check`.
+      // A modern-only server refuses `initialize`. If it fails `server/discover` too, the first error is reported.
       return answersModern().catch(() => {
         throw error;
       });
@@ -77,9 +80,9 @@ async function awaitAnswer({ config, gateway, environment, listeners }: StartPro
     return running;
   } catch (error) {
     const openers = { open: running.server.open, openModern: running.modern?.open };
-    const told = era === 'auto' ? error : await explainForcedEra(error as Error, era, openers, startTimeoutMs);
+    const explained = era === 'auto' ? error : await explainForcedEra(error as Error, era, openers, startTimeoutMs);
     await running.pool.close();
-    throw told;
+    throw explained;
   }
 }
 
@@ -87,13 +90,13 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
   const { config, gateway, environment, listeners, onUseless } = probe;
   let startedAt = performance.now();
   let hasStarted = false;
-  /** A session has a process of the server: from now on one that ends is that session's matter. */
+  /** True once a session has used a process of the server. From then on, sessions report the ends of processes. */
   let isUsed = false;
-  /** Some servers choose their era by their first request: a process that was asked is no client's, unless the era is known. */
+  /** Some servers choose their era at the first request. With an unknown era, no client may get a pinged process. */
   const mustNotBeReused = (): boolean => config.era === 'auto' && !isUsed;
-  /** What was written before a client came: so much may be shown. */
+  /** Output from the time before the first client, which may be logged. */
   const output: string[] = [];
-  const question = createStartupPing({
+  const ping = createStartupPing({
     era: config.era,
     onAnswered() {
       listeners.onAnswered?.();
@@ -112,20 +115,21 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
         if (output.length > maxOutputLines) output.shift();
         listeners.onStderr?.(line, pid);
       },
-      countBackend: (open) => question.attach(listeners.countBackend?.(open) ?? open),
+      countBackend: (open) => ping.attach(listeners.countBackend?.(open) ?? open),
       onStarted() {
         if (hasStarted) return;
         hasStarted = true;
-        question.begin();
+        ping.begin();
         const { server, modern } = running;
         resolve({ ...running, server: { ...server, open: use }, modern: modern && { ...modern, open: use } });
       },
       onSpareEnd(end) {
-        // A remote server is of use again when it is back, and may well close a connection that nobody uses.
+        // A remote server may close an unused connection, and is useful again once it is back.
         const isOurs = config.address === undefined;
         const isUseless = isOurs && !isUsed && performance.now() - startedAt < probeMs;
-        if (isOurs && question.isOpen) {
-          // Some end on any request before `initialize`: that is no fault of theirs, and the next one is not asked.
+        if (isOurs && ping.isOpen) {
+          // Some servers exit on any request before `initialize`. That is not a fault, and the next process gets no
+          // ping.
           startedAt = performance.now();
           running.pool.addSpare(firstSpareMs);
         } else if (!hasStarted)
@@ -138,9 +142,9 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
       },
     });
     const use: OpenBackend = (events, options) => {
-      if (mustNotBeReused() && question.isOpen) running.pool.renew();
+      if (mustNotBeReused() && ping.isOpen) running.pool.renew();
       isUsed = true;
-      question.end();
+      ping.end();
       return running.pool.open(events, options);
     };
     running.pool.addSpare(firstSpareMs);

@@ -98,8 +98,8 @@ export function readKeysOfEnvironment(env: Environment, report: ReportIssue): Ke
 }
 
 /**
- * A warning about plain keys that servers can read. A server that runs as the gateway's user sees the environment of the
- * gateway in /proc.
+ * A warning about plain keys that servers can read. A server that runs as the gateway's user sees the environment of
+ * the gateway in /proc.
  * @param servers the STDIO servers; a server without `uid` runs as the gateway's user
  */
 export function clearKeysWarning(

@@ -19,7 +19,8 @@ const refused = (option: keyof CertificateFiles, message: IssueMessage): Certifi
 });
 
 /**
- * Reads the certificate and its key, and checks that they match, so that a wrong pair is found before a client connects.
+ * Reads the certificate and its key, and checks that they match, so that a wrong pair is found before a client
+ * connects.
  * @param readFile throws as `readFileSync` does
  */
 export function readCertificate(

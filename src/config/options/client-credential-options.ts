@@ -63,7 +63,9 @@ export function configuredCredentials({
   return { as: isLocal ? 'variables' : 'headers', parts: new Map(parts) };
 }
 
-/** True if the server receives headers or credentials of its clients, and so may behave differently for each of them. */
+/**
+ * True if the server receives headers or credentials of its clients, and so may behave differently for each of them.
+ */
 export const usesClientCredentials = ({
   credentials,
   forwardHeaders,
@@ -72,7 +74,8 @@ export const usesClientCredentials = ({
 
 /**
  * Checks the client credentials of a server. A process that several clients share cannot have the credentials of one.
- * @param isOwn true if the option is set on this server. Servers that cannot receive credentials ignore a common default.
+ * @param isOwn true if the option is set on this server. Servers that cannot receive credentials ignore a common
+ * default.
  * @param path the location of the server in the configuration
  * @returns the server with the options that apply to it
  */

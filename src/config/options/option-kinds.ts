@@ -3,8 +3,8 @@ import { z } from 'zod';
 /** One option: its kind, its schema and its documentation. */
 export interface Option<T = unknown> {
   /**
-   * The way in which text becomes a value. On the command line, `map` is KEY=VALUE and `headers` is `Name: value`; in the
-   * file, both are objects. On the command line, a `boolean` is a flag without a value, which inverts the default.
+   * The way in which text becomes a value. On the command line, `map` is KEY=VALUE and `headers` is `Name: value`; in
+   * the file, both are objects. On the command line, a `boolean` is a flag without a value, which inverts the default.
    */
   readonly kind: 'string' | 'integer' | 'list' | 'map' | 'headers' | 'boolean';
   /** Checks a value in the form of the file. Its messages never repeat the value, which may be a secret (P12). */
@@ -35,7 +35,9 @@ export function integer(
   return { kind: 'integer', schema, default: value, description, bounds, inHelp } as const;
 }
 
-/** An option for an integer without a default. An option that is not set leaves its limit to the system, or sets none. */
+/**
+ * An option for an integer without a default. An option that is not set leaves its limit to the system, or sets none.
+ */
 export function optionalInteger(
   [min, max]: readonly [number, number],
   description: string,

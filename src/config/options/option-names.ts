@@ -1,8 +1,8 @@
 import type { ConfigurationIssue, NameOf } from '../issues.ts';
 
 /**
- * Flags whose names differ from their keys. A repeatable flag has a singular name. A flag that turns a feature off begins
- * with `--no-`. `--api-keys` is short because the command line accepts no keys themselves.
+ * Flags whose names differ from their keys. A repeatable flag has a singular name. A flag that turns a feature off
+ * begins with `--no-`. `--api-keys` is short because the command line accepts no keys themselves.
  */
 const flagNames = new Map([
   ['headers', '--header'],
@@ -23,7 +23,8 @@ export const environmentNameOf = (key: string): string =>
 
 /**
  * The option names of the source with a fault, so that a message about the command line names flags.
- * @param hasFile true if there is a configuration file. A path of neither the environment nor a flag is in the file then.
+ * @param hasFile true if there is a configuration file. A path of neither the environment nor a flag is in the file
+ * then.
  */
 export function namesAt(path: ConfigurationIssue['path'], hasFile: boolean): NameOf {
   if (path.startsWith('GANGWAY_')) return environmentNameOf;

@@ -34,7 +34,9 @@ export const processLimitOptions = {
   ),
 } as const;
 
-/** Checks that a server with a user has a group too: otherwise it would keep the group of the gateway, usually root's. */
+/**
+ * Checks that a server with a user has a group too: otherwise it would keep the group of the gateway, usually root's.
+ */
 export function checkUser(
   { uid, gid }: { readonly uid: number | undefined; readonly gid: number | undefined },
   path: string,

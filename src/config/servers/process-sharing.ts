@@ -12,9 +12,9 @@ export const isolationOf = (isolation: ServerOptions['isolation'], isAuthenticat
   isolation === 'auto' ? (isAuthenticated ? 'principal' : 'request') : isolation;
 
 /**
- * The isolation of a modern server. A modern server promises to keep nothing between requests. The gateway relies on that
- * promise only while it does not know its users. At an http(s):// URL each request has its own connection, so there is
- * nothing to isolate.
+ * The isolation of a modern server. A modern server promises to keep nothing between requests. The gateway relies on
+ * that promise only while it does not know its users. At an http(s):// URL each request has its own connection, so
+ * there is nothing to isolate.
  */
 export function modernIsolationOf({ isolation, address }: Configured, isAuthenticated: boolean): Isolation {
   if (isServedOverHttp(address)) return 'shared';

@@ -5,8 +5,8 @@ import type { ReportIssue } from '../issues.ts';
 export type FindCommand = (name: string) => boolean;
 
 /**
- * Splits a command that is one string at its blanks, unless a file has exactly that name. Reports a string that cannot be
- * split.
+ * Splits a command that is one string at its blanks, unless a file has exactly that name. Reports a string that cannot
+ * be split.
  */
 export function splitCommandText(
   text: string,

@@ -18,7 +18,9 @@ export const apiKeysVariable = 'GANGWAY_API_KEYS';
 
 const options = Object.entries({ ...globalOptions, ...serverOptions });
 
-/** The options that the environment sets. An empty variable counts as not set, because compose files create such ones. */
+/**
+ * The options that the environment sets. An empty variable counts as not set, because compose files create such ones.
+ */
 export function givenByEnvironment(env: Environment): Given {
   return new Map(
     options.flatMap(([key, { kind }]) => {

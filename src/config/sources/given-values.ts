@@ -46,8 +46,8 @@ export function fromText(kind: Option['kind'], texts: readonly string[]): unknow
 }
 
 /**
- * Resolves the options of a table. Each option has the value of the first source that sets it, else the fallback. Reports
- * values that the schema refuses.
+ * Resolves the options of a table. Each option has the value of the first source that sets it, else the fallback.
+ * Reports values that the schema refuses.
  */
 export function resolveOptions<T extends OptionTable>(
   table: T,

@@ -5,20 +5,20 @@ import { minute, second } from '../../../config/units.ts';
 import { parseRedisUrl } from '../../../store/redis/connection/redis-url.ts';
 import { exposureOf } from '../../access/exposure.ts';
 
-/** What an operator should know of a configuration that works. */
+/** A note for the operator about a valid configuration. */
 export interface Advice {
   /** The option, or the name of the server. */
   readonly about: string;
   readonly text: string;
 }
 
-/** Load balancers and proxies mostly close a silent connection after this. */
+/** Most load balancers and proxies close a silent connection after this time. */
 const proxyIdleMs = minute;
 
-/** A server process that nobody has used for longer is mostly one that its client has forgotten. */
+/** A client has usually forgotten a session that it has not used for this time. */
 const longIdleMs = 24 * 60 * minute;
 
-/** What should be thought about in a configuration. Names options and servers, never a value that may be secret. */
+/** Advice on risks in a configuration. It names options and servers, never a value that may be secret. */
 export const adviceOn = (config: GatewayConfig): readonly Advice[] => [
   ...onExposure(config),
   ...onTimes(config),

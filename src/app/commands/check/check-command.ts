@@ -1,3 +1,5 @@
+// src/app/commands/check: checks servers, Redis and the configuration, and renders the results.
+
 import { readFileSync } from 'node:fs';
 import type { GatewayConfig, ServerConfig } from '../../../config/config.ts';
 import { flagOf } from '../../../config/options/option-names.ts';
@@ -10,40 +12,43 @@ import { examine, type Findings } from './examine-server.ts';
 import type { CheckProgress } from './progress-line.ts';
 import { reportInOrder } from './report-in-order.ts';
 
-/** What came of trying a server. */
+/** The result of checking a server. */
 export type CheckedServer =
   | { readonly isFine: true; readonly server: ServerConfig; readonly transport: string; readonly findings: Findings }
   | { readonly isFine: false; readonly server: ServerConfig; readonly failure: ServerUnusableError };
 
-/** What came of asking Redis. */
+/** The result of checking Redis. */
 export type CheckedRedis =
   | { readonly isFine: true; readonly findings: RedisFindings }
   | { readonly isFine: false; readonly why: string };
 
-/** Who is told what a check finds, as it finds it. */
+/** The callbacks for the results of a check, called as soon as a result is known. */
 export interface CheckListener {
-  /** In the order of the configuration. */
+  /** Called in the order of the configuration. */
   onServer(checked: CheckedServer): void;
   onRedis(checked: CheckedRedis): void;
-  /** All that should be thought about. */
+  /** Called once with all advice. */
   onAdvice(advice: readonly Advice[]): void;
 }
 
-/** Servers tried at once: most of the time each waits for a package registry or a disk, and all together for one processor. */
+/**
+ * The number of servers that are checked at once. They mostly wait for a package registry or a disk, but share
+ * processors.
+ */
 const atOnce = 4;
 
-/** The oldest that does what the store needs. */
+/** The oldest version that supports the commands of the store. */
 const oldestRedis = [6, 2] as const;
 
-/** An answer that takes longer is felt in each call that streams. */
+/** A longer answer time noticeably delays each call that streams. */
 const slowRedisMs = 10;
 
 /**
- * Tries each server: starts it, finds out its era, lists what it offers, ends it; some at once. Looks at Redis, if there is one,
- * and at the configuration.
- * @param warnings of what has no effect, found when it was read
- * @param onProgress is told whenever a try begins or ends
- * @returns true if every server works, and Redis
+ * Checks each server, some at once: starts it, detects its era, lists its features and ends it. Also checks Redis, if
+ * there is one, and the configuration.
+ * @param warnings the warnings from reading the configuration
+ * @param onProgress called whenever the check of a server begins or ends
+ * @returns true if every server and Redis work
  */
 export async function check(
   config: GatewayConfig,
@@ -57,14 +62,14 @@ export async function check(
   const { servers } = config;
   const underWay = new Set<string>();
   let done = 0;
-  const tellProgress = (): void => onProgress({ total: servers.length, done, underWay: [...underWay] });
+  const reportProgress = (): void => onProgress({ total: servers.length, done, underWay: [...underWay] });
   const tryOne = async (server: ServerConfig): Promise<CheckedServer> => {
     underWay.add(server.name);
-    tellProgress();
+    reportProgress();
     const checked = await checkServer(server, config, environment);
     underWay.delete(server.name);
     done++;
-    tellProgress();
+    reportProgress();
     return checked;
   };
   await reportInOrder(servers, atOnce, tryOne, (checked) => {
@@ -119,7 +124,7 @@ async function checkRedis(config: GatewayConfig): Promise<CheckedRedis | undefin
   }
 }
 
-/** Valkey counts on from 7.2, so that one rule is enough. */
+/** Valkey continues the version numbers of Redis from 7.2, so one rule is enough. */
 function isTooOld(version: string | undefined): boolean {
   const [major = 0, minor = 0] = (version ?? '').split('.').map(Number);
   return version !== undefined && (major < oldestRedis[0] || (major === oldestRedis[0] && minor < oldestRedis[1]));

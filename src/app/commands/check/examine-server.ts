@@ -19,38 +19,38 @@ import type { Openers } from '../../servers/remote-openers.ts';
 import { openersOf } from '../../servers/run-server.ts';
 import { version } from '../../version.ts';
 
-/** What a server said of itself. */
+/** The findings about a server. */
 export interface Findings {
   readonly eras: readonly Era[];
-  /** The newest revision of each of its eras. */
+  /** The revisions of the server, in the order of its eras. */
   readonly revisions: readonly string[];
-  /** Its name and version. */
+  /** The name and the version of the server. */
   readonly name: string;
   readonly startMs: number;
-  /** The names of what it lists, and the URIs of its resources; absent where it declares none. */
+  /** The names of tools and prompts, and the URIs of resources; absent where the server declares none. */
   readonly lists: Readonly<Partial<Record<Listed, readonly string[]>>>;
-  /** What it declares, by name: `tools`, `tasks`, … */
+  /** The names of the declared capabilities: `tools`, `tasks`, … */
   readonly declares: readonly string[];
-  /** The first line that it wrote to stdout and that is no MCP message. */
+  /** The first line on stdout that is not an MCP message. */
   readonly noise?: string;
-  /** What the operator should know though the server works. */
+  /** A warning for the operator about a server that works. */
   readonly warning?: string;
 }
 
-/** What a server can list. */
+/** The kinds of features that a server can list. */
 export type Listed = (typeof lists)[number][0];
 
-/** Lists that a server may declare, with the capability that declares them. */
+/** The lists that a server may declare: the capability, the method, and the member that names an item. */
 export const lists = [
   ['tools', 'tools/list', 'name'],
   ['prompts', 'prompts/list', 'name'],
   ['resources', 'resources/list', 'uri'],
 ] as const;
 
-/** Pages read of one list at most: a server whose cursor never ends must not keep the check. */
+/** The maximum number of pages of one list: a cursor that never ends must not block the check. */
 const maxPages = 100;
 
-/** Tries a server as it is configured. Rejects as `examineEras`. */
+/** Examines a server with its configuration. Rejects like `examineEras`. */
 export async function examine(
   server: ServerConfig,
   config: GatewayConfig,
@@ -65,25 +65,27 @@ export async function examine(
   return { ...found, transport: transport === 'auto' ? 'http' : transport };
 }
 
-/** Finds out the era, or both, of a server, and what it offers. Rejects with a sentence for the operator if it does not work. */
+/**
+ * Detects the eras and the features of a server. Rejects with a sentence for the operator if the server does not work.
+ */
 export async function examineEras(
   { era, startTimeoutMs }: Pick<ServerConfig, 'era' | 'startTimeoutMs'>,
   openers: Openers,
 ): Promise<Findings> {
   const { open, openModern, isOverHttp } = openers;
-  const inLegacy = (): Promise<Findings> => examineLegacy(openProbeSession(open, startTimeoutMs));
-  if (openModern === undefined) return inLegacy();
-  const inModern = (): Promise<Findings> => examineModern(openProbeSession(openModern, startTimeoutMs, 'modern'));
+  const tryLegacy = (): Promise<Findings> => examineLegacy(openProbeSession(open, startTimeoutMs));
+  if (openModern === undefined) return tryLegacy();
+  const tryModern = (): Promise<Findings> => examineModern(openProbeSession(openModern, startTimeoutMs, 'modern'));
   if (era !== 'auto') {
-    return (era === 'modern' ? inModern() : inLegacy()).catch(async (error: Error) => {
+    return (era === 'modern' ? tryModern() : tryLegacy()).catch(async (error: Error) => {
       throw await explainForcedEra(error, era, openers, startTimeoutMs);
     });
   }
-  if ((await findEra(openModern, startTimeoutMs, isOverHttp)) === 'legacy') return inLegacy();
-  const modern = await inModern();
-  // The official SDK serves both eras with one program, and says nothing of the one in the answers of the other.
-  const legacy = await inLegacy().catch((error: Error) => error);
-  // A refusal has sessions translated. Without one their clients wait, in vain if what came is of no use.
+  if ((await findEra(openModern, startTimeoutMs, isOverHttp)) === 'legacy') return tryLegacy();
+  const modern = await tryModern();
+  // The official SDK can serve both eras with one program. The answers of one era do not mention the other.
+  const legacy = await tryLegacy().catch((error: Error) => error);
+  // After a refusal the gateway translates for legacy sessions. Without a refusal, legacy clients wait.
   if (legacy instanceof NoAnswerError) {
     const help = 'Set --era modern (in the file: "era": "modern") to serve them by translation.';
     return {
@@ -98,61 +100,61 @@ export async function examineEras(
 async function findEra(open: OpenBackend, timeoutMs: number, isOverHttp: boolean): Promise<Era> {
   let output: readonly string[] | undefined;
   const noise = new StdoutNoise();
-  const heard: OpenBackend = (events, opening) => {
+  const openObserved: OpenBackend = (events, opening) => {
     const onEnd = (end: BackendEnd): void => {
       output = end.lastOutput;
       events.onEnd(end);
     };
-    const onMessages: BackendEvents['onMessages'] = (lines, of) => {
+    const onMessages: BackendEvents['onMessages'] = (lines, relatedRequests) => {
       for (const line of lines) noise.note(line);
-      events.onMessages(lines, of);
+      events.onMessages(lines, relatedRequests);
     };
     return open({ ...events, onMessages, onEnd }, opening);
   };
-  const probe = probeEra({ open: heard, version, timeoutMs, isOverHttp });
+  const probe = probeEra({ open: openObserved, version, timeoutMs, isOverHttp });
   const outcome = await probe.outcome;
   await probe.close();
   if (outcome.era !== undefined) return outcome.era;
-  // What is wrong with a server at a URL is told by what opens a session; some cannot answer any other question.
+  // At a URL, the attempt to open a session shows the fault. Some such servers answer nothing before `initialize`.
   if (isOverHttp) return 'legacy';
   throw outcome.end === undefined
     ? explainSilence('initialize', timeoutMs, noise.with(output))
     : explainEnd(outcome.end);
 }
 
-async function examineLegacy(trial: ProbeSession): Promise<Findings> {
+async function examineLegacy(session: ProbeSession): Promise<Findings> {
   const startedAt = performance.now();
   try {
-    const { protocolVersion, capabilities, serverInfo } = await initialize(trial);
+    const { protocolVersion, capabilities, serverInfo } = await initialize(session);
     if (typeof protocolVersion !== 'string')
       throw new NoAnswerError('The server answered initialize without a protocolVersion.');
     const startMs = Math.round(performance.now() - startedAt);
-    const offered = await listAll(trial, capabilities);
+    const offered = await listAll(session, capabilities);
     const revisions = [protocolVersion];
-    return { eras: ['legacy'], revisions, name: nameOf(serverInfo), startMs, ...offered, ...noiseOf(trial) };
+    return { eras: ['legacy'], revisions, name: nameOf(serverInfo), startMs, ...offered, ...noiseOf(session) };
   } finally {
-    await trial.close();
+    await session.close();
   }
 }
 
-async function examineModern(trial: ProbeSession): Promise<Findings> {
+async function examineModern(session: ProbeSession): Promise<Findings> {
   const startedAt = performance.now();
   try {
-    const result = await discover(trial);
+    const result = await discover(session);
     const startMs = Math.round(performance.now() - startedAt);
     const revisions = servedRevisions(result);
-    const offered = await listAll(trial, result.capabilities);
+    const offered = await listAll(session, result.capabilities);
     const name = nameOf(result._meta?.['io.modelcontextprotocol/serverInfo']);
-    return { eras: ['modern'], revisions, name, startMs, ...offered, ...noiseOf(trial) };
+    return { eras: ['modern'], revisions, name, startMs, ...offered, ...noiseOf(session) };
   } finally {
-    await trial.close();
+    await session.close();
   }
 }
 
 const noiseOf = ({ noise: [first] }: ProbeSession): Pick<Findings, 'noise'> =>
   first === undefined ? {} : { noise: first };
 
-/** So much is told of what a server calls itself, or what it lists. */
+/** A longer name of the server or of a listed item is truncated. */
 const maxName = 1_000;
 
 const textOr = (value: unknown, other: string): string => (typeof value === 'string' ? value.slice(0, maxName) : other);
@@ -165,20 +167,20 @@ function nameOf(serverInfo: unknown): string {
   return `${textOr(name, 'unnamed')} ${textOr(itsVersion, '')}`.trim();
 }
 
-async function listAll(trial: ProbeSession, declared: unknown): Promise<Pick<Findings, 'lists' | 'declares'>> {
+async function listAll(session: ProbeSession, declared: unknown): Promise<Pick<Findings, 'lists' | 'declares'>> {
   const capabilities = isObject(declared) ? declared : {};
   const found: Partial<Record<Listed, readonly string[]>> = {};
   for (const [what, method, key] of lists) {
-    if (capabilities[what] !== undefined) found[what] = await listOne(trial, what, method, key);
+    if (capabilities[what] !== undefined) found[what] = await listOne(session, what, method, key);
   }
   return { lists: found, declares: Object.keys(capabilities) };
 }
 
-async function listOne(trial: ProbeSession, what: Listed, method: string, key: string): Promise<string[]> {
+async function listOne(session: ProbeSession, what: Listed, method: string, key: string): Promise<string[]> {
   const names: string[] = [];
   let cursor: unknown;
   for (let page = 0; page < maxPages; page++) {
-    const result = (await trial.request(method, cursor === undefined ? {} : { cursor })) as Record<string, unknown>;
+    const result = (await session.request(method, cursor === undefined ? {} : { cursor })) as Record<string, unknown>;
     const items = result[what];
     if (!Array.isArray(items)) throw new Error(`The server answered ${method} without a list of ${what}.`);
     for (const item of items as readonly unknown[])

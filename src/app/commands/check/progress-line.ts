@@ -1,31 +1,31 @@
-/** How far a check is. */
+/** The progress of a check. */
 export interface CheckProgress {
   readonly total: number;
   readonly done: number;
-  /** The names of the servers that are being tried. */
+  /** The names of the servers that are being checked. */
   readonly underWay: readonly string[];
 }
 
-/** What is under way, on a line that is gone in the end. */
+/** A line on the terminal that shows the progress and is erased in the end. */
 export interface ProgressLine {
   show(progress: CheckProgress): void;
-  /** Has something else written, which the line must not be mixed with. */
+  /** Erases the line, calls `write` for other text, and shows the line again. */
   past(write: () => void): void;
 }
 
-/** A terminal as far as the line needs it. */
+/** The part of a terminal that the line needs. */
 export interface Terminal {
-  /** 0 where it does not say how wide it is. */
+  /** 0 if the width is unknown. */
   readonly columns: number;
   write(text: string): void;
 }
 
-/** Back to the beginning of the line, which is erased to its end (ECMA-48, EL). */
+/** Returns to the beginning of the line and erases it (ECMA-48, EL). */
 const erase = '\r\u001b[K';
 
 const usualColumns = 80;
 
-/** A line that is written anew whenever something changes. A program or file that reads stderr gets `noProgressLine`. */
+/** Creates a line that is rewritten at each change. If stderr is not a terminal, use `noProgressLine`. */
 export function createProgressLine(terminal: Terminal): ProgressLine {
   let shown = '';
   return {
@@ -43,7 +43,7 @@ export function createProgressLine(terminal: Terminal): ProgressLine {
   };
 }
 
-/** Where nobody watches. */
+/** Shows nothing. */
 export const noProgressLine: ProgressLine = {
   show: () => undefined,
   past: (write) => write(),

@@ -4,13 +4,13 @@ import type { Advice } from './advice.ts';
 import type { CheckedRedis, CheckedServer, CheckListener } from './check-command.ts';
 import { lists } from './examine-server.ts';
 
-/** Characters of names shown of one list, and one name at least: the rest is counted. */
+/** The maximum length of the names of one list. At least one name is shown, and the rest is counted. */
 const maxShownLength = 160;
 
-/** What is said beside a line begins so. */
+/** The beginning of a line that belongs to the line above. */
 const indent = '      ';
 
-/** Tells what a check finds as lines for people, as it is found. */
+/** Creates a listener that prints each result of a check at once, as text. */
 export const textListener = (print: (text: string) => void): CheckListener => ({
   onServer: (checked) => print(linesOf(checked)),
   onRedis: (checked) => print(redisLine(checked)),
@@ -56,12 +56,13 @@ function redisLine(checked: CheckedRedis): string {
   return `OK    Redis: ${safe(its)}, answers in ${latencyMs} ms${policy}, ${instances} ${instances === 1 ? 'instance' : 'instances'}\n`;
 }
 
-/** What a server says could be meant for the terminal. */
+/** Escapes text of a server, which could contain control sequences for the terminal. */
 const safe = (text: string): string => escapeControlCharacters(Buffer.from(text));
 
 /**
- * Collects what a check finds, as one JSON object (docs/health.md): null is what is not known or not there.
- * @returns the listener, and the text once the check is done
+ * Creates a listener that collects the results of a check in one JSON object (docs/health.md). Unknown and missing
+ * values are null.
+ * @returns the listener, and a function that renders the text after the check
  */
 export function jsonListener(): { readonly listener: CheckListener; text(isFine: boolean): string } {
   const servers: object[] = [];
@@ -70,10 +71,10 @@ export function jsonListener(): { readonly listener: CheckListener; text(isFine:
   return {
     listener: {
       onServer: (checked) => {
-        servers.push(shownServer(checked));
+        servers.push(serverJson(checked));
       },
       onRedis(checked) {
-        redis = shownRedis(checked);
+        redis = redisJson(checked);
       },
       onAdvice(all) {
         advice = all;
@@ -83,7 +84,7 @@ export function jsonListener(): { readonly listener: CheckListener; text(isFine:
   };
 }
 
-function shownServer(checked: CheckedServer): object {
+function serverJson(checked: CheckedServer): object {
   const { name } = checked.server;
   if (!checked.isFine) {
     const { message: why, help, output } = checked.failure;
@@ -92,11 +93,11 @@ function shownServer(checked: CheckedServer): object {
   const { transport, findings } = checked;
   const { eras, revisions, name: implementation, startMs, declares } = findings;
   const { tools = null, prompts = null, resources = null } = findings.lists;
-  const said = { transport, eras, revisions, implementation, startMs, declares };
-  return { name, ok: true, ...said, tools, prompts, resources };
+  const details = { transport, eras, revisions, implementation, startMs, declares };
+  return { name, ok: true, ...details, tools, prompts, resources };
 }
 
-function shownRedis(checked: CheckedRedis): object {
+function redisJson(checked: CheckedRedis): object {
   if (!checked.isFine) return { ok: false, why: checked.why };
   const { version: its = null, latencyMs, memoryPolicy = null, instances } = checked.findings;
   return { ok: true, version: its, latencyMs, memoryPolicy, instances };

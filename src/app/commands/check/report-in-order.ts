@@ -1,23 +1,23 @@
 /**
- * Works on all items, so many at once, and tells what came of each in the order of the items, as soon as all before it are
- * told. Rejects as the first work that does.
+ * Works on all items, at most `atOnce` at a time. Reports each result in the order of the items, as soon as all results
+ * before it are reported. Rejects with the first failure.
  */
 export async function reportInOrder<Item, Result>(
   items: readonly Item[],
   atOnce: number,
   work: (item: Item) => Promise<Result>,
-  tell: (result: Result) => void,
+  report: (result: Result) => void,
 ): Promise<void> {
-  const waiting = new Map<number, () => void>();
-  const left = items.entries(); // one for all workers: each takes the next
+  const unreported = new Map<number, () => void>();
+  const queue = items.entries(); // shared by all workers: each takes the next item
   let next = 0;
   const worker = async (): Promise<void> => {
-    for (const [index, item] of left) {
+    for (const [index, item] of queue) {
       const result = await work(item);
-      waiting.set(index, () => tell(result));
-      for (let turn = waiting.get(next); turn !== undefined; turn = waiting.get(next)) {
-        waiting.delete(next++);
-        turn();
+      unreported.set(index, () => report(result));
+      for (let reportNext = unreported.get(next); reportNext !== undefined; reportNext = unreported.get(next)) {
+        unreported.delete(next++);
+        reportNext();
       }
     }
   };
