@@ -81,7 +81,7 @@ const detachGraceMs = 30_000;
  * The answer to one POST with requests (docs/design.md, D1): JSON if the responses come first. From the first other
  * message on, or after `upgradeAfterMs`, the answer is an event stream. A client whose connection breaks before the
  * first event has lost the answer; later it can resume. If only the connection to the client's instance is lost, the
- * answer is kept for a while as a stream, which the next attempt joins (`RequestAttempt`).
+ * answer is kept for a while as a stream. The next attempt joins that stream (`RequestAttempt`).
  */
 export class LegacyAnswer implements OpeningAnswer {
   readonly #host: LegacyAnswerHost;

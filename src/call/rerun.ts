@@ -46,9 +46,9 @@ const maxNameLength = 256;
 const maxListBytes = 1024 * 1024;
 
 /**
- * Decides which calls may be run again after their server was lost (docs/design.md, D5): harmless requests, and with
- * `rerun: hints` calls of tools that the server declared to be read-only or idempotent. A call whose server has sent
- * the client a request is never run again: the server would send that request again.
+ * Decides which calls may be run again after their server was lost (docs/design.md, D5). These are harmless requests.
+ * With `rerun: hints` they include calls of tools that the server declared to be read-only or idempotent. A call whose
+ * server has sent the client a request is never run again: the server would send that request again.
  */
 export class RerunPolicy {
   readonly #usesHints: boolean;

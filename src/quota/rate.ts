@@ -8,8 +8,8 @@ export interface RateLimit {
 const toleranceMs = 0.001;
 
 /**
- * The use of a rate as a debt in time: each use costs `everyMs`, and each second pays off a second of the debt (the
- * generic cell rate algorithm of ATM, ITU-T I.371). One number is enough, however many uses there are.
+ * The use of a rate as a debt in time: each use costs `everyMs`, and each second pays off a second of the debt. This is
+ * the generic cell rate algorithm of ATM (ITU-T I.371). One number is enough, however many uses there are.
  */
 export class RequestRate {
   readonly #everyMs: number;

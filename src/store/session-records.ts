@@ -109,8 +109,8 @@ export interface SessionRecords {
   register(key: string, record: SessionRecord, tail: number, log: LogState, term?: number): Promise<Registration>;
   /**
    * Takes a session over from an owner that is lost or has released it. The session gets a new epoch, a new owner and a
-   * marker in the log, so that events of the old epoch are no longer accepted. The caller has to ensure that the old
-   * owner is lost (`Instances.declareDead`).
+   * marker in the log. Events of the old epoch are no longer accepted. The caller has to ensure that the old owner is
+   * lost (`Instances.declareDead`).
    * @param from the owner and the epoch that the caller knows
    */
   takeOver(key: string, from: { readonly owner: string; readonly epoch: number }, owner: string): Promise<TakeOver>;

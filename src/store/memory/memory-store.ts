@@ -30,7 +30,7 @@ export interface MemoryLimits extends LogLimits {
  *
  * Every call but `receive` has taken effect before it returns its promise, so calls take effect in the order in which
  * they are made.
- * @param now milliseconds of a clock that never jumps; the default is the monotonic clock, so that a change of the
+ * @param now milliseconds of a clock that never jumps. By default that is the monotonic clock, so that a change of the
  *   system clock does not empty the logs (docs/hardening.md, F29)
  */
 export function createMemoryStore(limits: MemoryLimits, now: () => number = () => performance.now()): Store {

@@ -55,7 +55,7 @@ const maxRemembered = 100;
 
 /**
  * Makes the keys of a namespace. Every name that a caller passes is hashed. So a name cannot choose its slot with a
- * brace or collide with another key through a colon, and nobody can read it in the list of keys (P12).
+ * brace or collide with another key through a colon. Nobody can read a name in the list of keys (P12).
  * @param prefix the beginning of all keys. A prefix with a brace throws, since it would put all keys into one slot.
  */
 export function createKeys(prefix: string): Keys {

@@ -41,8 +41,8 @@ const beginning: ReadPosition = { id: '0-0', number: 0 };
 
 /**
  * Makes changes on one Redis Stream for all topics. An instance reads the stream only while it has subscribers. The
- * changes are numbered, so a reader notices when it has missed some: they were dropped before it read them, or lost
- * with the store's data.
+ * changes are numbered, so a reader notices missed ones. These were dropped before it read them, or lost with the
+ * store's data.
  */
 export function createRedisChanges({ run, runScript, readers, keys, lifetimes }: RedisChangesParts): RedisChanges {
   const subscribers = new ChangeSubscribers();
