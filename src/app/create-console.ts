@@ -84,7 +84,7 @@ export function createGatewayConsole(parts: GatewayConsoleParts): StatusPage {
       inspects: config.inspect,
     }),
     listener: playground,
-    placeOf(name) {
+    addressOf(name) {
       const server = findServer(name);
       return server && { path: pathOf(server.running.config), host: new URL(base).host };
     },
@@ -102,7 +102,7 @@ function healthOf({ last, probe }: ServerStatus): ServerHealthView {
   const found = last === undefined ? undefined : last.state === 'started' ? 'up' : 'down';
   return {
     state: probe ?? found ?? 'unknown',
-    said: last?.state === 'failed' ? [last.why, last.help ?? ''].join(' ').trimEnd() : undefined,
+    summary: last?.state === 'failed' ? [last.why, last.help ?? ''].join(' ').trimEnd() : undefined,
     at: last?.at.getTime(),
   };
 }

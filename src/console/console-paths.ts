@@ -1,2 +1,2 @@
-/** True for what is of the status page. */
+/** True for a path of the status page. */
 export const isConsolePath = (path: string): boolean => path === '/' || /^\/(?:page|status)\//.test(path);

@@ -1,3 +1,5 @@
+// The console: the status page and the playground on the admin port.
+
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { FindEndpoint } from '../http/router.ts';
@@ -15,63 +17,65 @@ import { PlaygroundSessions } from './playground/playground-sessions.ts';
 import { KnownInstances } from './snapshot/known-instances.ts';
 import { SnapshotBuilder, type SnapshotSources } from './snapshot/snapshot-builder.ts';
 
-/** A session as the page can end it. */
+/** A session that the page can end. */
 export interface EndableSession {
   readonly name: SessionName;
   end(reason: 'operator' | 'client_gone'): Promise<void>;
 }
 
-/** What the status page stands on. */
+/** The parts of the gateway that the status page uses. */
 export interface ConsoleParts extends SnapshotSources {
   readonly logger: Logger;
   readonly access: AccessPolicy;
-  /** What instances tell each other; undefined if there is one alone. */
+  /** The change announcements between instances; undefined for a single instance. */
   readonly changes: Changes | undefined;
   about(): About;
   endableSessions(): readonly EndableSession[];
-  /** Ends the spares of a server, for new ones. */
+  /** Replaces the spare backends of a server. */
   renewSpares(server: string): void;
-  /** Ends this instance in order (P9). */
+  /** Drains and ends this instance (P9). */
   drain(): void;
-  /** Where the clients of a server reach it. */
-  placeOf(server: string): EndpointAddress | undefined;
-  /** Answers requests of the playground as it answers those of any client. */
+  /** Returns the endpoint address of a server; undefined if there is no such server. */
+  addressOf(server: string): EndpointAddress | undefined;
+  /** Handles requests of the playground like those of any client. */
   readonly listener: RequestListener;
-  /** How long clients are told to wait before they come back, in milliseconds. */
+  /** The reconnect delay that the gateway gives its clients, in milliseconds. */
   readonly retryMs: number;
   onFailed(cause: unknown): void;
 }
 
 /** The status page of a gateway. */
 export interface StatusPage {
-  /** Its URL on the admin server with this one; undefined where nobody may see it. Without the word that opens it. */
+  /**
+   * Returns its URL on the admin server; undefined where access is denied to everyone. The URL lacks the start token.
+   */
   urlAt(adminUrl: string): string | undefined;
-  /** What is at a path of it. */
+  /** Finds the endpoint at one of its paths. */
   readonly at: FindEndpoint;
   close(): Promise<void>;
 }
 
-/** How much later than it was told to a page may come back: for a network that changes, a tunnel that is opened again. */
+/** The time that a page may reconnect later than the delay says, for a changed network or a reopened tunnel. */
 const awayMarginMs = 10_000;
 
-/** Puts the status page together (docs/decisions/0044). */
+/** Creates the status page from its parts (docs/decisions/0044). */
 export function createStatusPage(parts: ConsoleParts): StatusPage {
-  const { record, logger, access: door, changes, about, onFailed, drain, listener } = parts;
-  const look = new SnapshotBuilder(parts);
-  const instances = new KnownInstances({ changes, summary: () => look.summary(), onFailed });
-  const { tap: flow, events: happenings } = record;
-  const viewers = new PageSubscriptions({
-    tap: flow,
-    events: happenings,
-    snapshot: (search) => look.snapshot(search, instances),
-    session: (watched) => look.session(watched),
+  const { record, logger, access, changes, about, onFailed, drain, listener } = parts;
+  const snapshots = new SnapshotBuilder(parts);
+  const instances = new KnownInstances({ changes, summary: () => snapshots.summary(), onFailed });
+  const { tap, events } = record;
+  const subscriptions = new PageSubscriptions({
+    tap,
+    events,
+    snapshot: (search) => snapshots.snapshot(search, instances),
+    session: (watched) => snapshots.session(watched),
   });
   const endSession = ({ server, session }: SessionName, reason: 'operator' | 'client_gone'): boolean => {
     const found = parts.endableSessions().find(({ name }) => name.server === server && name.session === session);
     detach('admin', found?.end(reason));
     return found !== undefined;
   };
-  const played = new PlaygroundSessions({
+  const playgroundSessions = new PlaygroundSessions({
     awayMs: parts.retryMs + awayMarginMs,
     onGone: (name) => {
       endSession(name, 'client_gone');
@@ -88,20 +92,20 @@ export function createStatusPage(parts: ConsoleParts): StatusPage {
     },
   });
   const relay = (server: string, incoming: IncomingMessage, outgoing: ServerResponse): boolean => {
-    const place = parts.placeOf(server);
-    if (place === undefined) return false;
+    const address = parts.addressOf(server);
+    if (address === undefined) return false;
     const id = incoming.headers['mcp-session-id'];
-    if (typeof id === 'string') played.hear(sessionName(keyFromId(id), server), outgoing);
-    relayToEndpoint(incoming, place);
+    if (typeof id === 'string') playgroundSessions.trackRequest(sessionName(keyFromId(id), server), outgoing);
+    relayToEndpoint(incoming, address);
     listener(incoming, outgoing);
     return true;
   };
   return {
-    urlAt: (adminUrl) => (door === denyAll ? undefined : `${adminUrl}/`),
-    at: findConsoleEndpoint({ assets: readAssets(), access: door, viewers, actions, about, relay }),
+    urlAt: (adminUrl) => (access === denyAll ? undefined : `${adminUrl}/`),
+    at: findConsoleEndpoint({ assets: readAssets(), access, subscriptions, actions, about, relay }),
     async close() {
-      viewers.close();
-      played.close();
+      subscriptions.close();
+      playgroundSessions.close();
       await instances.close();
     },
   };

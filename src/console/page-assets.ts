@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 
-/** A file of the page. */
+/** A static file of the page. */
 export interface Asset {
   readonly body: Buffer;
   readonly headers: Readonly<Record<string, string>>;
@@ -16,8 +16,8 @@ const types: Readonly<Record<string, string>> = {
 };
 
 /**
- * What the page may do: run and show what this gateway serves, and talk to it. Nothing of anybody else, nothing in line, and no
- * page of anybody else around it; text of servers that got into the page as markup could do nothing.
+ * The content security policy of the page. The page may run, show and request only what this gateway serves. Inline
+ * code and framing by other pages are forbidden, so text of a server that became markup could do nothing.
  */
 const policy = [
   "default-src 'none'",
@@ -37,11 +37,11 @@ const common = {
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
-  // Each time it is asked whether it is still the same: a newer gateway has a newer page.
+  // The browser revalidates the file each time, because a newer gateway has a newer page.
   'cache-control': 'no-cache',
 };
 
-/** The files of the page, read once, by name. They lie beside this one, in the sources as in the build. */
+/** Reads the files of the page, by name. They are beside this module in the sources and in the build. */
 export function readAssets(): ReadonlyMap<string, Asset> {
   const folder = new URL('./page/', import.meta.url);
   return new Map(

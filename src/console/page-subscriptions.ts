@@ -5,49 +5,52 @@ import type { MessageTap, PassedMessage } from './record/message-tap.ts';
 import type { RecentEvents } from './record/recent-events.ts';
 import type { SessionView, Snapshot } from './snapshot/snapshot.ts';
 
-/** What one open page wants to see. */
+/** The data that one open page subscribes to. */
 export interface PageSubscription {
   readonly search: string;
-  /** The session of which it wants the messages. */
+  /** The session whose messages the page shows. */
   readonly watched: BackendOwner | undefined;
 }
 
-/** What open pages are shown. */
+/** The sources of the data. */
 export interface PageSubscriptionsOptions {
   readonly tap: MessageTap;
   readonly events: RecentEvents;
   snapshot(search: string): Snapshot;
-  /** The session that a page watches; undefined if it is not here (any more). */
+  /** Returns a session that a page watches; undefined if it is not on this instance. */
   session(watched: BackendOwner): SessionView | undefined;
 }
 
-/** More pages are not served (P8): each costs a snapshot a second. */
+/** The maximum number of open pages (P8): each page costs a snapshot a second. */
 export const maxOpenPages = 20;
 
-/** How often pages are told what happened; what passes in between goes out together. */
+/** How often events and messages are sent. Those that happen between two flushes are sent together. */
 const flushMs = 250;
 
-/** How often they are told how all is. */
+/** How often snapshots are sent, in flushes. */
 const flushesPerSnapshot = 4;
 
-/** More messages of one session are counted and not sent, so that a flood neither fills the page nor this process (P8). */
+/**
+ * The limit for messages in one flush. Further messages are only counted, so that a flood fills neither the page nor
+ * this process (P8).
+ */
 const maxMessagesPerFlush = 50;
 
-/** One open page. */
-class Viewer {
-  readonly wish: PageSubscription;
+/** An open page and its event stream. */
+class OpenPage {
+  readonly subscription: PageSubscription;
   readonly #outgoing: ServerResponse;
   readonly #unwatch: (() => void) | undefined;
-  #told = 0;
+  #lastEventNumber = 0;
   #messages: PassedMessage[] = [];
   #skipped = 0;
 
-  constructor(outgoing: ServerResponse, wish: PageSubscription, flow: MessageTap) {
-    this.wish = wish;
+  constructor(outgoing: ServerResponse, subscription: PageSubscription, tap: MessageTap) {
+    this.subscription = subscription;
     this.#outgoing = outgoing;
-    const { watched } = wish;
+    const { watched } = subscription;
     if (watched === undefined) return;
-    this.#unwatch = flow.watch({
+    this.#unwatch = tap.watch({
       owner: watched,
       hasRoom: () => this.#messages.length < maxMessagesPerFlush,
       onMessage: (message) => {
@@ -57,27 +60,29 @@ class Viewer {
     });
   }
 
-  /** A page that does not read is told nothing until it does: it is sent what is, and not what was. */
+  /**
+   * True while the page does not read. Snapshots and events are then skipped: later the page gets the current state.
+   */
   get isBehind(): boolean {
     return this.#outgoing.writableNeedDrain;
   }
 
-  /** Tells how all is, and how the session is that the page watches: it may not be among those that are listed. */
-  tell(snapshot: Snapshot, { session }: Pick<PageSubscriptionsOptions, 'session'>): void {
-    const { watched } = this.wish;
+  /** Sends a snapshot, and the state of the watched session, which the snapshot may not list. */
+  sendSnapshot(snapshot: Snapshot, { session }: Pick<PageSubscriptionsOptions, 'session'>): void {
+    const { watched } = this.subscription;
     this.send('state', snapshot);
     if (watched !== undefined) this.send('watched', { ...watched, found: session(watched) });
   }
 
-  flush(happenings: RecentEvents): void {
+  flush(events: RecentEvents): void {
     if (this.isBehind) return;
-    const news = happenings.after(this.#told);
-    if (news.length > 0) {
-      this.#told = (news.at(-1) as { number: number }).number;
-      this.send('happened', news);
+    const newEvents = events.after(this.#lastEventNumber);
+    if (newEvents.length > 0) {
+      this.#lastEventNumber = (newEvents.at(-1) as { number: number }).number;
+      this.send('happened', newEvents);
     }
     if (this.#messages.length === 0) return;
-    const { server, session = '' } = this.wish.watched as BackendOwner;
+    const { server, session = '' } = this.subscription.watched as BackendOwner;
     this.send('flow', { server, session, messages: this.#messages, skipped: this.#skipped });
     this.#messages = [];
     this.#skipped = 0;
@@ -93,10 +98,10 @@ class Viewer {
   }
 }
 
-/** The open pages. While there is none, nothing is done. */
+/** Sends snapshots, events and messages to the open pages. Without an open page nothing runs. */
 export class PageSubscriptions {
   readonly #options: PageSubscriptionsOptions;
-  readonly #viewers = new Set<Viewer>();
+  readonly #pages = new Set<OpenPage>();
   #timer: NodeJS.Timeout | undefined;
   #flushes = 0;
   #isClosed = false;
@@ -105,52 +110,52 @@ export class PageSubscriptions {
     this.#options = options;
   }
 
-  /** True if no page more is served. */
+  /** True if no further page is served. */
   get isFull(): boolean {
-    return this.#isClosed || this.#viewers.size >= maxOpenPages;
+    return this.#isClosed || this.#pages.size >= maxOpenPages;
   }
 
-  /** Shows a page what there is, and from now on what changes, until it is closed. */
-  add(outgoing: ServerResponse, wish: PageSubscription): void {
-    const viewer = new Viewer(outgoing, wish, this.#options.tap);
-    this.#viewers.add(viewer);
+  /** Sends a page the current state, and every change until the page disconnects. */
+  add(outgoing: ServerResponse, subscription: PageSubscription): void {
+    const page = new OpenPage(outgoing, subscription, this.#options.tap);
+    this.#pages.add(page);
     outgoing.once('close', () => {
-      viewer.end();
-      this.#viewers.delete(viewer);
-      if (this.#viewers.size > 0) return;
+      page.end();
+      this.#pages.delete(page);
+      if (this.#pages.size > 0) return;
       clearInterval(this.#timer);
       this.#timer = undefined;
     });
-    viewer.tell(this.#options.snapshot(wish.search), this.#options);
-    viewer.flush(this.#options.events);
+    page.sendSnapshot(this.#options.snapshot(subscription.search), this.#options);
+    page.flush(this.#options.events);
     this.#timer ??= setInterval(() => contain('admin', () => this.#flush()), flushMs).unref();
   }
 
-  /** Ends all pages' streams; they try to come back, and find nobody. */
+  /** Ends the streams of all pages. Their reconnects are refused. */
   close(): void {
     this.#isClosed = true;
-    for (const viewer of this.#viewers) viewer.end();
+    for (const page of this.#pages) page.end();
   }
 
   #flush(): void {
     this.#flushes += 1;
-    const { events: happenings } = this.#options;
-    for (const viewer of this.#viewers) this.#contain(viewer, () => viewer.flush(happenings));
+    const { events } = this.#options;
+    for (const page of this.#pages) this.#contain(page, () => page.flush(events));
     if (this.#flushes % flushesPerSnapshot !== 0) return;
-    const made = new Map<string, Snapshot>();
-    for (const viewer of this.#viewers) {
-      if (viewer.isBehind) continue;
-      this.#contain(viewer, () => {
-        const { search } = viewer.wish;
-        const snapshot = made.get(search) ?? this.#options.snapshot(search);
-        made.set(search, snapshot);
-        viewer.tell(snapshot, this.#options);
+    const snapshotsBySearch = new Map<string, Snapshot>();
+    for (const page of this.#pages) {
+      if (page.isBehind) continue;
+      this.#contain(page, () => {
+        const { search } = page.subscription;
+        const snapshot = snapshotsBySearch.get(search) ?? this.#options.snapshot(search);
+        snapshotsBySearch.set(search, snapshot);
+        page.sendSnapshot(snapshot, this.#options);
       });
     }
   }
 
-  /** A page that cannot be told something ends alone. */
-  #contain(viewer: Viewer, work: () => void): void {
-    contain('admin', work, () => viewer.end());
+  /** Runs work for one page. If it throws, only this page is disconnected. */
+  #contain(page: OpenPage, work: () => void): void {
+    contain('admin', work, () => page.end());
   }
 }

@@ -34,7 +34,7 @@ test('[S-04] at the door of a word that is let in, and all else is told what to 
   const byWord = requireStartToken(word);
   expect(await byWord(incoming(word), 'gangway:drain')).toBeUndefined();
   for (const shown of [undefined, 'viewer-key', word.slice(1), `${word}x`])
-    expect(await byWord(incoming(shown), 'gangway:status')).toMatchObject({ status: 401, asksFor: 'word' });
+    expect(await byWord(incoming(shown), 'gangway:status')).toMatchObject({ status: 401, asksFor: 'token' });
 });
 
 test('the closed door is open for nobody', async () => {

@@ -77,7 +77,7 @@ describe('the status page is the operator’s alone', () => {
     const response = await fetch(`${admin}/status/about`, { headers: page });
     expect(gateway.logs().some(({ statusPage }) => statusPage !== undefined)).toBe(false); // nor announced
     expect(response.status).toBe(403);
-    expect(await response.json()).toMatchObject({ said: expect.stringContaining('loopback') });
+    expect(await response.json()).toMatchObject({ message: expect.stringContaining('loopback') });
     expect((await drain(admin, page)).status).toBe(403);
   });
 
@@ -109,7 +109,7 @@ test('an action that cannot be read, or names what is not there, does nothing an
   const headers = letIn(gateway);
   const ask = async (name: string, body: string) => {
     const response = await fetch(`${admin}/status/actions/${name}`, { method: 'POST', headers, body });
-    return [response.status, ((await response.json()) as { said: string }).said];
+    return [response.status, ((await response.json()) as { message: string }).message];
   };
   expect(await ask('end-session', '{"server":"x","session":"y"}')).toEqual([404, 'The session no longer exists.']);
   expect(await ask('restart-server', '{"server":"constructor"}')).toEqual([404, 'The server does not exist.']);

@@ -1,11 +1,7 @@
-import { act } from './api.js';
-import { h, say } from './dom.js';
+import { postAction } from './api.js';
+import { h, showToast } from './dom.js';
 
-/**
- * Asks a person whether something is to be done. The dialog keeps the focus, and Escape is no.
- * @param {{ title: string, text: string, yes: string }} question
- * @returns {Promise<boolean>}
- */
+/** Asks for confirmation in a modal dialog. Escape means no. */
 export function confirm({ title, text, yes }) {
   return new Promise((resolve) => {
     let answer = false;
@@ -34,19 +30,19 @@ export function confirm({ title, text, yes }) {
   });
 }
 
-/** Does something after a person has confirmed it, and says what came of it. */
-async function confirmed(question, path, body) {
+/** Runs an action after confirmation, and shows its outcome. */
+async function runConfirmed(question, path, body) {
   if (!(await confirm(question))) return;
   try {
-    say(await act(path, body));
+    showToast(await postAction(path, body));
   } catch (error) {
-    say(`The action failed: ${error.message}`, true);
+    showToast(`The action failed: ${error.message}`, true);
   }
 }
 
-/** Ends a session: its client gets an error for what is open, and opens a new one. */
+/** Ends a session. Its client gets an error for open requests and opens a new session. */
 export const endSession = ({ server, session }) =>
-  confirmed(
+  runConfirmed(
     {
       title: `End session ${session}?`,
       text: `Its open requests end with an error. Its process of “${server}” is stopped.`,
@@ -56,9 +52,9 @@ export const endSession = ({ server, session }) =>
     { server, session },
   );
 
-/** Starts all backends of a server again. */
+/** Restarts all backends of a server. */
 export const restartServer = ({ name }) =>
-  confirmed(
+  runConfirmed(
     {
       title: `Restart the processes of ${name}?`,
       text: 'Its sessions continue, each with a new process or connection. Requests in flight that cannot be repeated end with an error.',
@@ -68,9 +64,9 @@ export const restartServer = ({ name }) =>
     { server: name },
   );
 
-/** Ends this instance in order. */
+/** Drains and ends this instance. */
 export const drainInstance = ({ name }) =>
-  confirmed(
+  runConfirmed(
     {
       title: 'Drain this instance?',
       text: `${name} accepts no new sessions, finishes requests in flight, hands its sessions over to other instances, and exits. This page closes with it.`,

@@ -1,7 +1,7 @@
-import { h, say, setText, showList } from './dom.js';
+import { h, setText, showList, showToast } from './dom.js';
 import { snippetsFor } from './snippets.js';
 
-/** The view that says what to write where, for each client. */
+/** Creates the view with the setup of each client for a server. */
 export function createConnect(section, { servers, needsToken }) {
   const server = h(
     'select',
@@ -50,10 +50,10 @@ function createSnippet({ title, where }) {
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(code.textContent);
-      say(`Copied for ${title}.`);
+      showToast(`Copied for ${title}.`);
     } catch {
       getSelection().selectAllChildren(code);
-      say('The text is selected: copy it with the keyboard.');
+      showToast('The text is selected: copy it with the keyboard.');
     }
   };
   return {

@@ -1,7 +1,7 @@
 /**
- * An element. Text is always text, never markup: what servers and clients say is shown here.
+ * Creates an element. Text is always text, never markup, because texts of servers and clients are shown.
  * @param {string} tag with its classes: `p.muted`
- * @param {Record<string, unknown>} props attributes, properties that are no text, and `on…` listeners; undefined and false are left out
+ * @param {Record<string, unknown>} props attributes and `on…` listeners; undefined and false are left out
  * @param {...(Node | string | undefined)} children
  */
 export function h(tag, props = {}, ...children) {
@@ -17,17 +17,17 @@ export function h(tag, props = {}, ...children) {
   return element;
 }
 
-/** Sets a text, and touches the page only where it is another one: nothing is announced or selected anew for nothing. */
+/** Sets a text only if it has changed, because every change is announced and clears the selection. */
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** The views of the items that a parent shows, by key. */
+/** The views of the items in a parent, by key. */
 const viewsOf = new WeakMap();
 
 /**
- * Makes the children of a parent stand for items. An item's element stays as long as its key does, so that focus, open
- * details and selections outlive an update.
+ * Shows one child for each item in a parent. The element of an item stays as long as its key does, so that focus, open
+ * details and selections survive an update.
  * @param {(item: any) => { element: Element, update(item: any): void }} create
  */
 export function showList(parent, items, keyOf, create) {
@@ -48,8 +48,8 @@ export function showList(parent, items, keyOf, create) {
   viewsOf.set(parent, views);
 }
 
-/** Says something once, for eyes and screen readers, and takes it away after a while. */
-export function say(text, isBad = false) {
+/** Shows a message for some seconds and announces it to screen readers. */
+export function showToast(text, isBad = false) {
   const toast = h(isBad ? 'p.toast.bad' : 'p.toast', {}, text);
   document.getElementById('toasts').append(toast);
   setTimeout(() => toast.remove(), 8_000);

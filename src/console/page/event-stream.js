@@ -1,6 +1,6 @@
 /**
- * Reads server-sent events (WHATWG HTML, section 9.2) from the body of a response, as they come. Not `EventSource`: that
- * can send no headers of ours, and would reconnect by itself.
+ * Reads server-sent events (WHATWG HTML, section 9.2) from the body of a response. `EventSource` cannot send the
+ * headers of the page, and would reconnect by itself.
  * @param {ReadableStream<Uint8Array>} body
  * @yields {{ type: string, data: string, id: string | undefined, retryMs: number | undefined }}
  */
@@ -14,7 +14,7 @@ export async function* readEvents(body) {
     const lines = (rest + value).split(/\r\n|\n|\r/);
     rest = lines.pop();
     for (const line of lines) {
-      if (line !== '') take(event, line);
+      if (line !== '') addLine(event, line);
       else {
         const { lines: data, ...others } = event;
         if (data.length > 0 || others.id !== undefined || others.retryMs !== undefined)
@@ -27,7 +27,7 @@ export async function* readEvents(body) {
 
 const blank = () => ({ type: 'message', lines: [], id: undefined, retryMs: undefined });
 
-function take(event, line) {
+function addLine(event, line) {
   const colon = line.indexOf(':');
   if (colon === 0) return; // a comment
   const field = colon < 0 ? line : line.slice(0, colon);

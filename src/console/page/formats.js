@@ -7,16 +7,16 @@ const clock = new Intl.DateTimeFormat('en', {
   hourCycle: 'h23',
 });
 
-/** A count. */
+/** Formats a count. */
 export const count = (value) => whole.format(value);
 
-/** A rate or another number that need not be exact. */
+/** Formats a rate or another number that need not be exact. */
 export const number = (value) => short.format(value);
 
-/** `3 sessions`, `1 session`. */
+/** Formats a count with its noun: `3 sessions`, `1 session`. */
 export const counted = (value, one, many = `${one}s`) => `${count(value)} ${value === 1 ? one : many}`;
 
-/** A size in bytes. */
+/** Formats a size in bytes. */
 export function bytes(value) {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
   let step = 0;
@@ -25,7 +25,7 @@ export function bytes(value) {
   return `${step === 0 ? whole.format(rest) : short.format(rest)} ${units[step]}`;
 }
 
-/** A duration in milliseconds. */
+/** Formats a duration in milliseconds. */
 export function duration(ms) {
   if (ms < 1_000) return `${whole.format(ms)} ms`;
   if (ms < 60_000) return `${short.format(ms / 1_000)} s`;
@@ -35,5 +35,5 @@ export function duration(ms) {
   return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-/** A moment, in milliseconds since 1970, as a clock shows it. */
+/** Formats a time of day, from milliseconds since 1970. */
 export const time = (at) => clock.format(at);

@@ -1,21 +1,21 @@
-import { ask } from './api.js';
+import { request } from './api.js';
 import { readEvents } from './event-stream.js';
 
 const firstPauseMs = 500;
 const maxPauseMs = 5_000;
 
 /**
- * What the gateway tells while the page is open. A page that nobody sees (another tab is in front) does not listen, so that
- * it costs nothing.
+ * Receives the state, events and messages of the gateway while the page is open. A hidden page (another tab is in
+ * front) does not listen, so that it costs nothing.
  */
 export class Live {
-  #wish = { search: '', session: '', server: '' };
+  #subscription = { search: '', session: '', server: '' };
   #abort = new AbortController();
   #listeners = new Map();
   #onLink;
   #pauseMs = firstPauseMs;
 
-  /** @param {(state: 'live' | 'away' | 'hidden' | 'refused') => void} onLink whether the gateway is heard */
+  /** @param {(state: 'live' | 'away' | 'hidden' | 'refused') => void} onLink receives the state of the connection */
   constructor(onLink) {
     this.#onLink = onLink;
   }
@@ -25,20 +25,20 @@ export class Live {
     this.#listeners.set(type, [...(this.#listeners.get(type) ?? []), listener]);
   }
 
-  /** Listens until the page is closed. */
+  /** Starts to listen, until the page is closed. */
   start() {
-    document.addEventListener('visibilitychange', () => this.#again());
+    document.addEventListener('visibilitychange', () => this.#restart());
     void this.#listen();
   }
 
-  /** What is wanted beside the usual: sessions that a text is found in, the messages of one session. */
-  wish(wish) {
-    const before = JSON.stringify(this.#wish);
-    this.#wish = { ...this.#wish, ...wish };
-    if (JSON.stringify(this.#wish) !== before) this.#again();
+  /** Changes the subscription: the search text for sessions, and the session whose messages are shown. */
+  subscribe(changes) {
+    const before = JSON.stringify(this.#subscription);
+    this.#subscription = { ...this.#subscription, ...changes };
+    if (JSON.stringify(this.#subscription) !== before) this.#restart();
   }
 
-  #again() {
+  #restart() {
     this.#pauseMs = firstPauseMs;
     this.#abort.abort();
   }
@@ -53,7 +53,7 @@ export class Live {
         continue;
       }
       try {
-        const response = await ask(`status/events?${new URLSearchParams(this.#wish)}`, { signal });
+        const response = await request(`status/events?${new URLSearchParams(this.#subscription)}`, { signal });
         if (!response.ok) throw Object.assign(new Error(response.statusText), { status: response.status });
         this.#onLink('live');
         this.#pauseMs = firstPauseMs;

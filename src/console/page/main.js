@@ -1,4 +1,6 @@
-import { ask, takeWord, useToken } from './api.js';
+// Page: the status page in the browser, without a build step and without dependencies.
+
+import { request, takeStartToken, useToken } from './api.js';
 import { createConnect } from './connect.js';
 import { h, setText } from './dom.js';
 import { Live } from './live-state.js';
@@ -8,72 +10,72 @@ import { createSessions } from './sessions.js';
 import { startTheme } from './theme.js';
 
 const views = ['overview', 'sessions', 'playground', 'connect'];
-const linkWords = { live: 'Live', away: 'Not connected. Retrying …', hidden: 'Paused', refused: 'Not allowed' };
+const linkTexts = { live: 'Live', away: 'Not connected. Retrying …', hidden: 'Paused', refused: 'Not allowed' };
 
-/** What stays the same while the gateway runs; `said` in its place is why it is not told. */
+/** Loads the facts that stay the same while the gateway runs, or a refusal with `message`. */
 async function readAbout() {
-  const response = await ask('status/about');
+  const response = await request('status/about');
   return response.json();
 }
 
-/** Asks for the key or word of the admin port until it is the right one. */
-function askForToken({ said, asksFor }) {
+/** Asks for the key or start token of the admin port until the gateway accepts it. */
+function signIn({ message, asksFor }) {
   return new Promise((resolve) => {
     const input = h('input', { id: 'admin-token', type: 'password', autocomplete: 'off', required: true });
-    const refused = h('p.muted', { role: 'alert' }, said);
+    const refused = h('p.muted', { role: 'alert' }, message);
     const form = h(
       'form.card.narrow',
       {},
       h('h1', {}, 'Sign in'),
       refused,
       h('p', {}, 'The browser keeps it only for this tab.'),
-      h('label', { for: 'admin-token' }, asksFor === 'word' ? 'Code or URL' : 'API key'),
+      h('label', { for: 'admin-token' }, asksFor === 'token' ? 'Code or URL' : 'API key'),
       input,
       h('div.buttons', {}, h('button.primary', { type: 'submit' }, 'Continue')),
     );
-    const look = async () => {
+    const tryToken = async () => {
       const about = await readAbout();
-      if (about.said !== undefined) return setText(refused, about.said);
+      if (about.message !== undefined) return setText(refused, about.message);
       removeEventListener('hashchange', onPasted);
       form.remove();
       resolve(about);
     };
-    // The URL with the word was opened in this tab: the browser does not load the page again for that.
-    const onPasted = () => takeWord() && look();
+    // The URL with the start token was opened in this tab. The browser does not load the page again for a new fragment.
+    const onPasted = () => takeStartToken() && tryToken();
     addEventListener('hashchange', onPasted);
     form.addEventListener('submit', (event) => {
       event.preventDefault();
       useToken(input.value);
-      void look();
+      void tryToken();
     });
     document.getElementById('content').prepend(form);
     input.focus();
   });
 }
 
-let isAsking = false;
+let isSigningIn = false;
 
-/** The gateway was started again, with another word, or the key has ended. */
-async function askAgain() {
-  if (isAsking) return;
-  isAsking = true;
+/** Signs in again after a restart of the gateway, which has a new token, or after the key has expired. */
+async function signInAgain() {
+  if (isSigningIn) return;
+  isSigningIn = true;
   const refusal = await readAbout().catch(() => ({}));
-  if (refusal.said !== undefined) await askForToken(refusal);
-  isAsking = false;
+  if (refusal.message !== undefined) await signIn(refusal);
+  isSigningIn = false;
 }
 
 const section = (name) => document.getElementById(name);
 
 async function start() {
   startTheme(document.getElementById('theme'));
-  takeWord();
+  takeStartToken();
   const first = await readAbout();
-  const about = first.said === undefined ? first : await askForToken(first);
+  const about = first.message === undefined ? first : await signIn(first);
   const link = document.getElementById('link');
   const live = new Live((state) => {
     link.dataset.state = state;
-    setText(link, linkWords[state]);
-    if (state === 'refused') void askAgain();
+    setText(link, linkTexts[state]);
+    if (state === 'refused') void signInAgain();
   });
   createOverview(section('overview'), live);
   const sessions = createSessions(section('sessions'), live, about);
@@ -94,11 +96,11 @@ async function start() {
   show();
   const content = document.getElementById('content');
   document.querySelector('.skip').addEventListener('click', (event) => {
-    event.preventDefault(); // what stands behind # is the view
+    event.preventDefault(); // the fragment selects the view
     content.focus();
   });
   addEventListener('hashchange', () => {
-    if (takeWord()) return; // the URL of a new start was opened in the tab of an open page
+    if (takeStartToken()) return; // the URL of a restarted gateway was opened in this tab
     const view = show();
     const isDetail = location.hash.split('/').length > 1;
     document.getElementById(isDetail ? 'flow-title' : `${view}-title`).focus();

@@ -1,47 +1,47 @@
-import { ask } from './api.js';
+import { request as sendHttp } from './api.js';
 import { readEvents } from './event-stream.js';
 
 const revision = '2025-11-25';
 const jsonAndEvents = 'application/json, text/event-stream';
 
-/** Before the server has said how long to wait before a reconnect. */
+/** The reconnect delay before the server has sent one. */
 const defaultRetryMs = 2_000;
 
-/** A stream that cannot be resumed is given up after so many tries. */
+/** The number of attempts to resume a stream. */
 const maxResumes = 5;
 
-const isOver = 'The session has ended. Press Connect to start another one.';
+const sessionEndedText = 'The session has ended. Press Connect to start another one.';
 
 /**
- * A client of one server, for a person who tries it: Streamable HTTP with a session (2025-11-25), by way of the admin port,
- * which passes each request on to the gateway's endpoint as if it had come there. Streams that break are resumed by
- * `Last-Event-ID`.
+ * An MCP client for a person who tries a server: Streamable HTTP with a session (2025-11-25). Requests go through the
+ * admin port, which relays them to the endpoint of the gateway. Broken streams are resumed by `Last-Event-ID`.
  */
 export class McpClient {
   #path;
   #token;
-  #told;
-  #onAsked;
+  #onEntry;
+  #onRequest;
   #sessionId;
   #version;
   #nextId = 1;
-  /** Of the streams that can be cut. */
+  /** Aborts the streams that `cut` breaks. */
   #abort = new AbortController();
   #closing = new AbortController();
   #open = 0;
 
   /**
-   * @param {{ path: string, token: string, told(entry: object): void, onAsked(request: object): Promise<object> }} options
-   *   `told` hears everything as it passes; `onAsked` answers what the server asks, with a result
+   * @param {{ path: string, token: string, onEntry(entry: object): void, onRequest(request: object): Promise<object> }}
+   *   options `onEntry` receives every message and event of the connection; `onRequest` resolves with the result of a
+   *   request of the server
    */
-  constructor({ path, token, told, onAsked }) {
+  constructor({ path, token, onEntry, onRequest }) {
     this.#path = path;
     this.#token = token;
-    this.#told = told;
-    this.#onAsked = onAsked;
+    this.#onEntry = onEntry;
+    this.#onRequest = onRequest;
   }
 
-  /** True while the stream of an answer is open, which could be cut. */
+  /** True while the stream of an answer is open, so that `cut` has an effect. */
   get hasStream() {
     return this.#open > 0;
   }
@@ -67,7 +67,7 @@ export class McpClient {
     await this.#fetch('DELETE', { signal: AbortSignal.timeout(5_000) }).catch(() => undefined);
   }
 
-  /** All items of a list, over its pages. */
+  /** Returns all items of a list, over its pages. */
   async list(method, member) {
     const items = [];
     let cursor;
@@ -79,7 +79,10 @@ export class McpClient {
     return items;
   }
 
-  /** Resolves with the result of a request; rejects with the server's error, or with why there is none. */
+  /**
+   * Sends a request. Resolves with its result; rejects with the error of the server, or with the reason why there is no
+   * answer.
+   */
   async request(method, params) {
     const id = this.#nextId++;
     const response = await this.#send({ jsonrpc: '2.0', id, method, params }, id);
@@ -91,64 +94,66 @@ export class McpClient {
 
   /** Breaks the connection of the open stream, as a lost network would. */
   cut() {
-    this.#told({ kind: 'cut' });
+    this.#onEntry({ kind: 'cut' });
     this.#abort.abort();
     this.#abort = new AbortController();
   }
 
   /** Posts a message. Resolves with the response to `id`, if it is a request. */
   async #send(message, id) {
-    this.#told({ kind: 'message', from: 'client', message });
+    this.#onEntry({ kind: 'message', from: 'client', message });
     const response = await this.#fetch('POST', {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(message),
     });
-    if (response.status === 404 && this.#sessionId !== undefined) throw new Error(isOver);
+    if (response.status === 404 && this.#sessionId !== undefined) throw new Error(sessionEndedText);
     this.#sessionId ??= response.headers.get('mcp-session-id') ?? undefined;
     if (isEventStream(response)) return this.#follow(response, id);
     if (response.status === 202) return undefined;
     const type = response.headers.get('content-type') ?? '';
     if (!type.startsWith('application/json')) throw new Error(`The gateway answered ${response.status}.`);
     const body = await response.json();
-    this.#told({ kind: 'message', from: 'server', message: body });
+    this.#onEntry({ kind: 'message', from: 'server', message: body });
     return body;
   }
 
   /**
-   * Listens to what the server says beside its answers, until the session is over. To the gateway this is the sign that the
-   * page is still there: it ends the session of one that is gone.
+   * Receives messages of the server outside of answers, until the session ends. The open request also shows the gateway
+   * that the page is still there: the gateway ends the session of a page that is gone.
    */
   async #listen() {
     const { signal } = this.#closing;
-    const place = { lastEventId: undefined, retryMs: defaultRetryMs };
+    const position = { lastEventId: undefined, retryMs: defaultRetryMs };
     while (!signal.aborted) {
-      const headers = place.lastEventId === undefined ? {} : { 'last-event-id': place.lastEventId };
+      const headers = position.lastEventId === undefined ? {} : { 'last-event-id': position.lastEventId };
       const response = await this.#fetch('GET', { headers, signal }).catch(() => undefined);
       if (response?.status === 404) {
-        this.#told({ kind: 'over', said: isOver });
+        this.#onEntry({ kind: 'over', text: sessionEndedText });
         return;
       }
-      if (response !== undefined && isEventStream(response)) await this.#read(response, undefined, place);
-      await new Promise((resolve) => setTimeout(resolve, place.retryMs));
+      if (response !== undefined && isEventStream(response)) await this.#read(response, undefined, position);
+      await new Promise((resolve) => setTimeout(resolve, position.retryMs));
     }
   }
 
-  /** Reads a stream to the response that it is for, over as many connections as that takes. */
+  /** Reads a stream until the response to its request, over several connections if needed. */
   async #follow(first, id) {
-    const place = { lastEventId: undefined, retryMs: defaultRetryMs };
+    const position = { lastEventId: undefined, retryMs: defaultRetryMs };
     let response = first;
     for (let resumes = 0; resumes <= maxResumes; ) {
       this.#addOpen(1);
-      const answer = await this.#read(response, id, place);
+      const answer = await this.#read(response, id, position);
       this.#addOpen(-1);
       if (answer !== undefined) return answer;
-      if (place.lastEventId === undefined) return undefined;
+      if (position.lastEventId === undefined) return undefined;
       do {
         resumes += 1;
-        this.#told({ kind: 'waiting', ms: place.retryMs });
-        await new Promise((resolve) => setTimeout(resolve, place.retryMs));
-        this.#told({ kind: 'resuming', lastEventId: place.lastEventId });
-        response = await this.#fetch('GET', { headers: { 'last-event-id': place.lastEventId } }).catch(() => undefined);
+        this.#onEntry({ kind: 'waiting', ms: position.retryMs });
+        await new Promise((resolve) => setTimeout(resolve, position.retryMs));
+        this.#onEntry({ kind: 'resuming', lastEventId: position.lastEventId });
+        response = await this.#fetch('GET', { headers: { 'last-event-id': position.lastEventId } }).catch(
+          () => undefined,
+        );
       } while (response === undefined && resumes <= maxResumes);
       if (response === undefined || !isEventStream(response)) return undefined;
     }
@@ -157,41 +162,41 @@ export class McpClient {
 
   #addOpen(count) {
     this.#open += count;
-    this.#told({ kind: 'stream' });
+    this.#onEntry({ kind: 'stream' });
   }
 
-  /** Reads one connection to its end, or to the response to `id`; without one it is that of no request. */
-  async #read(response, id, place) {
+  /** Reads one connection until the response to `id`, or until its end if there is no `id`. */
+  async #read(response, id, position) {
     try {
       for await (const { data, id: eventId, retryMs } of readEvents(response.body)) {
-        if (eventId !== undefined) place.lastEventId = eventId;
-        if (retryMs !== undefined) place.retryMs = retryMs;
+        if (eventId !== undefined) position.lastEventId = eventId;
+        if (retryMs !== undefined) position.retryMs = retryMs;
         if (data === '') {
-          if (id !== undefined) this.#told({ kind: 'primed', eventId });
+          if (id !== undefined) this.#onEntry({ kind: 'primed', eventId });
         } else {
           const message = JSON.parse(data);
-          this.#told({ kind: 'message', from: 'server', message, eventId });
+          this.#onEntry({ kind: 'message', from: 'server', message, eventId });
           if (message.method === undefined && message.id === id) return message;
           if (message.method !== undefined && message.id !== undefined) void this.#answer(message);
         }
       }
       return undefined;
     } catch {
-      return undefined; // the connection broke, which is what streams are resumed for
+      return undefined; // the connection broke; the caller resumes the stream
     }
   }
 
   async #answer(request) {
     const { id } = request;
-    const answer = await this.#onAsked(request).then(
+    const answer = await this.#onRequest(request).then(
       (result) => ({ jsonrpc: '2.0', id, result }),
       (error) => ({ jsonrpc: '2.0', id, error: { code: -32601, message: error.message } }),
     );
-    await this.#send(answer).catch((error) => this.#told({ kind: 'failed', said: error.message }));
+    await this.#send(answer).catch((error) => this.#onEntry({ kind: 'failed', text: error.message }));
   }
 
   #fetch(method, { headers = {}, signal = this.#abort.signal, ...options }) {
-    return ask(this.#path, {
+    return sendHttp(this.#path, {
       ...options,
       method,
       signal,

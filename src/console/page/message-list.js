@@ -2,19 +2,19 @@ import { endSession } from './actions.js';
 import { h, setText, showList } from './dom.js';
 import { bytes, duration, time } from './formats.js';
 
-/** More messages are not kept in the page. */
+/** The number of messages that the page keeps. */
 const maxShown = 200;
 
 const passing = 'New messages appear here';
 const inspected = 'with their contents (--inspect).';
 const notInspected = 'without their contents; start the gateway with --inspect to see them.';
 
-/** The messages of one session as they pass, newest first. */
-export function createFlow(live, { inspects }) {
+/** Creates the list of the messages of one session as they pass, newest first. */
+export function createMessageList(live, { inspects }) {
   const title = h('h2', { id: 'flow-title', tabindex: '-1' });
   const about = h('p.muted');
   const rows = h('ol.rows.flow', { 'aria-labelledby': 'flow-title', tabindex: '0' });
-  const waiting = h('p.muted');
+  const hint = h('p.muted');
   const end = h('button', { type: 'button', onclick: () => endSession(current) }, 'End session…');
   const element = h(
     'section.card',
@@ -25,7 +25,7 @@ export function createFlow(live, { inspects }) {
       h('div', {}, title, about),
       h('div.buttons', {}, end, h('a.button', { href: '#sessions' }, 'Close')),
     ),
-    waiting,
+    hint,
     rows,
   );
   let current = { server: '', session: '' };
@@ -33,9 +33,9 @@ export function createFlow(live, { inspects }) {
   let shown = [];
   let numbered = 0;
   const draw = () => {
-    waiting.hidden = shown.length > 0;
+    hint.hidden = shown.length > 0;
     setText(
-      waiting,
+      hint,
       isHere
         ? `${passing}, ${inspects ? inspected : notInspected}`
         : 'The messages of this session do not pass through this instance.',
@@ -45,20 +45,20 @@ export function createFlow(live, { inspects }) {
   };
   live.on('flow', ({ server, session, messages, skipped }) => {
     if (server !== current.server || session !== current.session) return;
-    const news = messages.map((message) => ({ ...message, number: numbered++ }));
-    if (skipped > 0) news.push({ number: numbered++, skipped });
-    shown = [...news.toReversed(), ...shown].slice(0, maxShown);
+    const newMessages = messages.map((message) => ({ ...message, number: numbered++ }));
+    if (skipped > 0) newMessages.push({ number: numbered++, skipped });
+    shown = [...newMessages.toReversed(), ...shown].slice(0, maxShown);
     draw();
   });
   live.on('watched', ({ server, session, found }) => {
     if (server !== current.server || session !== current.session) return;
     isHere = found !== undefined;
-    setText(about, saidOf(server, found));
+    setText(about, describeSession(server, found));
     draw();
   });
   return {
     element,
-    /** Watches this session; undefined for none. */
+    /** Shows the messages of this session; of none if undefined. */
     show(server = '', session = '') {
       if (server === current.server && session === current.session) return;
       current = { server, session };
@@ -68,13 +68,13 @@ export function createFlow(live, { inspects }) {
       element.hidden = session === '';
       setText(title, session === '' ? '' : `Session ${session}`);
       setText(about, server);
-      live.wish(current);
+      live.subscribe(current);
     },
   };
 }
 
-/** What is known of a session; nothing is if it is not on this instance (any more). */
-function saidOf(server, found) {
+/** Describes a session; `found` is undefined if it is not on this instance. */
+function describeSession(server, found) {
   if (found === undefined) return `${server} · has ended or moved to another instance`;
   const { revision, upMs, pid, isHibernating } = found;
   const process = isHibernating ? ' · hibernating, without a process' : pid === undefined ? '' : ` · pid ${pid}`;
@@ -88,7 +88,7 @@ function createMessage(message) {
   }
   const { at, from, kind, method, size, ms, isError, text } = message;
   const isClient = from === 'client';
-  const what =
+  const label =
     kind === 'response' ? `${isError ? 'error' : 'result'}${method ? ` of ${method}` : ''}` : (method ?? kind);
   const element = h(
     'li',
@@ -100,7 +100,7 @@ function createMessage(message) {
       isClient ? '→' : '←',
       h('span.unseen', {}, isClient ? 'to the server' : 'to the client'),
     ),
-    h('span', { class: isError ? 'bad' : undefined }, what),
+    h('span', { class: isError ? 'bad' : undefined }, label),
     h('span.muted.figure', {}, ms === undefined ? bytes(size) : `${bytes(size)} · ${duration(ms)}`),
     text === undefined ? undefined : h('details', {}, h('summary', {}, 'Content'), h('pre', { tabindex: '0' }, text)),
   );

@@ -1,10 +1,10 @@
 import { drainInstance } from './actions.js';
 import { h, setText, showList } from './dom.js';
 import { bytes, count, counted, duration, number } from './formats.js';
-import { createHappenings } from './recent-events.js';
-import { createServer } from './server-card.js';
+import { createRecentEvents } from './recent-events.js';
+import { createServerCard } from './server-card.js';
 
-/** Numbers of the instance, in the order in which they are asked for: does it work, for how many, how fast. */
+/** Numbers of the instance, in the order of the questions: does it work, for how many, how fast. */
 const figures = [
   [
     'Sessions',
@@ -29,7 +29,7 @@ const figures = [
   ['Memory', ({ instance }) => bytes(instance.memoryBytes), ({ instance }) => `up ${duration(instance.upMs)}`],
 ];
 
-/** The view of what this gateway does. */
+/** Creates the view of the instance, its servers and its recent events. */
 export function createOverview(section, live) {
   const pill = h('span.pill');
   const state = h('p.muted.lead');
@@ -42,7 +42,7 @@ export function createOverview(section, live) {
     h('h2', { id: 'instances-title' }, 'Instances'),
     instances,
   );
-  const happenings = createHappenings();
+  const recentEvents = createRecentEvents();
   let instance;
   section.append(
     h(
@@ -58,23 +58,23 @@ export function createOverview(section, live) {
     ),
     numbers,
     h('section', { 'aria-labelledby': 'servers-title' }, h('h2', { id: 'servers-title' }, 'Servers'), servers),
-    h('div.columns', {}, happenings.element, cluster),
+    h('div.columns', {}, recentEvents.element, cluster),
   );
-  live.on('happened', (some) => happenings.add(some));
+  live.on('happened', (events) => recentEvents.add(events));
   live.on('state', (snapshot) => {
     instance = snapshot.instance;
     setText(state, `${instance.name}, version ${instance.version}`);
     pill.className = instance.readiness === 'ready' ? 'pill good' : 'pill bad';
-    setText(pill, wordOf[instance.readiness] ?? instance.readiness);
+    setText(pill, readinessTexts[instance.readiness] ?? instance.readiness);
     const shown = figures.map(([name, value, detail]) => ({ name, value: value(snapshot), detail: detail(snapshot) }));
     showList(numbers, shown, ({ name }) => name, createFigure);
-    showList(servers, snapshot.servers, ({ name }) => name, createServer);
+    showList(servers, snapshot.servers, ({ name }) => name, createServerCard);
     cluster.hidden = snapshot.instances.length < 2;
     showList(instances, snapshot.instances, ({ name }) => name, createInstance);
   });
 }
 
-const wordOf = {
+const readinessTexts = {
   ready: 'Ready',
   degraded: 'Degraded: Redis is unavailable',
   unavailable: 'Not ready',
@@ -86,23 +86,23 @@ function createFigure({ name }) {
   const detail = h('span.muted');
   return {
     element: h('div', {}, h('dt', {}, name), h('dd', {}, value, detail)),
-    update(of) {
-      setText(value, of.value);
-      setText(detail, of.detail);
+    update(figure) {
+      setText(value, figure.value);
+      setText(detail, figure.detail);
     },
   };
 }
 
 function createInstance() {
   const name = h('strong');
-  const said = h('span.muted');
+  const details = h('span.muted');
   return {
-    element: h('li', {}, name, said),
-    update(of) {
-      setText(name, of.isThis ? `${of.name} (this one)` : of.name);
+    element: h('li', {}, name, details),
+    update(instance) {
+      setText(name, instance.isThis ? `${instance.name} (this one)` : instance.name);
       setText(
-        said,
-        `${wordOf[of.readiness] ?? of.readiness} · ${counted(of.sessions, 'session')} · ${counted(of.streams, 'stream')} · ${of.version}`,
+        details,
+        `${readinessTexts[instance.readiness] ?? instance.readiness} · ${counted(instance.sessions, 'session')} · ${counted(instance.streams, 'stream')} · ${instance.version}`,
       );
     },
   };

@@ -3,7 +3,7 @@ import { McpClient } from './mcp-client.js';
 import { createSchemaForm } from './schema-form.js';
 import { createTranscript } from './transcript.js';
 
-/** The view in which a person tries a server. */
+/** Creates the view in which a person tries a server. */
 export function createPlayground(section, { servers }) {
   const server = h('select', { id: 'play-server' }, ...servers.map(({ name }) => h('option', { value: name }, name)));
   const token = h('input', {
@@ -13,12 +13,12 @@ export function createPlayground(section, { servers }) {
     placeholder: 'Only if clients need one',
   });
   const connect = h('button.primary', { type: 'submit' }, 'Connect');
-  const said = h('p', { role: 'status' }, 'Press Connect: the playground opens its own session.');
+  const status = h('p', { role: 'status' }, 'Press Connect: the playground opens its own session.');
   const tools = h('ul.choices', { 'aria-label': 'Tools' });
   const cut = h('button', { type: 'button', disabled: true }, 'Cut the connection');
   const workshop = h('div.workshop', { hidden: true });
   const bench = h('div.card');
-  const asked = h('div', { 'aria-live': 'polite' });
+  const inputForms = h('div', { 'aria-live': 'polite' });
   const transcript = createTranscript();
   const form = h(
     'form.card.inline',
@@ -27,7 +27,7 @@ export function createPlayground(section, { servers }) {
     h('div.field', {}, h('label', { for: 'play-token' }, 'Token or API key'), token),
     h('div.buttons', {}, connect),
   );
-  workshop.append(h('div', {}, h('h2', {}, 'Tools'), tools), h('div', {}, bench, asked));
+  workshop.append(h('div', {}, h('h2', {}, 'Tools'), tools), h('div', {}, bench, inputForms));
   section.append(
     h(
       'div.heading',
@@ -44,7 +44,7 @@ export function createPlayground(section, { servers }) {
       ),
     ),
     form,
-    said,
+    status,
     workshop,
     h('div.heading', {}, h('h2', {}, 'Messages'), h('div.buttons', {}, cut)),
     transcript.element,
@@ -64,24 +64,24 @@ export function createPlayground(section, { servers }) {
     connect.disabled = true;
     await client?.close();
     transcript.clear();
-    asked.replaceChildren();
+    inputForms.replaceChildren();
     workshop.hidden = true;
-    setText(said, 'Connecting …');
+    setText(status, 'Connecting …');
     client = new McpClient({
       path: `status/play/${encodeURIComponent(server.value)}`,
       token: token.value.trim(),
-      told(entry) {
+      onEntry(entry) {
         cut.disabled = client?.hasStream !== true;
-        if (entry.kind === 'over') setText(said, entry.said);
+        if (entry.kind === 'over') setText(status, entry.text);
         transcript.add(entry);
       },
-      onAsked: (request) => ask(asked, request),
+      onRequest: (request) => requestInput(inputForms, request),
     });
     try {
       const { serverInfo, protocolVersion } = await client.open();
       const offered = await client.list('tools/list', 'tools');
       setText(
-        said,
+        status,
         `Connected to ${serverInfo.title ?? serverInfo.name} ${serverInfo.version}, revision ${protocolVersion}.`,
       );
       showList(tools, offered, ({ name }) => `${server.value} ${name}`, createTool(choose));
@@ -89,7 +89,7 @@ export function createPlayground(section, { servers }) {
       if (offered.length > 0) choose(offered[0]);
       else bench.replaceChildren(h('p.muted', {}, 'This server has no tools.'));
     } catch (error) {
-      setText(said, `Not connected: ${error.message}`);
+      setText(status, `Not connected: ${error.message}`);
     } finally {
       connect.disabled = false;
     }
@@ -105,13 +105,13 @@ const createTool = (choose) => (first) => {
   );
   return {
     element: h('li', {}, button),
-    update(of) {
-      tool = of;
+    update(newest) {
+      tool = newest;
     },
   };
 };
 
-/** The form of a tool, and what came of its calls. */
+/** Creates the form of a tool and the result of its calls. */
 function createBench({ name, title, description, inputSchema }, clientOf) {
   const fields = createSchemaForm(inputSchema);
   const call = h('button.primary', { type: 'submit' }, 'Call');
@@ -124,13 +124,13 @@ function createBench({ name, title, description, inputSchema }, clientOf) {
       const values = fields.read();
       call.disabled = true;
       result.replaceChildren(h('p.muted', {}, 'Running …'));
-      // Progress is wanted: it is what a stream carries meanwhile.
+      // The progress token asks for progress, which shows that the answer is a stream.
       const params = { name, arguments: values, _meta: { progressToken: `play-${Math.round(startedAt)}` } };
       const answer = await clientOf().request('tools/call', params);
       const ms = Math.round(performance.now() - startedAt);
       result.replaceChildren(
         h(answer.isError ? 'p.bad' : 'p.good', {}, `${answer.isError ? 'The tool failed' : 'Done'} after ${ms} ms`),
-        h('pre', { tabindex: '0', 'aria-label': 'Result' }, shown(answer)),
+        h('pre', { tabindex: '0', 'aria-label': 'Result' }, formatResult(answer)),
       );
     } catch (error) {
       result.replaceChildren(h('p.bad', {}, error.message));
@@ -141,16 +141,18 @@ function createBench({ name, title, description, inputSchema }, clientOf) {
   return [h('h2', {}, title ?? name), h('p.muted', {}, description ?? ''), form, result];
 }
 
-/** Texts as they are, if there is nothing else. */
-function shown({ content = [], structuredContent }) {
+/** Returns the texts of a result if it has nothing else, or JSON. */
+function formatResult({ content = [], structuredContent }) {
   const isText = structuredContent === undefined && content.length > 0 && content.every(({ type }) => type === 'text');
   return isText
     ? content.map(({ text }) => text).join('\n')
     : JSON.stringify(structuredContent ?? content, undefined, 2);
 }
 
-/** Puts what a server asks before the person, and resolves with the answer (2025-11-25, client/elicitation). */
-function ask(place, { method, params }) {
+/**
+ * Asks the person for the input that a server requests (2025-11-25, client/elicitation), and resolves with the result.
+ */
+function requestInput(container, { method, params }) {
   if (method === 'ping') return Promise.resolve({});
   if (method !== 'elicitation/create' || (params.mode ?? 'form') !== 'form')
     return Promise.reject(new Error('Method not found'));
@@ -184,7 +186,7 @@ function ask(place, { method, params }) {
         setText(wrong, error.message);
       }
     });
-    place.append(form);
+    container.append(form);
     form.querySelector('h2').focus();
   });
 }

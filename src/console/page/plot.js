@@ -3,8 +3,8 @@ const width = 240;
 const height = 44;
 
 /**
- * A small plot: a line for each series over the same time, the newest at the right. It is one picture to a screen reader,
- * with what it shows in words.
+ * Creates a small plot: one line for each series over the same time, with the newest value at the right. Screen readers
+ * get one image with a description.
  * @param {readonly string[]} classes one for each series
  */
 export function createPlot(classes) {
@@ -19,7 +19,7 @@ export function createPlot(classes) {
   element.append(area, ...lines);
   return {
     element,
-    /** @param {readonly (readonly (number | null)[])[]} series null is a moment without a value */
+    /** @param {readonly (readonly (number | null)[])[]} series null for a second without a value */
     update(series, label) {
       const highest = Math.max(0, ...series.flat().map((value) => value ?? 0));
       const points = series.map((values) => pointsOf(values, highest));
@@ -36,7 +36,7 @@ function draw(name, attributes) {
   return element;
 }
 
-/** Runs of points; a moment without a value ends one. */
+/** Returns runs of points. A second without a value ends a run. */
 function pointsOf(values, highest) {
   const runs = [[]];
   for (const [index, value] of values.entries()) {
@@ -50,7 +50,7 @@ function pointsOf(values, highest) {
   return runs.filter((run) => run.length > 0);
 }
 
-/** A moment alone is drawn as a short dash. */
+/** A single point is drawn as a short dash. */
 const pathOf = (runs) =>
   runs.map((run) => `M${run.map((point) => point.join(' ')).join('L')}${run.length === 1 ? 'h1' : ''}`).join('');
 

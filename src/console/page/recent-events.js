@@ -1,11 +1,11 @@
 import { h, showList } from './dom.js';
 import { time } from './formats.js';
 
-/** More are not kept: the log has them all. */
+/** The number of events that the page keeps; the log has all of them. */
 const maxShown = 50;
 
-/** What is said of each kind of event, and whether it is good, bad or neither. */
-const words = {
+/** The text of each kind of event, and whether it is good, bad or neither. */
+const texts = {
   session_started: ['Session started', ''],
   session_ended: ['Session ended', ''],
   session_adopted: ['Session taken over from another instance', 'good'],
@@ -25,8 +25,8 @@ const words = {
   redis_back: ['Redis answers', 'good'],
 };
 
-/** What happens, newest first. */
-export function createHappenings() {
+/** Creates the list of recent events, newest first. */
+export function createRecentEvents() {
   const list = h('ol.rows.happenings', { 'aria-labelledby': 'happenings-title', tabindex: '0' });
   const nothing = h('p.muted', {}, 'Nothing yet. Sessions, resumes and takeovers appear here.');
   let shown = [];
@@ -38,21 +38,21 @@ export function createHappenings() {
       nothing,
       list,
     ),
-    /** Each has a number; one that is told again, after a reconnect, is not shown twice. */
-    add(some) {
+    /** Adds events. An event that is sent again after a reconnect is not shown twice, because events are numbered. */
+    add(events) {
       const newest = shown[0]?.number ?? -1;
-      const restarted = some.length > 0 && some.at(-1).number < newest;
-      const news = restarted ? some : some.filter(({ number }) => number > newest);
-      shown = [...news.toReversed(), ...(restarted ? [] : shown)].slice(0, maxShown);
+      const restarted = events.length > 0 && events.at(-1).number < newest;
+      const newEvents = restarted ? events : events.filter(({ number }) => number > newest);
+      shown = [...newEvents.toReversed(), ...(restarted ? [] : shown)].slice(0, maxShown);
       nothing.hidden = shown.length > 0;
-      showList(list, shown, ({ number, at }) => `${number} ${at}`, createHappening);
+      showList(list, shown, ({ number, at }) => `${number} ${at}`, createEvent);
     },
   };
 }
 
-function createHappening({ at, kind, server, session, detail }) {
-  const [text, mood] = words[kind] ?? [kind, ''];
-  const whose = [server, session].filter((part) => part !== undefined).join(' · ');
+function createEvent({ at, kind, server, session, detail }) {
+  const [text, mood] = texts[kind] ?? [kind, ''];
+  const owner = [server, session].filter((part) => part !== undefined).join(' · ');
   const element = h(
     'li',
     {},
@@ -62,7 +62,7 @@ function createHappening({ at, kind, server, session, detail }) {
       'span',
       {},
       text,
-      h('span.muted', {}, whose && ` ${whose}`),
+      h('span.muted', {}, owner && ` ${owner}`),
       detail === undefined ? undefined : h('span.muted.detail', {}, detail),
     ),
   );

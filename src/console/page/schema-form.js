@@ -1,12 +1,12 @@
 import { h } from './dom.js';
 
-let made = 0;
+let fieldCount = 0;
 
 /**
- * The fields of a form for what a JSON schema describes. What has no field of its own (objects in objects, unions) is
- * written as JSON.
+ * Creates form fields for a JSON schema. A property without a field of its own (nested objects, unions) is entered as
+ * JSON.
  * @param {object} schema of an object
- * @returns {{ element: HTMLElement, read(): object }} `read` throws with a sentence for the person who has filled it in
+ * @returns {{ element: HTMLElement, read(): object }} `read` throws an error with a sentence for the person
  */
 export function createSchemaForm(schema) {
   const required = new Set(schema?.required ?? []);
@@ -32,8 +32,8 @@ export function createSchemaForm(schema) {
 }
 
 function createField(name, schema, isRequired) {
-  made += 1;
-  const id = `field-${made}`;
+  fieldCount += 1;
+  const id = `field-${fieldCount}`;
   const title = schema.title ?? name;
   const { control, read } = createControl(id, schema, isRequired, title);
   const isGroup = control.tagName === 'FIELDSET';
@@ -77,7 +77,7 @@ function createControl(id, schema, isRequired, title) {
   }
 }
 
-/** The values that there are, each with its name; undefined if there are too many to name. */
+/** Returns the allowed values with their names; undefined if the schema lists none. */
 function choicesOf({ enum: values, enumNames, oneOf, anyOf }) {
   if (values !== undefined) return values.map((value, index) => [value, String(enumNames?.[index] ?? value)]);
   const named = oneOf ?? anyOf;

@@ -5,8 +5,8 @@ import { createPlot } from './plot.js';
 
 const eraWords = { legacy: 'legacy era', modern: 'modern era', unknown: 'era not detected yet' };
 
-/** One server: how it is, what it does, and what to do with it. */
-export function createServer(first) {
+/** Creates the card of a server: its health, numbers, plots, processes and stderr. */
+export function createServerCard(first) {
   let current = first;
   const dot = h('span.dot');
   const health = h('p.health');
@@ -52,9 +52,9 @@ export function createServer(first) {
     update(server) {
       current = server;
       const { health: state } = server;
-      const plots = secondsThatAreOver(server.plots);
+      const plots = dropNewestSecond(server.plots);
       dot.className = `dot ${{ up: 'good', down: 'bad' }[state.state] ?? ''}`;
-      setText(health, saidOf(state));
+      setText(health, describeHealth(state));
       showList(chips, chipsOf(server), (text) => text, createChip);
       const rate = plots.calls.at(-1) ?? 0;
       setText(callsNow, number(rate));
@@ -84,22 +84,22 @@ export function createServer(first) {
   };
 }
 
-/** The newest second is not over: a plot with it would always end in a drop. */
-const secondsThatAreOver = ({ calls, p50, p95 }) => ({
+/** Drops the newest second, which is not over: it would always end the plot in a drop. */
+const dropNewestSecond = ({ calls, p50, p95 }) => ({
   calls: calls.slice(0, -1),
   p50: p50.slice(0, -1),
   p95: p95.slice(0, -1),
 });
 
-/** The health of a server in a sentence. */
-const saidOf = ({ state, said, at }) =>
-  `${{ up: 'Up', down: 'Down' }[state] ?? 'Not used yet'}${said ? `: ${said}` : ''}${at === undefined ? '' : ` (${time(at)})`}`;
+/** Describes the health of a server. */
+const describeHealth = ({ state, summary, at }) =>
+  `${{ up: 'Up', down: 'Down' }[state] ?? 'Not used yet'}${summary ? `: ${summary}` : ''}${at === undefined ? '' : ` (${time(at)})`}`;
 
 const chipsOf = ({ transport, era, revisions = [] }) => [transport, eraWords[era] ?? era, ...revisions.slice(-1)];
 
 const createChip = (text) => ({ element: h('span.chip', {}, text), update: () => undefined });
 
-/** The processes of a server. */
+/** Creates the list of the processes of a server. */
 function createChildren() {
   const summary = h('summary');
   const rows = h('ul.rows');
@@ -121,20 +121,22 @@ function createChildren() {
 }
 
 function createChild({ pid }) {
-  const said = h('span.muted');
+  const details = h('span.muted');
   return {
-    element: h('li', {}, h('strong', {}, `pid ${pid}`), said),
+    element: h('li', {}, h('strong', {}, `pid ${pid}`), details),
     update({ memoryBytes, restarts, session, upMs }) {
-      const of = session === undefined ? 'shared by all clients' : `session ${session}`;
+      const owner = session === undefined ? 'shared by all clients' : `session ${session}`;
       setText(
-        said,
-        `${memoryBytes === undefined ? 'memory unknown' : bytes(memoryBytes)} · ${of} · up ${duration(upMs)} · ${counted(restarts, 'restart')}`,
+        details,
+        `${memoryBytes === undefined ? 'memory unknown' : bytes(memoryBytes)} · ${owner} · up ${duration(upMs)} · ${counted(restarts, 'restart')}`,
       );
     },
   };
 }
 
-/** What the processes wrote to stderr last: it opens once for each failure, and stays as it is left. */
+/**
+ * Creates the list of the last stderr lines. It opens once for each failure, and otherwise stays as the person left it.
+ */
 function createStderr() {
   let hasOpened = false;
   const lines = h('pre', { tabindex: '0', 'aria-label': 'Last lines of stderr' });
@@ -144,12 +146,12 @@ function createStderr() {
     update({ stderr, health }) {
       element.hidden = stderr.length === 0;
       setText(lines, stderr.map(({ pid, line }) => `${pid ?? '–'}  ${line}`).join('\n'));
-      const isToldOf = health.state === 'down' && stderr.length > 0;
-      if (isToldOf && !hasOpened) {
+      const isCause = health.state === 'down' && stderr.length > 0;
+      if (isCause && !hasOpened) {
         element.open = true;
-        lines.scrollTop = lines.scrollHeight; // what it died of is said last
+        lines.scrollTop = lines.scrollHeight; // the cause is in the last lines
       }
-      hasOpened = isToldOf;
+      hasOpened = isCause;
     },
   };
 }

@@ -1,11 +1,11 @@
 import { endSession } from './actions.js';
 import { h, setText, showList } from './dom.js';
 import { count, counted, duration } from './formats.js';
-import { createFlow } from './message-list.js';
+import { createMessageList } from './message-list.js';
 
 const searchPauseMs = 200;
 
-/** The view of sessions, and of the messages of one. */
+/** Creates the view of the sessions and of the messages of one session. */
 export function createSessions(section, live, about) {
   const search = h('input', {
     id: 'search',
@@ -16,23 +16,23 @@ export function createSessions(section, live, about) {
   });
   const total = h('p.muted', { role: 'status' });
   const rows = h('tbody');
-  const nothing = h('p.muted', { hidden: true }, 'No sessions. Connect a client, or use the playground.');
-  const flow = createFlow(live, about);
+  const emptyHint = h('p.muted', { hidden: true }, 'No sessions. Connect a client, or use the playground.');
+  const messageList = createMessageList(live, about);
   let timer;
   search.addEventListener('input', () => {
     clearTimeout(timer);
-    timer = setTimeout(() => live.wish({ search: search.value.trim() }), searchPauseMs);
+    timer = setTimeout(() => live.subscribe({ search: search.value.trim() }), searchPauseMs);
   });
   section.append(
     h('div.heading', {}, h('div', {}, h('h1', { id: 'sessions-title', tabindex: '-1' }, 'Sessions'), total)),
-    flow.element,
+    messageList.element,
     h('div.search', {}, h('label', { for: 'search' }, 'Search'), search),
     h(
       'div.table',
       { role: 'region', 'aria-label': 'Sessions', tabindex: '0' },
       h('table', {}, h('thead', {}, h('tr', {}, ...headings())), rows),
     ),
-    nothing,
+    emptyHint,
   );
   live.on('state', ({ sessions }) => {
     const { shown, found, total: all } = sessions;
@@ -43,10 +43,10 @@ export function createSessions(section, live, about) {
         ? `${counted(all, 'session')} on this instance${hidden}`
         : `${count(found)} of ${counted(all, 'session')} found${hidden}`,
     );
-    nothing.hidden = shown.length > 0;
+    emptyHint.hidden = shown.length > 0;
     showList(rows, shown, ({ server, session }) => `${server} ${session}`, createRow);
   });
-  return { show: (server, session) => flow.show(server, session) };
+  return { show: (server, session) => messageList.show(server, session) };
 }
 
 const headings = () =>
@@ -64,9 +64,11 @@ const headings = () =>
 
 function createRow({ server, session }) {
   const cells = ['name', 'optional', 'optional', 'figure', 'figure optional', 'figure optional', 'figure'];
-  const [name, revision, kind, calls, streams, messages, idle] = cells.map((of) => h('td', { class: of || undefined }));
+  const [name, revision, kind, calls, streams, messages, idle] = cells.map((className) =>
+    h('td', { class: className || undefined }),
+  );
   const link = h('a', { href: `#sessions/${encodeURIComponent(server)}/${encodeURIComponent(session)}` }, session);
-  const sleep = h(
+  const hibernatingChip = h(
     'span.chip',
     { hidden: true, title: 'The session has no process. The next request starts one.' },
     'hibernating',
@@ -77,7 +79,7 @@ function createRow({ server, session }) {
     'End…',
   );
   setText(name, server);
-  // For the mouse alone: the link is there for everything else.
+  // A click anywhere in the row is for the mouse only; keyboards use the link.
   const show = (event) => {
     if (event.target.closest('a, button') === null && getSelection().isCollapsed) location.hash = link.hash;
   };
@@ -85,7 +87,7 @@ function createRow({ server, session }) {
     element: h(
       'tr',
       { onclick: show },
-      h('th', { scope: 'row' }, link, sleep),
+      h('th', { scope: 'row' }, link, hibernatingChip),
       name,
       revision,
       kind,
@@ -95,14 +97,14 @@ function createRow({ server, session }) {
       idle,
       h('td.figure', {}, end),
     ),
-    update(of) {
-      sleep.hidden = !of.isHibernating;
-      setText(revision, of.revision);
-      setText(kind, of.kind);
-      setText(calls, count(of.calls));
-      setText(streams, count(of.streams));
-      setText(messages, count(of.messages));
-      setText(idle, duration(Math.floor(of.idleMs / 1_000) * 1_000));
+    update(current) {
+      hibernatingChip.hidden = !current.isHibernating;
+      setText(revision, current.revision);
+      setText(kind, current.kind);
+      setText(calls, count(current.calls));
+      setText(streams, count(current.streams));
+      setText(messages, count(current.messages));
+      setText(idle, duration(Math.floor(current.idleMs / 1_000) * 1_000));
     },
   };
 }

@@ -2,7 +2,7 @@ const json = (value) => JSON.stringify(value, undefined, 2);
 const placeholder = 'YOUR_KEY';
 
 /**
- * What to write where for a server, for each kind of client.
+ * Returns the setup of each kind of client for a server: a text, and where it goes.
  * @param {{ name: string, url: string, needsToken: boolean }} server
  * @returns {readonly { title: string, where: string, text: string }[]}
  */
@@ -36,7 +36,7 @@ export function snippetsFor({ name, url, needsToken }) {
     },
     {
       title: 'MCP Inspector',
-      // Without the version, npx takes the newest that runs on an older Node.js: one that refuses --header.
+      // Without the version, npx on an older Node.js takes the newest version that runs there, which refuses --header.
       where: 'In a terminal, with Node.js 22.19 or newer',
       text: `npx @modelcontextprotocol/inspector@2 --cli ${url} --transport http --method tools/list${option}`,
     },

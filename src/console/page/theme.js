@@ -1,7 +1,7 @@
 const key = 'mcp-gangway.theme';
 const themes = ['auto', 'light', 'dark'];
 
-/** The switch between light and dark; `auto` is what the system says. */
+/** Starts the switch between light and dark. `auto` follows the system. */
 export function startTheme(button) {
   let theme = themes.find((name) => name === localStorage.getItem(key)) ?? 'auto';
   const show = () => {

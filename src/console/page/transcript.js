@@ -1,10 +1,10 @@
 import { h, showList } from './dom.js';
 import { duration, time } from './formats.js';
 
-/** More is not kept in the page. */
+/** The number of entries that the page keeps. */
 const maxShown = 300;
 
-/** What passes between the playground and the gateway, newest last, as a person reads a conversation. */
+/** Creates the list of messages between the playground and the gateway, newest last, as in a conversation. */
 export function createTranscript() {
   const list = h('ol.rows.flow.transcript', { 'aria-label': 'Messages', tabindex: '0' });
   let entries = [];
@@ -26,20 +26,20 @@ export function createTranscript() {
   };
 }
 
-const said = {
+const eventTexts = {
   cut: () => ['You cut the connection', 'bad'],
   waiting: ({ ms }) => [`The stream broke; resuming in ${duration(ms)}`, ''],
   resuming: ({ lastEventId }) => [`Resuming with Last-Event-ID: ${lastEventId}`, 'good'],
   primed: () => ['Stream opened; resumable from here on', ''],
-  over: ({ said: why }) => [why, 'bad'],
-  failed: ({ said: why }) => [`The answer could not be sent: ${why}`, 'bad'],
+  over: ({ text }) => [text, 'bad'],
+  failed: ({ text }) => [`The answer could not be sent: ${text}`, 'bad'],
 };
 
 function createEntry({ at, kind, from, message, eventId, ...rest }) {
   const clock = h('time', { datetime: new Date(at).toISOString() }, time(at));
   const id = eventId === undefined ? undefined : h('code.muted.figure', { title: 'Event id' }, eventId);
   if (kind !== 'message') {
-    const [text, mood] = said[kind](rest);
+    const [text, mood] = eventTexts[kind](rest);
     const dot = h('span', { class: `way dot ${mood}`, 'aria-hidden': 'true' });
     return {
       element: h('li', { class: mood || undefined }, clock, dot, h('span', {}, text), id),

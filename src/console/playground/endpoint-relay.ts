@@ -1,18 +1,18 @@
 import type { IncomingMessage } from 'node:http';
 
-/** In this header the playground says who it is to the endpoint: `Authorization` is for the admin port. */
+/** The header with the credentials of the playground for the endpoint. `Authorization` has those for the admin port. */
 const authorizationHeader = 'x-gangway-authorization';
 
-/** Where a server's clients reach it. */
+/** The address at which clients reach a server. */
 export interface EndpointAddress {
   readonly path: string;
-  /** A name by which the endpoint may be called. */
+  /** A host name that the endpoint accepts. */
   readonly host: string;
 }
 
 /**
- * Makes a request of the playground one of the endpoint at this path, as if it had come there: the endpoint asks it who it is,
- * and lets it do what it lets any client do. The page's origin was checked by the admin port, and is nothing to the endpoint.
+ * Turns a request of the playground into a request to the endpoint at this path. The endpoint authenticates it and
+ * treats it like that of any client. The admin port has checked the Origin, which would mean nothing to the endpoint.
  */
 export function relayToEndpoint(incoming: IncomingMessage, { path, host }: EndpointAddress): void {
   const { headers } = incoming;

@@ -1,60 +1,65 @@
+// Playground: sessions that a person opens on the status page to try a server.
+
 import type { ServerResponse } from 'node:http';
 import type { SessionName } from '../../session/session-observer.ts';
 import { backendOwnerKey } from '../record/backend-owner.ts';
 
-/** How it is known that a page is gone, and what is done then. */
+/** The settings of the playground sessions. */
 export interface PlaygroundSessionsOptions {
-  /** So long a page may be without any request of a session. */
+  /** How long a session may be without an open request before its page counts as gone. */
   readonly awayMs: number;
-  /** The page of this session is gone. Nothing may be left of the session itself. */
+  /** Called when the page of a session is gone. The session itself may have ended already. */
   onGone(name: SessionName): void;
 }
 
-/** A session that the playground has opened. */
-interface Played {
-  /** Requests that are not over. */
-  open: number;
-  /** True once the endpoint has let in who uses it: others cannot end it (P11). */
-  isTheirs: boolean;
-  away: NodeJS.Timeout | undefined;
+/** A session of the playground. */
+interface PlaygroundSession {
+  /** The number of open requests. */
+  openRequests: number;
+  /**
+   * True after the endpoint has accepted a request of the sender. Otherwise anyone could end a session of another user
+   * (P11).
+   */
+  isAccepted: boolean;
+  goneTimer: NodeJS.Timeout | undefined;
 }
 
 /**
- * Ends the sessions of pages that are gone, also of those that could not say so. A page listens all the time, as clients do, so
- * that one without any open request is gone, or in a network that has broken, from which it comes back.
+ * Ends the sessions of pages that are gone, including pages that could not end theirs. A page keeps a request open all
+ * the time, as clients do. A session without one has a page that is gone or whose network is broken.
  */
 export class PlaygroundSessions {
   readonly #options: PlaygroundSessionsOptions;
-  readonly #played = new Map<string, Played>();
+  readonly #sessions = new Map<string, PlaygroundSession>();
 
   constructor(options: PlaygroundSessionsOptions) {
     this.#options = options;
   }
 
-  /** A request of the playground is about to be answered, which names this session. */
-  hear(name: SessionName, outgoing: ServerResponse): void {
+  /** Tracks a request of the playground that names this session, until its response ends. */
+  trackRequest(name: SessionName, outgoing: ServerResponse): void {
     const key = backendOwnerKey(name);
-    const played = this.#played.get(key) ?? { open: 0, isTheirs: false, away: undefined };
-    this.#played.set(key, played);
-    clearTimeout(played.away);
-    played.open += 1;
+    const session = this.#sessions.get(key) ?? { openRequests: 0, isAccepted: false, goneTimer: undefined };
+    this.#sessions.set(key, session);
+    clearTimeout(session.goneTimer);
+    session.openRequests += 1;
     outgoing.once('close', () => {
-      played.open -= 1;
-      if (outgoing.headersSent && outgoing.statusCode < 300) played.isTheirs = true;
-      if (played.open > 0) return;
-      if (!played.isTheirs) this.#played.delete(key);
-      else played.away = setTimeout(() => this.#gone(key, name), this.#options.awayMs).unref();
+      session.openRequests -= 1;
+      if (outgoing.headersSent && outgoing.statusCode < 300) session.isAccepted = true;
+      if (session.openRequests > 0) return;
+      if (!session.isAccepted) this.#sessions.delete(key);
+      else session.goneTimer = setTimeout(() => this.#reportGone(key, name), this.#options.awayMs).unref();
     });
   }
 
-  /** Forgets them all. */
+  /** Forgets all sessions. */
   close(): void {
-    for (const { away } of this.#played.values()) clearTimeout(away);
-    this.#played.clear();
+    for (const { goneTimer } of this.#sessions.values()) clearTimeout(goneTimer);
+    this.#sessions.clear();
   }
 
-  #gone(key: string, name: SessionName): void {
-    this.#played.delete(key);
+  #reportGone(key: string, name: SessionName): void {
+    this.#sessions.delete(key);
     this.#options.onGone(name);
   }
 }

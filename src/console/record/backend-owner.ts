@@ -1,8 +1,8 @@
-/** Whose backends they are: a session's, by its short name, or those that all clients of a server share. */
+/** The owner of backends: a session, by its short name, or all clients of a server together. */
 export interface BackendOwner {
   readonly server: string;
   readonly session?: string | undefined;
 }
 
-/** The key of an owner; server names have no blank. */
+/** Returns the map key of an owner. Server names contain no space. */
 export const backendOwnerKey = ({ server, session = '' }: BackendOwner): string => `${server} ${session}`;

@@ -1,48 +1,48 @@
 import type { CallObserver, EndedCall } from '../../call/call-report.ts';
 
-/** How far back the plots go, in slots of a second. */
+/** The span of the plots, in slots of a second. */
 export const slotCount = 120;
 const slotMs = 1_000;
 
-/** Their answers take as long as a start, or as somebody listens: they say nothing of how fast a server is. */
+/** Calls whose duration says nothing about the speed of a server. They take as long as a start or a subscription. */
 const unmeasured: ReadonlySet<string | undefined> = new Set(['initialize', 'subscriptions/listen']);
 
-/** The upper ends of the groups of times to answer, in milliseconds: enough to see a slow server, and cheap to count. */
+/** The bucket bounds of response times, in milliseconds: enough to see a slow server, and cheap to count. */
 const bounds = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000] as const;
-const groups = bounds.length + 1;
+const bucketCount = bounds.length + 1;
 
-/** What the plots of a server show, a value for each second, oldest first. */
+/** The plots of a server, one value for each second, oldest first. */
 export interface Plots {
   readonly calls: readonly number[];
   readonly errors: readonly number[];
-  /** The time to answer that so many in 100 answers kept to, in milliseconds; null for a second without any. */
+  /** The median response time in milliseconds; null for a second without answers. */
   readonly p50: readonly (number | null)[];
   readonly p95: readonly (number | null)[];
 }
 
-/** The calls of one server in the last seconds. Asked with every call: it adds to numbers, and makes nothing. */
+/** The calls of one server in the last seconds. Every call runs `add`, so it allocates nothing. */
 class Rates {
   readonly #calls = new Uint32Array(slotCount);
   readonly #errors = new Uint32Array(slotCount);
-  /** How many were answered in how long, by slot and group. */
-  readonly #answers = new Uint32Array(slotCount * groups);
-  /** The newest second that the slots know. */
+  /** The number of answers, by slot and bucket. */
+  readonly #answers = new Uint32Array(slotCount * bucketCount);
+  /** The newest second that the slots contain. */
   #second = 0;
 
-  /** @param answerMs undefined for a call whose time is not to be counted */
+  /** @param answerMs undefined if the duration does not count */
   add(second: number, answerMs: number | undefined, isError: boolean): void {
-    this.#turnTo(second);
+    this.#advanceTo(second);
     const slot = second % slotCount;
     (this.#calls[slot] as number) += 1;
     if (isError) (this.#errors[slot] as number) += 1;
     if (answerMs === undefined) return;
-    let group = 0;
-    while (group < bounds.length && answerMs > (bounds[group] as number)) group += 1;
-    (this.#answers[slot * groups + group] as number) += 1;
+    let bucket = 0;
+    while (bucket < bounds.length && answerMs > (bounds[bucket] as number)) bucket += 1;
+    (this.#answers[slot * bucketCount + bucket] as number) += 1;
   }
 
   plots(second: number): Plots {
-    this.#turnTo(second);
+    this.#advanceTo(second);
     const slots = Array.from({ length: slotCount }, (_, index) => (second + 1 + index) % slotCount);
     return {
       calls: slots.map((slot) => this.#calls[slot] as number),
@@ -52,68 +52,71 @@ class Rates {
     };
   }
 
-  /** Over these seconds: so many in 100 answers took at most so long; null without any. */
+  /** Returns a quantile of the response times in these slots; null without answers. */
   #quantile(slots: readonly number[], share: number): number | null {
-    const counts = Array.from({ length: groups }, (_, group) =>
-      slots.reduce((sum, slot) => sum + (this.#answers[slot * groups + group] as number), 0),
+    const counts = Array.from({ length: bucketCount }, (_, bucket) =>
+      slots.reduce((sum, slot) => sum + (this.#answers[slot * bucketCount + bucket] as number), 0),
     );
     return quantileOf(counts, share);
   }
 
-  /** Adds how many answers took how long, by group, in all seconds that are known. */
-  addAnswers(to: number[], second: number): void {
-    this.#turnTo(second);
-    for (const [at, count] of this.#answers.entries()) (to[at % groups] as number) += count;
+  /** Adds the answers of all slots to the buckets. */
+  addAnswers(totals: number[], second: number): void {
+    this.#advanceTo(second);
+    for (const [at, count] of this.#answers.entries()) (totals[at % bucketCount] as number) += count;
   }
 
-  /** Empties the slots of the seconds since the newest one that is known. */
-  #turnTo(second: number): void {
+  /** Empties the slots of the seconds since the newest known one. */
+  #advanceTo(second: number): void {
     const passed = Math.min(slotCount, second - this.#second);
     for (let step = 0; step < passed; step += 1) {
       const slot = (second - step) % slotCount;
       this.#calls[slot] = 0;
       this.#errors[slot] = 0;
-      this.#answers.fill(0, slot * groups, (slot + 1) * groups);
+      this.#answers.fill(0, slot * bucketCount, (slot + 1) * bucketCount);
     }
     this.#second = Math.max(this.#second, second);
   }
 }
 
-/** Within which so many of the answers are; the end of the group is said, and of the last one its beginning. */
+/**
+ * Returns the bucket bound that contains the quantile. The last bucket has no upper bound, so its lower bound is
+ * returned.
+ */
 function quantileOf(counts: readonly number[], share: number): number | null {
   const total = counts.reduce((sum, count) => sum + count, 0);
   if (total === 0) return null;
-  let seen = 0;
-  const group = counts.findIndex((count) => {
-    seen += count;
-    return seen >= total * share;
+  let cumulative = 0;
+  const bucket = counts.findIndex((count) => {
+    cumulative += count;
+    return cumulative >= total * share;
   });
-  return bounds[Math.min(group, bounds.length - 1)] as number;
+  return bounds[Math.min(bucket, bounds.length - 1)] as number;
 }
 
-/** All servers together. */
+/** The totals of all servers. */
 export interface Totals {
-  /** In the last seconds that are over. */
+  /** The average over the last complete seconds. */
   readonly callsPerSecond: number;
   readonly errorsPerSecond: number;
-  /** The time to answer, over all of the time that plots show: who looks after a few calls wants to know how long they took. */
+  /** The 95th percentile over the whole span of the plots, so that it covers servers with few calls. */
   readonly p95Ms: number | null;
 }
 
-/** Rates are of so many seconds, so that a person can read them. */
+/** The number of seconds in an average rate, so that a person can read it. */
 const totalSeconds = 5;
 
 /**
- * How many calls of servers ended in each of the last seconds, and how fast they were answered: from the request until the
- * server's answer, gateway and server together, without what neither of them is to blame for (`EndedCall.waitedMs`). Calls that
- * the server did not answer have no such time.
+ * Counts the ended calls of servers in each of the last seconds, and their response times. A response time covers
+ * gateway and server, without time that neither is responsible for (`EndedCall.waitedMs`). Calls without an answer of
+ * the server have no response time.
  */
 export class CallRates implements CallObserver {
   readonly wantsNames = false;
   readonly #byServer = new Map<string, Rates>();
   readonly #now: () => number;
 
-  /** @param now in milliseconds, on a clock that only goes forward */
+  /** @param now a monotonic clock, in milliseconds */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
   }
@@ -121,30 +124,30 @@ export class CallRates implements CallObserver {
   ended({ origin, method, durationMs, waitedMs, outcome: { kind } }: EndedCall): void {
     const isAnswered = kind === 'ok' || kind === 'tool_error' || kind === 'error';
     const answerMs = isAnswered && !unmeasured.has(method) ? durationMs - waitedMs : undefined;
-    this.#of(origin.server).add(this.#second, answerMs, kind !== 'ok' && kind !== 'left');
+    this.#ratesOf(origin.server).add(this.#second, answerMs, kind !== 'ok' && kind !== 'left');
   }
 
   refused(): void {
-    // A request that was never a call is no part of what a server does.
+    // A refused request never was a call of the server.
   }
 
   plots(server: string): Plots {
-    return this.#of(server).plots(this.#second);
+    return this.#ratesOf(server).plots(this.#second);
   }
 
   totals(servers: readonly Plots[]): Totals {
-    const sum = (of: readonly number[]): number =>
-      of.slice(-totalSeconds - 1, -1).reduce((total, value) => total + value, 0) / totalSeconds;
-    const answers = new Array<number>(groups).fill(0);
+    const average = (counts: readonly number[]): number =>
+      counts.slice(-totalSeconds - 1, -1).reduce((total, value) => total + value, 0) / totalSeconds;
+    const answers = new Array<number>(bucketCount).fill(0);
     for (const rates of this.#byServer.values()) rates.addAnswers(answers, this.#second);
     return {
-      callsPerSecond: servers.reduce((total, { calls }) => total + sum(calls), 0),
-      errorsPerSecond: servers.reduce((total, { errors }) => total + sum(errors), 0),
+      callsPerSecond: servers.reduce((total, { calls }) => total + average(calls), 0),
+      errorsPerSecond: servers.reduce((total, { errors }) => total + average(errors), 0),
       p95Ms: quantileOf(answers, 0.95),
     };
   }
 
-  /** A server is not configured any more. */
+  /** Forgets a server that is no longer configured. */
   forget(server: string): void {
     this.#byServer.delete(server);
   }
@@ -153,7 +156,7 @@ export class CallRates implements CallObserver {
     return Math.floor(this.#now() / slotMs);
   }
 
-  #of(server: string): Rates {
+  #ratesOf(server: string): Rates {
     const known = this.#byServer.get(server);
     if (known !== undefined) return known;
     const created = new Rates();

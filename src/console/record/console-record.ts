@@ -1,3 +1,5 @@
+// Record: the data about sessions, calls and servers that is collected for the status page.
+
 import type { ModernObserver } from '../../modern/modern-observer.ts';
 import { combineObservers } from '../../ops/combine-observers.ts';
 import type { SessionObserver, StreamObserver } from '../../session/session-observer.ts';
@@ -8,8 +10,8 @@ import { RecentEvents } from './recent-events.ts';
 import { StderrLines } from './stderr-lines.ts';
 
 /**
- * What is noted for the status page while nobody looks: numbers, and the newest of what happens seldom. All of it is bounded;
- * messages are looked at only while a page shows their session.
+ * Collects the data of the status page, also while no page is open: numbers and the newest rare events. All of it is
+ * bounded. Messages are read only while a page shows their session.
  */
 export class ConsoleRecord {
   readonly tap: MessageTap;
@@ -18,16 +20,16 @@ export class ConsoleRecord {
   readonly rates = new CallRates();
   readonly stderr = new StderrLines();
 
-  /** @param inspects true if the page shows what messages say */
+  /** @param inspects true if the page shows the contents of messages */
   constructor(inspects: boolean) {
     this.tap = new MessageTap(inspects);
     this.backends = new ObservedBackends(this.tap);
   }
 
-  /** The observer of sessions, and this one with it. */
+  /** Returns an observer that reports sessions to the given observer and to this record. */
   withSessions(observer: SessionObserver): SessionObserver {
-    const { ofSessions } = this.events;
-    const noted = combineObservers(observer, {
+    const { sessionObserver: ofSessions } = this.events;
+    const combined = combineObservers(observer, {
       ...ofSessions,
       ended: (name, details) => {
         this.backends.forget(name);
@@ -35,19 +37,19 @@ export class ConsoleRecord {
       },
     });
     return {
-      ...noted,
-      seeBackends: (name, open) => this.backends.seen(name, open),
+      ...combined,
+      seeBackends: (name, open) => this.backends.observe(name, open),
       streamsOf: (server, session) => this.#withStreams(observer.streamsOf?.(server, session), server, session),
     };
   }
 
-  /** The observer of servers that all clients share, and this one with it. */
+  /** Returns an observer that reports shared servers to the given observer and to this record. */
   withShared(observer: ModernObserver): ModernObserver {
-    const noted = combineObservers(observer, this.events.ofShared);
-    return { ...noted, seeBackends: (server, open) => this.backends.seen({ server }, open) };
+    const combined = combineObservers(observer, this.events.sharedServerObserver);
+    return { ...combined, seeBackends: (server, open) => this.backends.observe({ server }, open) };
   }
 
-  /** A server is not configured any more. */
+  /** Forgets a server that is no longer configured. */
   forget(server: string): void {
     this.rates.forget(server);
     this.stderr.forget(server);

@@ -4,94 +4,94 @@ import { contain } from '../../util/boundary.ts';
 import { type BackendOwner, backendOwnerKey } from './backend-owner.ts';
 import { redactContent } from './redacted-content.ts';
 
-/** Who has sent a message. */
+/** The sender of a message. */
 export type MessageSource = 'client' | 'server';
 
-/** One message as the page shows it. */
+/** A message in the form that the page shows. */
 export interface PassedMessage {
   /** In milliseconds since 1970. */
   readonly at: number;
   readonly from: MessageSource;
   readonly kind: Message['kind'] | 'noise';
-  /** Of a response the method that it answers, where that was seen. */
+  /** The method; of a response, the method of its request if the tap has seen that. */
   readonly method?: string | undefined;
   /** In bytes. */
   readonly size: number;
-  /** From the request, where that was seen, to this response. */
+  /** The time from the request to this response, if the tap has seen the request. */
   readonly ms?: number | undefined;
   readonly isError?: boolean;
-  /** What it says; only where the operator allows it. */
+  /** The content, if the operator allows it. */
   readonly text?: string;
 }
 
-/** Who looks at the messages of one session. */
+/** A listener to the messages of one session. */
 export interface MessageTapListener {
   readonly owner: BackendOwner;
   onMessage(message: PassedMessage): void;
-  /** False while further messages are only counted: what they say is not looked at. */
+  /** False while further messages are only counted, so their contents need not be read. */
   hasRoom?(): boolean;
 }
 
-/** So many requests without an answer are remembered for each watched session (P8). */
+/** The limit for remembered unanswered requests of a watched session (P8). */
 const maxOpen = 1_000;
 
-/** A peer decides how long a method is. */
+/** A peer chooses the method, so its length is limited. */
 const maxMethodLength = 128;
 
-/** A longer text is not read: the page says its size, and this process goes on. */
+/** A longer message is not parsed, so that it does not block this process. The page shows its size. */
 const maxReadBytes = 1024 * 1024;
 
-interface Watched {
-  readonly watchers: Set<MessageTapListener>;
-  /** Requests without an answer, by who has sent them and their id. */
+interface TappedSession {
+  readonly listeners: Set<MessageTapListener>;
+  /** The unanswered requests, by sender and id. */
   readonly open: Map<string, { readonly method: string; readonly at: number }>;
 }
 
 /**
- * The messages of sessions as they pass, for those who look at one of them. Nothing is kept, and nothing is done while nobody
- * looks: whoever passes messages asks `isWatched` first.
+ * Taps the messages of sessions for pages that show one of them. Nothing is stored, and nothing is done for a session
+ * that no page shows. Callers check `isWatched` before `passed`, which keeps the usual case free.
  */
 export class MessageTap {
-  /** True while anybody looks at any session. */
+  /** True while a page shows any session. */
   isWatched = false;
   readonly #inspects: boolean;
-  readonly #byOwner = new Map<string, Watched>();
+  readonly #byOwner = new Map<string, TappedSession>();
 
-  /** @param inspects true if what messages say is shown */
+  /** @param inspects true if the page shows the contents of messages */
   constructor(inspects: boolean) {
     this.#inspects = inspects;
   }
 
-  /** Looks at the messages of a session from now on. Returns what ends that. */
-  watch(watcher: MessageTapListener): () => void {
-    const key = backendOwnerKey(watcher.owner);
-    const watched = this.#byOwner.get(key) ?? { watchers: new Set(), open: new Map() };
-    watched.watchers.add(watcher);
-    this.#byOwner.set(key, watched);
+  /** Adds a listener to the messages of a session. Returns a function that removes the listener. */
+  watch(listener: MessageTapListener): () => void {
+    const key = backendOwnerKey(listener.owner);
+    const session = this.#byOwner.get(key) ?? { listeners: new Set(), open: new Map() };
+    session.listeners.add(listener);
+    this.#byOwner.set(key, session);
     this.isWatched = true;
     return () => {
-      watched.watchers.delete(watcher);
-      if (watched.watchers.size === 0) this.#byOwner.delete(key);
+      session.listeners.delete(listener);
+      if (session.listeners.size === 0) this.#byOwner.delete(key);
       this.isWatched = this.#byOwner.size > 0;
     };
   }
 
-  /** A message passes. */
+  /** Reports a message that passes a backend. */
   passed(owner: BackendOwner, from: MessageSource, text: Uint8Array): void {
-    const watched = this.#byOwner.get(backendOwnerKey(owner));
-    if (watched === undefined) return;
-    // Whoever looks must not harm what is looked at.
-    contain('admin', () => this.#tell(watched, from, text));
+    const session = this.#byOwner.get(backendOwnerKey(owner));
+    if (session === undefined) return;
+    // A fault of the tap must not harm the session.
+    contain('admin', () => this.#report(session, from, text));
   }
 
-  #tell(watched: Watched, from: MessageSource, text: Uint8Array): void {
-    const isShown = [...watched.watchers].some((watcher) => watcher.hasRoom?.() ?? true);
-    for (const message of this.#read(watched, from, text, isShown))
-      for (const watcher of watched.watchers) watcher.onMessage(message);
+  #report(session: TappedSession, from: MessageSource, text: Uint8Array): void {
+    const showsContent = [...session.listeners].some((listener) => listener.hasRoom?.() ?? true);
+    for (const message of this.#describe(session, from, text, showsContent))
+      for (const listener of session.listeners) listener.onMessage(message);
   }
 
-  #read({ open }: Watched, from: MessageSource, bytes: Uint8Array, isShown: boolean): PassedMessage[] {
-    const common = { at: Date.now(), from, ...(this.#inspects && isShown && { text: redactContent(bytes) }) };
+  #describe({ open }: TappedSession, from: MessageSource, bytes: Uint8Array, showsContent: boolean): PassedMessage[] {
+    const common = { at: Date.now(), from, ...(this.#inspects && showsContent && { text: redactContent(bytes) }) };
     const noise: PassedMessage = { ...common, kind: 'noise', size: bytes.length };
     if (bytes.length > maxReadBytes) return [noise];
     const body = readBody(Buffer.from(bytes), Number.POSITIVE_INFINITY);
@@ -99,14 +99,14 @@ export class MessageTap {
     return body.messages.map((read) => {
       if (!read.ok) return noise;
       const { message } = read;
-      return { ...common, kind: message.kind, size: message.text.length, ...answered(open, from, message) };
+      return { ...common, kind: message.kind, size: message.text.length, ...describeCall(open, from, message) };
     });
   }
 }
 
-/** What a message is about, and how long it took if it is a response. */
-function answered(
-  open: Watched['open'],
+/** Returns the method of a message, and the response time if the message is a response. */
+function describeCall(
+  open: TappedSession['open'],
   from: MessageSource,
   message: Message,
 ): Pick<PassedMessage, 'method' | 'ms' | 'isError'> {

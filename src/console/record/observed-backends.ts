@@ -5,100 +5,100 @@ import { detach } from '../../util/boundary.ts';
 import { type BackendOwner, backendOwnerKey } from './backend-owner.ts';
 import type { MessageTap } from './message-tap.ts';
 
-/** A backend that lives. */
+/** A live backend. */
 export interface ObservedBackend extends BackendOwner {
   readonly pid: number | undefined;
-  /** How many the owner has lost before. */
+  /** The number of backends that the owner has lost before. */
   readonly restarts: number;
-  /** On the monotonic clock, in milliseconds. */
+  /** When the backend was opened, on the monotonic clock in milliseconds. */
   readonly openedAt: number;
 }
 
-/** A backend that lives, and what is sent to it. */
-class Live extends BackendDecorator implements ObservedBackend {
+/** A live backend that reports its sent messages to the tap. */
+class LiveBackend extends BackendDecorator implements ObservedBackend {
   readonly session: ObservedBackend['session'];
   readonly server: string;
   readonly restarts: number;
   readonly openedAt = performance.now();
-  /** It is being ended for another one to take its place. */
+  /** True if the operator is restarting the backend. */
   isRestarted = false;
-  readonly #owned: Owned;
-  readonly #flow: MessageTap;
+  readonly #owned: OwnedBackends;
+  readonly #tap: MessageTap;
 
-  constructor(backend: Backend, owned: Owned, flow: MessageTap) {
+  constructor(backend: Backend, owned: OwnedBackends, tap: MessageTap) {
     super(backend);
     this.session = owned.owner.session;
     this.server = owned.owner.server;
     this.restarts = owned.losses;
     this.#owned = owned;
-    this.#flow = flow;
+    this.#tap = tap;
   }
 
   send(message: Uint8Array, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
     this.#owned.messages += 1;
-    if (this.#flow.isWatched) this.#flow.passed(this.#owned.owner, 'client', message);
+    if (this.#tap.isWatched) this.#tap.passed(this.#owned.owner, 'client', message);
     return this.backend.send(message, headers);
   }
 }
 
-/** The backends of one owner, which has one at a time, and sometimes the next while the last one still ends. */
-interface Owned {
+/** The backends of one owner. Usually there is one; a replacement can start while the previous one still ends. */
+interface OwnedBackends {
   readonly owner: BackendOwner;
-  readonly live: Set<Live>;
-  /** How many ended without having been let go of. */
+  readonly live: Set<LiveBackend>;
+  /** The number of backends that ended without a `close` by their owner. */
   losses: number;
   /** Messages in both directions. */
   messages: number;
 }
 
-/** What is told of the end of one that is restarted: whoever has it is to take it for lost, and not for its own doing. */
-const restarted = { reason: 'exited', detail: 'The server was restarted from the status page.' } as const;
+/** A restart is reported as `exited`, so that the owner restores the backend instead of treating it as closed. */
+const restartEnd = { reason: 'exited', detail: 'The server was restarted from the status page.' } as const;
 
-/** The backends that live, by whose they are, and what passes them, for those who look. */
+/** Observes the live backends by owner, and passes their messages to the tap. */
 export class ObservedBackends {
-  readonly #flow: MessageTap;
-  readonly #byOwner = new Map<string, Owned>();
+  readonly #tap: MessageTap;
+  readonly #byOwner = new Map<string, OwnedBackends>();
 
-  constructor(flow: MessageTap) {
-    this.#flow = flow;
+  constructor(tap: MessageTap) {
+    this.#tap = tap;
   }
 
-  /** Opens backends of this owner that are seen. */
-  seen(owner: BackendOwner, open: OpenBackend): OpenBackend {
+  /** Decorates the opener of an owner, so that its backends are observed. */
+  observe(owner: BackendOwner, open: OpenBackend): OpenBackend {
     return (events, options) => {
-      const owned = this.#of(owner);
+      const owned = this.#findOrCreate(owner);
       const onEnd = (end: BackendEnd): void => {
         owned.live.delete(entry);
-        const told = entry.isRestarted ? { ...end, ...restarted } : end;
-        if (told.reason !== 'closed') owned.losses += 1;
-        events.onEnd(told);
+        const reported = entry.isRestarted ? { ...end, ...restartEnd } : end;
+        if (reported.reason !== 'closed') owned.losses += 1;
+        events.onEnd(reported);
       };
-      const backend = open(this.#watched(owned, { ...events, onEnd }), options);
-      const entry = new Live(backend, owned, this.#flow);
+      const backend = open(this.#tapEvents(owned, { ...events, onEnd }), options);
+      const entry = new LiveBackend(backend, owned, this.#tap);
       owned.live.add(entry);
       return entry;
     };
   }
 
-  /** Nothing of a session is left. */
+  /** Forgets an owner whose session has ended. */
   forget(owner: BackendOwner): void {
     this.#byOwner.delete(backendOwnerKey(owner));
   }
 
-  /** Those that live, of all owners. */
+  /** The live backends of all owners. */
   *live(): Iterable<ObservedBackend> {
     for (const { live } of this.#byOwner.values()) yield* live;
   }
 
-  /** What is known of an owner. */
-  of(owner: BackendOwner): { readonly messages: number; readonly restarts: number } | undefined {
+  /** Returns the message and restart counts of an owner. */
+  countsOf(owner: BackendOwner): { readonly messages: number; readonly restarts: number } | undefined {
     const owned = this.#byOwner.get(backendOwnerKey(owner));
     return owned && { messages: owned.messages, restarts: owned.losses };
   }
 
   /**
-   * Ends all living backends of a server: whoever has one starts the next, as after any loss.
-   * @returns how many there were
+   * Ends all live backends of a server. Their owners restore them, as after any loss.
+   * @returns the number of ended backends
    */
   restart(server: string): number {
     const live = [...this.#byOwner.values()]
@@ -111,12 +111,12 @@ export class ObservedBackends {
     return live.length;
   }
 
-  #watched(owned: Owned, events: BackendEvents): BackendEvents {
+  #tapEvents(owned: OwnedBackends, events: BackendEvents): BackendEvents {
     return {
-      onMessages: (messages, of) => {
+      onMessages: (messages, relatedRequests) => {
         owned.messages += messages.length;
-        if (this.#flow.isWatched) for (const message of messages) this.#flow.passed(owned.owner, 'server', message);
-        events.onMessages(messages, of);
+        if (this.#tap.isWatched) for (const message of messages) this.#tap.passed(owned.owner, 'server', message);
+        events.onMessages(messages, relatedRequests);
       },
       onUnanswered: (ids, reason, isFinal) => events.onUnanswered(ids, reason, isFinal),
       onState: (state) => events.onState?.(state),
@@ -124,11 +124,11 @@ export class ObservedBackends {
     };
   }
 
-  #of(owner: BackendOwner): Owned {
+  #findOrCreate(owner: BackendOwner): OwnedBackends {
     const key = backendOwnerKey(owner);
     const known = this.#byOwner.get(key);
     if (known !== undefined) return known;
-    const created: Owned = { owner, live: new Set(), losses: 0, messages: 0 };
+    const created: OwnedBackends = { owner, live: new Set(), losses: 0, messages: 0 };
     this.#byOwner.set(key, created);
     return created;
   }

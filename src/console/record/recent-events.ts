@@ -1,7 +1,7 @@
 import type { ModernObserver } from '../../modern/modern-observer.ts';
 import type { SessionName, SessionObserver } from '../../session/session-observer.ts';
 
-/** What happens seldom enough to be looked at one by one. */
+/** The kind of an event that is rare enough to be listed one by one. */
 export type RecentEventKind =
   | 'session_started'
   | 'session_ended'
@@ -21,9 +21,9 @@ export type RecentEventKind =
   | 'redis_away'
   | 'redis_back';
 
-/** One thing that happened: no id, and no content but the first line of a server that is no message (P12). */
+/** An event. It has no ids, and no content except the first line of a server that is not a message (P12). */
 export interface RecentEvent {
-  /** Counts them from 1. */
+  /** Events are numbered from 1. */
   readonly number: number;
   /** In milliseconds since 1970. */
   readonly at: number;
@@ -34,35 +34,38 @@ export interface RecentEvent {
   readonly detail?: string;
 }
 
-/** So many are kept for who looks later (P8). */
+/** The number of events that are kept for pages that open later (P8). */
 const maxKept = 200;
 
-/** While Redis is away it is asked all the time; that is one thing that happens. */
+/**
+ * Requests to Redis keep failing during an outage, which is one event. Failures closer together than this belong to one
+ * outage.
+ */
 const outageMs = 10_000;
 
-/** The newest things that happened. */
+/** Keeps the newest events of sessions and shared servers. */
 export class RecentEvents {
   readonly #kept: RecentEvent[] = [];
   #newest = 0;
-  #awayAt = Number.NEGATIVE_INFINITY;
+  #lastFailureAt = Number.NEGATIVE_INFINITY;
 
-  /** Those behind this number that are still kept, oldest first. */
+  /** Returns the kept events after this number, oldest first. */
   after(number: number): readonly RecentEvent[] {
-    return this.#kept.filter((happening) => happening.number > number);
+    return this.#kept.filter((event) => event.number > number);
   }
 
-  /** Tells of a stream that a client came back to. */
+  /** Records that a client resumed a stream. */
   resumed(name: Partial<SessionName>): void {
     this.#add('resumed', name);
   }
 
-  /** A server wrote a line to stdout that is no message, for the first time. */
+  /** Records the first line of a server on stdout that is not a message. */
   noise(server: string, line: string): void {
     this.#add('noise', { server }, line);
   }
 
-  /** What sessions tell. */
-  readonly ofSessions: Partial<SessionObserver> = {
+  /** Records events of sessions. */
+  readonly sessionObserver: Partial<SessionObserver> = {
     started: (name, { protocolVersion, startMs }) =>
       this.#add('session_started', name, `Revision ${protocolVersion.slice(0, 32)}, after ${startMs} ms.`),
     ended: (name, { reason }) => this.#add('session_ended', name, `Reason: ${reason}.`),
@@ -78,13 +81,13 @@ export class RecentEvents {
     clusterJoined: () => this.#add('redis_back'),
     clusterFailed: () => {
       const now = performance.now();
-      if (now - this.#awayAt >= outageMs) this.#add('redis_away');
-      this.#awayAt = now;
+      if (now - this.#lastFailureAt >= outageMs) this.#add('redis_away');
+      this.#lastFailureAt = now;
     },
   };
 
-  /** What servers tell whose process all clients share. */
-  readonly ofShared: Partial<ModernObserver> = {
+  /** Records events of servers whose process all clients share. */
+  readonly sharedServerObserver: Partial<ModernObserver> = {
     ready: (server, { startMs }) => this.#add('shared_ready', { server }, `After ${startMs} ms.`),
     ended: (server, { reason }, { inFlight }) =>
       this.#add('shared_ended', { server }, `Reason: ${reason}. Requests in flight: ${inFlight}.`),
@@ -93,9 +96,9 @@ export class RecentEvents {
     crashLoop: (server) => this.#add('crash_loop', { server }),
   };
 
-  #add(kind: RecentEventKind, of: Partial<SessionName> = {}, detail?: string): void {
+  #add(kind: RecentEventKind, name: Partial<SessionName> = {}, detail?: string): void {
     this.#newest += 1;
-    this.#kept.push({ number: this.#newest, at: Date.now(), kind, ...of, ...(detail !== undefined && { detail }) });
+    this.#kept.push({ number: this.#newest, at: Date.now(), kind, ...name, ...(detail !== undefined && { detail }) });
     if (this.#kept.length > maxKept) this.#kept.shift();
   }
 }

@@ -6,11 +6,11 @@ export interface StderrLine {
   readonly line: string;
 }
 
-/** So many lines of each server are kept (P8); each is cut where it is read. */
+/** The number of lines that are kept for each server (P8), and their length. */
 const maxKept = 20;
 const maxLength = 500;
 
-/** The last lines of each server, for a person who asks why it does not work. */
+/** Keeps the last stderr lines of each server, for a person who asks why it does not work. */
 export class StderrLines {
   readonly #byServer = new Map<string, StderrLine[]>();
 
@@ -21,12 +21,12 @@ export class StderrLines {
     if (lines.length > maxKept) lines.shift();
   }
 
-  /** Oldest first, without what looks like a credential. */
+  /** Returns the lines of a server, oldest first, with likely credentials redacted. */
   of(server: string): readonly StderrLine[] {
     return (this.#byServer.get(server) ?? []).map(({ pid, line }) => ({ pid, line: redactCredentials(line) }));
   }
 
-  /** A server is not configured any more. */
+  /** Forgets a server that is no longer configured. */
   forget(server: string): void {
     this.#byServer.delete(server);
   }

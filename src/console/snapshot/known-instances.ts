@@ -1,6 +1,6 @@
 import type { Changes } from '../../store/shared/changes.ts';
 
-/** What an instance says of itself to those that it shares its sessions with. */
+/** The summary that an instance publishes to the instances that share its store. */
 export interface InstanceSummary {
   readonly name: string;
   readonly version: string;
@@ -9,35 +9,35 @@ export interface InstanceSummary {
   readonly streams: number;
 }
 
-/** What the instances of a cluster need of this one. */
+/** The settings of the known instances. */
 export interface KnownInstancesOptions {
-  /** What instances tell each other; undefined if there is one alone. */
+  /** The change announcements between instances; undefined for a single instance. */
   readonly changes: Changes | undefined;
   summary(): InstanceSummary;
-  /** The store did not do what it was asked. */
+  /** Receives failures of the store. */
   onFailed(cause: unknown): void;
 }
 
-/** Under this topic instances ask each other how they are, and answer. */
+/** The topic of questions and summaries. */
 const topic = 'status';
 
-/** How often it is asked, while somebody looks. */
-const askMs = 3_000;
+/** How often the other instances are asked while a page is open. */
+const questionIntervalMs = 3_000;
 
-/** Who has not said anything for so long is not shown. */
-const forgetMs = 10_000;
+/** An instance without an answer for this time is not shown. */
+const expiryMs = 10_000;
 
-/** Every instance of every page asks; all are answered at once by what is said so often at most. */
-const answerMs = 1_000;
+/** The minimum time between two answers. One answer serves the questions of all instances. */
+const answerIntervalMs = 1_000;
 
-/** So many are known (P8): whoever can write to the store could say anything. */
+/** The limit for known instances (P8), because everything with access to the store could publish summaries. */
 const maxKnown = 1_000;
 
 const question = Buffer.from('?');
 
 /**
- * The instances that share the store, as they say themselves. Nobody keeps a list: while somebody looks at a page, its
- * instance asks, and all that live answer.
+ * Finds the other instances that share the store. There is no stored list: while a page is open, its instance asks, and
+ * all live instances answer.
  */
 export class KnownInstances {
   readonly #options: KnownInstancesOptions;
@@ -51,11 +51,11 @@ export class KnownInstances {
     this.#follow();
   }
 
-  /** All that are known, this one first. Asks the others, if it is time to. */
+  /** Returns all known instances, this one first. Asks the others if the last question is old enough. */
   list(): readonly (InstanceSummary & { readonly isThis: boolean })[] {
     const now = performance.now();
     this.#ask(now);
-    for (const [name, { at }] of this.#others) if (now - at > forgetMs) this.#others.delete(name);
+    for (const [name, { at }] of this.#others) if (now - at > expiryMs) this.#others.delete(name);
     const others = Array.from(this.#others.values(), ({ summary }) => ({ ...summary, isThis: false }));
     return [{ ...this.#options.summary(), isThis: true }, ...others.sort((a, b) => (a.name < b.name ? -1 : 1))];
   }
@@ -66,50 +66,50 @@ export class KnownInstances {
 
   #follow(): void {
     const { changes, onFailed } = this.#options;
-    const listener = { onChange: (text: Buffer) => this.#hear(text), onMissed: () => undefined };
+    const listener = { onChange: (text: Buffer) => this.#onMessage(text), onMissed: () => undefined };
     this.#stop = changes?.subscribe(topic, listener).catch((cause: unknown) => {
       onFailed(cause);
-      this.#stop = undefined; // the next who looks tries again
+      this.#stop = undefined; // the next `list` tries again
       return undefined;
     });
   }
 
   #ask(now: number): void {
     if (this.#stop === undefined) this.#follow();
-    if (now - this.#askedAt < askMs) return;
+    if (now - this.#askedAt < questionIntervalMs) return;
     this.#askedAt = now;
-    this.#say(question);
+    this.#publish(question);
   }
 
-  #hear(text: Buffer): void {
-    if (!text.equals(question)) return this.#note(text);
+  #onMessage(text: Buffer): void {
+    if (!text.equals(question)) return this.#recordSummary(text);
     const now = performance.now();
-    if (now - this.#answeredAt < answerMs) return;
+    if (now - this.#answeredAt < answerIntervalMs) return;
     this.#answeredAt = now;
-    this.#say(Buffer.from(JSON.stringify(this.#options.summary())));
+    this.#publish(Buffer.from(JSON.stringify(this.#options.summary())));
   }
 
-  #note(text: Buffer): void {
-    const summary = read(text);
+  #recordSummary(text: Buffer): void {
+    const summary = parseSummary(text);
     if (summary === undefined || summary.name === this.#options.summary().name) return;
     if (this.#others.size < maxKnown || this.#others.has(summary.name))
       this.#others.set(summary.name, { summary, at: performance.now() });
   }
 
-  #say(text: Buffer): void {
+  #publish(text: Buffer): void {
     this.#options.changes?.publish(topic, text).catch(this.#options.onFailed);
   }
 }
 
-/** Another version of the gateway may say other things; undefined for what is not understood. */
-function read(text: Buffer): InstanceSummary | undefined {
+/** Parses a summary; undefined if it is not understood. Another version of the gateway may publish other texts. */
+function parseSummary(text: Buffer): InstanceSummary | undefined {
   try {
-    const said = JSON.parse(text.toString()) as Partial<InstanceSummary> | null;
-    const { name, version, readiness, sessions, streams } = said ?? {};
+    const value = JSON.parse(text.toString()) as Partial<InstanceSummary> | null;
+    const { name, version, readiness, sessions, streams } = value ?? {};
     const isSummary = typeof name === 'string' && typeof version === 'string' && typeof readiness === 'string';
     if (!isSummary || typeof sessions !== 'number' || typeof streams !== 'number') return undefined;
     return { name, version, readiness, sessions, streams };
   } catch {
-    return undefined; // expected: see above
+    return undefined; // expected: not a summary of this version
   }
 }

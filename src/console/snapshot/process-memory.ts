@@ -1,18 +1,21 @@
-/** What one process uses, and of which group it is: that of the process that the gateway has started. */
+/** The memory of one process. `group` is the process that the gateway has started. */
 export interface GroupMemory {
   readonly group: number;
   readonly residentBytes: number;
 }
 
-/** Looking costs a pass over all processes of the machine: it is done so often at most. */
-const lookMs = 3_000;
+/** The minimum time between two measurements, because each one reads all processes of the machine. */
+const measurementIntervalMs = 3_000;
 
-/** The memory of servers' processes with all that they have started, as it was a moment ago: nobody waits for a look. */
+/**
+ * Measures the memory of servers' processes and their children. Callers get the last measurement and never wait for
+ * one.
+ */
 export class ProcessMemory {
   readonly #usageOf: (groups: ReadonlySet<number>) => Promise<readonly GroupMemory[]>;
   readonly #onFailed: (cause: unknown) => void;
   #bytes: ReadonlyMap<number, number> = new Map();
-  #lookedAt = Number.NEGATIVE_INFINITY;
+  #measuredAt = Number.NEGATIVE_INFINITY;
 
   constructor(
     usageOf: (groups: ReadonlySet<number>) => Promise<readonly GroupMemory[]>,
@@ -22,17 +25,20 @@ export class ProcessMemory {
     this.#onFailed = onFailed;
   }
 
-  /** Of these processes, in bytes; those that are not known yet are left out. Has them looked at, if it is time to. */
+  /**
+   * Returns the memory in bytes by process; processes that are not measured yet are left out. Starts a measurement if
+   * the last one is old.
+   */
   of(pids: ReadonlySet<number>): ReadonlyMap<number, number> {
     const now = performance.now();
-    if (pids.size > 0 && now - this.#lookedAt >= lookMs) {
-      this.#lookedAt = now;
-      this.#look(pids).catch(this.#onFailed);
+    if (pids.size > 0 && now - this.#measuredAt >= measurementIntervalMs) {
+      this.#measuredAt = now;
+      this.#measure(pids).catch(this.#onFailed);
     }
     return this.#bytes;
   }
 
-  async #look(pids: ReadonlySet<number>): Promise<void> {
+  async #measure(pids: ReadonlySet<number>): Promise<void> {
     const bytes = new Map<number, number>();
     for (const { group, residentBytes } of await this.#usageOf(pids))
       bytes.set(group, (bytes.get(group) ?? 0) + residentBytes);

@@ -15,50 +15,50 @@ import {
   showSessions,
 } from './snapshot.ts';
 
-/** A server as it is known outside of the record. */
+/** The state of a server that the record does not have. */
 export interface ServerState {
   readonly name: string;
   readonly transport: string;
   readonly era: string;
   readonly health: ServerHealthView;
-  /** What modern clients have in flight at the process that they share: calls, and streams of subscriptions. */
+  /** The calls and subscription streams in flight at the process that modern clients share. */
   readonly shared: { readonly calls: number; readonly streams: number };
 }
 
-/** What is looked at. */
+/** The sources of a snapshot. */
 export interface SnapshotSources {
   readonly record: ConsoleRecord;
-  /** How this instance is named; no secret, and nothing that a client needs. */
+  /** The name of this instance. It is not secret, and clients do not need it. */
   readonly name: string;
   readonly version: string;
   readonly maxSessions: number;
   readiness(): Readiness;
   sessions(): readonly SessionState[];
   servers(): readonly ServerState[];
-  /** What these processes use with all that they have started, in bytes; what is not known is left out. */
+  /** Returns the memory of these processes and their children, in bytes. Unknown processes are left out. */
   memoryOf(pids: ReadonlySet<number>): ReadonlyMap<number, number>;
 }
 
-/** Looks at a gateway for the page: nothing of it is kept between two looks. */
+/** Builds snapshots of the gateway for the page. Nothing is kept between two snapshots. */
 export class SnapshotBuilder {
-  readonly #parts: SnapshotSources;
+  readonly #sources: SnapshotSources;
 
-  constructor(parts: SnapshotSources) {
-    this.#parts = parts;
+  constructor(sources: SnapshotSources) {
+    this.#sources = sources;
   }
 
-  /** What other instances are told. */
+  /** The summary that other instances receive. */
   summary(): InstanceSummary {
-    const { name, version, readiness, sessions, servers } = this.#parts;
+    const { name, version, readiness, sessions, servers } = this.#sources;
     const all = sessions();
     const streams = all.reduce((sum, { snapshot }) => sum + snapshot.streams, 0);
     const shared = servers().reduce((sum, server) => sum + server.shared.streams, 0);
     return { name, version, readiness: readiness(), sessions: all.length, streams: streams + shared };
   }
 
-  /** All that the page shows. */
+  /** Builds a snapshot with the sessions that match the search. */
   snapshot(search: string, instances: KnownInstances): Snapshot {
-    const { record, maxSessions, sessions } = this.#parts;
+    const { record, maxSessions, sessions } = this.#sources;
     const all = sessions();
     const servers = this.#servers(all);
     return {
@@ -76,23 +76,23 @@ export class SnapshotBuilder {
     };
   }
 
-  /** One session; undefined if it is not here (any more). */
+  /** Returns one session; undefined if it is not on this instance. */
   session({ server, session }: BackendOwner): SessionView | undefined {
-    const found = this.#parts.sessions().find(({ name }) => name.server === server && name.session === session);
+    const found = this.#sources.sessions().find(({ name }) => name.server === server && name.session === session);
     return found && showSession(found, this.#backendsOf());
   }
 
   #backendsOf(): BackendsOf {
-    const { backends } = this.#parts.record;
+    const { backends } = this.#sources.record;
     const pids = new Map(Array.from(backends.live(), (owner) => [backendOwnerKey(owner), owner.pid]));
-    return (name) => ({ messages: backends.of(name)?.messages ?? 0, pid: pids.get(backendOwnerKey(name)) });
+    return (name) => ({ messages: backends.countsOf(name)?.messages ?? 0, pid: pids.get(backendOwnerKey(name)) });
   }
 
   #servers(sessions: readonly SessionState[]): ServerView[] {
-    const { record } = this.#parts;
+    const { record } = this.#sources;
     const counts = countsByServer(sessions);
     const children = this.#children();
-    return this.#parts.servers().map(({ name, transport, era, health, shared }) => {
+    return this.#sources.servers().map(({ name, transport, era, health, shared }) => {
       const own = children.get(name) ?? [];
       const count = counts.get(name);
       return {
@@ -116,8 +116,8 @@ export class SnapshotBuilder {
   #children(): ReadonlyMap<string, ChildView[]> {
     const now = performance.now();
     const byServer = new Map<string, ChildView[]>();
-    const live = [...this.#parts.record.backends.live()];
-    const memory = this.#parts.memoryOf(new Set(live.map(({ pid }) => pid).filter((pid) => pid !== undefined)));
+    const live = [...this.#sources.record.backends.live()];
+    const memory = this.#sources.memoryOf(new Set(live.map(({ pid }) => pid).filter((pid) => pid !== undefined)));
     for (const { server, session, pid, restarts, openedAt } of live) {
       if (pid === undefined) continue;
       const own = byServer.get(server) ?? [];

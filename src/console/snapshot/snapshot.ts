@@ -1,9 +1,11 @@
+// Snapshot: the state of the gateway that the page shows.
+
 import type { SessionSnapshot } from '../../session/session-snapshot.ts';
 import type { Plots, Totals } from '../record/call-rates.ts';
 import type { StderrLine } from '../record/stderr-lines.ts';
 import type { InstanceSummary } from './known-instances.ts';
 
-/** What the page shows, as it is told every second. */
+/** The state of the gateway, sent to each page every second. */
 export interface Snapshot {
   readonly instance: InstanceSummary &
     Totals & {
@@ -29,7 +31,7 @@ export interface ServerView {
   /** Calls in flight. */
   readonly calls: number;
   readonly plots: Plots;
-  /** Those that use the most memory. */
+  /** The processes that use the most memory. */
   readonly children: readonly ChildView[];
   readonly childCount: number;
   readonly childBytes: number;
@@ -37,12 +39,12 @@ export interface ServerView {
   readonly stderr: readonly StderrLine[];
 }
 
-/** How a server does. */
+/** The health of a server. */
 export interface ServerHealthView {
   readonly state: 'up' | 'down' | 'unknown';
-  /** In words of the gateway's own. */
-  readonly said?: string | undefined;
-  /** Of what was seen last, in milliseconds since 1970. */
+  /** The gateway's own description. */
+  readonly summary?: string | undefined;
+  /** The time of the latest outcome, in milliseconds since 1970. */
   readonly at?: number | undefined;
 }
 
@@ -51,12 +53,12 @@ export interface ChildView {
   readonly pid: number;
   readonly memoryBytes: number | undefined;
   readonly restarts: number;
-  /** Whose it is; undefined if all clients share it. */
+  /** The session that has the process; undefined if all clients share it. */
   readonly session: string | undefined;
   readonly upMs: number;
 }
 
-/** Sessions: those used last, of those that were asked for. */
+/** The matching sessions that were used last. */
 export interface SessionViews {
   readonly total: number;
   readonly found: number;
@@ -69,7 +71,7 @@ export interface SessionView {
   readonly session: string;
   readonly revision: string;
   readonly kind: string;
-  /** It has no process now, and gets one when it is used again. */
+  /** True if the session has no process and gets one with the next request. */
   readonly isHibernating: boolean;
   readonly calls: number;
   readonly streams: number;
@@ -79,46 +81,46 @@ export interface SessionView {
   readonly pid: number | undefined;
 }
 
-/** What is looked at of a session. */
+/** The state of a session as its owner reports it. */
 export interface SessionState {
   readonly name: { readonly server: string; readonly session: string };
   readonly protocolVersion: string;
   readonly snapshot: SessionSnapshot;
 }
 
-/** A list is no longer than this, however many sessions there are (P8). */
+/** The maximum number of listed sessions and processes (P8). */
 const maxSessionsShown = 50;
 const maxChildrenShown = 5;
 
-/** What the backends of a session are and have had. */
+/** Returns the process and the message count of the backends of a session. */
 export type BackendsOf = (name: SessionState['name']) => Pick<SessionView, 'messages' | 'pid'>;
 
-/** One session. */
+/** Returns one session in the form that the page shows. */
 export function showSession(
   { name, protocolVersion, snapshot }: SessionState,
-  of: BackendsOf,
+  backendsOf: BackendsOf,
   now = performance.now(),
 ): SessionView {
   const { kind, isHibernating, calls, streams, startedAt, lastActivityAt } = snapshot;
   const times = { idleMs: calls > 0 ? 0 : Math.round(now - lastActivityAt), upMs: Math.round(now - startedAt) };
-  return { ...name, revision: protocolVersion, kind, isHibernating, calls, streams, ...times, ...of(name) };
+  return { ...name, revision: protocolVersion, kind, isHibernating, calls, streams, ...times, ...backendsOf(name) };
 }
 
-/** The sessions that a text is found in, those used last first. */
-export function showSessions(all: readonly SessionState[], search: string, of: BackendsOf): SessionViews {
-  const wanted = search.toLowerCase();
-  const isFound = ({ name, protocolVersion, snapshot }: SessionState): boolean =>
+/** Returns the sessions that match a search text, last used first. */
+export function showSessions(all: readonly SessionState[], search: string, backendsOf: BackendsOf): SessionViews {
+  const searchText = search.toLowerCase();
+  const isMatch = ({ name, protocolVersion, snapshot }: SessionState): boolean =>
     `${name.server} ${name.session} ${protocolVersion} ${snapshot.kind}${snapshot.isHibernating ? ' hibernating' : ''}`
       .toLowerCase()
-      .includes(wanted);
-  const found = wanted === '' ? [...all] : all.filter(isFound);
+      .includes(searchText);
+  const found = searchText === '' ? [...all] : all.filter(isMatch);
   const shown = found
     .sort((a, b) => b.snapshot.lastActivityAt - a.snapshot.lastActivityAt)
     .slice(0, maxSessionsShown)
-    .map((session) => showSession(session, of));
+    .map((session) => showSession(session, backendsOf));
   return { total: all.length, found: found.length, shown };
 }
 
-/** Those that use the most memory. */
+/** Returns the processes that use the most memory. */
 export const showChildren = (children: readonly ChildView[]): readonly ChildView[] =>
   [...children].sort((a, b) => (b.memoryBytes ?? 0) - (a.memoryBytes ?? 0)).slice(0, maxChildrenShown);

@@ -15,7 +15,7 @@ function play() {
   /** A request of the session; returns what ends it, with this status. */
   const ask = (of = name) => {
     const outgoing = Object.assign(new EventEmitter(), { headersSent: false, statusCode: 200 });
-    sessions.hear(of, outgoing as unknown as ServerResponse);
+    sessions.trackRequest(of, outgoing as unknown as ServerResponse);
     return (statusCode?: number): void => {
       Object.assign(outgoing, statusCode !== undefined && { headersSent: true, statusCode });
       outgoing.emit('close');
