@@ -1,6 +1,6 @@
-// Builds dist from src: one file for what every gateway runs, and chunks for what only some need, such as the client of
-// Redis. Node.js loads a file in a fraction of a millisecond and more: four hundred of them took most of a start. Libraries are
-// not in it; who installs the package gets them as package.json says. Types are checked by `npm run types`.
+// Builds dist from src: one file for the code of every gateway, and chunks for optional code, such as the Redis client.
+// Bundling shortens the start, which would otherwise mostly load hundreds of files. Libraries are not bundled: npm installs
+// them from package.json. `npm run types` checks the types.
 import { chmodSync, cpSync, rmSync } from 'node:fs';
 import { build } from 'esbuild';
 
@@ -22,7 +22,7 @@ await build({
   chunkNames: '[name]-[hash]',
   logLevel: 'warning',
 });
-// Where the code that reads them is: what is split off lies beside `main.js`.
+// Next to the code that reads them: chunks are in the same folder as `main.js`.
 cpSync('src/store/redis/scripts', 'dist/scripts', { recursive: true });
 cpSync('src/console/page', 'dist/page', { recursive: true });
 chmodSync('dist/main.js', 0o755);

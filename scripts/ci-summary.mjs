@@ -3,7 +3,7 @@
 //   node scripts/ci-summary.mjs failed REPORT             prints the test files that failed, one a line
 //   node scripts/ci-summary.mjs total STATUS REPORT...    prints "N passed, N failed"; exits with 0 only if at least one test ran and all passed
 //
-// STATUS is the exit code of the commands. A later report replaces what an earlier one says of the same file.
+// STATUS is the exit code of the commands. A later report replaces earlier results of the same file.
 import { existsSync, readFileSync } from 'node:fs';
 
 const filesOf = (report) => (existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')).testResults : []);

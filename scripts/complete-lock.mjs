@@ -1,5 +1,5 @@
-// Adds to package-lock.json the platform packages that are named as optionalDependencies but have no entry, because the
-// registry that the lock was made with does not serve them: `npm ci` of npm 11 refuses a lock file without them.
+// Adds missing platform packages to package-lock.json: optionalDependencies without an entry, because the registry that
+// created the lock file does not serve them. `npm ci` of npm 11 refuses a lock file without them.
 // Run it after any change of dependencies: node scripts/complete-lock.mjs
 import { readFileSync, writeFileSync } from 'node:fs';
 
@@ -21,7 +21,7 @@ const sorted = Object.entries(lock.packages).sort(([a], [b]) => a.localeCompare(
 writeFileSync(file, `${JSON.stringify({ ...lock, packages: Object.fromEntries(sorted) }, null, 2)}\n`);
 process.stdout.write(`${added} platform packages added\n`);
 
-/** The platform that such a package is for, by the words of its name. */
+/** The platform of a package, by the words of its name. */
 function platformOf(name) {
   const words = name.split('/').at(-1).split('-');
   const os = systems.find((word) => words.includes(word));

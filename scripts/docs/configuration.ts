@@ -4,7 +4,7 @@ import { globalOptions, type OptionTable, orderedPairs, serverOptions } from '..
 import { forms } from '../../src/config/sources/command-line.ts';
 import { apiKeysVariable, configFileVariable } from '../../src/config/sources/environment-variables.ts';
 
-/** The example of a configuration file in the reference; a test reads it as one. */
+/** The example of a configuration file in the reference. A test reads it as a configuration. */
 export const exampleFile = `{
   "port": 8080,
   "allowOrigin": ["https://app.example.com"],

@@ -14,7 +14,7 @@ const sections: ReadonlyMap<Reason, string> = new Map([
   ['too_many_sessions', 'The gateway'],
 ]);
 
-/** More than the message has room for: the usual cause, and what the operator or the client's developer can do. */
+/** Details beyond the message: the usual cause, and the remedy for the operator or the client's developer. */
 const notes: Partial<Record<Reason, string>> = {
   duplicate_key:
     'A key in another case, such as `Name` beside `name`, counts as the same key, because servers in Go and .NET read it so.',

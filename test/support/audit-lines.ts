@@ -13,11 +13,11 @@ export interface AuditFile {
   readonly args: readonly string[];
   text(): string;
   lines(): AuditLine[];
-  /** The lines, in few words, once there are so many: `method name outcome`, with the code or reason. */
+  /** Resolves with the lines once there are so many, in short form: `method name outcome`, with the code or reason. */
   words(count: number): Promise<string[]>;
 }
 
-/** A file of a folder that is removed with the test. */
+/** Creates an audit file in a folder that is removed with the test. */
 export function createAuditFile(): AuditFile {
   const folder = mkdtempSync(join(tmpdir(), 'gangway-audit-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -33,7 +33,7 @@ export function createAuditFile(): AuditFile {
   };
 }
 
-/** The whole lines in a text. */
+/** The complete lines of a text. */
 export const linesIn = (text: string): AuditLine[] =>
   text
     .slice(0, text.lastIndexOf('\n') + 1)
@@ -41,6 +41,6 @@ export const linesIn = (text: string): AuditLine[] =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line));
 
-/** What a line says, in few words. */
+/** The short form of a line. */
 export const wordsOf = ({ method, name, outcome, code, reason }: AuditLine): string =>
   [method, name, outcome, code, reason].filter((word) => word !== undefined).join(' ');

@@ -4,28 +4,29 @@ import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair } from 'jose';
 import Provider from 'oidc-provider';
 
-/** Where the authorization server sends the browser with the code; nothing listens there. */
+/** The redirect URI to which the authorization server sends the browser with the code. Nothing listens there. */
 export const callbackUrl = 'http://127.0.0.1:1/callback';
 
-/** A client that the authorization server knows beforehand. */
+/** A client that is registered in advance. */
 export const registeredClient = { client_id: 'registered-app', redirect_uris: [callbackUrl] };
 
-/** A real OAuth 2.1 authorization server, where everybody is `ada` and consents to everything. */
+/** A real OAuth 2.1 authorization server, where every user is `ada` and consents to everything. */
 export interface AuthorizationServer {
   readonly url: string;
-  /** The scopes of each authorization request, as they were asked for. */
+  /** The requested scopes of each authorization request. */
   readonly asked: readonly string[];
-  /** Opens the page where a user logs in and consents, as a browser does; resolves with what the client is told. */
+  /** Logs in and consents like a browser. Resolves with the parameters that the client receives. */
   browse(authorizationUrl: URL): Promise<URLSearchParams>;
   close(): Promise<void>;
 }
 
-/** How long tokens hold, in seconds. */
+/** The lifetime of tokens in seconds. */
 const tokenS = 300;
 
 /**
- * Starts one on a free port: authorization code with PKCE, dynamic registration, JWT access tokens for the named resource.
- * @param scopes what tokens can allow
+ * Starts an authorization server on a free port: authorization code with PKCE, dynamic registration, JWT access tokens
+ * for the named resource.
+ * @param scopes the scopes that tokens can have
  */
 export async function startAuthorizationServer(scopes: string): Promise<AuthorizationServer> {
   const http = createServer((incoming, outgoing) => void handle(incoming, outgoing));
@@ -98,7 +99,7 @@ export async function startAuthorizationServer(scopes: string): Promise<Authoriz
   };
 }
 
-/** Follows redirects with cookies until the client's own page. */
+/** Follows redirects with cookies until the redirect URI of the client. */
 async function browse(start: URL): Promise<URLSearchParams> {
   const cookies = new Map<string, string>();
   let at = start;

@@ -12,17 +12,17 @@ import {
 import { createViolations, type Violation, type Violations } from './violation.ts';
 
 /**
- * What became of a call, as its client sees it. `answered`: by its server, with a result or an error. `error`: by the
- * gateway, which says why. `broken`: its connection broke before anything said that it was accepted. `none`: it was
- * accepted, and nothing came; a violation unless the client gave up.
+ * The outcome of a call from the client's view. `answered`: the server sent a result or an error. `error`: the gateway
+ * sent an error with a reason. `broken`: the connection broke before the call was accepted. `none`: the call was
+ * accepted, but no answer came, which is a violation unless the client gave up.
  */
 export type CallOutcome =
   | { readonly outcome: 'answered' | 'broken' | 'none' }
   | { readonly outcome: 'error'; readonly reason: string; readonly status: number };
 
-/** A response that a client got. */
+/** A response that a client received. */
 interface Answer {
-  /** The event id, or the connection for one that is no event: two answers have two places. */
+  /** The event id, or the connection of a response that is not an event, so that two responses differ. */
   readonly place: string;
   readonly connection: RecordedConnection;
   readonly message: Message;
@@ -31,16 +31,16 @@ interface Answer {
 const keyOf = (id: unknown): string => JSON.stringify(id ?? null);
 const reasonOf = (message: Message): string | undefined => message.error?.data?.reason;
 
-/** What became of each call of a session. */
+/** The outcomes of the calls of a session. */
 export function outcomesOf(transcript: SessionTranscript): ReadonlyMap<RequestId, CallOutcome> {
   const answers = answersOf(transcript, createViolations(''));
   return new Map(transcript.calls.map((call) => [call.id, outcomeOf(call, transcript, answers.get(keyOf(call.id)))]));
 }
 
 /**
- * What is wrong with the calls of one client (P2, P3): each that was accepted has exactly one answer, on its own streams,
- * and nothing that came belongs to anybody else.
- * @param executions the marks of the calls that servers began to run, each as often as it was begun
+ * Finds violations in the calls of one client (P2, P3). Each accepted call must have exactly one answer, on its own
+ * streams. Nothing that the client received may belong to another client.
+ * @param executions the marks of the calls that servers began to run, once for each run
  */
 export function faultsOfCalls(transcript: SessionTranscript, executions: readonly string[] = []): readonly Violation[] {
   const violations = createViolations(`session ${transcript.name}`);
@@ -48,7 +48,7 @@ export function faultsOfCalls(transcript: SessionTranscript, executions: readonl
   const answers = answersOf(transcript, violations);
   for (const call of transcript.calls) {
     const own = answers.get(keyOf(call.id)) ?? [];
-    // The news that the answer is no longer stored does not contradict an answer that the client had before.
+    // The message that an answer is no longer stored does not contradict an answer that the client received earlier.
     const lostAt = own.findIndex(({ message }) => reasonOf(message) === 'history_lost');
     const real = own.filter(({ message }) => reasonOf(message) !== 'history_lost');
     if (lostAt >= 0 && own.slice(lostAt).some((answer) => real.includes(answer)))
@@ -71,7 +71,7 @@ export function faultsOfCalls(transcript: SessionTranscript, executions: readonl
   return violations.found;
 }
 
-/** True for an answer that says of the call, and not of a resume alone, that it has not reached the server. */
+/** True for an error which says that the call itself, not only a resume, did not reach the server. */
 function deniesCall({ connection, message }: Answer, { id }: RecordedCall): boolean {
   const reason = reasonOf(message);
   const isAboutCall = connection.method === 'POST' || keyOf(message.id) === keyOf(id);
@@ -97,13 +97,13 @@ function outcomeOf(
   return { outcome: isAccepted ? 'none' : 'broken' };
 }
 
-/** All responses, by the id of the request. */
+/** All responses by request id. */
 function answersOf({ connections }: SessionTranscript, { add }: Violations): ReadonlyMap<string, readonly Answer[]> {
   const answers = new Map<string, Answer[]>();
   for (const [number, connection] of connections.entries()) {
     for (const { place, message } of messagesOf(connection, number, add)) {
       if (!isResponseMessage(message)) continue;
-      // An error that could not say whose it is answers the one request of its POST.
+      // An error with a null id answers the only request of its POST.
       const isNameless = message.id === null && place.startsWith('connection');
       const key = keyOf(isNameless ? connection.call : message.id);
       answers.set(key, [...(answers.get(key) ?? []), { place, connection, message }]);
@@ -127,14 +127,14 @@ function messagesOf(
     }
   };
   for (const [index, { id, data }] of events.entries()) read(id ?? `connection ${number}, event ${index}`, data);
-  // What is no JSON object was not said by a gateway: a balancer's 502.
+  // Text that is not a JSON object does not come from a gateway, such as the 502 of a balancer.
   if (isWhole && text.startsWith('{')) read(`connection ${number}`, text);
   return messages;
 }
 
 /**
- * True if progress of a call may come on this connection, that of the GET stream, because the call had no stream yet (P2):
- * the first connection for its answer was lost before an event id was sent, and no other one had taken its place.
+ * True if progress of a call may arrive on this GET stream, because the call had no stream of its own yet (P2). Its
+ * first connection was lost before an event id was sent, and no other connection had replaced it.
  */
 function isStreamless(
   { id }: RecordedCall,
@@ -149,7 +149,7 @@ function isStreamless(
   return ids.every((other) => other === undefined || compareLogPositions(at, other) < 0);
 }
 
-/** Finds what belongs to somebody else. */
+/** Finds messages that belong to another call, session or client. */
 function checkOwnership(
   where: string,
   connection: RecordedConnection,

@@ -10,7 +10,7 @@ import { startRedis } from './redis-server.ts';
 
 const id = `${'A'.repeat(20) + '_-'.repeat(10)}xyz`;
 
-/** Something that says it is a gateway, and then does what a gateway must not do. */
+/** A fake gateway that then does forbidden things. */
 const start = (deed: string, options: GatewayOptions = {}) => {
   const code = `${deed}; console.log('  http://127.0.0.1:1/mcp'); setInterval(() => {}, 1_000)`;
   return startGateway({

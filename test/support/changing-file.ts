@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** A file that is put in the place of the one before, as editors do it. */
+/** A file that is replaced by a new file at each change, as editors do. */
 export interface ChangingFile {
   readonly path: string;
   write(text: string): Promise<void>;
 }
 
-/** Makes a file in a folder of its own, which goes with the test. */
+/** Creates a file in a folder that is removed with the test. */
 export async function changingFile(name: string, text: string): Promise<ChangingFile> {
   const folder = await mkdtemp(join(tmpdir(), 'gangway-'));
   onTestFinished(() => rm(folder, { recursive: true }));

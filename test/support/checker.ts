@@ -1,13 +1,13 @@
 import type { Listened } from './resuming-client.ts';
 import type { SseEvent } from './sse-reader.ts';
 
-/** What a stream is known to have said. */
+/** The known content of a stream. */
 export interface Expected {
-  /** The texts of its messages in order; of a POST stream the last one is the response. */
+  /** The texts of its messages in order. The last one of a POST stream is the response. */
   readonly texts: readonly string[];
   /** True if the session's revision has priming events. */
   readonly primes: boolean;
-  /** True if every message must have reached the client; else what came has to be a beginning of it. */
+  /** True if every message must have reached the client. Otherwise the received messages must be a prefix. */
   readonly isWhole: boolean;
 }
 
@@ -25,19 +25,19 @@ function placeOf(id: string): Place | undefined {
 const isBefore = (a: Place, b: Place): boolean => a.epoch < b.epoch || (a.epoch === b.epoch && a.seq < b.seq);
 
 /**
- * Everything that is wrong with the connections that one client had to one stream, one sentence each (P4). What a
- * connection brings must be what the server said directly after the event that it was resumed from: so there is no gap,
- * no double, no wrong order, and two resumes from one id bring the same. An id belongs to one event alone, ids of one
- * stream alone occur and they ascend. An answer has exactly one response, and nothing follows it.
+ * Finds violations in the connections of one client to one stream (P4). A connection must deliver what the server sent
+ * directly after the event from which it was resumed. So there is no gap, no duplicate and no wrong order, and two
+ * resumes from one id deliver the same. An id belongs to one event, ids belong to one stream and ascend. An answer has
+ * exactly one response, which is its last event.
  */
 export function faultsOfTranscript(
   transcript: readonly Listened[],
   { texts, primes, isWhole }: Expected,
 ): readonly string[] {
   const faults: string[] = [];
-  /** How many messages a client has whose last event id is this one. */
+  /** The number of messages that a client with this last event id has. */
   const countAt = new Map<string, number>();
-  /** The ids of the messages, by their number. */
+  /** The ids of the messages, by message number. */
   const idOf: string[] = [];
   let most = 0;
 
@@ -94,7 +94,7 @@ function describe(data: string, texts: readonly string[], at: number): string {
   return `${what} instead of ${at < texts.length ? `message ${at}` : 'the end'}`;
 }
 
-/** The ids of messages of one session that two of its streams have: there must be none (R7.13). */
+/** The message ids that two streams of one session share. There must be none (R7.13). */
 export function sharedIds(transcripts: readonly (readonly Listened[])[]): string[] {
   const owner = new Map<string, number>();
   const shared = new Set<string>();

@@ -2,11 +2,11 @@ import { modernRevision } from './modern-client.ts';
 import { connectModern, connectV1, connectV2, type SdkClient } from './sdk-clients.ts';
 import { type CommonSpeech, newestSpeech, type Speech } from './sdk-transports.ts';
 
-/** A kind of client: an official one and what it speaks. */
+/** A kind of client: an official SDK client and its protocol. */
 export interface ClientKind {
   readonly name: string;
   readonly speech: Speech;
-  /** Connects one to the gateway whose Streamable HTTP endpoint is at `url`. */
+  /** Connects a client to the gateway whose Streamable HTTP endpoint is at `url`. */
   connect(url: string): Promise<SdkClient>;
 }
 
@@ -22,7 +22,7 @@ const kindsOf = (name: string, speech: CommonSpeech): readonly ClientKind[] =>
     connect: (url) => connect(url, speech),
   }));
 
-/** The official clients as they are. */
+/** The official clients with their default protocol. */
 export const newestClients = kindsOf('Streamable HTTP 2025-11-25', newestSpeech);
 
 /** Clients of the two endpoints of 2024-11-05, which can speak a newer revision there. */

@@ -5,7 +5,7 @@ import { listProcesses } from './processes.ts';
 import { startRedis } from './redis-server.ts';
 import { withDeadline } from './wait-for.ts';
 
-/** A program that looks like a gateway: it prints a URL, has a child, says who it is, and asks Redis. */
+/** A fake gateway: it prints a URL, has a child, identifies itself, and uses Redis. */
 const fake = `
   const { createServer } = require('node:http');
   const { connect } = require('node:net');

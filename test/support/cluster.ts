@@ -9,55 +9,57 @@ import { startUsedRedis } from './used-redis.ts';
 import type { Waiting } from './wait-for.ts';
 
 export interface ClusterOptions extends Pick<GatewayOptions, 'command' | 'env' | 'program'> {
-  /** How many gateways: 3. */
+  /** The number of gateways: 3. */
   readonly instances?: number;
-  /** Further options of the gateways, of all of them or for each one. */
+  /** Further options for all gateways, or for each one. */
   readonly args?: readonly string[] | ((instance: number) => readonly string[]);
-  /** A Redis to use; the cluster does not stop it. Without it the cluster has one of its own, whose data are old. */
+  /** An existing Redis, which the cluster does not stop. By default, the cluster has its own, with old data. */
   readonly redis?: RedisServer;
   /** Puts a proxy between each instance and Redis, which `partition` needs. */
   readonly isPartitionable?: boolean;
-  /** The ports for operators, one for each instance; none has one unless given. */
+  /** The operator ports of the instances; by default they have none. */
   readonly adminPorts?: readonly number[];
-  /** False: the balancer and the proxies keep no record of what came by, for runs of hours. */
+  /** False: the balancer and the proxies record nothing, for runs of hours. */
   readonly isRecorded?: boolean;
 }
 
 /**
- * What an instance sees of Redis in a partition. `held`: what is sent waits, in both directions, until it heals. `lost`:
- * the same, but the connections break when it heals. `refused`: connections are reset and new ones refused.
+ * The state of the Redis connections in a partition. `held`: bytes in both directions wait until it heals. `lost`: the
+ * same, but the connections break when it heals. `refused`: connections are reset and new ones refused.
  */
 export type Partition = 'held' | 'lost' | 'refused';
 
 /** Gateways that share a Redis, behind a balancer without stickiness. */
 export interface Cluster extends AsyncDisposable {
-  /** The endpoint by way of the balancer: `http://127.0.0.1:<port>/mcp`. */
+  /** The endpoint behind the balancer: `http://127.0.0.1:<port>/mcp`. */
   readonly url: string;
   readonly balancer: RoundRobin;
   readonly redis: RedisServer;
-  /** The gateways by number; after `restart` the new one. */
+  /** The gateways by number; after `restart`, the new one. */
   readonly instances: readonly Gateway[];
   /** The proxies between the instances and Redis; none unless the cluster `isPartitionable`. */
   readonly redisProxies: readonly NetProxy[];
   /** Sends the signal (SIGKILL) and resolves when the instance has ended. The balancer then skips it. */
   kill(instance: number, signal?: NodeJS.Signals, waiting?: Waiting): Promise<Exit>;
-  /** Stops an instance where it is (SIGSTOP); the kernel still accepts connections for it. */
+  /** Freezes an instance (SIGSTOP). The kernel still accepts connections for it. */
   freeze(instance: number): Promise<void>;
   thaw(instance: number): void;
-  /** Ends an instance by SIGTERM if it runs, and starts another one in its place, on a new port, in the rotation. */
+  /**
+   * Ends an instance by SIGTERM if it runs. Starts another one in its place on a new port, and adds it to the rotation.
+   */
   restart(instance: number): Promise<Gateway>;
-  /** Parts an instance from Redis; `held` unless told otherwise. */
+  /** Separates an instance from Redis; by default `held`. */
   partition(instance: number, how?: Partition): Promise<void>;
   heal(instance: number): Promise<void>;
-  /** Resolves when nothing lives any more that ended instances had started; rejects with what does. */
+  /** Resolves when no process of an ended instance is alive any more; rejects with the processes that are. */
   allChildrenEnded(waiting?: Waiting): Promise<void>;
   /** Ends everything that the cluster started. Idempotent. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts a cluster. One started inside a test is stopped when that test has finished, failed or not; stop one that was
- * started in a hook in the hook that belongs to it.
+ * Starts a cluster. A cluster that a test starts is stopped when the test has finished, failed or not. A cluster that a
+ * hook starts must be stopped in the matching hook.
  */
 export async function startCluster({
   instances: count = 3,
@@ -99,7 +101,7 @@ export async function startCluster({
       });
     };
     const fleet = createFleet(startInstance);
-    // The gateways end with the network and Redis as they should be; a test that wants it otherwise ends them itself.
+    // The gateways end with a healthy network and Redis. A test that needs something else ends them itself.
     started.push(fleet.stop, async () => {
       redis.resume();
       await Promise.all(redisProxies.map(heal));
@@ -153,12 +155,12 @@ async function heal(proxy: NetProxy): Promise<void> {
   await proxy.accept();
 }
 
-/** The gateways by number, and what they have started. */
+/** The gateways by number, and the processes that they started. */
 function createFleet(start: (instance: number) => Promise<Gateway>) {
   const instances: Gateway[] = [];
   const running = new Set<Gateway>();
   const frozen = new Set<number>();
-  /** What gateways that were ended had started; by pid and start time. */
+  /** The processes of gateways that were ended, by pid and start time. */
   const children = new Map<string, ProcessInfo>();
 
   const startOne = async (instance: number): Promise<Gateway> => {
@@ -181,7 +183,7 @@ function createFleet(start: (instance: number) => Promise<Gateway>) {
   const end = async (instance: number, signal: NodeJS.Signals = 'SIGKILL', waiting?: Waiting): Promise<Exit> => {
     const gateway = instanceAt(instance);
     if (running.has(gateway)) {
-      // Frozen, it starts nothing between the look at its children and its end.
+      // A frozen gateway starts nothing between the listing of its children and its end.
       if (signal === 'SIGKILL') await freeze(gateway.pid);
       await noteChildren(gateway.pid);
     }
@@ -214,7 +216,7 @@ function createFleet(start: (instance: number) => Promise<Gateway>) {
     },
     async stop(): Promise<void> {
       const ends = await Promise.allSettled(instances.map((_, instance) => end(instance, 'SIGTERM')));
-      // What a test is about may have left something behind; the next one is not to find it.
+      // The test may have left processes behind, which the next test must not find.
       await killAll(await stillAlive([...children.values()]));
       for (const ended of ends) if (ended.status === 'rejected') throw ended.reason;
     },
@@ -226,7 +228,7 @@ async function killAll(processes: readonly ProcessInfo[]): Promise<void> {
     try {
       process.kill(pid, 'SIGKILL');
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // it has just ended by itself
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // the process has just ended by itself
     }
   }
   await waitUntilGone(processes);

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'vitest';
 import { root } from './gateway.ts';
 
-/** A span as OTLP has it, with its attributes as an object. */
+/** A span in OTLP, with its attributes as an object. */
 export interface ExportedSpan {
   readonly traceId: string;
   readonly spanId: string;
@@ -13,11 +13,11 @@ export interface ExportedSpan {
   /** 2 for a server, 3 for a client. */
   readonly kind: number;
   readonly attributes: Readonly<Record<string, unknown>>;
-  /** The service that it says it is of. */
+  /** The service name of the span. */
   readonly service: unknown;
 }
 
-/** What takes spans, as an OpenTelemetry collector does (OTLP over HTTP, in JSON). */
+/** Receives spans like an OpenTelemetry collector (OTLP over HTTP, in JSON). */
 export interface Collector {
   readonly url: string;
   spans(): readonly ExportedSpan[];
@@ -43,7 +43,7 @@ interface Exported {
 const valuesOf = (attributes: readonly Attribute[]): Record<string, unknown> =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
 
-/** Starts one. Whoever starts it closes it. */
+/** Starts a collector. The caller closes it. */
 export async function startCollector(): Promise<Collector> {
   const spans: ExportedSpan[] = [];
   const server = createServer(async (request, response) => {
@@ -63,23 +63,23 @@ export async function startCollector(): Promise<Collector> {
   };
 }
 
-/** Variables of a gateway that tells a collector of its spans by the example of `deploy/tracing`. */
+/** Variables of a gateway that exports spans to a collector, as in the example of `deploy/tracing`. */
 export const tracedEnvironment = ({ url }: Collector): Record<string, string> => ({
   NODE_OPTIONS: `--import ${root}deploy/tracing/preload.mjs`,
   OTEL_EXPORTER_OTLP_ENDPOINT: url,
 });
 
-/** The span in which a client sends its requests, and how it says so. */
+/** The client's span of its requests, and the header that carries it. */
 export const client = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: '00f067aa0ba902b7' };
 export const traceparent = `00-${client.traceId}-${client.spanId}-01`;
 
-/** The one span of a request towards its client, and those towards the server. */
+/** The one span of a request from a client, and the spans of the requests to the server. */
 export interface Sides {
   readonly outer: ExportedSpan;
   readonly inner: readonly ExportedSpan[];
 }
 
-/** The spans of this name, of which one must be towards a client. */
+/** The spans of this name. Exactly one must be for the client. */
 export function sidesOf(collector: Collector, name: string): Sides {
   const named = collector.spans().filter((span) => span.name === name);
   const [outer, ...others] = named.filter(({ kind }) => kind === 2);
@@ -89,7 +89,7 @@ export function sidesOf(collector: Collector, name: string): Sides {
   return { outer, inner: named.filter(({ kind }) => kind === 3) };
 }
 
-/** The trace goes on from the client by the gateway to the server, which was sent this. */
+/** Expects that the trace continues from the client through the gateway to the server. */
 export function expectChain({ outer, inner }: Sides, sent: unknown): void {
   expect(outer).toMatchObject({ traceId: client.traceId, parentSpanId: client.spanId, service: 'mcp-gangway' });
   expect(inner).toMatchObject([{ traceId: client.traceId, parentSpanId: outer.spanId }]);

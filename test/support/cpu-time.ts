@@ -1,4 +1,7 @@
-/** The processor time that work takes, in milliseconds: unlike the clock it does not count what other processes take of a loaded machine. */
+/**
+ * The processor time of some work in milliseconds. Unlike the clock, it does not count other processes of a loaded
+ * machine.
+ */
 export function cpuMsOf(work: () => void): number {
   const before = process.cpuUsage();
   work();

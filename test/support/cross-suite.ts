@@ -6,10 +6,10 @@ import type { SdkClient } from './sdk-clients.ts';
 import { featuresAt } from './sdk-features.ts';
 import { waitFor } from './wait-for.ts';
 
-/** What the clients connect to: one gateway, or several behind a balancer. */
+/** The endpoint of the clients: one gateway, or several behind a balancer. */
 export interface Endpoint {
   readonly url: string;
-  /** The living processes that it started. */
+  /** The living processes that the endpoint started. */
   descendants(): Promise<readonly ProcessInfo[]>;
   stop(): Promise<unknown>;
 }
@@ -17,17 +17,17 @@ export interface Endpoint {
 export interface Cross {
   readonly servers: readonly ServerKind[];
   readonly clients: readonly ClientKind[];
-  /** Starts an endpoint in front of a server; all clients use it. */
+  /** Starts an endpoint in front of a server. All clients use it. */
   start(server: Pick<ReadyServer, 'args' | 'command'>): Promise<Endpoint>;
 }
 
 /**
- * Options of the gateways: what a test has left without an answer is to hold up their end for a moment only.
- * `server-everything` does not end when its stdin is closed.
+ * Options of the gateways: requests that a test leaves unanswered delay the shutdown only briefly. `server-everything`
+ * does not end when its stdin is closed.
  */
 export const hastyArgs = ['--cancel-grace-ms', '500', '--stdin-close-grace-ms', '200'] as const;
 
-/** Each kind of client with each kind of server: every feature that the client's revision and the server have. */
+/** Tests each kind of client with each kind of server: every feature that both have. */
 export function testCross({ servers, clients, start }: Cross): void {
   describe.each(servers)('$name', ({ transport, features, isModern = false, ready }) => {
     let server: ReadyServer | undefined;

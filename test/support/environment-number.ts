@@ -1,7 +1,7 @@
 /**
- * The whole number that a variable of the environment holds, `otherwise` if it is not set. Throws if it holds anything else: of NaN runs each
- * test would pass, or not be found.
- * @param isFraction also one that is not whole, above 0
+ * Reads a whole number from a variable of the environment; `otherwise` if it is not set. Throws for any other value:
+ * with NaN, a test would always pass or would not be found.
+ * @param isFraction true to accept any number above 0
  */
 export function environmentNumber(name: string, otherwise: number, { least = 1, isFraction = false } = {}): number {
   const text = process.env[name];

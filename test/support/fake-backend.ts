@@ -11,47 +11,47 @@ import type { ForwardedHeaders } from '../../src/protocol/http/forwarded-headers
 import { type Message, readBody } from '../../src/protocol/message/message.ts';
 import { createInbox, type Inbox } from './wait-for.ts';
 
-/** A backend without a process, which does what a test says. It keeps the promises of `Backend` and no more. */
+/** A backend without a process that a test controls. It keeps the promises of `Backend`, and no more. */
 export interface FakeBackend extends Backend {
-  /** The messages that were sent to it, parsed. */
+  /** The received messages, parsed. */
   // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
   readonly sent: Inbox<any>;
-  /** The headers that went with them. */
+  /** The headers of the received messages. */
   readonly headers: readonly (ForwardedHeaders | undefined)[];
   readonly isPaused: boolean;
-  /** How often it was paused. */
+  /** The number of pauses. */
   readonly pauses: number;
   readonly isClosed: boolean;
-  /** From now on `close` takes until the function that this returns is called. */
+  /** From now on, `close` waits until the returned function is called. */
   holdClose(): () => void;
-  /** What `send` answers from now on. */
+  /** Sets the result of `send`. */
   answerToSend: 'sent' | 'full' | 'ended';
-  /** Writes lines in one burst: values as JSON, text and bytes as they are. */
+  /** Emits lines in one burst: values as JSON, text and bytes unchanged. */
   says(...lines: readonly unknown[]): void;
-  /** As `says`, beside these requests. */
+  /** Like `says`, related to these requests. */
   saysBeside(of: RequestIds, ...lines: readonly unknown[]): void;
-  /** What it was opened with. */
+  /** The options with which the backend was opened. */
   readonly openedWith: OpenOptions | undefined;
-  /** Will not answer these, and goes on. */
+  /** Reports that these requests will not be answered, and continues. */
   leaves(ids: RequestIds, reason: Reason, isFinal?: boolean): void;
-  /** Says where it stands. */
+  /** Reports its resume state. */
   tells(state: string): void;
   /** Ends by itself. */
   ends(end?: Partial<BackendEnd>): void;
 }
 
-/** A server of which every backend is a fake one. */
+/** A server whose backends are all fake. */
 export interface FakeServer {
   readonly open: OpenBackend;
   /** All backends opened so far, oldest first. */
   readonly opened: readonly FakeBackend[];
-  /** Those that are neither closed nor ended. */
+  /** The backends that are neither closed nor ended. */
   readonly living: readonly FakeBackend[];
   /** The newest backend. */
   readonly backend: FakeBackend;
 }
 
-/** Makes a server; `onSend` answers what is sent to any of its backends. */
+/** Creates a server. `onSend` answers messages to any of its backends. */
 export function createFakeServer(
   onSend?: (message: Record<string, unknown>, backend: FakeBackend) => void,
 ): FakeServer {
@@ -137,7 +137,7 @@ function createFakeBackend(
     },
     async close() {
       isClosed = true;
-      await closing; // the end is told outside of this call
+      await closing; // the end is reported outside this call
       end({ reason: 'closed', detail: 'The gateway closed the connection or process of the server.' });
     },
     holdClose() {

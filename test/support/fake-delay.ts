@@ -1,6 +1,6 @@
 /**
- * In place of `node:timers/promises`, which `vi.useFakeTimers` does not reach: pauses end when the test's clock says so.
- * Use: `vi.mock('node:timers/promises', () => import('./fake-delay.ts'))`.
+ * Replaces `node:timers/promises`, which `vi.useFakeTimers` does not reach: delays end by the clock of the test. Use:
+ * `vi.mock('node:timers/promises', () => import('./fake-delay.ts'))`.
  */
 export function setTimeout<T>(ms: number, value?: T, { signal }: { readonly signal?: AbortSignal } = {}) {
   return new Promise<T | undefined>((resolve, reject) => {

@@ -14,10 +14,10 @@ export interface FakeSink extends EventSink {
   readonly messages: readonly any[];
   /** The ids of them. */
   readonly ids: readonly string[];
-  /** Where each write said that it ends, if it did. */
+  /** The end that each write announced, if any. */
   readonly places: readonly (string | undefined)[];
   readonly state: 'open' | 'ended' | 'cut' | 'left';
-  /** What `write` answers: false once the client reads no more. */
+  /** The result of `write`: false while the client does not read. */
   keepsUp: boolean;
   /** The client reads again. */
   drain(): void;
@@ -25,7 +25,7 @@ export interface FakeSink extends EventSink {
   leave(): void;
 }
 
-/** What a reply was answered with. */
+/** The answer of a reply. */
 export type Given =
   | {
       readonly kind: 'json';
@@ -44,13 +44,13 @@ export type Given =
     }
   | { readonly kind: 'stream'; readonly sink: FakeSink; readonly headers: Headers | undefined };
 
-/** A reply without a connection. It throws if it is answered twice. */
+/** A reply without a connection. It throws at a second answer. */
 export interface FakeReply extends Reply {
-  /** The answer, undefined as long as there is none. */
+  /** The answer; undefined before the answer. */
   readonly given: Given | undefined;
   /** Resolves with the answer. */
   answered(): Promise<Given>;
-  /** The sink of the answer; throws if that is no stream. */
+  /** The sink of the answer; throws if the answer is not a stream. */
   readonly sink: FakeSink;
   /** The client's connection breaks. */
   leave(): void;
@@ -60,7 +60,7 @@ export const acceptsBoth: Accepts = { json: true, sse: true };
 export const acceptsJson: Accepts = { json: true, sse: false };
 export const acceptsSse: Accepts = { json: false, sse: true };
 
-/** Makes an open sink. `onWrite` sees each text as it is written. */
+/** Creates an open sink. `onWrite` receives each text when it is written. */
 export function createFakeSink(onWrite?: (text: string) => void): FakeSink {
   const events = createInbox<SseEvent>();
   const read = createSseReader({ onEvent: events.push, onComment: () => undefined });
@@ -76,7 +76,7 @@ export function createFakeSink(onWrite?: (text: string) => void): FakeSink {
     const tell = (): void => {
       for (const listener of closeListeners.splice(0)) listener();
     };
-    // Node.js tells of a socket that we close later, never inside of the call that closes it.
+    // Node.js reports a socket that we close later, never inside the call that closes it.
     if (how === 'left') tell();
     else queueMicrotask(tell);
   };
@@ -115,7 +115,7 @@ export function createFakeSink(onWrite?: (text: string) => void): FakeSink {
   return sink;
 }
 
-/** Makes a reply that waits for its answer. */
+/** Creates a reply that waits for its answer. */
 export function createFakeReply(accepts: Accepts = acceptsBoth): FakeReply {
   const answers = createInbox<Given>();
   const goneListeners: (() => void)[] = [];
@@ -162,7 +162,7 @@ export function createFakeReply(accepts: Accepts = acceptsBoth): FakeReply {
     stream(headers) {
       const sink = createFakeSink();
       sink.onClose(() => {
-        if (sink.state !== 'ended') goOnce(); // an answer that was sent whole is not gone
+        if (sink.state !== 'ended') goOnce(); // a completely sent answer does not count as gone
       });
       give({ kind: 'stream', sink, headers });
       return sink;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Session } from './http-client.ts';
 
-/** JSON texts that parsing and serialising again would change, or that a careless splitter of lines or of UTF-8 would break. */
+/** JSON texts that parsing and serialising would change, or that a careless splitter of lines or UTF-8 would break. */
 const texts = [
   ['a big integer', '{"n":12345678901234567890}'],
   ['a number over the range', '{"n":1e400,"m":-1E+400}'],
@@ -16,7 +16,7 @@ const texts = [
   ['a deep nesting', `${'['.repeat(50)}${']'.repeat(50)}`],
 ] as const;
 
-/** What P1 says of a message, both ways, in a session in front of our own fixture. */
+/** Tests P1 for messages in both directions, in a session with our own fixture. */
 export function testFidelity(sessionOf: () => Session): void {
   describe.each(texts)('%s', (_name, json) => {
     test('from the client to the server', async () => {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { waitFor } from './wait-for.ts';
 
-/** Stops a process where it is (SIGSTOP) and resolves when it has stopped: it keeps its sockets and runs no code. */
+/** Freezes a process (SIGSTOP) and resolves when it has stopped. It keeps its sockets and runs no code. */
 export async function freeze(pid: number): Promise<void> {
   process.kill(pid, 'SIGSTOP');
   if (process.platform !== 'linux') return;

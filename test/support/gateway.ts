@@ -7,13 +7,13 @@ import { environmentCanaries, expectNoLeak, expectNoLeakInChildren } from './can
 import { descendantsOf, type ProcessInfo } from './processes.ts';
 import { type Waiting, withDeadline } from './wait-for.ts';
 
-/** The checkout. */
+/** The root of the checkout. */
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The command of our own STDIO server, to put behind the gateway. */
+/** The command of our own STDIO server. */
 export const everythingFixture = [process.execPath, `${root}test/fixtures/everything-server.mjs`] as const;
 
-/** The command of our own STDIO server of the modern era; with `--dual` added, of both eras. */
+/** The command of our own modern STDIO server; with `--dual`, it serves both eras. */
 export const modernFixture = [process.execPath, `${root}test/fixtures/modern-server.mjs`] as const;
 
 /** The command of `@modelcontextprotocol/server-everything`. */
@@ -23,28 +23,33 @@ export const everythingReference = [
   'stdio',
 ] as const;
 
-/** How a process ended. */
+/** The end of a process. */
 export interface Exit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
 
 export interface GatewayOptions {
-  /** Port to listen on, where it has to be known before; any free one otherwise. */
+  /** The port to listen on, if it must be known in advance; by default, any free port. */
   readonly port?: number;
-  /** The port for operators; 0, as it is if not given, for none. */
+  /** The operator port; 0, the default, for none. */
   readonly adminPort?: number;
-  /** Options of the gateway; `--host 127.0.0.1 --port <port> --admin-port <adminPort>` come before them. */
+  /** Options of the gateway, after `--host 127.0.0.1 --port <port> --admin-port <adminPort>`. */
   readonly args?: readonly string[];
-  /** The command of the server, put after `--`. */
+  /** The command of the server, after `--`. */
   readonly command?: readonly string[];
-  /** Added to this process's environment, where undefined removes a variable. */
+  /** Variables to add to the environment of this process; undefined removes a variable. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly cwd?: string;
-  /** What is run instead of the built gateway; `GATEWAY_PROGRAM` (words parted by blanks) does the same for all tests. */
+  /**
+   * The program to run instead of the built gateway. `GATEWAY_PROGRAM` (words separated by blanks) does the same for
+   * all tests.
+   */
   readonly program?: readonly string[];
   readonly readyDeadlineMs?: number;
-  /** False: only `stop` stops it, though it was started inside a test. For what a hook owns and a test restarts. */
+  /**
+   * False: only `stop` stops the gateway, even if a test started it. For gateways that a hook owns and a test restarts.
+   */
   readonly isStoppedWithTest?: boolean;
 }
 
@@ -58,32 +63,33 @@ export interface Gateway extends AsyncDisposable {
   readonly pid: number;
   /** Resolves when the process has ended. */
   readonly exited: Promise<Exit>;
-  /** What it wrote so far. */
+  /** The output so far. */
   stdout(): string;
   stderr(): string;
-  /** The lines it wrote to either that are JSON objects: its log. */
+  /** The lines of both outputs that are JSON objects: the log. */
   logs(): Record<string, unknown>[];
-  /** The living processes that it started, and theirs. */
+  /** The living processes that the gateway started, and their descendants. */
   descendants(): Promise<ProcessInfo[]>;
   /**
-   * Sends the signal (SIGTERM) and waits for the end; after the deadline it kills the process and rejects. Rejects as well if
-   * a secret of the test run is in its log, or with a server of it (`canaries.ts`). Idempotent.
+   * Sends the signal (SIGTERM) and waits for the end. After the deadline, kills the process and rejects. Also rejects
+   * if a secret of the test run is in the log or in a server (`canaries.ts`). Idempotent.
    */
   stop(signal?: NodeJS.Signals, waiting?: Waiting): Promise<Exit>;
 }
 
 const defaultProgram = process.env['GATEWAY_PROGRAM']?.split(' ') ?? [process.execPath, `${root}dist/main.js`];
 
-/** Pids of gateways that still run, for the end of this test process, however it comes. */
+/** Pids of running gateways, so that they end with this test process in any case. */
 const running = new Set<number>();
 process.on('exit', () => {
   for (const pid of running) process.kill(pid, 'SIGKILL');
 });
 
 /**
- * Starts the built gateway (`npm run build`) on a free port and resolves when it prints its URL, a line on stdout that
- * holds `http://127.0.0.1:<port>/mcp` (https with a certificate). Rejects with its stderr if it ends before. One started inside a test is stopped
- * when that test has finished, failed or not; stop one that was started in a hook in the hook that belongs to it.
+ * Starts the built gateway (`npm run build`) on a free port. Resolves when a line on stdout contains
+ * `http://127.0.0.1:<port>/mcp` (https with a certificate). Rejects with stderr if the gateway ends before. A gateway
+ * that a test starts is stopped when the test has finished, failed or not. A gateway that a hook starts must be stopped
+ * in the matching hook.
  */
 export async function startGateway({
   port: wantedPort = 0,
@@ -97,7 +103,7 @@ export async function startGateway({
   isStoppedWithTest = true,
 }: GatewayOptions = {}): Promise<Gateway> {
   const [file = process.execPath, ...programArgs] = program;
-  // What stands in for the gateway promises nothing of what it starts.
+  // A substitute for the gateway promises nothing about its processes.
   const carried = program === defaultProgram ? environmentCanaries : {};
   const child = spawn(
     file,
@@ -113,7 +119,7 @@ export async function startGateway({
   const stderr = collectText(child.stderr);
   const closed = once(child, 'close');
   const exited = once(child, 'exit').then(async ([code, signal]): Promise<Exit> => {
-    // Its last words may still be in the pipes; but a survivor that holds them open must not make us wait for ever.
+    // The last output may still be in the pipes. But a surviving process that holds them open must not block us.
     await Promise.race([closed, delay(1_000, undefined, { ref: false })]);
     return { code, signal };
   });
@@ -136,14 +142,14 @@ export async function startGateway({
   if (isStoppedWithTest && TestRunner.getCurrentTest() !== undefined) onTestFinished(async () => void (await stop()));
 
   const ready = new Promise<string>((resolve, reject) => {
-    // Where audit lines have stdout for themselves, the URLs are on stderr.
+    // With audit lines on stdout, the URLs are on stderr.
     for (const output of [stdout, stderr]) {
       output.onText(() => {
-        // Where hosts are named, the URL has one of them; it is asked for on this machine all the same.
+        // With host names in the configuration, the URL contains one of them. The test still connects to this machine.
         const [, scheme, tail] = /^ {2}.*?(https?:\/\/)[^\s/]+(:\d+\/\S*)/m.exec(output.wholeLines()) ?? [];
         if (scheme === undefined) return;
         resolve(`${scheme}127.0.0.1${tail}`);
-        // In a long run the whole of it would be read again for each line.
+        // In a long run, the whole output would be read again for each line.
         for (const each of [stdout, stderr]) each.offText();
       });
     }

@@ -9,15 +9,15 @@ import { canary, expectNoLeak, headerCanaries, noteIssued } from './canaries.ts'
 import { createSseReader, type SseEvent } from './sse-reader.ts';
 import { createInbox, type Inbox, type Waiting, withDeadline } from './wait-for.ts';
 
-/** A JSON-RPC message as parsed; tests look into it freely. */
+/** A parsed JSON-RPC message, which tests read freely. */
 // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape, the wrong ones too
 export type Message = any;
 
-/** The answer to one HTTP request. Nothing in it is interpreted but SSE and JSON. */
+/** The answer to one HTTP request. Only SSE and JSON are interpreted. */
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** The body as it came. */
+  /** The body, unchanged. */
   readonly text: string;
   /** The parsed body of a JSON answer, undefined for any other. */
   readonly json: Message;
@@ -27,26 +27,28 @@ export interface Answer {
   readonly messages: readonly Message[];
 }
 
-/** An HTTP exchange whose headers have come and whose body may still be coming. */
+/** An HTTP exchange whose headers have arrived. Its body may still arrive. */
 export interface Exchange {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** The events of an SSE answer, as they come; it ends with the body, with a reason if the connection broke. */
+  /**
+   * The events of an SSE answer as they arrive. The inbox ends with the body, with a reason if the connection broke.
+   */
   readonly events: Inbox<SseEvent>;
-  /** The texts of the comments of an SSE answer, as they come. */
+  /** The comments of an SSE answer as they arrive. */
   readonly comments: Inbox<string>;
-  /** The next message that matches, of an SSE answer. */
+  /** Resolves with the next matching message of an SSE answer. */
   nextMessage(matches?: (message: Message) => boolean, waiting?: Waiting): Promise<Message>;
   /** Resolves with everything when the body has ended; rejects if the connection broke. */
   answer(waiting?: Waiting): Promise<Answer>;
-  /** Cuts the connection at once, as a client does that loses its network. */
+  /** Cuts the connection at once, like a client that loses its network. */
   drop(): void;
 }
 
 export interface RequestOptions {
   readonly method?: string;
   readonly headers?: OutgoingHttpHeaders;
-  /** Sent as it is if a string or bytes, else as JSON. */
+  /** A string or bytes are sent unchanged, other values as JSON. */
   readonly body?: unknown;
   readonly agent?: Agent;
 }
@@ -59,7 +61,7 @@ export function open(
   { method = 'POST', headers = {}, body, agent }: RequestOptions = {},
 ): Promise<Exchange> {
   return new Promise((resolve, reject) => {
-    // Without an agent each request has a connection of its own, which `drop` can cut without harm to others.
+    // Without an agent, each request has its own connection, which `drop` can cut without harm to others.
     const request = httpRequest(url, { method, headers: { ...headerCanaries, ...headers }, agent: agent ?? false });
     request.on('error', reject);
     request.on('response', (response) => resolve(readExchange(response, () => request.destroy())));
@@ -123,7 +125,7 @@ function readExchange(response: IncomingMessage, destroy: () => void): Exchange 
     },
     answer: async (waiting = {}) => {
       await withDeadline(events.ended, { deadlineMs: 60_000, what: 'the end of the answer', ...waiting });
-      // Of what its client has said a server may repeat anything; of what is for the gateway it knows nothing.
+      // A server may repeat what its client said to it, but must not know data that is only for the gateway.
       if (status >= 400) expectNoLeak(`the body of a ${status}`, text, { allowsContent: true });
       const json = type.startsWith('application/json') && text !== '' ? JSON.parse(text) : undefined;
       const messages = json === undefined ? messagesOf(events.items) : [json].flat();
@@ -180,7 +182,7 @@ export interface Session {
   /** Opens the GET stream, or resumes the stream of `lastEventId`. */
   getStream(lastEventId?: string): Promise<Exchange>;
   delete(): Promise<Answer>;
-  /** The same session by way of another address, with the same count of ids: another instance, or a proxy. */
+  /** The same session at another address with the same id counter: another instance, or a proxy. */
   at(url: string): Session;
 }
 

@@ -1,20 +1,20 @@
 import type { Answer } from './http-client.ts';
 import { answers } from './sdk-clients.ts';
 
-/** A request of a server as a modern client gets it in the middle of its own. */
+/** A request of a server that a modern client receives during its own request. */
 export interface InputRequest {
   readonly method: string;
   readonly params?: Record<string, unknown>;
 }
 
-/** What the SDK clients of the tests answer, for a client without an SDK. */
+/** The answers of the SDK clients in the tests, for a client without an SDK. */
 export function modernAnswers({ method }: InputRequest): object {
   if (method === 'roots/list') return { roots: answers.roots };
   if (method === 'elicitation/create') return { action: 'accept', content: { ...answers.elicited, name: 'ada' } };
   return { role: 'assistant', content: { type: 'text', text: answers.sample }, model: 'test-model' };
 }
 
-/** The members of `params` that make a request a retry with these answers to what was asked for. */
+/** The members of `params` that make a request a retry with these answers. */
 export function retryWith({ json }: Answer, answer: (request: InputRequest) => object): Record<string, unknown> {
   const { inputRequests, requestState } = json.result;
   const asked = Object.entries(inputRequests as Record<string, InputRequest>);

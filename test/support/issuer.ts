@@ -21,26 +21,26 @@ export interface SigningKey {
   readonly publicJwk: JWK;
 }
 
-/** What a token says beside the usual; a claim or header that is undefined is left out. */
+/** The contents of a token in addition to the defaults. A claim or header with undefined is left out. */
 export interface TokenWishes {
   readonly claims?: Readonly<Record<string, unknown>>;
   readonly header?: Readonly<Record<string, unknown>>;
-  /** Instead of the newest one. */
+  /** The key to use instead of the newest one. */
   readonly key?: SigningKey;
 }
 
-/** Metadata, keys and tokens of an issuer that does what a test wants: what no decent authorization server would do, too. */
+/** Metadata, keys and tokens of an issuer that a test controls, including wrong ones. */
 export interface Issuer {
   readonly url: string;
-  /** The paths that were asked for. */
+  /** The requested paths. */
   readonly asked: readonly string[];
-  /** What is told of the keys, the newest last. */
+  /** The published keys, the newest last. */
   keys: readonly SigningKey[];
-  /** Answers in place of the usual, by path. */
+  /** Answers by path that replace the normal ones. */
   readonly instead: Map<string, Answer>;
-  /** Another key for what is signed from now on; `keys` still has to name it. */
+  /** Signs with another key from now on. `keys` must still name it. */
   newKey(alg?: string, kid?: string): Promise<SigningKey>;
-  /** A token for `https://mcp.example.com/mcp` that holds for five minutes, if nothing else is wished. */
+  /** By default, a token for `https://mcp.example.com/mcp` that is valid for five minutes. */
   token(wishes?: TokenWishes): Promise<string>;
   close(): Promise<void>;
 }
@@ -61,7 +61,7 @@ const status =
 /** An answer with this status and no body. */
 export const answerWith = status;
 
-/** Starts one on a free port. Whoever starts it closes it. */
+/** Starts an issuer on a free port. The caller closes it. */
 export async function startIssuer(path = ''): Promise<Issuer> {
   const asked: string[] = [];
   const instead = new Map<string, Answer>();

@@ -7,17 +7,17 @@ import { type Violation, violationsOf } from './log-checker.ts';
 import type { SessionTranscript } from './transcript.ts';
 import { type Waiting, waitFor } from './wait-for.ts';
 
-/** The journal of a server: what each call really did, by all processes of the server. */
+/** The journal of a server: the calls that all its processes really ran. */
 export interface Journal {
   /** The command of the server in `journal-server.mjs`. */
   readonly command: readonly string[];
-  /** The calls that were started, each as often as it was. */
+  /** The started calls, once for each start. */
   started(): readonly string[];
-  /** The calls that were done, each as often as it was. */
+  /** The finished calls, once for each run. */
   done(): readonly string[];
   /** Resolves when the server has started a call. */
   hasStarted(call: string, waiting?: Waiting): Promise<unknown>;
-  /** Everything in which the answers that clients got contradict the journal, or each other; see `violationsOf`. */
+  /** The contradictions between the answers of clients and the journal; see `violationsOf`. */
   violations(transcripts: readonly SessionTranscript[]): readonly Violation[];
   remove(): Promise<void>;
 }

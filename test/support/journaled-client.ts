@@ -10,9 +10,9 @@ export interface JournaledCall {
   readonly tool: 'work' | 'hold' | 'ask';
   /** Arguments of the tool, beside its name in the journal. */
   readonly args?: { readonly ms?: number; readonly reports?: number };
-  /** The call must have an end within this time: an answer, an error, or a broken connection. */
+  /** The time within which the call must end: an answer, an error, or a broken connection. */
   readonly deadlineMs: number;
-  /** Where the client comes back by turns when its stream breaks; without it where it called. */
+  /** The addresses that the client uses in turn when its stream breaks; by default, that of the call. */
   readonly resumesAt?: readonly string[];
 }
 
@@ -22,7 +22,7 @@ export interface OpenCall {
   readonly mark: string;
   /** The connection that the call was posted on. */
   readonly posted: Listening;
-  /** Resolves when the call has come to its end, or its deadline has passed; see `CallOutcome`. */
+  /** Resolves when the call has ended or its deadline has passed; see `CallOutcome`. */
   readonly outcome: Promise<CallOutcome>;
 }
 
@@ -36,7 +36,7 @@ export interface JournaledClient {
 
 const longestPauseMs = 50;
 
-/** Opens a session at `url`, the instance that is to own it. The name has no blanks, and no other client has it. */
+/** Opens a session at `url`, the instance that will own it. The name has no blanks and is unique. */
 export async function openJournaled(url: string, name: string, options?: SessionOptions): Promise<JournaledClient> {
   const session = await initialize(url, options);
   const headers = { 'Mcp-Session-Id': session.id, 'MCP-Protocol-Version': session.version };

@@ -9,20 +9,20 @@ export const keepingFixture = [process.execPath, `${root}test/fixtures/keeping-s
 
 const [alice, bob] = ['alice', 'bob'].map(makeKey) as [ReturnType<typeof makeKey>, ReturnType<typeof makeKey>];
 
-/** The variable that makes both users known to a gateway. */
+/** The variable with API keys for both users. */
 export const usersEnv = { GANGWAY_API_KEYS: `alice:${alice.key},bob:${bob.key}` };
 
-/** What each of them sends with a request. */
+/** The headers of each user. */
 export const users = {
   alice: { Authorization: `Bearer ${alice.key}` },
   bob: { Authorization: `Bearer ${bob.key}` },
 } as const satisfies Record<string, OutgoingHttpHeaders>;
 
-/** What the process says that a call reaches. */
+/** The state of the process that a call reaches. */
 export interface Kept {
   readonly connections: readonly string[];
   readonly pid: number;
-  /** What the last client called itself. */
+  /** The name of the last client. */
   readonly client: string | undefined;
 }
 

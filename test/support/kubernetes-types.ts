@@ -14,8 +14,8 @@ export interface Manifest {
 }
 
 /**
- * What the compiler says of the manifests as literals of the types that are made from Kubernetes' own schemas: of a
- * literal it refuses unknown fields at any depth. Empty if all is well.
+ * The compiler's errors for the manifests, as literals of types from the Kubernetes schemas. In literals the compiler
+ * refuses unknown fields at any depth. Empty if all is well.
  */
 export async function typeFaults(given: readonly Manifest[]): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'gangway-manifests-'));

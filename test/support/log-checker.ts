@@ -9,18 +9,18 @@ export { type CallOutcome, outcomesOf } from './call-faults.ts';
 export { faultsOfGrowth } from './log-faults.ts';
 export type { Violation, ViolationKind } from './violation.ts';
 
-/** What a run left behind. */
+/** The records of a run. */
 export interface Evidence extends LogAllowances {
   readonly transcripts: readonly SessionTranscript[];
-  /** The logs as `readLogs` gives them; without them only what clients saw is checked, each against its own. */
+  /** The logs from `readLogs`. Without them, only the records of clients are checked. */
   readonly logs?: ReadonlyMap<string, SessionLog>;
   /** The marks of the calls that servers began to run, each as often as it was begun. */
   readonly executions?: readonly string[];
 }
 
 /**
- * Everything that is wrong with a run: with the streams that clients saw, with the logs that they came from, and with the
- * calls. Pure: it reads what was recorded. An empty list from empty evidence says nothing, so that it throws then.
+ * Finds all violations of a run: in the streams of clients, in the logs, and in the calls. Pure. Throws without
+ * evidence, because an empty list would then mean nothing.
  */
 export function violationsOf({ transcripts, logs, executions = [], ...allowances }: Evidence): readonly Violation[] {
   if (transcripts.flatMap(({ connections }) => connections).length === 0) throw new Error('Nothing was recorded');

@@ -5,13 +5,13 @@ import { createViolations, type Violation } from './violation.ts';
 
 const textOf = ({ epoch, seq }: LogPosition): string => `${epoch}-${seq}`;
 
-/** What the checks of logs are to excuse. */
+/** The exceptions for the checks of logs. */
 export interface LogAllowances {
-  /** The store lost data in this test: what was written before may be missing. */
+  /** The store lost data in this test, so earlier entries may be missing. */
   readonly isDataLost?: boolean;
 }
 
-/** True if a place may be missing in a log: it was evicted, or lost before the owner registered the session again. */
+/** True if an entry may be missing in a log: it was evicted, or lost before the owner registered the session again. */
 export function mayBeMissing(
   place: LogPosition,
   { entries }: SessionLog,
@@ -25,7 +25,7 @@ export function mayBeMissing(
 
 const isRegistration = ({ stream, seq }: LogEntry): boolean => stream === undefined && seq > 0;
 
-/** What is wrong with a log in itself. */
+/** Finds violations inside a log. */
 export function faultsOfLog(name: string, log: SessionLog, allowances: LogAllowances = {}): readonly Violation[] {
   const { found, add } = createViolations(`the log of ${name}`);
   const newestOf = new Map<number, LogEntry>();
@@ -79,7 +79,7 @@ export function faultsOfLog(name: string, log: SessionLog, allowances: LogAllowa
   return found;
 }
 
-/** What is wrong with a log that was read twice: between the two it may have been appended to, and its oldest evicted. */
+/** Finds violations between two reads of a log. Between them, entries may be appended and the oldest evicted. */
 export function faultsOfGrowth(name: string, before: SessionLog, after: SessionLog): readonly Violation[] {
   const { found, add } = createViolations(`the log of ${name}`);
   const newest = before.entries.at(-1);

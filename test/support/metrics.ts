@@ -8,7 +8,7 @@ export interface ScrapedSample {
   readonly value: number;
 }
 
-/** What a gateway told of itself. */
+/** The metrics of a gateway. */
 export interface Scrape {
   readonly text: string;
   readonly samples: readonly ScrapedSample[];
@@ -16,7 +16,7 @@ export interface Scrape {
   value(name: string, labels?: Readonly<Record<string, string>>): number | undefined;
 }
 
-/** Asks a gateway for its metrics as Prometheus does, and searches them for secrets. */
+/** Scrapes a gateway like Prometheus, and searches the metrics for secrets. */
 export async function scrape(adminPort: number): Promise<Scrape> {
   const response = await fetch(`http://127.0.0.1:${adminPort}/metrics`);
   const text = await response.text();
@@ -35,7 +35,7 @@ export async function scrape(adminPort: number): Promise<Scrape> {
   };
 }
 
-/** Asks again until the sum of these samples is what it should be. */
+/** Scrapes again until the sum of these samples has the expected value. */
 export const waitForMetric = (
   adminPort: number,
   name: string,

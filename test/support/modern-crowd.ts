@@ -6,7 +6,7 @@ import { callModern } from './modern-client.ts';
 /** Requests of the modern era that were sent at once; more connections than this are not opened for them. */
 const connections = 200;
 
-/** 1,000 clients call at the same time with the same few ids and tokens: each gets what is its own, and all of it. */
+/** 1,000 clients call at the same time with the same few ids and tokens. Each must receive exactly its own messages. */
 export async function expectNoneCrossesOver(url: string): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   const ids = [1, '1', 0, -1, 2 ** 53 - 1];

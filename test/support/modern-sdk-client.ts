@@ -2,7 +2,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { answers, type Received } from './sdk-clients.ts';
 import { createInbox, type Inbox } from './wait-for.ts';
 
-/** How a client of the SDK v2 finds the era: by asking, by insisting, or not at all. */
+/** The ways in which an SDK v2 client finds the era: `auto`, pinned, or not at all. */
 export type Mode = 'auto' | 'legacy' | { readonly pin: string };
 
 /** A connected client of the SDK v2. */
@@ -10,7 +10,7 @@ export interface ModernSdkClient extends AsyncDisposable {
   readonly client: Client;
   /** Every notification for which the SDK has no handler of its own. */
   readonly notifications: Inbox<Received>;
-  /** Every question that was asked in the middle of a call; all are answered, see `answers`. */
+  /** Every request of the server during a call. All are answered; see `answers`. */
   readonly questions: Inbox<Received>;
   /** The text of a tool's first content. */
   callTool(name: string, args?: Record<string, unknown>, options?: object): Promise<string>;

@@ -9,7 +9,7 @@ export type ModernFeature = readonly [name: string, run: (client: ModernSdkClien
 
 const named = (method: string) => (received: { method: string }) => received.method === method;
 
-/** What stands for itself in each request, wherever that is answered. */
+/** Features of single requests, wherever those are answered. */
 export const statelessFeatures: readonly ModernFeature[] = [
   [
     'tools',
@@ -100,7 +100,7 @@ export const statelessFeatures: readonly ModernFeature[] = [
   ],
 ];
 
-/** What one request changes in a process and another one hears of there. */
+/** Features in which one request changes a process and another one notices. */
 export const processFeatures: readonly ModernFeature[] = [
   [
     '[R9.03] [R5.01] subscriptions',

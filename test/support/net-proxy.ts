@@ -11,7 +11,10 @@ export type DirectionName = 'toServer' | 'toClient';
 export interface Plan {
   readonly toServer?: Direction;
   readonly toClient?: Direction;
-  /** How the client sees a cut: as an end after the last byte (default), or as a reset, which may destroy bytes before it. */
+  /**
+   * How the client sees a cut: as an end after the last byte (default), or as a reset, which may destroy bytes before
+   * it.
+   */
   readonly cutBy?: 'end' | 'reset';
 }
 
@@ -70,9 +73,9 @@ export interface NetProxy extends AsyncDisposable {
 }
 
 /**
- * A TCP proxy on loopback in this process, towards a port of 127.0.0.1: for HTTP, Redis and anything else. `plan` decides
- * about each new connection until `set` gives all of them one. With `isRecorded` false, for runs of hours, `connections` and
- * `requests` stay empty.
+ * A TCP proxy on loopback in this process, towards a port of 127.0.0.1: for HTTP, Redis and anything else. `plan`
+ * decides about each new connection until `set` gives all of them one. With `isRecorded` false, for runs of hours,
+ * `connections` and `requests` stay empty.
  */
 export async function startNetProxy(
   targetPort: number,

@@ -5,7 +5,9 @@ export interface Direction {
   /** Milliseconds that every byte is late. */
   readonly latencyMs?: number;
   readonly bytesPerSecond?: number;
-  /** The connection is cut after exactly so many bytes of this direction have passed, counted from when this was set. */
+  /**
+   * The connection is cut after exactly so many bytes of this direction have passed, counted from when this was set.
+   */
   readonly cutAfterBytes?: number;
   /**
    * Nothing passes, and no end, while this is true; the sender is not read, so that its buffers fill. Then all of it

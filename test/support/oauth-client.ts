@@ -16,7 +16,9 @@ interface Tokens {
 
 export interface OAuthClientOptions {
   readonly kept?: Kept;
-  /** It keeps refresh tokens too. With them the SDK v1 does not step up: it refreshes the token that has too few scopes. */
+  /**
+   * It keeps refresh tokens too. With them the SDK v1 does not step up: it refreshes the token that has too few scopes.
+   */
   readonly refreshes?: boolean;
 }
 
@@ -40,8 +42,8 @@ export const majors = {
 } as const;
 
 /**
- * Connects a client of the SDK, with authorization. It logs in again whenever it is told to, and then does again what it was
- * at, as applications do.
+ * Connects a client of the SDK, with authorization. It logs in again whenever it is told to, and then does again what
+ * it was at, as applications do.
  */
 export async function connectOAuth(
   url: string,

@@ -10,20 +10,20 @@ export interface OldClient {
   /** The endpoint that its stream has named: a path, and the token. */
   readonly endpoint: string;
   readonly token: string;
-  /** What it heard, over all of its connections. */
+  /** The messages of all its connections. */
   readonly heard: Inbox<Message>;
-  /** The texts of the same. */
+  /** The texts of these messages. */
   readonly texts: readonly string[];
   /** The events of all of its connections, endpoints too. */
   readonly events: readonly SseEvent[];
   /** Its newest connection. */
   readonly stream: Listening;
   readonly lastEventId: string | undefined;
-  /** Opens the stream again, at this instance, behind the last event that it had unless another one is given. */
+  /** Opens the stream again at this instance, after the last received event unless another one is given. */
   connect(baseUrl?: string, after?: string): Promise<Listening>;
   /** POSTs to an instance. */
   post(body: unknown, baseUrl?: string, headers?: OutgoingHttpHeaders): Promise<Answer>;
-  /** The same for a request; resolves with the response on the stream. The POST must have been accepted. */
+  /** POSTs a request and resolves with the response on the stream. The POST must be accepted. */
   request(method: string, params?: object, how?: { id?: string | number; baseUrl?: string }): Promise<Message>;
   /** The response to a request that was sent. */
   response(id: string | number, waiting?: Waiting): Promise<Message>;
@@ -33,7 +33,7 @@ export interface OldClient {
 
 export interface OldClientOptions {
   readonly version?: string;
-  /** Where the paths of the face are: the server's name with a slash, or nothing. */
+  /** The prefix of the endpoint paths: the server's name with a slash, or nothing. */
   readonly prefix?: string;
   /** The base URL for `initialize`, if it is not that of the stream. */
   readonly initializeAt?: string;
@@ -41,7 +41,7 @@ export interface OldClientOptions {
   readonly headers?: OutgoingHttpHeaders;
 }
 
-/** Opens the stream alone; `initialize` is the caller's to send. */
+/** Opens only the stream. The caller sends `initialize`. */
 export async function openOldStream(
   baseUrl: string,
   { prefix = '', headers: own = {} }: Pick<OldClientOptions, 'prefix' | 'headers'> = {},

@@ -3,9 +3,9 @@ import type { SdkTransport } from './sdk-transports.ts';
 type Deliver = (...message: unknown[]) => void;
 
 /**
- * Makes a transport hand its client one message a turn. The official clients look at a notification a moment after it
- * came, and at a response at once: what the transports of HTTP+SSE and of WebSocket read in one piece loses the progress of
- * a call to its response. A machine under load reads in one piece what was written apart.
+ * Makes a transport deliver one message per turn. The official clients handle a notification slightly later than a
+ * response. So the HTTP+SSE and WebSocket transports lose progress that they read in one piece with the response. A
+ * loaded machine often reads separate writes in one piece.
  */
 export function deliverOneByOne(transport: SdkTransport): void {
   let deliver: Deliver | undefined;

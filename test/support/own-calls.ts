@@ -7,7 +7,7 @@ async function callMarked(session: Session, id: number, marker: string, count: n
   return session.request('tools/call', { name: 'progress', arguments: { count, marker }, _meta }, { id });
 }
 
-/** Everything of this call and nothing else: its progress in order, then its result. */
+/** Expects exactly the messages of this call: its progress in order, then its result. */
 export function expectOwn({ messages }: Answer, id: number, marker: string, count: number): void {
   const progress = Array.from({ length: count }, (_, index) => ({
     jsonrpc: '2.0',
@@ -24,7 +24,7 @@ export interface Caller {
   readonly sessions: readonly Session[];
 }
 
-/** Lets clients call at the same time, with the same ids, and expects that each call gets its own. */
+/** Lets clients call at the same time with the same ids, and expects that each call gets its own answer. */
 export async function callTogether(
   callers: readonly Caller[],
   { callsOfEach, inFlightOfEach }: { readonly callsOfEach: number; readonly inFlightOfEach: number },

@@ -106,7 +106,10 @@ const meanings = [
   ],
 ];
 
-/** True if two keys are one to a reader that folds case: as regular expressions do it (ECMA-262, Canonicalize, with u and i). */
+/**
+ * True if two keys are one to a reader that folds case: as regular expressions do it (ECMA-262, Canonicalize, with u
+ * and i).
+ */
 const differInCaseAlone = (one: string, other: string): boolean =>
   one !== other &&
   new RegExp(`^${one.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')}$`.replaceAll('\\-', '[-]'), 'iu').test(other);

@@ -19,8 +19,8 @@ export async function listProcesses(): Promise<ProcessInfo[]> {
 }
 
 /**
- * The living descendants of a process: children, their children, and so on, without the process itself. Descendants whose
- * parent ended belong to somebody else by then; so take this list before the end, and then wait with `waitUntilGone`.
+ * The living descendants of a process, without the process itself. A descendant whose parent has ended belongs to
+ * another process by then. So take this list before the end, and then wait with `waitUntilGone`.
  */
 export async function descendantsOf(pid: number): Promise<ProcessInfo[]> {
   const all = (await listProcesses()).filter(({ isZombie }) => !isZombie);
@@ -80,7 +80,8 @@ async function listFromProc(): Promise<ProcessInfo[]> {
 async function readProc(pid: string): Promise<ProcessInfo | undefined> {
   try {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-    // "pid (name) state ppid …", and the name may hold blanks and parentheses itself (proc(5)); field 22 is the start time.
+    // "pid (name) state ppid …", and the name may hold blanks and parentheses itself (proc(5)); field 22 is the start
+    // time.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const arguments_ = await readFile(`/proc/${pid}/cmdline`, 'utf8');
     return {

@@ -19,8 +19,8 @@ end
 return {keys, values}`;
 
 /**
- * Throws if a secret of the test run lies in a Redis. Messages are what its values are made for; ids of sessions have only
- * hashes there (`keys.ts`).
+ * Throws if a secret of the test run lies in a Redis. Messages are what its values are made for; ids of sessions have
+ * only hashes there (`keys.ts`).
  */
 export async function expectNoLeakInRedis(port: number): Promise<void> {
   const reply = await sendCommand(port, ['EVAL', readAll, '0', `${maxValues}`]).catch((error: Error) => error);

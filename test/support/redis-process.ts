@@ -69,7 +69,9 @@ export async function spawnRedis(folder: string, port: number, args: readonly st
 const missing =
   'redis-server is missing, and this test needs a real one (Debian and Ubuntu: apt-get install redis-server)';
 
-/** A port of 127.0.0.1 that is free now. Below 55,000, so that the bus of a Redis Cluster, 10,000 above, is a port too. */
+/**
+ * A port of 127.0.0.1 that is free now. Below 55,000, so that the bus of a Redis Cluster, 10,000 above, is a port too.
+ */
 export async function findFreePort(): Promise<number> {
   for (;;) {
     const server = createServer().listen(0, '127.0.0.1');

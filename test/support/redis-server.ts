@@ -47,7 +47,9 @@ export interface RedisServer extends AsyncDisposable {
   command(...args: readonly (string | Buffer)[]): Promise<Reply>;
   /** The same, with the reply as text, one line for each value, as `redis-cli --raw` prints it. */
   cli(...args: readonly string[]): Promise<string>;
-  /** Ends it for good and removes its folder. Rejects if a secret of the test run is in it (`canaries.ts`). Idempotent. */
+  /**
+   * Ends it for good and removes its folder. Rejects if a secret of the test run is in it (`canaries.ts`). Idempotent.
+   */
   stop(): Promise<void>;
   /** SIGKILL; connections break, and new ones are refused until `restart`. */
   kill(): Promise<void>;

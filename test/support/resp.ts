@@ -39,7 +39,7 @@ export interface RespConnection {
   readonly closed: Promise<void>;
 }
 
-/** Connects. Tests have their own tiny client, so that they do not see Redis through the eyes of the one they test. */
+/** Connects. Tests have their own tiny client, independent of the client under test. */
 export async function openResp(
   port: number,
   onReply: (reply: Reply) => void,

@@ -98,8 +98,8 @@ export function listen(url: string, { headers, body, after, onEvent }: ListenOpt
 export interface Followed {
   readonly transcript: readonly Listened[];
   /**
-   * `done`: the event that it waited for has come. `json`: the answer was no stream. `lost`: the connection broke before
-   * an event id had come, so that there is nothing to resume. `refused`: an answer that is neither.
+   * `done`: the event that it waited for has come. `json`: the answer was no stream. `lost`: the connection broke
+   * before an event id had come, so that there is nothing to resume. `refused`: an answer that is neither.
    */
   readonly outcome: 'done' | 'json' | 'lost' | 'refused';
   /** The id of the last event that had one. */
@@ -117,8 +117,8 @@ export interface FollowOptions extends ListenOptions {
 }
 
 /**
- * Follows a stream as a good client does: when the connection ends, in order or not, it comes again by GET with the id of
- * the last event that had one, until what it waits for has come.
+ * Follows a stream like a good client. When the connection ends, the client reconnects by GET with the id of the last
+ * event, until the expected event has arrived.
  */
 export async function follow(url: string, options: FollowOptions): Promise<Followed> {
   const { headers, body, isLast, stayAway, leavesAtLast = false, deadlineMs = 60_000 } = options;

@@ -30,7 +30,9 @@ export interface RoundRobin extends AsyncDisposable {
   readonly requests: Inbox<RoutedRequest>;
   /** Replaces the address of a backend, or adds one. */
   setBackend(index: number, baseUrl: string): void;
-  /** Takes a backend out of the rotation, as after failed health checks, or back into it. `x-instance` still reaches it. */
+  /**
+   * Takes a backend out of the rotation, as after failed health checks, or back into it. `x-instance` still reaches it.
+   */
   setInRotation(index: number, isInRotation: boolean): void;
   /** Sends requests where it says, from now on; without an argument to one after the other. */
   choose(choose?: (request: IncomingMessage) => number | undefined): void;
@@ -41,9 +43,9 @@ export interface RoundRobin extends AsyncDisposable {
 export const instanceHeader = 'x-instance';
 
 /**
- * Starts the balancer. Each request, not each connection, goes to the next backend that accepts a connection. Bodies are
- * streams in both directions. It says nothing of its own, except 502 where no backend accepts a request: where a
- * backend's connection breaks, so does the client's. It waits for a frozen backend for ever, as the client does.
+ * Starts the balancer. Each request, not each connection, goes to the next backend that accepts a connection. Bodies
+ * are streamed in both directions. It sends nothing of its own except 502 where no backend accepts. If a backend's
+ * connection breaks, so does the client's. It waits for a frozen backend without a limit.
  */
 export async function startRoundRobin({ backends, choose, isRecorded = true }: RoundRobinOptions): Promise<RoundRobin> {
   const urls = [...backends];
@@ -159,7 +161,9 @@ function pass(request: IncomingMessage, response: ServerResponse, socket: Socket
   request.pipe(upstream);
 }
 
-/** Raw headers without those that belong to one connection alone (RFC 9110, 7.6.1); the framing stays as it was sent. */
+/**
+ * Raw headers without those that belong to one connection alone (RFC 9110, 7.6.1); the framing stays as it was sent.
+ */
 function endToEnd(raw: readonly string[]): string[] {
   const kept: string[] = [];
   for (let at = 0; at < raw.length; at += 2) {

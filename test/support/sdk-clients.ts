@@ -36,7 +36,9 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** A connected client of the official SDK with what both of its majors can do, so that one table of features tests both. */
+/**
+ * A connected client of the official SDK with what both of its majors can do, so that one table of features tests both.
+ */
 export interface SdkClient extends AsyncDisposable {
   /** The revision that was agreed upon. */
   readonly protocolVersion: string | undefined;
@@ -127,8 +129,8 @@ export async function connectV2(
 }
 
 /**
- * A client of the SDK v2 whose requests stand for themselves (2026-07-28), with what a session would have made of what they
- * say: each asks for log messages of the level that was set last, and for changes there are subscriptions.
+ * A client of the SDK v2 whose requests stand for themselves (2026-07-28), with what a session would have made of what
+ * they say: each asks for log messages of the level that was set last, and for changes there are subscriptions.
  */
 export async function connectModern(url: string, headers: SdkHeaders = {}): Promise<SdkClient> {
   const client = new ClientV2(clientInfo, {

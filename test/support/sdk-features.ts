@@ -3,8 +3,8 @@ import { answers, elicitationSince, type Progress, type Received, type SdkClient
 import { createInbox, waitFor } from './wait-for.ts';
 
 /**
- * A feature and the test of it, on one session that all features share; the revision that brought it, if not the first, and
- * the last that has it, if not the newest.
+ * A feature and the test of it, on one session that all features share; the revision that brought it, if not the first,
+ * and the last that has it, if not the newest.
  */
 export type Feature = readonly [
   name: string,
@@ -33,7 +33,9 @@ async function callWithProgress(client: SdkClient, name: string, args: Record<st
   return { text, steps: seen.map(({ progress }) => progress), seen };
 }
 
-/** What our own fixture has a tool for, and its modern sibling too: with a client of sessions, by way of a translation. */
+/**
+ * What our own fixture has a tool for, and its modern sibling too: with a client of sessions, by way of a translation.
+ */
 export const featuresOfModernFixture: readonly Feature[] = [
   [
     'tools',

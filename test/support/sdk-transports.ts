@@ -11,7 +11,10 @@ globalThis.WebSocket ??= WebSocket as unknown as typeof globalThis.WebSocket;
 /** A transport of an official client, of either major, as both make them: `sessionId` is only of Streamable HTTP. */
 export type SdkTransport = HttpV1 | HttpV2 | SseV1 | SseV2 | WebSocketV1;
 
-/** What a client speaks with the gateway: `http` is Streamable HTTP, `sse` the two endpoints of 2024-11-05, `ws` WebSocket. */
+/**
+ * What a client speaks with the gateway: `http` is Streamable HTTP, `sse` the two endpoints of 2024-11-05, `ws`
+ * WebSocket.
+ */
 export interface Speech<Over extends string = 'http' | 'sse' | 'ws'> {
   readonly over: Over;
   /** The revision that it asks for. */
@@ -40,8 +43,8 @@ export const transportsV2 = {
 } satisfies Record<CommonSpeech['over'], (url: string, headers?: SdkHeaders) => SdkTransport>;
 
 /**
- * Makes a client ask for a revision, for which the SDK has no option: it always asks for its newest. Returns how to know
- * what was agreed upon.
+ * Makes a client ask for a revision, for which the SDK has no option: it always asks for its newest. Returns how to
+ * know what was agreed upon.
  */
 export function pinRevision(transport: SdkTransport, revision: string): () => string | undefined {
   let agreed: string | undefined;

@@ -35,10 +35,11 @@ export const logNameOf = (sessionId: string): string => digestOf(digestOf(sessio
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url');
 
 /**
- * The events of an entry, as `append` writes it: `h` is `<time> <events> <bytes> <stream>:<events>:<1 if it ends>…`, `d` for
- * each event a line `<stream> <1 if last> <bytes> <previous place or nothing>`, or `<bytes>` if it goes on where the event
- * before it ended, and its data, and the entry's id is the place of the last one. A marker, as `takeOver` writes it, has `m` alone. The one place here that knows this form; on purpose not
- * the decoder that is tested.
+ * The events of an entry, as `append` writes it: `h` is `<time> <events> <bytes> <stream>:<events>:<1 if it ends>…`,
+ * `d` for each event a line `<stream> <1 if last> <bytes> <previous place or nothing>`, or `<bytes>` if it goes on
+ * where the event before it ended, and its data, and the entry's id is the place of the last one. A marker, as
+ * `takeOver` writes it, has `m` alone. The one place here that knows this form; on purpose not the decoder that is
+ * tested.
  */
 export function decodeEntry(id: string, fields: readonly string[]): readonly LogEntry[] {
   const fieldOf = (name: string): string | undefined => {

@@ -19,9 +19,9 @@ interface Known {
 }
 
 /**
- * What is wrong with the streams that one client saw (P4, P5): every connection brings its stream's events in order, each
- * once, from directly behind the event that it was resumed from, and as the log has them.
- * @param log undefined if the session has none; `isWithoutLogs` if nobody looked
+ * Finds violations in the streams of one client (P4, P5). Every connection must deliver the events of its stream in
+ * order, each once, directly after the event of the resume, and with the content of the log.
+ * @param log undefined if the session has none; `isWithoutLogs` if no logs were read
  */
 export function faultsOfStreams(
   { name, connections, isEnded }: SessionTranscript,
@@ -102,7 +102,7 @@ function checkConnection(
     const place = id === undefined ? undefined : parseEventId(id);
     const isLost = data?.includes('"reason":"history_lost"') === true;
     if ((isLost && place === undefined) || place?.seq === finalSeq) continue;
-    // The gateway's own word on a stream whose owner was lost before an event of it was in the log.
+    // An error of the gateway itself on a stream whose owner was lost before the log had an event of it.
     if (id === undefined && call !== undefined && /"error":.*"reason":"/.test(data ?? '')) continue;
     if (place === undefined) {
       add('malformed', `${at}: ${id === undefined ? 'no id' : `the id ${id}`}`);

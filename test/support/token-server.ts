@@ -11,8 +11,8 @@ export interface Seen {
 }
 
 /**
- * A server that serves nobody without a token, on any request, and whose only tool tells the token of its call; see
- * `toldToken`. HTTP+SSE at `/sse`, and Streamable HTTP at `/mcp`.
+ * A server that requires a token in every request. Its only tool returns the token of its call; see `toldToken`.
+ * HTTP+SSE at `/sse`, and Streamable HTTP at `/mcp`.
  */
 export interface TokenServer {
   readonly urls: { readonly sse: string; readonly http: string };

@@ -19,7 +19,7 @@ import { withDeadline } from './wait-for.ts';
 export type CallKind = 'count' | 'wait' | 'quick' | 'tell' | 'list' | 'hold';
 
 export interface TrafficOptions {
-  /** Where everything random comes from, so that a run can be had again (as far as the machine plays along). */
+  /** The source of randomness, so that a run can be repeated as far as the machine allows. */
   readonly random: Random;
   readonly sessions?: number;
   /** How many calls of a session are open at once. */
@@ -32,7 +32,7 @@ export interface TrafficOptions {
   readonly dropChance?: number;
   /** Each session listens on its GET stream too. */
   readonly isListening?: boolean;
-  /** After so long without an answer a call ends with what it has; the checker then finds what is missing. */
+  /** A call without an answer ends after this time. The checker then finds the missing parts. */
   readonly callDeadlineMs?: number;
   readonly version?: string;
   /** What the names of the sessions begin with, where several kinds of traffic use the same notes: `s`. */

@@ -4,8 +4,8 @@ import { type RedisOptions, type RedisServer, startRedis } from './redis-server.
 const ageMs = 24 * 60 * 60 * 1_000;
 
 /**
- * A Redis that gateways have used for a day. In front of a new one instances wait, for a lease and two seconds, before they
- * take a session over or say that there is none: owners may still have to register theirs.
+ * A Redis that gateways have used for a day. With a new Redis, instances wait for a lease and two seconds before they
+ * take over a session or report it missing, because owners may still register.
  */
 export async function startUsedRedis(options: RedisOptions = {}): Promise<RedisServer> {
   const redis = await startRedis(options);

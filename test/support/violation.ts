@@ -1,21 +1,21 @@
 /**
  * What a checker can find wrong.
  *
- * Of streams: `order`, an id that does not come after the one before it on its connection; `old_epoch`, the same, under an
- * older epoch; `double`, an event twice on one connection; `gap`, events between two that a client has; `two_contents`,
- * one id for two events; `malformed`, an id or message that is none; `status`, a stream that was refused.
- * Of logs: `not_in_log`, an id that a client saw and that the log does not have, though it was not evicted; `chain`, an
- * event whose `previous` is not the stream's event before it; `rewritten`, a log that changed where it was complete.
- * Of calls: `two_answers`, `no_answer` and `run_twice`; `untrue_refusal`, a fault that promises that the server was not
- * reached, for a call that the server has started; `late`, a call without an end within its deadline; `foreign`, what
- * belongs to another call, session or client.
+ * Of streams: `order`, an id that does not come after the one before it on its connection; `old_epoch`, the same, under
+ * an older epoch; `double`, an event twice on one connection; `gap`, events between two that a client has;
+ * `two_contents`, one id for two events; `malformed`, an id or message that is none; `status`, a stream that was
+ * refused. Of logs: `not_in_log`, an id that a client saw and that the log does not have, though it was not evicted;
+ * `chain`, an event whose `previous` is not the stream's event before it; `rewritten`, a log that changed where it was
+ * complete. Of calls: `two_answers`, `no_answer` and `run_twice`; `untrue_refusal`, a fault that promises that the
+ * server was not reached, for a call that the server has started; `late`, a call without an end within its deadline;
+ * `foreign`, what belongs to another call, session or client.
  */
 export type ViolationKind =
   | ('order' | 'old_epoch' | 'double' | 'gap' | 'two_contents' | 'malformed' | 'status')
   | ('not_in_log' | 'chain' | 'rewritten')
   | ('two_answers' | 'no_answer' | 'run_twice' | 'untrue_refusal' | 'late' | 'foreign');
 
-/** One thing that must not be. */
+/** One violation. */
 export interface Violation {
   readonly kind: ViolationKind;
   /** What and where, in one sentence. */
@@ -28,7 +28,7 @@ export interface Violations {
   add(kind: ViolationKind, what: string): void;
 }
 
-/** @param where what all of them begin with */
+/** @param where the beginning of all messages */
 export function createViolations(where: string): Violations {
   const found: Violation[] = [];
   return { found, add: (kind, what) => void found.push({ kind, what: `${where}: ${what}` }) };

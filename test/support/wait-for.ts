@@ -4,12 +4,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 export const defaultDeadlineMs = 10_000;
 
 /**
- * What a test allows beyond the time that something should take: for two cores on which other tests run too, and the
- * processes that they start.
+ * The tolerance that a test adds to an expected duration, for two cores that also run other tests and their processes.
  */
 export const loadMs = 4_000;
 
-/** How long to wait, and what for: the words of the error when it does not come. */
+/** The deadline, and the description for the error. */
 export interface Waiting {
   readonly deadlineMs?: number;
   readonly what?: string;
@@ -34,8 +33,8 @@ export async function withDeadline<T>(promise: Promise<T>, { deadlineMs = defaul
 }
 
 /**
- * Asks `condition` again until it gives a value that is not undefined or false, and resolves with that. For states that
- * tell of themselves by no event, such as the process table; where there is an event, use an inbox or `withDeadline`.
+ * Polls `condition` until it returns a value that is neither undefined nor false, and resolves with it. For states
+ * without an event, such as the process table. Where there is an event, use an inbox or `withDeadline`.
  */
 export async function waitFor<T>(
   condition: () => T | Promise<T>,
@@ -54,12 +53,12 @@ export async function waitFor<T>(
   }
 }
 
-/** What arrives one by one, kept in order, and waited for by a predicate. */
+/** Collects arriving items in order, and waits for them by a predicate. */
 export interface Inbox<T> {
   /** Everything that arrived so far. */
   readonly items: readonly T[];
   push(item: T): void;
-  /** Nothing more will come: `next` of what did not arrive rejects. */
+  /** Marks the end: `next` rejects for items that have not arrived. */
   end(reason?: Error): void;
   /** Resolves at `end`; rejects if `end` had a reason. */
   readonly ended: Promise<void>;
