@@ -52,7 +52,7 @@ const maxTombstones = 100_000;
 
 /** Makes an empty table. */
 export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: MemorySessionsOptions): MemorySessions {
-  const sessions = new Map<string, MemorySession>();
+  const sessions = new Map<string, MemorySession>(); // in a Map, a key such as `__proto__` is an ordinary key
   const tombstones = new Map<string, Tombstone>();
   const ttlMs = Math.max(recordTtlMs, limits.maxAgeMs); // a record never expires before its log
 
