@@ -1,6 +1,6 @@
 // Builds dist from src: one file for the code of every gateway, and chunks for optional code, such as the Redis client.
-// Bundling shortens the start, which would otherwise mostly load hundreds of files. Libraries are not bundled: npm installs
-// them from package.json. `npm run types` checks the types.
+// Bundling shortens the start, which would otherwise mostly load hundreds of files. Libraries are not bundled: npm
+// installs them from package.json. `npm run types` checks the types.
 import { chmodSync, cpSync, rmSync } from 'node:fs';
 import { build } from 'esbuild';
 

@@ -21,7 +21,7 @@ export const environmentCanaries: Readonly<Record<string, string>> = {
   GANGWAY_TEST_PASSWORD: canary('environment'),
 };
 
-/** A header of every request of the plain clients that nothing may receive. */
+/** A header of every request of the plain clients. Its value must reach no server and no log. */
 export const headerCanaries = { Cookie: `session=${canary('header')}` } as const;
 
 /** The lengths and characters of the session ids and tokens that the gateway issues. */

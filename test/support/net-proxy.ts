@@ -7,14 +7,11 @@ export type { Direction } from './net-relay.ts';
 
 export type DirectionName = 'toServer' | 'toClient';
 
-/** What becomes of one connection. */
+/** The plan of one connection. */
 export interface Plan {
   readonly toServer?: Direction;
   readonly toClient?: Direction;
-  /**
-   * How the client sees a cut: as an end after the last byte (default), or as a reset, which may destroy bytes before
-   * it.
-   */
+  /** The client sees a cut as an end after the last byte (default), or as a reset, which may destroy earlier bytes. */
   readonly cutBy?: 'end' | 'reset';
 }
 
@@ -24,13 +21,13 @@ export interface ProxiedConnection {
   readonly index: number;
   /** Bytes that have passed. */
   readonly passed: { readonly toServer: number; readonly toClient: number };
-  /** The heads of the HTTP requests that the client has sent over it. */
+  /** The heads of the HTTP requests on this connection. */
   readonly requests: readonly string[];
-  /** Changes its plan from now on; a direction that is not named goes on without any hindrance. */
+  /** Changes the plan. A direction that is not named continues without hindrance. */
   set(plan: Plan): void;
-  /** Cuts it for both sides; the client sees it as its plan says. */
+  /** Cuts the connection for both sides; the client sees the cut of the plan. */
   cut(): void;
-  /** Cuts it for both sides by a reset. */
+  /** Resets the connection for both sides. */
   reset(): void;
   /**
    * From now on no byte and no end passes (in one direction, if one is named), while both sides stay open: a half-open
@@ -47,27 +44,27 @@ export interface ProxiedConnection {
 
 export interface NetProxy extends AsyncDisposable {
   readonly port: number;
-  /** The connections so far, in the order in which they came. */
+  /** The connections so far, in order. */
   readonly connections: Inbox<ProxiedConnection>;
-  /** How many are open. */
+  /** The number of open connections. */
   readonly openCount: number;
   /** The address of something on the server, by way of the proxy; also of a Redis (`redis://…`). */
   urlOf(url: string): string;
   /** The heads of all requests. A connection has them in order; between connections it is that in which they opened. */
   requests(): string[];
-  /** Gives a plan to all connections, the open ones and those to come. */
+  /** Sets the plan of all open and future connections. */
   set(plan: Plan): void;
-  /** Cuts what is open. */
+  /** Cuts the open connections. */
   cutAll(): void;
-  /** Resets what is open. */
+  /** Resets the open connections. */
   resetAll(): void;
   /** Breaks what is open for good (`ProxiedConnection.blackHole`); new connections are not concerned. */
   blackHoleAll(direction?: DirectionName): void;
-  /** Resets the connections that are black holes: the network is back, and what was sent is lost. */
+  /** Resets the black holes: the network is back, and the bytes sent meanwhile are lost. */
   breakBlackHoles(): void;
-  /** From now on new connections are refused, as by a host where nothing listens. What is open stays. */
+  /** Refuses new connections, like a host where nothing listens. Open connections stay. */
   refuse(): Promise<void>;
-  /** Takes connections again, on the same port. */
+  /** Accepts connections again, on the same port. */
   accept(): Promise<void>;
   close(): Promise<void>;
 }
@@ -145,7 +142,7 @@ export async function startNetProxy(
 }
 
 async function listenOn(port: number, onConnection: (client: Socket) => void): Promise<Server> {
-  // Half-open, so that what was on its way to the one side is not thrown away when the other one ends.
+  // Half-open, so that bytes on their way to one side are not lost when the other side ends.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, onConnection);
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
@@ -188,7 +185,7 @@ function proxy(index: number, client: Socket, targetPort: number, initial: Plan)
     });
     from.on('error', () => undefined); // told by `close`
     from.on('close', () => {
-      // A side that is gone without an end was reset: so is the other one.
+      // A side that closes without an end was reset, so the other side is reset too.
       if (!holes.has(name) && !isCut && !from.readableEnded) to.resetAndDestroy();
     });
     return passing;

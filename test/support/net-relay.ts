@@ -2,11 +2,11 @@ import type { Socket } from 'node:net';
 
 /** What one direction of a connection does to bytes. All of it can be changed while the connection is open. */
 export interface Direction {
-  /** Milliseconds that every byte is late. */
+  /** The delay of every byte in milliseconds. */
   readonly latencyMs?: number;
   readonly bytesPerSecond?: number;
   /**
-   * The connection is cut after exactly so many bytes of this direction have passed, counted from when this was set.
+   * The connection is cut after exactly this number of bytes in this direction, counted from the change of the plan.
    */
   readonly cutAfterBytes?: number;
   /**
@@ -16,13 +16,13 @@ export interface Direction {
   readonly isHeld?: boolean;
 }
 
-/** One direction of one connection: passes bytes on in order, late and slowly as told, until the cut. */
+/** One direction of a connection: passes bytes on in order, with delay and speed of the plan, until the cut. */
 export interface Relay {
   take(chunk: Buffer): void;
   end(): void;
-  /** Changes what becomes of bytes from now on, also of those that wait here. */
+  /** Changes the plan for all bytes, including those that wait here. */
   set(direction: Direction): void;
-  /** Nothing passes any more. */
+  /** Stops the direction. */
   stop(): void;
 }
 
@@ -34,7 +34,7 @@ interface RelayOptions {
   onCut(): void;
 }
 
-/** So many bytes may be under way at once, as in a network with a latency. */
+/** The maximum number of bytes under way, as in a network with latency. */
 const maxUnderWay = 256 * 1024;
 
 /** Makes one direction. */
@@ -42,7 +42,7 @@ export function createRelay({ from, to, onPassed, onCut }: RelayOptions, initial
   let direction = initial;
   let left = initial.cutAfterBytes ?? Number.POSITIVE_INFINITY;
   let isStopped = false;
-  /** What waits, oldest first; undefined is the end. */
+  /** The waiting chunks, oldest first; undefined is the end. */
   let waiting: { readonly chunk: Buffer | undefined; dueAt: number }[] = [];
   let freeAt = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -69,7 +69,7 @@ export function createRelay({ from, to, onPassed, onCut }: RelayOptions, initial
   };
   const regulate = (): void => {
     const underWay = waiting.reduce((sum, { chunk }) => sum + (chunk?.length ?? 0), 0);
-    // A narrow way is no deep one: its sender is to feel it.
+    // With limited speed, the sender must notice it, so little is buffered.
     const isFull = underWay >= (direction.bytesPerSecond === undefined ? maxUnderWay : 1);
     if (!isStopped && (isFull || direction.isHeld === true || to.writableNeedDrain)) from.pause();
     else from.resume();

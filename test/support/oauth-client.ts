@@ -3,7 +3,7 @@ import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as HttpV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { type AuthorizationServer, callbackUrl } from './authorization-server.ts';
 
-/** What a client of the SDK keeps between its requests for authorization. */
+/** The state that an SDK client keeps between its requests for authorization. */
 export interface Kept {
   information?: { client_id: string };
   tokens?: Tokens;
@@ -22,10 +22,10 @@ export interface OAuthClientOptions {
   readonly refreshes?: boolean;
 }
 
-/** A client of the official SDK that logs in where it is asked to, and its user says yes to everything. */
+/** An official SDK client that logs in when required. Its user consents to everything. */
 export interface OAuthClient extends AsyncDisposable {
   readonly kept: Kept;
-  /** How often its user was asked. */
+  /** The number of times that the user was asked. */
   readonly logins: number;
   readonly sessionId: string | undefined;
   callTool(name: string, args?: object): Promise<string>;
@@ -34,7 +34,7 @@ export interface OAuthClient extends AsyncDisposable {
 
 const clientInfo = { name: 'oauth-test-client', version: '1.0.0' };
 
-/** How each major connects. */
+/** The classes and options with which each major version connects. */
 export const majors = {
   v1: { Client: ClientV1, Transport: HttpV1, options: {} },
   v2: { Client: ClientV2, Transport: HttpV2, options: {} },
@@ -94,7 +94,7 @@ export async function connectOAuth(
     const told = await server.browse(to);
     await transport.finishAuth(major === 'v1' ? told.get('code') : told);
   };
-  /** Does it, and once more for each time that the user had to be asked. */
+  /** Runs an action, and repeats it each time after the user was asked. */
   const authorized = async <T>(work: () => Promise<T>): Promise<T> => {
     for (let tries = 0; ; tries++) {
       try {

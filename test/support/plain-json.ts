@@ -3,13 +3,13 @@ import { isUtf8 } from 'node:buffer';
 import type { Members } from '../../src/protocol/json/object-members.ts';
 import { type ScanOutcome, scanJson } from '../../src/protocol/json/scan.ts';
 
-/** What a text is by a reader that is plain to see: recursive, by regular expressions, on characters. */
+/** The result of a simple reference reader: recursive, with regular expressions, on characters. */
 export type Node =
   | { readonly kind: 'object'; readonly members: readonly { key: string; value: Node; from: number; to: number }[] }
   | { readonly kind: 'array'; readonly items: readonly Node[] }
   | { readonly kind: 'scalar' };
 
-/** Reads a text; throws where it is no JSON. */
+/** Reads a text; throws if it is not JSON. */
 export function readPlainly(text: string): Node {
   let at = 0;
   const take = (pattern: RegExp): string => {
@@ -63,7 +63,7 @@ export function readPlainly(text: string): Node {
   return node;
 }
 
-/** How many arrays and objects lie inside each other. */
+/** The nesting depth of arrays and objects. */
 export function depthOf(node: Node): number {
   if (node.kind === 'scalar') return 0;
   const inner = node.kind === 'array' ? node.items : node.members.map(({ value }) => value);
@@ -124,7 +124,7 @@ export function hasFoldedKeys(node: Node, level = 0): boolean {
   return next !== undefined && hasFoldedKeys(next.value, level + 1);
 }
 
-/** True for what `JSON.parse` takes. */
+/** True for a text that `JSON.parse` accepts. */
 export const parses = (text: string): boolean => {
   try {
     JSON.parse(text);

@@ -1,12 +1,12 @@
 import { LineSplitter } from '../../src/protocol/wire/lines.ts';
 
-/** What came of a stream; lines as Latin-1, so that each byte shows. */
+/** The result of a stream. Lines are Latin-1, so that each byte is visible. */
 export interface Split {
   readonly lines: string[];
   readonly overflowed: boolean;
 }
 
-/** The lines of a stream that came in these chunks. */
+/** The lines of a stream with these chunks. */
 export function split(chunks: readonly Buffer[], maxLineBytes = 1_000): Split {
   const splitter = new LineSplitter({ maxLineBytes });
   const lines = chunks.flatMap((chunk) => splitter.push(chunk));
@@ -17,7 +17,7 @@ export function split(chunks: readonly Buffer[], maxLineBytes = 1_000): Split {
   };
 }
 
-/** The same by a way that is plain to see. */
+/** The same lines by a simple reference implementation. */
 export function splitPlainly(bytes: Buffer, maxLineBytes: number): Split {
   const all = bytes.toString('latin1').split('\n');
   const tooLong = all.findIndex((line) => line.length > maxLineBytes);

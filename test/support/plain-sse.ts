@@ -5,7 +5,7 @@ export interface Dispatched {
   readonly lastEventId: string;
 }
 
-/** What an EventSource sees, by the rules of WHATWG HTML 9.2.6, written without a look at the encoder. */
+/** The events that an EventSource dispatches by WHATWG HTML 9.2.6, written independently of the encoder. */
 export function readByTheRules(stream: Uint8Array): {
   events: Dispatched[];
   retryMs: number | undefined;

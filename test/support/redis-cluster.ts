@@ -15,7 +15,7 @@ export interface RedisCluster extends AsyncDisposable {
 }
 
 const slots = 16_384;
-/** Soon enough for a test; a node is taken for failed after this time. */
+/** A node counts as failed after this time, which is short enough for a test. */
 const nodeTimeoutMs = 1_000;
 
 /**
@@ -52,7 +52,7 @@ export async function startRedisCluster({ masters = 3, replicas = 0 } = {}): Pro
   };
 }
 
-/** What `redis-cli --cluster create` does, without its pauses of seconds. */
+/** Creates the cluster like `redis-cli --cluster create`, but without pauses of seconds. */
 async function join(nodes: readonly RedisServer[], masters: number): Promise<void> {
   const [first, ...others] = nodes as [RedisServer, ...RedisServer[]];
   for (const [index, node] of nodes.entries()) await node.cli('CLUSTER', 'SET-CONFIG-EPOCH', `${index + 1}`);

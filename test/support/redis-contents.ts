@@ -1,7 +1,7 @@
 import { expectNoLeak } from './canaries.ts';
 import { type Reply, sendCommand } from './resp.ts';
 
-/** So many values are read, of tests with thousands of sessions too: those that come behind are no others. */
+/** The maximum number of values to read. In tests with thousands of sessions, the others are of the same kinds. */
 const maxValues = 2_000;
 
 /** Reads every key and value, each as the command for its type has it; of a stream the entries that are not deleted. */
@@ -25,7 +25,7 @@ return {keys, values}`;
 export async function expectNoLeakInRedis(port: number): Promise<void> {
   const reply = await sendCommand(port, ['EVAL', readAll, '0', `${maxValues}`]).catch((error: Error) => error);
   if (reply instanceof Error) {
-    if (reply.message.startsWith('NOAUTH')) return; // the password is the test's
+    if (reply.message.startsWith('NOAUTH')) return; // only the test knows the password
     // A node of a cluster that has lost slots to another one still has keys of theirs, which no script may look at.
     if (reply.message.includes('non local key')) return;
     throw reply;
@@ -41,7 +41,7 @@ const textOf = (reply: Reply | undefined): string => {
   return Buffer.isBuffer(reply) ? reply.toString('latin1') : String(reply);
 };
 
-/** Everything that a Redis holds, as text. */
+/** The whole content of a Redis as text. */
 export async function contentsOfRedis(url: string): Promise<string> {
   return textOf(await sendCommand(Number(new URL(url).port), ['EVAL', readAll, '0', `${maxValues}`]));
 }

@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { withDeadline } from './wait-for.ts';
 
-/** Processes and folders that are still there, for the end of this test process, however it comes. */
+/** The remaining processes and folders, so that they end with this test process in any case. */
 const running = new Map<ChildProcess, string>();
 process.on('exit', () => {
   for (const [child, folder] of running) {
@@ -20,7 +20,7 @@ export interface RedisProcess {
   kill(): Promise<void>;
 }
 
-/** The port was taken by somebody else before the server had it. */
+/** Another process took the port before the server. */
 export class PortTaken extends Error {}
 
 /** Starts `redis-server` in a folder and resolves when it is ready; rejects with its output if it ends before. */

@@ -17,11 +17,11 @@ export interface RedisSentinel extends AsyncDisposable {
   master(): Promise<RedisServer>;
   /** Kills the master; resolves when the sentinel names the other one, and that is a master. */
   loseMaster(): Promise<void>;
-  /** Stops all. Idempotent. */
+  /** Stops all servers. Idempotent. */
   stop(): Promise<void>;
 }
 
-/** A sentinel takes a master for lost after this time. */
+/** A sentinel considers a master lost after this time. */
 const downAfterMs = 500;
 const masterName = 'main';
 

@@ -15,14 +15,14 @@ export interface RedisOptions {
   readonly isDurable?: boolean;
 }
 
-/** How often commands were called, those inside of scripts too. The INFO and CONFIG of these tools do not count. */
+/** The number of calls by command, including those in scripts. INFO and CONFIG of these tools do not count. */
 export interface CommandCount {
   readonly total: number;
-  /** By name in lower case, subcommands as `script|load`; a name that is not there was not called. */
+  /** By name in lower case, subcommands like `script|load`. A missing name was not called. */
   readonly calls: ReadonlyMap<string, number>;
 }
 
-/** One command as Redis saw it. */
+/** One command that Redis received. */
 export interface Monitored {
   /** `127.0.0.1:<port>` of the connection, or `lua` for a command inside of a script. */
   readonly from: string;
@@ -43,17 +43,18 @@ export interface RedisServer extends AsyncDisposable {
   readonly port: number;
   /** Of the process that runs now, or ran last. */
   readonly pid: number;
-  /** Sends one command. Rejects if Redis answers an error or is not there. */
+  /** Sends one command. Rejects if Redis answers with an error or does not answer. */
   command(...args: readonly (string | Buffer)[]): Promise<Reply>;
   /** The same, with the reply as text, one line for each value, as `redis-cli --raw` prints it. */
   cli(...args: readonly string[]): Promise<string>;
   /**
-   * Ends it for good and removes its folder. Rejects if a secret of the test run is in it (`canaries.ts`). Idempotent.
+   * Stops Redis for good and removes its folder. Rejects if it contains a secret of the test run (`canaries.ts`).
+   * Idempotent.
    */
   stop(): Promise<void>;
   /** SIGKILL; connections break, and new ones are refused until `restart`. */
   kill(): Promise<void>;
-  /** SIGSTOP: connections stay open, and are accepted, and nothing is answered until `resume`. */
+  /** SIGSTOP: connections stay open and are accepted, but nothing is answered until `resume`. */
   pause(): Promise<void>;
   resume(): void;
   /**
@@ -61,11 +62,11 @@ export interface RedisServer extends AsyncDisposable {
    * ran until now, else with what is on its disk: everything if it `isDurable`, else the state of the last `save`.
    */
   restart(how: { readonly keepData: boolean }): Promise<void>;
-  /** Writes its state to the disk, for a later `kill` and `restart`: what is written after it is lost. */
+  /** Saves the state to disk for a later `kill` and `restart`. Later writes are lost. */
   save(): Promise<void>;
   /** FLUSHALL: the data are gone, connections and scripts stay. */
   empty(): Promise<void>;
-  /** From now on writes are refused for want of memory (OOM). */
+  /** Makes Redis refuse writes because its memory is full (OOM). */
   fill(): Promise<void>;
   unfill(): Promise<void>;
   /** Forgets all scripts: EVALSHA gets NOSCRIPT. */
@@ -157,7 +158,7 @@ export async function startRedis({ args = [], isDurable = false }: RedisOptions 
   };
 }
 
-/** Between the choice of a port and its use somebody else can take it; then another one is tried. */
+/** Another process can take the port before Redis uses it. Then another port is tried. */
 async function startOnFreePort(
   folder: string,
   args: readonly string[],

@@ -90,10 +90,10 @@ export function createRespReader(onReply: (reply: Reply) => void): (chunk: Buffe
   };
 }
 
-/** A reply that is no array with items, or the beginning of one that has so many. */
+/** A reply other than a non-empty array, or the beginning of such an array. */
 type Part = { readonly end: number } & ({ readonly reply: Reply } | { readonly length: number });
 
-/** What begins at `start`, or undefined if it is not yet there as a whole. */
+/** The reply at `start`, or undefined if it is incomplete. */
 function readPart(bytes: Buffer, start: number): Part | undefined {
   const lineEnd = bytes.indexOf('\r\n', start);
   if (lineEnd === -1) return undefined;

@@ -3,14 +3,14 @@ import type { Message } from './http-client.ts';
 import { createSseReader, type SseEvent } from './sse-reader.ts';
 import { createInbox, type Inbox, type Waiting, withDeadline } from './wait-for.ts';
 
-/** One connection of a client that follows a stream: what it asked for, and what it got. */
+/** One connection of a client that follows a stream: its request and the received events. */
 export interface Listened {
   readonly method: 'GET' | 'POST';
   /** The `Last-Event-ID` that was sent; undefined if none was. */
   readonly after: string | undefined;
   /** 0 if the connection broke before the head of the answer had come. */
   readonly status: number;
-  /** The whole events that came. What a cut left of one is dropped, as the SSE standard wants it. */
+  /** The complete events. An incomplete one is dropped, as the SSE standard requires. */
   readonly events: readonly SseEvent[];
   /** The body of an answer that is no stream. */
   readonly text: string;
@@ -18,9 +18,9 @@ export interface Listened {
   readonly isWhole: boolean;
 }
 
-/** A connection that may still bring something. */
+/** A connection that may still deliver events. */
 export interface Listening {
-  /** As it is now; complete when `ended` has resolved. */
+  /** The current state; complete when `ended` has resolved. */
   readonly listened: Listened;
   /** The events, as they come. */
   readonly events: Inbox<SseEvent>;
@@ -94,7 +94,7 @@ export function listen(url: string, { headers, body, after, onEvent }: ListenOpt
   return { listened: state, events, opened, ended, drop: () => void request.destroy() };
 }
 
-/** How a client that follows a stream came to its end. */
+/** The end of a client that follows a stream. */
 export interface Followed {
   readonly transcript: readonly Listened[];
   /**
@@ -107,7 +107,7 @@ export interface Followed {
 }
 
 export interface FollowOptions extends ListenOptions {
-  /** True for the event after which the client has what it wants. */
+  /** True for the event that the client waits for. */
   isLast(event: SseEvent): boolean;
   /** Called before each new connection after the first; the client stays away until it resolves. */
   stayAway?(connections: number): Promise<void> | undefined;
@@ -144,7 +144,7 @@ export async function follow(url: string, options: FollowOptions): Promise<Follo
     const listened = await withDeadline(listening.ended, waiting);
     transcript.push(listened);
     if (isDone) return result('done');
-    // What broke before its head is tried again: a client cannot know whether it was taken, but a GET changes nothing.
+    // A connection that broke before its head is tried again. A GET changes nothing, so that is safe.
     if (listened.status === 0 && listened.method === 'GET') continue;
     if (listened.status === 200 && listened.text !== '' && listened.isWhole) return result('json');
     if (listened.status !== 200 && listened.status !== 0) return result('refused');

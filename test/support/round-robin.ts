@@ -3,7 +3,7 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { createInbox, type Inbox } from './wait-for.ts';
 
-/** One request that came by. */
+/** One request that the balancer received. */
 export interface RoutedRequest {
   readonly method: string;
   readonly path: string;
@@ -15,7 +15,10 @@ export interface RoutedRequest {
 export interface RoundRobinOptions {
   /** The base URLs (`http://127.0.0.1:<port>`) of the backends. */
   readonly backends: readonly string[];
-  /** Which backend gets a request; undefined for the next one. The header `x-instance` of a request comes before it. */
+  /**
+   * Chooses the backend of a request; undefined selects the next one. The header `x-instance` of a request has
+   * precedence.
+   */
   choose?(request: IncomingMessage): number | undefined;
   /** False: `requests` stays empty, for runs of hours. */
   readonly isRecorded?: boolean;
@@ -26,7 +29,7 @@ export interface RoundRobin extends AsyncDisposable {
   readonly port: number;
   /** `http://127.0.0.1:<port>` */
   readonly baseUrl: string;
-  /** What came by, in the order in which backends were found for it. */
+  /** The requests, in the order in which backends were found for them. */
   readonly requests: Inbox<RoutedRequest>;
   /** Replaces the address of a backend, or adds one. */
   setBackend(index: number, baseUrl: string): void;
@@ -34,12 +37,12 @@ export interface RoundRobin extends AsyncDisposable {
    * Takes a backend out of the rotation, as after failed health checks, or back into it. `x-instance` still reaches it.
    */
   setInRotation(index: number, isInRotation: boolean): void;
-  /** Sends requests where it says, from now on; without an argument to one after the other. */
+  /** Replaces the choice of backends; without an argument, the next backend is used. */
   choose(choose?: (request: IncomingMessage) => number | undefined): void;
   close(): Promise<void>;
 }
 
-/** The header by which a test directs a request, and by which it sees who answered one. */
+/** The header with which a test chooses a backend, and which names the backend in an answer. */
 export const instanceHeader = 'x-instance';
 
 /**

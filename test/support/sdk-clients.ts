@@ -40,7 +40,7 @@ export interface CallOptions {
  * A connected client of the official SDK with what both of its majors can do, so that one table of features tests both.
  */
 export interface SdkClient extends AsyncDisposable {
-  /** The revision that was agreed upon. */
+  /** The negotiated revision. */
   readonly protocolVersion: string | undefined;
   readonly sessionId: string | undefined;
   /** Every notification for which the SDK has no handler of its own (it has one for progress). */
@@ -66,7 +66,7 @@ export interface SdkClient extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** What these clients answer to a server's questions. */
+/** The answers of these clients to requests of a server. */
 export const answers = {
   sample: 'an answer of the model',
   elicited: { username: 'ada', email: 'ada@example.com' },

@@ -13,13 +13,13 @@ export type Feature = readonly [
   until?: string,
 ];
 
-/** Those that a revision has. Revisions are dates, and compare as such. */
+/** The features of a revision. Revisions are dates, and compare as such. */
 export const featuresAt = (features: readonly Feature[], revision: string) =>
   features
     .filter(([, , since = '', until = revision]) => since <= revision && revision <= until)
     .map(([name, run]) => [name, run] as const);
 
-/** Without sessions a client cannot be asked anything but in the middle of its requests, and pings nobody. */
+/** Without a session, a server can only ask a client during the client's own requests, and pings nobody. */
 const lastOfSessions = '2025-11-25';
 
 const named = (method: string) => (received: Received) => received.method === method;

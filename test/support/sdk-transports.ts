@@ -17,7 +17,7 @@ export type SdkTransport = HttpV1 | HttpV2 | SseV1 | SseV2 | WebSocketV1;
  */
 export interface Speech<Over extends string = 'http' | 'sse' | 'ws'> {
   readonly over: Over;
-  /** The revision that it asks for. */
+  /** The revision that the client requests. */
   readonly revision: string;
 }
 

@@ -12,7 +12,7 @@ export interface ServerCertificate {
   readonly ca: Buffer;
 }
 
-/** Makes certificates in a folder of their own; `remove` takes it away. Fails where openssl is missing. */
+/** Creates certificates in a folder of their own; `remove` deletes it. Fails without openssl. */
 export function certificateFolder() {
   const folder = mkdtempSync(join(tmpdir(), 'gangway-tls-'));
   const openssl = (...args: string[]) => promisify(execFile)('openssl', args, { cwd: folder });

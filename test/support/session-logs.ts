@@ -13,7 +13,7 @@ export interface LogEntry extends LogPosition {
   readonly last: boolean;
 }
 
-/** The log of one session, as it is in Redis, in its order. */
+/** The log of one session in Redis, in order. */
 export interface SessionLog {
   readonly entries: readonly LogEntry[];
 }
@@ -29,7 +29,7 @@ export async function readLogs(redis: RedisServer): Promise<ReadonlyMap<string, 
   return logs;
 }
 
-/** How the keys of Redis name a session: the store's key is a hash of the id, and the name a hash of the key. */
+/** The name of a session in the keys of Redis. The store's key is a hash of the id, and the name a hash of that key. */
 export const logNameOf = (sessionId: string): string => digestOf(digestOf(sessionId));
 
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url');

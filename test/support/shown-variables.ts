@@ -2,10 +2,10 @@ import { root } from './gateway.ts';
 import type { Session } from './http-client.ts';
 import { callModern, type ModernOptions } from './modern-client.ts';
 
-/** The command of a server that tells which variables it was started with. */
+/** The command of a server that returns the variables of its process. */
 export const showsVariables = [process.execPath, `${root}test/fixtures/children/shows-variables.mjs`] as const;
 
-/** What the server told of a variable, and by which process. */
+/** The value of a variable, and the process that returned it. */
 export interface Shown {
   readonly value: string;
   readonly pid: number;
@@ -18,11 +18,11 @@ export const shownIn = (name: string, result: any): Shown => {
   return { value: Buffer.from(hex, 'hex').toString(), pid };
 };
 
-/** What the process of a session has as the value of a variable. */
+/** The value of a variable in the process of a session. */
 export const variableOf = async (session: Session, name: string): Promise<Shown> =>
   shownIn(name, await session.callTool('show', { names: [name] }));
 
-/** The same of the process that serves a request of the modern era. */
+/** The same for the process that serves a modern request. */
 export async function variableOfModern(url: string, name: string, options: ModernOptions): Promise<Shown> {
   const { json, text } = await callModern(url, 'show', { names: [name] }, options);
   if (json?.result === undefined) throw new Error(`show answered ${text}`);

@@ -28,13 +28,13 @@ export function registerSpans(sampler?: Sampler): Spans {
   };
 }
 
-/** How W3C Trace Context says which span a message belongs to. */
+/** The W3C Trace Context header of the span to which a message belongs. */
 export function traceparentOf(span: Pick<Span, 'spanContext'>): string {
   const { traceId, spanId, traceFlags } = span.spanContext();
   return `00-${traceId}-${spanId}-0${traceFlags}`;
 }
 
-/** What is to be looked at of a span. */
+/** The members of a span that tests compare. */
 export const shown = ({ name, kind, attributes, status }: ReadableSpan): object => ({
   name,
   kind: SpanKind[kind],

@@ -10,7 +10,7 @@ import type { LogEntry, SessionLog } from './session-logs.ts';
 import type { RecordedConnection, SessionTranscript } from './transcript.ts';
 import { createViolations, type Violation, type Violations } from './violation.ts';
 
-/** Every event of a session that is known, from its log and from all its connections. */
+/** All known events of a session, from its log and all its connections. */
 interface Known {
   readonly logged: ReadonlyMap<string, LogEntry>;
   readonly contents: Map<string, string>;
@@ -87,7 +87,7 @@ function checkConnection(
   const resumed = after === undefined ? undefined : parseEventId(after);
   if (after !== undefined && resumed === undefined) add('malformed', `${where}: resumed from ${after}`);
   let stream = resumed?.stream ?? (call === undefined ? 0 : undefined);
-  /** What the client has: its last event, `nothing`, or `unknown` where a break was told or it did not say. */
+  /** The last event of the client, `nothing`, or `unknown` after a reported break or without an id. */
   let has: EventId | 'nothing' | 'unknown' = resumed ?? (method === 'POST' ? 'nothing' : 'unknown');
   let last: EventId | undefined;
 
@@ -154,7 +154,7 @@ function missedBetween(
   const between = ids.find((one) => isBehind(one) && compareLogPositions(one, place) < 0);
   if (between !== undefined) return textOf(between);
   const previous = logged.get(textOf(place))?.previous;
-  // What has no message is not missed.
+  // An event without a message is not missed.
   if (previous === undefined || !isBehind(previous)) return undefined;
   const entry = logged.get(formatEventId(place.stream, previous));
   return entry === undefined || entry.data !== '' ? formatEventId(place.stream, previous) : undefined;

@@ -15,39 +15,39 @@ import {
 } from './transcript.ts';
 import { withDeadline } from './wait-for.ts';
 
-/** What calls there are; see `traffic-server.mjs`. */
+/** The kinds of calls; see `traffic-server.mjs`. */
 export type CallKind = 'count' | 'wait' | 'quick' | 'tell' | 'list' | 'hold';
 
 export interface TrafficOptions {
   /** The source of randomness, so that a run can be repeated as far as the machine allows. */
   readonly random: Random;
   readonly sessions?: number;
-  /** How many calls of a session are open at once. */
+  /** The number of concurrent calls per session. */
   readonly callsAtOnce?: number;
-  /** How many calls each session makes; without it as many as there is time for until `stop`. */
+  /** The number of calls per session; by default, calls continue until `stop`. */
   readonly callsPerSession?: number;
-  /** How often each kind of call comes, in relation to the others; all but `hold` alike unless told otherwise. */
+  /** The relative frequency of each kind of call; by default, all but `hold` are equally frequent. */
   readonly mix?: Readonly<Partial<Record<CallKind, number>>>;
-  /** How probable it is that a client drops a connection, after some events. */
+  /** The probability that a client drops a connection after some events. */
   readonly dropChance?: number;
   /** Each session listens on its GET stream too. */
   readonly isListening?: boolean;
   /** A call without an answer ends after this time. The checker then finds the missing parts. */
   readonly callDeadlineMs?: number;
   readonly version?: string;
-  /** What the names of the sessions begin with, where several kinds of traffic use the same notes: `s`. */
+  /** The prefix of session names, for several kinds of traffic with the same notes: `s`. */
   readonly prefix?: string;
-  /** How long a client waits between two calls, on the average; 0 unless told otherwise. */
+  /** The average pause between two calls of a client; 0 by default. */
   readonly pauseMs?: number;
 }
 
 /** Clients at work. */
 export interface Traffic {
-  /** What was recorded so far, connections from their beginning on; whole when `done` or `stop` has resolved. */
+  /** The records so far, including open connections. Complete when `done` or `stop` has resolved. */
   readonly transcripts: readonly SessionTranscript[];
   /** Resolves when all calls have ended, where `callsPerSession` says how many there are. */
   readonly done: Promise<void>;
-  /** No new calls; resolves with the transcripts when the open ones have ended. */
+  /** Starts no new calls. Resolves with the transcripts when the open calls have ended. */
   stop(): Promise<readonly SessionTranscript[]>;
   /** Ends the sessions by DELETE, after `stop`. */
   endSessions(): Promise<void>;
@@ -65,7 +65,7 @@ export async function executionsIn(notes: string): Promise<readonly string[]> {
   return (await readFile(notes, 'utf8')).split('\n').filter((line) => line !== '');
 }
 
-/** How many calls came to which end: `answered`, `broken`, `none`, or the reason of an error. */
+/** The number of calls by outcome: `answered`, `broken`, `none`, or the reason of an error. */
 export function countOutcomes(transcripts: readonly SessionTranscript[]): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const outcome of transcripts.flatMap((transcript) => [...outcomesOf(transcript).values()])) {
@@ -152,7 +152,7 @@ function startClient(url: string, name: string, session: Session, options: Traff
     let after = lastIdOf(connection);
     while (after !== undefined && !isAnswered(connection)) {
       const deadlineMs = end - performance.now();
-      // 404: there is no such session any more; 204: there is nothing more. To come again would change nothing.
+      // 404: the session has ended; 204: the stream is complete. A retry would change nothing.
       if (deadlineMs <= 0 || connection.status === 404 || connection.status === 204) return;
       await delay(connection.status === 200 ? random.integer(0, 20) : 50); // so long the client is away
       connection = await connectOnce(call, { after, deadlineMs });

@@ -3,18 +3,18 @@ import type { Message } from './http-client.ts';
 import type { Listened } from './resuming-client.ts';
 import type { SseEvent } from './sse-reader.ts';
 
-/** One connection of a client, and what it was for. */
+/** One connection of a client, and its purpose. */
 export interface RecordedConnection extends Listened {
-  /** The call whose answer it was to bring; undefined for the GET stream. */
+  /** The call whose answer this connection follows; undefined for the GET stream. */
   readonly call: RequestId | undefined;
 }
 
 /** One request of a client. */
 export interface RecordedCall {
   readonly id: RequestId;
-  /** In all that its server says of it: `mark=<session>/<call>.` in some text. */
+  /** The text in every message of its server: `mark=<session>/<call>.` */
   readonly mark: string;
-  /** Its effect must not happen twice: it is a tool that was not declared harmless. */
+  /** True for a call that must not run twice: its tool was not declared harmless. */
   readonly isOnce: boolean;
   /** The client did not follow it to its end, so that nothing can be said of its answer. */
   readonly isGivenUp: boolean;
@@ -25,9 +25,9 @@ export interface RecordedCall {
   readonly deadlineMs?: number;
 }
 
-/** All that one session's client did and saw. */
+/** The record of one session's client. */
 export interface SessionTranscript {
-  /** A name without blanks; the marks of its calls begin with it. */
+  /** A name without blanks. The marks of its calls begin with this name. */
   readonly name: string;
   /** The value of `Mcp-Session-Id`. */
   readonly sessionId: string;

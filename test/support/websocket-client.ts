@@ -6,13 +6,13 @@ import { createInbox, type Inbox, type Waiting, withDeadline } from './wait-for.
 
 export interface HandshakeOptions {
   readonly headers?: OutgoingHttpHeaders;
-  /** What is offered as subprotocols. */
+  /** The offered subprotocols. */
   readonly protocols?: readonly string[];
-  /** False for a client that answers no ping. */
+  /** False for a client that does not answer pings. */
   readonly autoPong?: boolean;
 }
 
-/** A message as it came and as it is. */
+/** A message as text and parsed. */
 export interface ReceivedText {
   readonly text: string;
   readonly message: Message;
@@ -21,7 +21,7 @@ export interface ReceivedText {
 /** One client on a WebSocket, without any SDK. */
 export interface WebSocketClient {
   readonly peer: WebSocket;
-  /** What came, in order. */
+  /** The received messages, in order. */
   readonly received: Inbox<ReceivedText>;
   /** Sends any message, or text. */
   send(body: unknown): void;
@@ -33,7 +33,7 @@ export interface WebSocketClient {
   notify(method: string, params?: object): void;
   /** Opens the session; resolves with the response. */
   initialize(version?: string, capabilities?: object): Promise<Message>;
-  /** How the connection was closed. */
+  /** The close code and reason of the connection. */
   closed(waiting?: Waiting): Promise<{ readonly code: number; readonly reason: string }>;
 }
 
@@ -93,7 +93,7 @@ export interface Refused {
   readonly json: Message;
 }
 
-/** Offers a handshake and resolves with how it is refused; rejects if it is not. */
+/** Offers a handshake and resolves with the refusal; rejects if the handshake is accepted. */
 export function refusedHandshake(url: string, options: HandshakeOptions = {}): Promise<Refused> {
   const peer = begin(url, options);
   const refused = new Promise<Refused>((resolve, reject) => {
