@@ -18,7 +18,7 @@ export interface ServerFailure {
   readonly reason: FailureReason;
   /** The reason as a sentence of the gateway, without paths, addresses or output of the server (P12). */
   readonly why: string;
-  /** What to do about the failure, if known. */
+  /** How to fix the failure, if known. */
   readonly help?: string | undefined;
 }
 

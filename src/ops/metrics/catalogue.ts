@@ -7,7 +7,7 @@ import { methodLabel, methodsOf, outcomesOf } from './method-labels.ts';
 export interface Metric {
   readonly name: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
-  /** One sentence. */
+  /** The meaning of the metric, in one sentence. */
   readonly help: string;
   readonly labels: readonly Label[];
   /** The upper bounds of a histogram's buckets. */
