@@ -19,7 +19,7 @@ describe.runIf(process.platform === 'linux')('a server over its memory limit', (
       const lines = gateway.logs().filter(({ msg }) => msg === 'server ended');
       return lines.length > 0 && lines;
     });
-    expect(ended).toMatchObject({ reason: 'memory_limit', detail: expect.stringContaining('419430400 are allowed') });
+    expect(ended).toMatchObject({ reason: 'memory_limit', detail: expect.stringContaining('The limit is 419430400') });
   });
 
   test('[F12] the only server, which never keeps it: the gateway is of no use, and says why', async () => {
@@ -43,7 +43,7 @@ test('limits that nothing here can set keep the gateway from starting, with what
     (error: Error) => error.message,
   );
   expect(failed).toMatch(/ended \(1\)/);
-  expect(failed).toContain('--max-open-files: there is no prlimit in PATH');
+  expect(failed).toContain('--max-open-files: the program prlimit was not found in PATH');
 });
 
 test('a user without a group is a fault of the configuration', async () => {

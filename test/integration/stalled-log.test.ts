@@ -117,7 +117,7 @@ describe('[E-04] a log that nobody reads', () => {
         expect(await ask('/readyz')).toBe(200); // the lease is held
         await delay(100);
       }
-      const text = await waitFor(() => unread.read().includes('lines lost') && unread.read(), {
+      const text = await waitFor(() => unread.read().includes('log lines were lost') && unread.read(), {
         what: 'what is missing',
       });
       const lines = text
@@ -131,7 +131,7 @@ describe('[E-04] a log that nobody reads', () => {
       expect(lines.filter(({ msg }) => /lease/.test(String(msg)))).toEqual([]);
       child.kill('SIGTERM');
       expect(await once(child, 'exit')).toEqual([0, null]);
-      expect(await waitFor(() => unread.read().includes('"msg":"ended"'), { what: 'the last line' })).toBe(true);
+      expect(await waitFor(() => unread.read().includes('"msg":"shut down"'), { what: 'the last line' })).toBe(true);
     },
     90_000,
   );
