@@ -36,7 +36,7 @@ export const marker = (n: number): LogEntry => ({
   last: false,
 });
 
-/** Call `a` has stream 1 and is answered by a second owner; in between, the GET stream is told two things. */
+/** Call `a` has stream 1 and is answered by a second owner; in between, the GET stream receives two messages. */
 export const log = [
   logged(11, 1, undefined, ''),
   logged(12, 1, 11, progress('a', 1)),
@@ -100,7 +100,7 @@ export const good = [
   listened(event(13, told(1), 0), event(21, told(2), 0)),
   resumed(14, event(22)),
 ];
-/** What it saw, what the log has. */
+/** The transcript of the client, and the log. */
 export const evidence = (
   transcript: SessionTranscript,
   entries: readonly LogEntry[] | undefined = log,

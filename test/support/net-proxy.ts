@@ -183,7 +183,7 @@ function proxy(index: number, client: Socket, targetPort: number, initial: Plan)
       if (holes.has(name)) return void from.end();
       if (!isCut) passing.end();
     });
-    from.on('error', () => undefined); // told by `close`
+    from.on('error', () => undefined); // `close` reports it
     from.on('close', () => {
       // A side that closes without an end was reset, so the other side is reset too.
       if (!holes.has(name) && !isCut && !from.readableEnded) to.resetAndDestroy();

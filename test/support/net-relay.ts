@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 
-/** What one direction of a connection does to bytes. All of it can be changed while the connection is open. */
+/** The plan for the bytes of one direction. It can be changed while the connection is open. */
 export interface Direction {
   /** The delay of every byte in milliseconds. */
   readonly latencyMs?: number;

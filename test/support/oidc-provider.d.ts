@@ -1,4 +1,4 @@
-/** What the tests use of it; it comes without types of its own. */
+/** Types for the parts that the tests use. The package has no types of its own. */
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http';
 

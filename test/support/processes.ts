@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { type Waiting, waitFor } from './wait-for.ts';
 
-/** A process as the operating system tells of it. `started` keeps apart two processes that had the same pid. */
+/** A process from the process table. `started` distinguishes two processes with the same pid. */
 export interface ProcessInfo {
   readonly pid: number;
   readonly ppid: number;

@@ -41,7 +41,7 @@ export interface RedisServer extends AsyncDisposable {
   /** `redis://127.0.0.1:<port>` */
   readonly url: string;
   readonly port: number;
-  /** Of the process that runs now, or ran last. */
+  /** The pid of the current or last process. */
   readonly pid: number;
   /** Sends one command. Rejects if Redis answers with an error or does not answer. */
   command(...args: readonly (string | Buffer)[]): Promise<Reply>;

@@ -49,7 +49,7 @@ export async function openResp(
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   const connected = once(socket, 'connect');
   socket.on('data', createRespReader(onReply));
-  socket.on('error', () => undefined); // told by `connected` and `closed`
+  socket.on('error', () => undefined); // `connected` and `closed` report it
   await withDeadline(connected, { what: `a connection to Redis at ${port}`, ...waiting }).catch((error: Error) => {
     socket.destroy();
     throw error;

@@ -68,7 +68,7 @@ export function listen(url: string, { headers, body, after, onEvent }: ListenOpt
       resolve(state);
     });
   });
-  request.on('error', () => undefined); // told by `close` and `isWhole`
+  request.on('error', () => undefined); // `close` and `isWhole` report it
   request.on('response', (response) => {
     state.status = response.statusCode ?? 0;
     const isStream = response.headers['content-type'] === 'text/event-stream';

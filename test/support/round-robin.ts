@@ -69,7 +69,7 @@ export async function startRoundRobin({ backends, choose, isRecorded = true }: R
     return urls.map((_, offset) => (last + offset) % urls.length).filter((index) => !outOfRotation.has(index));
   };
   const route = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    request.on('error', () => undefined); // told by the `close` of the response
+    request.on('error', () => undefined); // the `close` of the response reports it
     let socket: Socket | undefined;
     let backend: number | undefined;
     for (const candidate of candidatesOf(request)) {
@@ -127,7 +127,7 @@ async function connectTo(baseUrl: string): Promise<Socket | undefined> {
   return new Promise((resolve) => {
     socket.once('connect', () => {
       socket.removeAllListeners('error');
-      socket.on('error', () => undefined); // told by the request that uses it
+      socket.on('error', () => undefined); // the request that uses the socket reports it
       resolve(socket);
     });
     socket.once('error', () => resolve(undefined));

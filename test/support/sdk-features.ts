@@ -131,7 +131,7 @@ export const featuresOfModernFixture: readonly Feature[] = [
       await client.unsubscribeResource(uri);
       const told = updates().length;
       await client.callTool('update_resource', { uri });
-      // What comes behind it has come: it would have been told by now.
+      // A later message has arrived, so this one would have been reported by now.
       await client.callTool('change_list', { what: 'tools' });
       await client.notifications.next(named('notifications/tools/list_changed'));
       expect(updates()).toHaveLength(told);
@@ -264,7 +264,7 @@ export const featuresOfReference: readonly Feature[] = [
     async (client) => {
       const uri = 'demo://resource/dynamic/text/1';
       await client.subscribeResource(uri);
-      // Starts, and tells of the first update at once; then stops again.
+      // Starts, and reports the first update at once; then stops again.
       await client.callTool('toggle-subscriber-updates');
       const updated = await client.notifications.next(named('notifications/resources/updated'));
       expect(updated.params).toMatchObject({ uri });

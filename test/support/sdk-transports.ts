@@ -5,14 +5,14 @@ import { WebSocketClientTransport as WebSocketV1 } from '@modelcontextprotocol/s
 import { WebSocket } from 'ws';
 import { webSocketUrlOf } from './websocket-client.ts';
 
-// What the SDK takes from the browser, and Node.js has from version 22 on.
+// The SDK needs this browser API, which Node.js has from version 22 on.
 globalThis.WebSocket ??= WebSocket as unknown as typeof globalThis.WebSocket;
 
 /** A transport of an official client, of either major, as both make them: `sessionId` is only of Streamable HTTP. */
 export type SdkTransport = HttpV1 | HttpV2 | SseV1 | SseV2 | WebSocketV1;
 
 /**
- * What a client speaks with the gateway: `http` is Streamable HTTP, `sse` the two endpoints of 2024-11-05, `ws`
+ * The transport of a client: `http` is Streamable HTTP, `sse` the two endpoints of 2024-11-05, `ws`
  * WebSocket.
  */
 export interface Speech<Over extends string = 'http' | 'sse' | 'ws'> {
@@ -21,7 +21,7 @@ export interface Speech<Over extends string = 'http' | 'sse' | 'ws'> {
   readonly revision: string;
 }
 
-/** What both majors speak. */
+/** The transports that both major versions support. */
 export type CommonSpeech = Speech<'http' | 'sse'>;
 
 export const newestSpeech: CommonSpeech = { over: 'http', revision: '2025-11-25' };

@@ -142,7 +142,7 @@ function checkConnection(
 /** A place as text, whatever requests its id names. */
 const textOf = ({ stream, epoch, seq }: EventId): string => formatEventId(stream, { epoch, seq });
 
-/** An event of the stream that lies between two, if one is known or the log's chain tells of it. */
+/** An event of the stream between two others, if one is known or the log's chain shows it. */
 function missedBetween(
   has: EventId | 'nothing',
   place: EventId,

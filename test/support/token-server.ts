@@ -84,7 +84,7 @@ export async function startTokenServer(): Promise<TokenServer> {
   };
 }
 
-/** The token that the tool's answer tells: in hexadecimal, since the answer may stand in a log of events. */
+/** The token in the tool's answer. It is hexadecimal, because the answer may be in an event log. */
 export const toldToken = (text: string): string => Buffer.from(text, 'hex').toString();
 
 function resultOf(method: string | undefined, token: string): object {

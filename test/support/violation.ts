@@ -1,14 +1,14 @@
 /**
- * What a checker can find wrong.
+ * The violations that a checker can find.
  *
- * Of streams: `order`, an id that does not come after the one before it on its connection; `old_epoch`, the same, under
- * an older epoch; `double`, an event twice on one connection; `gap`, events between two that a client has;
- * `two_contents`, one id for two events; `malformed`, an id or message that is none; `status`, a stream that was
- * refused. Of logs: `not_in_log`, an id that a client saw and that the log does not have, though it was not evicted;
- * `chain`, an event whose `previous` is not the stream's event before it; `rewritten`, a log that changed where it was
- * complete. Of calls: `two_answers`, `no_answer` and `run_twice`; `untrue_refusal`, a fault that promises that the
- * server was not reached, for a call that the server has started; `late`, a call without an end within its deadline;
- * `foreign`, what belongs to another call, session or client.
+ * - In streams: `order`, an id that does not come after the one before it on its connection; `old_epoch`, the same, under
+ *   an older epoch; `double`, an event twice on one connection; `gap`, events between two that a client has;
+ *   `two_contents`, one id for two events; `malformed`, an invalid id or message; `status`, a stream that was refused.
+ * - In logs: `not_in_log`, an id that a client saw and that the log lacks, though it was not evicted; `chain`, an event
+ *   whose `previous` is not the stream's event before it; `rewritten`, a log that changed where it was complete.
+ * - In calls: `two_answers`, `no_answer` and `run_twice`; `untrue_refusal`, a fault that promises that the server was not
+ *   reached, for a call that the server has started; `late`, a call without an end within its deadline; `foreign`, a
+ *   message that belongs to another call, session or client.
  */
 export type ViolationKind =
   | ('order' | 'old_epoch' | 'double' | 'gap' | 'two_contents' | 'malformed' | 'status')
@@ -18,7 +18,7 @@ export type ViolationKind =
 /** One violation. */
 export interface Violation {
   readonly kind: ViolationKind;
-  /** What and where, in one sentence. */
+  /** The violation and its place, in one sentence. */
   readonly what: string;
 }
 

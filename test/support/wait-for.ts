@@ -80,7 +80,7 @@ export function createInbox<T>(): Inbox<T> {
   const ended = new Promise<void>((resolve, reject) => {
     settleEnd = (reason) => (reason ? reject(reason) : resolve());
   });
-  // Whoever is interested awaits `ended`; for the others a broken inbox is no unhandled rejection.
+  // Without a caller that awaits `ended`, a broken inbox must not be an unhandled rejection.
   ended.catch(() => undefined);
   const checkAll = () => {
     for (const check of [...checks]) check();
@@ -102,7 +102,7 @@ export function createInbox<T>(): Inbox<T> {
     },
     next(matches = () => true, waiting = {}) {
       let stopChecking: (() => void) | undefined;
-      /** What is before it did not match: with many items each is looked at once. */
+      /** Items before this index did not match, so each item is checked once. */
       let from = 0;
       const found = new Promise<T>((resolve, reject) => {
         const check = () => {
