@@ -1,0 +1,96 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+interface Source {
+  /** From the root of the project: `src/http/router.ts`. */
+  readonly path: string;
+  readonly text: string;
+}
+
+const sources: readonly Source[] = readdirSync('src', { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+  .map(({ parentPath, name }) => ({
+    path: `${parentPath}/${name}`,
+    text: readFileSync(`${parentPath}/${name}`, 'utf8'),
+  }));
+
+/** Names that several files have on purpose, with the reason. */
+const sharedFileNames = new Map([
+  ['attribution.ts', 'the same question for three kinds of client; the folder says which'],
+]);
+
+/** Exported names that several files declare on purpose, with the reason. */
+const sharedExports = new Map<string, string>();
+
+/** The things that more than one file has, each with its files. */
+function repeated(pairs: readonly (readonly [name: string, path: string])[]): Record<string, string[]> {
+  const places = new Map<string, Set<string>>();
+  for (const [name, path] of pairs) places.set(name, (places.get(name) ?? new Set()).add(path));
+  return Object.fromEntries(
+    [...places].flatMap(([name, paths]) => (paths.size > 1 ? [[name, [...paths].sort()]] : [])),
+  );
+}
+
+const exportsOf = ({ path, text }: Source): (readonly [string, string])[] =>
+  [
+    ...text.matchAll(
+      /^export (?:abstract |async |declare )*(?:type|interface|class|const|function\*?|let|enum) (\w+)/gm,
+    ),
+  ].map(([, name = '']) => [name, path] as const);
+
+/**
+ * Places where a literal is spread into the literal or the call that it stands in, as `line: text`. `...{` always is one;
+ * `...[` is one unless something is done with the array.
+ */
+function spreadLiterals({ path, text }: Source): string[] {
+  const found: string[] = [];
+  for (const { index } of text.matchAll(/\.\.\.[[{]/g)) {
+    const open = index + 3;
+    let depth = 0;
+    let end = open;
+    for (; end < text.length; end += 1) {
+      if ('[{('.includes(text[end] as string)) depth += 1;
+      else if (']})'.includes(text[end] as string) && --depth === 0) break;
+    }
+    const isUsed = /^\s*(?:\.|\[)/.test(text.slice(end + 1));
+    if (!isUsed) found.push(`${path}:${text.slice(0, index).split('\n').length}`);
+  }
+  return found;
+}
+
+describe('one word, one meaning', () => {
+  test('no two files have the same name for different things', () => {
+    const names = repeated(sources.map(({ path }) => [basename(path), path] as const));
+    expect(Object.keys(names).filter((name) => !sharedFileNames.has(name))).toEqual([]);
+  });
+
+  test('no two files export the same name for different things', () => {
+    const names = repeated(sources.flatMap(exportsOf));
+    for (const name of sharedExports.keys()) delete names[name];
+    expect(names).toEqual({});
+  });
+
+  test('each name that is shared on purpose still is shared', () => {
+    const files = repeated(sources.map(({ path }) => [basename(path), path] as const));
+    const exported = repeated(sources.flatMap(exportsOf));
+    expect([...sharedFileNames.keys()].filter((name) => files[name] === undefined)).toEqual([]);
+    expect([...sharedExports.keys()].filter((name) => exported[name] === undefined)).toEqual([]);
+  });
+});
+
+describe('typography', () => {
+  test('no literal is spread into the literal that it stands in', () => {
+    expect(sources.flatMap(spreadLiterals)).toEqual([]);
+  });
+
+  test.each([
+    ['an object in an object', 'const a = { ...{ b, c }, d };', 1],
+    ['an array in an array', 'const a = [...[b, c], d];', 1],
+    ['an array that is mapped', 'const a = [...[b, c].map(f)];', 0],
+    ['a condition', 'const a = { ...(b && { c }) };', 0],
+    ['a name', 'const a = { ...b };', 0],
+  ])('the check knows %s', (_, text, count) => {
+    expect(spreadLiterals({ path: 'a.ts', text })).toHaveLength(count);
+  });
+});
