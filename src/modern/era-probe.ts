@@ -117,7 +117,10 @@ export function probeEra(options: ProbeOptions): EraProbe {
           detach('shared_process', settle({ era: readDiscovery(response).era, isDoubtful: false }));
         if (response?.id !== initialize || isSettled) continue;
         clearTimeout(timer);
-        timer = setTimeout(() => settle({ era: 'legacy', isDoubtful: false }), lateDiscoveryMs);
+        timer = setTimeout(
+          () => detach('shared_process', settle({ era: 'legacy', isDoubtful: false })),
+          lateDiscoveryMs,
+        );
       }
     },
     onUnanswered,

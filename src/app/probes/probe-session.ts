@@ -7,6 +7,7 @@ import { type Message, readOne, readResponse } from '../../protocol/message/mess
 import { readDiscovery } from '../../protocol/modern/discovery.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import { type Era, legacyRevisions, modernRevisions } from '../../protocol/revisions.ts';
+import { detach } from '../../util/boundary.ts';
 import { version } from '../version.ts';
 
 /** A session of the gateway itself with a server, to find out whether the server works. */
@@ -174,10 +175,11 @@ export function openProbeSession(open: OpenBackend, timeoutMs: number, era: Era 
         return await new Promise((resolve, reject) => {
           waiting = { method, resolve, reject };
           // The last output of the server arrives with its end, so the backend is closed first.
-          timer = setTimeout(async () => {
+          timer = setTimeout(() => {
             isSilent = true;
-            await backend.close({ isForGood: true });
-            reject(explainSilence(method, timeoutMs, noise.with(end?.lastOutput)));
+            const closed = backend.close({ isForGood: true });
+            const fail = (): void => reject(explainSilence(method, timeoutMs, noise.with(end?.lastOutput)));
+            detach('background', closed.finally(fail));
           }, timeoutMs);
           if (end !== undefined) reject(explainEnd(end));
           backend.send(textOf(method, params));
