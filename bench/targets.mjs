@@ -20,8 +20,12 @@ const eras = ['same', 'legacy', 'modern'];
 const suffixes = { same: '', legacy: '-translated', modern: '-on-modern' };
 const eraOptions = { same: [], legacy: ['--era', 'legacy', '--isolation', 'shared'], modern: ['--era', 'modern'] };
 
-/** One of ours. `server`: one of `eras`. `more`: further options. */
+/** Another build of ours, measured beside it in the same run: the target `before`. */
+const earlierProgram = process.env.BENCH_BEFORE;
+
+/** One of ours. `server`: one of `eras`. `more`: further options. `program`: the build. */
 export function ours({
+  program = ourProgram,
   store = 'memory',
   transport = 'stdio',
   server = 'same',
@@ -37,7 +41,7 @@ export function ours({
       const redis = ['--redis', `redis://127.0.0.1:${redisPort}`];
       const prefix = ['--redis-prefix', `bench-${group}`];
       return [
-        ...[ourProgram, '--port', port, '--admin-port', adminPort],
+        ...[program, '--port', port, '--admin-port', adminPort],
         ...(store === 'memory' ? [] : [...redis, ...prefix]),
         ...eraOptions[server],
         ...(typeof more === 'function' ? more(places) : more),
@@ -95,6 +99,7 @@ const isHibernation = ({ hibernates }) => hibernates === true;
  */
 export const targets = {
   ...Object.fromEntries(matrix),
+  ...(earlierProgram && { before: ours({ program: earlierProgram, reference: 'ours' }) }),
   'ours-warm': ours({ only: isOpening, more: ['--warm', '4'] }),
   'ours-warm-node': ours({ only: isBurst, isNode: true, more: ['--warm', '4'], reference: 'ideal-node' }),
   'ours-hibernate': ours({
