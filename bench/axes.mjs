@@ -52,7 +52,7 @@ export const axes = [
   {
     name: 'sessions',
     title: 'Gateway memory per idle session, KiB',
-    note: 'each with a GET stream; what the gateway has grown since its first session',
+    note: 'each with a GET stream; the growth of the gateway since its first session',
     x: { label: 'sessions', ticks: [50, 200, 500, 1_000, 2_000, 5_000] },
     lines: [
       { name: 'ours', target: named('ours-many', ours(many)), scenario: idleAt(2_000) },

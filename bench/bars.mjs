@@ -17,7 +17,7 @@ const peers = ['supergateway', 'mcp-proxy'];
 
 /**
  * `value` of `target` in each of `scenarios`, as a multiple of that of `against` in the same round, the best of them (without: the value
- * itself, in `unit`): `atLeast` or `atMost`. The worst of the scenarios counts. With neither it is only told.
+ * itself, in `unit`): `atLeast` or `atMost`. The worst of the scenarios counts. With neither it is only reported.
  */
 export const bars = [
   ...['16x1', '16x8'].flatMap((shape) => {

@@ -39,7 +39,9 @@ function resultOf({ scenarios, target, value, against, atMost }, cells, beside) 
 function lineOf(bar, result) {
   const { what, atLeast, atMost, unit } = bar;
   const hasBar = atLeast !== undefined || atMost !== undefined;
-  const wanted = hasBar ? `${atLeast === undefined ? '≤' : '≥'} ${atLeast ?? atMost}${unit ? ` ${unit}` : ''}` : 'told';
+  const wanted = hasBar
+    ? `${atLeast === undefined ? '≤' : '≥'} ${atLeast ?? atMost}${unit ? ` ${unit}` : ''}`
+    : 'reported';
   return `| ${what} | ${wanted} | ${measured(bar, result)} | ${hasBar ? verdict(bar, result) : ''} | \`${commandOf(bar)}\` |`;
 }
 

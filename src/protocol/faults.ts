@@ -157,7 +157,7 @@ const catalogue = {
     status: 400,
     code: -32000,
     message:
-      "The MCP server needs the client's credentials, and a header is missing. Send the header that error.data.header names with every request.",
+      "The MCP server needs the client's credentials, and a header is missing. With every request, send the header that error.data.header names.",
   },
   claim_missing: {
     status: 403,
@@ -265,7 +265,7 @@ const catalogue = {
   bad_expectation: {
     status: 417,
     code: -32000,
-    message: 'Expectation failed: the Expect header has another value than 100-continue. Remove the header.',
+    message: 'Expectation failed: the Expect header has a value other than 100-continue. Remove the header.',
   },
   bad_target: {
     status: 400,
@@ -314,7 +314,7 @@ const catalogue = {
     status: 401,
     code: -32000,
     message:
-      'Unauthorized: the request has no credentials. Send Authorization: Bearer with a key or token of this gateway with every request.',
+      'Unauthorized: the request has no credentials. With every request, send Authorization: Bearer followed by a key or token of this gateway.',
   },
   credentials_invalid: {
     status: 401,
@@ -564,7 +564,7 @@ const catalogue = {
     status: 503,
     code: -32000,
     message:
-      'All processes of this MCP server are waiting for input for other requests. Retry; the operator can allow more processes with --pool-max.',
+      'All processes of this MCP server are in use by requests that wait for input. Retry; the operator can allow more processes with --pool-max.',
     retryAfterS: 2,
   },
   server_not_modern: {

@@ -59,7 +59,7 @@ describe('bench.mjs --quick', () => {
     const file = `${root}bench/results/quick.jsonl`;
     expect(await run('report.mjs', file)).toContain('Gateway CPU seconds per 10,000 progress events');
     const bars = await run('report.mjs', '--bars', file);
-    expect(rowOf(bars, 'echo 16x1-64k, tokens')).toMatch(/\| told \| \d/);
+    expect(rowOf(bars, 'echo 16x1-64k, tokens')).toMatch(/\| reported \| \d/);
     expect(rowOf(bars, 'start of the process')).toContain('| not measured |');
   });
 });
