@@ -56,7 +56,9 @@ export function createEventReader({ maxEventBytes }: { readonly maxEventBytes: n
     maxBufferSize: maxEventBytes,
     onEvent({ event = 'message', data, id }) {
       if (overflow !== undefined) return;
-      if (data.length > maxEventBytes || Buffer.byteLength(data) > maxEventBytes) overflow = tooLong;
+      // A character has at most three bytes in UTF-8, so most texts need not be counted.
+      const isTooLong = data.length * 3 > maxEventBytes && Buffer.byteLength(data) > maxEventBytes;
+      if (isTooLong) overflow = tooLong;
       else completed.push({ type: event, data, ...(id !== undefined && { id }) });
     },
     onRetry(ms) {

@@ -39,4 +39,7 @@ async function readLargeEvents(reader: EventReader, chunk: Buffer): Promise<read
 }
 
 const withMessages = (events: readonly StreamEvent[]): readonly MessageEvent[] =>
-  events.map(({ type, data, id }) => ({ type, data, id, message: Buffer.from(data.replaceAll('\n', ' ')) }));
+  events.map(({ type, data, id }) => ({ type, data, id, message: Buffer.from(asOneLine(data)) }));
+
+/** Most data have one line, and are not copied for the others. */
+const asOneLine = (data: string): string => (data.includes('\n') ? data.replaceAll('\n', ' ') : data);
