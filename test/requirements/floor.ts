@@ -20,7 +20,7 @@ export const floor: readonly Requirement[] = [
   },
   {
     id: 'S-04',
-    text: 'With authentication, the admin port asks for a key on loopback too; without, for the word of its printed URL.',
+    text: 'With authentication, the admin port asks for a key on loopback too; without, for the code in its printed URL.',
   },
   {
     id: 'S-05',
