@@ -4,7 +4,7 @@ import type { Requirement } from './requirement.ts';
 export const advisories: readonly Requirement[] = [
   {
     id: 'A01',
-    text: 'Nothing of a client or peer reaches a command line.',
+    text: 'No data of a client or peer reaches a command line.',
     source: 'CVE-2025-6514, CVE-2026-55887, mcp-bridgekit #3, MCP-connect #12',
   },
   {
@@ -12,7 +12,11 @@ export const advisories: readonly Requirement[] = [
     text: 'Host and Origin are checked by default.',
     source: 'CVE-2025-49596, CVE-2025-66414, CVE-2026-34742, GHSA-89vp-x53w-74fx, CVE-2025-64443',
   },
-  { id: 'A03', text: "Clients that all count ids from 0 never see each other's answers.", source: 'CVE-2026-25536' },
+  {
+    id: 'A03',
+    text: "Clients that all number their requests from 0 never receive each other's answers.",
+    source: 'CVE-2026-25536',
+  },
   {
     id: 'A04',
     text: "A Last-Event-ID cannot read another session's backlog.",
@@ -20,48 +24,48 @@ export const advisories: readonly Requirement[] = [
   },
   {
     id: 'A05',
-    text: 'A session id of another principal looks unknown and displaces nothing; an empty identity is refused.',
+    text: 'A session id of another principal is treated as unknown and displaces no session. An empty identity is refused.',
     source: 'CVE-2026-33946, CVE-2025-6515, python-sdk #2100, mcp-gateway-registry #1357, Yuzu #4754',
   },
   {
     id: 'A06',
-    text: "A request without a session id is never taken for the only session's.",
+    text: 'A request without a session id is never assigned to the only open session.',
     source: 'byterover #330',
   },
   {
     id: 'A07',
-    text: 'An SSE endpoint stays on its origin, and no redirect is followed.',
+    text: 'An SSE endpoint must have the origin of its stream, and redirects are not followed.',
     source: 'worldmonitor #4054, ContextForge',
   },
   {
     id: 'A08',
-    text: "Keys in another case or folding are not the protocol's, and duplicates are refused.",
+    text: 'A key that differs from a protocol key in case or folding is not treated as that key. Duplicate keys are refused.',
     source: 'CVE-2026-27896, Envoy reject_duplicate_keys',
   },
   {
     id: 'A09',
-    text: 'No regular expression on peer input has nested quantifiers.',
+    text: 'No regular expression for peer input has nested quantifiers.',
     source: 'CVE-2026-0621',
   },
   {
     id: 'A10',
-    text: 'The HTTP libraries have the mended versions, and limits hold for chunked bodies.',
+    text: 'The installed HTTP libraries have the fixed versions, and limits also apply to chunked bodies.',
     source:
       'CVE-2026-44456, CVE-2026-54288, CVE-2026-29085, CVE-2026-47676, CVE-2026-47673, CVE-2026-29087, CVE-2026-39406',
   },
   {
     id: 'A11',
-    text: 'No request can be smuggled through a kept-alive upstream connection.',
+    text: 'No request can be smuggled through a reused upstream connection.',
     source: 'GHSA-ggv3-7p47-pfv8',
   },
   {
     id: 'A12',
-    text: 'A child ends with its whole group, on each way that a session can end.',
+    text: 'A child process ends with its whole group, however its session ends.',
     source: 'supergateway #108, #124, #137, #141, #160',
   },
   {
     id: 'A12b',
-    text: 'The idle limit counts also while a GET is open.',
+    text: 'The idle limit also applies while a GET is open.',
     source: 'supergateway #108, #124, #137, #141, #160',
   },
 ];

@@ -4,118 +4,121 @@ import type { Requirement } from './requirement.ts';
 export const faults: readonly Requirement[] = [
   {
     id: 'F01',
-    text: 'kill -9 of an owner in mid-request: taken over within lease + 2 s, each pending request run again or answered.',
+    text: 'After kill -9 of an owner during requests, another instance takes over within lease + 2 s. Each pending request is repeated or answered.',
   },
   {
     id: 'F02',
-    text: 'An owner frozen past its lease is fenced, nothing of it reaches clients, and its children end.',
+    text: 'An owner that is frozen beyond its lease is fenced. None of its messages reach clients, and its child processes end.',
   },
   {
     id: 'F03',
-    text: "kill -9 of a client's instance that is not the owner: the resume elsewhere is identical.",
+    text: "After kill -9 of a client's instance that is not the owner, a resume on another instance gets identical events.",
   },
   {
     id: 'F04',
-    text: 'An owner whose mailbox loop is dead loses its lease, and is replaced.',
+    text: "If an owner's mailbox loop dies, the owner loses its lease and is replaced.",
   },
   {
     id: 'F05',
-    text: 'A Redis restart with its data: calls at owners go on, the rest waits, nothing is lost or doubled.',
+    text: 'When Redis restarts with its data, calls at their owners continue and other calls wait. No message is lost or duplicated.',
   },
   {
     id: 'F06',
-    text: 'A Redis restart without its data: sessions are registered again, and a lost history is told.',
+    text: 'When Redis restarts without its data, sessions are registered again and clients are notified of lost history.',
   },
   {
     id: 'F07',
-    text: 'A failover that loses writes: a client ahead of the store is told, and no id is used twice.',
+    text: 'After a failover that loses writes, clients with events that the store lost are notified. No event id is used twice.',
   },
   {
     id: 'F08',
-    text: 'A slow or silent Redis: commands time out, health stays up, the blocking reader recovers.',
+    text: 'If Redis is slow or silent, commands time out, health checks still answer, and the blocking reader recovers.',
   },
   {
     id: 'F09',
-    text: 'A full Redis: no event is sent unstored, calls end with an error, leases hold.',
+    text: 'If Redis is full, no event is sent without being stored, calls end with an error, and leases remain valid.',
   },
   {
     id: 'F10',
-    text: 'A flushed script cache, or a cut before the reply: asked again with the same ids, ALREADY and no duplicate.',
+    text: 'After a flushed script cache or a lost reply, the command is repeated with the same ids. An append that already ran returns ALREADY and stores no duplicate.',
   },
   {
     id: 'F11',
-    text: 'An instance cut off from Redis turns unready, others take over, and on return it gives up what was taken.',
+    text: 'An instance that is cut off from Redis becomes unready, and others take over. After the outage, the instance releases the sessions that it lost.',
   },
   {
     id: 'F12',
-    text: 'A child that exits, is killed or never starts: pending calls are answered and the session is restored or ended.',
+    text: 'If a child process exits, is killed or never starts, pending calls are answered. Its session is restored or ended.',
   },
   {
     id: 'F13',
-    text: 'A child that hangs: the request times out and is cancelled, others are unaffected.',
+    text: 'If a child process hangs, its request times out and is cancelled, and other requests are unaffected.',
   },
   {
     id: 'F14',
-    text: 'A stdout flood pauses the child; memory stays flat and health fast.',
+    text: 'A flood on stdout pauses the child process. Memory stays flat, and health checks stay fast.',
   },
   {
     id: 'F15',
-    text: 'A giant line ends at the limit in linear time, and all calls in flight are answered.',
+    text: 'A giant line is stopped at the limit in linear time, and all calls in flight are answered.',
   },
-  { id: 'F16', text: 'UTF-8 split at every byte, CRLF, a BOM and CR inside of JSON leave the message intact.' },
+  {
+    id: 'F16',
+    text: 'A message remains intact if UTF-8 is split at any byte, or if the stream has CRLF, a BOM or a CR inside JSON.',
+  },
   {
     id: 'F17',
-    text: 'Invalid UTF-8, no JSON, no JSON-RPC, a batch and answers to unknown ids are dropped and counted; the session goes on.',
+    text: 'Invalid UTF-8, non-JSON, non-JSON-RPC, batches and answers to unknown ids are dropped and counted. The session continues.',
   },
-  { id: 'F18', text: 'A stderr flood is always drained, logged at a limited rate, and never reaches a client.' },
+  { id: 'F18', text: 'A flood on stderr is always drained and logged at a limited rate, and never reaches a client.' },
   {
     id: 'F19',
-    text: 'A child that forks, ignores SIGTERM or leaves stdout to a grandchild ends with its group; no zombie is left.',
+    text: 'A child process that forks, ignores SIGTERM or leaves stdout to a grandchild ends with its group. No zombie remains.',
   },
   {
     id: 'F20',
-    text: 'A slow SSE reader is cut at its limit and resumes completely; others do not notice.',
+    text: 'A slow SSE reader is disconnected at its limit and can resume completely. Other clients are unaffected.',
   },
   {
     id: 'F21',
-    text: 'A half-open connection is bounded by the maximum stream age, and idle sessions end while a GET is open.',
+    text: 'The maximum stream age bounds half-open connections, and idle sessions end even while a GET is open.',
   },
-  { id: 'F22', text: 'A client that drops in a POST stream collects its answer by GET.' },
+  { id: 'F22', text: 'A client that disconnects during a POST stream can retrieve its answer with GET.' },
   {
     id: 'F23',
-    text: 'A client that drops in an upload: no child is started and nothing is forwarded.',
+    text: 'If a client disconnects during an upload, no child process is started and nothing is forwarded.',
   },
   {
     id: 'F24',
-    text: '2,000 resumes in a second after an instance died: nothing but 503, bounded Redis commands, recovery in 30 s.',
+    text: 'After an instance dies, 2,000 resumes in a second cause no error except 503. Redis commands are bounded, and recovery takes at most 30 s.',
   },
   {
     id: 'F25',
-    text: 'A resume at the seam of replay and live under load has no gap and no double.',
+    text: 'Under load, a resume has no gap and no duplicate between replayed and live events.',
   },
   {
     id: 'F26',
-    text: 'A storm of new sessions meets limits with 503 and leaves no orphan.',
+    text: 'A storm of new sessions gets 503 at the limits and leaves no orphan.',
   },
   {
     id: 'F26b',
-    text: 'A storm of new sessions meets the limits of its principal with 429.',
+    text: 'A storm of new sessions gets 429 at the limits of its principal.',
   },
   {
     id: 'F27',
-    text: 'SIGTERM with open streams, twice, and with a close that throws: the drain finishes.',
+    text: 'The gateway shuts down after SIGTERM despite open streams, a second SIGTERM or a close that throws.',
   },
   {
     id: 'F28',
-    text: 'A legacy HTTP server that fails in any way gets 502 or 504 or an in-band error, and is restored with backoff.',
+    text: 'If a legacy HTTP server fails in any way, its requests get 502, 504 or an in-band error. The connection is restored with backoff.',
   },
   {
     id: 'F29',
-    text: 'A clock jump or a stalled event loop loses nothing on one instance.',
+    text: 'A clock jump or a stalled event loop causes no loss on a single instance.',
   },
   { id: 'F29b', text: 'A clock jump or a stalled event loop causes no false takeover.' },
   {
     id: 'F30',
-    text: 'A long soak with random faults has flat resources and no broken promise.',
+    text: 'In a long soak test with random faults, resource use stays flat and no promise is broken.',
   },
 ];
