@@ -42,41 +42,42 @@ export function renderConfiguration(): string {
 
 ## Servers
 
-The gateway serves one server that the command line names, or the servers of a configuration file:
+The gateway serves either one server from the command line or the servers in a configuration file:
 
 \`\`\`
 ${forms.join('\n')}
 \`\`\`
 
-**STDIO servers.** \`-- <command> [args…]\` runs a command without a shell. A single argument with blanks, as in
-\`-- "npx -y some-server"\`, is split into words as a shell does, unless a file has exactly that name. The server's name is
-taken from the command.
+**STDIO servers.** \`-- <command> [args…]\` runs a command without a shell. A single argument with spaces, as in
+\`-- "npx -y some-server"\`, is split into words as in a shell, unless a file has exactly that name. The gateway derives the
+server's name from the command.
 
 **Remote servers.** A \`<url>\` names a server that is already running:
 
 | URL | Protocol |
 | --- | --- |
-| \`http://…\`, \`https://…\` | Streamable HTTP (2025-03-26 to 2026-07-28) or HTTP+SSE (2024-11-05). The URL of an HTTP+SSE server is the URL of its event stream. The gateway detects the transport when a client first needs the server. \`--transport http\` or \`--transport sse\` selects it. |
-| \`ws://…\`, \`wss://…\` | WebSocket with the subprotocol \`mcp\`: one connection per session. |
-| \`tcp://host:port\` | The lines of STDIO over TCP: one connection per session, or one for all clients of 2026-07-28 if the server speaks that revision. |
-| \`unix:///path\` | The same over a Unix socket. |
+| \`http://…\`, \`https://…\` | Streamable HTTP (2025-03-26 to 2026-07-28) or HTTP+SSE (2024-11-05). For an HTTP+SSE server, use the URL of its event stream. The gateway detects the transport when a client first needs the server. You can also select the transport with \`--transport http\` or \`--transport sse\`. |
+| \`ws://…\`, \`wss://…\` | WebSocket with the subprotocol \`mcp\`. Each session has its own connection. |
+| \`tcp://host:port\` | The line format of STDIO over TCP. Each session has its own connection. If the server supports 2026-07-28, all clients of that revision share one connection. |
+| \`unix:///path\` | The same as \`tcp://\`, but over a Unix socket. |
 
 A URL must not contain a user name or a password. Use a header instead:
 \`mcp-gangway --header 'X-Team: tools' https://mcp.example.com/sse\`
 
-**Several servers.** With \`--config\`, the endpoint of each server is \`/<name>\` followed by \`path\`. A single server of the file is also at
-\`path\` itself. The same applies to \`ssePath\` for HTTP+SSE (2024-11-05) clients and to \`wsPath\` for
+**Several servers.** With \`--config\`, the endpoint of each server is \`/<name>\` followed by \`path\`. If the file has only one server, its
+endpoint is also at \`path\` itself. The same applies to \`ssePath\` for HTTP+SSE (2024-11-05) clients and to \`wsPath\` for
 [WebSocket](../websocket.md) clients.
 
-The commands are in the [command line reference](command-line.md).
+The [command line reference](command-line.md) describes the commands.
 
 ## Order of precedence
 
-The gateway takes the value of an option from the first of these that has it: command line, environment, file, default. A list is
-taken completely from one source. Server options on the command line, in the environment or at the top level of the file are defaults for
+The gateway looks for the value of an option in this order: command line, environment, file, default. The first value
+applies. Lists from different sources are not combined. Server options on the command line, in the environment or at the top level of the file are defaults for
 all servers. An entry of \`mcpServers\` overrides them. \`env\` is merged: the variables of the entry override the others.
 
-The gateway reports all errors of a configuration at once. It names the option or the file position of each error, and never prints a value.
+The gateway reports all errors of a configuration at once. Each error names the option or the position in the file.
+Errors never contain values.
 
 ## Global options
 
@@ -98,24 +99,24 @@ ${optionTable(serverOptions)}
 **Headers.** \`headers\` and certificates apply to servers at \`http(s)://\` and \`ws(s)://\` URLs. The headers of a server replace those for all servers. An
 HTTP+SSE server must name an endpoint with the same origin as its URL. The gateway does not follow redirects.
 
-**Forwarded headers.** The gateway forwards only the client headers that \`forwardHeaders\` names. Each message carries the headers of the request that it
-came with. Requests of the gateway itself, such as the one for an event stream, carry the client's newest headers. \`forwardHeaders\` excludes \`warm\` and the
-same name in \`headers\`. All forwarded headers together may have 8 KiB.
+**Forwarded headers.** The gateway forwards only the client headers that \`forwardHeaders\` names. Each message carries the headers of its own
+client request. Requests from the gateway itself, such as the request for an event stream, carry the client's newest headers. You cannot combine \`forwardHeaders\`
+with \`warm\`, or with the same name in \`headers\`. All forwarded headers together are limited to 8 KiB.
 \`mcp-gangway --forward-header Authorization https://mcp.example.com/mcp\`
 
-If a server requires forwarded credentials, \`check\` and start-up probes cannot use it. A client without those credentials gets
+\`check\` and start-up probes cannot use a server that requires forwarded credentials. A client without those credentials gets
 \`server_unauthorized\`. The gateway does not pass on the server's 401 or its authorization metadata.
 
-**Client credentials.** Every client must provide what \`credentials\` names: \`{header:X-Token}\` from its request, or \`{claim:sub}\` from its verified token.
-Other text may surround the braces. A STDIO server gets the credential as an environment variable, a server at an \`http(s)://\` or \`ws(s)://\` URL as a header:
-[credentials.md](../credentials.md).
+**Client credentials.** Every client must provide the header or claim that \`credentials\` names. \`{header:X-Token}\` is a header of the client's request, and
+\`{claim:sub}\` is a claim of the client's verified token. Other text may surround the braces. A STDIO server gets the credential as an environment variable. A server at
+an \`http(s)://\` or \`ws(s)://\` URL gets the credential as a header. See [credentials.md](../credentials.md).
 
 ## Environment
 
-The tables above name the variable of each option.
+The tables above list the environment variable of each option.
 
 - Commas separate the items of lists and of \`env\`, so a value in \`${environmentNameOf('env')}\` cannot contain a comma. Line breaks separate headers.
-- An empty variable counts as unset.
+- An empty variable is treated as unset.
 - \`${configFileVariable}\` names the configuration file if the command line names no server.
 - \`${apiKeysVariable}\` contains API keys as \`name:sha256:hash\` or \`name:key\`, separated by commas.
 - \`REDIS_URL\` is used if \`GANGWAY_REDIS\` is unset.
@@ -123,7 +124,7 @@ The tables above name the variable of each option.
 
 ## File
 
-The file is a JSON object. It can contain any option by its key, and has the servers in \`mcpServers\` (or \`servers\`, as in VS Code):
+The file is a JSON object. The file can contain any option under its key. The servers are in \`mcpServers\` (or \`servers\`, as in VS Code):
 
 \`\`\`json
 ${exampleFile}
@@ -131,19 +132,19 @@ ${exampleFile}
 
 | Key of a server | Meaning |
 | --- | --- |
-| \`command\` | Program to start. Without \`args\`, a command with blanks is split into words as a shell does, unless a file has exactly that name. |
+| \`command\` | Program to start. Without \`args\`, a command with spaces is split into words as in a shell, unless a file has exactly that name. |
 | \`args\` | List of arguments. |
 | \`url\` | URL of a remote server, instead of \`command\`. |
-| \`type\` | Optional: \`stdio\`, \`http\` (also \`streamable-http\`) or \`sse\`. \`http\` and \`sse\` are the same as in \`transport\`. |
+| \`type\` | Optional: \`stdio\`, \`http\` (also \`streamable-http\`) or \`sse\`. \`http\` and \`sse\` have the same meaning as in \`transport\`. |
 | \`disabled\` | \`true\` ignores this server. |
-| server options | As above. |
+| server options | See [Server options](#server-options). |
 
 The gateway ignores \`autoApprove\`, \`alwaysAllow\`, \`timeout\` and \`description\` of a server, and \`inputs\` and \`$schema\` at the top level. Any
 other key is an error. A server name has 1 to 64 letters, digits, dots, underscores and hyphens. It must not begin with a dot. \`healthz\`, \`readyz\`,
 \`metrics\` and the first segment of \`path\` are reserved.
 
-In all strings of a server, \`\${VAR}\` is replaced by the gateway's environment variable. \`\${VAR:-default}\` has a default for a variable that is unset
-or empty. An unset variable without a default is an error. Commands are split after the replacement.
+In all strings of a server, \`\${VAR}\` is replaced by the value of the gateway's environment variable. \`\${VAR:-default}\` provides a default for a variable
+that is unset or empty. An unset variable without a default is an error. Commands are split after the replacement.
 `;
 }
 

@@ -17,35 +17,35 @@ const sections: ReadonlyMap<Reason, string> = new Map([
 /** Details beyond the message: the usual cause, and the remedy for the operator or the client's developer. */
 const notes: Partial<Record<Reason, string>> = {
   duplicate_key:
-    'A key in another case, such as `Name` beside `name`, counts as the same key, because servers in Go and .NET read it so.',
-  too_many_members: 'Arguments of tools have no such limit.',
-  too_many_values: 'Such a text would take too much time and memory to parse.',
+    'A key in another case, such as `Name` beside `name`, counts as the same key, because servers in Go and .NET ignore the case of keys.',
+  too_many_members: 'Tool arguments have no such limit.',
+  too_many_values: 'Such a body would take too much time and memory to parse.',
   too_deep: 'The limit is `--max-depth` (100).',
-  batch_not_allowed: 'The session has another protocol revision than 2025-03-26.',
+  batch_not_allowed: 'The session uses a protocol revision other than 2025-03-26.',
   body_too_large: 'The limit is `--max-body-bytes` (4 MiB).',
-  bad_content_type: '`curl -d` alone sends a form. Add `-H "Content-Type: application/json"`.',
+  bad_content_type: 'By default, `curl -d` sends form data. Add `-H "Content-Type: application/json"`.',
   not_acceptable: 'With curl, add `-H "Accept: application/json, text/event-stream"`.',
-  duplicate_header: 'Two equal headers are refused too. Some proxies add a header that the client already sends.',
+  duplicate_header: 'A duplicate header is refused even if both values are equal. Some proxies add a header that the client already sends.',
   forwarded_too_large: 'The limit applies to the headers that `--forward-header` and `--credential` name.',
   credential_missing:
     'The operator configured `--credential` or `credentials`: see [credentials.md](../credentials.md).',
   claim_missing: 'The operator configured `--credential` or `credentials`: see [credentials.md](../credentials.md).',
   origin_not_allowed:
-    'The request comes from a web page of another site. `--allow-origin https://app.example.com` needs the scheme and, if it is not the default, the port.',
+    'The request comes from a web page on another site. The value of `--allow-origin`, such as `https://app.example.com`, needs the scheme and any non-default port.',
   host_not_allowed:
-    'On 127.0.0.1 the gateway accepts only local names, which protects from DNS rebinding. A proxy or a container often uses another name: `--allow-host mcp.example.com`.',
+    'On 127.0.0.1 the gateway accepts only local names, which prevents DNS rebinding. A proxy or a container often uses another name. Allow it with `--allow-host mcp.example.com`.',
   modern_not_served:
     'A request of 2026-07-28 arrived at an endpoint for older clients, `/sse` or `/ws`. Use `/mcp`, or one of `error.data.supported`.',
   bad_envelope:
-    '`error.data.missing` lists what is missing. In a session of an older revision, remove the header `MCP-Protocol-Version: 2026-07-28`. [eras.md](../eras.md) has an example.',
+    '`error.data.missing` lists the missing members. In a session of an older revision, remove the header `MCP-Protocol-Version: 2026-07-28`. [eras.md](../eras.md) has an example.',
   header_mismatch:
-    '`error.data.header` names the header, and `error.data.problem` is `missing` or `different`. An SDK lists the tools again and repeats the request. A proxy may have removed the header.',
+    '`error.data.header` names the header, and `error.data.problem` is `missing` or `different`. SDKs list the tools again and repeat the request. A proxy may have removed the header.',
   version_not_served: '`error.data.supported` lists the versions that the server and the gateway support.',
   method_removed:
     'The request has the header `MCP-Protocol-Version: 2026-07-28` with a method that only older revisions have, such as `initialize` or `ping`. Remove the header to use a session.',
   post_only:
-    'The request has the header `MCP-Protocol-Version: 2026-07-28`. Older revisions also have GET and DELETE: remove the header to use a session.',
-  only_a_stream: 'Clients that support both transports fall back by themselves.',
+    'The request has the header `MCP-Protocol-Version: 2026-07-28`. Only older revisions also use GET and DELETE. Remove the header to use a session.',
+  only_a_stream: 'Clients that support both transports switch automatically.',
   no_such_path: 'With several servers, no server is at `/mcp`. Use `/<name>/mcp`.',
   credentials_required: '`mcp-gangway key <name>` creates a key. For tokens see [oauth.md](../oauth.md).',
   credentials_invalid:
@@ -61,56 +61,56 @@ const notes: Partial<Record<Reason, string>> = {
   websocket_required: 'Use `ws://…/ws` in a WebSocket client, and `/mcp` for HTTP.',
   slow_reader: 'The time limit is `--slow-reader-ms` (30 s).',
   session_required:
-    'A browser, or curl without `initialize`, gets this error too. `--sessionless serve` answers such requests.',
+    'A browser also gets this error, as does curl without `initialize`. With `--sessionless serve`, the gateway answers such requests.',
   unknown_session:
-    'The session was idle for `--session-idle-ms` (30 min), was deleted, or its server ended. A gateway without Redis loses all sessions when it restarts. The log line `session ended` has the reason. Clients open a new session.',
+    'The session was idle for `--session-idle-ms` (30 min), was deleted, or ended with its server. A gateway without Redis loses all sessions when it restarts. The log line `session ended` contains the reason. Clients open a new session.',
   unknown_token:
-    'The session of an HTTP+SSE client has ended, or the client opened a second stream. Most such clients have to be connected again. `--sse-linger-ms` keeps sessions longer.',
+    'The session of an HTTP+SSE client has ended, or the client opened a second stream. Most of these clients must be reconnected manually. `--sse-linger-ms` keeps sessions longer.',
   history_lost: 'The limits are `--log-max-events`, `--log-max-bytes`, `--log-total-max-bytes` and `--log-max-age-ms`.',
-  handshake_too_large: 'The version may have 64 characters, and the capabilities 64 KiB.',
+  handshake_too_large: 'The limits are 64 characters for the version and 64 KiB for the capabilities.',
   server_start_failed:
-    '`/readyz` on the operator port (`http://127.0.0.1:9464/readyz`) shows the cause and a remedy in `last` of the server. `mcp-gangway check` also shows the output of the server.',
+    '`/readyz` on the operator port (`http://127.0.0.1:9464/readyz`) shows the cause and a remedy in the server's `last` field. `mcp-gangway check` also shows the output of the server.',
   server_start_timeout:
     'The time limit is `--start-timeout-ms` (60 s). Often `npx` or `uvx` is still downloading the server, or the program is not an MCP server. `mcp-gangway check` downloads it and shows its output.',
   server_exited:
-    'The gateway starts the server again, and the session continues. After six exits within a minute the session ends with `crash_loop` in the log. The log has the exit code; `--log-level debug` has the output.',
+    'The gateway starts the server again, and the session continues. After six exits within a minute, the session ends and the log contains the reason `crash_loop`. The log also has the exit code. With `--log-level debug`, the log has the output too.',
   server_refused:
     'The remote server answered with an error status, or ended its response early. `--log-level debug` shows the status.',
   server_unauthorized:
     'The status is not 401, because clients would then look for credentials for the gateway. `--header` sets credentials for all clients. `--forward-header Authorization` lets each client send its own. The gateway does not pass on the OAuth metadata of the server.',
   server_unreachable:
-    'The remote server was unreachable for more than 15 s, or its answer could not be resumed. The session continues when it is back.',
+    'The remote server was unreachable for more than 15 s, or its answer could not be resumed. The session continues when the server is reachable again.',
   server_silent: 'The time limit is `--upstream-idle-ms`.',
-  group_busy: 'Clients should answer elicitations faster, or the operator raises `--pool-max`.',
-  server_not_modern: '`--era modern` is set, or the gateway had detected that the server speaks 2026-07-28.',
+  group_busy: 'Clients should answer elicitations faster, or the operator can raise `--pool-max`.',
+  server_not_modern: '`--era modern` is set, or the gateway had previously detected a server of 2026-07-28.',
   server_crash_loop:
-    'A process that all clients share exited six times within a minute, and the gateway waits 30 s. The log has the exit codes; `--log-level debug` has the output.',
+    'A process that all clients share exited six times within a minute, and the gateway waits 30 s. The log has the exit codes. With `--log-level debug`, the log has the output too.',
   server_full: 'The limit is `--max-shared-calls` (4,096) requests per server, including subscriptions.',
   line_too_long: 'The limit is `--max-line-bytes` (64 MiB).',
   memory_limit: 'The limit is `--max-memory-bytes`.',
   event_too_large: 'The limit is `--max-event-bytes` (4 MiB).',
-  response_too_complex: 'A server can put large data into one string or into a resource.',
+  response_too_complex: 'A server can return large data as one string or as a resource.',
   request_timeout:
     'The time limits are `--request-idle-ms` (10 min) without progress and `--request-max-ms` (6 h) in total. SDK clients have their own limit of 60 s: `{ timeout, resetTimeoutOnProgress: true }`.',
   too_many_calls: 'The limit is `--max-calls` (256) per session.',
   bad_request_state:
-    'A request state becomes invalid when the gateway restarts without Redis and `--state-key`, and after its answers were used.',
-  method_of_other_era: '[eras.md](../eras.md) lists what the gateway translates.',
-  input_refused: 'The client must handle what it declares: sampling, elicitation or roots.',
-  too_many_rounds: 'The limit is ten rounds of input per request. The tool has to finish earlier.',
+    'A request state becomes invalid if the gateway restarts without Redis and `--state-key`. It also becomes invalid after its answers have been used.',
+  method_of_other_era: '[eras.md](../eras.md) lists the translated methods.',
+  input_refused: 'The client must support every capability that it declares (sampling, elicitation or roots).',
+  too_many_rounds: 'The limit is ten rounds of input per request. The tool must finish within this limit.',
   session_ended:
     'The client tried to resume a stream of a session that has ended: see [unknown_session](#unknown_session).',
   outcome_unknown: 'The session continues on another instance. See [scaling.md](../scaling.md).',
   store_unavailable: 'Redis did not answer within `--redis-wait-ms` (5 s), or is full. The log has the cause.',
   input_not_taken: 'Redis did not answer within `--redis-wait-ms` (5 s), or is full. The log has the cause.',
-  owner_busy: 'More than `--mailbox-max-bytes` of messages wait for that instance.',
-  takeover_paused: 'Find out what ended the instances. The cause may be the server of this session.',
+  owner_busy: 'The messages that are queued for that instance exceed `--mailbox-max-bytes`.',
+  takeover_paused: 'Find out why the instances ended. The server of this session may be the cause.',
   other_configuration: 'Give all instances the same configuration and version.',
   server_reconfigured: 'See [health.md](../health.md#reload).',
   too_many_sessions: 'The limit is `--max-sessions` (1,000). A smaller `--session-idle-ms` ends idle sessions earlier.',
   too_many_starts: 'The limit is `--max-starts-per-minute`.',
   gateway_busy: 'The limits are `--max-requests-per-s` and `--max-bytes-in-flight`.',
-  instances_differ: 'Complete the upgrade of all instances.',
+  instances_differ: 'Finish the upgrade of all instances.',
   internal: 'Please report the stack in the log as a bug.',
 };
 
@@ -120,13 +120,13 @@ export function renderErrors(): string {
 
 # Errors
 
-Each error of the gateway is a JSON-RPC error with its reason in \`error.data.reason\`. SDKs show only the message.
+Each error from the gateway is a JSON-RPC error with its reason in \`error.data.reason\`. SDKs show only the message.
 
 - The **status** is the HTTP status. If the response is already an event stream, the same error arrives as an event.
-- \`server/discover\` is answered with 200 instead of a status from 500 on. Otherwise clients would fall back to an older revision.
+- Errors of \`server/discover\` have the status 200 instead of 5xx. Otherwise, clients would fall back to an older revision.
 - Errors of the MCP server itself have no \`error.data.reason\` from this page.
 - **Reached the server: no** means that it is safe to repeat the request. **Reached the server: possible** means that the request may have taken effect.
-- **Retry after** is also in the header \`Retry-After\`.
+- The **retry after** time is also sent in the header \`Retry-After\`.
 
 ${allReasons.map(render).join('\n\n')}
 `;

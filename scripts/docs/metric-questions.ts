@@ -15,7 +15,7 @@ const quantile = (q: number, label: string, histogram: string, matchers = ''): s
 /** The most urgent question first. `docs/reference/metrics.md` shows them. */
 export const questions: readonly Question[] = [
   {
-    question: 'Does every instance run and accept new sessions? (1 or 0)',
+    question: 'Is each instance running and accepting new sessions? (1 or 0)',
     queries: ['min by (job, instance) (mcp_gangway_readiness{state="ready"}) or up{job="mcp-gangway"} == 0'],
   },
   {
@@ -23,20 +23,20 @@ export const questions: readonly Question[] = [
     queries: [`sum by (server) (${rate('requests_total')})`],
   },
   {
-    question: 'How many tool calls of each server failed in ten minutes?',
+    question: 'How many tool calls of each server failed in the last ten minutes?',
     queries: [
       'sum by (server) (increase(mcp_gangway_requests_total{method="tools/call",outcome!="ok",outcome!="left"}[10m]))',
     ],
   },
   {
     question:
-      'Which share of requests fails, and where: in the gateway (`fault`), in the server (`error`, `tool_error`), or because the client `left`? (1 is all requests)',
+      'What share of requests fails in the gateway (`fault`), in the server (`error`, `tool_error`) or because the client disconnected (`left`)? (1 means all requests)',
     queries: [
       `sum by (server, outcome) (${rate('requests_total', '{outcome!="ok"}')}) / ignoring (outcome) group_left () (sum by (server) (${rate('requests_total')}) > 0)`,
     ],
   },
   {
-    question: 'Which errors of the gateway ended requests?',
+    question: 'Which errors from the gateway ended requests?',
     queries: [happened('server, reason', 'faults_total')],
   },
   {
@@ -52,7 +52,7 @@ export const questions: readonly Question[] = [
     queries: [quantile(0.99, 'instance', 'request_gateway_seconds')],
   },
   {
-    question: 'Is a server broken: failed starts, or crash loops?',
+    question: 'Does a server fail to start or crash repeatedly?',
     queries: [happened('server', 'server_start_failures_total'), happened('server', 'crash_loops_total')],
   },
   {
@@ -73,14 +73,14 @@ export const questions: readonly Question[] = [
     queries: ['sum by (server) (mcp_gangway_streams)', 'sum by (server) (mcp_gangway_websockets)'],
   },
   {
-    question: 'How much does a session of each server cost? (bytes of memory, processors)',
+    question: 'How much memory (bytes) and CPU (cores) does a session of each server use?',
     queries: [
       'sum by (server) (mcp_gangway_server_memory_bytes) / (sum by (server) (mcp_gangway_sessions) > 0)',
       `sum by (server) (${rate('server_cpu_seconds_total')}) / (sum by (server) (mcp_gangway_sessions) > 0)`,
     ],
   },
   {
-    question: 'Do clients that resume a stream get all missed events? (`history_lost`: no)',
+    question: 'Do clients that resume a stream get all missed events? (`history_lost` means no)',
     queries: [happened('server, outcome', 'resumes_total')],
   },
   {
@@ -96,14 +96,14 @@ export const questions: readonly Question[] = [
     queries: [happened('instance', 'session_takeovers_total')],
   },
   {
-    question: 'Was the newest configuration accepted (1 or 0), and how long ago? (seconds)',
+    question: 'Is the newest configuration in use (1 or 0), and how old is the current one (seconds)?',
     queries: [
       'mcp_gangway_config_last_reload_successful',
       'time() - mcp_gangway_config_last_reload_success_timestamp_seconds',
     ],
   },
   {
-    question: 'Is the gateway itself overloaded? (processors; event loop delay in seconds)',
+    question: 'Is the gateway itself overloaded? (CPU cores, and event loop delay in seconds)',
     queries: ['rate(process_cpu_seconds_total{job="mcp-gangway"}[5m])', 'nodejs_eventloop_lag_p99_seconds'],
   },
 ];

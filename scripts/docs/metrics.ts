@@ -9,13 +9,13 @@ export function renderMetrics(): string {
 
 Prometheus reads the metrics at \`http://127.0.0.1:9464/metrics\`, on the operator port (\`--admin-port\`). The same port serves \`/healthz\`, \`/readyz\`
 and the [status page](../status-page.md). \`--admin-port 0\` disables the port and all measurements. If the port is in use, for example by another gateway
-on the same machine, the gateway logs that and runs without metrics.
+on the same machine, the gateway logs a message and runs without metrics.
 
-The default address is 127.0.0.1. In the image, the port is disabled until \`GANGWAY_ADMIN_HOST\` is set. Use \`0.0.0.0\` for a Prometheus on another machine or in another
-container, and restrict access to the port: the metrics require no credentials. They contain names of servers and numbers, but no ids, users, tool names or contents
+The default address is 127.0.0.1. In the image, the port is disabled until \`GANGWAY_ADMIN_HOST\` is set. Use \`0.0.0.0\` if Prometheus runs on another machine or in another
+container. Restrict access to the port, because the metrics require no credentials. The metrics contain server names and numbers, but no ids, users, tool names or contents
 ([decision 0042](../decisions/0042-metrics.md)).
 
-With \`--tls-cert\`, the port uses TLS on every address except loopback, so the scrape needs \`scheme: https\`. The gateway checks \`Origin\`, and it checks \`Host\` on a loopback
+With \`--tls-cert\`, the port uses TLS on every address except loopback, so the scrape needs \`scheme: https\`. The gateway always checks \`Origin\`. It checks \`Host\` on a loopback
 address or if \`--allow-host\` is set. Addresses and names without a dot, such as \`gateway-1:9464\`, are always allowed.
 
 \`\`\`yaml
@@ -33,7 +33,7 @@ instructions. [deploy/grafana/dashboard.json](../../deploy/grafana/dashboard.jso
 
 ## Questions and queries
 
-The PromQL queries use the job name from above, and sum over all instances unless the question says otherwise. A query with a day of \`increase\` has no result if nothing happened.
+The PromQL queries use the job name from above. They sum over all instances unless the question says otherwise. A query with \`increase\` over a day has no result if there was no such event.
 
 | Question | Query |
 | --- | --- |
@@ -61,13 +61,13 @@ ${meanings().map(meaningRow).join('\n')}
 
 - The time of a request ends when the gateway sends the response, not when the client receives it.
 - \`mcp_gangway_request_gateway_seconds\` includes the time for Redis: to store the record of a new session, and to log an answer before a stream
-  sends it. It does not include the way to the instance that owns the session. If a server writes faster than Redis stores, the wait
-  counts in \`mcp_gangway_request_server_seconds\`.
-- \`mcp_gangway_request_wait_seconds\` has the time in which a server waits for its client's user, or is being started. That time is not in
-  \`mcp_gangway_request_server_seconds\`, with these exceptions: the start that \`initialize\` waits for, server requests that cannot be attributed to one of several requests in
-  flight, and the start of a hibernating legacy server for a modern client.
-- A request for a session of another instance is counted by that instance, the owner. Streams and connections are counted where the client is connected.
-- Requests that the gateway itself sends to a server count only in \`mcp_gangway_server_messages_total\`.
+  sends it. The metric excludes the time for forwarding to the instance that owns the session. If a server writes faster than Redis stores,
+  the wait is part of \`mcp_gangway_request_server_seconds\`.
+- \`mcp_gangway_request_wait_seconds\` is the time during which a server is starting or waiting for the client's user.
+  \`mcp_gangway_request_server_seconds\` excludes that time, with three exceptions. It includes the server start during \`initialize\`, and the start of a hibernating
+  legacy server for a modern client. It also includes waits for server requests that cannot be attributed to one of several requests in flight.
+- The owner of a session counts its requests, even if another instance received them. The instance that a client is connected to counts streams and connections.
+- Requests that the gateway itself sends to a server are counted only in \`mcp_gangway_server_messages_total\`.
 `;
 }
 

@@ -306,7 +306,7 @@ const catalogue = {
     status: 404,
     code: -32000,
     message:
-      'Not found: nothing has this path. The operator port serves the status page at /, /metrics, /healthz and /readyz. MCP endpoints are on the client port.',
+      'Not found: the operator port does not have this path. It serves the status page at /, /metrics, /healthz and /readyz. MCP endpoints are on the client port.',
   },
 
   // The sender
@@ -500,7 +500,7 @@ const catalogue = {
     status: 400,
     code: -32600,
     message:
-      'Invalid request: initialize, or what the request says about its client, is larger than 64 KiB. Shorten clientInfo and capabilities.',
+      'Invalid request: initialize, or the client information in the request, is larger than 64 KiB. Shorten clientInfo and capabilities.',
   },
   handshake_too_large: {
     status: 502,
@@ -670,7 +670,7 @@ const catalogue = {
   bad_filter: {
     status: 200,
     code: -32602,
-    message: 'Invalid params: notifications is missing or not an object. List there the notifications that you want.',
+    message: 'Invalid params: notifications is missing or not an object. Send an object that lists the requested notifications.',
   },
   bad_uri: { status: 200, code: -32602, message: 'Invalid params: uri must be the URI of a resource.' },
   subscription_refused: {

@@ -28,12 +28,12 @@ export const authOptions = {
   proxyIdentityHeader: text<string | undefined>(
     undefined,
     identityHeader,
-    'Header in which a trusted proxy names the user. The proxy must remove this header from client requests.',
+    'Header with the user name from a trusted proxy. The proxy must remove this header from client requests.',
   ),
   proxyScopesHeader: text<string | undefined>(
     undefined,
     identityHeader,
-    "Header in which the trusted proxy lists the user's scopes, separated by blanks or commas. Without this option, users have all scopes.",
+    "Header with the user's scopes from a trusted proxy, separated by spaces or commas. Without this option, users have all scopes.",
   ),
   trustedProxy: {
     ...list(

@@ -24,7 +24,7 @@ export const credentialOptions = {
     schema: entries,
     default: {},
     description:
-      'Client credential for a server: NAME={header:X-Token} or NAME={claim:sub}; repeatable. NAME is an environment variable of a STDIO server, or a header of a server at an http(s):// or ws(s):// URL.',
+      'Client credential for a server: NAME={header:X-Token} or NAME={claim:sub}; repeatable. For a STDIO server, NAME is an environment variable. For a server at an http(s):// or ws(s):// URL, NAME is a header.',
     bounds: '',
     inHelp: false,
   } as Option<Readonly<Record<string, string>>>,

@@ -13,7 +13,7 @@ const redisUrl = z.string({ error: 'must be a URL' }).superRefine((url, context)
 
 /** Options for Redis and the instances that share it; a part of `globalOptions`. */
 export const clusterOptions = {
-  redis: text<string | undefined>(undefined, redisUrl, 'URL of the Redis that instances share; also REDIS_URL.', {
+  redis: text<string | undefined>(undefined, redisUrl, 'URL of the Redis server for all instances; also REDIS_URL.', {
     inHelp: true,
   }),
   redisPrefix: text(
@@ -28,11 +28,11 @@ export const clusterOptions = {
     'File with the client certificate (PEM) for a rediss:// server.',
   ),
   redisKey: text<string | undefined>(undefined, file, 'File with the private key (PEM) of --redis-cert.'),
-  redisTimeoutMs: integer(second, [10, longestMs], 'Time (ms) after which Redis counts as not answering.'),
+  redisTimeoutMs: integer(second, [10, longestMs], 'Time limit (ms) for an answer from Redis. After this time, Redis is considered unreachable.'),
   redisWaitMs: integer(
     5 * second,
     [1, longestMs],
-    'Time (ms) for which a request waits for Redis before it gets 503. The request has not reached the server then.',
+    'Maximum time (ms) that a request waits for Redis before it gets 503. Such a request has not reached the server.',
   ),
   leaseMs: integer(
     6 * second,
@@ -43,18 +43,18 @@ export const clusterOptions = {
   leaseMarginMs: integer(
     second,
     [1, longestMs],
-    'Safety margin (ms): an instance stops sending data that is not in the log this long before its lease expires.',
+    'Safety margin (ms) before a lease expires. Within this margin, the instance sends only data that is in the log.',
   ),
-  recordTtlMs: integer(60 * minute, [1, longestMs], 'Time (ms) for which Redis keeps a session that no instance owns.'),
+  recordTtlMs: integer(60 * minute, [1, longestMs], 'Time (ms) for which Redis keeps a session without an owner.'),
   mailboxMaxBytes: integer(
     64 * mebibyte,
     [1, largestTotalBytes],
-    'Maximum bytes of messages from other instances that wait for one instance.',
+    'Maximum bytes of messages from other instances queued for one instance.',
   ),
   stateKey: {
     ...list(
-      matching(/^[^,\s]{32,}$/, 'must be at least 32 characters without commas and blanks'),
-      'Secret that protects the requestState of modern clients, the same on all instances; repeatable. The first encrypts new states, all decrypt. By default, a generated secret, which Redis shares.',
+      matching(/^[^,\s]{32,}$/, 'must be at least 32 characters without commas and spaces'),
+      'Secret that protects the requestState of modern clients; repeatable. Use the same secrets on all instances. The first secret encrypts new states, and all secrets can decrypt. By default, the gateway generates a secret and shares it through Redis.',
     ),
     inHelp: false,
   },

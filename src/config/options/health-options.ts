@@ -13,9 +13,9 @@ export const probeOptions = {
     [1, longestMs],
     'Time limit (ms) for the server to answer a probe, including its start.',
   ),
-  probeFailures: integer(3, [1, 1_000], 'Failed probes in a row after which the server counts as down.'),
-  probeSuccesses: integer(2, [1, 1_000], 'Successful probes in a row after which the server counts as up again.'),
+  probeFailures: integer(3, [1, 1_000], 'Number of consecutive failed probes after which the server is considered down.'),
+  probeSuccesses: integer(2, [1, 1_000], 'Number of consecutive successful probes after which the server is considered up again.'),
   probeRequired: turnedOn(
-    'Let /readyz answer 503 while probes report this server as down. Use this if an instance is useless without the server.',
+    'Make /readyz return 503 while probes report this server as down. Use this option if an instance is useless without the server.',
   ),
 } as const;

@@ -28,7 +28,7 @@ const plainUrl = (isSecure: boolean) =>
     const url = URL.canParse(value) ? new URL(value) : undefined;
     if (url === undefined || !['http:', 'https:'].includes(url.protocol)) return report('must be an https:// URL');
     if (url.username !== '' || url.password !== '') report('must not contain a user name or a password');
-    if (/[?#\s"\\]/.test(value)) report('must not contain a query, a fragment, blanks or quotation marks');
+    if (/[?#\s"\\]/.test(value)) report('must not contain a query, a fragment, spaces or quotation marks');
     if (isSecure && url.protocol === 'http:' && !isLoopback(url.hostname)) {
       report('must use https, except on this machine: otherwise others on the network could forge tokens');
     }
@@ -36,14 +36,14 @@ const plainUrl = (isSecure: boolean) =>
 
 /** RFC 6749, section 3.3. */
 const scope = z.string({ error: 'must be a scope' }).regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, {
-  error: 'must be visible ASCII without blanks, quotation marks or backslashes',
+  error: 'must be visible ASCII without spaces, quotation marks or backslashes',
 });
 
 /** `read write` or `["read", "write"]`. */
 const scopes = z.preprocess(
   (value) => (typeof value === 'string' ? value.split(' ').filter((word) => word !== '') : value),
   z
-    .array(scope, { error: 'must be scopes separated by blanks, or a list of scopes' })
+    .array(scope, { error: 'must be scopes separated by spaces, or a list of scopes' })
     .min(1, { error: 'must contain at least one scope' }),
 ) as unknown as z.ZodType<readonly string[]>;
 
@@ -61,7 +61,7 @@ export const oauthOptions = {
   authIssuer: {
     ...list(
       plainUrl(true),
-      'Issuer of the access tokens (JWT) that clients must send, exactly as in its metadata; repeatable.',
+      'Issuer of the access tokens (JWT) that clients must send; repeatable. Write the issuer exactly as in its metadata.',
     ),
     inHelp: false,
   },
@@ -85,7 +85,7 @@ export const oauthOptions = {
   authAlgorithms: {
     ...list(
       z.enum(signatures, { error: `must be one of ${signatures.join(', ')}` }),
-      'Signature algorithm to accept; repeatable. By default, all that use a public key.',
+      'Signature algorithm to accept; repeatable. By default, all public-key algorithms are accepted.',
     ),
     default: signatures,
     bounds: signatures.join(', '),
@@ -99,19 +99,19 @@ export const oauthOptions = {
   authKeysStaleMs: integer(
     60 * minute,
     [0, 24 * 60 * minute],
-    "Time (ms) for which an issuer's keys stay in use after a failed refresh. After that, requests get 503.",
+    "Time (ms) for which the gateway uses an issuer's old keys if a refresh fails. Afterwards, requests get 503.",
   ),
   impliedScopes: scopesByKey(
-    "Scopes that a broader scope includes, as 'admin=read write'; repeatable.",
+    "Scopes that a broader scope includes, such as 'admin=read write'; repeatable.",
     "must be 'scope=scope scope' on the command line and an object of scopes in the file",
   ),
 } as const satisfies Readonly<Record<string, Option>>;
 
 /** Options for the scopes that clients of a server need; a part of `serverOptions`. */
 export const scopeOptions = {
-  requiredScopes: { ...list(scope, 'Scope that every request needs; repeatable.'), inHelp: false },
+  requiredScopes: { ...list(scope, 'Scope that is required for every request; repeatable.'), inHelp: false },
   toolScopes: scopesByKey(
-    "Scopes that calls of a tool need, as 'delete_*=files:write'; * in the name matches any characters; repeatable.",
+    "Scopes that are required to call a tool, such as 'delete_*=files:write'; repeatable. * in the name matches any characters.",
     "must be 'name=scope scope' on the command line and an object of scopes in the file",
   ),
 } as const satisfies Readonly<Record<string, Option>>;

@@ -57,7 +57,7 @@ export const globalOptions = {
   port: integer(8080, [0, 65535], 'Port to listen on; 0 for any free port.', { inHelp: true }),
   path: text('/mcp', path, 'Endpoint path, after /<name> with several servers.', { inHelp: true }),
   ssePath: text('/sse', path, 'Path of the event stream for HTTP+SSE (2024-11-05) clients.'),
-  messagesPath: text('/messages', path, 'Path to which HTTP+SSE clients POST messages. Their event stream names it.'),
+  messagesPath: text('/messages', path, 'Path to which HTTP+SSE clients POST messages. The event stream announces this path.'),
   wsPath: text('/ws', path, 'Path for WebSocket clients, with the subprotocol mcp.'),
   adminPort: integer(
     9464,
@@ -67,16 +67,16 @@ export const globalOptions = {
   adminHost: text(
     '127.0.0.1',
     matching(/^[^\s/]+$/, 'must be an IP address or a host name'),
-    'Address of the operator port. Use 0.0.0.0 or :: for a Prometheus on another machine or in another container. off disables the port; off is the default in the image.',
+    'Address of the operator port. Use 0.0.0.0 or :: if Prometheus runs on another machine or in another container. The value off disables the port and is the default in the image.',
   ),
   ...logOptions,
   audit: text<string | undefined>(
     undefined,
     file,
-    'Audit log: one JSON line per request, without content. stdout, stderr or a file, which is reopened at SIGHUP.',
+    'Destination of the audit log: stdout, stderr or a file. The log has one JSON line per request, without content. SIGHUP reopens the file.',
   ),
   inspect: turnedOn(
-    'Show message contents on the status page, shortened and without apparent credentials. Use this only for a gateway of your own.',
+    'Show message contents on the status page, shortened and without apparent credentials. Use this option only on a gateway that nobody else uses.',
   ),
   ...clusterOptions,
   ...authOptions,
@@ -104,7 +104,7 @@ export const globalOptions = {
   hstsMaxAgeS: integer(
     0,
     [0, 63_072_000],
-    'Seconds for which browsers must use https for every port of this host name (HSTS); 0 sends no such header.',
+    'Time (s) for which browsers must use https for every port of this host name (HSTS); 0 omits the header.',
   ),
   maxBodyBytes: integer(4 * mebibyte, [1, largestMessageBytes], 'Maximum size of a request body in bytes.'),
   connectionIdleMs: integer(
@@ -138,7 +138,7 @@ export const globalOptions = {
   sseLingerMs: integer(
     60 * second,
     [1, longestMs],
-    'Time (ms) for which an HTTP+SSE session survives after its stream disconnects. While the stream is open, the session never counts as idle.',
+    'Time (ms) for which an HTTP+SSE session survives after its stream disconnects. While the stream is open, the session is never considered idle.',
   ),
   upgradeAfterMs: integer(
     100,
@@ -148,13 +148,13 @@ export const globalOptions = {
   commitAfterMs: integer(
     15 * second,
     [1, longestMs],
-    'Time (ms) after which the response to any unanswered request, even initialize, becomes an event stream, so that proxies do not time out.',
+    'Time (ms) after which the response to any unanswered request, even initialize, becomes an event stream. This prevents proxy timeouts.',
   ),
   keepAliveMs: integer(15 * second, [1, longestMs], 'Interval (ms) between comments on a silent event stream.'),
   retryMs: integer(
     2 * second,
     [0, longestMs],
-    'Time (ms) that clients should wait before they reconnect. Event streams announce it.',
+    'Time (ms) that clients should wait before they reconnect. Event streams contain this value.',
   ),
   streamMaxAgeMs: integer(
     10 * minute,
@@ -164,7 +164,7 @@ export const globalOptions = {
   slowReaderMs: integer(
     30 * second,
     [1, longestMs],
-    'Time (ms) for which a client may leave its event stream unread before the stream is closed.',
+    'Time (ms) after which an event stream is closed if its client does not read.',
   ),
   cancelGraceMs: integer(
     5 * second,
@@ -175,23 +175,23 @@ export const globalOptions = {
   requestMaxMs: integer(
     6 * 60 * minute,
     [1, longestMs],
-    'Total time limit (ms) for a request. A session is kept for an unfinished task up to this time.',
+    'Total time limit (ms) for a request. An unfinished task keeps its session open for at most this time.',
   ),
   maxCalls: integer(256, [1, 100_000], 'Maximum number of requests in flight per session.'),
   maxSharedCalls: integer(
     4096,
     [1, 1_000_000],
-    'Maximum number of requests in flight, including subscriptions, per server whose process is shared by all clients.',
+    'Maximum number of requests in flight, including subscriptions, per server with one process for all clients.',
   ),
   drainMs: integer(
     25 * second,
     [0, longestMs],
-    'Time (ms) from SIGTERM to the exit of the gateway. Requests in flight may use what the grace periods of servers leave of it.',
+    'Time limit (ms) from SIGTERM to the exit of the gateway. The limit for requests in flight is this time minus the grace periods of servers.',
   ),
   replacedServerMs: integer(
     60 * minute,
     [0, longestMs],
-    'Time (ms) for which existing sessions keep the old configuration of a server after its entry in the file changed.',
+    'Time (ms) for which existing sessions keep the old configuration of a server after its entry in the file has changed.',
   ),
   logMaxEvents: integer(1000, [1, 1_000_000], 'Maximum number of events stored per session for resuming.'),
   logMaxBytes: integer(
@@ -202,19 +202,19 @@ export const globalOptions = {
   logTotalMaxBytes: integer(
     256 * mebibyte,
     [1, Number.MAX_SAFE_INTEGER],
-    'Maximum bytes of events stored for resuming, all sessions together.',
+    'Maximum total bytes of events stored for resuming across all sessions.',
   ),
   logMaxAgeMs: integer(15 * minute, [1, longestMs], 'Time (ms) for which events are stored for resuming.'),
   maxEventBytes: integer(
     4 * mebibyte,
     [1, largestMessageBytes],
-    'Maximum bytes of one event of a stream. A larger message becomes an error in a stream, but is delivered in a JSON answer.',
+    'Maximum bytes of one stream event. On a stream, a larger message becomes an error. In a JSON answer, a larger message is delivered.',
   ),
   maxLineBytes: integer(64 * mebibyte, [1, largestMessageBytes], 'Maximum bytes of one line from a server.'),
   maxQueuedBytes: integer(
     16 * mebibyte,
     [1, largestTotalBytes],
-    'Maximum bytes waiting for a server that does not read its input.',
+    'Maximum bytes queued for a server that does not read its input.',
   ),
 } as const satisfies OptionTable;
 
@@ -232,17 +232,17 @@ export const serverOptions = {
   isolation: text<Isolation | 'auto'>(
     'auto',
     z.enum(['auto', 'request', 'principal', 'shared'], { error: 'must be auto, request, principal or shared' }),
-    'Who shares a process of a server. request: nobody; each request without a session gets its own. principal: requests of the same user. shared: everyone. auto: principal with authentication; otherwise request for a legacy server and shared for a modern one. A legacy session at a legacy server always has its own process.',
+    'Which requests share a server process. request: none; each request without a session has its own process. principal: requests from the same user. shared: all requests. auto: principal with authentication; otherwise request for a legacy server and shared for a modern server. A legacy session on a legacy server always has its own process.',
   ),
   poolMax: integer(
     4,
     [1, 1_000],
-    'Maximum number of processes of a legacy server for modern clients that declare the same capabilities for input. Use 1 for a stateful server.',
+    'Maximum number of processes of a legacy server for modern clients with the same input capabilities. Use 1 for a stateful server.',
   ),
   sessionless: text<'serve' | 'reject'>(
     'reject',
     z.enum(['serve', 'reject'], { error: 'must be serve or reject' }),
-    'How to treat a request of a legacy client without a session. reject: require initialize. serve: answer the request in a process that isolation selects.',
+    'How to handle a request without a session from a legacy client. reject: require initialize. serve: answer the request in a process that isolation selects.',
   ),
   startTimeoutMs: integer(
     60 * second,
@@ -267,17 +267,17 @@ export const serverOptions = {
   onBackendExit: text<'restore' | 'end'>(
     'restore',
     z.enum(['restore', 'end'], { error: 'must be restore or end' }),
-    'What to do with a session whose server process exits. restore: start the process again. end: end the session.',
+    'How to handle a session after its server process exits. restore: start the process again. end: end the session.',
   ),
   rerun: text<'safe' | 'hints'>(
     'safe',
     z.enum(['safe', 'hints'], { error: 'must be safe or hints' }),
-    'Requests to repeat after a restore. safe: reads and lists. hints: also tools that the server declares read-only or idempotent.',
+    'Requests to repeat after a restore. safe: reads and lists. hints: also calls of tools that the server declares as read-only or idempotent.',
   ),
   hibernateAfterMs: integer(
     0,
     [0, longestMs],
-    'Time (ms) without a client message after which a session stops its process; the next message starts it again. The process loses its state. 0 disables this.',
+    'Time (ms) without a client message after which the process of a session is stopped. The next message starts a new process, without the old state. 0 disables hibernation.',
   ),
   cwd: text<string | undefined>(
     undefined,
@@ -311,5 +311,5 @@ export const orderedPairs = [
   ['maxBodyBytes', 'maxBytesInFlight', 'the gateway would accept messages that it can never process'],
   ['logMaxAgeMs', 'recordTtlMs', 'the record of a session would expire before its events'],
   ['leaseRenewMs', 'leaseMs', 'a lease would expire before its renewal'],
-  ['leaseMarginMs', 'leaseMs', 'a lease would never count as valid'],
+  ['leaseMarginMs', 'leaseMs', 'a lease would never be valid'],
 ] as const satisfies readonly (readonly [keyof GlobalOptions, keyof GlobalOptions, string])[];

@@ -10,11 +10,11 @@ export const processLimitOptions = {
     [0, largestId],
     'Numeric user id of a STDIO server. Requires --gid and a gateway that runs as root.',
   ),
-  gid: optionalInteger([0, largestId], 'Numeric group id of a STDIO server, which gets no other group.'),
+  gid: optionalInteger([0, largestId], 'Numeric group id of a STDIO server. The server gets no other groups.'),
   nice: integer(0, [0, 19], 'Niceness of a STDIO server: a higher value gives other processes priority.'),
   maxMemoryBytes: optionalInteger(
     [1, Number.MAX_SAFE_INTEGER],
-    'Maximum memory of all processes of a STDIO server together (resident bytes, Linux). Above it, the processes are killed and the server is restored.',
+    'Maximum total resident memory in bytes of all processes of a STDIO server (Linux). Above this limit, the processes are killed and the server is restored.',
   ),
   maxAddressSpaceBytes: optionalInteger(
     [1, Number.MAX_SAFE_INTEGER],
@@ -26,7 +26,7 @@ export const processLimitOptions = {
   ),
   maxProcesses: optionalInteger(
     [1, 2 ** 31 - 1],
-    'Maximum number of processes and threads of the user of a STDIO server (prlimit). Use it with a separate --uid.',
+    'Maximum number of processes and threads of the user that runs a STDIO server (prlimit). Use this option with a separate --uid.',
   ),
   maxCpuSeconds: optionalInteger(
     [1, 2 ** 31 - 1],

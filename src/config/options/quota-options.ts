@@ -19,7 +19,7 @@ export const quotaOptions = {
   ),
   principalStartsPerMinute: optionalInteger(
     countBounds,
-    'Maximum number of server starts per user and minute on an instance. A burst of this size is possible.',
+    'Maximum number of server starts per user and minute on an instance. All of them can occur at once.',
   ),
   principalStreams: optionalInteger(
     countBounds,
@@ -27,7 +27,7 @@ export const quotaOptions = {
   ),
   principalRequestsPerS: optionalInteger(
     countBounds,
-    'Maximum number of requests per user and second, all instances together. Each message of a batch or a WebSocket counts.',
+    'Maximum number of requests per user and second across all instances. Each message of a batch or a WebSocket is one request.',
   ),
   principalRequestBurst: integer(
     50,
@@ -37,11 +37,11 @@ export const quotaOptions = {
   principalBytes: optionalInteger(byteBounds, 'Maximum bytes of unanswered requests per user on an instance.'),
   maxStartsPerMinute: optionalInteger(
     countBounds,
-    'Maximum number of server starts for sessions per minute on an instance. A burst of this size is possible.',
+    'Maximum number of server starts for sessions per minute on an instance. All of them can occur at once.',
   ),
   maxRequestsPerS: optionalInteger(
     countBounds,
-    'Maximum number of requests per second on an instance. A burst of this size is possible.',
+    'Maximum number of requests per second on an instance. All of them can arrive at once.',
   ),
   maxBytesInFlight: optionalInteger(byteBounds, 'Maximum bytes of unanswered requests on an instance.'),
 } as const;

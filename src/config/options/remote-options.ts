@@ -106,21 +106,21 @@ export const remoteOptions = {
   connectTimeoutMs: integer(
     10 * second,
     [1, longestMs],
-    'Time limit (ms) for connecting to a remote server. For HTTP+SSE it includes the start of the stream, for WebSocket the handshake.',
+    'Time limit (ms) for connecting to a remote server. The limit includes the start of the stream for HTTP+SSE and the handshake for WebSocket.',
   ),
   endpointTimeoutMs: integer(
     10 * second,
     [1, longestMs],
-    'Time limit (ms) for an HTTP+SSE server to name its endpoint after its stream has started.',
+    'Time limit (ms) for an HTTP+SSE server to send its endpoint event after its stream has started.',
   ),
   postTimeoutMs: integer(
     60 * second,
     [1, longestMs],
-    'Time limit (ms) for an http(s):// server to accept a notification or a response. Requests have the request time limits.',
+    'Time limit (ms) for an http(s):// server to accept a notification or a response. Requests have their own time limits (--request-idle-ms and --request-max-ms).',
   ),
   upstreamIdleMs: integer(
     0,
     [0, longestMs],
-    'Time (ms) for which a stream of an http(s):// server may be silent; 0 for no limit. Use it for servers that send comments.',
+    'Time (ms) for which a stream of an http(s):// server may be silent; 0 for no limit. Use this limit only for servers that send keep-alive comments.',
   ),
 } as const;

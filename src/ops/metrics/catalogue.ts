@@ -28,7 +28,7 @@ export interface Label {
 const server: Label = { name: 'server', meaning: 'the configured name of a server' };
 const era: Label = { name: 'era', values: ['legacy', 'modern'] };
 const method: Label = { name: 'method', meaning: 'an MCP method, or `other`' };
-const reason: Label = { name: 'reason', meaning: 'a reason of errors.md' };
+const reason: Label = { name: 'reason', meaning: 'an error reason from errors.md' };
 /** Each era has only its own methods, which saves a third of the series. */
 const presetRequestLabels = (['legacy', 'modern'] as const).flatMap((eraName) =>
   [...methodsOf[eraName], methodLabel(undefined)].flatMap((methodName) =>
@@ -117,47 +117,47 @@ export const catalogue = {
   ]),
   reloadSuccessful: gauge(
     'config_last_reload_successful',
-    'Whether the newest configuration is in use: 1, or 0 if it is invalid or changes authentication options, which needs a restart.',
+    '1 if the newest configuration is in use, otherwise 0. It is 0 for an invalid configuration and for changed authentication options, which require a restart.',
   ),
   reloadSuccessAt: gauge(
     'config_last_reload_success_timestamp_seconds',
-    'Unix time at which the gateway last read a configuration that it uses: at the start, after a file change, or at SIGHUP.',
+    'Unix time of the last successful configuration load: at the start, after a file change or on SIGHUP.',
   ),
 
   requests: {
     ...counter(
       'requests_total',
-      'Ended client requests, by outcome: a result (ok), a result that reports a failed tool (tool_error), an error of the server (error), an error of the gateway (fault), or no answer because the client disconnected (left).',
+      'Completed client requests, by outcome. ok: a result. tool_error: a result that reports a failed tool. error: an error from the server. fault: an error from the gateway. left: no answer because the client disconnected.',
       [server, era, method, oneOf('outcome', ...outcomesOf('tools/call'))],
     ),
     presetLabels: presetRequestLabels,
   },
   requestServerSeconds: histogram(
     'request_server_seconds',
-    'Time from sending a request to the server until its response was read, without request_wait_seconds. For initialize it includes the start of the server.',
+    'Time from sending a request to the server until its response is read, excluding request_wait_seconds. For initialize, this time includes the start of the server.',
     serverBounds,
     [server, era, method],
   ),
   requestWaitSeconds: histogram(
     'request_wait_seconds',
-    'Time in which the server could not work on a request: it waited for the client (elicitation, sampling or roots) or was being started. Only requests that waited are counted.',
+    'Time during which the server could not process a request because the server was starting or waiting for the client (elicitation, sampling or roots). Only requests with such a wait are counted.',
     serverBounds,
     [server, era],
   ),
   requestGatewaySeconds: histogram(
     'request_gateway_seconds',
-    "Time that the gateway adds to a request, including Redis: from its last byte until it is sent to the server, and from the server's response until that is sent to the client.",
+    "Time that the gateway adds, including Redis. For the request: from the arrival of its last byte until it is sent to the server. For the response: from its arrival until it is sent to the client.",
     ownBounds,
     [server, era],
   ),
   faults: {
-    ...counter('faults_total', 'Requests that ended with an error of the gateway, by reason.', [server, reason]),
+    ...counter('faults_total', 'Requests that ended with an error from the gateway, by reason.', [server, reason]),
     presetLabels: presetFaultLabels,
   },
   refused: {
     ...counter(
       'refused_http_requests_total',
-      'HTTP requests that an endpoint answered with an error of the gateway, including requests that are not MCP.',
+      'HTTP requests that an endpoint answered with an error from the gateway, including non-MCP requests.',
       [server, reason],
     ),
     // Alerts use these reasons and must see the first error.
@@ -167,7 +167,7 @@ export const catalogue = {
   sessions: gauge('sessions', 'Open sessions of this instance.', [server]),
   sessionsMax: gauge('sessions_max', 'Maximum number of sessions of this instance (--max-sessions).'),
   sessionCalls: gauge('session_calls', 'Requests in flight in sessions.', [server]),
-  sessionStarts: counter('session_starts_total', 'Opened sessions.', [server]),
+  sessionStarts: counter('session_starts_total', 'Sessions opened on this instance.', [server]),
   sessionEnds: counter('session_ends_total', 'Sessions that ended on this instance, by reason.', [
     server,
     oneOf('reason', ...Object.keys(sessionEnds)),
@@ -179,16 +179,16 @@ export const catalogue = {
     server,
   ]),
 
-  backends: gauge('backends', 'Processes of a server, or connections to it, including spare ones.', [server]),
+  backends: gauge('backends', 'Processes of a server or connections to a server, including spare processes.', [server]),
   backendStarts: counter('backend_starts_total', 'Started processes and opened connections.', [server]),
   backendEnds: counter(
     'backend_ends_total',
-    'Ended processes and connections, by reason: ended by the gateway (closed), by themselves (exited), without a start (failed), or over a limit.',
+    'Ended processes and connections, by reason. closed: ended by the gateway. exited: ended without the gateway. failed: not started. line_too_long, memory_limit: over a limit.',
     [server, oneOf('reason', 'closed', 'exited', 'failed', 'line_too_long', 'memory_limit')],
   ),
   probeUp: gauge(
     'server_probe_up',
-    'Whether the probes of a server succeed: 1, or 0 if they fail. Absent without probes (--probe-every-ms) and before the first result.',
+    '1 if the probes of a server succeed, 0 if they fail. The metric is absent without probes (--probe-every-ms) and before the first result.',
     [server],
   ),
   startFailures: counter(
@@ -198,14 +198,14 @@ export const catalogue = {
   ),
   startSeconds: histogram(
     'server_start_seconds',
-    "Time that clients wait for a server to start: from a session's initialize, or from the start of a shared process, until the answer. A spare process was started before.",
+    "Time that clients wait for a server to start. The time runs from a session's initialize, or from the start of a shared process, until the answer. A spare process is already running.",
     startBounds,
     [server],
   ),
-  restores: counter('backend_restores_total', 'Lost processes or connections of sessions that were replaced.', [
+  restores: counter('backend_restores_total', 'Replacements of lost processes or connections of sessions.', [
     server,
   ]),
-  hibernations: counter('hibernations_total', 'Processes of idle sessions that were stopped (--hibernate-after-ms).', [
+  hibernations: counter('hibernations_total', 'Processes that were stopped because their sessions were idle (--hibernate-after-ms).', [
     server,
   ]),
   wakings: counter('wakings_total', 'Processes started again for hibernating sessions.', [server]),
@@ -226,18 +226,18 @@ export const catalogue = {
     server,
     {
       name: 'kind',
-      meaning: 'the cause: `noise` is a line that is not a message, `late` is a message after a cancellation, …',
+      meaning: 'the cause, such as `noise` (a line that is not a message) or `late` (a message after a cancellation)',
     },
   ]),
   processes: gauge('server_processes', 'Processes of local servers, including their child processes.', [server]),
   processMemory: gauge(
     'server_memory_bytes',
-    'Resident memory of these processes. Shared pages count in each process.',
+    'Resident memory of local servers and their child processes. Shared pages are counted in each process.',
     [server],
   ),
   processCpu: counter(
     'server_cpu_seconds_total',
-    'Processor time of these processes, without the time between the last measurement and their exit.',
+    'CPU time of local servers and their child processes. The time between the last measurement and the exit of a process is not included.',
     [server],
   ),
 
@@ -246,16 +246,16 @@ export const catalogue = {
   eventsDelivered: counter('events_delivered_total', 'Events sent to clients.', [oneOf('source', 'live', 'replayed')]),
   eventsEvicted: counter(
     'events_evicted_total',
-    'Stored events that were deleted because of a limit of number, bytes or age. Events of ended sessions are not counted.',
+    'Stored events that were deleted because of a limit on number, bytes or age. Events of ended sessions are not counted.',
   ),
   resumes: counter(
     'resumes_total',
-    'Requests with Last-Event-ID, by outcome: the stream continues (resumed), had already ended (complete), has a gap (history_lost), does not exist (unknown), or could not be read (failed).',
+    'Requests with Last-Event-ID, by outcome. resumed: the stream continues. complete: the stream had already ended. history_lost: the stream has a gap. unknown: the stream does not exist. failed: the stream could not be read.',
     [server, oneOf('outcome', 'resumed', 'complete', 'history_lost', 'unknown', 'failed')],
   ),
 
-  redisUp: gauge('redis_up', 'Whether Redis answers: 1 or 0. Absent without Redis.'),
-  redisSeconds: histogram('redis_command_seconds', 'Time until Redis answered a command.', redisBounds),
+  redisUp: gauge('redis_up', '1 if Redis answers, otherwise 0. The metric is absent without Redis.'),
+  redisSeconds: histogram('redis_command_seconds', 'Time from sending a command to Redis until its answer.', redisBounds),
   redisErrors: counter('redis_errors_total', 'Failed Redis commands, by reason.', [
     oneOf('reason', 'unreachable', 'full', 'refused'),
   ]),
@@ -263,10 +263,10 @@ export const catalogue = {
     'mailbox_bytes',
     'Bytes of messages from other instances that this instance has not received yet.',
   ),
-  mailboxOldest: gauge('mailbox_oldest_seconds', 'Age of the oldest of these messages.'),
+  mailboxOldest: gauge('mailbox_oldest_seconds', 'Age of the oldest message from other instances that this instance has not received yet.'),
   fenced: counter(
     'fenced_appends_total',
-    'Writes that were refused because another instance owns the session, or the session has ended.',
+    'Writes that were refused because another instance owned the session or the session had ended.',
   ),
 
   connections: gauge('http_connections', 'Open client connections.'),
