@@ -49,8 +49,8 @@ ${forms.join('\n')}
 \`\`\`
 
 **STDIO servers.** \`-- <command> [args…]\` runs a command without a shell. A single argument with spaces, as in
-\`-- "npx -y some-server"\`, is split into words as in a shell, unless a file has exactly that name. The gateway derives the
-server's name from the command.
+\`-- "npx -y some-server"\`, is split into words as in a shell. The argument is not split if a file has exactly that name.
+The gateway derives the server's name from the command.
 
 **Remote servers.** A \`<url>\` names a server that is already running:
 

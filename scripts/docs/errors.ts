@@ -17,7 +17,7 @@ const sections: ReadonlyMap<Reason, string> = new Map([
 /** Details beyond the message: the usual cause, and the remedy for the operator or the client's developer. */
 const notes: Partial<Record<Reason, string>> = {
   duplicate_key:
-    'A key in another case, such as `Name` beside `name`, counts as the same key, because servers in Go and .NET ignore the case of keys.',
+    'A key in another case, such as `Name` beside `name`, is treated as a duplicate. Servers in Go and .NET ignore the case of keys.',
   too_many_members: 'Tool arguments have no such limit.',
   too_many_values: 'Such a body would take too much time and memory to parse.',
   too_deep: 'The limit is `--max-depth` (100).',

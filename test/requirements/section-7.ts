@@ -138,7 +138,7 @@ export const section7: readonly ProtocolRequirement[] = [
     id: 'R7.18',
     source: 'T25',
     level: 'MUST',
-    text: 'A notification without an open stream is stored and delivered on the next GET stream.',
+    text: 'While no stream is open, notifications are stored and later delivered on the next GET stream.',
   },
   {
     id: 'R7.19',

@@ -18,7 +18,7 @@ export const section9: readonly ProtocolRequirement[] = [
     id: 'R9.02',
     source: 'V2',
     level: 'V2',
-    text: 'server/discover never gets a 5xx status because a server starts slowly or cannot be started.',
+    text: 'server/discover never gets a 5xx status, even if the server starts slowly or cannot be started.',
   },
   {
     id: 'R9.03',
