@@ -25,7 +25,8 @@ const notes: Partial<Record<Reason, string>> = {
   body_too_large: 'The limit is `--max-body-bytes` (4 MiB).',
   bad_content_type: 'By default, `curl -d` sends form data. Add `-H "Content-Type: application/json"`.',
   not_acceptable: 'With curl, add `-H "Accept: application/json, text/event-stream"`.',
-  duplicate_header: 'A duplicate header is refused even if both values are equal. Some proxies add a header that the client already sends.',
+  duplicate_header:
+    'A duplicate header is refused even if both values are equal. Some proxies add a header that the client already sends.',
   forwarded_too_large: 'The limit applies to the headers that `--forward-header` and `--credential` name.',
   credential_missing:
     'The operator configured `--credential` or `credentials`: see [credentials.md](../credentials.md).',
@@ -69,7 +70,7 @@ const notes: Partial<Record<Reason, string>> = {
   history_lost: 'The limits are `--log-max-events`, `--log-max-bytes`, `--log-total-max-bytes` and `--log-max-age-ms`.',
   handshake_too_large: 'The limits are 64 characters for the version and 64 KiB for the capabilities.',
   server_start_failed:
-    '`/readyz` on the operator port (`http://127.0.0.1:9464/readyz`) shows the cause and a remedy in the server's `last` field. `mcp-gangway check` also shows the output of the server.',
+    '`/readyz` on the operator port (`http://127.0.0.1:9464/readyz`) shows the cause and a remedy in the field `last` of the server. `mcp-gangway check` also shows the output of the server.',
   server_start_timeout:
     'The time limit is `--start-timeout-ms` (60 s). Often `npx` or `uvx` is still downloading the server, or the program is not an MCP server. `mcp-gangway check` downloads it and shows its output.',
   server_exited:

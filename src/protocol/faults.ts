@@ -670,7 +670,8 @@ const catalogue = {
   bad_filter: {
     status: 200,
     code: -32602,
-    message: 'Invalid params: notifications is missing or not an object. Send an object that lists the requested notifications.',
+    message:
+      'Invalid params: notifications is missing or not an object. Send an object that lists the requested notifications.',
   },
   bad_uri: { status: 200, code: -32602, message: 'Invalid params: uri must be the URI of a resource.' },
   subscription_refused: {

@@ -28,7 +28,11 @@ export const clusterOptions = {
     'File with the client certificate (PEM) for a rediss:// server.',
   ),
   redisKey: text<string | undefined>(undefined, file, 'File with the private key (PEM) of --redis-cert.'),
-  redisTimeoutMs: integer(second, [10, longestMs], 'Time limit (ms) for an answer from Redis. After this time, Redis is considered unreachable.'),
+  redisTimeoutMs: integer(
+    second,
+    [10, longestMs],
+    'Time limit (ms) for an answer from Redis. After this time, Redis is considered unreachable.',
+  ),
   redisWaitMs: integer(
     5 * second,
     [1, longestMs],

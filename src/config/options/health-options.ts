@@ -13,8 +13,16 @@ export const probeOptions = {
     [1, longestMs],
     'Time limit (ms) for the server to answer a probe, including its start.',
   ),
-  probeFailures: integer(3, [1, 1_000], 'Number of consecutive failed probes after which the server is considered down.'),
-  probeSuccesses: integer(2, [1, 1_000], 'Number of consecutive successful probes after which the server is considered up again.'),
+  probeFailures: integer(
+    3,
+    [1, 1_000],
+    'Number of consecutive failed probes after which the server is considered down.',
+  ),
+  probeSuccesses: integer(
+    2,
+    [1, 1_000],
+    'Number of consecutive successful probes after which the server is considered up again.',
+  ),
   probeRequired: turnedOn(
     'Make /readyz return 503 while probes report this server as down. Use this option if an instance is useless without the server.',
   ),

@@ -57,7 +57,11 @@ export const globalOptions = {
   port: integer(8080, [0, 65535], 'Port to listen on; 0 for any free port.', { inHelp: true }),
   path: text('/mcp', path, 'Endpoint path, after /<name> with several servers.', { inHelp: true }),
   ssePath: text('/sse', path, 'Path of the event stream for HTTP+SSE (2024-11-05) clients.'),
-  messagesPath: text('/messages', path, 'Path to which HTTP+SSE clients POST messages. The event stream announces this path.'),
+  messagesPath: text(
+    '/messages',
+    path,
+    'Path to which HTTP+SSE clients POST messages. The event stream announces this path.',
+  ),
   wsPath: text('/ws', path, 'Path for WebSocket clients, with the subprotocol mcp.'),
   adminPort: integer(
     9464,

@@ -117,7 +117,7 @@ export const catalogue = {
   ]),
   reloadSuccessful: gauge(
     'config_last_reload_successful',
-    '1 if the newest configuration is in use, otherwise 0. It is 0 for an invalid configuration and for changed authentication options, which require a restart.',
+    'Whether the newest configuration is in use (1) or not (0). The value is 0 for an invalid configuration, and for changed authentication options until a restart.',
   ),
   reloadSuccessAt: gauge(
     'config_last_reload_success_timestamp_seconds',
@@ -146,7 +146,7 @@ export const catalogue = {
   ),
   requestGatewaySeconds: histogram(
     'request_gateway_seconds',
-    "Time that the gateway adds, including Redis. For the request: from the arrival of its last byte until it is sent to the server. For the response: from its arrival until it is sent to the client.",
+    'Time that the gateway adds, including Redis. For the request: from the arrival of its last byte until it is sent to the server. For the response: from its arrival until it is sent to the client.',
     ownBounds,
     [server, era],
   ),
@@ -188,7 +188,7 @@ export const catalogue = {
   ),
   probeUp: gauge(
     'server_probe_up',
-    '1 if the probes of a server succeed, 0 if they fail. The metric is absent without probes (--probe-every-ms) and before the first result.',
+    'Whether the probes of a server succeed (1) or fail (0). The metric is absent without probes (--probe-every-ms) and before the first result.',
     [server],
   ),
   startFailures: counter(
@@ -202,12 +202,12 @@ export const catalogue = {
     startBounds,
     [server],
   ),
-  restores: counter('backend_restores_total', 'Replacements of lost processes or connections of sessions.', [
-    server,
-  ]),
-  hibernations: counter('hibernations_total', 'Processes that were stopped because their sessions were idle (--hibernate-after-ms).', [
-    server,
-  ]),
+  restores: counter('backend_restores_total', 'Replacements of lost processes or connections of sessions.', [server]),
+  hibernations: counter(
+    'hibernations_total',
+    'Processes that were stopped because their sessions were idle (--hibernate-after-ms).',
+    [server],
+  ),
   wakings: counter('wakings_total', 'Processes started again for hibernating sessions.', [server]),
   crashLoops: counter(
     'crash_loops_total',
@@ -254,8 +254,12 @@ export const catalogue = {
     [server, oneOf('outcome', 'resumed', 'complete', 'history_lost', 'unknown', 'failed')],
   ),
 
-  redisUp: gauge('redis_up', '1 if Redis answers, otherwise 0. The metric is absent without Redis.'),
-  redisSeconds: histogram('redis_command_seconds', 'Time from sending a command to Redis until its answer.', redisBounds),
+  redisUp: gauge('redis_up', 'Whether Redis answers (1) or not (0). The metric is absent without Redis.'),
+  redisSeconds: histogram(
+    'redis_command_seconds',
+    'Time from sending a command to Redis until its answer.',
+    redisBounds,
+  ),
   redisErrors: counter('redis_errors_total', 'Failed Redis commands, by reason.', [
     oneOf('reason', 'unreachable', 'full', 'refused'),
   ]),
@@ -263,7 +267,10 @@ export const catalogue = {
     'mailbox_bytes',
     'Bytes of messages from other instances that this instance has not received yet.',
   ),
-  mailboxOldest: gauge('mailbox_oldest_seconds', 'Age of the oldest message from other instances that this instance has not received yet.'),
+  mailboxOldest: gauge(
+    'mailbox_oldest_seconds',
+    'Age of the oldest message from other instances that this instance has not received yet.',
+  ),
   fenced: counter(
     'fenced_appends_total',
     'Writes that were refused because another instance owned the session or the session had ended.',
