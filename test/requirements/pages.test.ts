@@ -82,11 +82,11 @@ function renderProtocol(): string {
 
 # Protocol requirements
 
-These are the requirements of MCP that bind a gateway, in our words, one testable sentence each. Towards HTTP clients the
+These are the requirements of MCP that bind a gateway, in one or two testable sentences each. Towards HTTP clients the
 gateway is a server; towards the servers behind it, a client. Both sets of requirements bind it. Tests cite a requirement by
 its id, for example \`it('[R7.04] …')\`, and the build fails for a requirement that no test cites.
 
-*Level* is that of the source: MUST, SHOULD or MAY. V2 marks what the official SDKs depend on.
+*Level* is the level in the source: MUST, SHOULD or MAY. V2 marks what the official SDKs depend on.
 
 ${row('Source', 'Document')}
 ${row('---', '---')}
@@ -100,7 +100,7 @@ function renderHardening(): string {
 
 # Faults, bad inputs and attacks
 
-The gateway's behaviour under faults, bad input and attacks, one testable sentence each. Outcomes follow the
+The gateway's behaviour under faults, bad input and attacks, in one or two testable sentences each. Outcomes follow the
 [promises](design.md#promises). Tests cite a row by its id, for example \`it('[F16] …')\`, and the build fails for a row that
 no test cites. [SECURITY.md](../SECURITY.md) has the threat model.
 

@@ -54,7 +54,7 @@ export const section6: readonly ProtocolRequirement[] = [
     id: 'R6.08',
     source: 'STD26',
     level: 'MUST',
-    text: 'All clients of a modern server share one process. Their ids, tokens and _meta never mix.',
+    text: 'All clients that may share a process of a modern server use one process. Their ids, tokens and _meta never mix.',
   },
   {
     id: 'R6.09',
@@ -84,7 +84,7 @@ export const section6: readonly ProtocolRequirement[] = [
     id: 'R6.12',
     source: 'STD26',
     level: 'MUST',
-    text: 'JSON-RPC requests from a modern server are dropped.',
+    text: 'JSON-RPC requests from a modern server never reach a client. The gateway answers them with -32601.',
   },
   {
     id: 'R6.13',
