@@ -40,6 +40,13 @@ it('takes an error for a failure unless a fault explains it, by its kind and its
   expect(judge('outcome_unknown')).toEqual([expect.stringContaining('near: no fault')]);
 });
 
+it('lets a round of input wait while the store is away', async () => {
+  const { judge, fault } = createFixture();
+  expect(judge('input_not_taken')).toEqual([expect.stringContaining('near: no fault')]);
+  await fault('redis pause');
+  expect(judge('input_not_taken')).toEqual([]);
+});
+
 it('takes what lasts too long for a failure, and allows as long as the faults that it met', async () => {
   const { judge, fault } = createFixture();
   expect(judge('answered', { tookMs: 100 + loadMs })).toEqual([]);
