@@ -642,7 +642,7 @@ const catalogue = {
     status: 400,
     code: -32602,
     message:
-      'Invalid params: requestState is not valid. It has expired, was used with other answers, or is for another request. Send the newest one, or the request without it.',
+      'Invalid params: requestState is not valid. It has expired, was used with other answers, or is for another request. Send the newest requestState, or send the request without one.',
   },
   no_server_requests: {
     status: 404,
