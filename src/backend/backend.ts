@@ -113,6 +113,12 @@ export interface BackendEnd {
   readonly undelivered?: readonly QueuedMessage[];
 }
 
+/** The end of a backend that the gateway closed itself. */
+export const closedByGateway: BackendEnd = {
+  reason: 'closed',
+  detail: 'The gateway closed the connection or process of the server.',
+};
+
 /** A message, and the headers of the client request that carried it; see `Backend.send`. */
 export interface QueuedMessage {
   readonly message: Uint8Array;

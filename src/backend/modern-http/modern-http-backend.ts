@@ -4,7 +4,7 @@ import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-
 import type { Message } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
-import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
+import { type Backend, type BackendEnd, type BackendEvents, closedByGateway } from '../backend.ts';
 import { explainConnectFailure, isUnauthorized } from '../connect-failure.ts';
 import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
 import { Canceller } from '../http-client/canceller.ts';
@@ -48,8 +48,6 @@ const spareConnections = 8;
 
 /** A server that refuses requests as a legacy server would is probed for its era at most this often. */
 const probePauseMs = 5_000;
-
-const closed: BackendEnd = { reason: 'closed', detail: 'The gateway closed the connection or process of the server.' };
 
 /**
  * Connects to a Streamable HTTP server of the modern era (2026-07-28, basic/transports/streamable-http) as one client.
@@ -112,7 +110,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
       isOver = true;
       for (const canceller of [...requests.values(), ...notifications]) canceller.abort();
       await null; // never inside another call into the backend
-      events.onEnd(isClosing ? closed : end);
+      events.onEnd(isClosing ? closedByGateway : end);
       await connection.close();
     })();
     return ending;
@@ -248,7 +246,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
     resume: flow.resume,
     close() {
       isClosing ||= !isOver;
-      return finish(closed);
+      return finish(closedByGateway);
     },
   };
 }

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { readLarge } from '../../protocol/message/message.ts';
 import { flattenLineBreaks, LineSplitter } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
-import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
+import { type Backend, type BackendEnd, type BackendEvents, closedByGateway } from '../backend.ts';
 import { explainConnectFailure } from '../connect-failure.ts';
 import { OrderedDelivery } from '../in-order.ts';
 import { writeMessage } from '../line-writer.ts';
@@ -51,7 +51,6 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
   let isConnected = false;
   let isClosing = false;
   let isPaused = false;
-  let isHeld = false;
   let isEndReported = false;
   /** The reason for the end of the connection, once there is one. */
   let end: BackendEnd | undefined;
@@ -60,16 +59,8 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
     end ??= reason;
     socket.destroy();
   };
-  /** Stops reading until a large line is delivered. */
-  const inOrder = new OrderedDelivery('backend', {
-    hold() {
-      isHeld = true;
-    },
-    release() {
-      isHeld = false;
-      drain();
-    },
-  });
+  /** Stops reading until a large line is delivered: `drain` reads nothing while it is busy. */
+  const inOrder = new OrderedDelivery('backend', { hold: () => undefined, release: () => drain() });
   const deliver = (lines: Buffer[], then = (): void => undefined): void => {
     const flat = lines.map((line) => flattenLineBreaks(line));
     const report = (): void => {
@@ -103,7 +94,7 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
   };
   // Not by 'data': there Node.js reads up to 2 MiB from a server that floods before others have their turn (P8).
   const drain = (): void => {
-    while (!isPaused && !isHeld) {
+    while (!isPaused && !inOrder.isBusy) {
       const chunk: Buffer | null = socket.read();
       if (chunk === null) return;
       takeChunk(chunk);
@@ -126,11 +117,7 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
       const reportEnd = (): void => {
         isEndReported = true;
         const ownEnd = end ?? { reason: 'exited', detail: `The connection to ${where} broke.` };
-        events.onEnd(
-          isClosing
-            ? { reason: 'closed', detail: 'The gateway closed the connection or process of the server.' }
-            : ownEnd,
-        );
+        events.onEnd(isClosing ? closedByGateway : ownEnd);
         resolve();
       };
       if (inOrder.isBusy) detach('backend', inOrder.idle.then(reportEnd));

@@ -3,7 +3,7 @@ import type { RequestId } from '../../protocol/faults.ts';
 import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { detach } from '../../util/boundary.ts';
 import { settlesWithin } from '../../util/settles-within.ts';
-import type { Backend, BackendEnd, BackendEvents, OpenOptions } from '../backend.ts';
+import { type Backend, type BackendEnd, type BackendEvents, closedByGateway, type OpenOptions } from '../backend.ts';
 import { endedByFault } from '../contain-faults.ts';
 import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
 import { openHttpConnection } from '../http-client/http-connection.ts';
@@ -41,8 +41,6 @@ export interface SseOptions extends Partial<SseStreamLimits> {
   /** A POST failed: one sentence without contents, and the total of dropped notifications and responses. */
   onPostFailed?(detail: string, dropped: number): void;
 }
-
-const closed: BackendEnd = { reason: 'closed', detail: 'The gateway closed the connection or process of the server.' };
 
 /**
  * Connects to a server of the HTTP+SSE transport (2024-11-05, basic/transports): a GET stream, and POSTs to the
@@ -95,7 +93,7 @@ export function openSse(
       stream.close();
       const cut = connection.close();
       await null; // never inside another call into the backend
-      events.onEnd(isClosing ? closed : end);
+      events.onEnd(isClosing ? closedByGateway : end);
       await cut;
     })();
     return ending;
@@ -190,7 +188,7 @@ export function openSse(
     resume: flow.resume,
     close() {
       isClosing ||= !isOver;
-      return finish(closed);
+      return finish(closedByGateway);
     },
   };
 }

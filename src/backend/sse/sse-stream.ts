@@ -1,6 +1,6 @@
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { detach } from '../../util/boundary.ts';
-import type { BackendEnd } from '../backend.ts';
+import { type BackendEnd, closedByGateway } from '../backend.ts';
 import { connectErrorCode, explainConnectFailure, explainRefusal, isUnauthorized } from '../connect-failure.ts';
 import { type BackpressureGroup, IdleTimeoutError } from '../http-client/backpressure-group.ts';
 import { createEventReader } from '../http-client/event-reader.ts';
@@ -134,7 +134,7 @@ export function openSseStream(
   detach('backend', run().then(endStream));
   return {
     ended,
-    close: () => endStream({ reason: 'closed', detail: 'The gateway closed the connection or process of the server.' }),
+    close: () => endStream(closedByGateway),
   };
 }
 

@@ -2,7 +2,7 @@
 import { readLarge } from '../../protocol/message/message.ts';
 import { flattenLineBreaks, LineSplitter } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
-import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
+import { type Backend, type BackendEnd, type BackendEvents, closedByGateway } from '../backend.ts';
 import { failedBackend } from '../failed-backend.ts';
 import { OrderedDelivery } from '../in-order.ts';
 import type { Program } from './launch/program.ts';
@@ -180,8 +180,7 @@ function liveBackend(
       deliverLines(lines);
     }
     const cause = isLaunched ? launchFailure(exit.exitCode, recentLines()) : undefined;
-    if (isClosing)
-      reportEnd({ reason: 'closed', detail: 'The gateway closed the connection or process of the server.', ...exit });
+    if (isClosing) reportEnd({ ...closedByGateway, ...exit });
     else if (cause) reportEnd({ reason: 'failed', ...explainSpawnFailure(cause, options), cause });
     else reportEnd({ reason: 'exited', detail, ...exit });
     stopMemoryWatch?.();

@@ -3,7 +3,15 @@ import type { RequestId } from '../../protocol/faults.ts';
 import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { detach } from '../../util/boundary.ts';
 import { settlesWithin } from '../../util/settles-within.ts';
-import type { Backend, BackendEnd, BackendEvents, OpenOptions, RequestIds, Resume } from '../backend.ts';
+import {
+  type Backend,
+  type BackendEnd,
+  type BackendEvents,
+  closedByGateway,
+  type OpenOptions,
+  type RequestIds,
+  type Resume,
+} from '../backend.ts';
 import { isUnauthorized } from '../connect-failure.ts';
 import { endedByFault } from '../contain-faults.ts';
 import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
@@ -61,8 +69,6 @@ const deleteTimeoutMs = 2_000;
  * Statuses of servers that do not accept POST at this path (2025-11-25, basic/transports, "Backwards Compatibility").
  */
 const otherStatuses: ReadonlySet<number> = new Set([400, 404, 405]);
-
-const closed: BackendEnd = { reason: 'closed', detail: 'The gateway closed the connection or process of the server.' };
 
 /**
  * Connects to a server of the Streamable HTTP transport (legacy era: 2025-03-26 to 2025-11-25, basic/transports) as one
@@ -124,7 +130,7 @@ export function openStreamableHttp(
       endController.abort();
       for (const { abandon } of posts) abandon();
       await null; // never inside another call into the backend
-      events.onEnd(isClosing ? closed : end);
+      events.onEnd(isClosing ? closedByGateway : end);
       if (isForGood && session.hasId) await endSession();
       await connection.close();
     })();
@@ -318,7 +324,7 @@ export function openStreamableHttp(
     resume: flow.resume,
     close({ isForGood = false } = {}) {
       isClosing ||= !isOver;
-      return finish(closed, isForGood);
+      return finish(closedByGateway, isForGood);
     },
   };
 }

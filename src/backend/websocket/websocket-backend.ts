@@ -4,7 +4,7 @@ import { type RawData, WebSocket } from 'ws';
 import { readLarge } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
-import type { Backend, BackendEnd, BackendEvents, OpenOptions } from '../backend.ts';
+import { type Backend, type BackendEnd, type BackendEvents, closedByGateway, type OpenOptions } from '../backend.ts';
 import { isUnauthorized } from '../connect-failure.ts';
 import { OrderedDelivery } from '../in-order.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
@@ -73,7 +73,6 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
   let isOpened = false;
   let isClosing = false;
   let isPaused = false;
-  let isHeld = false;
   /** The reason for the end of the connection, once there is one. */
   let end: BackendEnd | undefined;
 
@@ -83,12 +82,8 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
   };
   /** Stops reading until a large message is delivered. */
   const inOrder = new OrderedDelivery('backend', {
-    hold() {
-      isHeld = true;
-      peer.pause();
-    },
+    hold: () => peer.pause(),
     release() {
-      isHeld = false;
       if (!isPaused) peer.resume();
     },
   });
@@ -144,11 +139,7 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
       deliver();
       const reportEnd = (): void => {
         const ownEnd = end ?? explainClose(code, where);
-        events.onEnd(
-          isClosing
-            ? { reason: 'closed', detail: 'The gateway closed the connection or process of the server.' }
-            : ownEnd,
-        );
+        events.onEnd(isClosing ? closedByGateway : ownEnd);
         resolve();
       };
       if (inOrder.isBusy) detach('backend', inOrder.idle.then(reportEnd));
@@ -178,7 +169,7 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     },
     resume() {
       isPaused = false;
-      if (!isHeld) peer.resume();
+      if (!inOrder.isBusy) peer.resume();
     },
     close() {
       if (!isClosing && end === undefined) {
