@@ -22,5 +22,5 @@ it('[S-18] no page puts a secret on the command line of the gateway, where other
 it('[S-18] SECURITY.md says what tools that run beside Redis can do, and what a server of the same user can read', () => {
   const security = readFileSync(`${root}SECURITY.md`, 'utf8');
   expect(security).toContain('/proc/<pid>/environ');
-  expect(security).toContain('tools in the container of the gateway reach a Redis without a password');
+  expect(security).toContain("tools in the gateway's container can reach a Redis without a password");
 });
