@@ -1,9 +1,9 @@
 // A small MCP client for the examples. It calls a tool, and prints the progress and the answer:
 //
 //   node ask.mjs http://127.0.0.1:8080/mcp                      lists the tools
-//   node ask.mjs http://127.0.0.1:8080/mcp count '{"to":3}'     calls one
+//   node ask.mjs http://127.0.0.1:8080/mcp count '{"to":3}'     calls a tool
 //
-// The variable KEY holds an API key or an access token. The variable NODE_EXTRA_CA_CERTS names the file of a test certificate.
+// Set KEY to an API key or an access token. Set NODE_EXTRA_CA_CERTS to the file of a test certificate.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 
 const [url, tool, text = '{}'] = process.argv.slice(2);
@@ -11,7 +11,7 @@ const print = (line) => process.stdout.write(`${line}\n`);
 const headers = process.env.KEY ? { Authorization: `Bearer ${process.env.KEY}` } : {};
 const transport = new StreamableHTTPClientTransport(new URL(url), {
   requestInit: { headers },
-  // A client that reconnects soon and often sees every event, even if its gateway is killed.
+  // A client that reconnects quickly and often receives every event, even if its gateway is killed.
   reconnectionOptions: {
     initialReconnectionDelay: 500,
     maxReconnectionDelay: 2_000,

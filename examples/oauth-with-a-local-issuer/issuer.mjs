@@ -1,6 +1,6 @@
-// An OAuth 2.1 authorization server to try things with. Every user is `ada`, needs no password, and allows everything. So it must
-// never be reachable from a network. Clients register themselves and use PKCE. Access tokens are JWTs for the resource that the
-// client names.
+// An OAuth 2.1 authorization server for tests. Every user is `ada`, needs no password, and allows everything. The server must
+// therefore never be reachable from a network. Clients register themselves and use PKCE. Access tokens are JWTs for the resource
+// that the client requests.
 import { createServer } from 'node:http';
 import { exportJWK, generateKeyPair } from 'jose';
 import Provider from 'oidc-provider';
@@ -36,7 +36,7 @@ const provider = new Provider(url.origin, {
   },
 });
 
-/** Where other issuers show a page with a login and a question, this one says yes. */
+/** Approves every login and consent. Other issuers show a page to the user at this point. */
 async function interact(incoming, outgoing) {
   const { prompt, params, session } = await provider.interactionDetails(incoming, outgoing);
   if (prompt.name === 'login') {

@@ -2,8 +2,8 @@
 //
 //   node login.mjs http://127.0.0.1:8080/mcp demo:use
 //
-// The client asks the gateway where its authorization server is, registers there, and opens the page for the user. Our issuer's page
-// answers by itself, so this program takes the place of the browser.
+// The client asks the gateway for the URL of its authorization server, registers there, and opens the login page. The example's
+// issuer approves every login without user input, so this program follows the redirects in place of a browser.
 import { auth } from '@modelcontextprotocol/client';
 
 const [serverUrl, scope] = process.argv.slice(2);
@@ -44,7 +44,7 @@ const provider = {
   discoveryState: () => discovered,
 };
 
-/** Follows the redirects of the issuer with its cookies, until the address is the client's own. */
+/** Follows the issuer's redirects, and keeps its cookies, until the URL is the client's redirect URL. */
 async function browse(start) {
   const cookies = new Map();
   let at = start;

@@ -1,5 +1,5 @@
-// An old HTTP+SSE server (MCP 2024-11-05) without packages, for the examples. A GET of /sse opens a session and its stream.
-// The first event of the stream names the URL for the client's messages. PORT and HOST change where it listens.
+// An old HTTP+SSE server (MCP 2024-11-05) without npm packages, for the examples. A GET request for /sse opens a session and its stream.
+// The first event of the stream names the URL for the client's messages. Set PORT and HOST to change the address of the server.
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { answer } from './tools.mjs';

@@ -1,4 +1,4 @@
-// A STDIO server without packages, for the examples. Each line of its stdin and stdout is one message.
+// A STDIO server without npm packages, for the examples. Each line of its stdin and stdout is one message.
 import { createInterface } from 'node:readline';
 import { answer } from './tools.mjs';
 

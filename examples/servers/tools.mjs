@@ -1,5 +1,5 @@
-// The tools of both example servers. `count` reports progress and takes its time. `where` returns the host that the server
-// runs on. Neither needs packages or a network.
+// The tools of both example servers. `count` counts slowly, and reports progress. `where` returns the host that the server
+// runs on. Both work without npm packages and without a network.
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 
