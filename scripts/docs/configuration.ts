@@ -72,12 +72,12 @@ The [command line reference](command-line.md) describes the commands.
 
 ## Order of precedence
 
-The gateway looks for the value of an option in this order: command line, environment, file, default. The first value
-applies. Lists from different sources are not combined. Server options on the command line, in the environment or at the top level of the file are defaults for
+The gateway looks for the value of an option in this order: command line, environment, file, default. It uses
+the first value that it finds. Lists from different sources are not combined. Server options on the command line, in the environment or at the top level of the file are defaults for
 all servers. An entry of \`mcpServers\` overrides them. \`env\` is merged: the variables of the entry override the others.
 
 The gateway reports all errors of a configuration at once. Each error names the option or the position in the file.
-Errors never contain values.
+Errors never contain the values of options.
 
 ## Global options
 
@@ -96,7 +96,7 @@ ${optionTable(serverOptions)}
 **Environment of a server.** A STDIO server inherits only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR, TZ and USER from the gateway.
 \`env\` adds variables.
 
-**Headers.** \`headers\` and certificates apply to servers at \`http(s)://\` and \`ws(s)://\` URLs. The headers of a server replace those for all servers. An
+**Headers.** \`headers\` and certificates apply to servers at \`http(s)://\` and \`ws(s)://\` URLs. The headers of a server replace the headers for all servers. An
 HTTP+SSE server must name an endpoint with the same origin as its URL. The gateway does not follow redirects.
 
 **Forwarded headers.** The gateway forwards only the client headers that \`forwardHeaders\` names. Each message carries the headers of its own
@@ -124,7 +124,7 @@ The tables above list the environment variable of each option.
 
 ## File
 
-The file is a JSON object. The file can contain any option under its key. The servers are in \`mcpServers\` (or \`servers\`, as in VS Code):
+The file is a JSON object. It can contain any option under its key. The servers are in \`mcpServers\` (or \`servers\`, as in VS Code):
 
 \`\`\`json
 ${exampleFile}
@@ -136,7 +136,7 @@ ${exampleFile}
 | \`args\` | List of arguments. |
 | \`url\` | URL of a remote server, instead of \`command\`. |
 | \`type\` | Optional: \`stdio\`, \`http\` (also \`streamable-http\`) or \`sse\`. \`http\` and \`sse\` have the same meaning as in \`transport\`. |
-| \`disabled\` | \`true\` ignores this server. |
+| \`disabled\` | If \`true\`, the gateway ignores this server. |
 | server options | See [Server options](#server-options). |
 
 The gateway ignores \`autoApprove\`, \`alwaysAllow\`, \`timeout\` and \`description\` of a server, and \`inputs\` and \`$schema\` at the top level. Any

@@ -17,8 +17,8 @@ const sections: ReadonlyMap<Reason, string> = new Map([
 /** Details beyond the message: the usual cause, and the remedy for the operator or the client's developer. */
 const notes: Partial<Record<Reason, string>> = {
   duplicate_key:
-    'A key in another case, such as `Name` beside `name`, is treated as a duplicate. Servers in Go and .NET ignore the case of keys.',
-  too_many_members: 'Tool arguments have no such limit.',
+    'The gateway treats keys that differ only in case, such as `Name` and `name`, as duplicates. Servers in Go and .NET ignore the case of keys.',
+  too_many_members: 'The limit does not apply to tool arguments.',
   too_many_values: 'Such a body would take too much time and memory to parse.',
   too_deep: 'The limit is `--max-depth` (100).',
   batch_not_allowed: 'The session uses a protocol revision other than 2025-03-26.',
@@ -36,19 +36,19 @@ const notes: Partial<Record<Reason, string>> = {
   host_not_allowed:
     'On 127.0.0.1 the gateway accepts only local names, which prevents DNS rebinding. A proxy or a container often uses another name. Allow it with `--allow-host mcp.example.com`.',
   modern_not_served:
-    'A request of 2026-07-28 arrived at an endpoint for older clients, `/sse` or `/ws`. Use `/mcp`, or one of `error.data.supported`.',
+    'A 2026-07-28 request arrived at an endpoint for older clients, `/sse` or `/ws`. Use `/mcp`, or a version from `error.data.supported`.',
   bad_envelope:
     '`error.data.missing` lists the missing members. In a session of an older revision, remove the header `MCP-Protocol-Version: 2026-07-28`. [eras.md](../eras.md) has an example.',
   header_mismatch:
     '`error.data.header` names the header, and `error.data.problem` is `missing` or `different`. SDKs list the tools again and repeat the request. A proxy may have removed the header.',
   version_not_served: '`error.data.supported` lists the versions that the server and the gateway support.',
   method_removed:
-    'The request has the header `MCP-Protocol-Version: 2026-07-28` with a method that only older revisions have, such as `initialize` or `ping`. Remove the header to use a session.',
+    'The request has the header `MCP-Protocol-Version: 2026-07-28`, but only older revisions have its method, for example `initialize` or `ping`. Remove the header to use a session.',
   post_only:
     'The request has the header `MCP-Protocol-Version: 2026-07-28`. Only older revisions also use GET and DELETE. Remove the header to use a session.',
   only_a_stream: 'Clients that support both transports switch automatically.',
-  no_such_path: 'With several servers, no server is at `/mcp`. Use `/<name>/mcp`.',
-  credentials_required: '`mcp-gangway key <name>` creates a key. For tokens see [oauth.md](../oauth.md).',
+  no_such_path: 'With several servers, there is no endpoint at `/mcp`. Use `/<name>/mcp`.',
+  credentials_required: '`mcp-gangway key <name>` creates a key. For tokens, see [oauth.md](../oauth.md).',
   credentials_invalid:
     'For API keys, compare the entry in the `--api-keys` file. For tokens, the table in [oauth.md](../oauth.md) lists the causes.',
   insufficient_scope: 'See [authentication.md](../authentication.md) and [oauth.md](../oauth.md).',
@@ -64,7 +64,7 @@ const notes: Partial<Record<Reason, string>> = {
   session_required:
     'A browser also gets this error, as does curl without `initialize`. With `--sessionless serve`, the gateway answers such requests.',
   unknown_session:
-    'The session was idle for `--session-idle-ms` (30 min), was deleted, or ended with its server. A gateway without Redis loses all sessions when it restarts. The log line `session ended` contains the reason. Clients open a new session.',
+    'The session was idle for `--session-idle-ms` (30 min), was deleted, or ended because its server ended. A gateway without Redis loses all sessions when it restarts. The log line `session ended` contains the reason. Clients must open a new session.',
   unknown_token:
     'The session of an HTTP+SSE client has ended, or the client opened a second stream. Most of these clients must be reconnected manually. `--sse-linger-ms` keeps sessions longer.',
   history_lost: 'The limits are `--log-max-events`, `--log-max-bytes`, `--log-total-max-bytes` and `--log-max-age-ms`.',
@@ -72,7 +72,7 @@ const notes: Partial<Record<Reason, string>> = {
   server_start_failed:
     '`/readyz` on the operator port (`http://127.0.0.1:9464/readyz`) shows the cause and a remedy in the field `last` of the server. `mcp-gangway check` also shows the output of the server.',
   server_start_timeout:
-    'The time limit is `--start-timeout-ms` (60 s). Often `npx` or `uvx` is still downloading the server, or the program is not an MCP server. `mcp-gangway check` downloads it and shows its output.',
+    'The time limit is `--start-timeout-ms` (60 s). Often `npx` or `uvx` is still downloading the server, or the program is not an MCP server. `mcp-gangway check` downloads the server and shows its output.',
   server_exited:
     'The gateway starts the server again, and the session continues. After six exits within a minute, the session ends and the log contains the reason `crash_loop`. The log also has the exit code. With `--log-level debug`, the log has the output too.',
   server_refused:
@@ -83,19 +83,19 @@ const notes: Partial<Record<Reason, string>> = {
     'The remote server was unreachable for more than 15 s, or its answer could not be resumed. The session continues when the server is reachable again.',
   server_silent: 'The time limit is `--upstream-idle-ms`.',
   group_busy: 'Clients should answer elicitations faster, or the operator can raise `--pool-max`.',
-  server_not_modern: '`--era modern` is set, or the gateway had previously detected a server of 2026-07-28.',
+  server_not_modern: '`--era modern` is set, or the gateway previously detected that the server supports 2026-07-28.',
   server_crash_loop:
-    'A process that all clients share exited six times within a minute, and the gateway waits 30 s. The log has the exit codes. With `--log-level debug`, the log has the output too.',
+    'A process that all clients share exited six times within a minute, so the gateway waits 30 s before the next start. The log has the exit codes. With `--log-level debug`, the log has the output too.',
   server_full: 'The limit is `--max-shared-calls` (4,096) requests per server, including subscriptions.',
   line_too_long: 'The limit is `--max-line-bytes` (64 MiB).',
   memory_limit: 'The limit is `--max-memory-bytes`.',
   event_too_large: 'The limit is `--max-event-bytes` (4 MiB).',
   response_too_complex: 'A server can return large data as one string or as a resource.',
   request_timeout:
-    'The time limits are `--request-idle-ms` (10 min) without progress and `--request-max-ms` (6 h) in total. SDK clients have their own limit of 60 s: `{ timeout, resetTimeoutOnProgress: true }`.',
+    'The time limits are `--request-idle-ms` (10 min) without progress and `--request-max-ms` (6 h) in total. SDK clients have their own limit of 60 s. To change it, pass the request options `{ timeout, resetTimeoutOnProgress: true }`.',
   too_many_calls: 'The limit is `--max-calls` (256) per session.',
   bad_request_state:
-    'A request state becomes invalid if the gateway restarts without Redis and `--state-key`. It also becomes invalid after its answers have been used.',
+    'If neither Redis nor `--state-key` is configured, a restart of the gateway makes all request states invalid. The gateway accepts only one set of answers for each request state.',
   method_of_other_era: '[eras.md](../eras.md) lists the translated methods.',
   input_refused: 'The client must support every capability that it declares (sampling, elicitation or roots).',
   too_many_rounds: 'The limit is ten rounds of input per request. The tool must finish within this limit.',
@@ -139,7 +139,7 @@ function render(reason: Reason): string {
   const codes = [...new Set([codeOf(reason, 'legacy'), codeOf(reason, 'modern')])];
   const facts = [
     `Status ${status}`,
-    `code ${codes.length === 1 ? codes[0] : `${codes[0]}, for 2026-07-28 ${codes[1]}`}`,
+    `code ${codes.length === 1 ? codes[0] : `${codes[0]} (${codes[1]} for 2026-07-28)`}`,
     `reached the server: ${reached === undefined ? 'no' : 'possible'}`,
     ...(retryAfterS === undefined ? [] : [`retry after ${retryAfterS} s`]),
   ];

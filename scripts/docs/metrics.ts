@@ -33,7 +33,7 @@ instructions. [deploy/grafana/dashboard.json](../../deploy/grafana/dashboard.jso
 
 ## Questions and queries
 
-The PromQL queries use the job name from above. They sum over all instances unless the question says otherwise. A query with \`increase\` over a day has no result if there was no such event.
+The PromQL queries use the job name from the example above. They sum over all instances unless the question says otherwise. A query with \`increase\` over a day has no result if there was no such event.
 
 | Question | Query |
 | --- | --- |
@@ -60,7 +60,7 @@ ${meanings().map(meaningRow).join('\n')}
 ## How times and requests are counted
 
 - The time of a request ends when the gateway sends the response, not when the client receives it.
-- \`mcp_gangway_request_gateway_seconds\` includes the time for Redis: to store the record of a new session, and to log an answer before a stream
+- \`mcp_gangway_request_gateway_seconds\` includes the time that Redis needs to store the record of a new session, and to log an answer before a stream
   sends it. The metric excludes the time for forwarding to the instance that owns the session. If a server writes faster than Redis stores,
   the wait is part of \`mcp_gangway_request_server_seconds\`.
 - \`mcp_gangway_request_wait_seconds\` is the time during which a server is starting or waiting for the client's user.

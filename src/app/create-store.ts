@@ -56,7 +56,7 @@ async function warnOfEviction(connection: Parameters<typeof memoryPolicyOf>[0], 
     const { memoryPolicyOf } = await import('../store/redis/diagnose/inspect.ts');
     const policy = await memoryPolicyOf(connection);
     if (policy === undefined || policy === 'noeviction') return;
-    const detail = `Set maxmemory-policy noeviction instead of ${policy}: then the gateway waits while Redis is full.`;
+    const detail = `Set maxmemory-policy noeviction instead of ${policy}. The gateway then waits while Redis is full.`;
     logger.warn({ detail }, 'Redis may evict sessions when its memory is full');
   } catch (cause) {
     logger.debug({ err: cause }, 'cannot read the eviction policy of Redis');

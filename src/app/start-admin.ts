@@ -84,7 +84,7 @@ function warnOfExposure(config: GatewayConfig, hasTls: boolean, logger: Logger):
       },
       'the operator port has no TLS: keys of operators can be read on the network',
     );
-  const detail = `The metrics contain server names and usage numbers, but no ids, users or content. Let only your monitoring reach this address. See ${docsPage('reference/metrics.md')}`;
+  const detail = `The metrics contain server names and usage numbers, but no ids, users or content. Allow only your monitoring system to reach this address. See ${docsPage('reference/metrics.md')}`;
   logger.warn({ host, port, detail }, 'anyone who can reach the operator port can read the metrics');
 }
 

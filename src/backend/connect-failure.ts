@@ -5,27 +5,27 @@
 const sentences: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'refused the connection: nothing listens there. Start the server, or correct the URL.',
   ENOTFOUND: 'cannot be found: the host does not exist. Correct the host name in the URL.',
-  EAI_AGAIN: 'cannot be found: the name server does not answer. Check DNS, or try again later.',
+  EAI_AGAIN: 'cannot be found: the DNS server does not answer. Check DNS, or try again later.',
   ENOENT: 'does not exist: there is no socket file at this path. Start the server, or correct the path.',
   ENOTSOCK: 'is not a socket. Correct the path.',
-  EACCES: 'is not accessible for this user. Change the permissions of the socket file.',
-  EPERM: 'is not accessible for this user. Change the permissions.',
+  EACCES: 'is not accessible to this user. Change the permissions of the socket file.',
+  EPERM: 'is not accessible to this user. Change the permissions.',
   EHOSTUNREACH: 'cannot be reached: there is no network route. Check the network and the host in the URL.',
   ENETUNREACH: 'cannot be reached: there is no network route. Check the network and the host in the URL.',
-  ETIMEDOUT: 'did not answer in time.',
-  UND_ERR_CONNECT_TIMEOUT: 'did not answer in time.',
-  ECONNRESET: 'closed the connection unexpectedly.',
-  UND_ERR_SOCKET: 'closed the connection unexpectedly.',
-  EPIPE: 'closed the connection unexpectedly.',
+  ETIMEDOUT: 'did not answer in time. Check the network, and check that the server is running.',
+  UND_ERR_CONNECT_TIMEOUT: 'did not answer in time. Check the network, and check that the server is running.',
+  ECONNRESET: 'closed the connection unexpectedly. Check the log of the server.',
+  UND_ERR_SOCKET: 'closed the connection unexpectedly. Check the log of the server.',
+  EPIPE: 'closed the connection unexpectedly. Check the log of the server.',
   EPROTO: 'does not speak TLS as expected. If the server has no TLS, use http:// or ws://.',
   ERR_SSL_WRONG_VERSION_NUMBER: 'does not speak TLS as expected. If the server has no TLS, use http:// or ws://.',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'has a self-signed certificate. Add the certificate with --upstream-ca.',
   SELF_SIGNED_CERT_IN_CHAIN:
-    "has a certificate of an unknown authority. Add the authority's certificate with --upstream-ca.",
+    "has a certificate from an unknown authority. Add the authority's certificate with --upstream-ca.",
   UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    "has a certificate of an unknown authority. Add the authority's certificate with --upstream-ca.",
+    "has a certificate from an unknown authority. Add the authority's certificate with --upstream-ca.",
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-    "has a certificate of an unknown authority. Add the authority's certificate with --upstream-ca.",
+    "has a certificate from an unknown authority. Add the authority's certificate with --upstream-ca.",
   CERT_HAS_EXPIRED: 'has an expired certificate. Renew the certificate of the server.',
   ERR_TLS_CERT_ALTNAME_INVALID: 'has a certificate for another name. Correct the host in the URL.',
 };
@@ -43,7 +43,7 @@ export function explainConnectFailure(cause: unknown, where: string): string {
 /** Returns one sentence for the operator about a redirect or refused credentials; undefined for any other status. */
 export function explainRefusal(status: number, where: string): string | undefined {
   if (status >= 300 && status < 400) {
-    return `${where} answered with a redirect (${status}), which the gateway does not follow. Configure the target URL.`;
+    return `${where} answered with a redirect (${status}), which the gateway does not follow. Configure the URL of the redirect target.`;
   }
   if (isUnauthorized(status)) {
     return `${where} refused access (${status}). Set credentials with --header 'Authorization: …' or headers, or let each client send its own with --forward-header Authorization.`;

@@ -25,7 +25,7 @@ export function reportListenerFaults(events: BackendEvents, onFault: (cause: unk
 /** The end of a backend after an internal error. */
 export const endedByFault: BackendEnd = {
   reason: 'failed',
-  detail: 'An internal error of the gateway occurred at a message of this server. The log has the stack.',
+  detail: 'An internal error occurred while the gateway processed a message from this server. The log has the stack.',
 };
 
 /**

@@ -184,7 +184,7 @@ function checkKeysFile(
 
 const emptyKeysWarning = `The file of ${flagOf('apiKeysFile')} contains no key, so every request is refused. Create a key with mcp-gangway key.`;
 
-const adminOffWarning = `The operator port is disabled: ${environmentNameOf('adminHost')} is off, as in the image, and overrides the file. Set the address with that variable or with ${flagOf('adminHost')}.`;
+const adminOffWarning = `The operator port is disabled: ${environmentNameOf('adminHost')} is off, which is the default in the image and overrides the file. Set the address with that variable or with ${flagOf('adminHost')}.`;
 
 const hstsWarning = `${flagOf('hstsMaxAgeS')} has no effect without ${flagOf('tlsCert')}. If a proxy terminates TLS, set the header there.`;
 
@@ -193,7 +193,7 @@ function readText(name: string, readFile: ReadFile, report: ReportIssue): string
     return readFile(name);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : 'unknown error';
-    report(name, code === 'ENOENT' ? 'does not exist' : `is a file that cannot be read (${code})`);
+    report(name, code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`);
     return undefined;
   }
 }

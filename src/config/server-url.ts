@@ -66,7 +66,7 @@ function readTcpUrl(text: string): ReadUrl {
 function readUnixUrl(text: string): ReadUrl {
   const path = text.slice('unix://'.length);
   if (!path.startsWith('/') || path === '/' || path.includes('\0')) {
-    return fault('must be unix:// and the absolute path of a socket, such as unix:///run/server.sock');
+    return fault('must be unix:// followed by the absolute path of a socket, such as unix:///run/server.sock');
   }
   if (Buffer.byteLength(path) > maxSocketPathBytes) {
     return fault(

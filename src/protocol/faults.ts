@@ -47,7 +47,7 @@ const withVersions =
     Array.isArray(supported) ? `${sentence} Supported: ${supported.join(', ')}.` : undefined;
 
 const notServedSentence =
-  'This endpoint does not support this protocol version. Open a session with initialize at a supported version.';
+  'This endpoint does not support this protocol version. Open a session: send initialize with a supported version.';
 const otherVersionSentence = 'Unsupported protocol version. Send the request with a supported version.';
 
 const catalogue = {
@@ -55,7 +55,7 @@ const catalogue = {
   not_json: {
     status: 400,
     code: -32700,
-    message: 'Parse error: the body is not valid JSON in UTF-8. Send one JSON text.',
+    message: 'Parse error: the body is not valid UTF-8 JSON. Send one JSON value.',
   },
   not_json_rpc: {
     status: 400,
@@ -72,7 +72,7 @@ const catalogue = {
     status: 400,
     code: -32600,
     message:
-      "Invalid request: the message has a key twice, or a key that differs from another key or from MCP's spelling only in case. Write each key once, as MCP spells it.",
+      "Invalid request: a key appears twice, or differs only in case from another key or from MCP's spelling. Write each key once, as MCP spells it.",
   },
   too_many_members: {
     status: 400,
@@ -83,7 +83,7 @@ const catalogue = {
     status: 400,
     code: -32600,
     message:
-      'Invalid request: the JSON is over 8 MiB and has more than 1,048,576 values or 2,097,152 escapes. Split it into smaller requests.',
+      'Invalid request: the JSON is larger than 8 MiB and has more than 1,048,576 values or 2,097,152 escape sequences. Split it into smaller requests.',
   },
   key_too_long: {
     status: 400,
@@ -94,7 +94,7 @@ const catalogue = {
   too_deep: {
     status: 400,
     code: -32600,
-    message: 'Invalid request: the JSON is nested too deeply. Send it with fewer levels.',
+    message: 'Invalid request: the JSON is nested too deeply. Use fewer levels.',
   },
   duplicate_id: {
     status: 400,
@@ -104,7 +104,7 @@ const catalogue = {
   batch_not_allowed: {
     status: 400,
     code: -32600,
-    message: 'Invalid request: only protocol revision 2025-03-26 has batches. Send one message per POST.',
+    message: 'Invalid request: only protocol revision 2025-03-26 supports batches. Send one message per POST.',
   },
   empty_batch: {
     status: 400,
@@ -120,7 +120,7 @@ const catalogue = {
     status: 413,
     code: -32000,
     message:
-      'The body is larger than this gateway accepts. Send less; the operator can raise the limit with --max-body-bytes.',
+      'The body is larger than this gateway accepts. Send a smaller body; the operator can raise the limit with --max-body-bytes.',
   },
   encoded_body: {
     status: 415,
@@ -139,31 +139,31 @@ const catalogue = {
     status: 406,
     code: -32000,
     message:
-      'Not acceptable: Accept allows no type that the gateway can send. Use Accept: application/json, text/event-stream; a GET needs text/event-stream.',
+      'Not acceptable: the Accept header allows no type that the gateway can send. Use Accept: application/json, text/event-stream. A GET needs text/event-stream.',
   },
   duplicate_header: {
     status: 400,
     code: -32000,
     message:
-      'Bad request: a header that is allowed once was sent twice, or its value has characters outside visible ASCII. Send it once and encode other characters.',
+      'Bad request: a header that may appear only once was sent twice, or its value has characters outside visible ASCII. Send the header once, and encode such characters.',
   },
   forwarded_too_large: {
     status: 431,
     code: -32000,
     message:
-      'The headers that this gateway forwards to the MCP server are too large: more than 8 KiB together. Send shorter values.',
+      'The headers that this gateway forwards to the MCP server are too large: more than 8 KiB in total. Send shorter values.',
   },
   credential_missing: {
     status: 400,
     code: -32000,
     message:
-      "The MCP server needs the client's credentials, and a header is missing. With every request, send the header that error.data.header names.",
+      "The MCP server needs the client's credentials, but a header is missing. With every request, send the header that error.data.header names.",
   },
   claim_missing: {
     status: 403,
     code: -32000,
     message:
-      'The MCP server needs a claim that your token lacks or that cannot be used. Get a token with the claim that error.data.claim names.',
+      'The MCP server needs a claim that is missing from your token or has an unusable value. Get a token with the claim that error.data.claim names.',
   },
   origin_not_allowed: {
     status: 403,
@@ -226,13 +226,13 @@ const catalogue = {
     status: 400,
     code: -32600,
     message:
-      'Invalid request: this protocol version has no batches. Send one request per POST, without an array around it.',
+      'Invalid request: this protocol version does not support batches. Send one request per POST, not an array.',
   },
   modern_response: {
     status: 400,
     code: -32600,
     message:
-      'Invalid request: in this protocol version a client does not send responses. Send the input with a retry of the request.',
+      'Invalid request: in this protocol version, clients do not send responses. To provide input, retry the request with inputResponses.',
   },
   post_only: {
     status: 405,
@@ -243,7 +243,7 @@ const catalogue = {
   sessionless_post_only: {
     status: 405,
     code: -32000,
-    message: 'Method not allowed: without Mcp-Session-Id only POST is possible. Send initialize to get a session.',
+    message: 'Method not allowed: without Mcp-Session-Id, only POST is allowed. Send initialize to get a session.',
     allow: 'POST',
   },
   bad_http: { status: 400, code: -32000, message: 'Bad request: the request is not valid HTTP/1.1.' },
@@ -255,12 +255,12 @@ const catalogue = {
   headers_too_large: {
     status: 431,
     code: -32000,
-    message: 'The headers of this request are larger than 16 KiB together. Send fewer or shorter headers.',
+    message: 'The headers of this request are larger than 16 KiB in total. Send fewer or shorter headers.',
   },
   request_too_slow: {
     status: 408,
     code: -32000,
-    message: 'The request did not arrive in time. Send the headers and the body without a pause.',
+    message: 'The request did not arrive in time. Send the headers and the body without pauses.',
   },
   bad_expectation: {
     status: 417,
@@ -300,13 +300,13 @@ const catalogue = {
     status: 404,
     code: -32000,
     message:
-      'Not found: no MCP endpoint has this path. The gateway prints its endpoints when it starts; a server that was removed from the configuration has none.',
+      'Not found: no MCP endpoint has this path. The server may have been removed from the configuration. The gateway prints its endpoints when it starts.',
   },
   no_such_admin_path: {
     status: 404,
     code: -32000,
     message:
-      'Not found: the operator port does not have this path. It serves the status page at /, /metrics, /healthz and /readyz. MCP endpoints are on the client port.',
+      'Not found: the operator port does not have this path. It serves / (the status page), /metrics, /healthz and /readyz. MCP endpoints are on the client port.',
   },
 
   // The sender
@@ -326,20 +326,20 @@ const catalogue = {
     status: 401,
     code: -32000,
     message:
-      'Unauthorized: the URL contains credentials, which is not accepted. Send them in the header Authorization: Bearer.',
+      'Unauthorized: the URL contains credentials, which is not accepted. Send them in the Authorization: Bearer header.',
   },
   untrusted_proxy: {
     status: 403,
     code: -32000,
     message:
-      'Forbidden: the request has a header that names its user, but does not come from a trusted proxy. The operator lists proxies in --trusted-proxy.',
+      'Forbidden: the request has a header that names its user, but does not come from a trusted proxy. The operator can add the proxy with --trusted-proxy.',
   },
   credentials_expired: {
     status: 403,
     code: -32000,
     reached: 'maybe',
     message:
-      'The credentials of this request expired before the answer. Whether the request took effect is unknown. Continue with new credentials.',
+      'The credentials of this request expired before the answer arrived. Whether the request took effect is unknown. Continue with new credentials.',
   },
   token_not_checked: {
     status: 503,
@@ -420,7 +420,7 @@ const catalogue = {
   not_text: {
     status: 415,
     code: -32000,
-    message: 'Unsupported data: a binary frame was received. Send each message as one text frame with one JSON text.',
+    message: 'Unsupported data: a binary frame was received. Send each message as JSON in one text frame.',
   },
   initialize_timeout: {
     status: 408,
@@ -446,7 +446,7 @@ const catalogue = {
     status: 400,
     code: -32000,
     message:
-      'Bad request: Mcp-Session-Id is missing. Send initialize first, then its Mcp-Session-Id with each message. For clients without sessions, the operator can set --sessionless serve.',
+      'Bad request: Mcp-Session-Id is missing. Send initialize first, then send the Mcp-Session-Id of its response with each message. For clients without sessions, the operator can set --sessionless serve.',
   },
   bad_session_id: {
     status: 400,
@@ -462,7 +462,7 @@ const catalogue = {
     status: 404,
     code: -32001,
     message:
-      'Session not found: no session has this endpoint URL. Open the event stream again and send initialize to the endpoint that it names.',
+      'Session not found: no session has this endpoint URL. Open the event stream again, and send initialize to the endpoint that the stream names.',
   },
   used_token: {
     status: 400,
@@ -506,20 +506,20 @@ const catalogue = {
     status: 502,
     code: -32000,
     message:
-      "The MCP server's answer to initialize is too large: more than 1 MiB, or an oversized version or capabilities. Its author must fix the server.",
+      "The MCP server's answer to initialize is too large: more than 1 MiB, or an oversized version or capabilities. The server's author must fix this.",
   },
   server_start_failed: {
     status: 502,
     code: -32000,
     message:
-      "The MCP server could not be started. The gateway's log has the reason, and the operator can run mcp-gangway check to see it.",
+      "The MCP server could not be started. The gateway's log contains the reason. The operator can also run mcp-gangway check to see it.",
     retryAfterS: 5,
   },
   server_start_timeout: {
     status: 504,
     code: -32000,
     message:
-      'The MCP server did not answer initialize or server/discover in time. The operator can run mcp-gangway check, or log at level debug, to see its output.',
+      'The MCP server did not answer initialize or server/discover in time. To see its output, the operator can run mcp-gangway check or set --log-level debug.',
     retryAfterS: 5,
   },
   server_exited: {
@@ -532,7 +532,8 @@ const catalogue = {
     status: 502,
     code: -32000,
     reached: 'maybe',
-    message: 'The MCP server refused the POST of this request, or closed it without an answer. No answer will follow.',
+    message:
+      'The MCP server refused the HTTP request, or ended its HTTP response without an answer. No answer will follow.',
   },
   // A 401 would make clients look for credentials for the gateway.
   server_unauthorized: {
@@ -577,7 +578,7 @@ const catalogue = {
   server_crash_loop: {
     status: 503,
     code: -32000,
-    message: 'The MCP server exited repeatedly. The gateway starts it again after a pause. Retry then.',
+    message: 'The MCP server exited repeatedly. The gateway starts it again after a pause. Retry later.',
     retryAfterS: 30,
   },
   server_full: {
@@ -613,14 +614,14 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'The answer is too complex: over 8 MiB with 1,048,576 values or twice as many escapes, over 1,000 levels, or over 8,192 own members. Request less at once, or use pages.',
+      'The answer is too complex: over 1,000 levels, over 8,192 top-level members, or over 8 MiB with 1,048,576 values or twice as many escapes. Request less data, or use pagination.',
   },
   server_request_refused: {
     status: 502,
     code: -32000,
     reached: 'maybe',
     message:
-      'The gateway cannot forward this request to a client: it is too large, too many are unanswered, or no client can answer it.',
+      'The gateway cannot forward this request to a client: it is too large, too many requests are unanswered, or no client can answer it.',
   },
   request_timeout: {
     status: 504,
@@ -642,13 +643,13 @@ const catalogue = {
     status: 400,
     code: -32602,
     message:
-      'Invalid params: requestState is not valid. It has expired, was used with other answers, or is for another request. Send the newest requestState, or send the request without one.',
+      'Invalid params: requestState is not valid. It may have expired, belong to another request, or have been used with other answers. Send the newest requestState, or send the request without one.',
   },
   no_server_requests: {
     status: 404,
     code: -32601,
     message:
-      'Method not found: in this protocol version a server sends no requests. Return a result of type input_required to request input.',
+      'Method not found: in this protocol version, servers do not send requests. Return a result of type input_required to request input.',
   },
   unknown_task: {
     status: 200,
@@ -688,20 +689,20 @@ const catalogue = {
     status: 400,
     code: -32602,
     message:
-      'Invalid params: the subscription names more than 500 resources, or URIs of more than 256 KiB together. Split it into several subscriptions.',
+      'Invalid params: the subscription names more than 500 resources, or more than 256 KiB of URIs. Split it into several subscriptions.',
   },
   input_refused: {
     status: 200,
     code: -32000,
     reached: 'maybe',
     message:
-      'The MCP server needed input that the client did not provide: the client answered with an error, or cannot answer such requests.',
+      'The MCP server needed input that the client did not provide. The client returned an error, or does not support such requests.',
   },
   input_too_large: {
     status: 413,
     code: -32000,
     reached: 'maybe',
-    message: 'The input that you supplied to the MCP server is too large for this gateway. Supply less.',
+    message: 'The input for the MCP server is larger than this gateway accepts. Send less data.',
   },
   too_many_rounds: {
     status: 502,
@@ -713,7 +714,7 @@ const catalogue = {
     status: 502,
     code: -32000,
     reached: 'maybe',
-    message: 'The MCP server answered with a type of result that its protocol version does not allow for this request.',
+    message: 'The MCP server returned a result type that its protocol version does not allow for this request.',
   },
   session_ended: {
     status: 404,
@@ -729,7 +730,7 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'The gateway instance that ran this request stopped or was cut off before the answer. Whether the request took effect is unknown.',
+      'The gateway instance that ran this request stopped or became unreachable before it answered. Whether the request took effect is unknown.',
   },
   store_unavailable: {
     status: 503,
@@ -742,27 +743,28 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'The gateway cannot reach its store, so these answers did not reach the MCP server. Its request still waits. Send the answers again with the same requestState.',
+      'The gateway cannot reach its store, so these answers did not reach the MCP server. The server still waits for them. Send the answers again with the same requestState.',
     retryAfterS: 2,
   },
   owner_busy: {
     status: 503,
     code: -32000,
-    message: 'The gateway instance of this session is overloaded. This request did not reach the MCP server. Retry.',
+    message:
+      'The gateway instance that owns this session is overloaded. This request did not reach the MCP server. Retry.',
     retryAfterS: 1,
   },
   takeover_paused: {
     status: 503,
     code: -32000,
     message:
-      'The gateway instances of this session were lost repeatedly, so the gateway waits before the next takeover. Retry later.',
+      'The gateway instances that owned this session failed repeatedly, so the gateway waits before the next takeover. Retry later.',
     retryAfterS: 10,
   },
   other_configuration: {
     status: 503,
     code: -32000,
     message:
-      'This session belongs to gateway instances with another version or another configuration of the server. Retry, or start a new session.',
+      'This session belongs to a gateway instance with a different version or server configuration. Retry, or start a new session.',
     retryAfterS: 2,
   },
   server_reconfigured: {

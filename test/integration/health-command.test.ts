@@ -29,11 +29,11 @@ describe('mcp-gangway health', () => {
     const options = ['--port', `${gateway.port}`, ...tls, '--', ...command];
     expect(await health(...options)).toEqual({
       code: 0,
-      said: `https://127.0.0.1:${gateway.port}/healthz answers 200.\n`,
+      said: `https://127.0.0.1:${gateway.port}/healthz answered 200.\n`,
     });
     expect(await health('--ready', ...options)).toMatchObject({ code: 0, said: expect.stringContaining('/readyz') });
     await gateway.stop();
-    expect(await health(...options)).toMatchObject({ code: 1, said: expect.stringContaining('does not answer') });
+    expect(await health(...options)).toMatchObject({ code: 1, said: expect.stringContaining('did not answer') });
   });
 
   it('needs no server to be named', async () => {

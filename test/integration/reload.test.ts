@@ -180,7 +180,7 @@ describe('a changed file', () => {
     const session = await initialize(urlOf('one'));
     await file.write(text);
     const refusal = await waitFor(() =>
-      gateway.logs().find(({ msg }) => String(msg).includes('the previous one stays in use')),
+      gateway.logs().find(({ msg }) => String(msg).includes('the previous configuration stays in use')),
     );
     expect(refusal['faults']).toEqual(faults.map((fault) => expect.stringMatching(fault)));
     expect((await session.request('ping')).status).toBe(200);

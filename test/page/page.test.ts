@@ -377,7 +377,7 @@ describe('the page', () => {
   test('can be used with the keyboard alone', async () => {
     const { admin } = await startWatched();
     const page = await openPage(admin);
-    await page.getByRole('link', { name: 'Skip to the content' }).focus();
+    await page.getByRole('link', { name: 'Skip to content' }).focus();
     await page.keyboard.press('Enter');
     expect(await page.evaluate('document.activeElement.id')).toBe('content');
     await page.getByRole('link', { name: 'Playground' }).focus();

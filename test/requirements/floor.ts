@@ -24,11 +24,11 @@ export const floor: readonly Requirement[] = [
   },
   {
     id: 'S-05',
-    text: 'A nested value in a line of a server neither blocks other work nor exhausts memory.',
+    text: 'A complex value in a line from a server neither blocks other work nor exhausts memory.',
   },
   {
     id: 'S-06',
-    text: 'A request of 4 MiB with wide objects, long filters or values in place of names does not block other work.',
+    text: 'A request of 4 MiB with wide objects, long filters or names that are not strings does not block other work.',
   },
   {
     id: 'S-07',
@@ -70,16 +70,16 @@ export const floor: readonly Requirement[] = [
   },
   { id: 'C-03', text: 'The amount of output that a server can write during the era probe is limited.' },
   { id: 'C-04', text: 'initialize has its own size limit.' },
-  { id: 'C-05', text: 'The gateway builds no value for a related task, whatever its size.' },
+  { id: 'C-05', text: 'The gateway does not build an object from a related-task value, whatever its size.' },
   {
     id: 'C-06',
-    text: 'The denials of a lookup are limited in number and later forgotten. No denial takes a session from a living owner.',
+    text: 'The number of stored lookup denials is limited, and denials are forgotten later. No denial takes a session from a living owner.',
   },
   { id: 'C-07', text: 'Records of open sessions do not expire in the memory store.' },
   { id: 'C-08', text: 'No promise rejection remains unhandled.' },
   {
     id: 'C-09',
-    text: 'An exception while routing one line of a server ends only the session of that server.',
+    text: 'An exception while the gateway routes one line of a server ends only the session of that server.',
   },
   {
     id: 'C-10',
@@ -90,7 +90,7 @@ export const floor: readonly Requirement[] = [
     text: 'Data kept for other instances is limited, and is deleted when those instances are gone.',
   },
   { id: 'C-12', text: 'An exception in a listener loses no changes and is logged.' },
-  { id: 'C-13', text: 'A text is parsed again if the next reader has stricter limits.' },
+  { id: 'C-13', text: 'A cached text is parsed again if the next reader has stricter limits.' },
   { id: 'C-14', text: "A lost call is sent again completely, including the client's progress notifications." },
   {
     id: 'C-15',

@@ -49,7 +49,7 @@ export const advisories: readonly Requirement[] = [
   },
   {
     id: 'A10',
-    text: 'The installed HTTP libraries have the fixed versions, and limits also apply to chunked bodies.',
+    text: 'The installed HTTP libraries contain the fixes, and limits also apply to chunked bodies.',
     source:
       'CVE-2026-44456, CVE-2026-54288, CVE-2026-29085, CVE-2026-47676, CVE-2026-47673, CVE-2026-29087, CVE-2026-39406',
   },

@@ -4,7 +4,7 @@ import type { Requirement } from './requirement.ts';
 export const faults: readonly Requirement[] = [
   {
     id: 'F01',
-    text: 'After kill -9 of an owner during requests, another instance takes over within lease + 2 s. Each pending request is repeated or answered.',
+    text: 'If an owner is killed (kill -9) during requests, another instance takes over within lease + 2 s. Each pending request is repeated or answered.',
   },
   {
     id: 'F02',
@@ -12,7 +12,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     id: 'F03',
-    text: "After kill -9 of a client's instance that is not the owner, a resume on another instance gets identical events.",
+    text: "If a client's instance is not the owner and is killed (kill -9), a resume on another instance gets identical events.",
   },
   {
     id: 'F04',
@@ -40,7 +40,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     id: 'F10',
-    text: 'After a flushed script cache or a lost reply, the command is repeated with the same ids. An append that already ran returns ALREADY and stores no duplicate.',
+    text: 'After the Redis script cache is flushed or a reply is lost, the command is repeated with the same ids. An append that already ran returns ALREADY and stores no duplicate.',
   },
   {
     id: 'F11',
@@ -81,7 +81,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     id: 'F21',
-    text: 'The maximum stream age bounds half-open connections, and idle sessions end even while a GET is open.',
+    text: 'The maximum stream age limits the lifetime of half-open connections. Idle sessions end even while a GET is open.',
   },
   { id: 'F22', text: 'A client that disconnects during a POST stream can retrieve its answer with GET.' },
   {
@@ -98,7 +98,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     id: 'F26',
-    text: 'A storm of new sessions gets 503 at the limits and leaves no orphan.',
+    text: 'A storm of new sessions gets 503 at the limits and leaves no orphaned process.',
   },
   {
     id: 'F26b',

@@ -16,7 +16,10 @@ export const inputs: readonly Requirement[] = [
     id: 'B05',
     text: 'A request with an id that is already in flight in its session gets 400 and -32600. The ids 1 and "1" differ.',
   },
-  { id: 'B06', text: 'A body over the limit gets 413, whether it has a Content-Length, a false length or chunks.' },
+  {
+    id: 'B06',
+    text: 'A body over the limit gets 413, whether it has a correct Content-Length, a false Content-Length or chunked encoding.',
+  },
   { id: 'B07', text: 'A body with Content-Encoding gets 415 and is never decompressed.' },
   {
     id: 'B08',

@@ -25,13 +25,13 @@ const sources: readonly (readonly [name: string, text: string])[] = [
   ['RES', `[2026-07-28, resources](${specification}/2026-07-28/server/resources)`],
   [
     'T25',
-    `[2025-11-25, transports](${specification}/2025-11-25/basic/transports); 2025-06-18 and 2025-03-26 say the same`,
+    `[2025-11-25, transports](${specification}/2025-11-25/basic/transports). The revisions 2025-06-18 and 2025-03-26 have the same requirements.`,
   ],
   ['B0326', `[2025-03-26, batching](${specification}/2025-03-26/basic)`],
   ['SSE24', `[2024-11-05, transports](${specification}/2024-11-05/basic/transports)`],
   [
     'V2',
-    'The official TypeScript SDK, version 2: no requirement of the specification, but clients in use depend on it',
+    'The official TypeScript SDK, version 2. The specification does not require this behaviour, but clients in use depend on it.',
   ],
 ];
 
@@ -82,11 +82,11 @@ function renderProtocol(): string {
 
 # Protocol requirements
 
-These are the requirements of MCP that bind a gateway, in one or two testable sentences each. Towards HTTP clients the
-gateway is a server; towards the servers behind it, a client. Both sets of requirements bind it. Tests cite a requirement by
-its id, for example \`it('[R7.04] …')\`, and the build fails for a requirement that no test cites.
+This page lists the MCP requirements that apply to a gateway. Each requirement has one or two testable sentences. The gateway
+acts as a server for HTTP clients and as a client of the servers behind it, so both sets of requirements apply. Tests cite a
+requirement by its id, for example \`it('[R7.04] …')\`. The build fails if no test cites a requirement.
 
-*Level* is the level in the source: MUST, SHOULD or MAY. V2 marks what the official SDKs depend on.
+*Level* is the level in the source: MUST, SHOULD or MAY. V2 marks behaviour that the official SDKs depend on.
 
 ${row('Source', 'Document')}
 ${row('---', '---')}
@@ -100,12 +100,12 @@ function renderHardening(): string {
 
 # Faults, bad inputs and attacks
 
-The gateway's behaviour under faults, bad input and attacks, in one or two testable sentences each. Outcomes follow the
-[promises](design.md#promises). Tests cite a row by its id, for example \`it('[F16] …')\`, and the build fails for a row that
-no test cites. [SECURITY.md](../SECURITY.md) has the threat model.
+This page describes how the gateway behaves under faults, bad input and attacks. Each row has one or two testable sentences.
+The outcomes follow from the [promises](design.md#promises). Tests cite a row by its id, for example \`it('[F16] …')\`. The
+build fails if no test cites a row. [SECURITY.md](../SECURITY.md) contains the threat model.
 
-The usual test run uses small sizes. \`FAULT_SIZE=full\` uses the full ones: 50 sessions when an owner is killed, 2,000 resumes
-within a second, 200 starts and ends of a process, 10,000 cuts at the seam between replay and live events, outages of a minute.
+A normal test run uses small sizes. \`FAULT_SIZE=full\` uses the full sizes: 50 sessions when an owner is killed, 2,000 resumes
+within a second, 200 starts and ends of a process, 10,000 disconnects between replayed and live events, and one-minute outages.
 
 ## Faults to survive
 
@@ -121,14 +121,15 @@ ${tableOf(properties)}
 
 ## Advisories about other programs
 
-Each was a vulnerability of another gateway, SDK or proxy. A test shows that it does not exist here.
+Each row covers a vulnerability of another gateway, SDK or proxy. A test shows that mcp-gangway does not have it.
 
 ${tableOf(advisories)}
 
 ## Findings of audits and reviews
 
-The letter names where a finding comes from: S the security audit of November 2026, C the review of the core, E the review of the
-edges, J the test suites of other projects, U untrue refusals under faults, M modern clients on legacy servers, P people in trouble.
+The letter of an id is the source of the finding: S is the security audit of November 2026, C the review of the core, and E the
+review of the edges. J stands for the test suites of other projects, U for false refusals under faults, M for modern clients on
+legacy servers, and P for troubleshooting by operators.
 
 ${tableOf(floor)}
 `;

@@ -18,7 +18,7 @@ export const section1: readonly ProtocolRequirement[] = [
     id: 'R1.03',
     source: 'BAS, S26',
     level: 'MUST',
-    text: 'A POST request with the modern version header but without the _meta key gets 400 and -32602.',
+    text: 'A POST request with the modern version header but without protocolVersion in _meta gets 400 and -32602.',
   },
   {
     id: 'R1.04',
@@ -36,7 +36,7 @@ export const section1: readonly ProtocolRequirement[] = [
     id: 'R1.06',
     source: 'VER',
     level: 'MAY',
-    text: 'Modern and legacy clients can use the endpoint at the same time, and share no state.',
+    text: 'Modern and legacy clients can use the endpoint at the same time. They share no state.',
   },
   {
     id: 'R1.07',
@@ -48,7 +48,7 @@ export const section1: readonly ProtocolRequirement[] = [
     id: 'R1.08',
     source: 'S26',
     level: 'MUST',
-    text: 'A POST with a JSON-RPC response in the modern era gets a 4xx status.',
+    text: 'In the modern era, a POST with a JSON-RPC response gets a 4xx status.',
   },
   {
     id: 'R1.09',

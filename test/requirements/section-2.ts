@@ -18,7 +18,7 @@ export const section2: readonly ProtocolRequirement[] = [
     id: 'R2.03',
     source: 'S26',
     level: 'SHOULD',
-    text: 'The default address is localhost. On a local address, a foreign Host gets a 4xx status.',
+    text: 'The default address is localhost. On a local address, a non-local Host gets a 4xx status.',
   },
   {
     id: 'R2.04',
@@ -54,7 +54,7 @@ export const section2: readonly ProtocolRequirement[] = [
     id: 'R2.09',
     source: 'BAS',
     level: 'MUST',
-    text: 'A modern error response has the id of its request with the same JSON type. The id is null only if it could not be read.',
+    text: 'A modern error response has the id of its request with the same JSON type. The id is null only if the id of the request could not be read.',
   },
   {
     id: 'R2.10',
@@ -72,7 +72,7 @@ export const section2: readonly ProtocolRequirement[] = [
     id: 'R2.12',
     source: 'S26',
     level: 'MUST',
-    text: 'A request gets 400 and -32020 if Mcp-Method is missing or differs, even only in case. Header names are case-insensitive.',
+    text: 'A request gets 400 and -32020 if Mcp-Method is missing or differs from the body, even if only in case. Header names are case-insensitive.',
   },
   {
     id: 'R2.13',
@@ -96,7 +96,7 @@ export const section2: readonly ProtocolRequirement[] = [
     id: 'R2.16',
     source: 'S26',
     level: 'MUST',
-    text: "Mcp-Param-* headers are compared with the body according to the tool's input schema, with numbers by value. Null and absent parameters need no header.",
+    text: "Mcp-Param-* headers are compared with the body according to the tool's input schema, and numbers are compared by value. Null and absent parameters need no header.",
   },
   {
     id: 'R2.17',
@@ -138,7 +138,7 @@ export const section2: readonly ProtocolRequirement[] = [
     id: 'R2.22',
     source: 'S26',
     level: 'MUST',
-    text: 'server/discover returns versions, capabilities and caching hints that match the service.',
+    text: 'server/discover returns versions, capabilities and caching hints that match what the gateway serves.',
   },
   {
     id: 'R2.23',
@@ -150,7 +150,7 @@ export const section2: readonly ProtocolRequirement[] = [
     id: 'R2.24',
     source: 'BAS',
     level: 'MUST',
-    text: 'A missing capability gets HTTP 400 and -32021 with requiredCapabilities. The gateway does not commit to status 200 before the first message.',
+    text: 'If a required capability is missing, the request gets HTTP 400 and -32021 with requiredCapabilities. The gateway does not commit to status 200 before the first message.',
   },
   {
     id: 'R2.25',

@@ -54,12 +54,12 @@ export const section3: readonly ProtocolRequirement[] = [
     id: 'R3.09',
     source: 'LOG',
     level: 'MUST',
-    text: 'A request gets log messages only if it requests them, at or above its level, and on its own stream.',
+    text: 'A request gets log messages only if it requests them. The messages are at or above the requested level, and on the stream of the request.',
   },
   {
     id: 'R3.10',
     source: 'BAS',
     level: 'MUST',
-    text: 'All other _meta keys pass in both directions. A progress token keeps its value and type.',
+    text: 'All other _meta keys pass through in both directions. A progress token keeps its value and type.',
   },
 ];

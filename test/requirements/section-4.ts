@@ -24,7 +24,7 @@ export const section4: readonly ProtocolRequirement[] = [
     id: 'R4.04',
     source: 'MRTR',
     level: 'MUST',
-    text: 'The keys of inputRequests are unique in the request. Each value has a method and params, but no JSON-RPC id.',
+    text: 'The keys of inputRequests are unique within a request. Each value has a method and params, but no JSON-RPC id.',
   },
   {
     id: 'R4.05',
@@ -66,7 +66,7 @@ export const section4: readonly ProtocolRequirement[] = [
     id: 'R4.11',
     source: 'MRTR',
     level: 'MUST',
-    text: 'A suspended call is cancelled after a time limit if its client does not return.',
+    text: 'A suspended call is cancelled after a time limit if its client does not retry it.',
   },
   {
     id: 'R4.12',
@@ -78,6 +78,6 @@ export const section4: readonly ProtocolRequirement[] = [
     id: 'R4.13',
     source: 'MRTR',
     level: 'MUST',
-    text: 'If a modern server requires a capability that the legacy client lacks, the request gets an error. The gateway had not declared that capability to the server.',
+    text: 'If a modern server requires a capability that the legacy client lacks, the request gets an error. The gateway never declares that capability to the server.',
   },
 ];

@@ -24,7 +24,7 @@ export const section6: readonly ProtocolRequirement[] = [
     id: 'R6.03',
     source: 'STD26',
     level: 'MUST',
-    text: 'Lines on stdout that are not JSON-RPC are dropped and logged. Multi-byte characters remain intact when they are split.',
+    text: 'Lines on stdout that are not JSON-RPC are dropped and logged. Multi-byte characters that are split between reads remain intact.',
   },
   {
     id: 'R6.04',

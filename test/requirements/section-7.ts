@@ -186,7 +186,7 @@ export const section7: readonly ProtocolRequirement[] = [
     id: 'R7.24',
     source: 'T25',
     level: 'MUST',
-    text: 'A notifications/cancelled that arrives at another instance reaches the process.',
+    text: 'A notifications/cancelled message that arrives at another instance reaches the process of its session.',
   },
   {
     id: 'R7.25',

@@ -6,7 +6,7 @@ export const section8: readonly ProtocolRequirement[] = [
     id: 'R8.01',
     source: 'SSE24',
     level: 'MUST',
-    text: "The endpoint event is resolved against the stream's URL, and POSTs go only to the result. Another origin is refused.",
+    text: "The endpoint event is resolved against the stream's URL, and POSTs go only to the resulting URL. An endpoint with another origin is refused.",
   },
   {
     id: 'R8.02',
@@ -18,7 +18,7 @@ export const section8: readonly ProtocolRequirement[] = [
     id: 'R8.03',
     source: 'SSE24',
     level: 'MUST',
-    text: 'The body of a 2xx answer to a POST is not needed. An error status becomes an error of that request.',
+    text: 'The gateway does not need the body of a 2xx answer to a POST. An error status becomes an error of that request.',
   },
   {
     id: 'R8.04',

@@ -6,7 +6,7 @@ export const section9: readonly ProtocolRequirement[] = [
     id: 'R9.01',
     source: 'V2',
     level: 'V2',
-    text: 'A plain client sends initialize immediately, without a probe or new headers, and is served.',
+    text: 'A plain client that sends initialize immediately, without a probe or new headers, is served.',
   },
   {
     id: 'R9.01b',

@@ -25,9 +25,9 @@ export async function requestHealth(
   const url = `${tlsCert === undefined ? 'http' : 'https'}://${displayHost(host)}:${port}${path}`;
   try {
     const status = await statusOf(url);
-    return { isWell: status === 200, text: `${url} answers ${status}.` };
+    return { isWell: status === 200, text: `${url} answered ${status}.` };
   } catch (error) {
-    return { isWell: false, text: `${url} does not answer: ${(error as Error).message}` };
+    return { isWell: false, text: `${url} did not answer: ${(error as Error).message}` };
   }
 }
 

@@ -53,7 +53,7 @@ export async function runCommand(): Promise<void> {
   if (configuration.command === 'key') {
     const { key, entry, variable } = makeKey(configuration.name);
     process.stderr.write(
-      'Save this key: it is shown only once. The next lines are its entry for the --api-keys file (a JSON list) and for GANGWAY_API_KEYS.\n',
+      'Save this key: it is shown only once. The next two lines are its entries for the --api-keys file (a JSON list) and for GANGWAY_API_KEYS.\n',
     );
     process.stdout.write(`${key}\n${entry}\n${variable}\n`);
     return;

@@ -84,7 +84,7 @@ function reloadConfiguration({ source, started, replace, log }: ConfigurationRel
   const read = source.read();
   if (!read.ok) {
     const faults = read.faults.map(({ path, message }) => `${path}: ${message}`);
-    logger.error({ faults }, 'the changed configuration is invalid; the previous one stays in use');
+    logger.error({ faults }, 'the changed configuration is invalid; the previous configuration stays in use');
     return false;
   }
   if (!('config' in read)) return true; // the command is part of the command line, which does not change
@@ -97,7 +97,7 @@ function reloadConfiguration({ source, started, replace, log }: ConfigurationRel
     const options = securityChanges.map(flagOf);
     logger.error(
       { options },
-      'the changed configuration has other authentication options, which need a restart; the previous one stays in use',
+      'the changed configuration has different authentication options, which need a restart; the previous configuration stays in use',
     );
     return false;
   }
@@ -116,7 +116,7 @@ function reloadConfiguration({ source, started, replace, log }: ConfigurationRel
   } catch (error) {
     logger.error(
       { detail: (error as Error).message },
-      'the changed configuration has a server that cannot be used; the previous one stays in use',
+      'the changed configuration has a server that cannot be used; the previous configuration stays in use',
     );
     return false;
   }

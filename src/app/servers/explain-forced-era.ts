@@ -25,6 +25,6 @@ export async function explainForcedEra(
   } finally {
     await session.close();
   }
-  const speaks = `The server speaks the ${other} era, but --era is ${era}. Remove --era.`;
+  const speaks = `The server supports the ${other} era, but --era is ${era}. Remove --era.`;
   return new ServerUnusableError(`${speaks} ${error.message}`);
 }

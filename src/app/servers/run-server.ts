@@ -76,7 +76,7 @@ function createLocalOpener(
   const { stdinCloseGraceMs, terminateGraceMs, maxMemoryBytes } = config;
   if (maxMemoryBytes !== undefined && !canWatchMemory()) {
     throw new Error(
-      `${flagOf('maxMemoryBytes')} needs /proc of Linux, which this system does not have. Remove the option, or limit a container instead.`,
+      `${flagOf('maxMemoryBytes')} needs /proc, which only Linux has. Remove the option, or limit a container instead.`,
     );
   }
   const launcher = launcherFor(config, environment);
@@ -88,7 +88,7 @@ function createLocalOpener(
     // No process runs without client credentials, or with those of the gateway's user instead.
     const lacking = credentials && [...credentials.parts.keys()].find((name) => !Object.hasOwn(received, name));
     if (lacking !== undefined) {
-      const detail = `The server needs ${lacking} of a client, and no client is connected.`;
+      const detail = `The server needs ${lacking} from a client, and no client is connected.`;
       return failedBackend(Promise.resolve({ reason: 'failed', detail }), events);
     }
     const backend = openStdio(

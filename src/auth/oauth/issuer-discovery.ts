@@ -36,7 +36,7 @@ export async function discoverKeysUrl(issuer: string): Promise<URL> {
 
 function readKeysUrl(metadata: Readonly<Record<string, unknown>>, issuer: string, { href }: URL): URL {
   const { issuer: named, jwks_uri: keys } = metadata;
-  if (named !== issuer) throw new UnusableDocument(`${href} names another issuer than the configured one`);
+  if (named !== issuer) throw new UnusableDocument(`${href} names an issuer other than the configured one`);
   if (typeof keys !== 'string' || !URL.canParse(keys)) throw new UnusableDocument(`${href} has no jwks_uri`);
   const url = new URL(keys);
   const isLocal = url.protocol === 'http:' && isLoopback(url.hostname) && isLoopback(new URL(issuer).hostname);

@@ -83,7 +83,7 @@ export async function postModernRequest(post: ModernRequestPost, parts: ModernPo
       if (response !== undefined) return { ok: true, response, status };
     } else await body.drain();
     return isAccepted
-      ? refusedPost(`${where} answered a request without a response or an event stream (${status}).`)
+      ? refusedPost(`${where} answered a request with neither a response nor an event stream (${status}).`)
       : refusedPost(explainModernStatus(status, where), status);
   } catch (cause) {
     const isUnreachable = post.waitsForServer && isUnsentAfter(cause);
@@ -169,8 +169,8 @@ function readStream(
       clearTimeout(linger);
       resolve(failure); // has no effect if the response came before
     };
-    const broken = `The stream with which ${where} answered a request ended before the response.`;
-    const silent = `The stream with which ${where} answered a request was silent for ${idleTimeoutMs} ms.`;
+    const broken = `The response stream of ${where} ended before the response.`;
+    const silent = `The response stream of ${where} was silent for ${idleTimeoutMs} ms.`;
     flow
       .read(body, (chunk) => readEvents(reader, chunk, handleEvents), idleTimeoutMs)
       .then(

@@ -82,7 +82,7 @@ export function openSseStream(
       events.onEndpoint(read.url);
     } else if (endpoint !== read.url.href) {
       // The server has begun another session, which knows nothing of the messages sent to the first.
-      endStream({ reason: 'exited', detail: 'The server named another endpoint on a stream that had one.' });
+      endStream({ reason: 'exited', detail: 'The server changed the endpoint of an open stream.' });
     }
   };
 
@@ -115,11 +115,11 @@ export function openSseStream(
         const flags = { isOtherTransport: isOtherServer(answer), isUnauthorized: isUnauthorized(answer.status) };
         return { reason: 'failed', detail: fault, ...flags };
       }
-      const lateDetail = `${where} named no endpoint within ${endpointTimeoutMs} ms. Check that it is the URL of an HTTP+SSE server.`;
+      const lateDetail = `${where} sent no endpoint event within ${endpointTimeoutMs} ms. Check that it is the URL of an HTTP+SSE server.`;
       limit(endpointTimeoutMs, { reason: 'failed', detail: lateDetail, isOtherTransport: true });
       await flow.read(answer.body, (chunk) => readEvents(reader, chunk, handleEvents), idleTimeoutMs);
       if (endpoint !== undefined) return { reason: 'exited', detail: `${where} ended its stream.` };
-      const detail = `${where} ended its stream without naming an endpoint.`;
+      const detail = `${where} ended its stream without sending an endpoint event.`;
       return { reason: 'failed', detail, isOtherTransport: true };
     } catch (cause) {
       if (cause instanceof IdleTimeoutError) {
@@ -152,7 +152,7 @@ function findFault({ status, mediaType }: HttpResponse, where: string): string |
   if (status !== 200)
     return `${where} answered with status ${status} instead of a stream. Check that it is the URL of an HTTP+SSE server.`;
   if (mediaType !== 'text/event-stream') {
-    return `${where} answered with another content type than text/event-stream. Check that it is the URL of an HTTP+SSE server.`;
+    return `${where} answered with a content type other than text/event-stream. Check that it is the URL of an HTTP+SSE server.`;
   }
   return undefined;
 }

@@ -156,13 +156,13 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
     if (end.outcome === 'complete') return completePost();
     if (end.outcome === 'forgotten') return { outcome: 'forgotten', isTaken: true };
     const reason = end.outcome === 'lost' ? end.reason : 'server_unreachable';
-    return { outcome: 'failed', reason, detail: `The stream with which ${where} answered a POST broke.` };
+    return { outcome: 'failed', reason, detail: `The response stream of ${where} broke.` };
   };
 
   const completePost = (): HttpPostEnd => {
     if (unanswered.size === 0) return { outcome: 'done' };
     const hint = isInitialize ? wrongUrlHint : '';
-    const detail = `${where} ended its answer to the POST of a request without answering the request.${hint}`;
+    const detail = `${where} ended its response to a POST without answering the request.${hint}`;
     return { outcome: 'failed', reason: 'server_refused', detail };
   };
 

@@ -41,7 +41,7 @@ export class ServerSession {
   begin({ headers }: HttpResponse): string | undefined {
     const id = headers[idHeader];
     if (id === undefined) return undefined;
-    if (typeof id !== 'string') return 'gave two session ids';
+    if (typeof id !== 'string') return 'sent two session ids';
     if (!/^[\x21-\x7e]+$/.test(id) || id.length > maxIdLength) return 'gave a session id that is not visible ASCII';
     this.#id = id;
     this.#changed();

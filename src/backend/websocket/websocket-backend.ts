@@ -108,7 +108,7 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
   );
   peer.once('upgrade', ({ headers: answered, socket }: IncomingMessage) => {
     if (answered['sec-websocket-protocol'] !== subprotocol) {
-      const detail = `${where} did not choose the subprotocol ${subprotocol}. Check that it is the URL of an MCP server.`;
+      const detail = `${where} did not accept the subprotocol ${subprotocol}. Check that it is the URL of an MCP server.`;
       return endConnection({ reason: 'failed', detail });
     }
     const silence = `${where} sent nothing and did not answer pings for ${maxUnansweredPings * keepAliveMs} ms.`;

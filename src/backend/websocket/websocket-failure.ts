@@ -19,7 +19,7 @@ export function explainFailure(cause: Error, where: string): BackendEnd {
   // errors of an invalid handshake or invalid HTTP have no other code
   const isAnswered = code === 'unknown error' || code.startsWith('HPE_');
   const detail = isAnswered
-    ? `${where} did not answer like a WebSocket server. Correct the URL.`
+    ? `${where} is not a WebSocket server. Correct the URL.`
     : explainConnectFailure(cause, where);
   return { reason: 'failed', detail, cause };
 }

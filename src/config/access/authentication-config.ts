@@ -38,13 +38,13 @@ export function checkAuthentication(
     report(
       optionLocation(sources, 'proxyIdentityHeader', 'trustedProxy'),
       (nameOf) =>
-        `needs ${nameOf(proxyIdentityHeader === undefined ? 'proxyIdentityHeader' : 'trustedProxy')}: one names the header with the user, the other the proxy that may send it`,
+        `needs ${nameOf(proxyIdentityHeader === undefined ? 'proxyIdentityHeader' : 'trustedProxy')}: one option names the header with the user, and the other names the proxy that may send it`,
     );
   const atScopes = optionLocation(sources, 'proxyScopesHeader');
   if (proxyScopesHeader !== undefined && proxyIdentityHeader === undefined)
     report(atScopes, (nameOf) => `needs ${nameOf('proxyIdentityHeader')}`);
   if (proxyScopesHeader !== undefined && proxyScopesHeader === proxyIdentityHeader)
-    report(atScopes, (nameOf) => `must be another header than ${nameOf('proxyIdentityHeader')}`);
+    report(atScopes, (nameOf) => `must differ from ${nameOf('proxyIdentityHeader')}`);
   const isAuthenticated = hasAuthentication(authentication);
   for (const server of servers) {
     const { name, forwardHeaders, isolation } = server;
@@ -55,7 +55,7 @@ export function checkAuthentication(
       report(
         `server ${name}`,
         (nameOf) =>
-          `has authorization in ${nameOf('forwardHeaders')}, but clients send the gateway's own credentials in it; ${removeAdvice}`,
+          `has authorization in ${nameOf('forwardHeaders')}, but this header contains the client's credentials for the gateway; ${removeAdvice}`,
       );
     // Credentials in variables distinguish clients as well.
     if (!isAuthenticated && isolation === 'principal' && credentials?.as !== 'variables')
@@ -67,7 +67,7 @@ export function checkAuthentication(
   }
 }
 
-const removeAdvice = 'they must not reach a server, so remove it';
+const removeAdvice = 'remove it, because they must not reach a server';
 
 /** The fault in the client credentials of a server, given how clients authenticate. */
 function credentialsFault(
@@ -78,12 +78,12 @@ function credentialsFault(
   const headers = credentialHeaders(credentials);
   const hasClaim = [...credentials.parts.values()].flat().some(({ kind }) => kind === 'claim');
   if (hasClaim && !isAuthenticated)
-    return (nameOf) => `has a claim in ${nameOf('credentials')}, which needs authentication of clients`;
+    return (nameOf) => `has a claim in ${nameOf('credentials')}, which requires client authentication`;
   if (isAuthenticated && headers.includes('authorization'))
     return (nameOf) =>
-      `has authorization in ${nameOf('credentials')}, but clients send the gateway's own credentials in it; ${removeAdvice}`;
+      `has authorization in ${nameOf('credentials')}, but this header contains the client's credentials for the gateway; ${removeAdvice}`;
   if (proxyIdentityHeader !== undefined && headers.includes(proxyIdentityHeader.toLowerCase()))
     return (nameOf) =>
-      `has the header of ${nameOf('proxyIdentityHeader')} in ${nameOf('credentials')}; use {claim:sub}, which is the user that the trusted proxy named`;
+      `has the header of ${nameOf('proxyIdentityHeader')} in ${nameOf('credentials')}; use {claim:sub}, the user that the trusted proxy names`;
   return undefined;
 }

@@ -53,7 +53,7 @@ export const clusterOptions = {
   mailboxMaxBytes: integer(
     64 * mebibyte,
     [1, largestTotalBytes],
-    'Maximum bytes of messages from other instances queued for one instance.',
+    'Maximum total bytes of messages from other instances that wait for one instance.',
   ),
   stateKey: {
     ...list(

@@ -73,7 +73,7 @@ export const oauthOptions = {
   authAudience: {
     ...list(
       z.string({ error: 'must be a string' }).min(1, { error: 'must not be empty' }),
-      'Token audience to accept besides the URL of the endpoint; repeatable.',
+      'Token audience to accept in addition to the URL of the endpoint; repeatable.',
     ),
     inHelp: false,
   },

@@ -33,7 +33,7 @@ const parentDeathSignals = ['SIGTERM', 'SIGKILL', 'off'] as const;
 
 const path = matching(
   /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/,
-  'must begin with /, have only letters, digits and . _ ~ - between slashes, and have no query and no slash at the end',
+  'must begin with / and contain only letters, digits and . _ ~ - between slashes, without a query or a trailing slash',
 ).refine((value) => !/^\/(?:healthz|readyz|metrics|\.well-known)(?:\/|$)/.test(value), {
   error: 'must not begin with /healthz, /readyz, /metrics or /.well-known: the gateway uses these paths itself',
 });
@@ -43,7 +43,7 @@ const variables = z
     error: 'must be KEY=VALUE on the command line and an object of strings in the file',
   })
   .refine((value) => Object.keys(value).every((name) => /^[^=\0]+$/.test(name)), {
-    error: 'has an environment variable with an empty name or a name with =',
+    error: 'has an environment variable whose name is empty or contains =',
   });
 
 /** Options of the gateway as a whole. */
@@ -55,7 +55,7 @@ export const globalOptions = {
     { inHelp: true },
   ),
   port: integer(8080, [0, 65535], 'Port to listen on; 0 for any free port.', { inHelp: true }),
-  path: text('/mcp', path, 'Endpoint path, after /<name> with several servers.', { inHelp: true }),
+  path: text('/mcp', path, 'Endpoint path; with several servers, it follows /<name>.', { inHelp: true }),
   ssePath: text('/sse', path, 'Path of the event stream for HTTP+SSE (2024-11-05) clients.'),
   messagesPath: text(
     '/messages',
@@ -134,7 +134,7 @@ export const globalOptions = {
   sessionIdleMs: integer(
     30 * minute,
     [1, longestMs],
-    'Time (ms) after which an idle session ends. Unfinished tasks and open HTTP+SSE streams keep a session.',
+    'Time (ms) after which an idle session ends. Unfinished tasks and open HTTP+SSE streams keep a session open.',
     {
       inHelp: true,
     },
@@ -185,7 +185,7 @@ export const globalOptions = {
   maxSharedCalls: integer(
     4096,
     [1, 1_000_000],
-    'Maximum number of requests in flight, including subscriptions, per server with one process for all clients.',
+    'Maximum number of requests in flight, including subscriptions, per server whose processes are shared by clients.',
   ),
   drainMs: integer(
     25 * second,
@@ -201,7 +201,7 @@ export const globalOptions = {
   logMaxBytes: integer(
     8 * mebibyte,
     [1, largestTotalBytes],
-    'Maximum bytes of events stored per session for resuming.',
+    'Maximum total bytes of events stored per session for resuming.',
   ),
   logTotalMaxBytes: integer(
     256 * mebibyte,
@@ -212,13 +212,13 @@ export const globalOptions = {
   maxEventBytes: integer(
     4 * mebibyte,
     [1, largestMessageBytes],
-    'Maximum bytes of one stream event. On a stream, a larger message becomes an error. In a JSON answer, a larger message is delivered.',
+    'Maximum size of one stream event in bytes. On a stream, a larger message becomes an error. In a JSON answer, a larger message is delivered.',
   ),
-  maxLineBytes: integer(64 * mebibyte, [1, largestMessageBytes], 'Maximum bytes of one line from a server.'),
+  maxLineBytes: integer(64 * mebibyte, [1, largestMessageBytes], 'Maximum length of one line from a server in bytes.'),
   maxQueuedBytes: integer(
     16 * mebibyte,
     [1, largestTotalBytes],
-    'Maximum bytes queued for a server that does not read its input.',
+    'Maximum total bytes queued for a server that does not read its input.',
   ),
 } as const satisfies OptionTable;
 
@@ -276,7 +276,7 @@ export const serverOptions = {
   rerun: text<'safe' | 'hints'>(
     'safe',
     z.enum(['safe', 'hints'], { error: 'must be safe or hints' }),
-    'Requests to repeat after a restore. safe: reads and lists. hints: also calls of tools that the server declares as read-only or idempotent.',
+    'Requests to repeat after a restore. safe: reads and lists. hints: also calls to tools that the server declares as read-only or idempotent.',
   ),
   hibernateAfterMs: integer(
     0,
@@ -297,8 +297,8 @@ export const serverOptions = {
     bounds: '',
     inHelp: true,
   } as Option<Readonly<Record<string, string>>>,
-  sse: turnedOff('Whether to serve HTTP+SSE (2024-11-05) clients, at --sse-path.'),
-  ws: turnedOff('Whether to serve WebSocket clients, at --ws-path.'),
+  sse: turnedOff('Serve HTTP+SSE (2024-11-05) clients at --sse-path. The flag --no-sse disables this.'),
+  ws: turnedOff('Serve WebSocket clients at --ws-path. The flag --no-ws disables this.'),
   ...probeOptions,
   ...scopeOptions,
   ...processLimitOptions,

@@ -19,7 +19,7 @@ export const quotaOptions = {
   ),
   principalStartsPerMinute: optionalInteger(
     countBounds,
-    'Maximum number of server starts per user and minute on an instance. All of them can occur at once.',
+    'Maximum number of server starts per user per minute on an instance. They may all occur at once.',
   ),
   principalStreams: optionalInteger(
     countBounds,
@@ -27,23 +27,23 @@ export const quotaOptions = {
   ),
   principalRequestsPerS: optionalInteger(
     countBounds,
-    'Maximum number of requests per user and second across all instances. Each message of a batch or a WebSocket is one request.',
+    'Maximum number of requests per user per second across all instances. Each message of a batch or a WebSocket is one request.',
   ),
   principalRequestBurst: integer(
     50,
     countBounds,
     'Number of requests that a user may send at once before --principal-requests-per-s applies.',
   ),
-  principalBytes: optionalInteger(byteBounds, 'Maximum bytes of unanswered requests per user on an instance.'),
+  principalBytes: optionalInteger(byteBounds, 'Maximum total bytes of unanswered requests per user on an instance.'),
   maxStartsPerMinute: optionalInteger(
     countBounds,
-    'Maximum number of server starts for sessions per minute on an instance. All of them can occur at once.',
+    'Maximum number of server starts for sessions per minute on an instance. They may all occur at once.',
   ),
   maxRequestsPerS: optionalInteger(
     countBounds,
-    'Maximum number of requests per second on an instance. All of them can arrive at once.',
+    'Maximum number of requests per second on an instance. They may all arrive at once.',
   ),
-  maxBytesInFlight: optionalInteger(byteBounds, 'Maximum bytes of unanswered requests on an instance.'),
+  maxBytesInFlight: optionalInteger(byteBounds, 'Maximum total bytes of unanswered requests on an instance.'),
 } as const;
 
 const principalOptions = [

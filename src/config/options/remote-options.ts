@@ -74,7 +74,7 @@ export const remoteOptions = {
   transport: text<TransportChoice>(
     'auto',
     z.enum(['auto', 'http', 'sse'], { error: 'must be auto, http or sse' }),
-    'Transport of a server at a URL: http, sse, auto.',
+    'Transport of a server at a URL: http, sse or auto.',
     { inHelp: true },
   ),
   headers: {

@@ -90,7 +90,7 @@ function checkType(given: Given, report: ReportIssue): void {
   if (transport !== undefined) {
     if (!isRemote) report(type.path, `is "${transport}", but the server has no url`);
   } else if (type.value !== 'stdio') {
-    report(type.path, 'must be "stdio", "http" or "sse"; it is optional');
+    report(type.path, 'must be "stdio", "http" or "sse", or be omitted');
   } else if (isRemote) {
     report(type.path, 'is "stdio", but the server has a url');
   }

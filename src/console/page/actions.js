@@ -45,7 +45,7 @@ export const endSession = ({ server, session }) =>
   runConfirmed(
     {
       title: `End session ${session}?`,
-      text: `Its open requests end with an error. Its process of “${server}” is stopped.`,
+      text: `Its open requests end with an error, and its process of “${server}” is stopped.`,
       yes: 'End session',
     },
     'status/actions/end-session',
@@ -69,7 +69,7 @@ export const drainInstance = ({ name }) =>
   runConfirmed(
     {
       title: 'Drain this instance?',
-      text: `${name} accepts no new sessions, finishes requests in flight, hands its sessions over to other instances, and exits. This page closes with it.`,
+      text: `${name} accepts no new sessions, finishes requests in flight, hands its sessions over to other instances, and exits. This page then stops working.`,
       yes: 'Drain and exit',
     },
     'status/actions/drain',

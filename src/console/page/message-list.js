@@ -83,7 +83,7 @@ function describeSession(server, found) {
 
 function createMessage(message) {
   if (message.skipped !== undefined) {
-    const text = `${message.skipped} more messages at this moment are not shown.`;
+    const text = `${message.skipped} more messages from this moment are not shown.`;
     return { element: h('li.muted', {}, text), update: () => undefined };
   }
   const { at, from, kind, method, size, ms, isError, text } = message;

@@ -9,7 +9,7 @@ const texts = {
   session_started: ['Session started', ''],
   session_ended: ['Session ended', ''],
   session_adopted: ['Session taken over from another instance', 'good'],
-  session_worn_out: ['Session abandoned: its owners were lost repeatedly', 'bad'],
+  session_worn_out: ['Session abandoned: its owners failed repeatedly', 'bad'],
   resumed: ['Stream resumed', 'good'],
   history_lost: ['Stream resumed, but some missed events are no longer stored', 'bad'],
   backend_ended: ['Server ended', 'bad'],

@@ -14,7 +14,7 @@ export function snippetsFor({ name, url, needsToken }) {
     { title: 'Claude Code', where: 'In a terminal', text: `claude mcp add --transport http ${name} ${url}${option}` },
     {
       title: 'Claude Desktop',
-      where: 'claude_desktop_config.json; it starts programs, so mcp-remote carries the messages',
+      where: 'claude_desktop_config.json; Claude Desktop starts mcp-remote, which connects to the gateway',
       text: json({
         mcpServers: {
           [name]: {

@@ -230,7 +230,8 @@ class UndecidedBackend implements Backend {
   /** Ends the backend because the era is unclear for now; the client's retry may find it. */
   #endUnclear(): void {
     this.#replaced = this.#backend.close();
-    const detail = 'The server refused initialize like a modern server, but did not answer server/discover like one.';
+    const detail =
+      'The server refused initialize with an error that modern servers send, but did not send a valid answer to server/discover.';
     this.#events.onEnd({ reason: 'failed', detail });
   }
 

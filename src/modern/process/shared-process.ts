@@ -45,7 +45,7 @@ const endWindowMs = 60_000;
 const crashLoopPauseMs = 30_000;
 
 const eraAdvice = 'If --era modern is set for this server, remove it.';
-const notModern = `The server did not answer server/discover like a modern server. ${eraAdvice}`;
+const notModern = `The server did not send a valid answer to server/discover. ${eraAdvice}`;
 
 /**
  * The pause before a start that follows the second end in a row; the first end has no pause. The pause doubles up to a

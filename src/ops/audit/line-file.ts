@@ -70,7 +70,7 @@ export class LineFile {
     const bytes = Buffer.from(`${line}\n`);
     if (this.#queuedBytes + bytes.length > this.#maxQueuedBytes) {
       this.#lost += 1;
-      if (!this.#isStuck) this.#options.onStuck(new Error('too many wait to be written'));
+      if (!this.#isStuck) this.#options.onStuck(new Error('too many lines are waiting'));
       this.#isStuck = true;
       return;
     }

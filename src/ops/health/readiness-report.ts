@@ -24,7 +24,7 @@ const reasons = {
   unavailable: {
     reason: 'store_unavailable',
     detail:
-      'The shared store has not answered for a whole lease. This instance opens no sessions until the store answers.',
+      'The shared store has not answered for longer than the lease time. This instance opens no sessions until the store answers.',
   },
   serverDown: {
     reason: 'server_down',

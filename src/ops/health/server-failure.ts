@@ -25,11 +25,11 @@ export interface ServerFailure {
 const sentences: Readonly<Record<FailureReason, string>> = {
   not_found: 'The command of the server was not found.',
   not_started: 'The server could not be started.',
-  unreachable: 'The server could not be reached, or refused the gateway.',
+  unreachable: 'The server could not be reached, or refused access.',
   exited: 'The server exited',
   disconnected: 'The server closed the connection.',
-  no_answer: 'The server did not answer like an MCP server in time.',
-  crash_loop: 'The server exited repeatedly. The gateway waits before it starts it again.',
+  no_answer: 'The server did not send a valid MCP answer in time.',
+  crash_loop: 'The server exited repeatedly. The gateway waits before the next start.',
   line_too_long: 'The server was stopped because it wrote a line longer than --max-line-bytes.',
   memory_limit: 'The server was killed because it used more memory than --max-memory-bytes.',
 };

@@ -19,7 +19,7 @@ const maxVersionLength = 32;
 /** A modern server refuses `initialize` with this error. */
 const unsupportedVersion = -32022;
 const otherEra =
-  'The server refused initialize like a modern server. If --era legacy is set for this server, remove it.';
+  'The server refused initialize with an error that modern servers send. If --era legacy is set for this server, remove it.';
 
 const noAnswer = 'The server did not answer initialize within --start-timeout-ms.';
 

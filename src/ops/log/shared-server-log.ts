@@ -47,7 +47,7 @@ export function createSharedServerLog(logger: Logger, isAtTerminal: boolean): Mo
     filtersTruncated: (server) =>
       logger.warn(
         { server },
-        'too many subscribed resources to share between instances; clients of other instances miss changes of some resources',
+        'too many subscribed resources to share between instances; clients of other instances miss changes to some resources',
       ),
     closed(server, { dropped }) {
       const hasLosses = Object.keys(dropped).length > 0;

@@ -134,7 +134,7 @@ export const catalogue = {
   },
   requestServerSeconds: histogram(
     'request_server_seconds',
-    'Time from sending a request to the server until its response is read, excluding request_wait_seconds. For initialize, this time includes the start of the server.',
+    'Time from sending a request to the server until its response is read, excluding request_wait_seconds. For initialize, the time includes the start of the server.',
     serverBounds,
     [server, era, method],
   ),
@@ -175,9 +175,11 @@ export const catalogue = {
   takeovers: counter('session_takeovers_total', 'Sessions taken over from another instance.', [server]),
   streams: gauge('streams', 'Open event streams to clients.', [server]),
   webSockets: gauge('websockets', 'Open WebSockets of clients.', [server]),
-  clientsCut: counter('clients_cut_total', 'Modern clients that were disconnected because they did not read.', [
-    server,
-  ]),
+  clientsCut: counter(
+    'clients_cut_total',
+    'Modern clients that were disconnected because they did not read their stream.',
+    [server],
+  ),
 
   backends: gauge('backends', 'Processes of a server or connections to a server, including spare processes.', [server]),
   backendStarts: counter('backend_starts_total', 'Started processes and opened connections.', [server]),

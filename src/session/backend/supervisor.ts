@@ -275,7 +275,7 @@ export class BackendSupervisor {
       if (this.#state !== 'restoring') return;
       const noAnswer: BackendEnd = {
         reason: 'failed',
-        detail: 'The server did not answer initialize like an MCP server.',
+        detail: 'The server did not send a valid answer to initialize.',
       };
       if (this.#restartPolicy.failures === 0) this.#options.onAway(end.reason === 'closed' ? noAnswer : end);
       this.#restartPolicy.failures += 1;

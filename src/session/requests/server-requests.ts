@@ -113,7 +113,7 @@ export class ServerRequests {
 }
 
 /** Tells a client that a server request needs no answer any more, usually because that server was lost. */
-export const cancellation = (requestId: RequestId, reason = 'The server that asked has ended.'): Buffer =>
+export const cancellation = (requestId: RequestId, reason = 'The server that sent the request has ended.'): Buffer =>
   Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason } }));
 
 const reachable = (destination: StreamTarget): StreamTarget =>

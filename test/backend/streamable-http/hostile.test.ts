@@ -62,7 +62,7 @@ describe('an answer to initialize that is none', () => {
       false,
     ],
     ['the answer to another request', (r) => json(r, answerTo({ id: 7 }, welcome)), /without answering/, false],
-    ['a stream that ends', (r) => void beginStream(r).end(event(note)), /a POST broke\./, false],
+    ['a stream that ends', (r) => void beginStream(r).end(event(note)), /The response stream of .* broke\./, false],
     ['a broken connection', (r) => void r.destroy(), /closed the connection unexpectedly/, false],
     [
       'compressed JSON',
@@ -104,7 +104,12 @@ describe('an answer to initialize that is none', () => {
       /more than 10000 bytes/,
       false,
     ],
-    ['too large an event', (r) => void beginStream(r).write(`data: "${'x'.repeat(20_000)}`), /a POST broke\./, false],
+    [
+      'too large an event',
+      (r) => void beginStream(r).write(`data: "${'x'.repeat(20_000)}`),
+      /The response stream of .* broke\./,
+      false,
+    ],
   ])(
     '[F28] [R8.07] %s: failed, with a clear sentence, and said to be another transport only where it may be',
     async (_, answer, detail, isOther) => {

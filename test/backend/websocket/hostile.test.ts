@@ -45,14 +45,18 @@ describe('a handshake', () => {
 
   test.each<[string, (headers: NodeJS.Dict<string | string[]>) => string, RegExp]>([
     ['no subprotocol', (headers) => accept(headers), /did not choose the subprotocol mcp/],
-    ['another subprotocol', (headers) => accept(headers, 'Sec-WebSocket-Protocol: chat'), /did not choose/],
+    [
+      'another subprotocol',
+      (headers) => accept(headers, 'Sec-WebSocket-Protocol: chat'),
+      /did not accept the subprotocol/,
+    ],
     [
       'an extension that was not offered',
       (h) => accept(h, chosen, 'Sec-WebSocket-Extensions: permessage-deflate'),
-      /did not answer like/,
+      /is not a WebSocket server/,
     ],
-    ['a wrong key', () => accept({ 'sec-websocket-key': 'x' }, chosen), /did not answer like/],
-    ['what is not HTTP', () => 'hello\r\n\r\n', /did not answer like/],
+    ['a wrong key', () => accept({ 'sec-websocket-key': 'x' }, chosen), /is not a WebSocket server/],
+    ['what is not HTTP', () => 'hello\r\n\r\n', /is not a WebSocket server/],
   ])('[F28] answered with %s: failed', async (_, answer, detail) => {
     const closed: Promise<unknown>[] = [];
     const url = await answerHandshake({

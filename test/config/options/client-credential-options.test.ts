@@ -64,7 +64,7 @@ describe('credentials of clients', () => {
       /not a valid environment variable name/,
     ],
     ['shared processes', [...mapped, '--isolation', 'shared', '--', 'x'], undefined, /isolation shared/],
-    ['a claim of nobody', ['--credential', 'A={claim:sub}', '--', 'x'], undefined, /needs authentication/],
+    ['a claim of nobody', ['--credential', 'A={claim:sub}', '--', 'x'], undefined, /requires client authentication/],
     [
       'the token for the gateway',
       [...proxied, '--credential', 'A={header:Authorization}', '--', 'x'],

@@ -42,7 +42,7 @@ describe('how a server does', () => {
     const { health, lastOf } = healthOf('stdio');
     const end = { reason: 'exited', detail: 'x' } as const;
     health.ended('it', end, { isAtStart: true });
-    expect(lastOf()).toMatchObject({ reason: 'exited', help: expect.stringContaining('Run the command by hand') });
+    expect(lastOf()).toMatchObject({ reason: 'exited', help: expect.stringContaining('Run the command manually') });
     health.ended('it', end);
     expect(lastOf()).toMatchObject({ reason: 'exited', help: undefined });
     health.ended('it', { reason: 'failed', detail: 'x', isNotFound: true });

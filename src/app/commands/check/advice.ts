@@ -42,7 +42,7 @@ function onExposure(config: GatewayConfig): Advice[] {
       ? [
           {
             about: flagOf('allowHost'),
-            text: 'With *, a web page can reach a gateway in the network of its visitor under a host name of its own (DNS rebinding). List the host names that clients use.',
+            text: 'With *, a web page can use its own host name to reach a gateway in the network of its visitor (DNS rebinding). List the host names that clients use.',
           },
         ]
       : []),
@@ -54,7 +54,7 @@ function onTimes({ sessionIdleMs, keepAliveMs, connectionIdleMs }: GatewayConfig
   if (sessionIdleMs > longIdleMs)
     advice.push({
       about: flagOf('sessionIdleMs'),
-      text: 'Unused sessions keep their server process for more than a day. Choose a shorter time: clients open a new session by themselves.',
+      text: 'Unused sessions keep their server process for more than a day. Choose a shorter time: clients open a new session automatically.',
     });
   if (keepAliveMs >= proxyIdleMs)
     advice.push({
@@ -81,7 +81,7 @@ function onRedis({ redis, redisTimeoutMs, leaseMs, leaseMarginMs, leaseRenewMs }
   if (leaseRenewMs + redisTimeoutMs + leaseMarginMs > leaseMs)
     advice.push({
       about: flagOf('leaseMs'),
-      text: `A single slow answer of Redis can stop this instance for a while. Choose more than the sum of ${flagOf('leaseRenewMs')}, ${flagOf('redisTimeoutMs')} and ${flagOf('leaseMarginMs')}.`,
+      text: `A single slow answer from Redis can make this instance pause. Choose more than the sum of ${flagOf('leaseRenewMs')}, ${flagOf('redisTimeoutMs')} and ${flagOf('leaseMarginMs')}.`,
     });
   return advice;
 }
@@ -95,12 +95,12 @@ function onServer(
   if (server.address === undefined && endMs + second > config.drainMs)
     advice.push({
       about: name,
-      text: `Requests in flight get no time when the gateway shuts down. Make ${flagOf('drainMs')} longer than ${flagOf('stdinCloseGraceMs')} and ${flagOf('terminateGraceMs')} together.`,
+      text: `Requests in flight get no time when the gateway shuts down. Make ${flagOf('drainMs')} longer than the sum of ${flagOf('stdinCloseGraceMs')} and ${flagOf('terminateGraceMs')}.`,
     });
   if (isolation === 'shared')
     advice.push({
       about: name,
-      text: 'With --isolation shared, all users share processes. Use it only for a server that keeps no data of its users. Legacy sessions at a legacy server still have their own process.',
+      text: 'With --isolation shared, all users share processes. Use it only for a server that keeps no data of its users. Legacy sessions on a legacy server still have their own process.',
     });
   if (probeRequired && probeEveryMs === 0)
     advice.push({

@@ -114,7 +114,7 @@ async function checkRedis(config: GatewayConfig): Promise<CheckedRedis | undefin
       const oldest = oldestRedis.join('.');
       return {
         isFine: false,
-        why: `The version of Redis is ${findings.version}, but the gateway needs ${oldest} or newer. Upgrade Redis.`,
+        why: `The Redis version is ${findings.version}, but the gateway needs ${oldest} or later. Upgrade Redis.`,
       };
     }
     return { isFine: true, findings };
@@ -150,12 +150,12 @@ function adviceOnRedis({ memoryPolicy, latencyMs, instances, version }: RedisFin
   if (version === undefined)
     advice.push({
       about,
-      text: 'The user may not run INFO, so the version and the eviction policy are unknown. Allow INFO to check them.',
+      text: 'The Redis user may not run INFO, so the version and the eviction policy are unknown. Allow INFO to check them.',
     });
   if (memoryPolicy !== undefined && memoryPolicy !== 'noeviction')
     advice.push({
       about,
-      text: `Redis may evict sessions when its memory is full (maxmemory-policy ${memoryPolicy}). Set maxmemory-policy noeviction: then the gateway waits instead.`,
+      text: `Redis may evict sessions when its memory is full (maxmemory-policy ${memoryPolicy}). With maxmemory-policy noeviction, the gateway waits instead. Set this policy.`,
     });
   if (latencyMs > slowRedisMs)
     advice.push({

@@ -8,7 +8,7 @@ const limits: Readonly<Record<string, string>> = {
     'The gateway has too many open files to start a program. Raise its limit (ulimit -n) or allow fewer sessions.',
   ENFILE: 'This host has too many open files to start a program. Raise fs.file-max or allow fewer sessions.',
   EAGAIN:
-    'The limit of processes is reached. Raise it (ulimit -u, or the pids limit of the container), or allow fewer sessions.',
+    'The process limit is reached. Raise it (ulimit -u, or the pids limit of the container), or allow fewer sessions.',
   ENOMEM: 'There is not enough memory to start a program. Add memory, or allow fewer sessions.',
   E2BIG: 'The arguments and the environment of the program are too long. Shorten them.',
   ERR_INVALID_ARG_VALUE:
@@ -51,7 +51,7 @@ function explainUser(code: string, program: Program): string | undefined {
   const { command, uid, gid } = program;
   if (uid === undefined && gid === undefined) return undefined;
   if (code === 'EPERM')
-    return `The gateway may not start programs as another user. Run the gateway as root, or remove ${nameSetting('uid', program)} and ${nameSetting('gid', program)}.`;
+    return `The gateway is not allowed to start programs as another user. Run the gateway as root, or remove ${nameSetting('uid', program)} and ${nameSetting('gid', program)}.`;
   if (code === 'EACCES')
     return `The user of ${nameSetting('uid', program)} may not run the command ${command}, or may not enter its folder. Grant the user access.`;
   return undefined;
@@ -83,7 +83,7 @@ function explainMissingCommand(program: Program): string {
   const { command, env, isOnCommandLine = false } = program;
   // A URL would otherwise be treated as a file in a folder called "http:".
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(command))
-    return 'The command is a URL. Write a URL without "--", or in a file as "url".';
+    return 'The command is a URL. On the command line, write a URL without "--". In a file, write it as "url".';
   const position = describeCommandPosition(program);
   const advice = isOnCommandLine ? 'write each argument as a separate word' : 'arguments belong in "args"';
   const hint = /\s/.test(command) ? ` It contains white space: ${advice}.` : '';
@@ -95,6 +95,6 @@ function explainMissingCommand(program: Program): string {
 function explainMissingInterpreter(path: string): string {
   const interpreter = readInterpreter(path);
   return interpreter === undefined
-    ? `The program ${path} exists, but its loader does not: the program was built for another system. Install a build for this system.`
+    ? `The program ${path} exists, but its loader does not, because the program was built for another system. Install a build for this system.`
     : `The script ${path} exists, but its interpreter ${interpreter} does not. Install the interpreter, or correct the first line of the script.`;
 }

@@ -30,18 +30,18 @@ export function parseRedisUrl(url: string): RedisTarget {
   const kind = mode === 'sentinel' || mode === 'cluster' ? mode : 'single';
   const hosts = hostList.split(',').map((text) => parseHost(text, defaultPort[kind]));
   if (kind === 'single' && hosts.length > 1) {
-    throw new TypeError('has several hosts, which needs the scheme redis+sentinel or redis+cluster');
+    throw new TypeError('has several hosts, which require the scheme redis+sentinel or redis+cluster');
   }
   const segments = path.split('/').filter((segment) => segment !== '');
   const masterName = kind === 'sentinel' ? decode(segments.shift() ?? '') : '';
   if (kind === 'sentinel' && masterName === '') {
-    throw new TypeError('has no name of the Sentinel master; add it: redis+sentinel://host:26379/name');
+    throw new TypeError('lacks the name of the Sentinel master; add it: redis+sentinel://host:26379/name');
   }
   const [db = '0', ...more] = segments;
   if (!/^\d{1,4}$/.test(db) || more.length > 0)
     throw new TypeError('has an invalid database; the database must be a number');
   if (kind === 'cluster' && db !== '0')
-    throw new TypeError('has another database than 0, but a Redis cluster has only database 0');
+    throw new TypeError('names a database other than 0, but a Redis cluster has only database 0');
   return { kind, isTls: scheme === 'rediss', hosts, masterName, ...parseUser(userInfo), db: Number(db) };
 }
 
@@ -74,6 +74,6 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch (cause) {
-    throw new TypeError('has a % without two hexadecimal digits after it', { cause });
+    throw new TypeError('contains a % that is not followed by two hexadecimal digits', { cause });
   }
 }

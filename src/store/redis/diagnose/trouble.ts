@@ -8,7 +8,7 @@ export interface RedisTrouble {
 }
 
 const reach =
-  'Check that Redis runs, that this host can reach it, and that the scheme of --redis is right: rediss:// is TLS.';
+  'Check that Redis is running, that this host can reach it, and that --redis has the right scheme: rediss:// for TLS.';
 
 /** The troubles by the code of the operating system or of Redis' reply. */
 const byCode: ReadonlyMap<string, RedisTrouble> = new Map([
@@ -64,7 +64,7 @@ export function explainTrouble(cause: unknown): RedisTrouble {
   if (text.startsWith('All sentinels'))
     return {
       detail: 'No sentinel knows the master.',
-      help: 'Check that the sentinels run, and that they know a master with the name in --redis.',
+      help: 'Check that the sentinels are running and know a master with the name in --redis.',
     };
   if (error?.name === 'StoreUnavailable' || text === 'Command timed out') return noAnswer();
   return { detail: `There is no connection to Redis${code === undefined ? '' : ` (${code})`}.`, help: reach };

@@ -77,7 +77,7 @@ describe('a program that cannot be started', () => {
 
   it.each([
     ['EMFILE', /too many open files.*ulimit -n/],
-    ['EAGAIN', /limit of processes.*pids limit/],
+    ['EAGAIN', /process limit is reached.*pids limit/],
     ['ENOMEM', /memory/],
     ['EIO', /could not be started \(EIO\)/],
   ])('[F12] explains %s', (code, detail) => {
