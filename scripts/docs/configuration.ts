@@ -172,6 +172,7 @@ function renderDefault(key: string, { default: value }: Option): string {
     const unit = units.find(([size]) => value >= size && value % size === 0);
     return unit === undefined ? `\`${value}\`` : `\`${value}\` (${value / unit[0]} ${unit[1]})`;
   }
+  if (Array.isArray(value) && value.length > 0) return 'all';
   return typeof value === 'string' || typeof value === 'boolean' ? `\`${value}\`` : 'none';
 }
 

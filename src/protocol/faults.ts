@@ -607,7 +607,7 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'The answer is too large for an event stream. Repeat the request with Accept: application/json if that does no harm.',
+      'The answer is too large for an event stream. If the request is safe to repeat, send it again with Accept: application/json.',
   },
   response_too_complex: {
     status: 502,

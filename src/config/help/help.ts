@@ -76,7 +76,7 @@ function onAll(): readonly string[] {
 function onCheck(): readonly string[] {
   return [
     'Starts each server as the gateway would, lists what it offers and stops it.',
-    'Also checks Redis and the configuration. Says how to fix each problem.',
+    'Also checks Redis and the configuration, and says how to fix each problem.',
     '',
     'Usage:',
     ...forms.map((form) => `  ${form.replace('mcp-gangway', 'mcp-gangway check')}`),
@@ -117,9 +117,9 @@ function onKey(): readonly string[] {
     'Usage:',
     '  mcp-gangway key <name>     the user of the key, such as alice',
     '',
-    'Prints three lines: the key, which is shown only once; its entry for the file',
-    'of --api-keys, a JSON list; and its entry for GANGWAY_API_KEYS. The entries',
-    'contain a hash of the key, not the key.',
+    'Prints three lines: the key, which is shown only once; its entry for the',
+    '--api-keys file (a JSON list); and its entry for GANGWAY_API_KEYS. The entries',
+    'contain a hash of the key, not the key itself.',
     '',
     `Docs: ${docsPage('authentication.md')}`,
   ];

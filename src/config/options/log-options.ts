@@ -22,14 +22,9 @@ function explain({ index, wrong, name }: LogLevelsFault, isOneOfSeveral: boolean
 
 /** Options of the log; a part of `globalOptions`. */
 export const logOptions = {
-  logLevel: text(
-    'info',
-    levels,
-    `Minimum level: ${logLevels.join(', ')}; or levels per part, such as info,store=debug.`,
-    {
-      inHelp: true,
-    },
-  ),
+  logLevel: text('info', levels, `Minimum level: ${logLevels.join(', ')}; or per part: info,store=debug.`, {
+    inHelp: true,
+  }),
   logFormat: text<'auto' | 'json' | 'pretty'>(
     'auto',
     z.enum(['auto', 'json', 'pretty'], { error: 'must be auto, json or pretty' }),

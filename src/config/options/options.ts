@@ -55,7 +55,7 @@ export const globalOptions = {
     { inHelp: true },
   ),
   port: integer(8080, [0, 65535], 'Port to listen on; 0 for any free port.', { inHelp: true }),
-  path: text('/mcp', path, 'Endpoint path; with several servers, it follows /<name>.', { inHelp: true }),
+  path: text('/mcp', path, 'Endpoint path; follows /<name> with several servers.', { inHelp: true }),
   ssePath: text('/sse', path, 'Path of the event stream for HTTP+SSE (2024-11-05) clients.'),
   messagesPath: text(
     '/messages',
@@ -134,7 +134,7 @@ export const globalOptions = {
   sessionIdleMs: integer(
     30 * minute,
     [1, longestMs],
-    'Time (ms) after which an idle session ends. Unfinished tasks and open HTTP+SSE streams keep a session open.',
+    'Time (ms) after which an idle session ends. Unfinished tasks and open HTTP+SSE streams prevent this.',
     {
       inHelp: true,
     },
@@ -168,7 +168,7 @@ export const globalOptions = {
   slowReaderMs: integer(
     30 * second,
     [1, longestMs],
-    'Time (ms) after which an event stream is closed if its client does not read.',
+    'Time (ms) after which an event stream is closed if its client does not read it.',
   ),
   cancelGraceMs: integer(
     5 * second,

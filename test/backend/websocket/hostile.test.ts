@@ -44,7 +44,7 @@ describe('a handshake', () => {
   });
 
   test.each<[string, (headers: NodeJS.Dict<string | string[]>) => string, RegExp]>([
-    ['no subprotocol', (headers) => accept(headers), /did not choose the subprotocol mcp/],
+    ['no subprotocol', (headers) => accept(headers), /did not accept the subprotocol mcp/],
     [
       'another subprotocol',
       (headers) => accept(headers, 'Sec-WebSocket-Protocol: chat'),
