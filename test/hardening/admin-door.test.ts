@@ -108,7 +108,9 @@ describe('the port for operators on a loopback address', () => {
     const adminPort = await findFreePort();
     const env = { GANGWAY_ADMIN_HOST: 'off' };
     const gateway = await startGateway({ adminPort, env, args: ['--config', file] });
-    expect(gateway.stderr()).toContain('GANGWAY_ADMIN_HOST is off, as in the image, and overrides the file');
+    expect(gateway.stderr()).toContain(
+      'GANGWAY_ADMIN_HOST is off, which is the default in the image and overrides the file',
+    );
   });
 });
 

@@ -39,7 +39,7 @@ describe('three broken servers: check says what to do', () => {
     const [wrong = '', crash = '', hang = ''] = stdout.split(/^FAIL {2}/m).slice(1);
     expect(wrong).toMatch(/^wrong: .*not found in PATH.*Install it, or write its full path/);
     expect(crash).toMatch(
-      /^crashing: No answer arrived\..*code 3.*\n +\| no database\n +Run the command by hand.*--env/,
+      /^crashing: No answer arrived\..*code 3.*\n +\| no database\n +Run the command manually.*--env/,
     );
     expect(hang).toMatch(
       /^hanging: The server did not answer .* within 300 ms.*\n +\| waiting for the database\n +A STDIO server must answer on stdout.*--start-timeout-ms/,
@@ -55,7 +55,7 @@ describe('three broken servers: check says what to do', () => {
       ...{ version: expect.any(String), ok: false, redis: null, advice: [] },
       servers: [
         { ...failed, name: 'wrong', help: null },
-        { ...failed, name: 'crashing', help: expect.stringContaining('by hand'), output: ['no database'] },
+        { ...failed, name: 'crashing', help: expect.stringContaining('manually'), output: ['no database'] },
         {
           ...failed,
           ...{

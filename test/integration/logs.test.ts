@@ -44,7 +44,7 @@ describe('the log at info', () => {
     expect(line).toMatchObject({
       ...{ level: 40, part: 'store', redis: `127.0.0.1:${redis.port}` },
       detail: expect.stringMatching(/^(The connection was refused|There is no connection to Redis)/),
-      help: expect.stringMatching(/^(Start Redis|Check that Redis runs)/),
+      help: expect.stringMatching(/^(Start Redis|Check that Redis is running)/),
     });
     expect(gateway.stderr()).not.toMatch(/maxRetries|canary-password/i);
   });
