@@ -75,7 +75,7 @@ async function measureAll(port) {
     `Idle, per gateway and second: ${perGateway(idle.sent)} commands sent, ${perGateway(idle.ran)} run,` +
       ` ${(idle.in / 2).toFixed(0)} bytes in, ${(idle.out / 2).toFixed(0)} out.\n`,
   );
-  print('| What | Unit | Commands sent | run | Bytes in | Bytes out |');
+  print('| What | Unit | Commands sent | Run | Bytes in | Bytes out |');
   print('| --- | --- | --- | --- | --- | --- |');
   for (const scenario of scenarios(owner, other)) print(await row({ redis, idle, owner }, scenario));
 
@@ -98,7 +98,7 @@ function scenarios(owner, other) {
   };
   return [
     {
-      what: 'A session opened',
+      what: 'Opening a session',
       unit: 'session',
       units: 100,
       hasNone: true,
@@ -107,14 +107,14 @@ function scenarios(owner, other) {
       },
     },
     { what: 'JSON answer, 100 B, at the owner', unit: 'call', units: 500, act: echo(owner, 500, 100) },
-    { what: 'JSON answer, 100 B, by way of the other', unit: 'call', units: 500, act: echo(other, 500, 100) },
-    { what: 'JSON answer, 10 KiB, by way of the other', unit: 'call', units: 500, act: echo(other, 500, 10_240) },
-    { what: 'A stream of one event, at the owner', unit: 'call', units: 200, act: short(owner, 200) },
-    { what: 'A stream of one event, by way of the other', unit: 'call', units: 200, act: short(other, 200) },
+    { what: 'JSON answer, 100 B, through the other gateway', unit: 'call', units: 500, act: echo(other, 500, 100) },
+    { what: 'JSON answer, 10 KiB, through the other gateway', unit: 'call', units: 500, act: echo(other, 500, 10_240) },
+    { what: 'Stream of one event, at the owner', unit: 'call', units: 200, act: short(owner, 200) },
+    { what: 'Stream of one event, through the other gateway', unit: 'call', units: 200, act: short(other, 200) },
     { what: 'Progress, one at a time, at the owner', unit: 'event', units: 1_000, act: emit(owner, {}) },
     { what: 'Progress, 10 at once, at the owner', unit: 'event', units: 1_000, act: emit(owner, { burst: 10 }) },
-    { what: 'Progress, one at a time, by way of the other', unit: 'event', units: 1_000, act: emit(other, {}) },
-    { what: 'Progress, 10 at once, by way of the other', unit: 'event', units: 1_000, act: emit(other, { burst: 10 }) },
+    { what: 'Progress, one at a time, through the other gateway', unit: 'event', units: 1_000, act: emit(other, {}) },
+    { what: 'Progress, 10 at once, through the other gateway', unit: 'event', units: 1_000, act: emit(other, { burst: 10 }) },
     {
       what: 'Progress of 4 KiB, one at a time, at the owner',
       unit: 'event',
@@ -122,7 +122,7 @@ function scenarios(owner, other) {
       act: emit(owner, { pad: 4_096 }),
     },
     {
-      what: 'Progress of 4 KiB, one at a time, by way of the other',
+      what: 'Progress of 4 KiB, one at a time, through the other gateway',
       unit: 'event',
       units: 1_000,
       act: emit(other, { pad: 4_096 }),

@@ -94,7 +94,7 @@ async function measureSizes(fleet) {
     rows.push([count(size), ...[looked, appended, resumed].map(inWords), `${count(cost.memoryBytes / more)} bytes`]);
   }
   print('\nOne at a time, by the number of sessions (p50 / p99, in milliseconds):\n');
-  printTable(['Sessions', 'Look-up', 'Append of an event', 'Resume', 'Memory of Redis for one session'], rows);
+  printTable(['Sessions', 'Lookup', 'Append of an event', 'Resume', 'Redis memory for one session'], rows);
   return row;
 }
 

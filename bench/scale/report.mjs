@@ -22,8 +22,8 @@ export function printTable(heads, rows) {
 }
 
 export const costHeads = [
-  ...['What', 'Count', 'A second', 'Commands sent', 'run', 'Bytes in', 'Bytes out'],
-  ...['CPU of Redis', 'of the gateway', 'p50 / p99, ms'],
+  ...['What', 'Count', 'Per second', 'Commands sent', 'Run', 'Bytes in', 'Bytes out'],
+  ...['Redis CPU', 'Gateway CPU', 'p50 / p99, ms'],
 ];
 
 /**
