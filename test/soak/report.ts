@@ -1,5 +1,5 @@
 import type { Ledger } from './ledger.ts';
-import { busy, faultKinds } from './ledger.ts';
+import { busy, type FaultKind, faultKinds } from './ledger.ts';
 import type { Round } from './rounds.ts';
 import { deadMarks, type Sample, type Used } from './samples.ts';
 import { type Slope, slopeOf } from './slope.ts';
@@ -44,15 +44,15 @@ export function boundsOf(samples: readonly Sample[]): readonly Bound[] {
       maxPerHour: 4,
     },
     {
-      name: 'descriptors of instance 0',
+      name: 'file descriptors of instance 0',
       slope: slopeOf(points((one) => first(one)?.descriptors)),
       unit: '',
       maxPerHour: 10,
     },
-    { name: 'children of instance 0', slope: slopeOf(points((one) => first(one)?.children)), unit: '', maxPerHour: 5 },
+    { name: 'child processes of instance 0', slope: slopeOf(points((one) => first(one)?.children)), unit: '', maxPerHour: 5 },
     { name: 'keys in Redis', slope: slopeOf(points(keysOf)), unit: '', maxPerHour: 30 },
     {
-      name: 'memory of Redis',
+      name: 'Redis memory',
       slope: slopeOf(points((one) => inMib(one.redis?.usedBytes))),
       unit: 'MiB',
       maxPerHour: 2,
@@ -89,9 +89,37 @@ const minutesText = (ms: number): string => `${(ms / 60_000).toFixed(ms < 600_00
 const msText = (ms: number | undefined): string => (ms === undefined ? '–' : `${ms} ms`);
 
 /** What the names in the table of clients stand for. */
-const serversText =
-  'Clients are named by what they do and by the server that they use: `stdio`, one on STDIO; `sleepy`, the same with processes that hibernate; `asks`, one that asks its clients for input; ' +
-  '`modern`, one of the revision 2026-07-28; `remote` and `old`, the fourth gateway by Streamable HTTP and by HTTP+SSE of 2024-11-05. Modern clients are of 2026-07-28, all others of revisions before.';
+const serversText = [
+  'Each row names what the clients do, and some rows also name the server:',
+  '',
+  '- `stdio`: a STDIO server',
+  '- `asks`: a STDIO server that requests input from its clients',
+  '- `modern`: a 2026-07-28 server',
+  '- `remote`: the fourth gateway, over Streamable HTTP',
+  '- `old`: the fourth gateway, over HTTP+SSE (2024-11-05)',
+  '',
+  'The sessions that hibernate use a STDIO server with `--hibernate-after-ms`. Modern clients use the revision 2026-07-28, and all others use older revisions.',
+].join('\n');
+
+/** What each kind of fault does, in words. */
+const faultTexts: Readonly<Record<FaultKind, string>> = {
+  kill: 'gateway killed (`kill -9`)',
+  drain: 'gateway drained (SIGTERM)',
+  freeze: 'gateway frozen for longer than its lease',
+  stall: 'gateway frozen for a third of its lease',
+  partition: 'gateway cut off from Redis',
+  'redis restart': 'Redis restarted with its data',
+  'redis empty': 'Redis restarted without its data',
+  'redis pause': 'Redis paused',
+  'redis slow': 'slow connections to Redis',
+  'scripts flushed': 'Redis scripts flushed',
+  'child killed': 'server process killed (SIGKILL)',
+  'child ended': 'server process terminated (SIGTERM)',
+  'child stopped': 'server process frozen',
+  'upstream cut': 'connections to the remote server cut',
+  'clients cut': 'connections of clients cut',
+  [busy]: 'machine busy (not injected)',
+};
 
 /** The report as Markdown. @param image the file of its chart, which is beside it */
 export function reportOf(told: Told, image: string): string {
@@ -99,34 +127,35 @@ export function reportOf(told: Told, image: string): string {
   const faultsOf = (kind: string) => ledger.faults.filter((fault) => fault.kind === kind);
   const usedText = (used: Used | undefined): string =>
     used === undefined
-      ? 'not there'
-      : `${Math.round(used.rssBytes / mib)} MiB, ${used.descriptors} descriptors, ${used.children} children`;
+      ? 'not running'
+      : `${Math.round(used.rssBytes / mib)} MiB, ${used.descriptors} file descriptors, child processes: ${used.children}`;
   const lines = [
     '<!-- Written by npm run soak -- --write docs/soak.md -->',
     '',
     '# The soak',
     '',
-    `Three gateways behind a balancer without stickiness, one Redis, and a fourth gateway as their remote server, for ${minutesText(told.talkedMs)} of mixed traffic and`,
-    `random faults, and ${minutesText(told.totalMs - told.talkedMs)} of closing checks. It began on ${told.begun.toISOString().slice(0, 16).replace('T', ' ')} UTC. Leases had ${leaseMs / 1_000} s. The checks allow ${loadMs / 1_000} s more for the load of the machine.`,
-    `Run it again: \`npm run soak -- --minutes ${told.minutes} --seed ${told.seed} --load ${told.load}\`.`,
+    `The soak ran three gateways behind a load balancer without stickiness. They shared one Redis, and a fourth gateway was their remote server.`,
+    `The run had ${minutesText(told.talkedMs)} of mixed traffic with random faults, and ${minutesText(told.totalMs - told.talkedMs)} of closing checks. It started on ${told.begun.toISOString().slice(0, 16).replace('T', ' ')} UTC.`,
+    `The leases were ${leaseMs / 1_000} s long. All time limits of the checks include ${loadMs / 1_000} s for other load on the machine.`,
+    `To repeat the run: \`npm run soak -- --minutes ${told.minutes} --seed ${told.seed} --load ${told.load}\`.`,
     '',
     ledger.failures.length === 0
-      ? '**Nothing was found.** Every transcript was in order, without gaps and duplicates. Every accepted call had exactly one answer. A fault explains every error. Nothing was left behind.'
-      : `**Found: ${ledger.failures.length}**; listed below.`,
+      ? '**The run found no errors.** Every transcript was in order, without gaps or duplicates. Every accepted call got exactly one answer. A fault of the table below explains each error of a client. No process, session or connection was left behind.'
+      : `**The run found ${ledger.failures.length} errors**, which are listed below.`,
     '',
     '## Traffic',
     '',
     row('Item', 'Count'),
     row('---', '---:'),
-    row('rounds of sessions with recorded transcripts', rounds.length),
-    row('calls in them', sumOf(rounds, 'calls')),
-    row('connections in them', sumOf(rounds, 'connections')),
-    row('resumes among them, with Last-Event-ID', sumOf(rounds, 'resumes')),
-    row('events that their clients got', sumOf(rounds, 'events')),
+    row('Rounds of sessions with recorded transcripts', rounds.length),
+    row('Calls in these rounds', sumOf(rounds, 'calls')),
+    row('Connections in these rounds', sumOf(rounds, 'connections')),
+    row('Connections that resumed with `Last-Event-ID`', sumOf(rounds, 'resumes')),
+    row('Events that the clients received', sumOf(rounds, 'events')),
     '',
     serversText,
     '',
-    row('Clients', 'Outcomes', 'Longest without a fault near', 'Longest'),
+    row('Clients', 'Outcomes', 'Longest time without a fault nearby', 'Longest time'),
     row('---', '---', '---:', '---:'),
     ...[...ledger.counts].sort().map(([kind, outcomes]) => {
       const longest = ledger.longestMs.get(kind);
@@ -140,28 +169,28 @@ export function reportOf(told: Told, image: string): string {
     '',
     '## Faults',
     '',
-    row('Fault', 'How often', 'Seconds in all'),
+    row('Fault', 'Count', 'Total duration in seconds'),
     row('---', '---:', '---:'),
     ...[...faultKinds, busy].map((kind) => {
       const seconds = faultsOf(kind).reduce((sum, { beganAt, endedAt }) => sum + endedAt - beganAt, 0) / 1_000;
-      return row(kind, faultsOf(kind).length, Math.round(seconds));
+      return row(faultTexts[kind], faultsOf(kind).length, Math.round(seconds));
     }),
     '',
     '## Findings',
     '',
     ...(ledger.failures.length === 0
-      ? ['Nothing.']
+      ? ['None.']
       : ledger.failures
           .slice(0, 100)
           .map(({ atMs, what }) => `- at ${Math.round(atMs / 1_000)} s: ${what.slice(0, 400)}`)),
     '',
     '## Resources',
     '',
-    `Growth is the slope of the best-fitting line, without the first ${warmUpMs / 60_000} minutes. Instance 0 is never killed, but is frozen and cut off from Redis.`,
+    `Growth is the slope of the best-fitting line, without the first ${warmUpMs / 60_000} minutes. Instance 0 is never killed, but it is frozen and cut off from Redis like the others.`,
     '',
     ...growthTable(bounds),
     '',
-    row('', 'Before', 'At the end, with all clients gone'),
+    row('', 'Before the run', 'After all clients have disconnected'),
     row('---', '---', '---'),
     ...base.gateways.map((used, index) => row(`instance ${index}`, usedText(used), usedText(end.gateways[index]))),
     row('keys in Redis', keysText(base), keysText(end)),
@@ -170,7 +199,7 @@ export function reportOf(told: Told, image: string): string {
     '',
     '## Log lines',
     '',
-    row('Level and message', 'How often'),
+    row('Level and message', 'Count'),
     row('---', '---:'),
     ...[...told.lines].sort(([, a], [, b]) => b - a).map(([line, count]) => row(line, count)),
     '',
@@ -181,9 +210,9 @@ export function reportOf(told: Told, image: string): string {
 function growthTable(bounds: readonly Bound[]): readonly string[] {
   const fitted = bounds.filter(({ slope }) => slope.points > 1);
   if (fitted.length === 0)
-    return [`The run was too short for that: it was not longer than these ${warmUpMs / 60_000} minutes.`];
+    return [`The run was too short to measure growth: it was not longer than these ${warmUpMs / 60_000} minutes.`];
   return [
-    row('What', 'Mean', 'Growth in an hour', 'Bound'),
+    row('Quantity', 'Mean', 'Growth per hour', 'Limit per hour'),
     row('---', '---:', '---:', '---:'),
     ...fitted.map(({ name, slope, unit, maxPerHour }) =>
       row(name, `${slope.mean.toFixed(1)} ${unit}`, `${slope.perHour.toFixed(2)} ${unit}`, `${maxPerHour} ${unit}`),
