@@ -52,7 +52,7 @@ export const axes = [
   {
     name: 'sessions',
     title: 'Gateway memory per idle session, KiB',
-    note: 'each with a GET stream; the growth of the gateway since its first session',
+    note: 'each session has a GET stream; growth since the first session',
     x: { label: 'sessions', ticks: [50, 200, 500, 1_000, 2_000, 5_000] },
     lines: [
       { name: 'ours', target: named('ours-many', ours(many)), scenario: idleAt(2_000) },
@@ -69,8 +69,8 @@ export const axes = [
   },
   {
     name: 'among-sessions',
-    title: 'Gateway CPU per call, µs, with more and more sessions',
-    note: 'of 100 B, 16 at a time, each of the next session',
+    title: 'Gateway CPU per call by number of sessions, µs',
+    note: 'calls of 100 B to the sessions in turn, 16 at a time',
     x: {
       label: 'sessions, each with a GET stream',
       ticks: [1, 16, 100, 1_000, 2_000, 5_000],
@@ -91,7 +91,7 @@ export const axes = [
   {
     name: 'payload',
     title: 'Gateway CPU per KiB of payload, µs',
-    note: 'echo calls of four sessions, one at a time each',
+    note: 'echo calls in four sessions, one at a time in each',
     x: { label: 'bytes in a call', ticks: [100, kib, 8 * kib, 64 * kib, 256 * kib, mib, 4 * mib] },
     lines: [
       { name: 'ours, one string', target: named('ours'), scenarioAt: echoOf('string') },
@@ -118,7 +118,7 @@ export const axes = [
   },
   {
     name: 'instances',
-    title: 'CPU of all gateways together, µs',
+    title: 'Total CPU of all gateways, µs',
     note: '16 sessions; their requests go to the instances in turn',
     x: { label: 'instances that share a Redis', ticks: [1, 2, 3, 4] },
     lines: [

@@ -23,65 +23,70 @@ export const bars = [
   ...['16x1', '16x8'].flatMap((shape) => {
     const echo = { scenarios: ofAllKinds(`${shape}-100`), target: 'ours', value: callsPerSecond };
     return [
-      { what: `echo 100 B, ${shape}: calls per second to ideal`, ...echo, against: ideal, atLeast: 0.85 },
-      { what: `echo 100 B, ${shape}: calls per second to the best peer`, ...echo, against: peers, atLeast: 6 },
+      { what: `echo 100 B, ${shape}: calls per second, ratio to ideal`, ...echo, against: ideal, atLeast: 0.85 },
+      { what: `echo 100 B, ${shape}: calls per second, ratio to the best peer`, ...echo, against: peers, atLeast: 6 },
     ];
   }),
   ...['16x1-64k', '1x1-1m'].flatMap((shape) => {
     const echo = { target: 'ours', value: callsPerSecond, against: ideal };
     const [string, ...others] = ofAllKinds(shape);
     return [
-      { what: `echo ${shape}, a long string: calls per second to ideal`, scenarios: [string], ...echo, atLeast: 0.8 },
+      {
+        what: `echo ${shape}, a long string: calls per second, ratio to ideal`,
+        scenarios: [string],
+        ...echo,
+        atLeast: 0.8,
+      },
       ...others.map((name) => ({
-        what: `echo ${shape}, ${name.split('-').at(-1)}: calls per second to ideal`,
+        what: `echo ${shape}, ${name.split('-').at(-1)}: calls per second, ratio to ideal`,
         scenarios: [name],
         ...echo,
       })),
     ];
   }),
   {
-    what: 'echo 100 B, 16x1: 99th percentile to ideal',
+    what: 'echo 100 B, 16x1: 99th percentile of the latency, ratio to ideal',
     ...{ scenarios: ofAllKinds('16x1-100'), target: 'ours', value: p99Ms, against: ideal },
     atMost: 1.5,
   },
   {
-    what: 'progress events per second, log in memory, to ideal',
+    what: 'progress events per second with the log in memory, ratio to ideal',
     ...{ scenarios: ['stream-1', 'stream-16'], target: 'ours', value: eventsPerSecond, against: ideal },
     atLeast: 0.7,
   },
   {
-    what: 'progress events per second, log in Redis, to ideal-redis-batch',
+    what: 'progress events per second with the log in Redis, ratio to ideal-redis-batch',
     scenarios: ['stream-1', 'stream-16'],
     ...{ target: 'ours-redis', value: eventsPerSecond, against: ['ideal-redis-batch'] },
     atLeast: 0.8,
   },
   {
-    what: 'handshake with warm spares, bursts of at most as many, server in Node.js: median to ideal, which spawns',
+    what: 'median handshake with a warm process for each session of a burst, server in Node.js, ratio to ideal (without warm processes)',
     ...{ scenarios: ['bursts-4'], target: 'ours-warm-node', value: medianMs, against: ['ideal-node'] },
     atMost: 0.15,
   },
   ...['16x1', '16x8'].map((shape) => ({
-    what: `echo 100 B, ${shape}: gateway CPU per call to ideal`,
+    what: `echo 100 B, ${shape}: gateway CPU per call, ratio to ideal`,
     ...{ scenarios: ofAllKinds(`${shape}-100`), target: 'ours', value: cpuOfCalls, against: ideal },
     atMost: 1.3,
   })),
   {
-    what: 'gateway memory per idle session with GET stream and child, to ideal',
+    what: 'gateway memory per idle session with a GET stream and a child process, ratio to ideal',
     ...{ scenarios: ['idle'], target: 'ours', value: kibPerSession, against: ideal },
     atMost: 1.2,
   },
   {
-    what: 'gateway memory per session, 5,000 that hibernate, with GET stream',
+    what: 'gateway memory per hibernating session with a GET stream, for 5,000 sessions',
     ...{ scenarios: ['hibernated'], target: 'ours-hibernate', value: kibPerSession, unit: 'KiB' },
     atMost: 60,
   },
   {
-    what: 'the same, from 3,500 to 5,000 sessions as a multiple of before (linear: 1)',
+    what: 'the same memory from 3,500 to 5,000 sessions, ratio to the memory per session up to 3,500 (linear growth: 1)',
     ...{ scenarios: ['hibernated'], target: 'ours-hibernate', value: bend, unit: '' },
     atMost: 1.2,
   },
   {
-    what: 'start of the process to its first answer, to ideal',
+    what: 'time from process start to the first answer, ratio to ideal',
     ...{ scenarios: ['start'], target: 'ours', value: startMs, against: ideal },
     atMost: 1.5,
   },
@@ -91,17 +96,17 @@ export const bars = [
 export const barsOfTests = [
   {
     what: 'kill -9 of a random instance under load',
-    bar: '1,000 runs: 0 lost, 0 doubled, 0 reordered, 0 hangs',
+    bar: '1,000 kills: nothing lost, duplicated or reordered, no hangs',
     command: 'KILL_RUNS=1000 npx vitest run test/cluster/kill-random.test.ts',
   },
   {
-    what: 'resume at the seam',
-    bar: '100,000 cuts: 0 lost, 0 doubled',
+    what: 'resume after a cut at a random byte',
+    bar: '100,000 cuts: nothing lost or duplicated',
     command: 'RESUME_RUNS=100000 npx vitest run test/resume test/cluster/random-cuts.test.ts',
   },
   {
     what: 'faults of docs/hardening.md',
-    bar: 'all in the defined outcome',
+    bar: 'each fault has its defined outcome',
     command: 'FAULT_FULL=1 FAULT_SIZE=full npm run test:long',
   },
 ];

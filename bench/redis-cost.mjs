@@ -114,7 +114,12 @@ function scenarios(owner, other) {
     { what: 'Progress, one at a time, at the owner', unit: 'event', units: 1_000, act: emit(owner, {}) },
     { what: 'Progress, 10 at once, at the owner', unit: 'event', units: 1_000, act: emit(owner, { burst: 10 }) },
     { what: 'Progress, one at a time, through the other gateway', unit: 'event', units: 1_000, act: emit(other, {}) },
-    { what: 'Progress, 10 at once, through the other gateway', unit: 'event', units: 1_000, act: emit(other, { burst: 10 }) },
+    {
+      what: 'Progress, 10 at once, through the other gateway',
+      unit: 'event',
+      units: 1_000,
+      act: emit(other, { burst: 10 }),
+    },
     {
       what: 'Progress of 4 KiB, one at a time, at the owner',
       unit: 'event',

@@ -11,10 +11,10 @@ export function barsTable(rows) {
   const { cells, beside } = newestCells(rows);
   const lines = bars.map((bar) => lineOf(bar, resultOf(bar, cells, beside)));
   return [
-    '| What | Bar | Measured | Met | Command |',
+    '| Quantity | Bar | Measured | Met | Command |',
     '|:--|:--|--:|:--|:--|',
     ...lines,
-    ...barsOfTests.map(({ what, bar, command }) => `| ${what} | ${bar} | | by tests | \`${command}\` |`),
+    ...barsOfTests.map(({ what, bar, command }) => `| ${what} | ${bar} | | see tests | \`${command}\` |`),
   ].join('\n');
 }
 
@@ -41,7 +41,7 @@ function lineOf(bar, result) {
   const hasBar = atLeast !== undefined || atMost !== undefined;
   const wanted = hasBar
     ? `${atLeast === undefined ? '≤' : '≥'} ${atLeast ?? atMost}${unit ? ` ${unit}` : ''}`
-    : 'reported';
+    : 'no bar';
   return `| ${what} | ${wanted} | ${measured(bar, result)} | ${hasBar ? verdict(bar, result) : ''} | \`${commandOf(bar)}\` |`;
 }
 

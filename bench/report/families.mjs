@@ -5,9 +5,9 @@ const words = {
   stdio: 'STDIO',
   sse: 'HTTP+SSE',
   http: 'Streamable HTTP',
-  same: 'clients of the server’s own era',
-  legacy: 'clients of 2026-07-28, server of the legacy era',
-  modern: 'clients of the legacy era, server of 2026-07-28',
+  same: 'clients and server of the same era',
+  legacy: '2026-07-28 clients, legacy server',
+  modern: 'legacy clients, 2026-07-28 server',
 };
 
 /** Ours, what they are compared with, others of ours, peers. */

@@ -13,14 +13,14 @@ const tables = [
   { title: 'Median latency, ms', kind: 'echo', value: of.medianMs },
   { title: '99th percentile, ms', kind: 'echo', value: of.p99Ms },
   { title: 'Gateway CPU seconds per 10,000 calls', kind: 'echo', value: of.cpuOfCalls },
-  { title: 'Gateway memory under these calls, MiB', kind: 'echo', value: of.memoryMib },
-  { title: 'Progress events per second, 1,000 in each call', kind: 'stream', value: of.eventsPerSecond },
+  { title: 'Gateway memory during these calls, MiB', kind: 'echo', value: of.memoryMib },
+  { title: 'Progress events per second (1,000 events in each call)', kind: 'stream', value: of.eventsPerSecond },
   { title: 'Gateway CPU seconds per 10,000 progress events', kind: 'stream', value: of.cpuOfEvents },
-  { title: 'Gateway memory under these events, MiB', kind: 'stream', value: of.memoryMib },
+  { title: 'Gateway memory during these events, MiB', kind: 'stream', value: of.memoryMib },
   { title: 'Sessions opened per second', kind: 'sessions', value: of.callsPerSecond, without: ['bursts-4'] },
-  { title: 'Handshake of a session, median ms', kind: 'sessions', value: of.medianMs },
-  { title: 'Handshake of a session, 99th percentile, ms', kind: 'sessions', value: of.p99Ms },
-  { title: 'Start of the process to its first answer, ms', kind: 'start', value: of.startMs },
+  { title: 'Session handshake, median, ms', kind: 'sessions', value: of.medianMs },
+  { title: 'Session handshake, 99th percentile, ms', kind: 'sessions', value: of.p99Ms },
+  { title: 'Time from process start to the first answer, ms', kind: 'start', value: of.startMs },
 ];
 
 /** @param rows of one or more runs, in order; a run begins with the row of its machine */
@@ -67,8 +67,8 @@ export function describe(rows, cells) {
         ? [`medians of ${each([Math.min(...rounds), Math.max(...rounds)]).replace(', ', ' to ')} rounds`]
         : []),
     ].join(', '),
-    `. Before the rounds: load average up to ${most('load').toFixed(1)}, up to ${(most('busyShare') * 100).toFixed(0)} % of the machine used by others,`,
-    ` ${(most('stealShare') * 100).toFixed(1)} % stolen${busy.length > 0 ? `; **${busy.length} of ${looks.length} rounds began on a machine that was not quiet**` : ''}.`,
+    `. Before the rounds: load average up to ${most('load').toFixed(1)}, up to ${(most('busyShare') * 100).toFixed(0)} % CPU use by other programs,`,
+    ` ${(most('stealShare') * 100).toFixed(1)} % CPU steal${busy.length > 0 ? `; **${busy.length} of ${looks.length} rounds began on a machine that was not quiet**` : ''}.`,
   ].join('');
 }
 
@@ -87,15 +87,15 @@ function memoryTable(cells, names, scenario, beside) {
   const counts = [...new Set(own.flatMap(({ steps }) => steps.map(({ sessions }) => sessions)))].sort((a, b) => a - b);
   const rows = [
     ...counts.map((count) => ({
-      label: `${count.toLocaleString('en')} sessions, MiB`,
+      label: `${count.toLocaleString('en')} ${count === 1 ? 'session' : 'sessions'}, MiB`,
       cells: own,
       value: of.mibWith(count),
     })),
     { label: 'KiB per session', cells: own, value: of.kibPerSession },
   ];
   const title =
-    scenario === 'idle' ? 'idle sessions, each with a GET stream' : 'sessions that hibernate, each with a GET stream';
-  return own.length === 0 ? '' : grid(`Gateway memory with ${title} (children not counted)`, names, rows, beside);
+    scenario === 'idle' ? 'idle sessions, each with a GET stream' : 'hibernating sessions, each with a GET stream';
+  return own.length === 0 ? '' : grid(`Gateway memory with ${title} (without child processes)`, names, rows, beside);
 }
 
 /** A table with a row for each of `rows` and a column for each target that has something in one. */
@@ -136,5 +136,5 @@ function faultTable(rows) {
   const lines = [...times].map(([key, count]) => `${key} ${count} |`);
   return lines.length === 0
     ? ''
-    : ['**What went wrong**', '', '| | scenario | what | times |', '|:--|:--|:--|--:|', ...lines].join('\n');
+    : ['**Deviations**', '', '| Target | Scenario | Deviation | Count |', '|:--|:--|:--|--:|', ...lines].join('\n');
 }

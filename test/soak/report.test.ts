@@ -28,7 +28,9 @@ it('tells traffic and closing checks apart', () => {
 });
 
 it('says so where a run was too short for a line', () => {
-  expect(reportAfter(15)).toContain('The run was too short to measure growth: it was not longer than these 15 minutes.');
+  expect(reportAfter(15)).toContain(
+    'The run was too short to measure growth: it was not longer than these 15 minutes.',
+  );
   expect(reportAfter(60)).toContain('| resident memory of instance 0 | 64.0 MiB | 0.00 MiB | 8 MiB |');
 });
 

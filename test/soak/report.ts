@@ -49,7 +49,12 @@ export function boundsOf(samples: readonly Sample[]): readonly Bound[] {
       unit: '',
       maxPerHour: 10,
     },
-    { name: 'child processes of instance 0', slope: slopeOf(points((one) => first(one)?.children)), unit: '', maxPerHour: 5 },
+    {
+      name: 'child processes of instance 0',
+      slope: slopeOf(points((one) => first(one)?.children)),
+      unit: '',
+      maxPerHour: 5,
+    },
     { name: 'keys in Redis', slope: slopeOf(points(keysOf)), unit: '', maxPerHour: 30 },
     {
       name: 'Redis memory',
