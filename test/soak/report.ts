@@ -106,6 +106,8 @@ const serversText = [
   'The sessions that hibernate use a STDIO server with `--hibernate-after-ms`. Modern clients use the revision 2026-07-28, and all others use older revisions.',
 ].join('\n');
 
+const allKinds: readonly FaultKind[] = [...faultKinds, busy];
+
 /** What each kind of fault does, in words. */
 const faultTexts: Readonly<Record<FaultKind, string>> = {
   kill: 'gateway killed (`kill -9`)',
@@ -176,7 +178,7 @@ export function reportOf(told: Told, image: string): string {
     '',
     row('Fault', 'Count', 'Total duration in seconds'),
     row('---', '---:', '---:'),
-    ...[...faultKinds, busy].map((kind) => {
+    ...allKinds.map((kind) => {
       const seconds = faultsOf(kind).reduce((sum, { beganAt, endedAt }) => sum + endedAt - beganAt, 0) / 1_000;
       return row(faultTexts[kind], faultsOf(kind).length, Math.round(seconds));
     }),
