@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { type DecorateBackends, decorateBackends } from '../backend/backend-decorator.ts';
 import { usageOf } from '../backend/stdio/processes/process-usage.ts';
 import { type CallObserver, combineCallObservers } from '../call/call-report.ts';
 import type { GatewayConfig, ServerConfig } from '../config/config.ts';
@@ -7,6 +8,7 @@ import type { ConnectionObserver } from '../http/connection-observer.ts';
 import type { ModernObserver } from '../modern/modern-observer.ts';
 import { type Audit, createAudit } from '../ops/audit/audit.ts';
 import { combineObservers } from '../ops/combine-observers.ts';
+import type { GatewaySink } from '../ops/gateway-events.ts';
 import { observeSessionHealth, observeSharedServerHealth } from '../ops/health/health-observers.ts';
 import type { ServerHealth } from '../ops/health/server-health.ts';
 import { createFaultReporter } from '../ops/log/fault-log.ts';
@@ -21,17 +23,21 @@ import { countConnections } from '../ops/metrics/collectors/connection-metrics.t
 import { watchProcesses } from '../ops/metrics/collectors/process-metrics.ts';
 import { countSessions, countSharedServers } from '../ops/metrics/collectors/session-metrics.ts';
 import { Metrics } from '../ops/metrics/metrics.ts';
-import type { SessionObserver } from '../session/session-observer.ts';
+import type { SessionTelemetry } from '../session/session-events.ts';
 import { addressOf } from '../store/redis/connection/redis-url.ts';
 import { explainTrouble } from '../store/redis/diagnose/trouble.ts';
 import type { StoreUnavailable } from '../store/store-unavailable.ts';
 import { reportFaultsTo, type Seam } from '../util/boundary.ts';
+import { emitTo } from '../util/telemetry/emit.ts';
+import { type FindMeter, meterIn } from '../util/telemetry/meter.ts';
 import { createServerListeners, type ServerListeners } from './servers/server-listeners.ts';
 
 /** The observers of a gateway: log, audit log, metrics, server health and status page. */
 export interface Observers {
-  readonly sessions: SessionObserver;
+  readonly sessions: SessionTelemetry;
   readonly modern: ModernObserver;
+  /** Decorates the backends of sessions, and those that modern clients share. */
+  readonly decorateBackends: DecorateBackends;
   /** Undefined if nothing observes calls. */
   readonly calls: CallObserver | undefined;
   readonly audit: Audit | undefined;
@@ -60,13 +66,12 @@ export function createObservers(config: GatewayConfig, log: Log, health: ServerH
     isAtTerminal,
     onFirst: (server, line) => status?.events.noise(server, line),
   });
-  const sessionLog = combineObservers(
-    combineObservers(
-      createSessionLifecycleLog(log, processes, isAtTerminal, explainOutage),
-      observeSessionHealth(health),
-    ),
+  const sessionSinks: GatewaySink[] = [
+    createSessionLifecycleLog(log, { processes, isAtTerminal, explainOutage }),
+    observeSessionHealth(health),
     noise.sessions,
-  );
+  ];
+  const emit = emitTo(sessionSinks);
   const modernLog = combineObservers(
     combineObservers(createSharedServerLog(log.modern, isAtTerminal), observeSharedServerHealth(health)),
     noise.modern,
@@ -77,13 +82,13 @@ export function createObservers(config: GatewayConfig, log: Log, health: ServerH
   };
   const listenersOf = (server: ServerConfig): ServerListeners => createServerListeners(server, log, processes, health);
   const reportFaults = (count: (seam: Seam) => void): unknown =>
-    reportFaultsTo(createFaultReporter(log.app, count, sessionLog.clusterFailed));
+    reportFaultsTo(createFaultReporter(log.app, count, (cause) => emit({ type: 'store-failed', cause })));
   if (status === undefined) {
     reportFaults(() => undefined);
-    const sessions = { ...sessionLog, calls: audit };
     return {
-      sessions,
+      sessions: { emit, delivered: deliveredBy([]), calls: audit },
       modern: modernLog,
+      decorateBackends: decorateBackends([]),
       calls: audit,
       audit,
       metrics: undefined,
@@ -94,6 +99,7 @@ export function createObservers(config: GatewayConfig, log: Log, health: ServerH
     };
   }
   const metrics = new Metrics();
+  sessionSinks.push(countSessions(metrics), status.receive);
   reportFaults((seam) => {
     metrics.tallies('internalErrors').of(seam).value += 1;
   });
@@ -101,8 +107,9 @@ export function createObservers(config: GatewayConfig, log: Log, health: ServerH
   const backends = new BackendMetrics(metrics);
   watchProcesses(metrics, { live: backends.live, usageOf });
   return {
-    sessions: { ...status.withSessions(combineObservers(sessionLog, countSessions(metrics))), calls },
+    sessions: { emit, delivered: deliveredBy([metrics.meter]), calls },
     modern: status.withShared(combineObservers(modernLog, countSharedServers(metrics))),
+    decorateBackends: decorateBackends([(server, open) => status.backends.observe(server, open)]),
     calls,
     audit,
     metrics,
@@ -114,6 +121,11 @@ export function createObservers(config: GatewayConfig, log: Log, health: ServerH
     connectionsOf: (server) => countConnections(metrics, server),
     forget,
   };
+}
+
+function deliveredBy(takers: readonly FindMeter<'eventsDelivered'>[]): SessionTelemetry['delivered'] {
+  const find = meterIn(takers);
+  return { live: find('eventsDelivered', 'live'), replayed: find('eventsDelivered', 'replayed') };
 }
 
 function auditOf({ audit }: GatewayConfig, log: Log): Audit | undefined {

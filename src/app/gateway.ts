@@ -92,19 +92,20 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const { identityHeaders } = authentication;
   const health = new ServerHealth();
   const observers = createObservers(config, log, health);
-  const { sessions: observer, calls, audit, metrics, connectionsOf: trafficOf } = observers;
+  const { sessions: telemetry, calls, audit, metrics, connectionsOf: trafficOf } = observers;
   const store = await createStore(config, log.store, metrics);
   const storeWaitMs = config.redisWaitMs;
   const cluster = config.redis === undefined ? undefined : { ...config, storeWaitMs };
   const connectedStore = createConnectedStore(config);
-  const changeThrottle = new ChangeThrottle(store.changes, (cause) => observer.clusterFailed(cause));
-  const quotas = quotasOf(config, store.rates, (cause) => observer.clusterFailed(cause));
+  const reportStoreFailure = (cause: unknown): void => telemetry.emit({ type: 'store-failed', cause });
+  const changeThrottle = new ChangeThrottle(store.changes, reportStoreFailure);
+  const quotas = quotasOf(config, store.rates, reportStoreFailure);
   const sessions = new Sessions({
     ...config,
     storeWaitMs,
     cluster,
     store,
-    observer,
+    telemetry,
     quotas,
     onGroupChange: (topic, text = anyChange) => changeThrottle.notify(topic, text),
     formerServer: (name, digest) => set.former(name, digest),
@@ -127,6 +128,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       health,
       logger: log.server,
       observer: observers.modern,
+      decorateBackends: observers.decorateBackends,
       run: (server) => traced(runServer(server, config, environment, observers.listenersOf(server))),
       addToHealth,
       onAdded(server) {

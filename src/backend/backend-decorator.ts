@@ -1,5 +1,14 @@
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
-import type { Backend } from './backend.ts';
+import type { Backend, OpenBackend } from './backend.ts';
+
+/** Wraps the opener of a server's backends, to see their messages or to trace them. */
+export type DecorateBackends = (server: string, open: OpenBackend) => OpenBackend;
+
+/** Joins decorators. The first one is nearest to the server. */
+export const decorateBackends =
+  (decorators: readonly DecorateBackends[]): DecorateBackends =>
+  (server, open) =>
+    decorators.reduce((inner, decorate) => decorate(server, inner), open);
 
 /** Base of a backend that observes messages on their way and passes everything else on unchanged. */
 export abstract class BackendDecorator implements Backend {

@@ -138,6 +138,11 @@ export interface OpenOptions {
    */
   readonly principal?: Principal | undefined;
   /**
+   * The short name of the session, for those who watch its messages. Absent where all clients share the backend, and
+   * for the gateway's own sessions.
+   */
+  readonly session?: string | undefined;
+  /**
    * Where an earlier backend, now gone, stopped: this one continues the server's session. The loss of that session is
    * reported like any end.
    */

@@ -7,8 +7,8 @@ import type { Server } from '../server/server.ts';
 import type { SessionLookup } from '../session/lookup.ts';
 import type { Adoption } from '../session/record/adoption.ts';
 import type { Session } from '../session/session.ts';
+import { type ResumeOutcome, type SessionTelemetry, sessionName } from '../session/session-events.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
-import type { ResumeOutcome, StreamObserver } from '../session/session-observer.ts';
 import type { MailboxBacklog } from '../store/instances.ts';
 import type { Store } from '../store/store.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
@@ -38,8 +38,7 @@ export interface ClusterLimits {
 }
 
 /** Options of `Cluster`. */
-export interface ClusterOptions
-  extends Pick<DirectoryOptions, 'find' | 'formerServer' | 'mayAdopt' | 'endingHere' | 'onTakeoverLimit'> {
+export interface ClusterOptions extends Pick<DirectoryOptions, 'find' | 'formerServer' | 'mayAdopt' | 'endingHere'> {
   /** True while a session with this key is ending here. */
   isEnding(key: string): boolean;
   readonly store: Store;
@@ -48,11 +47,7 @@ export interface ClusterOptions
   adopt(key: string, server: Server, adoption: Adoption): Session;
   /** The sessions of this instance. */
   sessions(): Iterable<Session>;
-  /** The observer of streams that this instance sent from the log, without their owner. */
-  streamsOf?(server: string): StreamObserver | undefined;
-  /** The store answers, for the first time or again. */
-  onTerm(): void;
-  onFailed(cause: unknown): void;
+  readonly telemetry: SessionTelemetry;
 }
 
 /** The interval of the check whether the owners and ingresses that matter here are alive. */
@@ -103,9 +98,10 @@ export class Cluster {
   #idleCheckedAt = performance.now();
   #isClosed = false;
   #lastNumber = 0;
+  readonly #reportFailure = (cause: unknown): void => this.#options.telemetry.emit({ type: 'store-failed', cause });
 
   constructor(options: ClusterOptions) {
-    const { store, limits, find, formerServer, mayAdopt, endingHere, onTakeoverLimit, onFailed } = options;
+    const { store, limits, find, formerServer, mayAdopt, endingHere, telemetry } = options;
     const { leaseMs, leaseRenewMs: renewMs, leaseMarginMs: marginMs, storeWaitMs, mailboxMaxBytes } = limits;
     this.#options = options;
     this.lease = new Lease({
@@ -118,7 +114,7 @@ export class Cluster {
       onHeld: () => this.guard.release(),
       onRenamed: () => this.#onRenamed(),
       onTerm: () => this.#beginTerm(),
-      onFailed,
+      onFailed: this.#reportFailure,
     });
     this.guard = new OwnershipGuard({
       lease: this.lease,
@@ -137,7 +133,8 @@ export class Cluster {
         detach('cluster', this.opened(options.adopt(key, server, adoption), term)),
       mayAdopt,
       endingHere,
-      onTakeoverLimit,
+      onTakeoverLimit: (key, { name }) =>
+        telemetry.emit({ type: 'takeover-limit-reached', name: sessionName(key, name) }),
       hadBreak: () => this.#wasStoreAway,
     });
     this.#ownerEndpoint = new OwnerEndpoint({
@@ -185,7 +182,7 @@ export class Cluster {
   /** Registers a session. Its term may have passed while the session was opened. */
   async opened(session: Session, term: number): Promise<void> {
     if (term === this.lease.term && term > 0) this.guard.verify(session, term);
-    else await registerAll([session], this.lease, this.guard, this.#options.onFailed);
+    else await registerAll([session], this.lease, this.guard, this.#reportFailure);
   }
 
   /**
@@ -209,7 +206,7 @@ export class Cluster {
 
   #forward({ key, ...client }: SessionLookup, operation: ClientOperation, reply: Reply): void {
     const { store, limits } = this.#options;
-    const streams = this.#options.streamsOf?.(client.server.name);
+    const { emit, delivered } = this.#options.telemetry;
     const lookup = { key, ...client, forwarded: reply.forwarded, scopes: reply.scopes };
     // An owner checks the scopes itself. A replay from the log has no owner, so it needs the current scopes.
     const isFresh = operation.kind === 'listen';
@@ -232,11 +229,11 @@ export class Cluster {
         let outcome: ResumeOutcome = 'complete';
         const onWritten = (count: number): void => {
           outcome = 'resumed';
-          streams?.delivered(count, 'replayed');
+          delivered.replayed.add(count);
         };
         const reached = await replay({ log: store.log, key, primes, onWritten, ...limits }, after, to);
         // otherwise the owner continues the stream and reports it
-        if (reached === 'complete') streams?.resumed(outcome);
+        if (reached === 'complete') emit({ type: 'stream-resumed', server: client.server.name, outcome });
         return reached;
       },
       renumber: () => this.#renumber(request),
@@ -248,7 +245,7 @@ export class Cluster {
     request.run().catch((cause: unknown) => {
       // A client that is gone stops the log reads with an abort. Any other failure is reported.
       if (reply.isGone && (cause instanceof StoreUnavailable || isAbort(cause))) return;
-      this.#options.onFailed(cause);
+      this.#reportFailure(cause);
       request.fail();
     });
   }
@@ -320,10 +317,10 @@ export class Cluster {
   async #handleDeath(peer: string): Promise<void> {
     if (this.#withdrawing.has(peer)) return;
     this.#withdrawing.add(peer);
-    const { store, onFailed } = this.#options;
+    const { store } = this.#options;
     const withdrawn = await this.#peerLink.withdraw(peer).catch((cause: unknown) => {
       if (cause instanceof StoreUnavailable && cause.reason !== 'refused') return undefined;
-      onFailed(cause);
+      this.#reportFailure(cause);
       return []; // the fate of the messages is unknown, and their clients must not wait for a repair
     });
     this.#withdrawing.delete(peer);
@@ -345,9 +342,9 @@ export class Cluster {
    * Registers the sessions of this instance again. Forwarded requests are sent again, since messages may be lost too.
    */
   #beginTerm(): void {
-    const { sessions, onTerm, onFailed } = this.#options;
-    onTerm();
-    detach('cluster', registerAll(sessions(), this.lease, this.guard, onFailed));
+    const { sessions, telemetry } = this.#options;
+    telemetry.emit({ type: 'store-joined' });
+    detach('cluster', registerAll(sessions(), this.lease, this.guard, this.#reportFailure));
     for (const request of this.#requests.values()) request.ownerLost();
   }
 

@@ -3,8 +3,8 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { FindEndpoint } from '../http/router.ts';
+import { type SessionName, sessionName } from '../session/session-events.ts';
 import { keyFromId } from '../session/session-key.ts';
-import { type SessionName, sessionName } from '../session/session-observer.ts';
 import type { Changes } from '../store/shared/changes.ts';
 import { detach } from '../util/boundary.ts';
 import { type AccessPolicy, denyAll } from './access-policy.ts';

@@ -1,4 +1,4 @@
-import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
+import type { BackendEnd } from '../backend/backend.ts';
 import type { Era } from '../protocol/revisions.ts';
 
 /**
@@ -27,8 +27,6 @@ export type ModernDropReason =
 
 /** Reports what happens to modern servers, for logs and metrics. Reports carry no contents and no ids. */
 export interface ModernObserver {
-  /** Decorates the backends that clients of a server share; absent if nothing wants to see their messages. */
-  seeBackends?(server: string, open: OpenBackend): OpenBackend;
   /** A probe has found the era of a server. */
   eraFound(server: string, details: { readonly era: Era; readonly probeMs: number }): void;
   /**

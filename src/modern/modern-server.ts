@@ -67,9 +67,8 @@ export class ModernServer {
     const { idleMs = Number.POSITIVE_INFINITY } = options;
     this.#finder = new EraFinder(options);
     this.#isolation = isolation;
-    const open = observer.seeBackends?.(server.name, server.open) ?? server.open;
     const host: TenantHost = {
-      server: { ...server, open },
+      server,
       version,
       limits,
       observer,

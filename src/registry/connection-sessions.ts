@@ -6,15 +6,15 @@ import type { Reply } from '../reply/reply.ts';
 import type { SessionEndReason } from '../session/end-reason.ts';
 import type { SessionLookup } from '../session/lookup.ts';
 import { Session } from '../session/session.ts';
+import type { SessionTelemetry } from '../session/session-events.ts';
 import { keyFromId } from '../session/session-key.ts';
-import type { SessionObserver } from '../session/session-observer.ts';
 import { type SessionOptions, type SessionParts, singleInstance } from '../session/session-options.ts';
 import type { Store } from '../store/store.ts';
 
 /** Options of `ConnectionSessions`. */
 export interface ConnectionSessionsOptions {
   readonly options: SessionOptions;
-  readonly observer: SessionObserver;
+  readonly telemetry: SessionTelemetry;
   readonly storeSignal: AbortSignal;
   readonly quotas: Quotas;
   /** The reason to open no further session; undefined if one may be opened. */
@@ -70,7 +70,7 @@ export class ConnectionSessions {
     reply: Reply,
     { store, maxEventBytes, onEnding }: ConnectionSessionHome,
   ): Session | undefined {
-    const { options, observer, storeSignal, quotas, refuses } = this.#options;
+    const { options, telemetry, storeSignal, quotas, refuses } = this.#options;
     const refusal = refuses({ server, principal }, initialize);
     if (refusal !== undefined) {
       reply.fault(refusal, initialize.id ?? null);
@@ -85,7 +85,7 @@ export class ConnectionSessions {
       store,
       storeSignal,
       options: { ...options, maxEventBytes },
-      observer,
+      telemetry,
       onStart: permit.started,
       onReady: () => undefined,
       onEnding: (reason) => {

@@ -1,5 +1,6 @@
-import type { SessionObserver } from '../session/session-observer.ts';
 import type { Store } from '../store/store.ts';
+import type { StoreEvent } from '../store/store-events.ts';
+import type { Emit } from '../util/telemetry/emit.ts';
 
 /** How often each session is renewed within the life of a record. */
 const renewalsPerLife = 4;
@@ -12,15 +13,15 @@ export class RecordRenewal {
   /** How long a round takes, in milliseconds. Two renewals of a session are at most twice as far apart. */
   readonly everyMs: number;
   readonly #store: Store;
-  readonly #observer: SessionObserver;
+  readonly #emit: Emit<StoreEvent>;
   /** The sessions of this round that are not renewed yet, the next one last. */
   #unrenewed: string[] = [];
   #roundSize = 0;
   #roundStartedAt = performance.now();
 
-  constructor(store: Store, recordTtlMs: number, observer: SessionObserver) {
+  constructor(store: Store, recordTtlMs: number, emit: Emit<StoreEvent>) {
     this.#store = store;
-    this.#observer = observer;
+    this.#emit = emit;
     this.everyMs = recordTtlMs / renewalsPerLife;
   }
 
@@ -33,7 +34,8 @@ export class RecordRenewal {
     const share = Math.min(1, (now - this.#roundStartedAt) / this.everyMs);
     const notDueCount = Math.floor(this.#roundSize * (1 - share));
     const due = this.#unrenewed.splice(notDueCount).filter((key) => sessions.has(key));
-    if (due.length > 0) this.#store.sessions.renew(due).catch((cause: unknown) => this.#observer.clusterFailed(cause));
+    if (due.length > 0)
+      this.#store.sessions.renew(due).catch((cause: unknown) => this.#emit({ type: 'store-failed', cause }));
     if (share < 1) return;
     this.#unrenewed = [...sessions.keys()];
     this.#roundSize = this.#unrenewed.length;

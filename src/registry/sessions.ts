@@ -16,9 +16,9 @@ import type { Server } from '../server/server.ts';
 import { hasAssignedKey, isRevisionOf, type SessionLookup } from '../session/lookup.ts';
 import type { Adoption } from '../session/record/adoption.ts';
 import { Session, type SessionStart } from '../session/session.ts';
+import type { SessionTelemetry } from '../session/session-events.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
 import { keyFromId, keyFromToken } from '../session/session-key.ts';
-import { type SessionObserver, sessionName } from '../session/session-observer.ts';
 import { type SessionOptions, type SessionParts, singleInstance } from '../session/session-options.ts';
 import type { MailboxBacklog } from '../store/instances.ts';
 import type { Store } from '../store/store.ts';
@@ -33,7 +33,7 @@ import { Sweep } from './sweep.ts';
 /** Options shared by the sessions of an instance. */
 export interface SessionsOptions extends SessionOptions {
   readonly store: Store;
-  readonly observer: SessionObserver;
+  readonly telemetry: SessionTelemetry;
   readonly maxSessions: number;
   /** How long the store keeps a session that is not renewed, in milliseconds. */
   readonly recordTtlMs: number;
@@ -77,7 +77,7 @@ export class Sessions implements ProcessCapacity {
     this.#quotas = options.quotas ?? noQuotas;
     const { cluster, store, sessionIdleMs, sseLingerMs, requestIdleMs, requestMaxMs } = options;
     // A single instance needs this too: the memory store also forgets a session that is not renewed.
-    this.#recordRenewal = new RecordRenewal(store, options.recordTtlMs, options.observer);
+    this.#recordRenewal = new RecordRenewal(store, options.recordTtlMs, options.telemetry.emit);
     const shortestMs = Math.min(sessionIdleMs, sseLingerMs, requestIdleMs, requestMaxMs, this.#recordRenewal.everyMs);
     this.#sweep.notice(shortestMs);
     this.#awaited = new AwaitedSessions({
@@ -86,7 +86,7 @@ export class Sessions implements ProcessCapacity {
     });
     this.connected = new ConnectionSessions({
       options,
-      observer: options.observer,
+      telemetry: options.telemetry,
       storeSignal: this.#closing.signal,
       quotas: this.#quotas,
       refuses: (use, initialize) => this.#refusalFor(use, initialize),
@@ -103,10 +103,7 @@ export class Sessions implements ProcessCapacity {
       mayAdopt: () => !this.isDraining,
       isEnding: (key) => this.#ending.has(key),
       endingHere: (key) => (this.#ending.get(key)?.leavesNoRecord ? 'unknown_session' : undefined),
-      streamsOf: (server) => options.observer.streamsOf?.(server),
-      onTakeoverLimit: (key, { name }) => options.observer.takeoverLimitReached(sessionName(key, name)),
-      onTerm: () => options.observer.clusterJoined(),
-      onFailed: (cause) => options.observer.clusterFailed(cause),
+      telemetry: options.telemetry,
     });
     this.#cluster.start();
   }
@@ -239,7 +236,7 @@ export class Sessions implements ProcessCapacity {
   /** A handler that answers the request after a fault of the gateway. */
   #faultHandler(reply: Reply): (cause: unknown) => void {
     return (cause) => {
-      this.#options.observer.clusterFailed(cause);
+      this.#options.telemetry.emit({ type: 'store-failed', cause });
       if (!reply.isGone) reply.fault('internal', null);
     };
   }
@@ -304,12 +301,13 @@ export class Sessions implements ProcessCapacity {
   #adopt(key: string, server: Server, adoption: Adoption): Session {
     const { principal, epoch, initialize } = adoption.record;
     const session = this.#create(key, server, principal, { epoch, initialize, adoption });
-    this.#options.observer.adopted(session.name, { pending: adoption.calls.length });
+    const { emit } = this.#options.telemetry;
+    emit({ type: 'session-adopted', name: session.name, pending: adoption.calls.length });
     return session;
   }
 
   #create(key: string, server: Server, principal: Principal, start: SessionStart): Session {
-    const { store, observer } = this.#options;
+    const { store, telemetry } = this.#options;
     const cluster = this.#cluster;
     const term = cluster?.lease.term ?? 0;
     const permit = this.#quotas.acquireSession({ server, principal });
@@ -319,7 +317,7 @@ export class Sessions implements ProcessCapacity {
       server,
       principal,
       store,
-      observer,
+      telemetry,
       options: this.#options,
       storeSignal: this.#closing.signal,
       instance: () => cluster?.lease ?? singleInstance,

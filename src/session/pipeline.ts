@@ -31,8 +31,8 @@ import {
 } from './requests/lost-calls.ts';
 import { createOpeningAnswer } from './requests/opening-answer.ts';
 import { cancellation, ServerRequests } from './requests/server-requests.ts';
-import { reportFailure, type SessionDropReason, type SessionName, type SessionObserver } from './session-observer.ts';
-import { observeBackends, type SessionParts } from './session-options.ts';
+import { reportFailure, type SessionDropReason, type SessionName, type SessionTelemetry } from './session-events.ts';
+import type { SessionParts } from './session-options.ts';
 
 /** How long a session that is not restored stays, so that clients can learn the outcome of their calls. */
 const collectMs = 3_000;
@@ -75,7 +75,7 @@ export class SessionPipeline {
   readonly requests: ClientRequests;
   readonly dropped: Partial<Record<SessionDropReason, number>> = {};
   readonly #options: SessionPipelineOptions;
-  readonly #observer: SessionObserver;
+  readonly #telemetry: SessionTelemetry;
   readonly #serverRequests = new ServerRequests();
   readonly #reruns: RerunPolicy;
   readonly #lostCalls: LostCalls;
@@ -90,9 +90,9 @@ export class SessionPipeline {
 
   constructor(options: SessionPipelineOptions) {
     const { parts, epoch, client, adoption, signal, onClientChanged } = options;
-    const { key, server, store, options: limits, observer } = parts;
+    const { key, server, store, options: limits, telemetry } = parts;
     this.#options = options;
-    this.#observer = observer;
+    this.#telemetry = telemetry;
     this.#reruns = new RerunPolicy(server.rerun);
     const { isOneStream, isGroup } = client;
     this.activity = new Activity(this.calls, this.#serverRequests, limits.requestMaxMs);
@@ -135,17 +135,19 @@ export class SessionPipeline {
       route: (line) => (line.state === undefined ? this.#attribution.receive(line) : this.#checkpoint.note(line.state)),
       isOneStream,
       primes,
-      observer: observer.streamsOf?.(server.name, options.name.session),
+      telemetry,
+      name: options.name,
       pause: () => this.supervisor.pause(),
       resume: () => this.supervisor.resume(),
       register: options.register,
       onRefused: options.onRefused,
       onHistoryLost: () => this.drop('history_lost'),
       onFault: (cause) => this.#fail(cause),
-      onFailed: (cause) => reportFailure(observer, options.name, cause),
+      onFailed: (cause) => reportFailure(telemetry.emit, options.name, cause),
     });
     this.supervisor = new BackendSupervisor({
-      server: observeBackends(observer, server, options.name),
+      server,
+      session: options.name.session,
       principal: parts.principal,
       epoch,
       isAdopted: adoption !== undefined,
@@ -159,7 +161,7 @@ export class SessionPipeline {
       onState: (state) => this.delivery.take([{ text: Buffer.alloc(0), relatedRequests: undefined, state }]),
       onNeeded: () => this.supervisor.restore(client, this.#handshake as Handshake),
       onLost: (end) => this.#onLost(end),
-      onAway: (end) => observer.backendEnded(options.name, end, { isAtStart: false }),
+      onAway: (end) => telemetry.emit({ type: 'backend-ended', name: options.name, end, isAtStart: false }),
       onUnsent: (message) => this.#lostCalls.unsent(message),
       onRestored: () => this.#onRestored(),
       onGivenUp: options.onOver,
@@ -176,7 +178,7 @@ export class SessionPipeline {
       oneStream: this.#oneStream,
       limits,
       primes,
-      createReport: client.isGroup ? undefined : createCallReporter(observer.calls, parts.principal, options.name),
+      createReport: client.isGroup ? undefined : createCallReporter(telemetry.calls, parts.principal, options.name),
       identifiesRequests: () => this.#attribution.identifiesRequests,
       onDropped: (what) => this.drop(what),
       onClientChanged,
@@ -248,7 +250,7 @@ export class SessionPipeline {
 
   /** Ends this session alone, for a fault of the gateway. */
   #fail(cause: unknown): void {
-    reportFailure(this.#observer, this.#options.name, cause);
+    reportFailure(this.#telemetry.emit, this.#options.name, cause);
     this.#options.onOver('internal');
   }
 
@@ -258,9 +260,10 @@ export class SessionPipeline {
     else this.#oneStream.failUnanswered(openForMs);
   }
 
-  drop(what: SessionDropReason, text?: Buffer): void {
-    this.dropped[what] = (this.dropped[what] ?? 0) + 1;
-    this.#observer.dropped(this.#options.name, what, text, this.#handshake === undefined);
+  drop(reason: SessionDropReason, text?: Buffer): void {
+    this.dropped[reason] = (this.dropped[reason] ?? 0) + 1;
+    const isAtStart = this.#handshake === undefined;
+    this.#telemetry.emit({ type: 'session-message-dropped', name: this.#options.name, reason, text, isAtStart });
   }
 
   #answerTo(initialize: Message, reply: Reply, headers?: Headers): OpeningAnswer {
@@ -283,7 +286,8 @@ export class SessionPipeline {
    * known outcome (P3).
    */
   #onLost(end: BackendEnd): void {
-    this.#observer.backendEnded(this.#options.name, end, { isAtStart: this.#handshake === undefined });
+    const isAtStart = this.#handshake === undefined;
+    this.#telemetry.emit({ type: 'backend-ended', name: this.#options.name, end, isAtStart });
     this.delivery.finish();
     this.calls.tasks.clear();
     this.#checkpoint.forget();
@@ -334,6 +338,7 @@ export class SessionPipeline {
     if (client.isGroup) this.#notifyGroup(undefined);
     else for (const change of declared) this.delivery.add(getStream, change, false);
     this.delivery.flush();
-    this.#observer.restored(this.#options.name, { pid: this.supervisor.pid, ...this.supervisor.restoration });
+    const { pid, restoration } = this.supervisor;
+    this.#telemetry.emit({ type: 'backend-restored', name: this.#options.name, pid, restoration });
   }
 }

@@ -2,11 +2,7 @@ import type { Principal } from '../protocol/principal.ts';
 import type { Server } from '../server/server.ts';
 import type { Store } from '../store/store.ts';
 import type { SessionEndReason } from './end-reason.ts';
-import type { SessionName, SessionObserver } from './session-observer.ts';
-
-/** A server whose backends the observer decorates, in the session of this name. */
-export const observeBackends = (observer: SessionObserver, server: Server, name: SessionName): Server =>
-  observer.seeBackends === undefined ? server : { ...server, open: observer.seeBackends(name, server.open) };
+import type { SessionTelemetry } from './session-events.ts';
 
 /** Times and sizes that hold for every session; `docs/reference/configuration.md` explains each. */
 export interface SessionOptions {
@@ -50,7 +46,7 @@ export interface SessionParts {
   /** Aborted when the gateway stops and the store is no longer used. */
   readonly storeSignal: AbortSignal;
   readonly options: SessionOptions;
-  readonly observer: SessionObserver;
+  readonly telemetry: SessionTelemetry;
   /** A backend is opened: the first, or the next after a loss. */
   onStart(): void;
   /** The server has answered `initialize`, and the record exists. */

@@ -23,8 +23,8 @@ import { type ClientKind, ClientState } from './record/client-state.ts';
 import { SessionRecordKeeper } from './record/record.ts';
 import { TakeoverProof } from './record/takeover-proof.ts';
 import { UsedScopes } from './record/used-scopes.ts';
+import { reportFailure, type SessionName, sessionName } from './session-events.ts';
 import type { ClientPost, SessionHandle } from './session-handle.ts';
-import { reportFailure, type SessionName, sessionName } from './session-observer.ts';
 import type { SessionParts } from './session-options.ts';
 import { type SessionSnapshot, snapshotSession } from './session-snapshot.ts';
 
@@ -160,7 +160,7 @@ export class Session implements SessionHandle {
     const { hibernateAfterMs } = this.server;
     if (hibernateAfterMs === undefined || !this.isReady || !this.idleness.isUnusedSince(hibernateAfterMs)) return;
     this.#pipeline.supervisor.hibernate();
-    this.#parts.observer.hibernated(this.name);
+    this.#parts.telemetry.emit({ type: 'session-hibernated', name: this.name });
   }
 
   /**
@@ -247,7 +247,7 @@ export class Session implements SessionHandle {
   }
 
   async #end(reason: SessionEndReason): Promise<void> {
-    const { observer, onEnding, onEnded, options } = this.#parts;
+    const { telemetry, onEnding, onEnded, options } = this.#parts;
     onEnding(reason);
     clearTimeout(this.#startTimer);
     this.#proof?.end();
@@ -260,7 +260,8 @@ export class Session implements SessionHandle {
       reason === 'moved' ? undefined : () => this.#pipeline.delivery.close(reason === 'released'),
     ).then(() => this.#runStep(this.#recordStep(reason)));
     await this.#recordRemoved.then(() => this.#runStep(() => this.#pipeline.supervisor.close(isFinal.has(reason))));
-    observer.ended(this.name, { reason, dropped: this.#pipeline.dropped, errorCode: this.#refusalCode });
+    const { dropped } = this.#pipeline;
+    telemetry.emit({ type: 'session-ended', name: this.name, reason, dropped, errorCode: this.#refusalCode });
     onEnded();
   }
 
@@ -319,7 +320,8 @@ export class Session implements SessionHandle {
     this.#pipeline.open(handshake);
     const startMs = Math.round(performance.now() - this.#startedAt);
     const { protocolVersion } = this;
-    this.#parts.observer.started(this.name, { protocolVersion, startMs, pid: this.#pipeline.supervisor.pid });
+    const { pid } = this.#pipeline.supervisor;
+    this.#parts.telemetry.emit({ type: 'session-started', name: this.name, protocolVersion, startMs, pid });
   }
 
   /** The client has sent something. The gateway's own messages carry its forwarded headers from now on. */
@@ -352,6 +354,6 @@ export class Session implements SessionHandle {
   }
 
   #report(cause: unknown): void {
-    reportFailure(this.#parts.observer, this.name, cause);
+    reportFailure(this.#parts.telemetry.emit, this.name, cause);
   }
 }

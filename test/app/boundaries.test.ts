@@ -165,7 +165,7 @@ describe('a request', () => {
 
 describe('a session', () => {
   it('[C-09] ends alone as internal when the routing of one line throws', async () => {
-    const { open, observer } = openSessions();
+    const { open, telemetry } = openSessions();
     const [one, other] = [await open(), await open()];
     const receive = Attribution.prototype.receive;
     vi.spyOn(Attribution.prototype, 'receive').mockImplementation(function (this: Attribution, line) {
@@ -178,14 +178,14 @@ describe('a session', () => {
     other.backend.says({ jsonrpc: '2.0', id: 1, result: { fine: true } });
     expect(await hit.answered()).toMatchObject({ kind: 'fault', reason: 'internal' });
     expect(await spared.answered()).toMatchObject({ kind: 'json' });
-    expect(await observer.ends.next()).toBe('internal');
-    expect(observer.failures).toEqual([slip]);
+    expect(await telemetry.ends.next()).toBe('internal');
+    expect(telemetry.failures).toEqual([slip]);
     await vi.waitFor(() => expect(one.backend.isClosed).toBe(true));
     expect(other.backend.isClosed).toBe(false);
   });
 
   it('[C-09] ends as internal when the last lines of a server that exits throw', async () => {
-    const { open, observer } = openSessions();
+    const { open, telemetry } = openSessions();
     const { backend, call } = await open();
     const receive = Attribution.prototype.receive;
     vi.spyOn(Attribution.prototype, 'receive').mockImplementation(function (this: Attribution, line) {
@@ -197,8 +197,8 @@ describe('a session', () => {
     backend.says({ jsonrpc: '2.0', method: 'notifications/poison' });
     backend.ends();
     expect(await hit.answered()).toMatchObject({ kind: 'fault' });
-    await observer.ends.next();
-    expect(observer.failures).toEqual([slip]);
+    await telemetry.ends.next();
+    expect(telemetry.failures).toEqual([slip]);
   });
 });
 

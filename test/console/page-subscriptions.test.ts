@@ -61,10 +61,10 @@ test('pages that ask for the same share a look, one a second', () => {
 
 test('a page hears what happened before it came, once, and then what happens', () => {
   const { happenings, open } = createViewers();
-  happenings.sessionObserver.takeoverLimitReached?.({ server: 'files', session: 'abcd1234' });
+  happenings.receive({ type: 'takeover-limit-reached', name: { server: 'files', session: 'abcd1234' } });
   const page = open();
   vi.advanceTimersByTime(500);
-  happenings.sessionObserver.clusterJoined?.();
+  happenings.receive({ type: 'store-joined' });
   vi.advanceTimersByTime(250);
   const told = page.written
     .filter((text) => text.startsWith('event: happened'))

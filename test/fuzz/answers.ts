@@ -20,11 +20,11 @@ import { Sessions } from '../../src/registry/sessions.ts';
 import type { EventSink, Reply } from '../../src/reply/reply.ts';
 import type { Server } from '../../src/server/server.ts';
 import { Session } from '../../src/session/session.ts';
+import type { SessionTelemetry } from '../../src/session/session-events.ts';
 import { keyFromId } from '../../src/session/session-key.ts';
-import type { SessionObserver } from '../../src/session/session-observer.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { reportFaultsTo } from '../../src/util/boundary.ts';
-import { never, nobody, wideLimits } from '../session/session-fixture.ts';
+import { never, nobody, silentTelemetry, wideLimits } from '../session/session-fixture.ts';
 import { readMessage } from '../support/fake-backend.ts';
 import { metaKeys, modernBody } from '../support/modern-client.ts';
 import { record } from './corpus.ts';
@@ -121,11 +121,11 @@ function expectAnswered(replies: readonly CountingReply[]): void {
 const nothing = (): undefined => undefined;
 const failed = (_name: unknown, cause: unknown): void => void slips.push(cause);
 
-const sessionObserver: SessionObserver = {
-  ...{ started: nothing, ended: nothing, adopted: nothing, takeoverLimitReached: nothing, backendEnded: nothing },
-  ...{ hibernated: nothing, restored: nothing, dropped: nothing, clusterJoined: nothing },
-  failed,
-  clusterFailed: (cause) => void slips.push(cause),
+const telemetry: SessionTelemetry = {
+  ...silentTelemetry,
+  emit(event) {
+    if (event.type === 'session-failed' || event.type === 'store-failed') slips.push(event.cause);
+  },
 };
 
 const modernObserver: ModernObserver = {
@@ -137,7 +137,7 @@ const modernObserver: ModernObserver = {
 
 const store = createMemoryStore({ maxEvents: 100, maxBytes: 1_000_000, maxAgeMs: never });
 const sessions = new Sessions({
-  ...{ ...wideLimits, store, observer: sessionObserver, maxSessions: 1_000 },
+  ...{ ...wideLimits, store, telemetry, maxSessions: 1_000 },
   ...{ recordTtlMs: never, sessionIdleMs: never, sseLingerMs: never },
   onGroupChange: nothing,
 });

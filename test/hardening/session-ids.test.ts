@@ -6,6 +6,7 @@ import type { Reply } from '../../src/reply/reply.ts';
 import { Session } from '../../src/session/session.ts';
 import { keyFromId } from '../../src/session/session-key.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+import { silentTelemetry } from '../session/session-fixture.ts';
 import { everythingFixture, startGateway } from '../support/gateway.ts';
 import { initialize, open } from '../support/http-client.ts';
 import { waitForDescendants } from '../support/processes.ts';
@@ -48,19 +49,7 @@ describe('session ids of one instance', () => {
   const store = createMemoryStore({ maxEvents: 10, maxBytes: 10_000, maxAgeMs: 60_000 });
   const sessions = new Sessions({
     store,
-    observer: {
-      started: nobody,
-      ended: nobody,
-      adopted: nobody,
-      backendEnded: nobody,
-      hibernated: () => undefined,
-      restored: nobody,
-      dropped: nobody,
-      failed: nobody,
-      clusterFailed: nobody,
-      takeoverLimitReached: nobody,
-      clusterJoined: nobody,
-    },
+    telemetry: silentTelemetry,
     maxSessions: 20_000,
     recordTtlMs: 2 ** 30,
     sessionIdleMs: 600_000,

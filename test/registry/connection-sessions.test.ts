@@ -4,8 +4,8 @@ import type { SessionEndReason } from '../../src/session/end-reason.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
 import {
-  createObserver,
   createServer,
+  createTelemetry,
   initialize,
   never,
   nobody,
@@ -23,10 +23,10 @@ const limits = { maxEvents: 1_000, maxBytes: 1_000_000, maxAgeMs: never };
 function createFixture(options: Partial<SessionsOptions> = {}) {
   const [shared, own] = [createMemoryStore(limits), createMemoryStore(limits)];
   const { server, fake } = createServer();
-  const observer = createObserver();
+  const telemetry = createTelemetry();
   const sessions = new Sessions({
     ...wideLimits,
-    ...{ store: shared, observer, maxSessions: 2, recordTtlMs: never, sessionIdleMs: never, sseLingerMs: never },
+    ...{ store: shared, telemetry, maxSessions: 2, recordTtlMs: never, sessionIdleMs: never, sseLingerMs: never },
     ...options,
   });
   onTestFinished(async () => {
@@ -55,7 +55,7 @@ function createFixture(options: Partial<SessionsOptions> = {}) {
     sessions.open(server, nobody, readMessage(initialize), reply);
     return reply.answered();
   };
-  return { shared, own, fake, observer, sessions, open, opened, openOther };
+  return { shared, own, fake, telemetry, sessions, open, opened, openOther };
 }
 
 describe('a session of a connection', () => {
@@ -112,10 +112,10 @@ describe('a session of a connection', () => {
   });
 
   it('whose client leaves while it opens is given up', async () => {
-    const { sessions, observer, open } = createFixture();
+    const { sessions, telemetry, open } = createFixture();
     const { reply, ends } = open();
     reply.leave();
-    await observer.ends.next((reason) => reason === 'client_gone');
+    await telemetry.ends.next((reason) => reason === 'client_gone');
     expect(ends).toEqual(['client_gone']);
     await waitFor(() => sessions.connected.size === 0, { what: 'the end' });
   });

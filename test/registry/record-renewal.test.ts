@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { RecordRenewal } from '../../src/registry/record-renewal.ts';
-import type { SessionObserver } from '../../src/session/session-observer.ts';
 import type { Store } from '../../src/store/store.ts';
 
 const ttlMs = 3_600_000;
@@ -20,17 +19,15 @@ function renewals(count: number) {
     for (const key of keys) renewedAt.set(key, [...(renewedAt.get(key) ?? []), performance.now()]);
     return Promise.resolve();
   });
-  const clusterFailed = vi.fn();
-  const renewal = new RecordRenewal({ sessions: { renew } } as unknown as Store, ttlMs, {
-    clusterFailed,
-  } as unknown as SessionObserver);
+  const emit = vi.fn();
+  const renewal = new RecordRenewal({ sessions: { renew } } as unknown as Store, ttlMs, emit);
   const pass = (ms: number): void => {
     for (let passed = 0; passed < ms; passed += sweepMs) {
       vi.advanceTimersByTime(sweepMs);
       renewal.renewDue(sessions);
     }
   };
-  return { sessions, renewedAt, portions, renew, clusterFailed, pass };
+  return { sessions, renewedAt, portions, renew, emit, pass };
 }
 
 test('each session is renewed once in a round, and a round is no burst', () => {
@@ -58,14 +55,14 @@ test('no session waits for longer than half of what it lives without', () => {
 });
 
 test('a session that has ended is not renewed, and a store that is away is told of once', async () => {
-  const { sessions, renew, renewedAt, clusterFailed, pass } = renewals(2);
+  const { sessions, renew, renewedAt, emit, pass } = renewals(2);
   pass(roundMs);
   sessions.delete('s1');
   renew.mockRejectedValueOnce(new Error('away'));
   pass(roundMs);
   await Promise.resolve();
   expect(renewedAt.has('s1')).toBe(false);
-  expect(clusterFailed).toHaveBeenCalledTimes(1);
+  expect(emit).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ type: 'store-failed' }));
   pass(roundMs);
   expect(renewedAt.get('s0')).toHaveLength(1);
 });

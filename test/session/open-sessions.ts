@@ -6,12 +6,12 @@ import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { type FakeBackend, readMessage } from '../support/fake-backend.ts';
 import { createFakeReply, type FakeReply } from '../support/fake-reply.ts';
 import {
-  createObserver,
   createServer,
+  createTelemetry,
   initialize,
   never,
   nobody,
-  type RecordingObserver,
+  type RecordingTelemetry,
   request,
   wideLimits,
 } from './session-fixture.ts';
@@ -27,15 +27,15 @@ export interface OpenSession {
 /** Sessions that a test opens, and what is told of them. They end with the test. */
 export function openSessions(): {
   open(): Promise<OpenSession>;
-  readonly observer: RecordingObserver;
+  readonly telemetry: RecordingTelemetry;
 } {
   const store = createMemoryStore({ maxEvents: 1_000, maxBytes: 1_000_000, maxAgeMs: never });
-  const observer = createObserver();
+  const telemetry = createTelemetry();
   const sessions = new Sessions({
     ...{
       ...wideLimits,
       store,
-      observer,
+      telemetry,
       maxSessions: 10,
       recordTtlMs: never,
       sessionIdleMs: never,
@@ -48,7 +48,7 @@ export function openSessions(): {
   });
   const { server, fake } = createServer();
   return {
-    observer,
+    telemetry,
     async open() {
       const reply = createFakeReply();
       sessions.open(server, nobody, readMessage(initialize), reply);

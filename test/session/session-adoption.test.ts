@@ -202,13 +202,13 @@ describe('a session that was taken over', () => {
   });
 
   it('ends for good if the server’s configuration is another one now', async () => {
-    const { observer, store, restored, written } = await adopt({
+    const { telemetry, store, restored, written } = await adopt({
       protocolVersion: '2025-06-18',
       events: [[3, '']],
       calls: [listCall],
     });
     await restored();
-    expect(await observer.ends.next()).toBe('server_changed');
+    expect(await telemetry.ends.next()).toBe('server_changed');
     expect([await store.sessions.find(key), await written(3)]).toEqual([undefined, []]);
   });
 });

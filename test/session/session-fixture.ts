@@ -1,8 +1,9 @@
 import { expect } from 'vitest';
 import type { Server } from '../../src/server/server.ts';
 import type { SessionEndReason } from '../../src/session/end-reason.ts';
-import type { SessionDropReason, SessionObserver } from '../../src/session/session-observer.ts';
+import type { SessionDropReason, SessionTelemetry } from '../../src/session/session-events.ts';
 import type { SessionOptions } from '../../src/session/session-options.ts';
+import { unreadMeter } from '../../src/util/telemetry/meter.ts';
 import { createFakeServer, type FakeServer } from '../support/fake-backend.ts';
 import { createInbox, type Inbox } from '../support/wait-for.ts';
 
@@ -30,8 +31,14 @@ export const wideLimits: SessionOptions = {
   storeWaitMs: 1_000,
 };
 
-/** An observer that keeps what it was told. */
-export interface RecordingObserver extends SessionObserver {
+/** Telemetry that nobody reads. */
+export const silentTelemetry: SessionTelemetry = {
+  emit: () => undefined,
+  delivered: { live: unreadMeter, replayed: unreadMeter },
+};
+
+/** Telemetry that keeps what was emitted. */
+export interface RecordingTelemetry extends SessionTelemetry {
   readonly ends: Inbox<SessionEndReason>;
   readonly adoptions: { readonly pending: number }[];
   readonly drops: SessionDropReason[];
@@ -39,7 +46,7 @@ export interface RecordingObserver extends SessionObserver {
   readonly clusterFailures: unknown[];
 }
 
-export function createObserver(): RecordingObserver {
+export function createTelemetry(): RecordingTelemetry {
   const ends = createInbox<SessionEndReason>();
   const adoptions: { pending: number }[] = [];
   const drops: SessionDropReason[] = [];
@@ -47,17 +54,14 @@ export function createObserver(): RecordingObserver {
   const clusterFailures: unknown[] = [];
   return {
     ...{ ends, adoptions, drops, failures, clusterFailures },
-    started: () => undefined,
-    takeoverLimitReached: () => undefined,
-    clusterJoined: () => undefined,
-    ended: (_name, { reason }) => ends.push(reason),
-    adopted: (_name, details) => void adoptions.push(details),
-    backendEnded: () => undefined,
-    hibernated: () => undefined,
-    restored: () => undefined,
-    dropped: (_name, what) => void drops.push(what),
-    failed: (_name, cause) => void failures.push(cause),
-    clusterFailed: (cause) => void clusterFailures.push(cause),
+    delivered: silentTelemetry.delivered,
+    emit(event) {
+      if (event.type === 'session-ended') ends.push(event.reason);
+      if (event.type === 'session-adopted') adoptions.push({ pending: event.pending });
+      if (event.type === 'session-message-dropped') drops.push(event.reason);
+      if (event.type === 'session-failed') failures.push(event.cause);
+      if (event.type === 'store-failed') clusterFailures.push(event.cause);
+    },
   };
 }
 

@@ -19,7 +19,7 @@ describe('a session that another instance has taken', () => {
     session.session.listen(undefined, get);
     await turn();
     await lose(session);
-    expect(await session.observer.ends.next()).toBe('moved');
+    expect(await session.telemetry.ends.next()).toBe('moved');
     expect(session.fake.living).toEqual([]);
     expect([get.sink.state, get.sink.messages]).toEqual([
       'ended',

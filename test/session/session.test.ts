@@ -3,14 +3,15 @@ import { Sessions, type SessionsOptions } from '../../src/registry/sessions.ts';
 import type { Server } from '../../src/server/server.ts';
 import type { SessionEndReason } from '../../src/session/end-reason.ts';
 import { Session } from '../../src/session/session.ts';
+import type { SessionTelemetry } from '../../src/session/session-events.ts';
 import { keyFromId } from '../../src/session/session-key.ts';
-import type { SessionObserver } from '../../src/session/session-observer.ts';
 import type { SessionParts } from '../../src/session/session-options.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
 import { createFakeServer, type FakeBackend, readMessage } from '../support/fake-backend.ts';
 import { acceptsJson, acceptsSse, createFakeReply, type FakeReply } from '../support/fake-reply.ts';
 import { createInbox, waitFor, withDeadline } from '../support/wait-for.ts';
+import { silentTelemetry } from './session-fixture.ts';
 
 const nobody = { issuer: '', subject: '', client: '' };
 const never = 2 ** 30;
@@ -30,22 +31,18 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
   const dropped: string[] = [];
   const failed: unknown[] = [];
   const outages: unknown[] = [];
-  const observer: SessionObserver = {
-    started: () => undefined,
-    takeoverLimitReached: () => undefined,
-    clusterJoined: () => undefined,
-    ended: (_name, { reason }) => ended.push(reason),
-    adopted: () => undefined,
-    backendEnded: () => undefined,
-    hibernated: () => undefined,
-    restored: () => undefined,
-    dropped: (_name, what) => void dropped.push(what),
-    failed: (_name, cause) => void failed.push(cause),
-    clusterFailed: (cause) => void outages.push(cause),
+  const telemetry: SessionTelemetry = {
+    ...silentTelemetry,
+    emit(event) {
+      if (event.type === 'session-ended') ended.push(event.reason);
+      if (event.type === 'session-message-dropped') dropped.push(event.reason);
+      if (event.type === 'session-failed') failed.push(event.cause);
+      if (event.type === 'store-failed') outages.push(event.cause);
+    },
   };
   const all: SessionsOptions = {
     store,
-    observer,
+    telemetry,
     maxSessions: 10,
     recordTtlMs: never,
     sessionIdleMs: never,
@@ -104,7 +101,7 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
     store,
     storeSignal: new AbortController().signal,
     options: all,
-    observer,
+    telemetry,
     onStart: () => undefined,
     onReady: () => undefined,
     onEnding: () => undefined,

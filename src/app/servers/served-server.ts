@@ -1,4 +1,5 @@
 import type { OpenBackend } from '../../backend/backend.ts';
+import type { DecorateBackends } from '../../backend/backend-decorator.ts';
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import { usesClientCredentials } from '../../config/options/client-credential-options.ts';
@@ -34,6 +35,8 @@ export interface ServingParts {
   readonly store: Store;
   readonly stateSealing: StateSealing;
   readonly observer: ModernObserver;
+  /** Decorates the backends of sessions, and those that modern clients share. */
+  readonly decorateBackends: DecorateBackends;
   readonly health: ServerHealth;
 }
 
@@ -42,13 +45,14 @@ export interface ServingParts {
  * @param startAheadMs after this time the shared process starts without a client
  */
 export function serve(running: RunningServer, parts: ServingParts, startAheadMs = 0): ServedServer {
-  const { config: gateway, sessions, store, stateSealing, observer } = parts;
+  const { config: gateway, sessions, store, stateSealing, observer, decorateBackends } = parts;
   const { config } = running;
   const changes = gateway.redis === undefined ? undefined : store.changes;
   const owners = gateway.redis === undefined ? undefined : store.owners;
   const modern = runModern(running, parts, startAheadMs, { changes, owners });
   const onLegacy = (): void => parts.health.eraSeen(config.name, 'legacy');
-  const server = { ...running.server, open: openForSessions(running, modern, gateway, onLegacy) };
+  const open = decorateBackends(config.name, openForSessions(running, modern, gateway, onLegacy));
+  const server = { ...running.server, open };
   const groups = new Groups({
     sessions,
     records: store.sessions,
@@ -70,13 +74,14 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
 /** Creates the server for modern clients. */
 function runModern(
   { config, server, modern: access }: RunningServer,
-  { config: gateway, sessions: room, observer }: ServingParts,
+  { config: gateway, sessions: room, observer, decorateBackends }: ServingParts,
   startAheadMs: number,
   shared: Pick<ModernServerOptions, 'changes' | 'owners'>,
 ): ModernServer {
   const common = { version, limits: gateway, observer, ...shared };
   if (access === undefined) return new ModernServer({ ...common, server, era: 'legacy', openSibling: server.open });
-  const { open, ...how } = access;
+  const { open: openShared, ...how } = access;
+  const open = decorateBackends(config.name, openShared);
   const isUnused = access.isOverHttp && config.isolation !== 'auto' && config.sessionless !== 'serve';
   const observerOfServer: ModernObserver = {
     ...observer,

@@ -1,7 +1,7 @@
 // Playground: sessions that a person opens on the status page to try a server.
 
 import type { ServerResponse } from 'node:http';
-import type { SessionName } from '../../session/session-observer.ts';
+import type { SessionName } from '../../session/session-events.ts';
 import { backendOwnerKey } from '../record/backend-owner.ts';
 
 /** The settings of the playground sessions. */

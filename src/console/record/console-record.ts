@@ -2,7 +2,7 @@
 
 import type { ModernObserver } from '../../modern/modern-observer.ts';
 import { combineObservers } from '../../ops/combine-observers.ts';
-import type { SessionObserver, StreamObserver } from '../../session/session-observer.ts';
+import type { GatewayEvent } from '../../ops/gateway-events.ts';
 import { CallRates } from './call-rates.ts';
 import { MessageTap } from './message-tap.ts';
 import { ObservedBackends } from './observed-backends.ts';
@@ -26,42 +26,20 @@ export class ConsoleRecord {
     this.backends = new ObservedBackends(this.tap);
   }
 
-  /** Returns an observer that reports sessions to the given observer and to this record. */
-  withSessions(observer: SessionObserver): SessionObserver {
-    const { sessionObserver: ofSessions } = this.events;
-    const combined = combineObservers(observer, {
-      ...ofSessions,
-      ended: (name, details) => {
-        this.backends.forget(name);
-        ofSessions.ended?.(name, details);
-      },
-    });
-    return {
-      ...combined,
-      seeBackends: (name, open) => this.backends.observe(name, open),
-      streamsOf: (server, session) => this.#withStreams(observer.streamsOf?.(server, session), server, session),
-    };
-  }
+  /** Records an event of sessions. */
+  readonly receive = (event: GatewayEvent): void => {
+    if (event.type === 'session-ended') this.backends.forget(event.name);
+    this.events.receive(event);
+  };
 
   /** Returns an observer that reports shared servers to the given observer and to this record. */
   withShared(observer: ModernObserver): ModernObserver {
-    const combined = combineObservers(observer, this.events.sharedServerObserver);
-    return { ...combined, seeBackends: (server, open) => this.backends.observe({ server }, open) };
+    return combineObservers(observer, this.events.sharedServerObserver);
   }
 
   /** Forgets a server that is no longer configured. */
   forget(server: string): void {
     this.rates.forget(server);
     this.stderr.forget(server);
-  }
-
-  #withStreams(observer: StreamObserver | undefined, server: string, session: string | undefined): StreamObserver {
-    return {
-      resumed: (outcome) => {
-        observer?.resumed(outcome);
-        if (outcome === 'resumed') this.events.resumed({ server, ...(session !== undefined && { session }) });
-      },
-      delivered: (count, source) => observer?.delivered(count, source),
-    };
   }
 }

@@ -63,10 +63,13 @@ export class ObservedBackends {
     this.#tap = tap;
   }
 
-  /** Decorates the opener of an owner, so that its backends are observed. */
-  observe(owner: BackendOwner, open: OpenBackend): OpenBackend {
+  /**
+   * Decorates the opener of a server, so that its backends are observed. The owner of a backend is the session that
+   * opens it, or all clients of the server.
+   */
+  observe(server: string, open: OpenBackend): OpenBackend {
     return (events, options) => {
-      const owned = this.#findOrCreate(owner);
+      const owned = this.#findOrCreate({ server, session: options?.session });
       const onEnd = (end: BackendEnd): void => {
         owned.live.delete(entry);
         const reported = entry.isRestarted ? { ...end, ...restartEnd } : end;

@@ -1,5 +1,6 @@
 import type { ModernObserver } from '../../modern/modern-observer.ts';
-import type { SessionName, SessionObserver } from '../../session/session-observer.ts';
+import type { GatewayEvent } from '../../ops/gateway-events.ts';
+import type { SessionName } from '../../session/session-events.ts';
 
 /** The kind of an event that is rare enough to be listed one by one. */
 export type RecentEventKind =
@@ -54,37 +55,50 @@ export class RecentEvents {
     return this.#kept.filter((event) => event.number > number);
   }
 
-  /** Records that a client resumed a stream. */
-  resumed(name: Partial<SessionName>): void {
-    this.#add('resumed', name);
-  }
-
   /** Records the first line of a server on stdout that is not a message. */
   noise(server: string, line: string): void {
     this.#add('noise', { server }, line);
   }
 
-  /** Records events of sessions. */
-  readonly sessionObserver: Partial<SessionObserver> = {
-    started: (name, { protocolVersion, startMs }) =>
-      this.#add('session_started', name, `Revision ${protocolVersion.slice(0, 32)}, after ${startMs} ms.`),
-    ended: (name, { reason }) => this.#add('session_ended', name, `Reason: ${reason}.`),
-    adopted: (name, { pending }) => this.#add('session_adopted', name, `Unanswered requests: ${pending}.`),
-    takeoverLimitReached: (name) => this.#add('session_worn_out', name),
-    backendEnded: (name, { reason }) => this.#add('backend_ended', name, `Reason: ${reason}.`),
-    hibernated: (name) => this.#add('hibernated', name),
-    restored: (name, { isWaking, losses }) =>
-      isWaking
-        ? this.#add('woken', name)
-        : this.#add('backend_restored', name, `Restarted ${losses} times in this session.`),
-    dropped: (name, what) => what === 'history_lost' && this.#add('history_lost', name),
-    clusterJoined: () => this.#add('redis_back'),
-    clusterFailed: () => {
-      const now = performance.now();
-      if (now - this.#lastFailureAt >= outageMs) this.#add('redis_away');
-      this.#lastFailureAt = now;
-    },
-  };
+  /** Records an event of sessions, if it is rare enough. */
+  receive(event: GatewayEvent): void {
+    switch (event.type) {
+      case 'session-started': {
+        const { name, protocolVersion, startMs } = event;
+        return this.#add('session_started', name, `Revision ${protocolVersion.slice(0, 32)}, after ${startMs} ms.`);
+      }
+      case 'session-ended':
+        return this.#add('session_ended', event.name, `Reason: ${event.reason}.`);
+      case 'session-adopted':
+        return this.#add('session_adopted', event.name, `Unanswered requests: ${event.pending}.`);
+      case 'takeover-limit-reached':
+        return this.#add('session_worn_out', event.name);
+      case 'backend-ended':
+        return this.#add('backend_ended', event.name, `Reason: ${event.end.reason}.`);
+      case 'session-hibernated':
+        return this.#add('hibernated', event.name);
+      case 'backend-restored': {
+        const { isWaking, losses } = event.restoration;
+        if (isWaking) return this.#add('woken', event.name);
+        return this.#add('backend_restored', event.name, `Restarted ${losses} times in this session.`);
+      }
+      case 'session-message-dropped':
+        if (event.reason === 'history_lost') this.#add('history_lost', event.name);
+        return;
+      case 'stream-resumed': {
+        const { server, session, outcome } = event;
+        if (outcome === 'resumed') this.#add('resumed', { server, ...(session !== undefined && { session }) });
+        return;
+      }
+      case 'store-joined':
+        return this.#add('redis_back');
+      case 'store-failed': {
+        const now = performance.now();
+        if (now - this.#lastFailureAt >= outageMs) this.#add('redis_away');
+        this.#lastFailureAt = now;
+      }
+    }
+  }
 
   /** Records events of servers whose process all clients share. */
   readonly sharedServerObserver: Partial<ModernObserver> = {

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { readTraceContext } from '../../protocol/http/trace-context.ts';
 import { maxNameLength, readCallName } from '../../protocol/message/call-name.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import { sessionName } from '../../session/session-observer.ts';
+import { sessionName } from '../../session/session-events.ts';
 
 /** Fields of a request's log line besides its response; each is undefined until it is known. */
 export interface RequestLogFields {

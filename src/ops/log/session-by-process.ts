@@ -1,4 +1,4 @@
-import type { SessionName } from '../../session/session-observer.ts';
+import type { SessionName } from '../../session/session-events.ts';
 
 /**
  * Finds the session of a process, for logs of what a process does. Sessions have their short names, which give no

@@ -1,6 +1,9 @@
+import type { Logger } from 'pino';
 import type { SessionEndReason } from '../../session/end-reason.ts';
-import type { SessionObserver } from '../../session/session-observer.ts';
+import type { SessionEvent } from '../../session/session-events.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import type { EventOf } from '../../util/telemetry/emit.ts';
+import type { GatewaySink } from '../gateway-events.ts';
 import { serverFailure } from '../health/server-failure.ts';
 import { helpIfSilent, helpOfEnd, withCheck } from '../health/start-help.ts';
 import { faultField } from './fault-log.ts';
@@ -35,77 +38,109 @@ const isExpected: ReadonlySet<SessionEndReason> = new Set([
   'released',
 ]);
 
+/** What the lifecycle log needs besides its loggers. */
+export interface SessionLifecycleLogOptions {
+  /** Records the process of each session. */
+  readonly processes: SessionByProcess;
+  /** The log is read in the terminal of the person who runs the gateway. It then shows the last output of a server. */
+  readonly isAtTerminal: boolean;
+  /** Returns the log fields of a Redis outage: which Redis, why, and what to do; without secrets. */
+  explainOutage(cause: StoreUnavailable): object;
+}
+
 /**
  * Logs the lifecycle of sessions. At `info`, a session has one line for its start, one for its end, and one when its
  * server ends by itself. Contents appear at `debug` only (P12): dropped messages, and the stderr of a server, which can
  * repeat what its client sent.
- * @param processes records the process of each session
- * @param isAtTerminal true if the log is read in the terminal of the person who runs the gateway; it then shows the
- *   last output of a server
- * @param explainOutage returns the log fields of a Redis outage: which Redis, why, and what to do; without secrets
  */
 export function createSessionLifecycleLog(
   { session: logger, store }: Pick<Log, 'session' | 'store'>,
-  processes: SessionByProcess,
-  isAtTerminal: boolean,
-  explainOutage: (cause: StoreUnavailable) => object,
-): SessionObserver {
-  let warnedAt = Number.NEGATIVE_INFINITY;
-  return {
-    started(name, { protocolVersion, ...details }) {
-      processes.set(name, details.pid);
-      const revision = { protocolVersion: protocolVersion.slice(0, maxVersionLength) };
-      logger.info({ ...name, ...revision, ...details }, 'session started');
-    },
-    ended(name, { reason, errorCode, dropped }) {
-      processes.forget(name);
-      const isOtherEra = errorCode === unsupportedVersion;
-      const isSilent = reason === 'server_start_timeout';
-      const explanation = isOtherEra
-        ? { detail: otherEra }
-        : isSilent
-          ? { detail: noAnswer, help: withCheck(helpIfSilent) }
-          : reason === 'crash_loop'
-            ? { help: serverFailure('crash_loop').help }
-            : {};
-      const refusal = { ...(errorCode !== undefined && { errorCode }), ...explanation };
-      const level = isExpected.has(reason) && !isOtherEra ? 'info' : 'warn';
-      logger[level]({ ...name, reason, ...refusal, ...dropped }, 'session ended');
-    },
-    backendEnded(name, end, { isAtStart }) {
-      const { reason, detail, exitCode, signal, lastOutput } = end;
-      const help = isAtStart ? helpOfEnd(end) : undefined;
-      const outputField = isAtTerminal && lastOutput?.length ? { lastOutput } : {};
-      logger.warn({ ...name, reason, detail, exitCode, signal, help, ...outputField }, 'server ended');
-      if (!isAtTerminal && lastOutput?.length) logger.debug({ ...name, lastOutput }, 'last output of the server');
-    },
-    adopted: (name, details) => logger.info({ ...name, ...details }, 'session taken over'),
-    takeoverLimitReached: (name) => logger.warn({ ...name, reason: 'worn_out' }, 'session ended'),
-    clusterJoined: () => store.info('Redis is available; sessions are shared'),
-    hibernated(name) {
-      processes.forget(name);
-      logger.info(name, 'session hibernated');
-    },
-    restored(name, { pid, isWaking, losses }) {
-      processes.set(name, pid);
-      if (isWaking) logger.info({ ...name, pid }, 'session woken');
-      else logger.info({ ...name, pid, losses }, 'server restored');
-    },
-    dropped(name, what, text) {
-      if (!logger.isLevelEnabled('debug')) return;
-      logger.debug({ ...name, what, text: text?.subarray(0, maxLoggedBytes).toString() }, 'message dropped');
-    },
-    failed: (name, cause) => logger.error({ ...name, ...faultField(logger, cause) }, 'session failed'),
-    clusterFailed(cause) {
-      if (!(cause instanceof StoreUnavailable)) {
-        store.error(faultField(store, cause), 'internal error in the cluster');
-        return;
+  { processes, isAtTerminal, explainOutage }: SessionLifecycleLogOptions,
+): GatewaySink {
+  const logOutage = createOutageLog(store, explainOutage);
+  return (event) => {
+    switch (event.type) {
+      case 'session-started': {
+        const { name, startMs, pid } = event;
+        processes.set(name, pid);
+        const protocolVersion = event.protocolVersion.slice(0, maxVersionLength);
+        return logger.info({ ...name, protocolVersion, startMs, pid }, 'session started');
       }
-      const now = performance.now();
-      store.debug({ err: cause }, 'Redis is unavailable');
-      if (now - warnedAt < outageReminderMs) return;
-      warnedAt = now;
-      store.warn(explainOutage(cause), 'Redis is unavailable');
-    },
+      case 'session-ended':
+        processes.forget(event.name);
+        return logEnd(logger, event);
+      case 'backend-ended':
+        return logBackendEnd(logger, event, isAtTerminal);
+      case 'session-adopted':
+        return logger.info({ ...event.name, pending: event.pending }, 'session taken over');
+      case 'takeover-limit-reached':
+        return logger.warn({ ...event.name, reason: 'worn_out' }, 'session ended');
+      case 'session-hibernated':
+        processes.forget(event.name);
+        return logger.info(event.name, 'session hibernated');
+      case 'backend-restored': {
+        const { name, pid, restoration } = event;
+        processes.set(name, pid);
+        if (restoration.isWaking) return logger.info({ ...name, pid }, 'session woken');
+        return logger.info({ ...name, pid, losses: restoration.losses }, 'server restored');
+      }
+      case 'session-message-dropped': {
+        if (!logger.isLevelEnabled('debug')) return;
+        const { name, reason: what, text } = event;
+        return logger.debug({ ...name, what, text: text?.subarray(0, maxLoggedBytes).toString() }, 'message dropped');
+      }
+      case 'session-failed':
+        return logger.error({ ...event.name, ...faultField(logger, event.cause) }, 'session failed');
+      case 'store-joined':
+        return store.info('Redis is available; sessions are shared');
+      case 'store-failed':
+        return logOutage(event.cause);
+    }
+  };
+}
+
+function logEnd(logger: Logger, { name, reason, dropped, errorCode }: EventOf<SessionEvent, 'session-ended'>): void {
+  const isOtherEra = errorCode === unsupportedVersion;
+  const isSilent = reason === 'server_start_timeout';
+  const explanation = isOtherEra
+    ? { detail: otherEra }
+    : isSilent
+      ? { detail: noAnswer, help: withCheck(helpIfSilent) }
+      : reason === 'crash_loop'
+        ? { help: serverFailure('crash_loop').help }
+        : {};
+  const refusal = { ...(errorCode !== undefined && { errorCode }), ...explanation };
+  const level = isExpected.has(reason) && !isOtherEra ? 'info' : 'warn';
+  logger[level]({ ...name, reason, ...refusal, ...dropped }, 'session ended');
+}
+
+function logBackendEnd(
+  logger: Logger,
+  { name, end, isAtStart }: EventOf<SessionEvent, 'backend-ended'>,
+  isAtTerminal: boolean,
+): void {
+  const { reason, detail, exitCode, signal, lastOutput } = end;
+  const help = isAtStart ? helpOfEnd(end) : undefined;
+  const outputField = isAtTerminal && lastOutput?.length ? { lastOutput } : {};
+  logger.warn({ ...name, reason, detail, exitCode, signal, help, ...outputField }, 'server ended');
+  if (!isAtTerminal && lastOutput?.length) logger.debug({ ...name, lastOutput }, 'last output of the server');
+}
+
+/** Returns the function that logs a failure of the store. An outage is one warning, repeated from time to time. */
+function createOutageLog(
+  logger: Logger,
+  explainOutage: SessionLifecycleLogOptions['explainOutage'],
+): (cause: unknown) => void {
+  let warnedAt = Number.NEGATIVE_INFINITY;
+  return (cause) => {
+    if (!(cause instanceof StoreUnavailable)) {
+      logger.error(faultField(logger, cause), 'internal error in the cluster');
+      return;
+    }
+    const now = performance.now();
+    logger.debug({ err: cause }, 'Redis is unavailable');
+    if (now - warnedAt < outageReminderMs) return;
+    warnedAt = now;
+    logger.warn(explainOutage(cause), 'Redis is unavailable');
   };
 }

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { ModernObserver } from '../../modern/modern-observer.ts';
-import type { SessionObserver } from '../../session/session-observer.ts';
+import type { GatewayEvent } from '../gateway-events.ts';
 
 /** How much of the first line is logged. */
 const maxLoggedBytes = 200;
@@ -31,10 +31,10 @@ export class StdoutNoiseLog {
     this.#options = options;
   }
 
-  readonly sessions: Partial<SessionObserver> = {
-    dropped: ({ server }, reason, text, isAtStart = false) => {
-      if (reason === 'noise') this.#report(server, text, isAtStart);
-    },
+  /** Receives the events of sessions. */
+  readonly sessions = (event: GatewayEvent): void => {
+    if (event.type !== 'session-message-dropped' || event.reason !== 'noise') return;
+    this.#report(event.name.server, event.text, event.isAtStart);
   };
 
   readonly modern: Partial<ModernObserver> = {

@@ -1,5 +1,6 @@
 // Metrics: the numbers of the gateway, which collectors count and Prometheus scrapes.
 
+import type { FindMeter } from '../../util/telemetry/meter.ts';
 import { catalogue, type Metric, type MetricKey } from './catalogue.ts';
 import { Distribution, Series, Tally } from './series.ts';
 
@@ -41,6 +42,10 @@ export class Metrics {
       for (const values of all) series.of(...values);
     }
   }
+
+  /** Finds the number that a part of the gateway adds to. */
+  readonly meter: FindMeter<MetricKey> = (key, ...labels) =>
+    (this.#tallies.get(key) ?? this.distributions(key)).of(...labels);
 
   /** Returns the numbers of a counter or gauge. */
   tallies(key: MetricKey): Series<Tally> {

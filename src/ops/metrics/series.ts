@@ -4,6 +4,10 @@
  */
 export class Tally {
   value = 0;
+
+  add(amount: number): void {
+    this.value += amount;
+  }
 }
 
 /** A histogram: how many values fell below each bound, and their sum. */
@@ -20,7 +24,7 @@ export class Distribution {
     this.counts.push(0);
   }
 
-  observe(value: number): void {
+  add(value: number): void {
     this.sum += value;
     let index = 0;
     while (index < this.#bounds.length && value > (this.#bounds[index] as number)) index += 1;

@@ -9,7 +9,7 @@ import type { Server } from '../../server/server.ts';
 import { detach } from '../../util/boundary.ts';
 import { readOneMessage } from '../record/adoption.ts';
 import type { ClientState } from '../record/client-state.ts';
-import type { Restoration } from '../session-observer.ts';
+import type { Restoration } from '../session-events.ts';
 import { RestartPolicy } from './restart-policy.ts';
 import { UnsentMessages } from './unsent.ts';
 import { removeResponses } from './without-answers.ts';
@@ -22,6 +22,8 @@ export interface BackendSupervisorOptions {
   readonly server: Server;
   /** The owner of the session. */
   readonly principal?: Principal;
+  /** The short name of the session; see `OpenOptions`. */
+  readonly session?: string;
   /** The session's epoch, and whether it had owners before. */
   readonly epoch: number;
   readonly isAdopted: boolean;
@@ -249,10 +251,11 @@ export class BackendSupervisor {
 
   #openBackend(events: BackendEvents, resume?: Resume): Backend {
     this.#options.onStart();
-    const { server, principal, onFault } = this.#options;
+    const { server, principal, session, onFault } = this.#options;
     return server.open(reportListenerFaults(events, onFault), {
       headers: () => this.#newestHeaders,
       principal,
+      session,
       resume,
     });
   }

@@ -2,7 +2,7 @@ import { faultMessage, type RequestId } from '../../protocol/faults.ts';
 import type { LogPosition } from '../../protocol/wire/event-id.ts';
 import type { EventLog, StoredEvent } from '../../store/event-log.ts';
 import type { LogState, Registration } from '../../store/session-records.ts';
-import type { StreamObserver } from '../session-observer.ts';
+import type { SessionName, SessionTelemetry } from '../session-events.ts';
 import type { SessionOptions } from '../session-options.ts';
 import { BackpressureQueue, type ServerLine } from './backpressure.ts';
 import { type EventEffects, EventWriter, type WriteRefusal } from './event-writer.ts';
@@ -24,8 +24,8 @@ export interface EventDeliveryOptions {
   route(line: ServerLine): void;
   /** The client gets everything on its GET stream; see `StreamsOptions`. */
   readonly isOneStream?: boolean;
-  /** See `StreamsOptions`. */
-  readonly observer?: StreamObserver | undefined;
+  readonly name: SessionName;
+  readonly telemetry: SessionTelemetry;
   /** True if streams begin with a priming event. */
   primes(): boolean;
   /** Stops and starts reading from the server. */
@@ -84,7 +84,7 @@ export class EventDelivery {
 
   constructor(options: EventDeliveryOptions) {
     const { log, key, epoch, limits, earlier, getCursor, isOneStream = false, route, primes, pause, resume } = options;
-    const { observer, register, onRefused, onHistoryLost, onFailed } = options;
+    const { name, telemetry, register, onRefused, onHistoryLost, onFailed } = options;
     const { logMaxEvents, logMaxBytes, retryMs, slowReaderMs, streamMaxAgeMs } = limits;
     this.#limits = limits;
     this.#epoch = epoch;
@@ -112,7 +112,8 @@ export class EventDelivery {
       maxLag: { events: logMaxEvents / 8, bytes: logMaxBytes / 2 },
       isOneStream,
       primes,
-      observer,
+      name,
+      telemetry,
       beginning: { epoch, seq: 0 },
       ...(earlier && { earlier: { newestStream: earlier.newestStream, ids: idsOf(earlier) } }),
       getCursor,

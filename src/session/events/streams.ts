@@ -18,7 +18,7 @@ import {
 import type { EventSink, Reply } from '../../reply/reply.ts';
 import type { EventLog, ReadOutcome, StoredEvent } from '../../store/event-log.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
-import type { ResumeOutcome, StreamObserver } from '../session-observer.ts';
+import type { ResumeOutcome, SessionName, SessionTelemetry } from '../session-events.ts';
 import { StreamCursor } from './cursor.ts';
 
 /** The number of the standalone GET stream; the streams of POSTs count up from 1. */
@@ -56,8 +56,9 @@ export interface StreamsOptions {
    * the stream has no maximum age, and stays open until the end of a drain.
    */
   readonly isOneStream?: boolean;
-  /** Observes resumes and deliveries; absent if not needed. */
-  readonly observer?: StreamObserver | undefined;
+  readonly name: SessionName;
+  /** Reports resumes and counts deliveries. */
+  readonly telemetry: SessionTelemetry;
   /** True if streams begin with a priming event; known once `initialize` is answered. */
   primes(): boolean;
   /** A client was told that events which it lacks are no longer kept. */
@@ -138,13 +139,13 @@ export class Streams {
    * Redelivery").
    */
   async resume(reply: Reply, id: EventId): Promise<void> {
-    const { log, key, observer, onFailed } = this.#options;
+    const { log, key, name, telemetry, onFailed } = this.#options;
     const isFinal = id.seq === finalSeq;
     const read = isFinal ? undefined : await log.read(key, id.stream, id, 1).catch(onFailed);
     if (reply.isGone) return;
     if (isFinal) reply.nothing();
     const outcome = isFinal ? 'complete' : this.#continue(reply, id, read ?? undefined);
-    observer?.resumed(outcome);
+    telemetry.emit({ type: 'stream-resumed', server: name.server, session: name.session, outcome });
   }
 
   /** @param read the log's result for the stream; undefined if it could not be read */
@@ -268,7 +269,7 @@ export class Streams {
   }
 
   #attach(stream: number, sink: EventSink, after: Omit<EventId, 'stream'> | undefined, isLive: boolean): void {
-    const { log, key, retryMs, slowReaderMs, streamMaxAgeMs, isOneStream, observer, beginning, onFailed } =
+    const { log, key, retryMs, slowReaderMs, streamMaxAgeMs, isOneStream, telemetry, beginning, onFailed } =
       this.#options;
     const requests = after?.requests ?? this.#requestNamesOf(stream);
     // The answer to a POST can be cut only if its client has an event id to come back with.
@@ -286,7 +287,7 @@ export class Streams {
         slowReaderMs,
         onBroken: (to) => this.#reportGap({ stream, ...beginning, ...(requests !== undefined && { requests }) }, to),
         onCaughtUp: () => this.#measurePressure(),
-        onWritten: (count, source) => observer?.delivered(count, source),
+        onWritten: (count, source) => telemetry.delivered[source].add(count),
         onFailed: (cause) => {
           onFailed(cause);
           if (isUnresumable(streamCursor)) this.#end(streamCursor);

@@ -6,7 +6,7 @@ import { type Message, maxServerDepth, readBody } from '../../protocol/message/m
 import { readProgressValue } from '../../protocol/message/progress-value.ts';
 import type { ServerLine } from '../events/backpressure.ts';
 import { attributeInGroup } from '../group/attribution.ts';
-import type { SessionDropReason } from '../session-observer.ts';
+import type { SessionDropReason } from '../session-events.ts';
 import { ServerRequests } from './server-requests.ts';
 
 /** Options of `Attribution`. */

@@ -7,7 +7,7 @@ import { keyFromId } from '../../../src/session/session-key.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
-import { createObserver, createServer, initialize, never, nobody, wideLimits } from '../../session/session-fixture.ts';
+import { createServer, createTelemetry, initialize, never, nobody, wideLimits } from '../../session/session-fixture.ts';
 import { readMessage } from '../../support/fake-backend.ts';
 import { createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
 
@@ -109,10 +109,10 @@ function overLine(store: Store): { store: Store; line: Line } {
 function createInstance(shared: Store, options: Partial<SessionsOptions>, fields: Partial<Server>) {
   const { store, line } = overLine(shared);
   const { server, fake } = createServer(fields);
-  const observer = createObserver();
+  const telemetry = createTelemetry();
   const sessions = new Sessions({
     ...wideLimits,
-    ...{ store, observer, maxSessions: 10, recordTtlMs: never, sessionIdleMs: never, sseLingerMs: never, cluster },
+    ...{ store, telemetry, maxSessions: 10, recordTtlMs: never, sessionIdleMs: never, sseLingerMs: never, cluster },
     ...options,
   });
   const at = (id: string, version?: string): SessionHandle => {
@@ -121,7 +121,7 @@ function createInstance(shared: Store, options: Partial<SessionsOptions>, fields
     return session;
   };
   return {
-    ...{ sessions, server, fake, observer, line, at },
+    ...{ sessions, server, fake, telemetry, line, at },
     post(id: string, message: unknown, reply = createFakeReply()): FakeReply {
       at(id).post({ messages: [readMessage(message)], isBatch: false }, reply);
       return reply;

@@ -17,7 +17,7 @@ describe('[F01] a session whose owner is lost', () => {
     a.line.cut();
     const get = b.get(id);
     await pass(leaseMs + 2_000);
-    expect([b.observer.adoptions, b.fake.backend.sent.items]).toEqual([
+    expect([b.telemetry.adoptions, b.fake.backend.sent.items]).toEqual([
       [{ pending: 0 }],
       [expect.objectContaining({ method: 'initialize' }), { jsonrpc: '2.0', method: 'notifications/initialized' }],
     ]);
@@ -34,7 +34,7 @@ describe('[F01] a session whose owner is lost', () => {
     const id = await open(a);
     const reply = b.post(id, request('r'));
     await pass(5 * leaseMs);
-    expect([reply.given, b.observer.adoptions]).toEqual([undefined, []]);
+    expect([reply.given, b.telemetry.adoptions]).toEqual([undefined, []]);
     a.fake.backend.says(response('r'));
     await pass();
     expect(reply.given?.kind).toBe('json');
@@ -173,13 +173,13 @@ describe('[F01] a session whose owner is lost', () => {
     a.line.cut();
     const other = b.get(id);
     await pass(takeoverMs);
-    expect(b.observer.adoptions).toHaveLength(1);
+    expect(b.telemetry.adoptions).toHaveLength(1);
     a.fake.backend.says(note('never stored'));
     const before = [...get.sink.messages];
     await pass();
     a.line.mend();
     await pass(takeoverMs);
-    expect(await a.observer.ends.next()).toBe('moved');
+    expect(await a.telemetry.ends.next()).toBe('moved');
     expect([a.fake.living, get.sink.messages, get.sink.state]).toEqual([[], before, 'ended']);
     expect(call.given).toMatchObject({ reason: 'outcome_unknown', id: 'c' });
     // What only reads is run again by who has the session now, for the client that still waits here.
@@ -258,7 +258,7 @@ describe('[F01] a session whose owner is lost', () => {
     expect(get.sink.messages).toEqual([]);
     a.line.mend();
     await pass(takeoverMs);
-    expect([get.sink.messages, a.observer.ends.items, b.observer.adoptions]).toEqual([[note(1)], [], []]);
+    expect([get.sink.messages, a.telemetry.ends.items, b.telemetry.adoptions]).toEqual([[note(1)], [], []]);
     const reply = b.post(id, request('r'));
     await pass();
     a.fake.backend.says(response('r'));
@@ -300,7 +300,7 @@ describe('[P9] a session whose owner stops', () => {
     b.fake.backend.says(response('r'));
     await pass();
     expect(reply.given?.kind).toBe('json');
-    expect([b.observer.adoptions, await a.observer.ends.next()]).toEqual([[{ pending: 0 }], 'released']);
+    expect([b.telemetry.adoptions, await a.telemetry.ends.next()]).toEqual([[{ pending: 0 }], 'released']);
     await pass(3_000);
     await drained;
     b.fake.backend.says(note('of b'));
@@ -335,7 +335,7 @@ describe('[P9] a session whose owner stops', () => {
     await pass(5_000);
     await drained;
     expect(early.given).toEqual({ kind: 'fault', reason: 'draining', id: 'r' });
-    expect([b.fake.opened, b.observer.adoptions, b.sessions.all]).toEqual([[], [], []]);
+    expect([b.fake.opened, b.telemetry.adoptions, b.sessions.all]).toEqual([[], [], []]);
     expect((await store.sessions.find(keyFromId(id)))?.owner).toBe('');
     const next = c.post(id, request('n'));
     await pass();

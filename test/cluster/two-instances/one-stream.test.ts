@@ -77,7 +77,7 @@ describe('a one-stream session in a cluster', () => {
       used,
     ]);
     expect(a.fake.living.length + b.fake.living.length).toBe(1);
-    expect([...a.observer.failures, ...b.observer.failures]).toEqual([]);
+    expect([...a.telemetry.failures, ...b.telemetry.failures]).toEqual([]);
   });
 
   it('is found even if a second opening was too late and its server ends slowly', async () => {

@@ -177,7 +177,7 @@ describe('a session that is used through an instance that does not hold it', () 
     await pass();
     a.fake.backend.says(response('r'), note(1));
     await pass();
-    expect(a.observer.drops).toEqual(['undeliverable']);
+    expect(a.telemetry.drops).toEqual(['undeliverable']);
     const next = b.get(id);
     await pass();
     expect(next.sink.messages).toEqual([note(1)]);
@@ -340,7 +340,7 @@ describe('a link between two instances that is lost during a call', () => {
     a.fake.backend.says(response('asked', 'done'));
     await pass();
     expect([asked.sink.messages.at(-1), asked.sink.state]).toEqual([response('asked', 'done'), 'ended']);
-    expect(a.observer.drops).toEqual([]);
+    expect(a.telemetry.drops).toEqual([]);
     expect(a.fake.backend.sent.items.filter((message) => message.method === 'tools/call')).toHaveLength(2);
   });
 
@@ -440,7 +440,7 @@ describe('a link between two instances that is lost during a call', () => {
       const get = a.get(id);
       await pass();
       expect(get.sink.messages).toEqual([{ ...question, id: 's2' }]);
-      expect(a.observer.drops).toEqual(['undeliverable']);
+      expect(a.telemetry.drops).toEqual(['undeliverable']);
       expect(gone.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'gone' });
       const register = vi.spyOn(store.sessions, 'register');
       a.line.mend();

@@ -15,7 +15,14 @@ function open(inspects = false) {
   const passed: PassedMessage[] = [];
   const watch = (of: { server: string; session?: string } = owner) =>
     flow.watch({ owner: of, onMessage: (each) => passed.push(each) });
-  return { flow, backends, server, passed, watch, start: () => backends.observe(owner, server.open)(silent) };
+  return {
+    flow,
+    backends,
+    server,
+    passed,
+    watch,
+    start: () => backends.observe(owner.server, server.open)(silent, owner),
+  };
 }
 
 test('what a session says is seen both ways while somebody looks at it, and not before and after', () => {
@@ -78,9 +85,9 @@ test('with contents, what looks like a credential is left out, and a long text i
 test('a restart closes the backends of that server alone, and the next ones count as restarts', async () => {
   const { backends, server } = open();
   const ends: unknown[] = [];
-  const openFirst = backends.observe(owner, server.open);
-  const first = (events: BackendEvents) => openFirst({ ...events, onEnd: ({ reason }) => ends.push(reason) });
-  const other = backends.observe({ server: 'mail' }, server.open);
+  const openFirst = backends.observe(owner.server, server.open);
+  const first = (events: BackendEvents) => openFirst({ ...events, onEnd: ({ reason }) => ends.push(reason) }, owner);
+  const other = backends.observe('mail', server.open);
   first(silent);
   other(silent);
   const [one, two] = server.opened;

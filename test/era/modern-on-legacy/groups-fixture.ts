@@ -12,7 +12,7 @@ import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { ChangeThrottle } from '../../../src/store/shared/change-throttle.ts';
 import type { RoundOutcomeStore } from '../../../src/store/shared/outcomes.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
-import { createObserver, never, nobody, wideLimits } from '../../session/session-fixture.ts';
+import { createTelemetry, never, nobody, wideLimits } from '../../session/session-fixture.ts';
 import { createFakeServer, type FakeBackend, readMessage } from '../../support/fake-backend.ts';
 import { acceptsBoth, createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
 import { metaKeys, modernBody } from '../../support/modern-client.ts';
@@ -72,12 +72,12 @@ export function createGroups(options: GroupsFixture) {
     ...{ name: 's', digest: 'd', open: fake.open, startTimeoutMs: never, isRemote: false },
     ...({ onBackendExit, rerun: 'safe' } as const),
   };
-  const observer = createObserver();
-  const teller = new ChangeThrottle(store.changes, (cause) => observer.clusterFailed(cause));
+  const telemetry = createTelemetry();
+  const teller = new ChangeThrottle(store.changes, (cause) => telemetry.emit({ type: 'store-failed', cause }));
   const limited = {
     ...wideLimits,
     ...limits,
-    ...{ store, observer, maxSessions: 100, recordTtlMs: never, sessionIdleMs: never, sseLingerMs: never },
+    ...{ store, telemetry, maxSessions: 100, recordTtlMs: never, sessionIdleMs: never, sseLingerMs: never },
     onGroupChange: (topic: string, text = Buffer.alloc(0)) => teller.notify(topic, text),
   };
   const sessions = new Sessions(limited);
@@ -118,7 +118,7 @@ export function createGroups(options: GroupsFixture) {
     await store.close();
   });
   return {
-    ...{ fake, sessions, store, groups, observer, failures },
+    ...{ fake, sessions, store, groups, telemetry, failures },
     /** Has a request of the modern era served. */
     ask(
       method: string,

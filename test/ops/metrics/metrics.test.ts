@@ -28,7 +28,7 @@ describe('the catalogue', () => {
 describe('numbers', () => {
   it('lie in the bucket whose bound they do not exceed, and are summed up', () => {
     const seconds = new Distribution([0.1, 1]);
-    for (const value of [0.05, 0.1, 0.100001, 1, 7]) seconds.observe(value);
+    for (const value of [0.05, 0.1, 0.100001, 1, 7]) seconds.add(value);
     expect(seconds.counts).toEqual([2, 2, 1]);
     expect(seconds.sum).toBeCloseTo(8.250001);
   });
@@ -96,7 +96,7 @@ describe('numbers', () => {
 
   it('are what Prometheus reads: cumulative buckets, escaped labels', async () => {
     const metrics = new Metrics();
-    metrics.distributions('startSeconds').of('a "b" \\c').observe(0.2);
+    metrics.distributions('startSeconds').of('a "b" \\c').add(0.2);
     const text = await createExposition(metrics).render();
     const name = 'mcp_gangway_server_start_seconds';
     const server = 'server="a \\"b\\" \\\\c"';

@@ -7,6 +7,7 @@ import type { EventLog } from '../../../src/store/event-log.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { aRecord, epoch } from '../../contract/log-writer.ts';
 import { createFakeReply, createFakeSink } from '../../support/fake-reply.ts';
+import { silentTelemetry } from '../session-fixture.ts';
 
 const never = 2 ** 30;
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -21,6 +22,8 @@ async function createFixture({ log: wrap = (log: EventLog) => log, logMaxEvents 
   const outbound: EventDelivery = new EventDelivery({
     log: wrap(store.log),
     key: 'k',
+    name: { server: 's', session: 'k' },
+    telemetry: silentTelemetry,
     epoch,
     limits: limits as SessionOptions,
     route: (line) => outbound.add(getStream, Buffer.from(line.text), false),

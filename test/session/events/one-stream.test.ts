@@ -9,8 +9,8 @@ import { createFakeServer, readMessage } from '../../support/fake-backend.ts';
 import { createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import {
-  createObserver,
   createServer,
+  createTelemetry,
   errorTo,
   handshake,
   initialize,
@@ -36,10 +36,10 @@ function createFixture(options: Partial<SessionsOptions> = {}, answerTo?: readon
   const plain = createServer();
   const fake = answerTo === undefined ? plain.fake : talkative;
   const server = { ...plain.server, open: fake.open };
-  const observer = createObserver();
+  const telemetry = createTelemetry();
   const sessions = new Sessions({
     ...wideLimits,
-    ...{ store, observer, maxSessions: 10, recordTtlMs: never, sessionIdleMs: never, sseLingerMs: never },
+    ...{ store, telemetry, maxSessions: 10, recordTtlMs: never, sessionIdleMs: never, sseLingerMs: never },
     ...options,
   });
   onTestFinished(async () => {
@@ -72,7 +72,7 @@ function createFixture(options: Partial<SessionsOptions> = {}, answerTo?: readon
     session().listen(after, reply);
     return reply;
   };
-  return { store, server, fake, observer, sessions, open, expecting, post, listen, session };
+  return { store, server, fake, telemetry, sessions, open, expecting, post, listen, session };
 }
 
 /** A session that its client listens to. */
@@ -157,10 +157,10 @@ describe('a session of one stream', () => {
   });
 
   it('[P3] answers a POST that the log never takes with an unknown outcome', async () => {
-    const { store, post, observer } = await opened();
+    const { store, post, telemetry } = await opened();
     Object.assign(store.log, { append: () => Promise.resolve({ outcome: 'fenced' }) });
     expect(await post(request(7)).answered()).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 7 });
-    expect(await observer.ends.next()).toBe('moved');
+    expect(await telemetry.ends.next()).toBe('moved');
   });
 
   it('answers a retried request only once', async () => {
@@ -250,14 +250,14 @@ describe('a session of one stream', () => {
     };
 
     it('ends if its client leaves and does not return, but not before its calls have ended', async () => {
-      const { sink, post, fake, observer } = await openedOnAClock({ sseLingerMs: 60_000 });
+      const { sink, post, fake, telemetry } = await openedOnAClock({ sseLingerMs: 60_000 });
       await post(request(7)).answered();
       sink.leave();
       await pass(300_000);
-      expect(observer.ends.items).toEqual([]);
+      expect(telemetry.ends.items).toEqual([]);
       fake.backend.says(response(7));
       await pass(60_000);
-      expect(observer.ends.items).toEqual(['client_gone']);
+      expect(telemetry.ends.items).toEqual(['client_gone']);
     });
 
     it('[P7] answers a POST with an unknown outcome at a request’s time limit while the store is away', async () => {
@@ -276,21 +276,21 @@ describe('a session of one stream', () => {
     });
 
     it('continues for a client that comes back in time', async () => {
-      const { sink, listen, observer } = await openedOnAClock({ sseLingerMs: 60_000 });
+      const { sink, listen, telemetry } = await openedOnAClock({ sseLingerMs: 60_000 });
       sink.leave();
       await pass(40_000);
       listen();
       await pass(300_000);
-      expect(observer.ends.items).toEqual([]);
+      expect(telemetry.ends.items).toEqual([]);
     });
 
     it('is not idle while a client listens, and its stream is not ended for its age', async () => {
-      const { sink, observer } = await openedOnAClock({ sessionIdleMs: 60_000, streamMaxAgeMs: 1_000 });
+      const { sink, telemetry } = await openedOnAClock({ sessionIdleMs: 60_000, streamMaxAgeMs: 1_000 });
       await pass(300_000);
-      expect([observer.ends.items, sink.state]).toEqual([[], 'open']);
+      expect([telemetry.ends.items, sink.state]).toEqual([[], 'open']);
       sink.leave();
       await pass(60_000);
-      expect(observer.ends.items).toEqual(['idle']);
+      expect(telemetry.ends.items).toEqual(['idle']);
     });
   });
 

@@ -7,6 +7,7 @@ import type { EventLog } from '../../../src/store/event-log.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { aRecord, epoch } from '../../contract/log-writer.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
+import { silentTelemetry } from '../session-fixture.ts';
 
 const never = 2 ** 30;
 
@@ -95,6 +96,7 @@ describe('a client that reads its stream while the lost events are appended agai
     const nothing = () => undefined;
     const outbound: EventDelivery = new EventDelivery({
       ...{ log, key: 'k', epoch, limits: limits as SessionOptions, route: nothing, primes: () => false, register },
+      ...{ name: { server: 's', session: 'k' }, telemetry: silentTelemetry },
       ...{ pause: nothing, resume: nothing, onGetCursor: nothing, onHistoryLost: nothing, onFailed: nothing },
       onFault: (cause) => expect.fail(String(cause)),
       onRefused(why) {

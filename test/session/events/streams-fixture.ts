@@ -6,6 +6,7 @@ import type { EventLog, LogLimits } from '../../../src/store/event-log.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { aRecord, epoch } from '../../contract/log-writer.ts';
 import { createFakeReply, createFakeSink, type FakeReply, type FakeSink } from '../../support/fake-reply.ts';
+import { silentTelemetry } from '../session-fixture.ts';
 
 const wide: LogLimits = { maxEvents: 100_000, maxBytes: 100_000_000, maxAgeMs: 3_600_000 };
 
@@ -77,6 +78,8 @@ export async function createStreamsFixture({
   const streams: Streams = new Streams({
     log,
     key,
+    name: { server: 's', session: 'k' },
+    telemetry: silentTelemetry,
     retryMs: 2_000,
     slowReaderMs: never,
     streamMaxAgeMs: never,

@@ -39,7 +39,7 @@ export async function adopt({
 }: Left = {}) {
   const store = createMemoryStore({ maxEvents: 1_000, maxBytes: 1_000_000, maxAgeMs: fixture.never });
   const { server, fake } = fixture.createServer(fields);
-  const observer = fixture.createObserver();
+  const telemetry = fixture.createTelemetry();
   const { state, after: seq, isFirst = true } = place ?? { state: '', after: 0 };
   const said = {
     subscriptions: subscriptions.map((uri) => [
@@ -87,7 +87,7 @@ export async function adopt({
       instance: () => ({ name: 'instance-2', term: 1 }),
       store,
       options: wideLimits,
-      observer,
+      telemetry,
     },
     storeSignal: new AbortController().signal,
     ...{ onStart: () => undefined, onReady: () => undefined, onEnding: () => onEnding(), onEnded: () => undefined },
@@ -119,7 +119,7 @@ export async function adopt({
   const listenToEnd = (listener: () => void): void => {
     onEnding = listener;
   };
-  return { session, store, fake, observer, now, restored, stored, written, post, onEnding: listenToEnd };
+  return { session, store, fake, telemetry, now, restored, stored, written, post, onEnding: listenToEnd };
 }
 
 /** Progress of the call with this token. */

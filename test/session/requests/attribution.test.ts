@@ -4,7 +4,7 @@ import { CallTable } from '../../../src/call/call-table.ts';
 import { LegacyAnswer } from '../../../src/call/legacy-answer.ts';
 import { Attribution } from '../../../src/session/requests/attribution.ts';
 import { ServerRequests } from '../../../src/session/requests/server-requests.ts';
-import type { SessionDropReason } from '../../../src/session/session-observer.ts';
+import type { SessionDropReason } from '../../../src/session/session-events.ts';
 import { readMessage } from '../../support/fake-backend.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
 

@@ -8,7 +8,7 @@ import type { EventDelivery } from '../../../src/session/events/delivery.ts';
 import { ClientState } from '../../../src/session/record/client-state.ts';
 import { ClientRequests, type ClientRequestsOptions } from '../../../src/session/requests/client-requests.ts';
 import { ServerRequests } from '../../../src/session/requests/server-requests.ts';
-import type { SessionDropReason } from '../../../src/session/session-observer.ts';
+import type { SessionDropReason } from '../../../src/session/session-events.ts';
 import type { SessionOptions } from '../../../src/session/session-options.ts';
 import { createFakeServer, readMessage } from '../../support/fake-backend.ts';
 import { acceptsBoth, acceptsJson, createFakeReply } from '../../support/fake-reply.ts';

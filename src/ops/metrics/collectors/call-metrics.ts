@@ -59,9 +59,9 @@ export class CallMetrics implements CallObserver {
     (outcomes.get(outcome.kind) as Tally).value += 1;
     if (outcome.kind === 'fault') this.#metrics.tallies('faults').of(origin.server, outcome.reason).value += 1;
     if (serverMs === undefined) return;
-    serverSeconds.observe(serverMs / 1_000);
-    if (waitedMs > 0) numbers.waitSeconds.observe(waitedMs / 1_000);
-    if (outcome.kind !== 'left') numbers.gatewaySeconds.observe((durationMs - serverMs - waitedMs) / 1_000);
+    serverSeconds.add(serverMs / 1_000);
+    if (waitedMs > 0) numbers.waitSeconds.add(waitedMs / 1_000);
+    if (outcome.kind !== 'left') numbers.gatewaySeconds.add((durationMs - serverMs - waitedMs) / 1_000);
   }
 
   refused(server: string, reason: Reason): void {

@@ -1,7 +1,7 @@
 import type { ModernObserver } from '../../../modern/modern-observer.ts';
 import type { SessionEndReason } from '../../../session/end-reason.ts';
-import type { SessionObserver } from '../../../session/session-observer.ts';
 import { StoreUnavailable } from '../../../store/store-unavailable.ts';
+import type { GatewaySink } from '../../gateway-events.ts';
 import type { Metrics } from '../metrics.ts';
 
 /** End reasons of sessions whose server did not start. */
@@ -12,36 +12,35 @@ const startFailures: ReadonlySet<SessionEndReason> = new Set([
 ]);
 
 /** Counts the events of sessions. */
-export function countSessions(metrics: Metrics): Partial<SessionObserver> {
+export function countSessions(metrics: Metrics): GatewaySink {
   const { add, startSeconds } = counters(metrics);
-  const live = metrics.tallies('eventsDelivered').of('live');
-  const replayed = metrics.tallies('eventsDelivered').of('replayed');
-  return {
-    started({ server }, { startMs }) {
-      add('sessionStarts', server);
-      startSeconds(server, startMs);
-    },
-    ended({ server }, { reason }) {
-      add('sessionEnds', server, reason);
-      if (reason === 'crash_loop') add('crashLoops', server);
-      if (startFailures.has(reason)) add('startFailures', server);
-    },
-    adopted: ({ server }) => add('takeovers', server),
-    restored: ({ server }, { isWaking }) => add(isWaking ? 'wakings' : 'restores', server),
-    hibernated: ({ server }) => add('hibernations', server),
-    dropped: ({ server }, reason) => add('dropped', server, reason),
-    failed: () => add('internalErrors', 'session'),
-    clusterFailed(cause) {
-      if (!(cause instanceof StoreUnavailable)) add('internalErrors', 'cluster');
-    },
-    streamsOf(server) {
-      return {
-        resumed: (outcome) => add('resumes', server, outcome),
-        delivered(count, source) {
-          (source === 'live' ? live : replayed).value += count;
-        },
-      };
-    },
+  return (event) => {
+    switch (event.type) {
+      case 'session-started':
+        add('sessionStarts', event.name.server);
+        return startSeconds(event.name.server, event.startMs);
+      case 'session-ended': {
+        const { name, reason } = event;
+        add('sessionEnds', name.server, reason);
+        if (reason === 'crash_loop') add('crashLoops', name.server);
+        if (startFailures.has(reason)) add('startFailures', name.server);
+        return;
+      }
+      case 'session-adopted':
+        return add('takeovers', event.name.server);
+      case 'backend-restored':
+        return add(event.restoration.isWaking ? 'wakings' : 'restores', event.name.server);
+      case 'session-hibernated':
+        return add('hibernations', event.name.server);
+      case 'session-message-dropped':
+        return add('dropped', event.name.server, event.reason);
+      case 'stream-resumed':
+        return add('resumes', event.server, event.outcome);
+      case 'session-failed':
+        return add('internalErrors', 'session');
+      case 'store-failed':
+        if (!(event.cause instanceof StoreUnavailable)) add('internalErrors', 'cluster');
+    }
   };
 }
 
@@ -68,7 +67,7 @@ function counters(metrics: Metrics) {
       metrics
         .distributions('startSeconds')
         .of(server)
-        .observe(ms / 1_000);
+        .add(ms / 1_000);
     },
   };
 }

@@ -6,7 +6,7 @@ import type { Metrics } from '../metrics.ts';
 export function measureCommands(metrics: Metrics): CommandObserver {
   const seconds = metrics.distributions('redisSeconds').of();
   return {
-    answered: (tookMs) => seconds.observe(tookMs / 1_000),
+    answered: (tookMs) => seconds.add(tookMs / 1_000),
     failed(reason) {
       metrics.tallies('redisErrors').of(reason).value += 1;
     },

@@ -1,6 +1,9 @@
-import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
+import type { BackendEnd } from '../backend/backend.ts';
 import type { CallObserver } from '../call/call-report.ts';
+import type { StoreEvent } from '../store/store-events.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
+import type { Emit } from '../util/telemetry/emit.ts';
+import type { Meter } from '../util/telemetry/meter.ts';
 import type { SessionEndReason } from './end-reason.ts';
 
 /**
@@ -39,13 +42,6 @@ export const sessionName = (key: string, server: string): SessionName => ({ serv
  */
 export type ResumeOutcome = 'resumed' | 'complete' | 'history_lost' | 'unknown' | 'failed';
 
-/** Observes the streams of a server's clients. */
-export interface StreamObserver {
-  resumed(outcome: ResumeOutcome): void;
-  /** This many events were sent to clients, live or from the log. */
-  delivered(count: number, source: 'live' | 'replayed'): void;
-}
-
 /** How a session got a backend after its first. */
 export interface Restoration {
   /** True if the last backend was hibernated rather than lost. */
@@ -54,55 +50,81 @@ export interface Restoration {
   readonly losses: number;
 }
 
-/** Observes sessions for logs and metrics. Contents and ids are never passed. */
-export interface SessionObserver {
-  /** Observes the calls of sessions; absent if not needed. */
-  readonly calls?: CallObserver | undefined;
-  /** The observer for the streams of a server's clients, or of one session; absent if not needed. */
-  streamsOf?(server: string, session?: string): StreamObserver;
-  /** Decorates the backends of a session to observe their traffic; absent if not needed. */
-  seeBackends?(name: SessionName, open: OpenBackend): OpenBackend;
-  started(name: SessionName, details: { protocolVersion: string; startMs: number; pid: number | undefined }): void;
-  ended(
-    name: SessionName,
-    details: {
-      reason: SessionEndReason;
-      dropped: Partial<Record<SessionDropReason, number>>;
+/** An event of a session. Contents and ids are never passed, except `text` for debugging. */
+export type SessionEvent =
+  | {
+      readonly type: 'session-started';
+      readonly name: SessionName;
+      readonly protocolVersion: string;
+      readonly startMs: number;
+      readonly pid: number | undefined;
+    }
+  | {
+      readonly type: 'session-ended';
+      readonly name: SessionName;
+      readonly reason: SessionEndReason;
+      readonly dropped: Readonly<Partial<Record<SessionDropReason, number>>>;
       /** The code of the error with which the server refused `initialize`. */
-      errorCode?: number | undefined;
-    },
-  ): void;
+      readonly errorCode: number | undefined;
+    }
   /** A session was taken over from another instance, with this many unanswered calls. */
-  adopted(name: SessionName, details: { pending: number }): void;
+  | { readonly type: 'session-adopted'; readonly name: SessionName; readonly pending: number }
   /** A session was ended because its owners were lost too often in a short time. The session may be the cause. */
-  takeoverLimitReached(name: SessionName): void;
+  | { readonly type: 'takeover-limit-reached'; readonly name: SessionName }
   /**
    * The server ended by itself, or could not be started. `isAtStart`: the session's first server has not answered
    * `initialize`.
    */
-  backendEnded(name: SessionName, end: BackendEnd, details: { readonly isAtStart: boolean }): void;
+  | {
+      readonly type: 'backend-ended';
+      readonly name: SessionName;
+      readonly end: BackendEnd;
+      readonly isAtStart: boolean;
+    }
   /** The session is unused, so its backend is ended until the next message. */
-  hibernated(name: SessionName): void;
-  /** A lost backend was replaced, or (`isWaking`) a hibernated session has a backend again; see `Restoration`. */
-  restored(name: SessionName, details: Restoration & { readonly pid: number | undefined }): void;
+  | { readonly type: 'session-hibernated'; readonly name: SessionName }
+  /** A lost backend was replaced, or a hibernated session has a backend again. */
+  | {
+      readonly type: 'backend-restored';
+      readonly name: SessionName;
+      readonly pid: number | undefined;
+      readonly restoration: Restoration;
+    }
   /**
    * `text` is the dropped message, for debugging only: it may hold anything. `isAtStart`: the session's first backend
    * has not answered `initialize`.
    */
-  dropped(name: SessionName, what: SessionDropReason, text?: Buffer, isAtStart?: boolean): void;
+  | {
+      readonly type: 'session-message-dropped';
+      readonly name: SessionName;
+      readonly reason: SessionDropReason;
+      readonly text: Buffer | undefined;
+      readonly isAtStart: boolean;
+    }
   /** A fault of the gateway itself. */
-  failed(name: SessionName, cause: unknown): void;
-  /** The shared store answers, for the first time or again. */
-  clusterJoined(): void;
-  /** A call of the shared store failed. */
-  clusterFailed(cause: unknown): void;
+  | { readonly type: 'session-failed'; readonly name: SessionName; readonly cause: unknown }
+  /** A client has asked to continue a stream. The session is unknown if this instance answered for its lost owner. */
+  | {
+      readonly type: 'stream-resumed';
+      readonly server: string;
+      readonly session?: string | undefined;
+      readonly outcome: ResumeOutcome;
+    };
+
+/** How sessions report what happens to them. All sessions of an instance share it. */
+export interface SessionTelemetry {
+  readonly emit: Emit<SessionEvent | StoreEvent>;
+  /** Counts the events that were sent to clients, as they came or from the log. */
+  readonly delivered: Readonly<Record<'live' | 'replayed', Meter>>;
+  /** Observes the calls of sessions; absent if not needed. */
+  readonly calls?: CallObserver | undefined;
 }
 
 /**
  * Reports a failure in a session. A store that is away or full is reported as such; anything else is a fault of the
  * gateway itself.
  */
-export function reportFailure(observer: SessionObserver, name: SessionName, cause: unknown): void {
-  if (cause instanceof StoreUnavailable) observer.clusterFailed(cause);
-  else observer.failed(name, cause);
+export function reportFailure(emit: Emit<SessionEvent | StoreEvent>, name: SessionName, cause: unknown): void {
+  if (cause instanceof StoreUnavailable) emit({ type: 'store-failed', cause });
+  else emit({ type: 'session-failed', name, cause });
 }
