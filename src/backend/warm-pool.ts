@@ -1,4 +1,5 @@
 import { detach } from '../util/boundary.ts';
+import { backoff } from '../util/timing/backoff.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenBackend } from './backend.ts';
 
 /** Options of a pool of warm spares. */
@@ -22,14 +23,10 @@ export interface WarmPool {
   close(): Promise<void>;
 }
 
-/**
- * A spare that ends is replaced after a pause. The pause doubles up to this, so that a broken server is not started in
- * a loop.
- */
-const maxRestartMs = 60_000;
+/** A spare that ends is replaced after a pause, so that a broken server is not started in a loop. */
+const pauseAfter = backoff({ firstMs: 1_000, maxMs: 60_000 });
 /** Delay between the use of a spare and the start of its successor: longer than the handshakes of a burst take. */
 const refillAfterMs = 50;
-const firstRestartMs = 1_000;
 
 /** Output that a spare may write before it is used, such as a banner: more is not kept (P8). */
 const maxEarlyBytes = 64 * 1024;
@@ -38,7 +35,8 @@ const maxEarlyBytes = 64 * 1024;
 export function createWarmPool({ open, size, onSpareEnd }: WarmPoolOptions): WarmPool {
   const spares: Spare[] = [];
   let isClosed = false;
-  let restartMs = firstRestartMs;
+  /** Spares that ended in a row. */
+  let unusedEnds = 0;
   let restartTimer: NodeJS.Timeout | undefined;
   let refillTimer: NodeJS.Timeout | undefined;
 
@@ -54,8 +52,8 @@ export function createWarmPool({ open, size, onSpareEnd }: WarmPoolOptions): War
       restartTimer ??= setTimeout(() => {
         restartTimer = undefined;
         fill();
-      }, restartMs).unref();
-      restartMs = Math.min(restartMs * 2, maxRestartMs);
+      }, pauseAfter(unusedEnds)).unref();
+      unusedEnds += 1;
     });
     spares.push(spare);
     return spare;
@@ -78,7 +76,7 @@ export function createWarmPool({ open, size, onSpareEnd }: WarmPoolOptions): War
     open(events, options) {
       const spare = options?.resume === undefined ? spares.shift() : undefined;
       if (spare === undefined) return open(events, options);
-      restartMs = firstRestartMs;
+      unusedEnds = 0;
       // A start blocks this process for milliseconds: the clients of a burst should not wait for it.
       refillTimer ??= setTimeout(refill, refillAfterMs).unref();
       return spare.use(events);

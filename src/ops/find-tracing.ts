@@ -1,4 +1,5 @@
 import { type ProxyTracerProvider, type Tracer, type TracerProvider, trace } from '@opentelemetry/api';
+import { settlesWithin } from '../util/timing/within.ts';
 
 /** The tracer of the gateway. */
 export interface Tracing {
@@ -24,9 +25,11 @@ export function findTracing(version: string): Tracing | undefined {
     tracer: trace.getTracer(scope, version),
     async flush() {
       if (!canFlush(sdk)) return;
-      const timeLimit = new Promise<void>((resolve) => setTimeout(resolve, exitWaitMs));
       // The SDK's own diagnostics report a failed export.
-      await Promise.race([sdk.forceFlush().catch(() => undefined), timeLimit]);
+      await settlesWithin(
+        sdk.forceFlush().catch(() => undefined),
+        exitWaitMs,
+      );
     },
   };
 }

@@ -4,6 +4,7 @@ import type { EventId } from '../protocol/wire/event-id.ts';
 import type { Reply } from '../reply/reply.ts';
 import type { SessionLookup } from '../session/lookup.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
+import { backoff } from '../util/timing/backoff.ts';
 
 /** Options of `AwaitedSessions`. */
 export interface AwaitedSessionsOptions {
@@ -14,8 +15,7 @@ export interface AwaitedSessionsOptions {
 }
 
 /** The pauses between lookups on other instances. A session that opens here ends the pause at once. */
-const firstPauseMs = 50;
-const longestPauseMs = 500;
+const pauseAfter = backoff({ firstMs: 50, maxMs: 500, factor: 1.5 });
 
 /** Clients that listen to a session that they are about to open, on this instance or on another one. */
 export class AwaitedSessions {
@@ -61,12 +61,12 @@ export class AwaitedSessions {
 
   async #find(lookup: SessionLookup, deadline: number, reply: Reply): Promise<SessionHandle | Reason> {
     reply.onGone(() => this.notifyOpened(lookup.key));
-    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(1.5 * pauseMs, longestPauseMs)) {
+    for (let lookups = 0; ; lookups += 1) {
       const found = await this.#options.find(lookup);
       if (found !== 'later' && found !== 'unknown_session') return found;
       if (this.#isClosed) return 'draining';
       if (reply.isGone || performance.now() >= deadline) return 'unknown_session';
-      await this.#pause(lookup.key, pauseMs);
+      await this.#pause(lookup.key, pauseAfter(lookups));
     }
   }
 

@@ -16,3 +16,8 @@ export class StoreUnavailable extends Error {
     this.reason = reason;
   }
 }
+
+/** Throws the error of a store that did not answer in time. */
+export function failUnreachable(): never {
+  throw new StoreUnavailable('unreachable');
+}

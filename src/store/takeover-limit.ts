@@ -1,3 +1,5 @@
+import { backoff } from '../util/timing/backoff.ts';
+
 /**
  * Limits of takeovers that follow each other without progress, each after a lost owner: the session may be what kills
  * its owners. Later takeovers have to wait, and after many of them the session ends (docs/decisions/0068).
@@ -19,6 +21,8 @@ export const maxTakeovers = 8;
 /** The count of takeovers starts again after this time without a takeover. */
 export const takeoverWindowMs = 600_000;
 
+const pauseAfter = backoff({ firstMs: firstTakeoverPauseMs, maxMs: longestTakeoverPauseMs });
+
 /** Returns the pause after the last takeover of a session that has had `count` takeovers without progress. */
 export const takeoverPauseMs = (count: number): number =>
-  count < freeTakeovers ? 0 : Math.min(firstTakeoverPauseMs * 2 ** (count - freeTakeovers), longestTakeoverPauseMs);
+  count < freeTakeovers ? 0 : pauseAfter(count - freeTakeovers);

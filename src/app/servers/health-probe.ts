@@ -5,6 +5,7 @@ import type { ServerHealth } from '../../ops/health/server-health.ts';
 import { readGatewayMessage } from '../../protocol/message/message.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import { detach } from '../../util/boundary.ts';
+import { within } from '../../util/timing/within.ts';
 import { discover, initialize, openProbeSession, ServerUnusableError } from '../probes/probe-session.ts';
 import { version } from '../version.ts';
 import type { ServedServer } from './served-server.ts';
@@ -88,7 +89,7 @@ class NotStarted extends Error {}
 async function probeOnce(served: ServedServer): Promise<void> {
   const { modern, config } = served;
   const { probeTimeoutMs } = config;
-  const era = await inTime(modern.findEra(undefined, undefined, true), probeTimeoutMs);
+  const era = await within(modern.findEra(undefined, undefined, true), probeTimeoutMs, failLate);
   if (era === 'modern' && modern.isShared) return askModern(served);
   if (era === 'server_start_failed' || era === 'server_unauthorized') throw new NotStarted(era);
   if (era !== 'legacy' && era !== 'modern')
@@ -105,17 +106,9 @@ async function probeOnce(served: ServedServer): Promise<void> {
   }
 }
 
-/** Rejects if the answer is late. A probe waits less for a server that hangs at its start than a client does. */
-async function inTime<T>(answer: Promise<T>, timeoutMs: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('the server did not answer in time')), timeoutMs).unref();
-  });
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+/** A probe waits less for a server that hangs at its start than a client does. */
+function failLate(): never {
+  throw new Error('the server did not answer in time');
 }
 
 function askModern({ modern, config }: ServedServer): Promise<void> {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { backoff } from '../../util/timing/backoff.ts';
 import { connectErrorCode } from '../connect-failure.ts';
 
 /** How long a server may be away. Then a request fails that the server has not accepted, or whose response broke. */
@@ -26,9 +27,9 @@ export async function pauseBeforeReconnect(
   }: { readonly requestedMs?: number | undefined; readonly leftMs?: number; readonly signal: AbortSignal },
 ): Promise<boolean> {
   const firstMs = Math.min(Math.max(requestedMs, minPauseMs), maxRequestedMs);
-  const pauseMs = Math.max(firstMs, Math.min(firstMs * 2 ** failures, maxPauseMs));
+  const pauseAfter = backoff({ firstMs, maxMs: Math.max(firstMs, maxPauseMs), spread: [1, 1.25] });
   try {
-    await sleep(Math.min(pauseMs * (1 + Math.random() / 4), Math.max(0, leftMs)), undefined, { signal });
+    await sleep(Math.min(pauseAfter(failures), Math.max(0, leftMs)), undefined, { signal });
     return true;
   } catch {
     return false; // the only rejection is the abort

@@ -1,5 +1,5 @@
 import { detach } from '../../util/boundary.ts';
-import { settlesWithin } from '../../util/settles-within.ts';
+import { settlesWithin } from '../../util/timing/within.ts';
 import type { HttpResponse } from '../http-client/http-connection.ts';
 import type { DropRepeats } from './repeated-messages.ts';
 import { type ResumableStreamEnd, type ResumableStreamOptions, readResumableStream } from './resumable-stream.ts';

@@ -2,7 +2,7 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { detach } from '../../util/boundary.ts';
-import { settlesWithin } from '../../util/settles-within.ts';
+import { settlesWithin } from '../../util/timing/within.ts';
 import {
   type Backend,
   type BackendEnd,

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Reason } from '../../protocol/faults.ts';
+import { backoff } from '../../util/timing/backoff.ts';
 import type { ClientReply } from './client-reply.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
 
@@ -18,8 +19,7 @@ interface Refusal {
 }
 
 /** The pauses between lookups that could not be answered yet. */
-const firstPauseMs = 50;
-const longestPauseMs = 500;
+const pauseAfter = backoff({ firstMs: 50, maxMs: 500, factor: 1.5, spread: [0.75, 1.25] });
 
 /**
  * Repeats a lookup until it has a result: for a POST as long as it may wait, for a GET for ever (P7).
@@ -31,7 +31,7 @@ export async function retryLookup<T extends object | string>(
   reply: ClientReply,
   { waitMs, isClosed }: RetryLookupOptions,
 ): Promise<T | undefined> {
-  for (let pauseMs = firstPauseMs; !reply.isDone; pauseMs = Math.min(1.5 * pauseMs, longestPauseMs)) {
+  for (let lookups = 0; !reply.isDone; lookups += 1) {
     const result = await find();
     const isRefused = typeof result === 'object' && 'fault' in result;
     const mustWait = result === 'later' || (isRefused && result.isPassing && !request.awaitsAnswer);
@@ -42,7 +42,7 @@ export async function retryLookup<T extends object | string>(
     }
     const isLate = !request.listens && performance.now() >= request.mayWaitUntil(waitMs);
     if (isLate || isClosed()) request.endUnknown();
-    else await delay(pauseMs * (0.75 + Math.random() / 2), undefined, { ref: false });
+    else await delay(pauseAfter(lookups), undefined, { ref: false });
   }
   return undefined;
 }

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Instances } from '../../store/instances.ts';
 import { retryWhileUnavailable } from '../../store/retry-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
+import { backoff } from '../../util/timing/backoff.ts';
 
 /**
  * The result of sending a message. `full`: the receiver did not make room in time. `gone`: there is no such receiver,
@@ -44,8 +45,7 @@ interface QueuedMessage {
  */
 const maxEnqueueBytes = 512 * 1024;
 
-const firstPauseMs = 10;
-const longestPauseMs = 250;
+const pauseAfter = backoff({ firstMs: 10, maxMs: 250 });
 
 /**
  * The messages from this instance to another one, in order. Each is put into the mailbox exactly once as the receiver
@@ -121,7 +121,7 @@ export class SendQueue {
   async #run(): Promise<void> {
     const { instances, from, to, signal } = this.#options;
     let isUnsure = false;
-    for (let pauseMs = firstPauseMs; this.#queue.length > 0 && !this.#isGone; ) {
+    for (let refusals = 0; this.#queue.length > 0 && !this.#isGone; ) {
       const batch = this.#nextBatch();
       this.#inFlight = batch.length;
       const contents = batch.map(({ content }) => content);
@@ -151,7 +151,7 @@ export class SendQueue {
         this.#next += batch.length;
         for (const { message } of batch) message.deadline = Number.POSITIVE_INFINITY;
         this.#settle(batch, 'posted');
-        pauseMs = firstPauseMs;
+        refusals = 0;
       } else {
         // Nothing was enqueued, so dropping late messages leaves no hole in the numbers.
         const now = performance.now();
@@ -160,8 +160,8 @@ export class SendQueue {
         const late = this.#queue.filter(isLate);
         this.#queue = this.#queue.filter((part) => !isLate(part));
         this.#settle(late, 'full');
-        await delay(pauseMs, undefined, { ref: false });
-        pauseMs = Math.min(2 * pauseMs, longestPauseMs);
+        await delay(pauseAfter(refusals), undefined, { ref: false });
+        refusals += 1;
       }
     }
     this.#isRunning = false;

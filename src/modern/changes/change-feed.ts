@@ -7,6 +7,7 @@ import { missedChanges } from '../../protocol/modern/missed-changes.ts';
 import { subscriptionIdKey } from '../../protocol/modern/renumber.ts';
 import { maxSubscriptions, readFilter, type SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
 import { contain } from '../../util/boundary.ts';
+import { backoff } from '../../util/timing/backoff.ts';
 import { RepeatedChanges } from './repeated-changes.ts';
 
 /** The outcome of subscribing to a resource: success, the server's error, or the reason why no answer came. */
@@ -31,8 +32,7 @@ const lingerMs = 1_000;
  * The pause before a subscription is opened again that the server ended, or refused although it asked for no new
  * resource. The pause doubles up to a limit.
  */
-const firstPauseMs = 1_000;
-const maxPauseMs = 60_000;
+const pauseAfter = backoff({ firstMs: 1_000, maxMs: 60_000 });
 
 interface PendingSubscribe {
   readonly uri: string;
@@ -240,7 +240,7 @@ export class ChangeFeed {
 
   #updateLater(): void {
     if (this.#isClosed) return;
-    const pauseMs = Math.min(firstPauseMs * 2 ** this.#failures, maxPauseMs);
+    const pauseMs = pauseAfter(this.#failures);
     this.#failures += 1;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => contain('shared_process', () => this.#update()), pauseMs).unref();

@@ -8,7 +8,7 @@ import type { Changes } from '../../store/shared/changes.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { contain, detach } from '../../util/boundary.ts';
 import { runLatest } from '../../util/run-latest.ts';
-import { settlesWithin } from '../../util/settles-within.ts';
+import { settlesWithin } from '../../util/timing/within.ts';
 import {
   decodeAnnouncement,
   encodeAnnouncement,

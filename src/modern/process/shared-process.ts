@@ -7,6 +7,8 @@ import { ownRequest } from '../../protocol/modern/envelope.ts';
 import { modernRevisions } from '../../protocol/revisions.ts';
 import type { Server } from '../../server/server.ts';
 import { contain, detach } from '../../util/boundary.ts';
+import { backoff } from '../../util/timing/backoff.ts';
+import { LossWindow } from '../../util/timing/loss-window.ts';
 
 export interface SharedProcessOptions {
   readonly server: Pick<Server, 'open' | 'startTimeoutMs' | 'isRemote'>;
@@ -51,8 +53,7 @@ const notModern = `The server did not send a valid answer to server/discover. ${
  * The pause before a start that follows the second end in a row; the first end has no pause. The pause doubles up to a
  * limit.
  */
-const firstPauseMs = 250;
-const maxPauseMs = 5_000;
+const pauseAfter = backoff({ firstMs: 250, maxMs: 5_000 });
 
 /**
  * The shared process of a modern server, across restarts (2026-07-28, basic/transports/stdio, "Unexpected
@@ -64,8 +65,8 @@ export class SharedProcess {
   #state: 'idle' | 'starting' | 'ready' | 'crash_loop' | 'closed' = 'idle';
   #backend: Backend | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** When recent processes and starts ended. */
-  #ends: number[] = [];
+  /** The ends of recent processes and starts. */
+  readonly #ends = new LossWindow(maxEnds, endWindowMs);
   #failures = 0;
 
   constructor(options: SharedProcessOptions) {
@@ -97,7 +98,7 @@ export class SharedProcess {
   start(headers: ForwardedHeaders): void {
     if (this.#state !== 'idle') return;
     this.#state = 'starting';
-    const pauseMs = this.#failures < 2 ? 0 : Math.min(firstPauseMs * 2 ** (this.#failures - 2), maxPauseMs);
+    const pauseMs = this.#failures < 2 ? 0 : pauseAfter(this.#failures - 2);
     const startAfterPause = (): void => {
       const open = (): void => contain('shared_process', () => this.#open(headers));
       if (this.#state === 'starting') this.#timer = setTimeout(open, pauseMs);
@@ -177,17 +178,14 @@ export class SharedProcess {
     const wasReady = this.#state === 'ready';
     this.#backend = undefined;
     this.#failures += 1;
-    const now = performance.now();
-    this.#ends = this.#ends.filter((at) => now - at < endWindowMs);
-    if (wasReady || !this.#options.server.isRemote) this.#ends.push(now);
-    const isCrashLoop = this.#ends.length > maxEnds;
+    const isCrashLoop = (wasReady || !this.#options.server.isRemote) && this.#ends.count();
     this.#state = isCrashLoop ? 'crash_loop' : 'idle';
     if (wasReady) this.#options.onLost(end);
     else this.#options.onStartFailed(reason, end, headers);
     if (!isCrashLoop) return;
     this.#timer = setTimeout(() => {
       this.#state = 'idle';
-      this.#ends = [];
+      this.#ends.clear();
     }, crashLoopPauseMs);
     this.#options.onCrashLoop(crashLoopPauseMs);
   }

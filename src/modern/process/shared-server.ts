@@ -9,6 +9,7 @@ import { listenResult, renumber } from '../../protocol/modern/renumber.ts';
 import { differsByClient, type Server } from '../../server/server.ts';
 import { lossReason } from '../../session/requests/lost-calls.ts';
 import { contain } from '../../util/boundary.ts';
+import { settlesWithin } from '../../util/timing/within.ts';
 import type { DropCounts, ModernDropReason, ModernObserver } from '../modern-observer.ts';
 import { ProcessAttribution } from './attribution.ts';
 import { HeldNotifications } from './held-notifications.ts';
@@ -218,13 +219,8 @@ export class SharedServer {
       if (call.isAcknowledged) call.answer.response(listenResult(call.idText), 200);
       else call.answer.fault('draining');
     }
-    let timer: NodeJS.Timeout | undefined;
-    const deadline = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, graceMs);
-    });
-    await Promise.race([sessionsEnded, deadline]);
-    await Promise.race([this.#calls.whenEmpty(), deadline]);
-    clearTimeout(timer);
+    const answered = sessionsEnded.then(() => this.#calls.whenEmpty());
+    await settlesWithin(answered, graceMs);
     for (const call of this.#calls.all()) this.#fail(call, 'draining');
     this.#calls.dropRetired();
     await this.#process.close();

@@ -1,3 +1,6 @@
+import { backoff } from '../../util/timing/backoff.ts';
+import { LossWindow } from '../../util/timing/loss-window.ts';
+
 /**
  * More losses than this within the window are a crash loop: the session ends, and its client starts a new one. For a
  * remote server, failed reconnects do not count as losses, because its operator restarts it.
@@ -10,14 +13,14 @@ const lossWindowMs = 60_000;
  * to a limit.
  */
 const firstPauseMs = 250;
-const maxPauseMs = 5_000;
+const pauseAfter = backoff({ firstMs: firstPauseMs, maxMs: 5_000 });
 
 /** Decides how often, and how soon, the server of one session is started again. */
 export class RestartPolicy {
   /** Failed starts since the last successful one. */
   failures = 0;
   readonly #isRemote: boolean;
-  #losses: number[] = [];
+  readonly #losses = new LossWindow(maxLosses, lossWindowMs);
 
   constructor(isRemote: boolean) {
     this.#isRemote = isRemote;
@@ -25,14 +28,12 @@ export class RestartPolicy {
 
   /** Counts a loss. True if the limit is exceeded. */
   countLoss(): boolean {
-    const now = performance.now();
-    this.#losses = [...this.#losses.filter((at) => now - at < lossWindowMs), now];
-    return this.#losses.length > maxLosses;
+    return this.#losses.count();
   }
 
   /** The pause before the next start, in milliseconds. */
   get pauseMs(): number {
-    const pauseMs = this.failures === 0 ? 0 : Math.min(firstPauseMs * 2 ** (this.failures - 1), maxPauseMs);
+    const pauseMs = this.failures === 0 ? 0 : pauseAfter(this.failures - 1);
     if (!this.#isRemote) return pauseMs;
     // Random, so that the sessions of a server that was away do not all reconnect at once.
     return Math.max(pauseMs, firstPauseMs) * (0.5 + Math.random() / 2);

@@ -4,7 +4,7 @@ import type { Message } from '../../protocol/message/message.ts';
 import { maxSubscriptions } from '../../protocol/modern/subscription-filter.ts';
 import type { LogPosition } from '../../protocol/wire/event-id.ts';
 import type { SessionRecord } from '../../store/session-records.ts';
-import { detachedCopy } from '../../util/detached-copy.ts';
+import { detachedCopy } from '../../util/detached-bytes.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
 
 /** The kind of client that a session has. An ordinary client with a session of its own has neither flag. */

@@ -1,7 +1,7 @@
 import type { Principal } from '../../protocol/principal.ts';
 import { retryWhileUnavailable } from '../../store/retry-unavailable.ts';
 import type { LogState, Registration, SessionRecord, SessionRecords } from '../../store/session-records.ts';
-import { detachedCopy } from '../../util/detached-copy.ts';
+import { detachedCopy } from '../../util/detached-bytes.ts';
 import type { ClientState } from './client-state.ts';
 
 /** The parts of a record that never change under one owner. */

@@ -2,6 +2,7 @@ import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { Registration, SessionRecords } from '../../store/session-records.ts';
 import { detach } from '../../util/boundary.ts';
+import { within } from '../../util/timing/within.ts';
 import type { ClientPost } from '../session-handle.ts';
 
 /** Options of `UsedScopes`. */
@@ -93,12 +94,7 @@ export class UsedScopes {
       names.add(scope);
       this.#waiting.set(scope, (this.#waiting.get(scope) ?? 0) + 1);
     }
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<false>((resolve) => {
-      timer = setTimeout(() => resolve(false), waitMs).unref();
-    });
-    const isStored = await Promise.race([this.#store(), timeout]);
-    clearTimeout(timer);
+    const isStored = await within(this.#store(), waitMs, () => false);
     if (isStored) for (const scope of needed) this.#stored.add(scope);
     this.#releaseScopes(needed);
     return isStored;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { setImmediate as pollTurn } from 'node:timers/promises';
-import { settlesWithin } from '../../../util/settles-within.ts';
+import { settlesWithin } from '../../../util/timing/within.ts';
 
 /**
  * Resolves when the 'data' listeners of the pipes have read all output that a process had written before it exited.

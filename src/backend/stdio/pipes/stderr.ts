@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { detachedCopy } from '../../../util/detached-copy.ts';
+import { detachedCopy } from '../../../util/detached-bytes.ts';
 import { createLineTail } from './line-tail.ts';
 import { escapeControlCharacters } from './printable.ts';
 

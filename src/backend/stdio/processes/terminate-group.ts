@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { settlesWithin } from '../../../util/settles-within.ts';
+import { backoff } from '../../../util/timing/backoff.ts';
+import { settlesWithin } from '../../../util/timing/within.ts';
 import type { ProcessGroup } from './process-group.ts';
 import { listProcesses } from './process-identity.ts';
 
@@ -21,8 +22,7 @@ export interface Termination extends TerminationGrace {
 
 /** After SIGKILL a process can remain only in an uninterruptible system call: the gateway does not wait for that. */
 const killGraceMs = 1_000;
-const firstPollMs = 5;
-const maxPollMs = 250;
+const pauseAfter = backoff({ firstMs: 5, maxMs: 250 });
 /** A parent that reaps has done so by now. */
 const zombiesFromPollMs = 40;
 
@@ -49,7 +49,8 @@ async function isGoneWithin(graceMs: number, { group, exited }: Termination): Pr
   const end = performance.now() + graceMs;
   if (!(await settlesWithin(exited, graceMs))) return false;
   // The system notifies only the parent of a process, and these processes have other parents. So the group is polled.
-  for (let pollMs = firstPollMs; group.exists(); pollMs = Math.min(2 * pollMs, maxPollMs)) {
+  for (let polls = 0; group.exists(); polls += 1) {
+    const pollMs = pauseAfter(polls);
     if (pollMs >= zombiesFromPollMs && hasOnlyZombies(group.pid)) return true;
     const leftMs = end - performance.now();
     if (leftMs <= 0) return false;

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { backoff } from '../../../util/timing/backoff.ts';
 import { isSameProcess, listProcesses, type ProcessState } from '../processes/process-identity.ts';
 import type { GroupJournalContents } from './journal-format.ts';
 import { fileErrorCode } from './state-directory.ts';
@@ -19,8 +20,7 @@ export interface KilledGroups {
 }
 
 const killGraceMs = 1_000;
-const firstPollMs = 5;
-const maxPollMs = 250;
+const pauseAfter = backoff({ firstMs: 5, maxMs: 250 });
 /** From this pause on every process is read, so that zombies that nobody reaps do not count for ever. */
 const listFromPollMs = 40;
 
@@ -73,7 +73,8 @@ async function waitForSurvivors(graceMs: number, groups: readonly StaleGroup[]):
   const end = performance.now() + graceMs;
   let left = groups.filter(exists);
   // The groups are not our children, so the system does not report their end. They are polled.
-  for (let pollMs = firstPollMs; left.length > 0 && performance.now() < end; pollMs = Math.min(2 * pollMs, maxPollMs)) {
+  for (let polls = 0; left.length > 0 && performance.now() < end; polls += 1) {
+    const pollMs = pauseAfter(polls);
     await sleep(Math.min(pollMs, Math.max(0, end - performance.now())));
     left = left.filter(exists);
     if (pollMs >= listFromPollMs && left.length > 0) {

@@ -1,4 +1,5 @@
 import type { Backend } from '../../../backend/backend.ts';
+import { settlesWithin } from '../../../util/timing/within.ts';
 import type { Metrics } from '../metrics.ts';
 
 /** The resource usage of one process of a server. */
@@ -65,11 +66,6 @@ export function watchProcesses(
       measurement = undefined;
       measuredAt = now();
     });
-    let timer: NodeJS.Timeout | undefined;
-    const timeLimit = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, maxWaitMs);
-    });
-    await Promise.race([measurement, timeLimit]);
-    clearTimeout(timer);
+    await settlesWithin(measurement, maxWaitMs);
   });
 }

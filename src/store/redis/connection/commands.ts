@@ -1,10 +1,10 @@
 import { Cluster } from 'ioredis';
+import { within } from '../../../util/timing/within.ts';
 import type { CommandObserver } from '../../command-observer.ts';
-import { StoreUnavailable } from '../../store-unavailable.ts';
+import { failUnreachable, StoreUnavailable } from '../../store-unavailable.ts';
 import type { RedisClient } from './connect.ts';
 import { createHealth, type Health } from './health.ts';
 import { asStoreUnavailable, replyErrorCode, withoutArguments } from './reply-error.ts';
-import { within } from './within.ts';
 
 /** The connection for commands that do not block. */
 export interface Commands {
@@ -62,7 +62,7 @@ export function createCommands(options: CommandsOptions): Commands {
    */
   const sendToCluster = async <T>(cluster: Cluster, command: (client: RedisClient) => Promise<T>): Promise<T> => {
     if (cluster.status !== 'ready') throw new StoreUnavailable('unreachable');
-    return within(command(cluster), commandTimeoutMs + graceMs);
+    return within(command(cluster), commandTimeoutMs + graceMs, failUnreachable);
   };
 
   const run = async <T>(command: (client: RedisClient) => Promise<T>): Promise<T> => {

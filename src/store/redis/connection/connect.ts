@@ -1,5 +1,6 @@
 import type { ConnectionOptions } from 'node:tls';
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
+import { backoff } from '../../../util/timing/backoff.ts';
 import { parseRedisUrl, type RedisTarget } from './redis-url.ts';
 
 /** A client of one server, given by its address or found by sentinels, or of a cluster. */
@@ -42,24 +43,23 @@ export function createConnector(
 ): (commandTimeoutMs: number | undefined) => RedisClient {
   const target = parseRedisUrl(options.url);
   // The delay is capped and spread, so that a hundred gateways do not reconnect at the same moment.
-  const backoffMs: Backoff = (attempt) =>
-    Math.min(50 * 2 ** Math.min(attempt, 10), maxReconnectMs) * (0.5 + Math.random() / 2);
+  const pauseAfter = backoff({ firstMs: 50, maxMs: maxReconnectMs, spread: [0.5, 1] });
   return (commandTimeoutMs) => {
-    const common = commonOptions(target, options.tls, commandTimeoutMs, backoffMs);
-    if (target.kind === 'cluster') return connectCluster(target, common, backoffMs);
-    if (target.kind === 'sentinel') return new Redis({ ...common, ...sentinelOptions(target, options, backoffMs) });
+    const common = commonOptions(target, options.tls, commandTimeoutMs, pauseAfter);
+    if (target.kind === 'cluster') return connectCluster(target, common, pauseAfter);
+    if (target.kind === 'sentinel') return new Redis({ ...common, ...sentinelOptions(target, options, pauseAfter) });
     return new Redis({ ...common, ...target.hosts[0] });
   };
 }
 
-/** Returns the milliseconds to wait before an attempt. */
-type Backoff = (attempt: number) => number;
+/** Returns the milliseconds to wait after an attempt. */
+type PauseAfter = (attempt: number) => number;
 
 function commonOptions(
   { isTls, username, password, db }: RedisTarget,
   tls: RedisTls = {},
   commandTimeout: number | undefined,
-  backoffMs: Backoff,
+  pauseAfter: PauseAfter,
 ) {
   return {
     ...(username !== undefined && { username }),
@@ -74,18 +74,18 @@ function commonOptions(
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0, // a lost connection rejects every command without an answer
-    retryStrategy: backoffMs,
+    retryStrategy: pauseAfter,
     disableClientInfo: true, // Redis below 7.2 answers it with an error
   } satisfies RedisOptions;
 }
 
-function sentinelOptions({ hosts, masterName, isTls }: RedisTarget, options: ConnectOptions, backoffMs: Backoff) {
+function sentinelOptions({ hosts, masterName, isTls }: RedisTarget, options: ConnectOptions, pauseAfter: PauseAfter) {
   const { sentinelUsername, sentinelPassword, tls = {} } = options;
   return {
     sentinels: hosts.map((host) => ({ ...host })),
     name: masterName,
     role: 'master' as const,
-    sentinelRetryStrategy: backoffMs,
+    sentinelRetryStrategy: pauseAfter,
     sentinelCommandTimeout: connectTimeoutMs,
     ...(isTls && { enableTLSForSentinelMode: true, sentinelTLS: tlsOptions(tls) }),
     ...(sentinelUsername !== undefined && { sentinelUsername }),
@@ -93,11 +93,15 @@ function sentinelOptions({ hosts, masterName, isTls }: RedisTarget, options: Con
   } satisfies RedisOptions;
 }
 
-function connectCluster({ hosts }: RedisTarget, common: ReturnType<typeof commonOptions>, backoffMs: Backoff): Cluster {
+function connectCluster(
+  { hosts }: RedisTarget,
+  common: ReturnType<typeof commonOptions>,
+  pauseAfter: PauseAfter,
+): Cluster {
   const { retryStrategy: _, enableOfflineQueue: __, ...nodeOptions } = common;
   const options = {
     redisOptions: nodeOptions,
-    clusterRetryStrategy: backoffMs,
+    clusterRetryStrategy: pauseAfter,
     // A command waits only for a node that is connecting, and no longer than the time-out; see `commands.ts`.
     enableOfflineQueue: true,
     // Zero turns off the retries of commands whose outcome is unknown. MOVED and ASK are followed: such a node has not

@@ -1,4 +1,5 @@
 import { detach } from '../../../util/boundary.ts';
+import { backoff } from '../../../util/timing/backoff.ts';
 
 /** Tracks whether the store answers, and since when. */
 export interface Health {
@@ -14,8 +15,7 @@ export interface Health {
 }
 
 /** The pauses between probes while the store does not answer. */
-const firstProbeMs = 25;
-const maxProbeMs = 500;
+const pauseAfter = backoff({ firstMs: 25, maxMs: 500 });
 
 /**
  * Makes the health of a connection. The store becomes healthy with the first answer. While there is none, the health
@@ -44,12 +44,11 @@ export function createHealth(probe: () => Promise<unknown>): Health {
 
   const probeSoon = (): void => {
     if (timer !== undefined || isClosed) return;
-    const delayMs = Math.min(firstProbeMs * 2 ** Math.min(probes, 10), maxProbeMs);
     timer = setTimeout(async () => {
       probes += 1;
       await probeNow();
       if (healthySinceMs === undefined) probeSoon();
-    }, delayMs);
+    }, pauseAfter(probes));
     timer.unref();
   };
   probeSoon();

@@ -1,7 +1,7 @@
-import { StoreUnavailable } from '../../store-unavailable.ts';
+import { within } from '../../../util/timing/within.ts';
+import { failUnreachable, StoreUnavailable } from '../../store-unavailable.ts';
 import type { RedisClient } from './connect.ts';
 import { asStoreUnavailable, withoutArguments } from './reply-error.ts';
-import { within } from './within.ts';
 
 /** A command that blocks for at most `waitMs`. */
 export type BlockingCommand<T> = (client: RedisClient, waitMs: number) => Promise<T>;
@@ -63,7 +63,7 @@ export function createReaders(connect: () => RedisClient, onError: (cause: unkno
     await readyWithin(client, waitMs + graceMs);
     // The remaining time must not be 0, which blocks for ever.
     const leftMs = Math.max(1, Math.ceil(endMs - performance.now()));
-    return within(command(client, leftMs), leftMs + graceMs);
+    return within(command(client, leftMs), leftMs + graceMs, failUnreachable);
   };
 
   return {
@@ -99,5 +99,5 @@ async function readyWithin(client: RedisClient, ms: number): Promise<void> {
     onReady = resolve;
     client.once('ready', onReady);
   });
-  await within(ready, ms).finally(() => client.off('ready', onReady));
+  await within(ready, ms, failUnreachable).finally(() => client.off('ready', onReady));
 }

@@ -1,7 +1,8 @@
 import { Cluster, type Redis } from 'ioredis';
+import { within } from '../../../util/timing/within.ts';
+import { failUnreachable } from '../../store-unavailable.ts';
 import { type ConnectOptions, createConnector, type RedisClient } from '../connection/connect.ts';
 import { replyErrorCode, withoutArguments } from '../connection/reply-error.ts';
-import { within } from '../connection/within.ts';
 import { createKeys } from '../keys.ts';
 
 /** The Redis to inspect. */
@@ -72,7 +73,7 @@ function waitUntilReady(client: RedisClient): Promise<void> {
     // The first fault is the reason. The client itself would retry for ever.
     client.on('error', (cause: Error) => reject(withoutArguments(cause)));
   });
-  return within(isReady, connectTimeoutMs);
+  return within(isReady, connectTimeoutMs, failUnreachable);
 }
 
 async function readInfo(node: Redis): Promise<ReadonlyMap<string, string>> {
