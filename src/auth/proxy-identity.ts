@@ -1,5 +1,6 @@
 import { BlockList, isIP, type Socket } from 'node:net';
 import { headerOf } from '../protocol/http/request-header.ts';
+import { BoundedMap } from '../util/bounded-map.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { Identity } from './identity.ts';
 import { type ScopeHierarchy, splitScopes, withImplied } from './scopes/scope-hierarchy.ts';
@@ -40,7 +41,7 @@ export function parseNetwork(text: string): { readonly address: string; readonly
  */
 export function createProxyIdentity({ header, scopesHeader, trusted, hierarchy }: ProxyIdentityOptions): Authenticator {
   const isTrusted = createTrustCheck(trusted);
-  const users = new Map<string, Identity>();
+  const users = new BoundedMap<string, Identity>(maxUsers);
   return (incoming) => {
     const subject = headerOf(incoming, header)?.trim();
     if (subject === undefined) return undefined;
@@ -56,8 +57,6 @@ export function createProxyIdentity({ header, scopesHeader, trusted, hierarchy }
       expiresAtMs: undefined,
       claims: {},
     };
-    const [oldest] = users.keys();
-    if (users.size >= maxUsers && oldest !== undefined) users.delete(oldest);
     users.set(key, identity);
     return identity;
   };

@@ -2,6 +2,7 @@ import { type ForwardedHeaders, readForwardedCredentials } from '../protocol/htt
 import { scanList } from '../protocol/json/scan.ts';
 import { scalarAt, valueAt } from '../protocol/json/splice.ts';
 import { mayMirror, type ParamHeader, readParamHeaders } from '../protocol/modern/param-headers.ts';
+import { BoundedMap } from '../util/bounded-map.ts';
 
 /** Options of the knowledge about tools. */
 export interface MirroredParametersOptions {
@@ -127,7 +128,7 @@ const maxClients = 100;
  */
 export class MirroredParametersByClient {
   readonly #options: MirroredParametersOptions;
-  readonly #known = new Map<string, MirroredParameters>();
+  readonly #known = new BoundedMap<string, MirroredParameters>(maxClients);
 
   constructor(options: MirroredParametersOptions) {
     this.#options = options;
@@ -138,8 +139,6 @@ export class MirroredParametersByClient {
     const client = readForwardedCredentials(headers);
     const known = this.#known.get(client);
     if (known !== undefined) return known;
-    const [oldest] = this.#known.keys();
-    if (this.#known.size >= maxClients && oldest !== undefined) this.#known.delete(oldest);
     const tools = new MirroredParameters(this.#options);
     this.#known.set(client, tools);
     return tools;

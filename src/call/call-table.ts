@@ -4,6 +4,7 @@ import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
+import { BoundedMap } from '../util/bounded-map.ts';
 import { SparseMap } from '../util/sparse-map.ts';
 import type { CallReport } from './call-report.ts';
 import type { LegacyCallAnswer } from './legacy-answer.ts';
@@ -54,7 +55,7 @@ export class CallTable {
   readonly #byId = new SparseMap<RequestId, Call>();
   readonly #byToken = new SparseMap<RequestId, Call>();
   /** Progress tokens of calls that the gateway has ended, oldest first. Any further progress with them is late. */
-  readonly #retiredTokens = new SparseMap<RequestId, true>();
+  readonly #retiredTokens = new BoundedMap<RequestId, true>(maxRetiredTokens);
   #emptyListeners: (() => void)[] = [];
   /** True once the session ends: there are no more calls, and all progress is late. */
   #isClosed = false;
@@ -105,8 +106,6 @@ export class CallTable {
     const call = this.take(id);
     if (call?.progressToken === undefined) return call;
     this.#retiredTokens.set(call.progressToken, true);
-    const [oldest] = this.#retiredTokens.keys();
-    if (this.#retiredTokens.size > maxRetiredTokens && oldest !== undefined) this.#retiredTokens.delete(oldest);
     return call;
   }
 

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../util/bounded-map.ts';
 import type { BearerToken } from '../bearer-token.ts';
 import type { VerifiedToken } from './verify-token.ts';
 
@@ -9,22 +10,21 @@ const maxTokens = 4_096;
  * least recently used token is dropped first.
  */
 export class VerifiedTokens {
-  readonly #byHash = new Map<string, VerifiedToken>();
+  readonly #byHash = new BoundedMap<string, VerifiedToken>(maxTokens);
 
   /** Finds a verified token that is still valid: it has not expired, and its issuer has the same keys. */
   find({ sha256: key }: BearerToken, nowMs: number): VerifiedToken | undefined {
     const known = this.#byHash.get(key);
     if (known === undefined) return undefined;
-    this.#byHash.delete(key);
-    if (nowMs >= known.expiresAtMs || known.issuer.current !== known.keys) return undefined;
-    this.#byHash.set(key, known);
+    if (nowMs >= known.expiresAtMs || known.issuer.current !== known.keys) {
+      this.#byHash.delete(key);
+      return undefined;
+    }
+    this.#byHash.set(key, known); // the newest one now
     return known;
   }
 
   add({ sha256 }: BearerToken, verified: VerifiedToken): void {
     this.#byHash.set(sha256, verified);
-    if (this.#byHash.size <= maxTokens) return;
-    const [oldest] = this.#byHash.keys();
-    this.#byHash.delete(oldest as string);
   }
 }

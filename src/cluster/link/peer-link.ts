@@ -1,5 +1,6 @@
 import type { Instances, MailboxMessage } from '../../store/instances.ts';
 import { contain, detach, reportFault } from '../../util/boundary.ts';
+import { BoundedMap } from '../../util/bounded-map.ts';
 import {
   type DecodedPeerMessage,
   decodePeerMessage,
@@ -61,7 +62,7 @@ const maxReceivers = 1_000;
 export class PeerLink {
   readonly #options: PeerLinkOptions;
   /** The most recent receiver is last. */
-  readonly #queues = new Map<string, SendQueue>();
+  readonly #queues = new BoundedMap<string, SendQueue>(maxReceivers);
   /**
    * The number of the first message to a new receiver. It is above the last number of every receiver that was forgotten
    * for want of room. A receiver takes a lower number for a repeat. It takes a higher number for a hole, and the
@@ -69,7 +70,7 @@ export class PeerLink {
    */
   #firstNumber = 1;
   /** The number of the last message of each sender; the most recent sender is last. */
-  readonly #lastNumbers = new Map<string, number>();
+  readonly #lastNumbers = new BoundedMap<string, number>(maxSenders);
   /** The parts of an incomplete message, by sender. */
   readonly #parts = new Map<string, Buffer[]>();
   readonly #closing = new AbortController();
@@ -106,20 +107,13 @@ export class PeerLink {
   receive({ from, number, content }: MailboxMessage): void {
     const last = this.#lastNumbers.get(from) ?? 0;
     if (number <= last) return;
-    this.#rememberSender(from, number);
+    this.#lastNumbers.set(from, number);
     if (number > last + 1) {
       this.#parts.delete(from);
       this.#options.onLoss(from);
       detach('cluster', this.send(from, { kind: 'hole' }));
     }
     this.#handle(from, content);
-  }
-
-  #rememberSender(from: string, number: number): void {
-    this.#lastNumbers.delete(from); // so that the most recent sender is last
-    this.#lastNumbers.set(from, number);
-    const [oldest] = this.#lastNumbers.keys();
-    if (this.#lastNumbers.size > maxSenders && oldest !== undefined) this.#lastNumbers.delete(oldest);
   }
 
   #handle(from: string, content: Buffer): void {
@@ -197,7 +191,6 @@ export class PeerLink {
 
   #queueTo(to: string): SendQueue {
     const known = this.#queues.get(to);
-    this.#queues.delete(to); // so that the most recent receiver is last
     if (known !== undefined && !known.isClosed) {
       this.#queues.set(to, known);
       return known;
@@ -206,16 +199,15 @@ export class PeerLink {
     const { signal } = this.#closing;
     const first = known?.next ?? this.#firstNumber;
     const queue = new SendQueue({ instances, from: name(), to, first, maxBytes: mailboxMaxBytes, signal });
+    const dropped = this.#queues.makeRoomFor(to);
+    if (dropped !== undefined) this.#forgetDropped(...dropped);
     this.#queues.set(to, queue);
-    if (this.#queues.size > maxReceivers) this.#forgetOldest();
     return queue;
   }
 
-  #forgetOldest(): void {
-    const [oldest] = this.#queues;
-    if (oldest === undefined) return;
-    const [receiver, queue] = oldest;
+  #forgetDropped(receiver: string, queue: SendQueue): void {
     this.#firstNumber = Math.max(this.#firstNumber, queue.next + queue.waiting);
+    queue.close();
     this.forget(receiver);
   }
 }

@@ -11,6 +11,7 @@ import type { SessionHandle } from '../../session/session-handle.ts';
 import type { SessionRecord } from '../../store/session-records.ts';
 import type { Store } from '../../store/store.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import { BoundedMap } from '../../util/bounded-map.ts';
 import type { FailedAttempt } from '../forward/forwarding-host.ts';
 import type { Lease } from './lease.ts';
 
@@ -74,7 +75,7 @@ type OwnerLoss = 'nobody' | 'lost' | 'denied';
 /** Finds the instance that owns a session, and takes over sessions of lost instances (docs/decisions/0015). */
 export class Directory {
   readonly #options: DirectoryOptions;
-  readonly #records = new Map<string, SessionRecord>();
+  readonly #records = new BoundedMap<string, SessionRecord>(maxRemembered);
   readonly #takeovers = new Map<string, Promise<SessionLocation>>();
   /** Failed attempts after which a pause was made. */
   readonly #paused = new WeakSet<FailedAttempt>();
@@ -179,8 +180,6 @@ export class Directory {
   }
 
   #remember(key: string, record: SessionRecord): void {
-    const [oldest] = this.#records.keys();
-    if (this.#records.size >= maxRemembered && oldest !== undefined) this.#records.delete(oldest);
     this.#records.set(key, record);
   }
 

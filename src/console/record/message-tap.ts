@@ -1,6 +1,7 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import { type Message, memberRange, readBody } from '../../protocol/message/message.ts';
 import { contain } from '../../util/boundary.ts';
+import { BoundedMap } from '../../util/bounded-map.ts';
 import { type BackendOwner, backendOwnerKey } from './backend-owner.ts';
 import { redactContent } from './redacted-content.ts';
 
@@ -44,7 +45,7 @@ const maxReadBytes = 1024 * 1024;
 interface TappedSession {
   readonly listeners: Set<MessageTapListener>;
   /** The unanswered requests, by sender and id. */
-  readonly open: Map<string, { readonly method: string; readonly at: number }>;
+  readonly open: BoundedMap<string, { readonly method: string; readonly at: number }>;
 }
 
 /**
@@ -65,7 +66,7 @@ export class MessageTap {
   /** Adds a listener to the messages of a session. Returns a function that removes the listener. */
   watch(listener: MessageTapListener): () => void {
     const key = backendOwnerKey(listener.owner);
-    const session = this.#byOwner.get(key) ?? { listeners: new Set(), open: new Map() };
+    const session = this.#byOwner.get(key) ?? { listeners: new Set(), open: new BoundedMap(maxOpen) };
     session.listeners.add(listener);
     this.#byOwner.set(key, session);
     this.isWatched = true;
@@ -114,8 +115,6 @@ function describeCall(
   if (message.kind === 'notification') return { method };
   if (message.kind === 'request') {
     open.set(requestKey(from, message.id), { method: method ?? '', at: performance.now() });
-    const [oldest] = open.keys();
-    if (open.size > maxOpen && oldest !== undefined) open.delete(oldest);
     return { method };
   }
   const key = requestKey(from === 'client' ? 'server' : 'client', message.id);

@@ -4,6 +4,7 @@ import { type Message, memberValue } from '../../protocol/message/message.ts';
 import type { RequestHeaders } from '../../protocol/modern/mirrored-headers.ts';
 import { mayMirror } from '../../protocol/modern/param-headers.ts';
 import type { Principal } from '../../protocol/principal.ts';
+import { BoundedMap } from '../../util/bounded-map.ts';
 
 /** The owner of a list of tools: a list may be for one client only (P11). */
 export interface ToolListOwner {
@@ -23,7 +24,7 @@ const paramPrefix = 'mcp-param-';
  */
 export class GroupTools {
   readonly #list: (owner: ToolListOwner, cursor: string | undefined) => Promise<Buffer | undefined>;
-  readonly #byPrincipal = new Map<string, ToolHeaders>();
+  readonly #byPrincipal = new BoundedMap<string, ToolHeaders>(maxPrincipals);
 
   /** @param list gets a page of the server's list of tools, with a request of the gateway's own */
   constructor(list: (owner: ToolListOwner, cursor: string | undefined) => Promise<Buffer | undefined>) {
@@ -52,8 +53,6 @@ export class GroupTools {
       list: (cursor, forwarded) =>
         this.#list({ principal, forwarded: forwarded === noHeaders ? undefined : forwarded }, cursor),
     });
-    const [oldest] = this.#byPrincipal.keys();
-    if (this.#byPrincipal.size >= maxPrincipals && oldest !== undefined) this.#byPrincipal.delete(oldest);
     this.#byPrincipal.set(ownerKey(owner), tools);
     return tools;
   }

@@ -24,6 +24,7 @@ import type { Changes } from '../../store/shared/changes.ts';
 import type { RoundOutcomeStore } from '../../store/shared/outcomes.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
+import { BoundedMap } from '../../util/bounded-map.ts';
 import type { CredentialMarks } from '../keys/credential-marks.ts';
 import type { RequestStateContent, RequestStates } from '../keys/request-state.ts';
 import { legacyForm, modernForm, needsSession } from './client-form.ts';
@@ -82,9 +83,9 @@ const untranslated: ReadonlySet<string | undefined> = new Set([
  */
 export class Groups {
   readonly #options: GroupsOptions;
-  readonly #slots = new Map<string, PoolSlot>();
+  readonly #slots = new BoundedMap<string, PoolSlot>(maxSlots);
   /** The newest answers to `initialize`, by the group and the declared capabilities. Nobody else gets them (P11). */
-  readonly #opened = new Map<string, Omit<OpenSlot, 'handle'>>();
+  readonly #opened = new BoundedMap<string, Omit<OpenSlot, 'handle'>>(maxSlots);
   /** The prefix of this instance's request ids; other instances have another one. */
   readonly #idPrefix = randomBytes(6).toString('base64url');
   #lastId = 0;
@@ -362,9 +363,9 @@ export class Groups {
     const known = this.#slots.get(parts.key);
     if (known !== undefined) return known;
     const slot = new PoolSlot(this.#options, parts, (opened) =>
-      keepNewest(this.#opened, openedKey(parts.topic, parts.capabilitiesText), opened),
+      this.#opened.set(openedKey(parts.topic, parts.capabilitiesText), opened),
     );
-    keepNewest(this.#slots, parts.key, slot);
+    this.#slots.set(parts.key, slot);
     return slot;
   }
 
@@ -391,13 +392,6 @@ function toInputNotTaken(cause: unknown): 'input_not_taken' {
 }
 
 const noFeatures: ReadonlySet<ClientFeature> = new Set();
-
-/** Sets an entry, and forgets the oldest beyond the limit. */
-function keepNewest<V>(entries: Map<string, V>, key: string, value: V): void {
-  entries.set(key, value);
-  const [oldest] = entries.keys();
-  if (entries.size > maxSlots && oldest !== undefined) entries.delete(oldest);
-}
 
 /** Returns the key of an answer to `initialize`: only clients that would send the same `initialize` may get it. */
 const openedKey = (topic: string, capabilitiesText: string): string => JSON.stringify([topic, capabilitiesText]);

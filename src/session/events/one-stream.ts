@@ -2,6 +2,7 @@ import { eventText, type OpeningAnswer } from '../../call/legacy-answer.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { PendingCall } from '../../store/event-log.ts';
+import { BoundedMap } from '../../util/bounded-map.ts';
 import type { SessionOptions } from '../session-options.ts';
 import type { EventDelivery } from './delivery.ts';
 import { LoggedAnswer } from './logged-answer.ts';
@@ -21,7 +22,7 @@ export class OneStream {
   readonly #delivery: EventDelivery;
   readonly #limits: Pick<SessionOptions, 'maxEventBytes' | 'requestIdleMs'>;
   /** The newest accepted requests, oldest first. A retry of one needs no second answer. */
-  readonly #accepted = new Set<RequestId>();
+  readonly #accepted = new BoundedMap<RequestId, true>(maxRemembered);
   /** POSTs that wait for the store. */
   #unconfirmed: { readonly since: number; answer(isStored: boolean): void }[] = [];
 
@@ -72,11 +73,7 @@ export class OneStream {
 
   /** Remembers accepted requests of this or an earlier owner. */
   rememberAccepted(ids: readonly RequestId[]): void {
-    for (const id of ids) this.#accepted.add(id);
-    for (const oldest of this.#accepted) {
-      if (this.#accepted.size <= maxRemembered) break;
-      this.#accepted.delete(oldest);
-    }
+    for (const id of ids) this.#accepted.set(id, true);
   }
 
   /** True if these requests were accepted: their answers are on the stream, or will be. */

@@ -1,4 +1,4 @@
-import { SparseMap } from '../../util/sparse-map.ts';
+import { BoundedMap } from '../../util/bounded-map.ts';
 import type { InputRound } from '../session-handle.ts';
 
 /** How many rounds are remembered (P8). A client that repeats an older round finds its server requests answered. */
@@ -10,14 +10,12 @@ const maxRounds = 10_000;
  * refused.
  */
 export class InputRounds {
-  readonly #digests = new SparseMap<string, string>();
+  readonly #digests = new BoundedMap<string, string>(maxRounds);
 
   /** False if the round was given other answers before. */
   admits({ name, digest }: InputRound): boolean {
     const known = this.#digests.get(name);
     if (known !== undefined) return known === digest;
-    const [oldest] = this.#digests.keys();
-    if (this.#digests.size >= maxRounds && oldest !== undefined) this.#digests.delete(oldest);
     this.#digests.set(name, digest);
     return true;
   }

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../util/bounded-map.ts';
 import { detachBytes } from '../../util/detached-bytes.ts';
 import type { TaskOwnerStore } from '../shared/owners.ts';
 
@@ -13,13 +14,10 @@ export interface MemoryTaskOwners extends TaskOwnerStore {
 
 /** Makes an empty table. */
 export function createMemoryTaskOwners(now: () => number): MemoryTaskOwners {
-  const owners = new Map<string, { readonly owner: Buffer; readonly until: number }>();
+  const owners = new BoundedMap<string, { readonly owner: Buffer; readonly until: number }>(maxTaskOwners);
   return {
     async set(task, owner, ttlMs) {
-      owners.delete(task);
       owners.set(task, { owner: detachBytes(owner), until: now() + ttlMs });
-      const [oldest] = owners.keys();
-      if (owners.size > maxTaskOwners && oldest !== undefined) owners.delete(oldest);
     },
     async find(task) {
       const found = owners.get(task);

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../util/bounded-map.ts';
 import { detachBytes } from '../../util/detached-bytes.ts';
 import type { LogLimits } from '../event-log.ts';
 import { SessionExists, type SessionRecord, type SessionRecords, type TakeOver } from '../session-records.ts';
@@ -53,7 +54,7 @@ const maxTombstones = 100_000;
 /** Makes an empty table. */
 export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: MemorySessionsOptions): MemorySessions {
   const sessions = new Map<string, MemorySession>(); // in a Map, a key such as `__proto__` is an ordinary key
-  const tombstones = new Map<string, Tombstone>();
+  const tombstones = new BoundedMap<string, Tombstone>(maxTombstones);
   const ttlMs = Math.max(recordTtlMs, limits.maxAgeMs); // a record never expires before its log
 
   // A tombstone stops late writes. Late writes come soon or never, so the tombstone may expire.
@@ -85,12 +86,7 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
   const replaceByTombstone = (key: string, wornOutFrom?: number): void => {
     const epoch = get(key)?.record.epoch ?? tombstones.get(key)?.epoch ?? 0;
     remove(key);
-    tombstones.delete(key); // moves the key to the end, behind all older tombstones
     tombstones.set(key, { expiresAtMs: now() + tombstoneMs, epoch, wornOutFrom });
-    for (const oldest of tombstones.keys()) {
-      if (tombstones.size <= maxTombstones) break;
-      tombstones.delete(oldest);
-    }
   };
 
   const add = (key: string, record: SessionRecord): MemorySession => {
