@@ -27,7 +27,7 @@ export interface EventId extends LogPosition {
 export const maxEventIdLength = 64;
 /** Longer lists of requests are left out of event ids, which every event of the stream carries (P8). */
 const maxRequestsLength = 128;
-const eventIdPattern = /^(0|[1-9]\d{0,15})\.(0|[1-9]\d{0,15})-(0|[1-9]\d{0,15})(~[\w%.!*'(),-]+)?$/;
+const eventIdPattern = /^(0|[1-9]\d{0,15})\.(0|[1-9]\d{0,15})-(0|[1-9]\d{0,15})(~[\w%.!*'(),~-]+)?$/;
 
 /**
  * The number in the id of the final event on a stream that the gateway cannot continue. It is larger than any number in
