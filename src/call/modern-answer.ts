@@ -1,7 +1,7 @@
 import { entryOf, faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
 import { readGatewayMessage } from '../protocol/message/message.ts';
 import type { Era } from '../protocol/revisions.ts';
-import { encodeMessage } from '../protocol/wire/sse.ts';
+import { createMessageBatch, type EventBatch } from '../reply/event-batch.ts';
 import type { EventSink, Reply } from '../reply/reply.ts';
 import type { CallReport } from './call-report.ts';
 
@@ -60,7 +60,7 @@ export class ModernAnswer implements ModernCallAnswer {
   #sink: EventSink | undefined;
   readonly #commitTimer: NodeJS.Timeout | undefined;
   /** The events that wait for a slow client. */
-  #unread: Buffer[] = [];
+  #unread: EventBatch[] = [];
   #unreadBytes = 0;
   #isBehind = false;
   /** True if the response is the last member of `#unread`. */
@@ -90,8 +90,8 @@ export class ModernAnswer implements ModernCallAnswer {
   message(text: Buffer): boolean {
     if (this.#state === 'waiting' && this.#options.reply.accepts.sse) this.#commit();
     if (this.#state !== 'streaming') return false;
-    const event = encodeMessage(text);
-    if (this.#isBehind && this.#unreadBytes + event.length > maxUnreadBytes) {
+    const event = createMessageBatch(text);
+    if (this.#isBehind && this.#unreadBytes + event.text.length > maxUnreadBytes) {
       this.#disconnectSlowClient();
       return false;
     }
@@ -116,8 +116,9 @@ export class ModernAnswer implements ModernCallAnswer {
     this.#commit();
     if (this.#state !== 'streaming') return;
     this.#isComplete = true;
-    if (this.#isBehind) this.#buffer(encodeMessage(text));
-    else this.#finish(encodeMessage(text));
+    const event = createMessageBatch(text);
+    if (this.#isBehind) this.#buffer(event);
+    else this.#finish(event);
   }
 
   awaitsStart(): void {
@@ -146,16 +147,16 @@ export class ModernAnswer implements ModernCallAnswer {
     this.#sink = sink;
   }
 
-  #write(event: Buffer): void {
+  #write(event: EventBatch): void {
     if (this.#isBehind) return this.#buffer(event);
     if (this.#sink?.write(event) !== false) return;
     this.#isBehind = true;
     this.#slowTimer = setTimeout(() => this.#disconnectSlowClient(), this.#options.slowReaderMs);
   }
 
-  #buffer(event: Buffer): void {
+  #buffer(event: EventBatch): void {
     this.#unread.push(event);
-    this.#unreadBytes += event.length;
+    this.#unreadBytes += event.text.length;
   }
 
   /** Sends the waiting events, since the client reads again. */
@@ -173,7 +174,7 @@ export class ModernAnswer implements ModernCallAnswer {
     else this.#finish(last);
   }
 
-  #finish(last: Buffer): void {
+  #finish(last: EventBatch): void {
     this.#end();
     this.#sink?.write(last);
     this.#sink?.end();

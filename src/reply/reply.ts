@@ -2,6 +2,7 @@
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Accepts } from '../protocol/http/media-types.ts';
+import type { EventBatch } from './event-batch.ts';
 
 /**
  * The HTTP response to one client request, as a session sees it. The session decides the answer and its time, and
@@ -57,11 +58,10 @@ export type Headers = Readonly<Record<string, string>>;
 /** The open event stream of one connection. */
 export interface EventSink {
   /**
-   * Writes the text of whole events.
-   * @param at the position of the last event in the text that has an id: that id without its request ids
+   * Writes the events of a batch.
    * @returns false if the client does not keep up. The caller must then not write before `onDrain`.
    */
-  write(text: Buffer, at?: string): boolean;
+  write(batch: EventBatch): boolean;
   /** Calls the listener whenever writing may continue after a `false`. */
   onDrain(listener: () => void): void;
   /** Calls the listener once when the connection is closed, by either side. */

@@ -15,7 +15,6 @@ import type { ModernObserver } from '../../src/modern/modern-observer.ts';
 import { SharedServer } from '../../src/modern/process/shared-server.ts';
 import { readOne } from '../../src/protocol/message/message.ts';
 import { type Envelope, readEnvelope } from '../../src/protocol/modern/envelope.ts';
-import { decodeEvents } from '../../src/protocol/wire/sse.ts';
 import { Sessions } from '../../src/registry/sessions.ts';
 import type { EventSink, Reply } from '../../src/reply/reply.ts';
 import type { Server } from '../../src/server/server.ts';
@@ -92,10 +91,9 @@ class CountingReply implements Reply {
 
   stream(): EventSink {
     return {
-      write: (text) => {
-        for (const { data } of decodeEvents(text)) {
-          if (data === undefined || data.length === 0) continue;
-          const message = readOne(data);
+      write: (batch) => {
+        for (const text of batch.messageTexts) {
+          const message = readOne(text);
           if (message?.kind === 'response' && message.id === this.#id) this.#count();
         }
         return true;

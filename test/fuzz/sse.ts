@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { createEventReader, type StreamEvent } from '../../src/backend/http-client/event-reader.ts';
 import { formatEventId } from '../../src/protocol/wire/event-id.ts';
 import { flattenLineBreaks } from '../../src/protocol/wire/lines.ts';
-import { decodeEvents, encodeEvents } from '../../src/protocol/wire/sse.ts';
+import { decodeEvents, encodeLoggedEvents } from '../../src/protocol/wire/sse.ts';
 import { anyText } from '../support/json-texts.ts';
 import { cut } from '../support/plain-lines.ts';
 import { readByTheRules } from '../support/plain-sse.ts';
@@ -54,7 +54,7 @@ const writer = createFuzzer({
   share: 8,
   cases: fc.tuple(events, fc.nat(), cuts),
   check([placed, retryMs, places]) {
-    const text = encodeEvents(
+    const text = encodeLoggedEvents(
       placed.map(([at, data]) => ({ ...at, data })),
       retryMs,
     );
@@ -79,7 +79,7 @@ const writer = createFuzzer({
     );
     assert.deepEqual(
       decodeEvents(text),
-      written.map(({ id, data }) => (isPriming(data) ? { id, retryMs, data } : { id, type: 'message', data })),
+      placed.map(([id, data]) => (isPriming(data) ? { kind: 'priming', id, retryMs } : { kind: 'message', id, data })),
     );
   },
 });

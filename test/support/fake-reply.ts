@@ -1,5 +1,6 @@
 import type { Reason, RequestId } from '../../src/protocol/faults.ts';
 import type { Accepts } from '../../src/protocol/http/media-types.ts';
+import { formatEventId } from '../../src/protocol/wire/event-id.ts';
 import type { EventSink, Headers, Reply } from '../../src/reply/reply.ts';
 import { messagesOf } from './http-client.ts';
 import { createSseReader, type SseEvent } from './sse-reader.ts';
@@ -94,12 +95,13 @@ export function createFakeSink(onWrite?: (text: string) => void): FakeSink {
     get ids() {
       return events.items.map(({ id }) => id).filter((id) => id !== undefined);
     },
-    write(text, at) {
+    write(batch) {
       if (state === 'ended') throw new Error('written after the end');
       if (state !== 'open') return false;
-      onWrite?.(text.toString());
-      places.push(at);
-      read(text.toString());
+      const text = batch.text.toString();
+      onWrite?.(text);
+      places.push(batch.at && formatEventId(batch.at.stream, batch.at));
+      read(text);
       return sink.keepsUp;
     },
     onDrain: (listener) => void drainListeners.push(listener),

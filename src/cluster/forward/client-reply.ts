@@ -1,7 +1,13 @@
 import { deniesReaching, entryOf, faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
 import type { Accepts } from '../../protocol/http/media-types.ts';
 import type { EventId } from '../../protocol/wire/event-id.ts';
-import { encodeEvents, encodeFinalEvents, encodeMessage, encodeRetry, noData } from '../../protocol/wire/sse.ts';
+import {
+  createFinalBatch,
+  createMessageBatch,
+  createPrimingBatch,
+  createRetryBatch,
+  type EventBatch,
+} from '../../reply/event-batch.ts';
 import { ForwardingReply } from '../../reply/forwarding-reply.ts';
 import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
 import { finalEventsFor } from '../../reply/unresumable-stream.ts';
@@ -75,7 +81,7 @@ export class ClientReply extends ForwardingReply {
       if (this.#isDone) return;
       const sink = this.stream();
       if (this.position === undefined || retryMs === undefined || this.isContinued) return;
-      sink.write(encodeEvents([{ ...this.position, data: noData }], retryMs, this.position.requests));
+      sink.write(createPrimingBatch(this.position, retryMs));
       this.isContinued = true;
     }, ms);
   }
@@ -105,7 +111,7 @@ export class ClientReply extends ForwardingReply {
 
   json(text: Buffer, headers?: Headers): void {
     if (this.#sink === undefined) this.#finish(() => this.reply.json(text, headers));
-    else this.#endWith(encodeMessage(text));
+    else this.#endWith(createMessageBatch(text));
   }
 
   accepted(): void {
@@ -132,7 +138,7 @@ export class ClientReply extends ForwardingReply {
   /** Ends the stream so that its client reconnects to another instance, at a random time within these milliseconds. */
   endForReconnect(withinMs = returnWindowMs): void {
     this.#finish(() => {
-      this.#sink?.write(encodeRetry(Math.random() * withinMs));
+      this.#sink?.write(createRetryBatch(Math.random() * withinMs));
       this.#sink?.end();
     });
   }
@@ -155,18 +161,19 @@ export class ClientReply extends ForwardingReply {
    * The last events of a stream that fails. A resumed stream gets none unless it is lost, because its client comes
    * back.
    */
-  #finalEvents(reason: Reason, data: Record<string, unknown> | undefined): Buffer | undefined {
+  #finalEvents(reason: Reason, data: Record<string, unknown> | undefined): EventBatch | undefined {
     const { position } = this;
     if (this.#resumes) return position && finalEventsFor(reason, position);
     const texts = this.#ids.map((id) => faultMessage(reason, id, data));
+    if (texts.length === 0) return undefined;
     // A client that has an event id would come back with it.
-    if (position !== undefined && texts.length > 0) return encodeFinalEvents(texts, position);
-    return Buffer.concat(texts.map((text) => encodeMessage(Buffer.from(text))));
+    if (position !== undefined) return createFinalBatch(texts, position);
+    return createMessageBatch(...texts.map((text) => Buffer.from(text)));
   }
 
-  #endWith(events: Buffer | undefined): void {
+  #endWith(events: EventBatch | undefined): void {
     this.#finish(() => {
-      if (events !== undefined && events.length > 0) this.#sink?.write(events);
+      if (events !== undefined) this.#sink?.write(events);
       this.#sink?.end();
     });
   }

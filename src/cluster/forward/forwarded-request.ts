@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isHarmless } from '../../call/rerun.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
-import { type EventId, formatRequests, parseEventId, readRequestIds } from '../../protocol/wire/event-id.ts';
+import { type EventId, formatRequests, readRequestIds } from '../../protocol/wire/event-id.ts';
 import type { EventSink, Reply } from '../../reply/reply.ts';
 import { getStream, returnWindowMs, strandedReturnMs } from '../../session/events/streams.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
@@ -11,6 +11,7 @@ import { type ClientOperation, maxPreviousIds, messageToOwner, operationRequestI
 import { ClientReply } from './client-reply.ts';
 import type { AttemptEnd, FailedAttempt, ForwardingHost } from './forwarding-host.ts';
 import { attemptId } from './owner-endpoint.ts';
+import { ReceivedBatch } from './received-batch.ts';
 
 /** A message in a mailbox, and when it was sent, on the monotonic clock. */
 interface SentMessage {
@@ -209,7 +210,7 @@ export class ForwardedRequest {
         this.#open(message.headers);
         return;
       case 'chunk':
-        return this.#write(from, body, message.at);
+        return this.#write(from, new ReceivedBatch(body, message.at));
       case 'json':
         this.#reply.json(body, message.headers);
         break;
@@ -313,14 +314,14 @@ export class ForwardedRequest {
     this.#sink.onDrain(() => this.#acknowledge());
   }
 
-  #write(from: string, bytes: Buffer, at: string | undefined): void {
-    const position = at === undefined ? undefined : parseEventId(at);
-    this.#unacknowledged += bytes.length;
+  #write(from: string, batch: ReceivedBatch): void {
+    const { at } = batch;
+    this.#unacknowledged += batch.text.length;
     // This stream was opened and primed here before the owner answered. The owner's own priming event is a repeat.
-    if (position !== undefined && this.#reply.isAt(position)) return;
-    if (position !== undefined) this.#advance({ ...position, ...this.#requestNames });
+    if (at !== undefined && this.#reply.isAt(at)) return;
+    if (at !== undefined) this.#advance({ ...at, ...this.#requestNames });
     this.#hasWritten = true;
-    const keepsUp = this.#sink?.write(bytes, at);
+    const keepsUp = this.#sink?.write(batch);
     if (keepsUp && this.#unacknowledged >= ackBytes) this.#acknowledge(from);
   }
 

@@ -1,6 +1,7 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Accepts } from '../../protocol/http/media-types.ts';
+import { formatEventId } from '../../protocol/wire/event-id.ts';
 import type { EventSink, Headers, Reply, RequestAttempt } from '../../reply/reply.ts';
 import type { MessageToIngress } from '../link/peer-messages.ts';
 
@@ -98,10 +99,11 @@ export class RemoteReply implements Reply, RequestAttempt {
     const n = this.#n;
     this.#channel.send({ kind: 'head', n, ...(headers && { headers }) });
     return {
-      write: (text, at) => {
+      write: (batch) => {
         if (this.#isDone || this.#isGone) return true;
+        const { text, at } = batch;
         this.#unreadBytes += text.length;
-        this.#channel.send({ kind: 'chunk', n, ...(at !== undefined && { at }) }, text);
+        this.#channel.send({ kind: 'chunk', n, ...(at && { at: formatEventId(at.stream, at) }) }, text);
         return this.#unreadBytes < windowBytes;
       },
       onDrain: (listener) => {

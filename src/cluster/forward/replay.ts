@@ -1,5 +1,5 @@
-import { type EventId, finalSeq, formatEventId } from '../../protocol/wire/event-id.ts';
-import { encodeEvents, noData } from '../../protocol/wire/sse.ts';
+import { type EventId, finalSeq } from '../../protocol/wire/event-id.ts';
+import { createLoggedBatch, createPrimingBatch } from '../../reply/event-batch.ts';
 import { bytesPerWrite, eventsPerRead, eventsUpTo } from '../../session/events/cursor.ts';
 import { retryingLog } from '../../session/events/patient-log.ts';
 import type { EventLog } from '../../store/event-log.ts';
@@ -52,15 +52,12 @@ export async function replay(
     if (primes && !reply.isContinued) {
       // This event's `retry` replaces that of an instance that stopped. A disconnect before the first event then loses
       // nothing.
-      sink.write(encodeEvents([{ ...after, stream, data: noData }], retryMs, requests));
+      sink.write(createPrimingBatch(after, retryMs));
       reply.isContinued = true;
     }
     if (newest !== undefined) {
       position = { ...after, epoch: newest.epoch, seq: newest.seq };
-      const keepsUp = sink.write(
-        encodeEvents(events, retryMs, requests),
-        formatEventId(stream, { epoch: position.epoch, seq: position.seq }),
-      );
+      const keepsUp = sink.write(createLoggedBatch(events, retryMs, requests));
       onWritten?.(events.length);
       reply.isContinued = true;
       if (!keepsUp && !(await reply.drains(slowReaderMs))) {

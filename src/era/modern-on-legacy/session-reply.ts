@@ -1,8 +1,8 @@
 import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { type Message, readOne } from '../../protocol/message/message.ts';
-import { type EventId, parseEventId } from '../../protocol/wire/event-id.ts';
-import { decodeEvents } from '../../protocol/wire/sse.ts';
+import type { EventId } from '../../protocol/wire/event-id.ts';
+import type { SseEvent } from '../../protocol/wire/sse.ts';
 import type { EventSink, Reply } from '../../reply/reply.ts';
 
 /** The position of a message on its stream: `at` is its event, and resuming after `before` delivers it again. */
@@ -26,8 +26,8 @@ export interface SessionReplyListener {
 }
 
 /**
- * A session's reply to the gateway itself, which is the client of its groups' sessions. It parses the JSON or the
- * events that would go to a client. It never applies back-pressure: the listener bounds what it keeps (P8).
+ * A session's reply to the gateway itself, which is the client of its groups' sessions. It parses the messages that
+ * would go to a client. It never applies back-pressure: the listener bounds what it keeps (P8).
  */
 export class SessionReply implements Reply {
   readonly accepts = { json: true, sse: true };
@@ -84,12 +84,8 @@ export class SessionReply implements Reply {
   stream(): EventSink {
     if (!this.#isGone) this.#listener.opened?.();
     return {
-      write: (text) => {
-        for (const { id, type, data } of decodeEvents(text)) {
-          const at = id === undefined ? undefined : parseEventId(id);
-          if (type === 'message' && data !== undefined) this.#handleText(data, at);
-          this.#at = at ?? this.#at;
-        }
+      write: (batch) => {
+        for (const event of batch.events) this.#handleEvent(event);
         return true;
       },
       onDrain: () => undefined,
@@ -97,6 +93,11 @@ export class SessionReply implements Reply {
       end: () => this.#end(),
       cut: () => this.#end(),
     };
+  }
+
+  #handleEvent(event: SseEvent): void {
+    if (event.kind === 'message') this.#handleText(event.data, event.id);
+    if (event.kind === 'message' || event.kind === 'priming') this.#at = event.id ?? this.#at;
   }
 
   #handleText(text: Buffer, at: EventId | undefined): void {

@@ -4,8 +4,9 @@ import { endWithError, endWithResponse, startCallSpan } from '../../backend/trac
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { putTraceContext, readTraceContext } from '../../protocol/http/trace-context.ts';
 import { type Message, readBody } from '../../protocol/message/message.ts';
-import { decodeEvents } from '../../protocol/wire/sse.ts';
+import type { EventBatch } from '../../reply/event-batch.ts';
 import { ForwardingReply } from '../../reply/forwarding-reply.ts';
+import { ForwardingSink } from '../../reply/forwarding-sink.ts';
 import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
 import { contain } from '../../util/boundary.ts';
 import type { PostedMessages } from './read-messages.ts';
@@ -144,15 +145,15 @@ class TracedReply extends ForwardingReply {
   stream(headers?: Headers): EventSink {
     const sink = this.reply.stream(headers);
     sink.onClose(() => this.#end());
-    const write: EventSink['write'] = (text, at) => {
-      if (this.#spans.length > 0) contain('request', () => this.#endAnsweredInEvents(text));
-      return sink.write(text, at);
-    };
-    return { ...sink, write };
+    return new TracedSink(sink, this);
   }
 
-  #endAnsweredInEvents(events: Buffer): void {
-    for (const { data } of decodeEvents(events)) if (data !== undefined) this.#endAnsweredIn(data);
+  /** Ends the spans of requests that events answer. */
+  endAnsweredBy(batch: EventBatch): void {
+    if (this.#spans.length === 0) return;
+    contain('request', () => {
+      for (const text of batch.messageTexts) this.#endAnsweredIn(text);
+    });
   }
 
   /** Ends the spans of requests that a text answers: one message, or those of a batch. */
@@ -176,5 +177,20 @@ class TracedReply extends ForwardingReply {
     const spans = this.#spans;
     this.#spans = [];
     spans.forEach(end);
+  }
+}
+
+/** The stream of such a reply. */
+class TracedSink extends ForwardingSink {
+  readonly #reply: TracedReply;
+
+  constructor(sink: EventSink, reply: TracedReply) {
+    super(sink);
+    this.#reply = reply;
+  }
+
+  write(batch: EventBatch): boolean {
+    this.#reply.endAnsweredBy(batch);
+    return this.sink.write(batch);
   }
 }

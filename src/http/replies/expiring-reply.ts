@@ -2,8 +2,9 @@ import type { CredentialBound, CredentialWatch } from '../../auth/credential-wat
 import { anonymousIdentity, type Identity } from '../../auth/identity.ts';
 import { faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
 import type { Era } from '../../protocol/revisions.ts';
-import { encodeMessage } from '../../protocol/wire/sse.ts';
+import { createMessageBatch, type EventBatch } from '../../reply/event-batch.ts';
 import { ForwardingReply } from '../../reply/forwarding-reply.ts';
+import { ForwardingSink } from '../../reply/forwarding-sink.ts';
 import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
 
 /**
@@ -85,13 +86,15 @@ class ExpiringReply extends ForwardingReply implements CredentialBound {
     if (this.#hasEnded) return closedSink;
     const sink = this.reply.stream(headers);
     sink.onClose(() => this.#watch.release(this));
-    const write = (text: Buffer, at?: string): boolean => {
-      if (this.#hasEnded) return false;
-      this.#isResumable ||= at !== undefined;
-      return sink.write(text, at);
-    };
-    this.#sink = { ...sink, write };
+    this.#sink = new ExpiringSink(sink, this);
     return this.#sink;
+  }
+
+  /** Notes a batch that is to be sent. False if the credentials have expired, so that it may not be sent. */
+  admitBatch({ at }: EventBatch): boolean {
+    if (this.#hasEnded) return false;
+    this.#isResumable ||= at !== undefined;
+    return true;
   }
 
   expire(): void {
@@ -104,7 +107,7 @@ class ExpiringReply extends ForwardingReply implements CredentialBound {
 
   #endStream(sink: EventSink): void {
     if (this.#id !== null && !this.#isResumable && !this.#isAnswered)
-      sink.write(encodeMessage(Buffer.from(faultMessage('credentials_expired', this.#id, {}, this.#era))));
+      sink.write(createMessageBatch(Buffer.from(faultMessage('credentials_expired', this.#id, {}, this.#era))));
     sink.end();
   }
 
@@ -121,6 +124,20 @@ class ExpiringReply extends ForwardingReply implements CredentialBound {
     const listeners = this.#goneListeners;
     this.#goneListeners = undefined;
     for (const listener of listeners ?? []) listener();
+  }
+}
+
+/** The stream of such a reply. */
+class ExpiringSink extends ForwardingSink {
+  readonly #reply: ExpiringReply;
+
+  constructor(sink: EventSink, reply: ExpiringReply) {
+    super(sink);
+    this.#reply = reply;
+  }
+
+  write(batch: EventBatch): boolean {
+    return this.#reply.admitBatch(batch) && this.sink.write(batch);
   }
 }
 

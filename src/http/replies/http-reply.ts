@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { Accepts } from '../../protocol/http/media-types.ts';
 import { keepAliveComment } from '../../protocol/wire/sse.ts';
+import type { EventBatch } from '../../reply/event-batch.ts';
 import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
 import { contain } from '../../util/boundary.ts';
 import type { ConnectionObserver } from '../connection-observer.ts';
@@ -99,7 +100,7 @@ export class HttpReply implements Reply {
   }
 
   stream(headers?: Headers): EventSink {
-    return openEventStream(this.outgoing, this.#times, headers);
+    return new HttpEventStream(this.outgoing, this.#times, headers);
   }
 }
 
@@ -114,39 +115,58 @@ function abortIfUnread(outgoing: ServerResponse, { slowReaderMs }: ReplyTimes): 
 /** Returns a random time up to this: thousands of streams that opened together must not all write at once. */
 const randomizeInterval = (ms: number): number => Math.ceil(ms * (0.7 + 0.3 * Math.random()));
 
-/** Sends the head of an event stream, and comments that keep the connection from looking idle. */
-export function openEventStream(outgoing: ServerResponse, times: ReplyTimes, headers?: Headers): EventSink {
-  outgoing.writeHead(200, {
-    'content-type': 'text/event-stream',
-    'cache-control': 'no-cache, no-transform',
-    'x-content-type-options': 'nosniff',
-    'x-accel-buffering': 'no', // nginx would hold events back
-    ...headers,
-  });
-  outgoing.flushHeaders();
-  const keepAlive = setInterval(() => {
-    if (!outgoing.writableNeedDrain) outgoing.write(keepAliveComment);
-  }, randomizeInterval(times.keepAliveMs));
-  const onClosed = times.traffic?.onStream();
-  outgoing.once('close', () => {
-    clearInterval(keepAlive);
-    onClosed?.();
-  });
-  return {
-    write: (text) => outgoing.write(text) || outgoing.writableLength < unsentBytes,
-    onDrain: (listener) => {
-      outgoing.on('drain', () => contain('request', listener, () => outgoing.destroy()));
-    },
-    onClose: (listener) => {
-      outgoing.once('close', () => contain('request', listener));
-    },
-    end() {
+/** The event stream of an HTTP response. It sends its head at once, and comments while it is idle. */
+export class HttpEventStream implements EventSink {
+  readonly #outgoing: ServerResponse;
+  readonly #times: ReplyTimes;
+  readonly #keepAlive: NodeJS.Timeout;
+
+  constructor(outgoing: ServerResponse, times: ReplyTimes, headers?: Headers) {
+    this.#outgoing = outgoing;
+    this.#times = times;
+    outgoing.writeHead(200, {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-cache, no-transform',
+      'x-content-type-options': 'nosniff',
+      'x-accel-buffering': 'no', // nginx would hold events back
+      ...headers,
+    });
+    outgoing.flushHeaders();
+    const keepAlive = setInterval(() => {
+      if (!outgoing.writableNeedDrain) outgoing.write(keepAliveComment);
+    }, randomizeInterval(times.keepAliveMs));
+    this.#keepAlive = keepAlive;
+    const onClosed = times.traffic?.onStream();
+    outgoing.once('close', () => {
       clearInterval(keepAlive);
-      abortIfUnread(outgoing, times);
-      outgoing.end();
-    },
-    cut: () => {
-      outgoing.destroy();
-    },
-  };
+      onClosed?.();
+    });
+  }
+
+  write(batch: EventBatch): boolean {
+    return this.writeText(batch.text);
+  }
+
+  /** Writes the SSE text of whole events; returns like `write`. */
+  writeText(text: Buffer): boolean {
+    return this.#outgoing.write(text) || this.#outgoing.writableLength < unsentBytes;
+  }
+
+  onDrain(listener: () => void): void {
+    this.#outgoing.on('drain', () => contain('request', listener, () => this.#outgoing.destroy()));
+  }
+
+  onClose(listener: () => void): void {
+    this.#outgoing.once('close', () => contain('request', listener));
+  }
+
+  end(): void {
+    clearInterval(this.#keepAlive);
+    abortIfUnread(this.#outgoing, this.#times);
+    this.#outgoing.end();
+  }
+
+  cut(): void {
+    this.#outgoing.destroy();
+  }
 }

@@ -1,13 +1,15 @@
 import type { ServerResponse } from 'node:http';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
-import { formatEventId } from '../../protocol/wire/event-id.ts';
-import { type DecodedEvent, decodeEvents, encodeEvent } from '../../protocol/wire/sse.ts';
+import { type EventId, formatEventId } from '../../protocol/wire/event-id.ts';
+import { encodeEndpointEvent, encodeEvent } from '../../protocol/wire/sse.ts';
+import type { EventBatch } from '../../reply/event-batch.ts';
+import { ForwardingSink } from '../../reply/forwarding-sink.ts';
 import type { EventSink, Headers } from '../../reply/reply.ts';
 import type { AdmittedRequest } from '../pipeline/admission.ts';
 import { respondWithFault, respondWithJson } from '../respond.ts';
-import { delayResponseAfterProgress } from './delay-after-progress.ts';
-import { HttpReply, openEventStream, type ReplyTimes } from './http-reply.ts';
+import { HttpEventStream, HttpReply, type ReplyTimes } from './http-reply.ts';
 import { formatLegacySseEventId, type LegacySseResumePoint } from './legacy-sse-resume-point.ts';
+import { ResponseDelaySink } from './response-delay-sink.ts';
 
 /** Names of faults where there is no Mcp-Session-Id. */
 const legacyReasons: ReadonlyMap<Reason, Reason> = new Map([
@@ -64,26 +66,34 @@ export class LegacySseReply extends HttpReply {
     if (this.#sink !== undefined) return this.#sink;
     const { token, after } = this.#position;
     const { messagesPath, retryMs } = this.#options;
-    const opened = openEventStream(this.outgoing, this.#options, headers);
-    const data = Buffer.from(`${messagesPath}?token=${token}`);
+    const stream = new HttpEventStream(this.outgoing, this.#options, headers);
     const id = formatLegacySseEventId(token, formatEventId(after.stream, after));
-    opened.write(encodeEvent({ id, retryMs, type: 'endpoint', data }));
-    const write = (events: readonly DecodedEvent[]) => opened.write(Buffer.concat(events.map(encodeEvent)));
-    const delayed = delayResponseAfterProgress({ ...opened, write });
-    this.#sink = { ...delayed, write: (text) => delayed.write(prepareEvents(text, token)) };
+    stream.writeText(encodeEndpointEvent(id, retryMs, `${messagesPath}?token=${token}`));
+    this.#sink = new ResponseDelaySink(new LegacySseSink(stream, token));
     return this.#sink;
   }
 }
 
 /**
- * Prepares the events of a session for its client. Their ids name the session. Events without data are left out, since
- * some clients would take one for a message.
+ * Encodes the events of a session for a client of HTTP+SSE. Their ids name the session. Priming events are left out,
+ * since some clients would take one for a message.
  */
-function prepareEvents(text: Buffer, token: string): DecodedEvent[] {
-  const visible = decodeEvents(text).filter(({ data }) => data === undefined || data.length > 0);
-  return visible.map((event) =>
-    event.id === undefined ? event : { ...event, id: formatLegacySseEventId(token, event.id) },
-  );
+class LegacySseSink extends ForwardingSink {
+  readonly #stream: HttpEventStream;
+  readonly #token: string;
+
+  constructor(stream: HttpEventStream, token: string) {
+    super(stream);
+    this.#stream = stream;
+    this.#token = token;
+  }
+
+  write(batch: EventBatch): boolean {
+    const visible = batch.events.filter(({ kind }) => kind !== 'priming');
+    const formatId = (id: EventId): string => formatLegacySseEventId(this.#token, formatEventId(id.stream, id));
+    const texts = visible.map((event) => encodeEvent(event, formatId));
+    return texts.length === 0 || this.#stream.writeText(Buffer.concat(texts));
+  }
 }
 
 /** A session's reply to a POST of such a client: answers go to the stream, so the response itself is short. */

@@ -1,5 +1,7 @@
 import { readBody } from '../../protocol/message/message.ts';
-import type { DecodedEvent } from '../../protocol/wire/sse.ts';
+import type { SseEvent } from '../../protocol/wire/sse.ts';
+import { createBatch, type EventBatch } from '../../reply/event-batch.ts';
+import { ForwardingSink } from '../../reply/forwarding-sink.ts';
 import type { EventSink } from '../../reply/reply.ts';
 
 /**
@@ -12,71 +14,71 @@ const minGapMs = 10;
 /** Most bytes of waiting events: the log has the rest (P8). */
 const maxWaitingBytes = 256 * 1024;
 
-/** A sink for single events. */
-export interface SingleEventSink extends Omit<EventSink, 'write'> {
-  /** Writes events in order; returns false like `EventSink.write`. */
-  write(events: readonly DecodedEvent[]): boolean;
-}
-
 /**
- * Wraps a sink so that a response never directly follows a progress notification: such a response is written a little
- * later.
+ * A sink in which a response never directly follows a progress notification: such a response is written a little later.
  */
-export function delayResponseAfterProgress(sink: SingleEventSink): SingleEventSink {
-  const drained: (() => void)[] = [];
-  let waiting: DecodedEvent[] = [];
-  let waitingBytes = 0;
-  let progressAt = Number.NEGATIVE_INFINITY;
-  let timer: NodeJS.Timeout | undefined;
+export class ResponseDelaySink extends ForwardingSink {
+  readonly #drainListeners: (() => void)[] = [];
+  #waiting: SseEvent[] = [];
+  #waitingBytes = 0;
+  #progressAt = Number.NEGATIVE_INFINITY;
+  #timer: NodeJS.Timeout | undefined;
 
-  const isFull = (): boolean => waitingBytes > maxWaitingBytes;
+  constructor(sink: EventSink) {
+    super(sink);
+    sink.onClose(() => clearTimeout(this.#timer));
+  }
+
+  write({ events }: EventBatch): boolean {
+    for (const event of events) this.#waitingBytes += bytesOf(event);
+    this.#waiting = this.#waiting.concat(events);
+    const keepsUp = this.#timer !== undefined || this.#flush();
+    return keepsUp && !this.#isFull;
+  }
+
+  override onDrain(listener: () => void): void {
+    this.#drainListeners.push(listener);
+    this.sink.onDrain(listener);
+  }
+
+  override end(): void {
+    this.#flush(true);
+    this.sink.end();
+  }
+
+  get #isFull(): boolean {
+    return this.#waitingBytes > maxWaitingBytes;
+  }
 
   /** Writes waiting events, up to a response that would come too early; `isLast` writes all. */
-  const flush = (isLast = false): boolean => {
-    clearTimeout(timer);
-    timer = undefined;
-    const wasFull = isFull();
-    const due: DecodedEvent[] = [];
-    for (const event of waiting) {
+  #flush(isLast = false): boolean {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const wasFull = this.#isFull;
+    const due: SseEvent[] = [];
+    for (const event of this.#waiting) {
       const message = messageOf(event);
-      const dueMs = progressAt + minGapMs - performance.now();
+      const dueMs = this.#progressAt + minGapMs - performance.now();
       if (message?.kind === 'response' && dueMs > 0 && !isLast) {
-        timer = setTimeout(flush, dueMs);
+        this.#timer = setTimeout(() => this.#flush(), dueMs);
         break;
       }
-      if (message?.method === 'notifications/progress') progressAt = performance.now();
-      waitingBytes -= event.data?.length ?? 0;
+      if (message?.method === 'notifications/progress') this.#progressAt = performance.now();
+      this.#waitingBytes -= bytesOf(event);
       due.push(event);
     }
-    waiting = waiting.slice(due.length);
-    const keepsUp = due.length === 0 || sink.write(due);
-    if (wasFull && !isFull() && keepsUp) for (const listener of drained) listener();
+    this.#waiting = this.#waiting.slice(due.length);
+    const keepsUp = due.length === 0 || this.sink.write(createBatch(due));
+    if (wasFull && !this.#isFull && keepsUp) for (const listener of this.#drainListeners) listener();
     return keepsUp;
-  };
-
-  sink.onClose(() => clearTimeout(timer));
-  return {
-    ...sink,
-    write(events) {
-      for (const event of events) waitingBytes += event.data?.length ?? 0;
-      waiting = waiting.length === 0 ? [...events] : waiting.concat(events);
-      const keepsUp = timer !== undefined || flush();
-      return keepsUp && !isFull();
-    },
-    onDrain(listener) {
-      drained.push(listener);
-      sink.onDrain(listener);
-    },
-    end() {
-      flush(true);
-      sink.end();
-    },
-  };
+  }
 }
 
-function messageOf({ data }: DecodedEvent) {
-  if (data === undefined || data.length === 0) return undefined;
-  const body = readBody(data, Number.POSITIVE_INFINITY);
+const bytesOf = (event: SseEvent): number => (event.kind === 'message' ? event.data.length : 0);
+
+function messageOf(event: SseEvent) {
+  if (event.kind !== 'message') return undefined;
+  const body = readBody(event.data, Number.POSITIVE_INFINITY);
   const [first] = body.ok ? body.messages : [];
   return first?.ok ? first.message : undefined;
 }

@@ -2,7 +2,7 @@
 
 /** The text of Server-Sent Events (WHATWG HTML, section 9.2) as MCP uses them: one JSON text is one event. */
 import { writeDigits } from '../../util/digits.ts';
-import { type EventId, finalSeq, formatEventIdStart, maxEventIdLength } from './event-id.ts';
+import { type EventId, formatEventId, formatEventIdStart, maxEventIdLength, parseEventId } from './event-id.ts';
 
 const lineFeed = 0x0a;
 /**
@@ -13,26 +13,26 @@ const messageHead = Buffer.from('\nevent: message\ndata: ');
 /** The data of a priming event, which only gives a client a position to resume from. */
 export const noData = Buffer.alloc(0);
 
-/** An event to write: `data` is one line of JSON text, or empty for a priming event. */
-export interface SseEvent extends Omit<EventId, 'requests'> {
+/** An event of a log: `data` is one line of JSON text, or empty for a priming event. */
+export interface LoggedEvent extends Omit<EventId, 'requests'> {
   readonly data: Buffer;
   /** The stream ends with this event. A client with its id has all responses, so the id names no request. */
   readonly last?: boolean;
 }
 
 /**
- * Encodes several events as one buffer, so that a burst is one write. A priming event (empty data) carries `retry`, the
- * reconnection time in milliseconds.
+ * Encodes several events of a log as one buffer, so that a burst is one write. A priming event (empty data) carries
+ * `retry`, the reconnection time in milliseconds.
  * @param requests the end of each event id; see `EventId.requests`
  */
-export function encodeEvents(events: readonly SseEvent[], retryMs: number, requests = ''): Buffer {
+export function encodeLoggedEvents(events: readonly LoggedEvent[], retryMs: number, requests = ''): Buffer {
   const head = formatHead(requests);
   const primingHead = `${requests}\nretry: ${retryMs}\ndata: `;
   let size = 0;
   for (const { data } of events) size += maxEventIdLength + primingHead.length + head.length + data.length;
   const text = Buffer.allocUnsafe(size);
   let at = 0;
-  let previous: SseEvent | undefined;
+  let previous: LoggedEvent | undefined;
   let idStart = 0; // position of the latest id; the next one may share its beginning
   let sharedLength = 0;
   for (const event of events) {
@@ -75,19 +75,54 @@ function formatHead(requests: string): Buffer {
   return lastHead;
 }
 
-/** An event with all fields that were written for it. */
-export interface DecodedEvent {
-  readonly id?: string;
-  /** The reconnection time in milliseconds. */
-  readonly retryMs?: number;
-  /** `message` for the messages of MCP. */
-  readonly type?: string;
-  /** One line; empty for a priming event. */
-  readonly data?: Buffer;
+/** An event of a stream, by its purpose. */
+export type SseEvent =
+  /** A message of MCP. A client cannot resume from one without an id. */
+  | { readonly kind: 'message'; readonly id?: EventId; readonly data: Buffer }
+  /** Gives a client a position to resume from, and its reconnection time in milliseconds. */
+  | { readonly kind: 'priming'; readonly id: EventId; readonly retryMs: number }
+  /** The reconnection time alone (WHATWG HTML, section 9.2.6). */
+  | { readonly kind: 'retry'; readonly retryMs: number }
+  /**
+   * Tells a reader of a stream that earlier events are no longer kept. MCP clients do not know its type and skip it;
+   * people and tools can see it.
+   */
+  | { readonly kind: 'gap' };
+
+const gapData = Buffer.from('{"reason":"history_lost"}');
+
+/** The fields of an event as they are written. */
+interface EventFields {
+  id?: string;
+  retryMs?: number;
+  type?: string;
+  data?: Buffer;
 }
 
-/** Encodes one event of any kind. */
-export function encodeEvent({ id, retryMs, type, data }: DecodedEvent): Buffer {
+/**
+ * Encodes one event.
+ * @param formatId writes event ids of another form than `formatEventId`
+ */
+export function encodeEvent(event: SseEvent, formatId: (id: EventId) => string = formatOwnId): Buffer {
+  switch (event.kind) {
+    case 'message':
+      return encodeFields({ ...(event.id && { id: formatId(event.id) }), type: 'message', data: event.data });
+    case 'priming':
+      return encodeFields({ id: formatId(event.id), retryMs: event.retryMs, data: noData });
+    case 'retry':
+      return encodeFields({ retryMs: event.retryMs });
+    case 'gap':
+      return encodeFields({ type: 'gap', data: gapData });
+  }
+}
+
+const formatOwnId = (id: EventId): string => formatEventId(id.stream, id);
+
+/** Encodes the first event of HTTP+SSE (2024-11-05), which names the path for POSTs. */
+export const encodeEndpointEvent = (id: string, retryMs: number, path: string): Buffer =>
+  encodeFields({ id, retryMs, type: 'endpoint', data: Buffer.from(path) });
+
+function encodeFields({ id, retryMs, type, data }: EventFields): Buffer {
   const head = [
     id === undefined ? '' : `id: ${id}\n`,
     retryMs === undefined ? '' : `retry: ${retryMs}\n`,
@@ -98,66 +133,57 @@ export function encodeEvent({ id, retryMs, type, data }: DecodedEvent): Buffer {
 }
 
 /**
- * Decodes a text that the functions of this file wrote, for transports that carry events in another form. It is the
- * exact inverse of `encodeEvents` and `encodeEvent`. It throws for any other text, which would be a fault of the
- * gateway. The data are slices of `text`, not copies.
+ * Decodes a text that `encodeLoggedEvents` or `encodeEvent` wrote, as their exact inverse. It throws for any other text,
+ * which would be a fault of the gateway. The data are slices of `text`, not copies.
  */
-export function decodeEvents(text: Buffer): DecodedEvent[] {
-  const events: DecodedEvent[] = [];
-  let event: { -readonly [K in keyof DecodedEvent]: DecodedEvent[K] } = {};
+export function decodeEvents(text: Buffer): SseEvent[] {
+  const events: SseEvent[] = [];
+  let fields: EventFields = {};
   let at = 0;
   while (at < text.length) {
     const end = text.indexOf(lineFeed, at);
     if (end < 0) break;
     if (end === at) {
-      events.push(event);
-      event = {};
-    } else if (!readField(event, text.subarray(at, end))) break;
+      events.push(eventOf(fields));
+      fields = {};
+    } else readField(fields, text.subarray(at, end));
     at = end + 1;
   }
-  if (at < text.length || Object.keys(event).length > 0) throw new Error('the text is not a sequence of events');
+  if (at < text.length || Object.keys(fields).length > 0) throw notEvents();
   return events;
 }
 
-/** Reads one line; false for a line that this file does not write. */
-function readField(event: { -readonly [K in keyof DecodedEvent]: DecodedEvent[K] }, line: Buffer): boolean {
+const notEvents = (): Error => new Error('the text is not a sequence of events');
+
+function eventOf({ id: idText, retryMs, type, data }: EventFields): SseEvent {
+  const id = idText === undefined ? undefined : parseEventId(idText);
+  if ((id === undefined) !== (idText === undefined)) throw notEvents();
+  if (type === 'message' && data !== undefined) return { kind: 'message', ...(id && { id }), data };
+  if (type === 'gap') return { kind: 'gap' };
+  if (type !== undefined || retryMs === undefined) throw notEvents();
+  return id === undefined ? { kind: 'retry', retryMs } : { kind: 'priming', id, retryMs };
+}
+
+/** Reads one line; throws for a line that this file does not write. */
+function readField(fields: EventFields, line: Buffer): void {
   const colon = line.indexOf(': ');
   const value = line.subarray(colon + 2);
   switch (line.toString('latin1', 0, Math.max(0, colon))) {
     case 'data':
-      event.data = value;
-      return true;
+      fields.data = value;
+      break;
     case 'id':
-      event.id = value.toString('latin1');
-      return true;
+      fields.id = value.toString('latin1');
+      break;
     case 'event':
-      event.type = value.toString('latin1');
-      return true;
+      fields.type = value.toString('latin1');
+      break;
     case 'retry':
-      event.retryMs = Number(value.toString('latin1'));
-      return true;
+      fields.retryMs = Number(value.toString('latin1'));
+      break;
     default:
-      return false;
+      throw notEvents();
   }
-}
-
-/** Encodes one message as an event without an id: it cannot be resumed from. */
-export const encodeMessage = (text: Buffer): Buffer => encodeEvent({ type: 'message', data: text });
-
-/**
- * Encodes the final events of a stream that the gateway cannot continue, one for each of its requests. The last one has
- * an id, from which a client resumes to learn that nothing follows.
- */
-export function encodeFinalEvents(
-  texts: readonly string[],
-  { stream, epoch }: Pick<EventId, 'stream' | 'epoch'>,
-): Buffer {
-  const id = `${formatEventIdStart(stream, epoch)}${finalSeq}`;
-  return Buffer.concat(
-    texts.map((text, index) =>
-      encodeEvent({ ...(index === texts.length - 1 && { id }), type: 'message', data: Buffer.from(text) }),
-    ),
-  );
 }
 
 /**
@@ -165,12 +191,3 @@ export function encodeFinalEvents(
  * take one for the end of an event as soon as they have seen an id.
  */
 export const keepAliveComment = Buffer.from(': keep-alive\n');
-
-/**
- * Tells a reader of a stream that earlier events are no longer kept. MCP clients do not know its type and skip it;
- * people and tools can see it.
- */
-export const gapEvent = encodeEvent({ type: 'gap', data: Buffer.from('{"reason":"history_lost"}') });
-
-/** The reconnection time alone, without an event (WHATWG HTML, section 9.2.6). */
-export const encodeRetry = (ms: number): Buffer => encodeEvent({ retryMs: Math.ceil(ms) });

@@ -1,5 +1,5 @@
-import { compareLogPositions, formatEventId, type LogPosition } from '../../protocol/wire/event-id.ts';
-import { encodeEvents } from '../../protocol/wire/sse.ts';
+import { compareLogPositions, type LogPosition } from '../../protocol/wire/event-id.ts';
+import { createLoggedBatch } from '../../reply/event-batch.ts';
 import type { EventSink } from '../../reply/reply.ts';
 import type { EventLog, StoredEvent } from '../../store/event-log.ts';
 
@@ -126,10 +126,10 @@ export class StreamCursor {
   #write(events: readonly StoredEvent[], source: 'live' | 'replayed'): void {
     const newest = events.at(-1);
     if (newest === undefined) return;
-    const { stream, sink, requests = '', retryMs, slowReaderMs } = this.#options;
+    const { sink, requests, retryMs, slowReaderMs } = this.#options;
     const { epoch, seq } = newest;
     this.#options.onWritten?.(events.length, source);
-    const keepsUp = sink.write(encodeEvents(events, retryMs, requests), formatEventId(stream, { epoch, seq }));
+    const keepsUp = sink.write(createLoggedBatch(events, retryMs, requests));
     this.cursor = { epoch, seq };
     if (newest.last) this.close();
     else if (!keepsUp && this.#state !== 'closed') {

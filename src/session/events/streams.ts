@@ -2,19 +2,17 @@ import { faultMessage, type RequestId } from '../../protocol/faults.ts';
 import {
   type EventId,
   finalSeq,
-  formatEventId,
   formatRequests,
   type LogPosition,
   readRequestIds,
 } from '../../protocol/wire/event-id.ts';
 import {
-  encodeEvents,
-  encodeFinalEvents,
-  encodeMessage,
-  encodeRetry,
-  gapEvent,
-  noData,
-} from '../../protocol/wire/sse.ts';
+  createFinalBatch,
+  createMessageBatch,
+  createPrimingBatch,
+  createRetryBatch,
+  gapBatch,
+} from '../../reply/event-batch.ts';
 import type { EventSink, Reply } from '../../reply/reply.ts';
 import type { EventLog, ReadOutcome, StoredEvent } from '../../store/event-log.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
@@ -130,7 +128,8 @@ export class Streams {
   listen(reply: Reply, position: LogPosition = this.#getCursor ?? this.#options.beginning): void {
     this.#cursors.get(getStream)?.close();
     const sink = reply.stream();
-    if (this.#options.primes() && !reply.isContinued) this.#prime(sink, { ...position, stream: getStream });
+    if (this.#options.primes() && !reply.isContinued)
+      sink.write(createPrimingBatch({ ...position, stream: getStream }, this.#options.retryMs));
     this.#attach(getStream, sink, this.#getCursor, false);
   }
 
@@ -184,7 +183,7 @@ export class Streams {
     const requests = id.requests ?? this.#requestNamesOf(id.stream);
     const at = { ...id, ...(requests !== undefined && { requests }) };
     // Without it, a client whose stream is cut before its first event would reconnect without Last-Event-ID.
-    if (this.#options.primes() && !reply.isContinued) this.#prime(sink, at);
+    if (this.#options.primes() && !reply.isContinued) sink.write(createPrimingBatch(at, this.#options.retryMs));
     this.#attach(id.stream, sink, at, false);
     return isBroken ? 'history_lost' : 'resumed';
   }
@@ -199,7 +198,7 @@ export class Streams {
   /** Ends the connection of a stream with a message that has no event id. */
   sendUnlogged(stream: number, text: string): void {
     const streamCursor = this.#cursors.get(stream);
-    streamCursor?.sink.write(encodeMessage(Buffer.from(text)));
+    streamCursor?.sink.write(createMessageBatch(Buffer.from(text)));
     streamCursor?.close();
   }
 
@@ -236,7 +235,7 @@ export class Streams {
         streamCursor.openedAt > latest
       )
         continue;
-      if (!isUnresumable(streamCursor)) streamCursor.sink.write(encodeRetry(Math.random() * strandedReturnMs));
+      if (!isUnresumable(streamCursor)) streamCursor.sink.write(createRetryBatch(Math.random() * strandedReturnMs));
       this.#end(streamCursor);
     }
   }
@@ -251,7 +250,7 @@ export class Streams {
     for (const streamCursor of [...this.#cursors.values()]) {
       if (canResume && streamCursor.sink.handOver !== undefined) streamCursor.sink.handOver();
       else if (canResume && (this.#options.primes() || this.#options.isOneStream))
-        streamCursor.sink.write(encodeRetry(Math.random() * returnWindowMs));
+        streamCursor.sink.write(createRetryBatch(Math.random() * returnWindowMs));
       this.#end(streamCursor);
     }
   }
@@ -263,7 +262,7 @@ export class Streams {
   #end(streamCursor: StreamCursor): void {
     if (isUnresumable(streamCursor)) {
       for (const id of this.#ids.get(streamCursor.stream) ?? [])
-        streamCursor.sink.write(encodeMessage(Buffer.from(faultMessage('outcome_unknown', id))));
+        streamCursor.sink.write(createMessageBatch(Buffer.from(faultMessage('outcome_unknown', id))));
     }
     streamCursor.close();
   }
@@ -322,11 +321,9 @@ export class Streams {
     const { onHistoryLost, beginning } = this.#options;
     const { stream } = at;
     onHistoryLost();
-    if (stream === getStream) return sink.write(gapEvent) || true;
+    if (stream === getStream) return sink.write(gapBatch) || true;
     const texts = this.#requestsOf(at).map((id) => faultMessage('history_lost', id));
-    const { epoch } = beginning;
-    if (texts.length > 0)
-      sink.write(encodeFinalEvents(texts, { stream, epoch }), formatEventId(stream, { epoch, seq: finalSeq }));
+    if (texts.length > 0) sink.write(createFinalBatch(texts, { stream, epoch: beginning.epoch }));
     return false;
   }
 
@@ -338,13 +335,6 @@ export class Streams {
   /** The requests that a stream answers, as far as its client or this owner knows. */
   #requestsOf(id: EventId): readonly RequestId[] {
     return id.requests === undefined ? (this.#ids.get(id.stream) ?? []) : readRequestIds(id);
-  }
-
-  /** Sends an empty event whose id the client can resume from. */
-  #prime(sink: EventSink, id: EventId): void {
-    const { stream, epoch, seq, requests } = id;
-    const text = encodeEvents([{ stream, epoch, seq, data: noData }], this.#options.retryMs, requests);
-    sink.write(text, formatEventId(stream, { epoch, seq }));
   }
 
   #measurePressure(): void {

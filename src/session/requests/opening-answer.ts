@@ -1,6 +1,6 @@
 import { LegacyAnswer, type LegacyAnswerHost } from '../../call/legacy-answer.ts';
 import type { RequestId } from '../../protocol/faults.ts';
-import { encodeMessage } from '../../protocol/wire/sse.ts';
+import { createMessageBatch } from '../../reply/event-batch.ts';
 import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
 import type { SessionOptions } from '../session-options.ts';
 
@@ -24,7 +24,7 @@ function createUnloggedStream({ onUndeliverable, onBlocked }: UnloggedStreamOpti
       return 0;
     },
     emit(_stream, text, last) {
-      if (sink?.write(encodeMessage(text)) === false) onBlocked(true);
+      if (sink?.write(createMessageBatch(text)) === false) onBlocked(true);
       if (last) sink?.end();
     },
     flush: () => undefined,

@@ -107,9 +107,9 @@ describe('a client reply that several owners write in turn', () => {
     reply.stream();
     const written: string[] = [];
     const { write } = client.sink;
-    client.sink.write = (event) => {
-      written.push(event.toString());
-      return write(event);
+    client.sink.write = (batch) => {
+      written.push(batch.text.toString());
+      return write(batch);
     };
     reply.endForReconnect();
     expect([client.sink.state, client.sink.messages, reply.isDone]).toEqual(['ended', [], true]);

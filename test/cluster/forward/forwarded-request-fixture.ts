@@ -4,7 +4,7 @@ import type { FailedAttempt, SessionOwnerLocation } from '../../../src/cluster/f
 import type { MessageToOwner } from '../../../src/cluster/link/peer-messages.ts';
 import type { SendOutcome } from '../../../src/cluster/link/send-queue.ts';
 import { type EventId, parseEventId } from '../../../src/protocol/wire/event-id.ts';
-import { encodeEvents, encodeMessage } from '../../../src/protocol/wire/sse.ts';
+import { createLoggedBatch, createMessageBatch } from '../../../src/reply/event-batch.ts';
 import type { Reply } from '../../../src/reply/reply.ts';
 import type { ClientPost, SessionHandle } from '../../../src/session/session-handle.ts';
 import { readMessage } from '../../support/fake-backend.ts';
@@ -112,8 +112,9 @@ export const bytes = (value: unknown): Buffer => Buffer.from(JSON.stringify(valu
 /** A message of a stream comes from an owner, under an event id if it has a place. */
 export function chunk(exchange: ForwardedRequest, from: string, message: unknown, at?: string, n = exchange.n): void {
   const data = bytes(message);
-  const text = at === undefined ? encodeMessage(data) : encodeEvents([{ ...(parseEventId(at) as EventId), data }], 0);
-  exchange.receive(from, { kind: 'chunk', n, ...(at !== undefined && { at }) }, text);
+  const batch =
+    at === undefined ? createMessageBatch(data) : createLoggedBatch([{ ...(parseEventId(at) as EventId), data }], 0);
+  exchange.receive(from, { kind: 'chunk', n, ...(at !== undefined && { at }) }, batch.text);
 }
 
 export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

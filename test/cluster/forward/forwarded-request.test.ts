@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ForwardedRequest } from '../../../src/cluster/forward/forwarded-request.ts';
-import { encodeEvents, noData } from '../../../src/protocol/wire/sse.ts';
+import { createPrimingBatch } from '../../../src/reply/event-batch.ts';
 import { note, request, response } from '../../session/session-fixture.ts';
 import { acceptsBoth } from '../../support/fake-reply.ts';
 import { bytes, chunk, createExchange, listenAfter, postOf, settled } from './forwarded-request-fixture.ts';
@@ -164,8 +164,8 @@ describe('a forwarded GET for a stream', () => {
     expect(sent.map(({ letter }) => letter)).toMatchObject([{ kind: 'listen', continues: false }]);
     await reply.answered();
     exchange.receive('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
-    const priming = encodeEvents([{ stream: 3, epoch: 5, seq: 1, data: noData }], 1_000);
-    exchange.receive('o1', { kind: 'chunk', n: 5, at: '3.5-1' }, priming);
+    const priming = createPrimingBatch({ stream: 3, epoch: 5, seq: 1 }, 1_000);
+    exchange.receive('o1', { kind: 'chunk', n: 5, at: '3.5-1' }, priming.text);
     chunk(exchange, 'o1', note(1), '3.5-2');
     expect([reply.sink.ids, reply.sink.messages]).toEqual([['3.5-1', '3.5-2'], [note(1)]]);
     reply.leave();

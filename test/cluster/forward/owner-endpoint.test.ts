@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { OwnerEndpoint } from '../../../src/cluster/forward/owner-endpoint.ts';
 import type { MessageToIngress, MessageToOwner, PeerMessageHead } from '../../../src/cluster/link/peer-messages.ts';
 import type { EventId } from '../../../src/protocol/wire/event-id.ts';
+import { createMessageBatch } from '../../../src/reply/event-batch.ts';
 import type { EventSink, Reply } from '../../../src/reply/reply.ts';
 import type { ClientPost } from '../../../src/session/session-handle.ts';
 import { note, request } from '../../session/session-fixture.ts';
@@ -130,8 +131,9 @@ describe('requests that come in a peer message', () => {
     const drained: string[] = [];
     const [open] = listens;
     open?.sink.onDrain(() => void drained.push('drained'));
-    expect(open?.sink.write(Buffer.alloc(300_000))).toBe(false);
-    take({ kind: 'read', n: 1, bytes: 300_000 });
+    const batch = createMessageBatch(Buffer.alloc(300_000));
+    expect(open?.sink.write(batch)).toBe(false);
+    take({ kind: 'read', n: 1, bytes: batch.text.length });
     expect(drained).toEqual(['drained']);
   });
 

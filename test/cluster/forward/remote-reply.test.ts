@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { RemoteReply } from '../../../src/cluster/forward/remote-reply.ts';
 import type { MessageToIngress } from '../../../src/cluster/link/peer-messages.ts';
+import { createLoggedBatch, createMessageBatch } from '../../../src/reply/event-batch.ts';
 
 const accepts = { json: true, sse: true };
 const n = 4;
@@ -21,6 +22,14 @@ function createFixture({ isContinued = false } = {}) {
 }
 
 const text = (value: string): Buffer => Buffer.from(value);
+const logged = createLoggedBatch([{ stream: 1, epoch: 5, seq: 1, data: text('{"a":1}') }], 0, '~7');
+const unlogged = createMessageBatch(text('{"b":2}'));
+
+/** A batch whose text has this size. */
+function batchOfSize(size: number) {
+  const overhead = createMessageBatch(Buffer.alloc(0)).text.length;
+  return createMessageBatch(Buffer.alloc(size - overhead, '1'));
+}
 
 describe('a reply to a client of another instance', () => {
   it.each<[string, (reply: RemoteReply) => void, object]>([
@@ -52,15 +61,15 @@ describe('a reply to a client of another instance', () => {
     const { reply, sent, told } = createFixture();
     const sink = reply.stream({ a: 'b' });
     sink.onClose(() => void told.push('closed'));
-    expect([sink.write(text('one'), '1.5-1'), sink.write(text('two'))]).toEqual([true, true]);
+    expect([sink.write(logged), sink.write(unlogged)]).toEqual([true, true]);
     expect(told).toEqual([]);
     sink.end();
-    sink.write(text('late'));
+    sink.write(unlogged);
     sink.cut();
     expect(sent).toEqual([
       { kind: 'head', n, headers: { a: 'b' } },
-      { kind: 'chunk', n, at: '1.5-1', body: 'one' },
-      { kind: 'chunk', n, body: 'two' },
+      { kind: 'chunk', n, at: '1.5-1', body: 'id: 1.5-1~7\nevent: message\ndata: {"a":1}\n\n' },
+      { kind: 'chunk', n, body: 'event: message\ndata: {"b":2}\n\n' },
       { kind: 'finish', n },
     ]);
     expect(told).toEqual(['forget', 'closed']);
@@ -69,7 +78,7 @@ describe('a reply to a client of another instance', () => {
   it('[P9] leaves its stream to the next owner of the session', () => {
     const { reply, sent, told } = createFixture();
     const sink = reply.stream();
-    sink.write(text('one'), '1.5-1');
+    sink.write(logged);
     sink.handOver?.();
     sink.end();
     expect([sent.map(({ kind }) => kind), told]).toEqual([['head', 'chunk', 'moved'], ['forget']]);
@@ -88,11 +97,11 @@ describe('a reply to a client of another instance', () => {
     const { reply, told } = createFixture();
     const sink = reply.stream();
     sink.onDrain(() => void told.push('drained'));
-    const part = Buffer.alloc(64 * 1024);
+    const part = batchOfSize(64 * 1024);
     expect([1, 2, 3, 4].map(() => sink.write(part))).toEqual([true, true, true, false]);
     reply.read(1);
     expect(told).toEqual(['drained']);
-    expect(sink.write(Buffer.alloc(1))).toBe(false);
+    expect(sink.write(unlogged)).toBe(false);
     reply.read(64 * 1024);
     expect(told).toEqual(['drained', 'drained']);
     reply.read(64 * 1024);
@@ -107,7 +116,7 @@ describe('a reply to a client of another instance', () => {
     reply.close(false);
     reply.close(true);
     expect([reply.isGone, reply.attempt.isDetached, told]).toEqual([true, false, ['gone', 'closed']]);
-    expect(sink.write(Buffer.alloc(1_000_000))).toBe(true);
+    expect(sink.write(batchOfSize(1_000_000))).toBe(true);
     expect(sent).toHaveLength(1);
   });
 

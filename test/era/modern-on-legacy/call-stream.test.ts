@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { CallStream } from '../../../src/era/modern-on-legacy/call-stream.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
 import type { EventId } from '../../../src/protocol/wire/event-id.ts';
-import { encodeEvents } from '../../../src/protocol/wire/sse.ts';
+import { createLoggedBatch } from '../../../src/reply/event-batch.ts';
 import type { Reply } from '../../../src/reply/reply.ts';
 import type { SessionHandle } from '../../../src/session/session-handle.ts';
 
@@ -50,7 +50,7 @@ describe('the stream of a group’s call', () => {
   it('is resumed as often as sessions accept that', async () => {
     const { heard, failed } = createStream((reply, nth) => {
       const sink = reply.stream();
-      if (nth === 50) sink.write(encodeEvents([{ stream: 1, epoch: 5, seq: 2, data: response }], 1));
+      if (nth === 50) sink.write(createLoggedBatch([{ stream: 1, epoch: 5, seq: 2, data: response }], 1));
       sink.end();
     });
     await vi.advanceTimersByTimeAsync(60_000);
@@ -62,7 +62,7 @@ describe('the stream of a group’s call', () => {
     const { stream } = createStream((reply, nth, after) => {
       seen.push(after?.seq);
       const sink = reply.stream();
-      sink.write(encodeEvents([{ stream: 1, epoch: 5, seq: nth + 1, data: progress }], 1));
+      sink.write(createLoggedBatch([{ stream: 1, epoch: 5, seq: nth + 1, data: progress }], 1));
       if (nth < 3) sink.end();
     });
     await vi.advanceTimersByTimeAsync(10_000);

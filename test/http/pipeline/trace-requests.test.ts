@@ -3,7 +3,7 @@ import { context, trace } from '@opentelemetry/api';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { readMessages } from '../../../src/http/pipeline/read-messages.ts';
 import { createRequestTracing } from '../../../src/http/pipeline/trace-requests.ts';
-import { encodeMessage } from '../../../src/protocol/wire/sse.ts';
+import { createMessageBatch } from '../../../src/reply/event-batch.ts';
 import { acceptsBoth, createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
 import { registerSpans, shown, traceparentOf } from '../../support/spans.ts';
 
@@ -115,7 +115,7 @@ describe('the span of what a client asks', () => {
     const { reply } = begin([request('a'), request('b', {}, 'two')]);
     const sink = reply.stream();
     const say = (message: object) =>
-      sink.write(encodeMessage(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message }))));
+      sink.write(createMessageBatch(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message }))));
     say({ method: 'notifications/progress', params: { progressToken: 1 } });
     expect(spans.ended()).toEqual([]);
     say({ id: 'two', error: { code: -1, message: 'x' } });

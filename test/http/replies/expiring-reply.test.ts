@@ -2,10 +2,11 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { CredentialWatch } from '../../../src/auth/credential-watch.ts';
 import { anonymousIdentity, type Identity } from '../../../src/auth/identity.ts';
 import { expiringReply } from '../../../src/http/replies/expiring-reply.ts';
+import { createMessageBatch } from '../../../src/reply/event-batch.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
 
 const text = Buffer.from('{}');
-const event = Buffer.from('data: {}\n\n');
+const event = createMessageBatch(text);
 
 function createFixture(lifetimeMs = 5_000) {
   vi.useFakeTimers();

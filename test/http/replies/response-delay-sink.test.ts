@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { delayResponseAfterProgress } from '../../../src/http/replies/delay-after-progress.ts';
-import { type DecodedEvent, encodeEvent } from '../../../src/protocol/wire/sse.ts';
+import { ResponseDelaySink } from '../../../src/http/replies/response-delay-sink.ts';
+import { createBatch, createMessageBatch } from '../../../src/reply/event-batch.ts';
 import { createFakeSink } from '../../support/fake-reply.ts';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
 afterEach(() => void vi.useRealTimers());
 
-const event = (message: object) => ({ type: 'message', data: Buffer.from(JSON.stringify(message)) });
 const progress = (n: number) => ({
   jsonrpc: '2.0',
   method: 'notifications/progress',
@@ -17,12 +16,11 @@ const response = (id: number, size = 0) => ({ jsonrpc: '2.0', id, result: { text
 
 function createFixture() {
   const sink = createFakeSink();
-  const write = (events: readonly DecodedEvent[]): boolean => sink.write(Buffer.concat(events.map(encodeEvent)));
-  const { onDrain, onClose, end, cut } = sink;
-  const apart = delayResponseAfterProgress({ write, onDrain, onClose, end, cut });
+  const apart = new ResponseDelaySink(sink);
   const drains: number[] = [];
   apart.onDrain(() => void drains.push(1));
-  const writeAll = (...messages: readonly object[]): boolean => apart.write(messages.map(event));
+  const writeAll = (...messages: readonly object[]): boolean =>
+    apart.write(createMessageBatch(...messages.map((message) => Buffer.from(JSON.stringify(message)))));
   return { sink, apart, write: writeAll, drains };
 }
 
@@ -85,7 +83,7 @@ describe('anything else', () => {
   it('goes out at once', () => {
     const { sink, apart, write } = createFixture();
     write(response(1), log, response(2), progress(1), progress(2), log);
-    apart.write([{ retryMs: 5 }, { type: 'gap', data: Buffer.from('{}') }]);
+    apart.write(createBatch([{ kind: 'retry', retryMs: 5 }, { kind: 'gap' }]));
     expect(sink.events.items).toHaveLength(8);
   });
 

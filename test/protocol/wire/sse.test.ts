@@ -1,14 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatEventId } from '../../../src/protocol/wire/event-id.ts';
+import { type EventId, formatEventId, formatRequests } from '../../../src/protocol/wire/event-id.ts';
 import {
   decodeEvents,
+  encodeEndpointEvent,
   encodeEvent,
-  encodeEvents,
-  encodeMessage,
-  encodeRetry,
-  gapEvent,
+  encodeLoggedEvents,
   keepAliveComment,
+  type SseEvent,
 } from '../../../src/protocol/wire/sse.ts';
 import { readByTheRules } from '../../support/plain-sse.ts';
 
@@ -16,20 +15,20 @@ const place = (seq: number) => ({ stream: 3, epoch: 1_763_634_000_000, seq });
 const id = (seq: number) => formatEventId(3, place(seq));
 const event = (seq: number, data: string) => ({ ...place(seq), data: Buffer.from(data) });
 
-describe('encodeEvents', () => {
+describe('encodeLoggedEvents', () => {
   it('[U-05] names the requests in all ids of a stream but the last', () => {
     const last = { ...event(3, '{"b":2}'), last: true };
-    const { ids } = readByTheRules(encodeEvents([event(1, ''), event(2, '{"a":1}'), last], 500, '~7,8'));
+    const { ids } = readByTheRules(encodeLoggedEvents([event(1, ''), event(2, '{"a":1}'), last], 500, '~7,8'));
     expect(ids).toEqual([`${id(1)}~7,8`, `${id(2)}~7,8`, id(3)]);
   });
 
   it('writes a message as one event with its id and type', () => {
-    const text = encodeEvents([event(1, '{"jsonrpc":"2.0"}')], 2_000);
+    const text = encodeLoggedEvents([event(1, '{"jsonrpc":"2.0"}')], 2_000);
     expect(text.toString()).toBe('id: 3.1763634000000-1\nevent: message\ndata: {"jsonrpc":"2.0"}\n\n');
   });
 
   it('[R7.14] [R9.18] writes a priming event: an id, the normal retry, empty data, and nothing that is dispatched', () => {
-    const text = encodeEvents([event(1, '')], 1_234);
+    const text = encodeLoggedEvents([event(1, '')], 1_234);
     expect(text.toString()).toBe('id: 3.1763634000000-1\nretry: 1234\ndata: \n\n');
     // Empty data dispatches an event with empty data by the letter of the rules: its buffer is one line feed, not empty.
     expect(readByTheRules(text)).toEqual({
@@ -40,12 +39,12 @@ describe('encodeEvents', () => {
   });
 
   it('writes a burst as one buffer, in order', () => {
-    const text = encodeEvents([event(1, ''), event(2, '{"a":1}'), event(3, '{"b":2}')], 500);
+    const text = encodeLoggedEvents([event(1, ''), event(2, '{"a":1}'), event(3, '{"b":2}')], 500);
     expect(readByTheRules(text).events.slice(1)).toEqual([
       { type: 'message', data: '{"a":1}', lastEventId: id(2) },
       { type: 'message', data: '{"b":2}', lastEventId: id(3) },
     ]);
-    expect(encodeEvents([], 500).length).toBe(0);
+    expect(encodeLoggedEvents([], 500).length).toBe(0);
   });
 
   it.each([
@@ -60,7 +59,7 @@ describe('encodeEvents', () => {
     ['a string of blanks', '" "'],
     ['characters of four bytes', '{"🌍":"🌍🌍"}'],
   ])('[S06] keeps %s, byte for byte, in one event', (_, json) => {
-    const { events, ids } = readByTheRules(encodeEvents([event(1, json), event(2, '{"next":1}')], 500));
+    const { events, ids } = readByTheRules(encodeLoggedEvents([event(1, json), event(2, '{"next":1}')], 500));
     expect(events.map(({ data }) => data)).toEqual([json, '{"next":1}']);
     expect(ids).toEqual([id(1), id(2)]);
   });
@@ -94,7 +93,7 @@ describe('encodeEvents', () => {
     fc.assert(
       fc.property(bursts, fc.nat(), (texts, retryMs) => {
         const events = texts.map((text, index) => event(index + 1, text));
-        const seen = readByTheRules(encodeEvents(events, retryMs));
+        const seen = readByTheRules(encodeLoggedEvents(events, retryMs));
         const wellFormed = (text: string) => Buffer.from(text).toString();
         expect(seen).toEqual({
           events: texts.map((text, index) => ({ type: 'message', data: wellFormed(text), lastEventId: id(index + 1) })),
@@ -109,90 +108,111 @@ describe('encodeEvents', () => {
   it('does not change what it is given, and may be called with parts of a larger buffer', () => {
     const memory = Buffer.from('xx{"a":1}yy');
     const data = memory.subarray(2, 9);
-    expect(encodeEvents([{ ...place(1), data }], 1).toString()).toContain('data: {"a":1}\n\n');
+    expect(encodeLoggedEvents([{ ...place(1), data }], 1).toString()).toContain('data: {"a":1}\n\n');
     expect(memory.toString()).toBe('xx{"a":1}yy');
   });
 });
 
-describe('what else is written into a stream', () => {
-  it('a message without an id leaves the last event id as it was', () => {
-    const stream = Buffer.concat([encodeEvents([event(1, '{"a":1}')], 1), encodeMessage(Buffer.from('{"b":2}'))]);
+describe('encodeEvent', () => {
+  const encode = (event: SseEvent): string => encodeEvent(event).toString();
+
+  it('writes a message without an id, which leaves the last event id as it was', () => {
+    const message = encodeEvent({ kind: 'message', data: Buffer.from('{"b":2}') });
+    expect(message.toString()).toBe('event: message\ndata: {"b":2}\n\n');
+    const stream = Buffer.concat([encodeLoggedEvents([event(1, '{"a":1}')], 1), message]);
     expect(readByTheRules(stream).events).toEqual([
       { type: 'message', data: '{"a":1}', lastEventId: id(1) },
       { type: 'message', data: '{"b":2}', lastEventId: id(1) },
     ]);
   });
 
+  it('[B17] writes a gap as an event of a type that clients skip, with its reason and without an id', () => {
+    expect(encode({ kind: 'gap' })).toBe('event: gap\ndata: {"reason":"history_lost"}\n\n');
+  });
+
+  it('[R9.18] writes a reconnection time that dispatches no event', () => {
+    expect(encode({ kind: 'retry', retryMs: 8 })).toBe('retry: 8\n\n');
+    expect(readByTheRules(encodeEvent({ kind: 'retry', retryMs: 8 }))).toEqual({ events: [], retryMs: 8, ids: [''] });
+  });
+
+  it('writes ids in another form', () => {
+    const formatId = ({ seq }: EventId): string => `token.${seq}`;
+    const message: SseEvent = { kind: 'message', id: place(1), data: Buffer.from('{}') };
+    expect(encodeEvent(message, formatId).toString()).toBe('id: token.1\nevent: message\ndata: {}\n\n');
+    const priming: SseEvent = { kind: 'priming', id: place(2), retryMs: 5 };
+    expect(encodeEvent(priming, formatId).toString()).toBe('id: token.2\nretry: 5\ndata: \n\n');
+  });
+});
+
+describe('what else is written into a stream', () => {
   it('a keep-alive comment is no event and changes nothing', () => {
     const stream = Buffer.concat([
-      encodeEvents([event(1, '{"a":1}')], 1),
+      encodeLoggedEvents([event(1, '{"a":1}')], 1),
       keepAliveComment,
-      encodeEvents([event(2, '{"b":2}')], 1),
+      encodeLoggedEvents([event(2, '{"b":2}')], 1),
     ]);
     expect(readByTheRules(stream).events.map(({ data }) => data)).toEqual(['{"a":1}', '{"b":2}']);
   });
 
-  it('[B17] a gap is an event of a type that clients skip, with its reason and without an id', () => {
-    const stream = Buffer.concat([encodeEvents([event(1, '{"a":1}')], 1), gapEvent]);
-    expect(readByTheRules(stream).events[1]).toEqual({
-      type: 'gap',
-      data: '{"reason":"history_lost"}',
-      lastEventId: id(1),
-    });
+  it('the endpoint event of HTTP+SSE has an id and the reconnection time', () => {
+    expect(encodeEndpointEvent('t.1', 5, '/m?token=t').toString()).toBe(
+      'id: t.1\nretry: 5\nevent: endpoint\ndata: /m?token=t\n\n',
+    );
   });
 });
 
 describe('decodeEvents', () => {
   const jsonTexts = fc.jsonValue({ noUnicodeString: false }).map((value) => Buffer.from(JSON.stringify(value)));
-  const ids = fc.nat().map(id);
-  const anEvent = fc.record(
-    { id: ids, retryMs: fc.nat(), type: fc.constantFrom('message', 'gap', 'endpoint'), data: jsonTexts },
-    { requiredKeys: [] },
+  // Few streams and epochs, so that some events share the beginnings of their ids; numbers of any length.
+  const places = fc.record({
+    stream: fc.oneof(fc.nat(2), fc.maxSafeNat()),
+    epoch: fc.constantFrom(1, 1_763_634_000_000, Number.MAX_SAFE_INTEGER),
+    seq: fc.oneof(fc.nat(20), fc.maxSafeNat()),
+  });
+  const requestNames = fc.array(fc.oneof(fc.nat(), fc.string()), { maxLength: 3 }).map(formatRequests);
+  const ids = fc
+    .tuple(places, requestNames)
+    .map(([at, requests]): EventId => (requests === undefined ? at : { ...at, requests }));
+  const anEvent: fc.Arbitrary<SseEvent> = fc.oneof(
+    fc.record({ kind: fc.constant('message' as const), data: jsonTexts }),
+    fc.record({ kind: fc.constant('message' as const), id: ids, data: jsonTexts }),
+    fc.record({ kind: fc.constant('priming' as const), id: ids, retryMs: fc.nat() }),
+    fc.record({ kind: fc.constant('retry' as const), retryMs: fc.nat() }),
+    fc.constant({ kind: 'gap' as const }),
   );
 
   it('is the inverse of encodeEvent, for any sequence of events', () => {
     fc.assert(
       fc.property(fc.array(anEvent), (events) => {
-        const text = Buffer.concat(events.map(encodeEvent));
+        const text = Buffer.concat(events.map((event) => encodeEvent(event)));
         expect(decodeEvents(text)).toEqual(events);
       }),
     );
   });
 
-  it('is the inverse of encodeEvents, with priming events among others', () => {
-    // Few streams and epochs, so that some events share the beginnings of their ids; numbers of any length.
-    const number = fc.oneof(fc.nat(20), fc.maxSafeNat());
-    const written = fc.record({
-      stream: fc.oneof(fc.nat(2), fc.maxSafeNat()),
-      epoch: fc.constantFrom(1, 1_763_634_000_000, Number.MAX_SAFE_INTEGER),
-      seq: number,
-      data: fc.oneof(jsonTexts, fc.constant(Buffer.alloc(0))),
-    });
+  it('is the inverse of encodeLoggedEvents, with priming events among others', () => {
+    const logged = fc.tuple(places, fc.oneof(jsonTexts, fc.constant(Buffer.alloc(0))));
     fc.assert(
-      fc.property(fc.array(written), fc.nat(), (events, retryMs) => {
-        const text = encodeEvents(events, retryMs);
+      fc.property(fc.array(logged), fc.nat(), (events, retryMs) => {
+        const text = encodeLoggedEvents(
+          events.map(([at, data]) => ({ ...at, data })),
+          retryMs,
+        );
         const decoded = decodeEvents(text);
         expect(decoded).toEqual(
-          events.map(({ stream, data, ...place }) => ({
-            ...{ id: formatEventId(stream, place), data },
-            ...(data.length > 0 ? { type: 'message' } : { retryMs }),
-          })),
+          events.map(([at, data]) =>
+            data.length > 0 ? { kind: 'message', id: at, data } : { kind: 'priming', id: at, retryMs },
+          ),
         );
-        expect(Buffer.concat(decoded.map(encodeEvent))).toEqual(text);
+        expect(Buffer.concat(decoded.map((event) => encodeEvent(event)))).toEqual(text);
       }),
     );
   });
 
-  it('takes all else that is written into a stream', () => {
-    const text = Buffer.concat([encodeMessage(Buffer.from('{"a":1}')), gapEvent, encodeRetry(7.2)]);
-    expect(decodeEvents(text)).toEqual([
-      { type: 'message', data: Buffer.from('{"a":1}') },
-      { type: 'gap', data: Buffer.from('{"reason":"history_lost"}') },
-      { retryMs: 8 },
-    ]);
-  });
-
-  it.each([': comment\n', 'data: {"a":1}\n', 'id: 1', 'what: x\n\n', 'data\n\n'])('throws for %j', (text) => {
+  it.each([
+    ...[': comment\n', 'data: {"a":1}\n', 'id: 1', 'what: x\n\n', 'data\n\n', 'data: {}\n\n', 'event: message\n\n'],
+    ...['event: endpoint\ndata: /\n\n', 'id: foreign\nevent: message\ndata: {}\n\n', 'id: 1.1-1\ndata: \n\n'],
+  ])('throws for %j', (text) => {
     expect(() => decodeEvents(Buffer.from(text))).toThrow('not a sequence of events');
   });
 });

@@ -1,5 +1,6 @@
 import { onTestFinished } from 'vitest';
 import { formatEventId, type LogPosition, parseEventId } from '../../../src/protocol/wire/event-id.ts';
+import type { EventBatch } from '../../../src/reply/event-batch.ts';
 import { EventWriter } from '../../../src/session/events/event-writer.ts';
 import { getStream, Streams, type StreamsOptions } from '../../../src/session/events/streams.ts';
 import type { EventLog, LogLimits } from '../../../src/store/event-log.ts';
@@ -101,10 +102,10 @@ export async function createStreamsFixture({
   const watch = (sink: FakeSink): FakeSink => {
     const { write } = sink;
     return Object.assign(sink, {
-      write(text: Buffer, at?: string): boolean {
-        const ids = [...text.toString().matchAll(/^id: (.*)$/gm)].map(([, id = '']) => id);
+      write(batch: EventBatch): boolean {
+        const ids = [...batch.text.toString().matchAll(/^id: (.*)$/gm)].map(([, id = '']) => id);
         unlogged = [...unlogged, ...ids.filter((id) => !logged.has(id.replace(/~.*/, '')))];
-        return write(text, at);
+        return write(batch);
       },
     });
   };

@@ -143,9 +143,9 @@ describe('all connections of a session', () => {
       await settled();
       const written: string[] = [];
       const { write } = sink;
-      sink.write = (text, at) => {
-        written.push(text.toString());
-        return write(text, at);
+      sink.write = (batch) => {
+        written.push(batch.text.toString());
+        return write(batch);
       };
       streams.closeAll(true);
       expect(sink.state).toBe('ended');

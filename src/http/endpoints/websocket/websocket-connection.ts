@@ -8,7 +8,6 @@ import type { CallObserver, CallOrigin } from '../../../call/call-report.ts';
 import { faultMessage, type Reason } from '../../../protocol/faults.ts';
 import type { Message } from '../../../protocol/message/message.ts';
 import { closeCodeOf } from '../../../protocol/wire/close-codes.ts';
-import { decodeEvents } from '../../../protocol/wire/sse.ts';
 import type { Sessions } from '../../../registry/sessions.ts';
 import type { EventSink, Reply } from '../../../reply/reply.ts';
 import type { Server } from '../../../server/server.ts';
@@ -22,7 +21,7 @@ import { modernNotServedData } from '../../pipeline/modern-not-served.ts';
 import { readLargePosted, readMessages, withoutBom } from '../../pipeline/read-messages.ts';
 import { reportRefusedCalls } from '../../pipeline/refused-calls.ts';
 import type { RequestTracing, TraceRequests } from '../../pipeline/trace-requests.ts';
-import { delayResponseAfterProgress } from '../../replies/delay-after-progress.ts';
+import { ResponseDelaySink } from '../../replies/response-delay-sink.ts';
 import { FrameWriter } from './frame-writer.ts';
 
 /** Options of a connection. */
@@ -246,8 +245,12 @@ export class WebSocketConnection {
 
   /** Creates the one stream of the session. Its events have no ids, since no client can resume here. */
   #createSink(): EventSink {
-    const delayed = delayResponseAfterProgress({
-      write: (events) => this.#writer.send(events.flatMap(({ data }) => (data === undefined ? [] : [data]))),
+    return new ResponseDelaySink({
+      write: (batch) => {
+        // Only a client beyond all retained events misses some, and it must not continue without them.
+        if (batch.events.some(({ kind }) => kind === 'gap')) this.#terminate('slow_reader');
+        return this.#writer.send(batch.messageTexts);
+      },
       onDrain: (listener) => this.#writer.onDrain(listener),
       onClose: (listener) => {
         this.#goneListeners.add(listener);
@@ -255,15 +258,6 @@ export class WebSocketConnection {
       end: () => this.close(this.#sessionEnd === undefined ? 'internal' : toCloseReason(this.#sessionEnd)),
       cut: () => this.#terminate('slow_reader'),
     });
-    return {
-      ...delayed,
-      write: (text) => {
-        const events = decodeEvents(text);
-        // Only a client beyond all retained events misses some, and it must not continue without them.
-        if (events.some(({ type }) => type === 'gap')) this.#terminate('slow_reader');
-        return delayed.write(events.filter(({ type, data }) => type === 'message' && data !== undefined));
-      },
-    };
   }
 }
 
