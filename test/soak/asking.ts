@@ -6,7 +6,7 @@ const capabilities = { sampling: {}, elicitation: {}, roots: {} };
 
 /** Round trips of a legacy client: the server asks in the middle of a call, and the answer comes by any instance. */
 export const asker = (server: 'asks' | 'modern', tools: readonly string[]): Talker => ({
-  name: `questions to legacy clients on ${server}`,
+  name: `input requests to legacy clients on ${server}`,
   everyMs: 2_000,
   async once({ stage, mark, deed, random, pause, stopped, open }) {
     const url = stage.urlOf(server);

@@ -44,22 +44,22 @@ const storeAway = ['store_unavailable', 'input_not_taken'];
 
 /** How a deed may end besides `answered` while a fault lasts, and until it should have been noticed. */
 const explains: Readonly<Record<FaultKind, readonly string[]>> = {
-  kill: ['takeover_paused', 'gone already', 'broken', 'outcome_unknown'],
-  drain: ['gone already', 'broken', 'outcome_unknown', 'draining'],
-  freeze: ['takeover_paused', ...lostWay, 'gone already', 'broken', 'outcome_unknown', ...storeAway, 'owner_busy'],
+  kill: ['takeover_paused', 'already gone', 'broken', 'outcome_unknown'],
+  drain: ['already gone', 'broken', 'outcome_unknown', 'draining'],
+  freeze: ['takeover_paused', ...lostWay, 'already gone', 'broken', 'outcome_unknown', ...storeAway, 'owner_busy'],
   stall: [...storeAway],
-  partition: ['takeover_paused', ...lostWay, 'gone already', 'broken', 'outcome_unknown', ...storeAway, 'owner_busy'],
-  'redis restart': [...lostWay, 'gone already', 'outcome_unknown', ...storeAway],
-  'redis empty': [...lostWay, 'gone already', 'outcome_unknown', ...storeAway, 'history_lost'],
-  'redis pause': [...lostWay, 'gone already', 'outcome_unknown', ...storeAway],
-  'redis slow': [...lostWay, 'gone already', 'outcome_unknown', ...storeAway],
+  partition: ['takeover_paused', ...lostWay, 'already gone', 'broken', 'outcome_unknown', ...storeAway, 'owner_busy'],
+  'redis restart': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway],
+  'redis empty': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway, 'history_lost'],
+  'redis pause': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway],
+  'redis slow': [...lostWay, 'already gone', 'outcome_unknown', ...storeAway],
   'scripts flushed': [],
   'child killed': ['outcome_unknown', 'server_exited', 'server_start_failed'],
   'child ended': ['outcome_unknown', 'server_exited', 'server_start_failed'],
   'child stopped': [],
   'upstream cut': ['outcome_unknown', 'server_unreachable', 'server_exited'],
   'clients cut': ['broken'],
-  [busy]: ['takeover_paused', ...lostWay, 'gone already', 'broken', 'outcome_unknown', ...storeAway, 'owner_busy'],
+  [busy]: ['takeover_paused', ...lostWay, 'already gone', 'broken', 'outcome_unknown', ...storeAway, 'owner_busy'],
 };
 
 /** In milliseconds; undefined where there was none. */

@@ -13,7 +13,7 @@ export const modern = (server: 'stdio' | 'asks' | 'modern', tool: string): Talke
     const url = stage.urlOf(server);
     const text = mark();
     if (server !== 'stdio' && random.chance(0.3)) {
-      await deed('question', 1_000, async () => {
+      await deed('input request', 1_000, async () => {
         const name = 'test_input_required_result_elicitation';
         const asked = await callModern(url, name, {}, { meta });
         if (asked.json?.result?.resultType !== 'input_required') return outcomeOf(asked, 'input_required');

@@ -5,7 +5,7 @@ import { hangMs, outcomeOf, reasonOf, type Talker } from './talker.ts';
 
 /** Clients of HTTP+SSE (2024-11-05), which reconnect with the last event id. */
 export const oldFace: Talker = {
-  name: 'clients of HTTP+SSE',
+  name: 'HTTP+SSE clients',
   everyMs: 2_000,
   async once({ stage, deed, mark, random, pause, stopped }) {
     const baseUrl = stage.cluster.balancer.baseUrl;

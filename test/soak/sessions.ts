@@ -6,7 +6,7 @@ import { deleteOf, outcomeOf, reasonOf, type Talker } from './talker.ts';
 
 /** Sessions that are opened, used, deleted, and then unknown. */
 export const churn: Talker = {
-  name: 'sessions that come and go',
+  name: 'short sessions',
   everyMs: 4_000,
   async once({ stage, random, mark, deed, open }) {
     const url = stage.urlOf(random.chance(0.5) ? 'stdio' : 'remote');
@@ -20,13 +20,13 @@ export const churn: Talker = {
     );
     const deleted = await deed('delete', 0, () => deleteOf(session));
     if (deleted === 'answered') {
-      await deed('after its end', 0, async () => {
+      await deed('request after the end', 0, async () => {
         const answer = await post(url, { jsonrpc: '2.0', id: 'p', method: 'ping' }, { 'Mcp-Session-Id': id });
         const outcome = outcomeOf(answer, '');
         return outcome === 'unknown_session' ? 'answered' : outcome;
       });
       const ended = listening?.ended ?? Promise.resolve();
-      await deed('end of its stream', 0, () => ended.then(() => 'answered'));
+      await deed('end of the GET stream', 0, () => ended.then(() => 'answered'));
     }
     listening?.drop();
   },
@@ -64,7 +64,7 @@ export const canceller: Talker = {
 
 /** Clients that vanish in the middle of a call and never come back: their sessions end when they have been idle. */
 export const vanisher: Talker = {
-  name: 'clients that vanish',
+  name: 'clients that disconnect',
   everyMs: 15_000,
   async once({ stage, deed, random }) {
     const url = stage.urlOf(random.chance(0.7) ? 'stdio' : 'remote');

@@ -7,7 +7,7 @@ import { deleteOf, outcomeOf, type Talker } from './talker.ts';
 
 /** Sessions that nobody uses for longer than their processes live, and that wake when they are used again. */
 export const sleeper: Talker = {
-  name: 'sessions that hibernate',
+  name: 'hibernating sessions',
   everyMs: 1_000,
   atOnce: 3,
   async once({ stage, deed, mark, random, pause, stopped, ledger, open }) {

@@ -63,5 +63,5 @@ export async function deleteOf(session: Session): Promise<string> {
   if (answer.status >= 200 && answer.status < 300) return 'answered';
   // Asked of two owners, one after the other, since the answer of the first one was lost.
   const reason = reasonOf(answer);
-  return reason === 'unknown_session' ? 'gone already' : reason;
+  return reason === 'unknown_session' ? 'already gone' : reason;
 }
