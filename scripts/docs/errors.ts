@@ -62,11 +62,11 @@ const notes: Partial<Record<Reason, string>> = {
   websocket_required: 'Use `ws://…/ws` in a WebSocket client, and `/mcp` for HTTP.',
   slow_reader: 'The time limit is `--slow-reader-ms` (30 s).',
   session_required:
-    'A browser also gets this error, as does curl without `initialize`. With `--sessionless serve`, the gateway answers such requests.',
+    'Browsers, and curl without `initialize`, also get this error. With `--sessionless serve`, the gateway answers such requests.',
   unknown_session:
     'The session was idle for `--session-idle-ms` (30 min), was deleted, or ended because its server ended. A gateway without Redis loses all sessions when it restarts. The log line `session ended` contains the reason. Clients must open a new session.',
   unknown_token:
-    'The session of an HTTP+SSE client has ended, or the client opened a second stream. Most of these clients must be reconnected manually. `--sse-linger-ms` keeps sessions longer.',
+    'The session of an HTTP+SSE client has ended, or the client opened a second stream. Most of these clients must be reconnected manually. With a larger `--sse-linger-ms`, sessions survive longer disconnects.',
   history_lost: 'The limits are `--log-max-events`, `--log-max-bytes`, `--log-total-max-bytes` and `--log-max-age-ms`.',
   handshake_too_large: 'The limits are 64 characters for the version and 64 KiB for the capabilities.',
   server_start_failed:

@@ -287,7 +287,7 @@ const catalogue = {
     status: 405,
     code: -32000,
     message:
-      'Method not allowed: this path is the event stream of HTTP+SSE (2024-11-05) and accepts only GET. For Streamable HTTP use the other endpoint, by default /mcp.',
+      'Method not allowed: this path is the event stream of HTTP+SSE (2024-11-05) and accepts only GET. For Streamable HTTP, use the other endpoint, by default /mcp.',
     allow: 'GET',
   },
   only_messages: {
@@ -314,7 +314,7 @@ const catalogue = {
     status: 401,
     code: -32000,
     message:
-      'Unauthorized: the request has no credentials. With every request, send Authorization: Bearer followed by a key or token of this gateway.',
+      'Unauthorized: the request has no credentials. With every request, send the header Authorization: Bearer with a key or token for this gateway.',
   },
   credentials_invalid: {
     status: 401,

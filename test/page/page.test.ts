@@ -91,8 +91,8 @@ describe('the overview', () => {
     await server.getByText(/^pid \d+/).waitFor();
     const short = gateway.logs().find(({ msg }) => msg === 'session started')?.['session'] as string;
     await page.getByText(`everything-server · ${short}`).waitFor();
-    await server.getByRole('img', { name: /Calls per second .* at most [1-9]/ }).waitFor();
-    await server.getByRole('img', { name: /Response time .* last at most/ }).waitFor();
+    await server.getByRole('img', { name: /Calls per second .* maximum [1-9]/ }).waitFor();
+    await server.getByRole('img', { name: /Response time .* most recently at most/ }).waitFor();
   });
 
   test('says why a server fails, and what it wrote to stderr last', async () => {

@@ -39,7 +39,7 @@ export function createPlayground(section, { servers }) {
         h(
           'p.muted.lead',
           {},
-          'Use the gateway as a client: call a tool, cut the connection, and see that nothing is lost.',
+          'Use this page as a client of the gateway: call a tool, cut the connection, and see that nothing is lost.',
         ),
       ),
     ),

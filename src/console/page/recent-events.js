@@ -22,7 +22,7 @@ const texts = {
   noise: ['Server writes lines to stdout that are not MCP messages', 'bad'],
   crash_loop: ['Server exited repeatedly; the gateway waits before the next start', 'bad'],
   redis_away: ['Redis is unavailable', 'bad'],
-  redis_back: ['Redis answers', 'good'],
+  redis_back: ['Redis is available', 'good'],
 };
 
 /** Creates the list of recent events, newest first. */

@@ -90,7 +90,7 @@ function createSelect(id, schema, choices, isRequired) {
   const control = h(
     'select',
     { id, required: isRequired },
-    h('option', { value: '' }, isRequired ? 'Choose …' : 'Not given'),
+    h('option', { value: '' }, isRequired ? 'Choose …' : 'Not set'),
     ...choices.map(([value, text], index) =>
       h('option', { value: String(index), selected: value === schema.default }, text),
     ),

@@ -60,7 +60,7 @@ export function createServerCard(first) {
       setText(callsNow, number(rate));
       calls.update(
         [plots.calls],
-        `Calls per second over the last two minutes: now ${number(rate)}, at most ${number(Math.max(0, ...plots.calls))}.`,
+        `Calls per second over the last two minutes: now ${number(rate)}, maximum ${number(Math.max(0, ...plots.calls))}.`,
       );
       const newest = plots.p95.findLast((value) => value !== null) ?? null;
       setText(answersNow, newest === null ? '–' : duration(newest));
@@ -68,7 +68,7 @@ export function createServerCard(first) {
         [plots.p95, plots.p50],
         newest === null
           ? 'No answer in the last two minutes.'
-          : `Response time (p95) over the last two minutes: last at most ${duration(newest)}.`,
+          : `Response time (p95) over the last two minutes: most recently at most ${duration(newest)}.`,
       );
       setText(
         numbers,

@@ -36,7 +36,7 @@ export function createSessions(section, live, about) {
   );
   live.on('state', ({ sessions }) => {
     const { shown, found, total: all } = sessions;
-    const hidden = found > shown.length ? `; showing the ${count(shown.length)} used last` : '';
+    const hidden = found > shown.length ? `; showing the ${count(shown.length)} most recently used` : '';
     setText(
       total,
       found === all
