@@ -106,7 +106,7 @@ function claimFile(
     return { path: claimedPath, journal };
   } catch (error) {
     // ENOENT: another gateway that starts just now was faster
-    if (fileErrorCode(error) !== 'ENOENT') onIgnored(`it cannot be taken (${fileErrorCode(error)})`);
+    if (fileErrorCode(error) !== 'ENOENT') onIgnored(`it cannot be renamed or deleted (${fileErrorCode(error)})`);
     return undefined;
   }
 }
