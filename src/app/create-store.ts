@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import type { GatewayConfig } from '../config/config.ts';
 import { countAppends, countEvictions, measureCommands } from '../ops/metrics/collectors/store-metrics.ts';
@@ -8,6 +7,7 @@ import { createMemoryStore } from '../store/memory/memory-store.ts';
 import type { memoryPolicyOf } from '../store/redis/diagnose/inspect.ts';
 import type { Store } from '../store/store.ts';
 import { detach } from '../util/boundary.ts';
+import { readRedisTls } from './tls-files.ts';
 
 /**
  * Creates the store of a gateway: in Redis if one is configured, else in memory. Rejects for a certificate that cannot
@@ -20,7 +20,7 @@ export async function createStore(config: GatewayConfig, logger: Logger, metrics
 }
 
 async function openStore(config: GatewayConfig, logger: Logger, metrics: Metrics | undefined): Promise<Store> {
-  const { redis, redisPrefix, redisCa, redisCert, redisKey, redisTimeoutMs, logTotalMaxBytes } = config;
+  const { redis, redisPrefix, redisTimeoutMs, logTotalMaxBytes } = config;
   const { leaseMs, recordTtlMs, mailboxMaxBytes } = config;
   const limits: LogLimits = {
     maxEvents: config.logMaxEvents,
@@ -29,11 +29,7 @@ async function openStore(config: GatewayConfig, logger: Logger, metrics: Metrics
     onEvicted: metrics && countEvictions(metrics),
   };
   if (redis === undefined) return createMemoryStore({ ...limits, maxTotalBytes: logTotalMaxBytes, recordTtlMs });
-  const ca = redisCa && readFileSync(redisCa);
-  const cert = redisCert && readFileSync(redisCert);
-  const key = redisKey && readFileSync(redisKey);
-  const tls = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
-  const connection = { url: redis, tls, commandTimeoutMs: redisTimeoutMs };
+  const connection = { url: redis, tls: readRedisTls(config), commandTimeoutMs: redisTimeoutMs };
   const { createRedisStore } = await import('../store/redis/redis-store.ts');
   detach('background', warnOfEviction(connection, logger));
   return createRedisStore({

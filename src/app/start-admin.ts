@@ -12,6 +12,7 @@ import { type InstanceState, watchInstance } from '../ops/metrics/collectors/ins
 import type { Exposition } from '../ops/metrics/exposition.ts';
 import type { Metrics } from '../ops/metrics/metrics.ts';
 import { docsPage } from '../util/docs-page.ts';
+import { explainListenFailure, type PortOptions } from './addresses/listen.ts';
 
 /** The parts of the operator port. */
 export interface AdminParts extends HealthOptions {
@@ -23,6 +24,8 @@ export interface AdminParts extends HealthOptions {
   /** The certificate of the gateway, if it has one. */
   readonly certificate: ServerCertificate | undefined;
 }
+
+const operatorPort: PortOptions = { host: 'adminHost', port: 'adminPort', zeroMeans: 'disables the operator port' };
 
 /**
  * Opens the operator port. Returns undefined if it cannot listen, and logs the remedy: a second gateway on a machine
@@ -65,7 +68,7 @@ export async function startAdmin({
     return admin;
   } catch (cause) {
     logger.error(
-      { host, port, detail: explain(cause as NodeJS.ErrnoException) },
+      { host, port, detail: explainListenFailure(cause, { host, port }, operatorPort) },
       'cannot open the operator port: no metrics and no status page',
     );
     return undefined;
@@ -86,13 +89,4 @@ function warnOfExposure(config: GatewayConfig, hasTls: boolean, logger: Logger):
     );
   const detail = `The metrics contain server names and usage numbers, but no ids, users or content. Allow only your monitoring system to reach this address. See ${docsPage('reference/metrics.md')}`;
   logger.warn({ host, port, detail }, 'anyone who can reach the operator port can read the metrics');
-}
-
-function explain({ code, message }: NodeJS.ErrnoException): string {
-  if (code === 'EADDRINUSE')
-    return 'The port is in use. Choose another port with --admin-port; 0 disables the operator port.';
-  if (code === 'EACCES') return 'This user may not open the port. Choose a port above 1023 with --admin-port.';
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-    return 'The address does not belong to this machine. Correct --admin-host.';
-  return message;
 }

@@ -1,4 +1,5 @@
 import type { RequestListener } from 'node:http';
+import { pathOf } from '../protocol/http/request-header.ts';
 import type { Cors } from './cors.ts';
 import type { Endpoint } from './http-endpoint.ts';
 import { respondWithFault } from './respond.ts';
@@ -30,12 +31,6 @@ export function createRequestListener(
     if (endpoint !== undefined) endpoint(incoming, outgoing);
     else respondWithFault(outgoing, target.startsWith('/') ? notFoundReason : 'bad_target');
   };
-}
-
-/** Returns the path of a request target, unchanged. */
-export function pathOf(target: string): string {
-  const query = target.indexOf('?');
-  return query < 0 ? target : target.slice(0, query);
 }
 
 /** Creates an endpoint with these methods only; 405 lists them. */

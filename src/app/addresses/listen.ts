@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { AddressInfo, Server } from 'node:net';
 import type { GatewayConfig } from '../../config/config.ts';
+import { environmentNameOf, flagOf } from '../../config/options/option-names.ts';
 
 /** Starts to listen and resolves with the port. Rejects with an error for the operator if that is impossible. */
 export async function listen(server: Server, { host, port }: Pick<GatewayConfig, 'host' | 'port'>): Promise<number> {
@@ -8,7 +9,7 @@ export async function listen(server: Server, { host, port }: Pick<GatewayConfig,
     server.listen(port, host);
     await once(server, 'listening');
   } catch (cause) {
-    throw new Error(explainListenFailure(cause, host, port), { cause });
+    throw new Error(explainListenFailure(cause, { host, port }, clientPort), { cause });
   }
   return (server.address() as AddressInfo).port;
 }
@@ -19,12 +20,27 @@ export function displayHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-function explainListenFailure(cause: unknown, host: string, port: number): string {
-  const code = (cause as NodeJS.ErrnoException).code;
+/** The options of a port, and the meaning of port 0. */
+export interface PortOptions {
+  readonly host: string;
+  readonly port: string;
+  readonly zeroMeans: string;
+}
+
+const clientPort: PortOptions = { host: 'host', port: 'port', zeroMeans: 'selects any free port' };
+
+/** Explains to the operator why the gateway cannot listen at an address. */
+export function explainListenFailure(
+  cause: unknown,
+  { host, port }: { readonly host: string; readonly port: number },
+  options: PortOptions,
+): string {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  const portFlag = flagOf(options.port);
   if (code === 'EADDRINUSE')
-    return `Port ${port} on ${host} is in use. Choose another port with --port or GANGWAY_PORT; 0 selects any free port.`;
-  if (code === 'EACCES') return `This user may not open port ${port}. Choose a port above 1023 with --port.`;
+    return `Port ${port} on ${host} is in use. Choose another port with ${portFlag} or ${environmentNameOf(options.port)}; 0 ${options.zeroMeans}.`;
+  if (code === 'EACCES') return `This user may not open port ${port}. Choose a port above 1023 with ${portFlag}.`;
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-    return `The address ${host} does not belong to this machine. Correct --host.`;
-  return `The gateway cannot listen on ${host}:${port}: ${(cause as Error).message}`;
+    return `The address ${host} does not belong to this machine. Correct ${flagOf(options.host)}.`;
+  return `The gateway cannot listen on ${host}:${port}: ${message}`;
 }

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { createSecureContext } from 'node:tls';
 import type { OpenBackend } from '../../backend/backend.ts';
 import { createTransportDetector, type WebTransport } from '../../backend/detect-transport.ts';
 import { openModernHttp } from '../../backend/modern-http/modern-http-backend.ts';
@@ -9,7 +7,7 @@ import { openStreamableHttp } from '../../backend/streamable-http/streamable-htt
 import type { UpstreamTls } from '../../backend/upstream-tls.ts';
 import { openWebSocket } from '../../backend/websocket/websocket-backend.ts';
 import type { GatewayConfig, RemoteServer } from '../../config/config.ts';
-import { flagOf } from '../../config/options/option-names.ts';
+import { readTlsFiles } from '../tls-files.ts';
 import { version } from '../version.ts';
 import type { ServerListeners } from './server-listeners.ts';
 
@@ -39,7 +37,7 @@ export function remoteOpeners(
     return { open, openModern: open, isOverHttp: false };
   }
   const { url, transport } = address;
-  const tls = url.protocol === 'https:' || url.protocol === 'wss:' ? readTls(files) : {};
+  const tls = url.protocol === 'https:' || url.protocol === 'wss:' ? readUpstreamTls(files) : {};
   const web = { ...common, url, headers, tls };
   if (transport === 'ws') {
     const open: OpenBackend = (events, opening) =>
@@ -62,29 +60,13 @@ export function remoteOpeners(
   };
 }
 
-function readTls(files: Pick<RemoteServer, 'upstreamCa' | 'upstreamCert' | 'upstreamKey'>): UpstreamTls {
-  const ca = readOption('upstreamCa', files.upstreamCa);
-  // Node.js treats a file without a certificate as an empty list, with which it would trust no server.
-  if (ca !== undefined && !ca.includes('-----BEGIN')) {
-    throw new Error(`The file of ${flagOf('upstreamCa')} contains no PEM certificate. Correct the option.`);
-  }
-  const cert = readOption('upstreamCert', files.upstreamCert);
-  const key = readOption('upstreamKey', files.upstreamKey);
-  const tls = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
-  try {
-    createSecureContext(tls);
-  } catch (cause) {
-    const flags = ['upstreamCa', 'upstreamCert', 'upstreamKey'].map(flagOf).join(', ');
-    throw new Error(`The files of ${flags} cannot be used: ${(cause as Error).message}`, { cause });
-  }
-  return tls;
-}
-
-function readOption(key: string, file: string | undefined): Buffer | undefined {
-  if (file === undefined) return undefined;
-  try {
-    return readFileSync(file);
-  } catch (cause) {
-    throw new Error(`The file of ${flagOf(key)} cannot be read: ${(cause as Error).message}`, { cause });
-  }
-}
+const readUpstreamTls = ({
+  upstreamCa,
+  upstreamCert,
+  upstreamKey,
+}: Pick<RemoteServer, 'upstreamCa' | 'upstreamCert' | 'upstreamKey'>): UpstreamTls =>
+  readTlsFiles({
+    ca: ['upstreamCa', upstreamCa],
+    cert: ['upstreamCert', upstreamCert],
+    key: ['upstreamKey', upstreamKey],
+  });

@@ -1,5 +1,6 @@
 // src/auth/scopes: the scopes that requests need, and the challenges for identities that lack some.
 import type { IncomingMessage } from 'node:http';
+import { pathOf } from '../../protocol/http/request-header.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { challengeHeader } from '../challenge-header.ts';
 import { type Authenticate, type Challenge, type Identity, isChallenge } from '../identity.ts';
@@ -30,7 +31,7 @@ export class Authorization {
     { url = '' }: Pick<IncomingMessage, 'url'>,
     scopes: readonly string[] = this.#rules.always,
   ): readonly string[] {
-    const metadata = this.#resourceMetadata.get(url.split('?', 1)[0] as string);
+    const metadata = this.#resourceMetadata.get(pathOf(url));
     return [
       ...(scopes.length === 0 ? [] : [`scope="${scopes.join(' ')}"`]),
       ...(metadata === undefined ? [] : [`resource_metadata="${metadata}"`]),

@@ -6,7 +6,8 @@ import { type AddressInfo, isIP } from 'node:net';
 import { createOriginRules, isHost, isLoopback } from '../../auth/origin-rules.ts';
 import { createHttpServer, type ServerCertificate } from '../../http/http-server.ts';
 import { respondWithFault } from '../../http/respond.ts';
-import { createRequestListener, type FindEndpoint, pathOf } from '../../http/router.ts';
+import { createRequestListener, type FindEndpoint } from '../../http/router.ts';
+import { pathOf } from '../../protocol/http/request-header.ts';
 
 /** The settings of the admin server. */
 export interface AdminServerOptions {

@@ -3,6 +3,7 @@ import type { RequestListener } from 'node:http';
 import type { Logger } from 'pino';
 import { givenRequestId, logRequest, logSession } from '../../http/pipeline/request-log-fields.ts';
 import { faultOfResponse } from '../../http/respond.ts';
+import { pathOf } from '../../protocol/http/request-header.ts';
 import { keyFromId } from '../../session/session-key.ts';
 
 /** The settings of a request log. */
@@ -25,7 +26,7 @@ export function logRequests(listener: RequestListener, { logger, paths, from }: 
     const requestId = requestIdFor(incoming.headers['x-request-id']);
     const line = logRequest(incoming, requestId);
     const { method, url = '' } = incoming;
-    const [path = ''] = url.split('?', 1);
+    const path = pathOf(url);
     outgoing.setHeader('x-request-id', requestId);
     outgoing.once('close', () => {
       const durationMs = Math.round(performance.now() - startedAt);

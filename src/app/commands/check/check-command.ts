@@ -1,12 +1,13 @@
 // src/app/commands/check: checks servers, Redis and the configuration, and renders the results.
 
-import { readFileSync } from 'node:fs';
+import type { UpstreamTls } from '../../../backend/upstream-tls.ts';
 import type { GatewayConfig, ServerConfig } from '../../../config/config.ts';
 import { flagOf } from '../../../config/options/option-names.ts';
 import type { Environment } from '../../../config/sources/environment-variables.ts';
 import type { RedisFindings } from '../../../store/redis/diagnose/inspect.ts';
 import { explainTrouble } from '../../../store/redis/diagnose/trouble.ts';
 import { ServerUnusableError } from '../../probes/probe-session.ts';
+import { readRedisTls } from '../../tls-files.ts';
 import { type Advice, adviceOn } from './advice.ts';
 import { examine, type Findings } from './examine-server.ts';
 import type { CheckProgress } from './progress-line.ts';
@@ -102,12 +103,15 @@ async function checkServer(
 }
 
 async function checkRedis(config: GatewayConfig): Promise<CheckedRedis | undefined> {
-  const { redis: url, redisPrefix: prefix, redisTimeoutMs: commandTimeoutMs, redisCa, redisCert, redisKey } = config;
+  const { redis: url, redisPrefix: prefix, redisTimeoutMs: commandTimeoutMs } = config;
   if (url === undefined) return undefined;
+  let tls: UpstreamTls;
   try {
-    const read = (path: string | undefined): Buffer | undefined => (path === undefined ? path : readFileSync(path));
-    const [ca, cert, key] = [read(redisCa), read(redisCert), read(redisKey)];
-    const tls = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
+    tls = readRedisTls(config);
+  } catch (error) {
+    return { isFine: false, why: (error as Error).message };
+  }
+  try {
     const { inspectRedis } = await import('../../../store/redis/diagnose/inspect.ts');
     const findings = await inspectRedis({ url, prefix, tls, commandTimeoutMs });
     if (isTooOld(findings.version)) {

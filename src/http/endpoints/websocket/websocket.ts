@@ -6,6 +6,7 @@ import { WebSocketServer } from 'ws';
 import type { Challenge } from '../../../auth/identity.ts';
 import { subprotocol, webSocketLimits } from '../../../backend/websocket-peer.ts';
 import type { Reason } from '../../../protocol/faults.ts';
+import { pathOf } from '../../../protocol/http/request-header.ts';
 import { contain } from '../../../util/boundary.ts';
 import type { Endpoint } from '../../http-endpoint.ts';
 import { type AdmissionOptions, createAdmission } from '../../pipeline/admission.ts';
@@ -68,7 +69,7 @@ export function createWebSocketEndpoint(options: WebSocketEndpointOptions): WebS
     });
 
   const handleUpgrade = (incoming: IncomingMessage, socket: Socket, head: Buffer): void => {
-    const endpoint = byPath.get(pathOf(incoming));
+    const endpoint = byPath.get(pathOf(incoming.url ?? ''));
     if (endpoint === undefined) return refuse(incoming, socket, { reason: 'no_such_path' });
     const { server, authorization, traffic, admit } = endpoint;
     const onError = (): Socket => socket.destroy(); // the client left during authentication
@@ -120,8 +121,6 @@ export const webSocketOnly: Endpoint = (_incoming, outgoing) => {
   outgoing.setHeader('upgrade', 'websocket'); // RFC 9110, section 15.5.22
   respondWithFault(outgoing, 'websocket_required');
 };
-
-const pathOf = ({ url = '' }: IncomingMessage): string => url.split('?', 1)[0] as string;
 
 /** A client that offers other subprotocols but not ours speaks another protocol on the connection. */
 function refuseSubprotocols({ headers }: IncomingMessage): Reason | undefined {

@@ -1,0 +1,53 @@
+import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
+import type { UpstreamTls } from '../backend/upstream-tls.ts';
+import type { GatewayConfig } from '../config/config.ts';
+import { flagOf } from '../config/options/option-names.ts';
+
+/** An option that names a file, and the path; undefined if the option is not set. */
+type FileOption = readonly [option: string, path: string | undefined];
+
+/** The options with the files for a TLS connection that the gateway opens. */
+export interface TlsFileOptions {
+  readonly ca: FileOption;
+  readonly cert: FileOption;
+  readonly key: FileOption;
+}
+
+/**
+ * Reads the certificates for a TLS connection that the gateway opens. Throws an error for the operator if a file cannot
+ * be used, so that the fault appears at the start and not with the first connection.
+ */
+export function readTlsFiles(options: TlsFileOptions): UpstreamTls {
+  const ca = readFile(options.ca);
+  // Node.js treats a file without a certificate as an empty list, with which it would trust no server.
+  if (ca !== undefined && !ca.includes('-----BEGIN'))
+    throw new Error(`The file of ${flagOf(options.ca[0])} contains no PEM certificate. Correct the option.`);
+  const cert = readFile(options.cert);
+  const key = readFile(options.key);
+  const tls = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
+  try {
+    createSecureContext(tls);
+  } catch (cause) {
+    const flags = [options.ca, options.cert, options.key].map(([option]) => flagOf(option)).join(', ');
+    throw new Error(`The files of ${flags} cannot be used: ${(cause as Error).message}`, { cause });
+  }
+  return tls;
+}
+
+/** Reads the certificates for Redis; throws as `readTlsFiles` does. */
+export const readRedisTls = ({
+  redisCa,
+  redisCert,
+  redisKey,
+}: Pick<GatewayConfig, 'redisCa' | 'redisCert' | 'redisKey'>): UpstreamTls =>
+  readTlsFiles({ ca: ['redisCa', redisCa], cert: ['redisCert', redisCert], key: ['redisKey', redisKey] });
+
+function readFile([option, path]: FileOption): Buffer | undefined {
+  if (path === undefined) return undefined;
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    throw new Error(`The file of ${flagOf(option)} cannot be read: ${(cause as Error).message}`, { cause });
+  }
+}
