@@ -5,11 +5,10 @@ import { type CallObserver, combineCallObservers } from '../call/call-report.ts'
 import type { GatewayConfig, ServerConfig } from '../config/config.ts';
 import { ConsoleRecord } from '../console/record/console-record.ts';
 import type { ConnectionObserver } from '../http/connection-observer.ts';
-import type { ModernObserver } from '../modern/modern-observer.ts';
 import { type Audit, createAudit } from '../ops/audit/audit.ts';
 import { combineObservers } from '../ops/combine-observers.ts';
-import type { GatewaySink } from '../ops/gateway-events.ts';
-import { observeSessionHealth, observeSharedServerHealth } from '../ops/health/health-observers.ts';
+import type { GatewayEvent, GatewaySink } from '../ops/gateway-events.ts';
+import { createHealthSink } from '../ops/health/health-sink.ts';
 import type { ServerHealth } from '../ops/health/server-health.ts';
 import { createFaultReporter } from '../ops/log/fault-log.ts';
 import type { Log } from '../ops/log/log.ts';
@@ -20,22 +19,22 @@ import { StdoutNoiseLog } from '../ops/log/stdout-noise-log.ts';
 import { BackendMetrics } from '../ops/metrics/collectors/backend-metrics.ts';
 import { CallMetrics } from '../ops/metrics/collectors/call-metrics.ts';
 import { countConnections } from '../ops/metrics/collectors/connection-metrics.ts';
+import { countEvents } from '../ops/metrics/collectors/event-metrics.ts';
 import { watchProcesses } from '../ops/metrics/collectors/process-metrics.ts';
-import { countSessions, countSharedServers } from '../ops/metrics/collectors/session-metrics.ts';
 import { Metrics } from '../ops/metrics/metrics.ts';
 import type { SessionTelemetry } from '../session/session-events.ts';
 import { addressOf } from '../store/redis/connection/redis-url.ts';
 import { explainTrouble } from '../store/redis/diagnose/trouble.ts';
 import type { StoreUnavailable } from '../store/store-unavailable.ts';
 import { reportFaultsTo, type Seam } from '../util/boundary.ts';
-import { emitTo } from '../util/telemetry/emit.ts';
+import { type Emit, emitTo } from '../util/telemetry/emit.ts';
 import { type FindMeter, meterIn } from '../util/telemetry/meter.ts';
 import { createServerListeners, type ServerListeners } from './servers/server-listeners.ts';
 
 /** The observers of a gateway: log, audit log, metrics, server health and status page. */
 export interface Observers {
   readonly sessions: SessionTelemetry;
-  readonly modern: ModernObserver;
+  readonly emit: Emit<GatewayEvent>;
   /** Decorates the backends of sessions, and those that modern clients share. */
   readonly decorateBackends: DecorateBackends;
   /** Undefined if nothing observes calls. */
@@ -66,16 +65,13 @@ export function createObservers(config: GatewayConfig, log: Log, health: ServerH
     isAtTerminal,
     onFirst: (server, line) => status?.events.noise(server, line),
   });
-  const sessionSinks: GatewaySink[] = [
+  const sinks: GatewaySink[] = [
     createSessionLifecycleLog(log, { processes, isAtTerminal, explainOutage }),
-    observeSessionHealth(health),
-    noise.sessions,
+    createSharedServerLog(log.modern, isAtTerminal),
+    createHealthSink(health),
+    noise.receive,
   ];
-  const emit = emitTo(sessionSinks);
-  const modernLog = combineObservers(
-    combineObservers(createSharedServerLog(log.modern, isAtTerminal), observeSharedServerHealth(health)),
-    noise.modern,
-  );
+  const emit = emitTo(sinks);
   const forget = (server: string): void => {
     status?.forget(server);
     noise.forget(server);
@@ -87,7 +83,7 @@ export function createObservers(config: GatewayConfig, log: Log, health: ServerH
     reportFaults(() => undefined);
     return {
       sessions: { emit, delivered: deliveredBy([]), calls: audit },
-      modern: modernLog,
+      emit,
       decorateBackends: decorateBackends([]),
       calls: audit,
       audit,
@@ -99,7 +95,7 @@ export function createObservers(config: GatewayConfig, log: Log, health: ServerH
     };
   }
   const metrics = new Metrics();
-  sessionSinks.push(countSessions(metrics), status.receive);
+  sinks.push(countEvents(metrics), status.receive);
   reportFaults((seam) => {
     metrics.tallies('internalErrors').of(seam).value += 1;
   });
@@ -108,7 +104,7 @@ export function createObservers(config: GatewayConfig, log: Log, health: ServerH
   watchProcesses(metrics, { live: backends.live, usageOf });
   return {
     sessions: { emit, delivered: deliveredBy([metrics.meter]), calls },
-    modern: status.withShared(combineObservers(modernLog, countSharedServers(metrics))),
+    emit,
     decorateBackends: decorateBackends([(server, open) => status.backends.observe(server, open)]),
     calls,
     audit,

@@ -127,7 +127,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       stateSealing,
       health,
       logger: log.server,
-      observer: observers.modern,
+      emit: observers.emit,
       decorateBackends: observers.decorateBackends,
       run: (server) => traced(runServer(server, config, environment, observers.listenersOf(server))),
       addToHealth,

@@ -4,8 +4,9 @@ import { type ForwardedHeaders, noHeaders } from '../protocol/http/forwarded-hea
 import type { Era } from '../protocol/revisions.ts';
 import { differsByClient, type Server } from '../server/server.ts';
 import { failedStartReason } from '../session/requests/lost-calls.ts';
+import type { Emit } from '../util/telemetry/emit.ts';
 import { type EraProbe, type ProbeOutcome, probeEra } from './era-probe.ts';
-import type { ModernObserver } from './modern-observer.ts';
+import type { SharedServerEvent } from './shared-server-events.ts';
 
 export interface EraFinderOptions {
   readonly server: Server;
@@ -17,7 +18,7 @@ export interface EraFinderOptions {
   readonly isOverHttp?: boolean;
   /** The gateway's own version. */
   readonly version: string;
-  readonly observer: ModernObserver;
+  readonly emit: Emit<SharedServerEvent>;
 }
 
 /**
@@ -102,7 +103,7 @@ export class EraFinder {
   }
 
   async #startProbe(headers: ForwardedHeaders = noHeaders, hasEnded: boolean): Promise<Era | Reason> {
-    const { server, openSibling, isOverHttp = false, version, observer } = this.#options;
+    const { server, openSibling, isOverHttp = false, version, emit } = this.#options;
     const startedAt = performance.now();
     const timeoutMs = server.startTimeoutMs;
     let isForClient = false;
@@ -131,21 +132,22 @@ export class EraFinder {
     const believedMs = this.#believedMs(outcome, known?.era);
     this.#found = { era: outcome.era, believedMs, until: now + believedMs };
     if (outcome.era !== known?.era) {
-      observer.eraFound(server.name, { era: outcome.era, probeMs: Math.round(now - startedAt) });
+      const probeMs = Math.round(now - startedAt);
+      emit({ type: 'era-found', server: server.name, era: outcome.era, probeMs });
     }
     return outcome.era;
   }
 
   /** If the process ended for a session as well, that session reports it: one client request is one failed start. */
   #reportFailure(end: BackendEnd, hasEnded: boolean): void {
-    const { server, observer } = this.#options;
+    const { server, emit } = this.#options;
     if (hasEnded) return this.#reportOutput(end);
-    observer.startFailed(server.name, end, { isByProbe: !this.#isForClient });
+    emit({ type: 'shared-start-failed', server: server.name, end, isByProbe: !this.#isForClient });
   }
 
   #reportOutput({ lastOutput = [] }: BackendEnd): void {
-    const { server, observer } = this.#options;
-    if (lastOutput.length > 0) observer.wroteAtStart(server.name, lastOutput);
+    const { server, emit } = this.#options;
+    if (lastOutput.length > 0) emit({ type: 'probe-output', server: server.name, lastOutput });
   }
 
   #believedMs({ era, isDoubtful }: FoundEra, known: Era | undefined): number {

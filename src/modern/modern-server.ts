@@ -63,7 +63,7 @@ export class ModernServer {
 
   constructor(options: ModernServerOptions) {
     this.#options = options;
-    const { server, version, limits, observer, changes, isolation = 'shared', room } = options;
+    const { server, version, limits, emit, changes, isolation = 'shared', room } = options;
     const { idleMs = Number.POSITIVE_INFINITY } = options;
     this.#finder = new EraFinder(options);
     this.#isolation = isolation;
@@ -71,7 +71,7 @@ export class ModernServer {
       server,
       version,
       limits,
-      observer,
+      emit,
       directory: this.#createDirectory(),
       revision: () => this.revision,
       onReady: (revisions) => {
@@ -83,14 +83,14 @@ export class ModernServer {
   }
 
   #createDirectory(): TaskDirectory | undefined {
-    const { server, owners, limits, observer } = this.#options;
+    const { server, owners, limits, emit } = this.#options;
     // The tasks of a local process end with it, and no other instance has that process.
     if (owners === undefined || !server.isRemote) return undefined;
     return new TaskDirectory({
       topic: `${server.digest} ${server.name}`,
       owners,
       maxMs: limits.requestMaxMs,
-      onFailed: (cause) => observer.failed(server.name, cause),
+      onFailed: (cause) => emit({ type: 'shared-server-failed', server: server.name, cause }),
     });
   }
 
@@ -146,7 +146,7 @@ export class ModernServer {
 
   /** Sends a client's request to the server. */
   request(request: Message, logLevel: LogLevel | undefined, answer: ModernAnswer, origin: ClientOrigin): void {
-    const { server, observer } = this.#options;
+    const { server, emit } = this.#options;
     const { principal, forwarded } = origin;
     const cancel = this.#request(request, logLevel, answer, principal, {
       headers: forwarded,
@@ -154,7 +154,7 @@ export class ModernServer {
     });
     answer.onGone((why) => {
       cancel();
-      if (why === 'slow') observer.clientCut(server.name);
+      if (why === 'slow') emit({ type: 'client-cut', server: server.name });
     });
   }
 
@@ -197,7 +197,7 @@ export class ModernServer {
 
   /** Reports a client's notification that has no process to go to. */
   reportUnplaced(text: Buffer): void {
-    this.#options.observer.dropped(this.name, 'unplaced', text);
+    this.#options.emit({ type: 'shared-message-dropped', server: this.name, reason: 'unplaced', text });
   }
 
   /** Ends the server in order (P9); sessions are served until they have ended. Resolves when no process is left. */

@@ -262,7 +262,7 @@ describe('a shared process', () => {
   it('[S-01] ends the one call at whose answer something throws, and goes on for the others', async () => {
     const { server, send, shared, observed } = createShared();
     const [hit, spared] = [send(callOf('a')), send(callOf('b'))];
-    await observed.next(([what]) => what === 'ready');
+    await observed.next(([what]) => what === 'shared-server-ready');
     const faults: string[] = [];
     Object.assign(hit.answer, { response: throwSlip, fault: (reason: string) => faults.push(reason) });
     const [, first, second] = server.backend.sent.items;

@@ -11,8 +11,8 @@ import type { ModernServerAccess } from '../../src/era/legacy-on-modern/server-s
 import { Translator } from '../../src/era/legacy-on-modern/translator.ts';
 import { Groups } from '../../src/era/modern-on-legacy/groups.ts';
 import { probeEra } from '../../src/modern/era-probe.ts';
-import type { ModernObserver } from '../../src/modern/modern-observer.ts';
 import { SharedServer } from '../../src/modern/process/shared-server.ts';
+import type { SharedServerEvent } from '../../src/modern/shared-server-events.ts';
 import { readOne } from '../../src/protocol/message/message.ts';
 import { type Envelope, readEnvelope } from '../../src/protocol/modern/envelope.ts';
 import { Sessions } from '../../src/registry/sessions.ts';
@@ -117,7 +117,6 @@ function expectAnswered(replies: readonly CountingReply[]): void {
 }
 
 const nothing = (): undefined => undefined;
-const failed = (_name: unknown, cause: unknown): void => void slips.push(cause);
 
 const telemetry: SessionTelemetry = {
   ...silentTelemetry,
@@ -126,11 +125,8 @@ const telemetry: SessionTelemetry = {
   },
 };
 
-const modernObserver: ModernObserver = {
-  ...{ eraFound: nothing, isolationUnused: nothing, ready: nothing, ended: nothing, wroteAtStart: nothing },
-  ...{ startFailed: nothing, crashLoop: nothing, clientCut: nothing, filtersTruncated: nothing, closed: nothing },
-  dropped: nothing,
-  failed,
+const emitShared = (event: SharedServerEvent): void => {
+  if (event.type === 'shared-server-failed') slips.push(event.cause);
 };
 
 const store = createMemoryStore({ maxEvents: 100, maxBytes: 1_000_000, maxAgeMs: never });
@@ -203,7 +199,7 @@ const newShared = (open: OpenBackend): SharedServer =>
     server: serverOf(open, 'restore'),
     version: '1',
     limits: { maxSharedCalls: 100, maxQueuedBytes: 1e6, cancelGraceMs: 1, requestIdleMs: never, requestMaxMs: never },
-    observer: modernObserver,
+    emit: emitShared,
     ...{ onReady: nothing, onLost: nothing, onNotModern: nothing, onTools: nothing, onToolsChanged: nothing },
   });
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { probeEra } from '../../src/modern/era-probe.ts';
-import type { ModernObserver } from '../../src/modern/modern-observer.ts';
 import { ModernServer } from '../../src/modern/modern-server.ts';
+import type { SharedServerEvent } from '../../src/modern/shared-server-events.ts';
 import type { Era } from '../../src/protocol/revisions.ts';
 import { createFakeServer, type FakeBackend, type FakeServer } from '../support/fake-backend.ts';
 import { discovered } from './shared-fixture.ts';
@@ -109,13 +109,7 @@ describe('the era lookup', () => {
     more: { readonly isRemote?: boolean; readonly isOverHttp?: boolean } = {},
   ) => {
     const main = modern();
-    const observed: (readonly [PropertyKey, ...unknown[]])[] = [];
-    const observer = new Proxy({} as ModernObserver, {
-      get: (_, what) =>
-        what === 'seeBackends'
-          ? undefined // nobody wants to
-          : (_server: string, ...details: unknown[]) => void observed.push([what, ...details]),
-    });
+    const observed: SharedServerEvent[] = [];
     const limits = {
       ...{ maxSharedCalls: 10, maxQueuedBytes: 10_000, cancelGraceMs: 1_000 },
       ...{ requestIdleMs: 60_000, requestMaxMs: 60_000 },
@@ -131,7 +125,7 @@ describe('the era lookup', () => {
       openSibling: sibling.open,
       version: '1',
       limits,
-      observer,
+      emit: (event: SharedServerEvent) => void observed.push(event),
     };
     return { main, observed, modern: new ModernServer(parts) };
   };
@@ -150,7 +144,7 @@ describe('the era lookup', () => {
     expect(sibling.opened).toHaveLength(1);
     expect(sibling.living).toEqual([]);
     expect(main.opened).toEqual([]);
-    expect(observed).toMatchObject([['eraFound', { era: 'modern' }]]);
+    expect(observed).toMatchObject([{ type: 'era-found', era: 'modern' }]);
     await server.drain(0);
   });
 
@@ -173,7 +167,7 @@ describe('the era lookup', () => {
     const { modern: server, observed } = serverOf(crashes);
     expect(await find(server)).toBe('server_start_failed');
     expect(server.era).toBeUndefined();
-    expect(observed).toMatchObject([['startFailed', { reason: 'exited' }, { isByProbe: false }]]);
+    expect(observed).toMatchObject([{ type: 'shared-start-failed', end: { reason: 'exited' }, isByProbe: false }]);
     await server.drain(0);
   });
 
@@ -186,7 +180,7 @@ describe('the era lookup', () => {
     if (joins) void server.findEra();
     await vi.advanceTimersByTimeAsync(0);
     expect(await found).toBe('server_start_failed');
-    expect(observed).toMatchObject([['startFailed', { reason: 'exited' }, { isByProbe: !joins }]]);
+    expect(observed).toMatchObject([{ type: 'shared-start-failed', end: { reason: 'exited' }, isByProbe: !joins }]);
     await server.drain(0);
   });
 
@@ -215,7 +209,7 @@ describe('the era lookup', () => {
       expect(await find(server)).toBe('legacy');
       await vi.advanceTimersByTimeAsync(60_000);
     }
-    expect(observed.map(([what]) => what)).toEqual(['eraFound', 'startFailed']);
+    expect(observed.map(({ type }) => type)).toEqual(['era-found', 'shared-start-failed']);
     await server.drain(0);
   });
 
@@ -267,7 +261,7 @@ describe('the era lookup', () => {
     const { modern: server, observed } = serverOf(sibling);
     expect([await find(server), await find(server)]).toEqual(['server_start_failed', 'server_start_failed']);
     expect(sibling.opened).toHaveLength(1);
-    expect(observed).toMatchObject([['startFailed', { reason: 'failed' }, { isByProbe: false }]]);
+    expect(observed).toMatchObject([{ type: 'shared-start-failed', end: { reason: 'failed' }, isByProbe: false }]);
     await vi.advanceTimersByTimeAsync(5_000);
     await find(server);
     expect(sibling.opened).toHaveLength(2);

@@ -1,8 +1,8 @@
 import type { ModernCallAnswer } from '../../src/call/modern-answer.ts';
-import type { DropCounts, ModernDropReason, ModernObserver } from '../../src/modern/modern-observer.ts';
 import type { RequestOrigin } from '../../src/modern/process/shared-calls.ts';
 import type { SharedProcessLimits } from '../../src/modern/process/shared-process-limits.ts';
 import { SharedServer } from '../../src/modern/process/shared-server.ts';
+import type { ModernDropReason } from '../../src/modern/shared-server-events.ts';
 import type { Reason } from '../../src/protocol/faults.ts';
 import { readBody } from '../../src/protocol/message/message.ts';
 import type { LogLevel } from '../../src/protocol/modern/log-levels.ts';
@@ -72,24 +72,6 @@ export function sharedOf(
   const observed = createInbox<readonly [string, ...unknown[]]>();
   const dropped: (ModernDropReason | undefined)[] = [];
   const tools: string[] = [];
-  const note =
-    (what: string) =>
-    (_server: string, ...details: unknown[]): void =>
-      observed.push([what, ...details]);
-  const observer: ModernObserver = {
-    eraFound: note('eraFound'),
-    isolationUnused: note('isolationUnused'),
-    ready: note('ready'),
-    ended: note('ended'),
-    wroteAtStart: () => undefined,
-    startFailed: note('startFailed'),
-    crashLoop: note('crashLoop'),
-    clientCut: note('clientCut'),
-    filtersTruncated: note('filtersTruncated'),
-    failed: note('failed'),
-    closed: (_server: string, details: { dropped: DropCounts }) => observed.push(['closed', details]),
-    dropped: (_server, what) => void dropped.push(what),
-  };
   const shared = new SharedServer({
     server: {
       ...{ name: 'fake', digest: '', open: server.open, isRemote: false },
@@ -98,7 +80,10 @@ export function sharedOf(
     },
     version: '1.2.3',
     limits: { ...limits, ...given },
-    observer,
+    emit({ type, server: _, ...details }) {
+      if ('text' in details) dropped.push(details.reason);
+      else observed.push([type, details]);
+    },
     onReady: (revisions) => observed.push(['revisions', revisions]),
     onLost: () => observed.push(['lost']),
     onNotModern: () => observed.push(['notModern']),

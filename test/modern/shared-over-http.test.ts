@@ -10,7 +10,7 @@ const progress = (progressToken: unknown): object => ({
   params: { progressToken, progress: 1 },
 });
 const log = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'error', data: 'x' } };
-const ready = ([what]: readonly [string, ...unknown[]]) => what === 'ready';
+const ready = ([what]: readonly [string, ...unknown[]]) => what === 'shared-server-ready';
 
 describe('a transport that tells which request a message came beside', () => {
   it('[P11] gives each client its own log messages, however many clients want them', async () => {
@@ -125,7 +125,7 @@ describe('a remote modern server', () => {
       await vi.advanceTimersByTimeAsync(5_000);
       expect(got.items).toEqual(['server_start_failed']);
     }
-    expect(observed.items.map(([what]) => what)).toEqual(Array(8).fill('startFailed'));
+    expect(observed.items.map(([what]) => what)).toEqual(Array(8).fill('shared-start-failed'));
   });
 
   it.each([

@@ -7,13 +7,14 @@ import { isolationOf, modernIsolationOf } from '../../config/servers/process-sha
 import { openEitherEra } from '../../era/legacy-on-modern/open-either-era.ts';
 import { Translator } from '../../era/legacy-on-modern/translator.ts';
 import { Groups } from '../../era/modern-on-legacy/groups.ts';
-import type { ModernObserver } from '../../modern/modern-observer.ts';
 import { ModernServer, type ModernServerOptions } from '../../modern/modern-server.ts';
+import type { SharedServerEvent } from '../../modern/shared-server-events.ts';
 import type { ServerHealth } from '../../ops/health/server-health.ts';
 import { anonymous } from '../../protocol/principal.ts';
 import type { Sessions } from '../../registry/sessions.ts';
 import type { Server } from '../../server/server.ts';
 import type { Store } from '../../store/store.ts';
+import type { Emit } from '../../util/telemetry/emit.ts';
 import type { StateSealing } from '../access/create-state-sealing.ts';
 import { version } from '../version.ts';
 import type { RunningServer } from './run-server.ts';
@@ -34,7 +35,7 @@ export interface ServingParts {
   readonly sessions: Sessions;
   readonly store: Store;
   readonly stateSealing: StateSealing;
-  readonly observer: ModernObserver;
+  readonly emit: Emit<SharedServerEvent>;
   /** Decorates the backends of sessions, and those that modern clients share. */
   readonly decorateBackends: DecorateBackends;
   readonly health: ServerHealth;
@@ -45,7 +46,7 @@ export interface ServingParts {
  * @param startAheadMs after this time the shared process starts without a client
  */
 export function serve(running: RunningServer, parts: ServingParts, startAheadMs = 0): ServedServer {
-  const { config: gateway, sessions, store, stateSealing, observer, decorateBackends } = parts;
+  const { config: gateway, sessions, store, stateSealing, emit, decorateBackends } = parts;
   const { config } = running;
   const changes = gateway.redis === undefined ? undefined : store.changes;
   const owners = gateway.redis === undefined ? undefined : store.owners;
@@ -66,7 +67,7 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
     requestIdleMs: gateway.requestIdleMs,
     settleMs: config.startTimeoutMs,
     maxListeners: gateway.maxSharedCalls,
-    onFailed: (cause) => observer.failed(config.name, cause),
+    onFailed: (cause) => emit({ type: 'shared-server-failed', server: config.name, cause }),
   });
   return { config, running, server, modern, groups };
 }
@@ -74,21 +75,18 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
 /** Creates the server for modern clients. */
 function runModern(
   { config, server, modern: access }: RunningServer,
-  { config: gateway, sessions: room, observer, decorateBackends }: ServingParts,
+  { config: gateway, sessions: room, emit, decorateBackends }: ServingParts,
   startAheadMs: number,
   shared: Pick<ModernServerOptions, 'changes' | 'owners'>,
 ): ModernServer {
-  const common = { version, limits: gateway, observer, ...shared };
+  const common = { version, limits: gateway, emit, ...shared };
   if (access === undefined) return new ModernServer({ ...common, server, era: 'legacy', openSibling: server.open });
   const { open: openShared, ...how } = access;
   const open = decorateBackends(config.name, openShared);
   const isUnused = access.isOverHttp && config.isolation !== 'auto' && config.sessionless !== 'serve';
-  const observerOfServer: ModernObserver = {
-    ...observer,
-    eraFound(name, found) {
-      observer.eraFound(name, found);
-      if (isUnused && found.era === 'modern') observer.isolationUnused(name);
-    },
+  const reportUnused: Emit<SharedServerEvent> = (event) => {
+    emit(event);
+    if (event.type === 'era-found' && event.era === 'modern') emit({ type: 'isolation-unused', server: config.name });
   };
   const sharing = {
     isolation: modernIsolationOf(config, hasAuthentication(gateway)),
@@ -99,7 +97,7 @@ function runModern(
     ...how,
     ...sharing,
     room,
-    observer: observerOfServer,
+    emit: isUnused ? reportUnused : emit,
     server: { ...server, open },
     era: config.era,
   });

@@ -1,7 +1,5 @@
 // Record: the data about sessions, calls and servers that is collected for the status page.
 
-import type { ModernObserver } from '../../modern/modern-observer.ts';
-import { combineObservers } from '../../ops/combine-observers.ts';
 import type { GatewayEvent } from '../../ops/gateway-events.ts';
 import { CallRates } from './call-rates.ts';
 import { MessageTap } from './message-tap.ts';
@@ -26,16 +24,11 @@ export class ConsoleRecord {
     this.backends = new ObservedBackends(this.tap);
   }
 
-  /** Records an event of sessions. */
+  /** Records an event. */
   readonly receive = (event: GatewayEvent): void => {
     if (event.type === 'session-ended') this.backends.forget(event.name);
     this.events.receive(event);
   };
-
-  /** Returns an observer that reports shared servers to the given observer and to this record. */
-  withShared(observer: ModernObserver): ModernObserver {
-    return combineObservers(observer, this.events.sharedServerObserver);
-  }
 
   /** Forgets a server that is no longer configured. */
   forget(server: string): void {

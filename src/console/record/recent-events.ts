@@ -1,4 +1,3 @@
-import type { ModernObserver } from '../../modern/modern-observer.ts';
 import type { GatewayEvent } from '../../ops/gateway-events.ts';
 import type { SessionName } from '../../session/session-events.ts';
 
@@ -60,7 +59,7 @@ export class RecentEvents {
     this.#add('noise', { server }, line);
   }
 
-  /** Records an event of sessions, if it is rare enough. */
+  /** Records an event, if it is rare enough. */
   receive(event: GatewayEvent): void {
     switch (event.type) {
       case 'session-started': {
@@ -90,6 +89,17 @@ export class RecentEvents {
         if (outcome === 'resumed') this.#add('resumed', { server, ...(session !== undefined && { session }) });
         return;
       }
+      case 'shared-server-ready':
+        return this.#add('shared_ready', { server: event.server }, `After ${event.startMs} ms.`);
+      case 'shared-server-ended': {
+        const { server, end, inFlight } = event;
+        return this.#add('shared_ended', { server }, `Reason: ${end.reason}. Requests in flight: ${inFlight}.`);
+      }
+      case 'shared-start-failed':
+        if (!event.isByProbe) this.#add('start_failed', { server: event.server }, `Reason: ${event.end.reason}.`);
+        return;
+      case 'shared-crash-loop':
+        return this.#add('crash_loop', { server: event.server });
       case 'store-joined':
         return this.#add('redis_back');
       case 'store-failed': {
@@ -99,16 +109,6 @@ export class RecentEvents {
       }
     }
   }
-
-  /** Records events of servers whose process all clients share. */
-  readonly sharedServerObserver: Partial<ModernObserver> = {
-    ready: (server, { startMs }) => this.#add('shared_ready', { server }, `After ${startMs} ms.`),
-    ended: (server, { reason }, { inFlight }) =>
-      this.#add('shared_ended', { server }, `Reason: ${reason}. Requests in flight: ${inFlight}.`),
-    startFailed: (server, { reason }, { isByProbe }) =>
-      !isByProbe && this.#add('start_failed', { server }, `Reason: ${reason}.`),
-    crashLoop: (server) => this.#add('crash_loop', { server }),
-  };
 
   #add(kind: RecentEventKind, name: Partial<SessionName> = {}, detail?: string): void {
     this.#newest += 1;

@@ -17,7 +17,7 @@ import {
   subscriptionOf,
 } from '../../protocol/modern/renumber.ts';
 import { contain } from '../../util/boundary.ts';
-import type { ModernDropReason } from '../modern-observer.ts';
+import type { ModernDropReason } from '../shared-server-events.ts';
 import type { SharedCall, SharedCalls } from './shared-calls.ts';
 
 export interface ProcessAttributionOptions {

@@ -9,8 +9,9 @@ import { listenResult, renumber } from '../../protocol/modern/renumber.ts';
 import { differsByClient, type Server } from '../../server/server.ts';
 import { lossReason } from '../../session/requests/lost-calls.ts';
 import { contain } from '../../util/boundary.ts';
+import type { Emit } from '../../util/telemetry/emit.ts';
 import { settlesWithin } from '../../util/timing/within.ts';
-import type { DropCounts, ModernDropReason, ModernObserver } from '../modern-observer.ts';
+import type { DropCounts, ModernDropReason, SharedServerEvent } from '../shared-server-events.ts';
 import { ProcessAttribution } from './attribution.ts';
 import { HeldNotifications } from './held-notifications.ts';
 import {
@@ -28,7 +29,7 @@ export interface SharedServerOptions {
   readonly server: Server;
   readonly version: string;
   readonly limits: SharedProcessLimits;
-  readonly observer: ModernObserver;
+  readonly emit: Emit<SharedServerEvent>;
   /** No process is started before this settles: an earlier process of the same clients is still ending. */
   readonly after?: Promise<unknown> | undefined;
   /** A process is ready that serves these revisions. No request was sent to it yet. */
@@ -225,7 +226,8 @@ export class SharedServer {
     this.#calls.dropRetired();
     await this.#process.close();
     this.#sendHeld(Number.POSITIVE_INFINITY);
-    this.#options.observer.closed(this.#options.server.name, { dropped: this.#takeCounts() });
+    const { server, emit } = this.#options;
+    emit({ type: 'shared-server-closed', server: server.name, dropped: this.#takeCounts() });
   }
 
   #refusal({ method, text }: Message, isOfSession: boolean): Reason | undefined {
@@ -263,8 +265,8 @@ export class SharedServer {
   }
 
   #handleReady(revisions: readonly string[], startMs: number): void {
-    const { server, observer, onReady } = this.#options;
-    observer.ready(server.name, { revisions, startMs, pid: this.#process.pid });
+    const { server, emit, onReady } = this.#options;
+    emit({ type: 'shared-server-ready', server: server.name, revisions, startMs, pid: this.#process.pid });
     onReady(revisions);
     for (const call of this.#calls.all()) {
       if (call.isSent) continue;
@@ -297,13 +299,14 @@ export class SharedServer {
   }
 
   #handleLoss(end: BackendEnd): void {
-    const { server, observer, onLost } = this.#options;
+    const { server, emit, onLost } = this.#options;
     onLost();
     if (!server.isRemote) this.tasks.clear(); // the tasks have ended with the process
     const calls = this.#calls.all();
     const rerunnable = calls.filter((call) => !call.isSent || call.isListen || this.#mayRunAgain(call));
     const runAgain = rerunnable.filter(({ isSent }) => isSent).length;
-    observer.ended(server.name, end, { inFlight: calls.length, runAgain, dropped: this.#takeCounts() });
+    const [inFlight, dropped] = [calls.length, this.#takeCounts()];
+    emit({ type: 'shared-server-ended', server: server.name, end, inFlight, runAgain, dropped });
     this.#calls.dropRetired();
     for (const call of rerunnable) {
       call.isRerun ||= call.isSent && !call.isListen;
@@ -321,9 +324,9 @@ export class SharedServer {
   }
 
   #handleFailedStart(reason: Reason, end: BackendEnd, headers: ForwardedHeaders): void {
-    const { server, observer, onNotModern } = this.#options;
+    const { server, emit, onNotModern } = this.#options;
     this.#sendHeld(Number.POSITIVE_INFINITY); // no process runs, so they are counted as dropped
-    observer.startFailed(server.name, end, { isByProbe: this.#calls.areAllProbes });
+    emit({ type: 'shared-start-failed', server: server.name, end, isByProbe: this.#calls.areAllProbes });
     // A server that authenticates clients may have refused only this one.
     const refusesOne = differsByClient(server);
     for (const call of this.#calls.all()) {
@@ -340,8 +343,8 @@ export class SharedServer {
   }
 
   #enterCrashLoop(pauseMs: number): void {
-    const { server, observer } = this.#options;
-    observer.crashLoop(server.name, { pauseMs });
+    const { server, emit } = this.#options;
+    emit({ type: 'shared-crash-loop', server: server.name, pauseMs });
     for (const call of this.#calls.all()) this.#fail(call, 'server_crash_loop');
   }
 
@@ -363,9 +366,10 @@ export class SharedServer {
     }
   }
 
-  #drop(what: ModernDropReason, text?: Buffer): void {
-    this.#dropped.set(what, (this.#dropped.get(what) ?? 0) + 1);
-    this.#options.observer.dropped(this.#options.server.name, what, text);
+  #drop(reason: ModernDropReason, text?: Buffer): void {
+    this.#dropped.set(reason, (this.#dropped.get(reason) ?? 0) + 1);
+    const { server, emit } = this.#options;
+    emit({ type: 'shared-message-dropped', server: server.name, reason, text });
   }
 
   #takeCounts(): DropCounts {

@@ -8,8 +8,9 @@ import type { RequestHeaders } from '../../protocol/modern/mirrored-headers.ts';
 import type { SessionPermit } from '../../quota/session-permit.ts';
 import type { Server } from '../../server/server.ts';
 import type { Changes } from '../../store/shared/changes.ts';
+import type { Emit } from '../../util/telemetry/emit.ts';
 import { SharedChanges } from '../changes/shared-changes.ts';
-import type { ModernObserver } from '../modern-observer.ts';
+import type { SharedServerEvent } from '../shared-server-events.ts';
 import type { CancelRequest, RequestOrigin } from './shared-calls.ts';
 import type { SharedProcessLimits } from './shared-process-limits.ts';
 import { SharedServer } from './shared-server.ts';
@@ -22,7 +23,7 @@ export interface TenantHost {
   /** The gateway's own version. */
   readonly version: string;
   readonly limits: SharedProcessLimits;
-  readonly observer: ModernObserver;
+  readonly emit: Emit<SharedServerEvent>;
   /** The owners of the server's tasks, where other instances reach the same server; absent where none does. */
   readonly directory?: TaskDirectory | undefined;
   /** The newest revision of the modern era that the server and the gateway serve. */
@@ -68,7 +69,7 @@ export class Tenant {
   #ending: Promise<void> | undefined;
 
   constructor(host: TenantHost, { changes, topic, permit, after, tools }: TenantParts) {
-    const { server, version, limits, observer } = host;
+    const { server, version, limits, emit } = host;
     this.#host = host;
     this.#permit = permit;
     this.#tools = tools ?? new ToolHeaders({ list: (cursor, headers) => this.listTools(cursor, headers) });
@@ -79,7 +80,7 @@ export class Tenant {
       server: permit === undefined ? server : countStarts(server, permit),
       version,
       limits,
-      observer,
+      emit,
       after,
       onReady: (revisions) => {
         host.onReady(revisions);
@@ -99,7 +100,7 @@ export class Tenant {
         this.#shared.request(this.#ownRequest('subscriptions/listen', { notifications }), undefined, answer, {
           isOfProbe: true,
         }),
-      onTruncated: () => observer.filtersTruncated(server.name),
+      onTruncated: () => emit({ type: 'filters-truncated', server: server.name }),
     });
   }
 

@@ -1,10 +1,15 @@
 import type { Logger } from 'pino';
-import type { DropCounts, ModernObserver } from '../../modern/modern-observer.ts';
+import type { DropCounts, SharedServerEvent } from '../../modern/shared-server-events.ts';
+import type { EventOf } from '../../util/telemetry/emit.ts';
+import type { GatewaySink } from '../gateway-events.ts';
 import { helpOfEnd } from '../health/start-help.ts';
 import { faultField } from './fault-log.ts';
 
 /** How much of a dropped message is logged at `debug`. */
 const maxLoggedBytes = 200;
+
+const isolationUnused =
+  'Each modern request has its own connection to a server at a URL, so the gateway cannot isolate users. Identify users to the server with --credential or --forward-header.';
 
 /**
  * Logs the lifecycle of modern servers. At `info`, a process that all clients share has one line when it is ready and
@@ -13,57 +18,88 @@ const maxLoggedBytes = 200;
  * @param isAtTerminal true if the log is read in the terminal of the person who runs the gateway; it then shows the
  *   last output of a server
  */
-export function createSharedServerLog(logger: Logger, isAtTerminal: boolean): ModernObserver {
-  const warnedServers = new Set<string>();
-  const dropField = (counts: DropCounts): object => (Object.keys(counts).length === 0 ? {} : { dropped: counts });
-  return {
-    eraFound: (server, details) => logger.info({ server, ...details }, 'detected the era of the server'),
-    isolationUnused: (server) =>
-      logger.warn(
-        {
-          server,
-          detail:
-            'Each modern request has its own connection to a server at a URL, so the gateway cannot isolate users. Identify users to the server with --credential or --forward-header.',
-        },
-        '--isolation has no effect on modern clients of this server',
-      ),
-    ready: (server, details) => logger.info({ server, ...details }, 'shared server ready'),
-    ended(server, { reason, detail, exitCode, signal, lastOutput }, { dropped, ...details }) {
-      const outputField = isAtTerminal && lastOutput?.length ? { lastOutput } : {};
-      const fields = { server, reason, detail, exitCode, signal, ...details, ...dropField(dropped), ...outputField };
-      logger.warn(fields, 'shared server ended');
-      if (!isAtTerminal && lastOutput?.length) logger.debug({ server, lastOutput }, 'last output of the server');
-    },
-    startFailed(server, end, { isByProbe }) {
-      const { reason, detail, lastOutput = [] } = end;
-      const level = isByProbe ? 'debug' : 'warn';
-      const outputField = lastOutput.length > 0 ? { lastOutput } : {};
-      logger[level]({ server, reason, detail, ...outputField, help: helpOfEnd(end) }, 'shared server did not start');
-    },
-    wroteAtStart: (server, lastOutput) => logger.warn({ server, lastOutput }, 'last output of the server'),
-    crashLoop: (server, details) =>
-      logger.warn({ server, ...details }, 'shared server exited repeatedly; the gateway waits before the next start'),
-    clientCut: (server) => logger.warn({ server }, 'disconnected a client that does not read its stream'),
-    filtersTruncated: (server) =>
-      logger.warn(
-        { server },
-        'too many subscribed resources to share between instances; clients of other instances miss changes to some resources',
-      ),
-    closed(server, { dropped }) {
-      const hasLosses = Object.keys(dropped).length > 0;
-      logger[hasLosses ? 'info' : 'debug']({ server, ...dropField(dropped) }, 'shared server closed');
-    },
-    failed: (server, cause) => logger.error({ server, ...faultField(logger, cause) }, 'internal error'),
-    dropped(server, what, text) {
-      if (what === 'server_request' && !warnedServers.has(server)) {
-        warnedServers.add(server);
-        logger.warn(
-          { server },
-          'the server sends requests to its clients, which 2026-07-28 does not allow; the gateway answers them with errors',
+export function createSharedServerLog(logger: Logger, isAtTerminal: boolean): GatewaySink {
+  const logDropped = createDropLog(logger);
+  return (event) => {
+    switch (event.type) {
+      case 'era-found': {
+        const { server, era, probeMs } = event;
+        return logger.info({ server, era, probeMs }, 'detected the era of the server');
+      }
+      case 'isolation-unused': {
+        const fields = { server: event.server, detail: isolationUnused };
+        return logger.warn(fields, '--isolation has no effect on modern clients of this server');
+      }
+      case 'shared-server-ready': {
+        const { server, revisions, startMs, pid } = event;
+        return logger.info({ server, revisions, startMs, pid }, 'shared server ready');
+      }
+      case 'shared-server-ended':
+        return logSharedEnd(logger, event, isAtTerminal);
+      case 'shared-start-failed': {
+        const { server, end, isByProbe } = event;
+        const { reason, detail, lastOutput = [] } = end;
+        const outputField = lastOutput.length > 0 ? { lastOutput } : {};
+        const fields = { server, reason, detail, ...outputField, help: helpOfEnd(end) };
+        return logger[isByProbe ? 'debug' : 'warn'](fields, 'shared server did not start');
+      }
+      case 'probe-output': {
+        const { server, lastOutput } = event;
+        return logger.warn({ server, lastOutput }, 'last output of the server');
+      }
+      case 'shared-crash-loop': {
+        const { server, pauseMs } = event;
+        return logger.warn(
+          { server, pauseMs },
+          'shared server exited repeatedly; the gateway waits before the next start',
         );
       }
-      if (!logger.isLevelEnabled('debug')) return;
-      logger.debug({ server, what, text: text?.subarray(0, maxLoggedBytes).toString() }, 'message dropped');
-    },
+      case 'client-cut':
+        return logger.warn({ server: event.server }, 'disconnected a client that does not read its stream');
+      case 'filters-truncated':
+        return logger.warn(
+          { server: event.server },
+          'too many subscribed resources to share between instances; clients of other instances miss changes of some resources',
+        );
+      case 'shared-server-closed': {
+        const { server, dropped } = event;
+        const hasLosses = Object.keys(dropped).length > 0;
+        return logger[hasLosses ? 'info' : 'debug']({ server, ...dropField(dropped) }, 'shared server closed');
+      }
+      case 'shared-server-failed':
+        return logger.error({ server: event.server, ...faultField(logger, event.cause) }, 'internal error');
+      case 'shared-message-dropped':
+        return logDropped(event);
+    }
+  };
+}
+
+const dropField = (counts: DropCounts): object => (Object.keys(counts).length === 0 ? {} : { dropped: counts });
+
+function logSharedEnd(
+  logger: Logger,
+  { server, end, inFlight, runAgain, dropped }: EventOf<SharedServerEvent, 'shared-server-ended'>,
+  isAtTerminal: boolean,
+): void {
+  const { reason, detail, exitCode, signal, lastOutput } = end;
+  const outputField = isAtTerminal && lastOutput?.length ? { lastOutput } : {};
+  const counts = { inFlight, runAgain, ...dropField(dropped) };
+  logger.warn({ server, reason, detail, exitCode, signal, ...counts, ...outputField }, 'shared server ended');
+  if (!isAtTerminal && lastOutput?.length) logger.debug({ server, lastOutput }, 'last output of the server');
+}
+
+/** Returns the function that logs a dropped message. Requests of a server to its clients are one warning. */
+function createDropLog(logger: Logger): (event: EventOf<SharedServerEvent, 'shared-message-dropped'>) => void {
+  const warnedServers = new Set<string>();
+  return ({ server, reason: what, text }) => {
+    if (what === 'server_request' && !warnedServers.has(server)) {
+      warnedServers.add(server);
+      logger.warn(
+        { server },
+        'the server sends requests to its clients, which 2026-07-28 does not allow; the gateway answers them with errors',
+      );
+    }
+    if (!logger.isLevelEnabled('debug')) return;
+    logger.debug({ server, what, text: text?.subarray(0, maxLoggedBytes).toString() }, 'message dropped');
   };
 }

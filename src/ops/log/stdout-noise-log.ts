@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import type { ModernObserver } from '../../modern/modern-observer.ts';
 import type { GatewayEvent } from '../gateway-events.ts';
 
 /** How much of the first line is logged. */
@@ -31,16 +30,11 @@ export class StdoutNoiseLog {
     this.#options = options;
   }
 
-  /** Receives the events of sessions. */
-  readonly sessions = (event: GatewayEvent): void => {
-    if (event.type !== 'session-message-dropped' || event.reason !== 'noise') return;
-    this.#report(event.name.server, event.text, event.isAtStart);
-  };
-
-  readonly modern: Partial<ModernObserver> = {
-    dropped: (server, reason, text) => {
-      if (reason === 'noise') this.#report(server, text, false);
-    },
+  readonly receive = (event: GatewayEvent): void => {
+    if (event.type === 'session-message-dropped' && event.reason === 'noise')
+      this.#report(event.name.server, event.text, event.isAtStart);
+    if (event.type === 'shared-message-dropped' && event.reason === 'noise')
+      this.#report(event.server, event.text, false);
   };
 
   /** Forgets a server that is no longer configured. */

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { acknowledgeWaitMs } from '../../../src/modern/changes/peers.ts';
 import { maxAnnouncedUris } from '../../../src/modern/changes/wanted-filters.ts';
-import type { ModernObserver } from '../../../src/modern/modern-observer.ts';
 import { ModernServer } from '../../../src/modern/modern-server.ts';
 import { anonymous } from '../../../src/protocol/principal.ts';
 import { createMemoryChanges } from '../../../src/store/memory/memory-changes.ts';
@@ -55,9 +54,6 @@ function createInstance(changes: Changes | undefined, { isMute = false, isRemote
     }
   });
   const cuts: string[] = [];
-  const observer = new Proxy({} as ModernObserver, {
-    get: (_, what) => () => void (what === 'filtersTruncated' && cuts.push('cut')),
-  });
   const modern = new ModernServer({
     server: {
       ...{ name: 'fake', digest: '', open: server.open, isRemote, startTimeoutMs: 9_000 },
@@ -70,7 +66,7 @@ function createInstance(changes: Changes | undefined, { isMute = false, isRemote
       ...{ maxSharedCalls: 1_000, maxQueuedBytes: 1024 * 1024, cancelGraceMs: 1_000 },
       ...{ requestIdleMs: 600_000, requestMaxMs: 600_000 },
     },
-    observer,
+    emit: ({ type }) => void (type === 'filters-truncated' && cuts.push('cut')),
     changes,
   });
   const listens = (): object[] => [...(live.get(server.backend)?.values() ?? [])];

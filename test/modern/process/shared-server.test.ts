@@ -31,7 +31,7 @@ describe('a shared modern process', () => {
     const { shared, server, send, observed } = createShared();
     expect(server.opened).toHaveLength(0);
     send(call('a'));
-    await observed.next(([what]) => what === 'ready');
+    await observed.next(([what]) => what === 'shared-server-ready');
     send(call('a'));
     expect(server.opened).toHaveLength(1);
     expect(server.backend.sent.items.map(({ method }) => method)).toEqual([
@@ -46,7 +46,7 @@ describe('a shared modern process', () => {
     const { server, send, shared, observed } = createShared();
     const ids = [1, '1', 0, -7, 2 ** 53 - 1, 1, '1'];
     const clients = ids.map((id) => send(call(id, 'tools/call', { _meta: { progressToken: id } })));
-    await observed.next(([what]) => what === 'ready');
+    await observed.next(([what]) => what === 'shared-server-ready');
     const sent = server.backend.sent.items.slice(1);
     expect(new Set(sent.map(({ id }) => id)).size).toBe(ids.length);
     for (const { id, params } of sent) expect(params._meta.progressToken).toBe(id);
@@ -64,7 +64,7 @@ describe('a shared modern process', () => {
   it('[P3] [S-05] ends only the request whose response is too complex, at once', async () => {
     const { server, send, shared, dropped, observed } = createShared();
     const [first, second] = [send(call('a')), send(call('b'))];
-    await observed.next(([what]) => what === 'ready');
+    await observed.next(([what]) => what === 'shared-server-ready');
     const [, { id }, { id: other }] = server.backend.sent.items;
     const nested = '['.repeat(1_001) + ']'.repeat(1_001);
     server.backend.says(`{"result":{"a":${nested}},"jsonrpc":"2.0","id":${id}}`);
@@ -90,7 +90,7 @@ describe('a shared modern process', () => {
   it('[R6.12] [R6.02b] [F17] has messages that belong to no client dropped and counted', async () => {
     const { server, send, shared, dropped, observed } = createShared();
     const { got } = send(call(1, 'tools/call', { _meta: { progressToken: 1 } }));
-    await observed.next(([what]) => what === 'ready');
+    await observed.next(([what]) => what === 'shared-server-ready');
     const { id } = server.backend.sent.items[1];
     server.backend.says(
       'not json',
@@ -107,7 +107,7 @@ describe('a shared modern process', () => {
     expect(server.backend.sent.items).toHaveLength(2);
     await shared.drain(0);
     expect(observed.items.at(-1)).toMatchObject([
-      'closed',
+      'shared-server-closed',
       { dropped: { noise: 2, late: 4, unattributed: 1, log: 1 } },
     ]);
   });
@@ -116,7 +116,7 @@ describe('a shared modern process', () => {
     const { server, send, shared, dropped, observed } = createShared();
     const headers = { authorization: 'a' };
     const { got } = send(call(1), undefined, { headers });
-    await observed.next(([what]) => what === 'ready');
+    await observed.next(([what]) => what === 'shared-server-ready');
     server.backend.says({ jsonrpc: '2.0', id: 'q', method: 'roots/list' });
     server.backend.saysBeside([server.backend.sent.items[1].id], { jsonrpc: '2.0', id: 7, method: 'ping' });
     expect(server.backend.sent.items.slice(2)).toMatchObject([
@@ -133,7 +133,7 @@ describe('a shared modern process', () => {
     const vendor = (n: number) => ({ jsonrpc: '2.0', method: 'notifications/acme/hello', params: { n } });
     const one = send(call(1));
     send(listenCall('l'));
-    await observed.next(([what]) => what === 'ready');
+    await observed.next(([what]) => what === 'shared-server-ready');
     server.backend.says(vendor(1));
     const two = send(call(1));
     server.backend.says(vendor(2));
@@ -155,7 +155,7 @@ describe('a shared modern process', () => {
     expect(notify(1)).toBeUndefined();
     send(call(1));
     expect(notify(2)).toBeUndefined();
-    await observed.next(([what]) => what === 'ready');
+    await observed.next(([what]) => what === 'shared-server-ready');
     expect(notify(3)).toBeUndefined();
     expect(server.backend.sent.items.slice(1).map(({ method, params }) => params.n ?? method)).toEqual([
       ...[1, 'tools/call', 2, 3],
@@ -169,7 +169,7 @@ describe('a shared modern process', () => {
     const { shared, dropped, observed } = sharedOf(server, { maxQueuedBytes: 150 });
     const hello = readRequest({ jsonrpc: '2.0', method: 'notifications/acme/hello', params: { pad: 'x'.repeat(50) } });
     expect([shared.notify(hello), shared.notify(hello)]).toEqual([undefined, 'server_busy']);
-    await observed.next(([what]) => what === 'startFailed');
+    await observed.next(([what]) => what === 'shared-start-failed');
     expect(dropped).toEqual(['unplaced']);
     await shared.drain(0);
   });
@@ -178,7 +178,7 @@ describe('a shared modern process', () => {
     const { server, shared, observed } = createShared();
     const ask = () => shared.request(readRequest(call(1)), undefined, createClient().answer);
     const cancels = [ask(), ask()];
-    await observed.next(([what]) => what === 'ready');
+    await observed.next(([what]) => what === 'shared-server-ready');
     cancels[0]?.('The user pressed "stop" ü');
     cancels[1]?.();
     expect(server.backend.sent.items.slice(3).map(({ params }) => params.reason)).toEqual([
@@ -209,7 +209,7 @@ describe('a shared modern process', () => {
     });
     await send(call(1, 'tools/list')).got.next();
     const { got } = send(listenCall('l'));
-    await observed.next(([what]) => what === 'ready');
+    await observed.next(([what]) => what === 'shared-server-ready');
     const { id } = server.backend.sent.items.at(-1);
     server.backend.says(ack(id), changed(id));
     expect(got.items).toHaveLength(2);
@@ -222,7 +222,7 @@ describe('a log message of a shared modern process', () => {
   const start = async () => {
     const parts = createShared();
     parts.shared.start();
-    await parts.observed.next(([what]) => what === 'ready');
+    await parts.observed.next(([what]) => what === 'shared-server-ready');
     return parts;
   };
 
@@ -266,7 +266,7 @@ describe('a shared modern process that has noticed a cancellation', () => {
   it('[P11] has its log messages delivered again once it answers a later request', async () => {
     const { server, send, shared, observed } = createShared();
     const earlier = send(call(1));
-    await observed.next(([what]) => what === 'ready');
+    await observed.next(([what]) => what === 'shared-server-ready');
     send(call(2), 'debug').leave();
     const { got } = send(call(3), 'debug');
     const numbers = server.backend.sent.items.map(({ id }) => id);
@@ -284,7 +284,7 @@ describe('a client that leaves a shared modern process', () => {
   it('[R2.27] [R6.10] has its request cancelled at the server and gets nothing more', async () => {
     const { server, send, shared, dropped, observed } = createShared();
     const { got, leave } = send(call('x', 'tools/call', { _meta: { progressToken: 't' } }));
-    await observed.next(([what]) => what === 'ready');
+    await observed.next(([what]) => what === 'shared-server-ready');
     const { id } = server.backend.sent.items[1];
     leave();
     leave();
@@ -301,7 +301,7 @@ describe('a client that leaves a shared modern process', () => {
     const { server, send, shared, observed } = createShared();
     send(call('early')).leave();
     const { leave } = send(listenCall('l'));
-    await observed.next(([what]) => what === 'ready');
+    await observed.next(([what]) => what === 'shared-server-ready');
     leave();
     const [, listen, cancelled] = server.backend.sent.items;
     expect(server.backend.sent.items).toHaveLength(3);
@@ -313,7 +313,7 @@ describe('a client that leaves a shared modern process', () => {
   it('cannot cancel requests of other clients with a notification', async () => {
     const { server, send, shared, dropped, observed } = createShared();
     send(call(1));
-    await observed.next(([what]) => what === 'ready');
+    await observed.next(([what]) => what === 'shared-server-ready');
     const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 2 } };
     expect(shared.notify(readRequest(cancelled))).toBeUndefined();
     expect(server.backend.sent.items).toHaveLength(2);
@@ -329,7 +329,7 @@ describe('a subscription at a shared modern process', () => {
     const parts = createShared();
     const ids = [7, '7', 7];
     const clients = ids.map((id) => parts.send(listenCall(id)));
-    await parts.observed.next(([what]) => what === 'ready');
+    await parts.observed.next(([what]) => what === 'shared-server-ready');
     const numbers = parts.server.backend.sent.items.slice(1).map(({ id }) => id as number);
     return { ...parts, ids, clients, numbers };
   };
@@ -414,9 +414,9 @@ describe('a failing shared modern process', () => {
     expect(read.got.items.map(({ params }) => params.progress)).toEqual([2, 3]);
     server.backend.ends();
     expect(read.got.items.at(-1)).toBe('server_exited');
-    expect(observed.items.filter(([what]) => what === 'ended')).toMatchObject([
-      ['ended', { reason: 'exited' }, { inFlight: 2, runAgain: 1 }],
-      ['ended', { reason: 'exited' }, { inFlight: 1, runAgain: 0 }],
+    expect(observed.items.filter(([what]) => what === 'shared-server-ended')).toMatchObject([
+      ['shared-server-ended', { end: { reason: 'exited' }, inFlight: 2, runAgain: 1 }],
+      ['shared-server-ended', { end: { reason: 'exited' }, inFlight: 1, runAgain: 0 }],
     ]);
     await tick();
     expect(server.opened).toHaveLength(2); // nothing waits for a third
@@ -477,7 +477,9 @@ describe('a failing shared modern process', () => {
     }
     expect(server.opened).toHaveLength(6);
     expect(listening.got.items.at(-1)).toBe('server_crash_loop');
-    expect(observed.items.filter(([what]) => what === 'crashLoop')).toEqual([['crashLoop', { pauseMs: 30_000 }]]);
+    expect(observed.items.filter(([what]) => what === 'shared-crash-loop')).toEqual([
+      ['shared-crash-loop', { pauseMs: 30_000 }],
+    ]);
     expect(send(call(1)).got.items).toEqual(['server_crash_loop']);
     await tick(30_000);
     send(call(2));
@@ -502,9 +504,9 @@ describe('a failing shared modern process', () => {
     server.backend.ends();
     await tick(250);
     expect(reading.got.items).toEqual(['server_start_failed']);
-    const failed = observed.items.filter(([what]) => what === 'startFailed');
+    const failed = observed.items.filter(([what]) => what === 'shared-start-failed');
     expect(failed.length).toBeGreaterThan(0);
-    for (const [, , details] of failed) expect(details).toEqual({ isByProbe: false });
+    for (const [, details] of failed) expect(details).toMatchObject({ isByProbe: false });
     isBroken = false;
     await tick(5_000);
     expect(server.backend.sent.items[1]).toMatchObject({ method: 'subscriptions/listen' });
@@ -559,7 +561,7 @@ describe('a shared modern server', () => {
     const { send, shared, observed } = createShared({ maxSharedCalls: 3 });
     const clients = [send(call(1)), send(listenCall(2)), send(call(3)), send(call(4))];
     expect(clients.map(({ got }) => got.items)).toEqual([[], [], [], ['server_full']]);
-    await observed.next(([what]) => what === 'ready');
+    await observed.next(([what]) => what === 'shared-server-ready');
     clients[0]?.leave();
     expect(send(call(5)).got.items).toEqual([]);
     await shared.drain(0);
@@ -570,7 +572,7 @@ describe('a shared modern server', () => {
     const large = (id: number, method: string) => call(id, method, { padding: 'x'.repeat(600) });
     expect(send(large(1, 'tools/call')).got.items).toEqual([]);
     expect(send(large(2, 'tools/call')).got.items).toEqual(['server_busy']);
-    await observed.next(([what]) => what === 'ready');
+    await observed.next(([what]) => what === 'shared-server-ready');
     expect(send(large(3, 'tools/call')).got.items).toEqual([]); // goes out at once, and is not held
     const listening = send(large(4, 'subscriptions/listen'));
     expect(send(large(5, 'subscriptions/listen')).got.items).toEqual(['server_busy']);
@@ -582,7 +584,7 @@ describe('a shared modern server', () => {
   it('[P8] keeps requests to run again only while there is room', async () => {
     const { send, shared, server, observed } = createShared({ maxQueuedBytes: 1_000 });
     shared.start();
-    await observed.next(([what]) => what === 'ready');
+    await observed.next(([what]) => what === 'shared-server-ready');
     const reads = [1, 2].map((id) => send(call(id, 'resources/read', { padding: 'x'.repeat(600) })));
     server.backend.ends();
     expect(reads.map(({ got }) => got.items)).toEqual([[], ['server_exited']]);
@@ -592,7 +594,7 @@ describe('a shared modern server', () => {
   it('[P8] [F14] is busy if the process does not read, and then nothing of the request reaches it', async () => {
     const { send, shared, server, observed, dropped } = createShared();
     const { leave } = send(call(1));
-    await observed.next(([what]) => what === 'ready');
+    await observed.next(([what]) => what === 'shared-server-ready');
     server.backend.answerToSend = 'full';
     expect(send(call(2)).got.items).toEqual(['server_busy']);
     leave();
@@ -603,7 +605,7 @@ describe('a shared modern server', () => {
   it('[F27] in a drain waits for requests in flight and refuses new ones', async () => {
     const { send, shared, server, observed } = createShared();
     const { got } = send(call(1));
-    await observed.next(([what]) => what === 'ready');
+    await observed.next(([what]) => what === 'shared-server-ready');
     const drained = shared.drain(60_000);
     expect(send(call(2)).got.items).toEqual(['draining']);
     server.backend.says({ jsonrpc: '2.0', id: server.backend.sent.items[1].id, result: {} });
@@ -615,7 +617,7 @@ describe('a shared modern server', () => {
   it('[F27] [P9] in a drain serves sessions until they have ended', async () => {
     const { send, shared, server, observed } = createShared();
     const listening = send(listenCall('l'), undefined, { isOfSession: true });
-    await observed.next(([what]) => what === 'ready');
+    await observed.next(([what]) => what === 'shared-server-ready');
     let end = (): void => undefined;
     const drained = shared.drain(60_000, new Promise<void>((resolve) => (end = resolve)));
     const { got } = send(call(1), undefined, { isOfSession: true });
@@ -631,7 +633,7 @@ describe('a shared modern server', () => {
   it('[F27] in a drain ends requests that are still in flight after the grace', async () => {
     const { send, shared, observed } = createShared();
     const { got } = send(call(1));
-    await observed.next(([what]) => what === 'ready');
+    await observed.next(([what]) => what === 'shared-server-ready');
     await shared.drain(1);
     expect(got.items).toEqual(['draining']);
   });

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { ModernObserver } from '../../../src/modern/modern-observer.ts';
 import { ModernServer } from '../../../src/modern/modern-server.ts';
 import type { Principal } from '../../../src/protocol/principal.ts';
 import type { ProcessCapacity } from '../../../src/quota/process-capacity.ts';
@@ -39,9 +38,7 @@ function createModern(isolation: Isolation, room?: ProcessCapacity) {
       ...{ maxSharedCalls: 1_000, maxQueuedBytes: 1024 * 1024, cancelGraceMs: 1_000 },
       ...{ requestIdleMs: 600_000, requestMaxMs: 600_000 },
     },
-    observer: new Proxy({} as ModernObserver, {
-      get: (_, what) => (what === 'seeBackends' ? undefined : () => undefined),
-    }),
+    emit: () => undefined,
     ...{ isolation, room, idleMs },
   });
   const ask = (principal: Principal) => {

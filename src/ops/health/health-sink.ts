@@ -1,10 +1,9 @@
-import type { ModernObserver } from '../../modern/modern-observer.ts';
 import type { GatewaySink } from '../gateway-events.ts';
 import { serverFailure } from './server-failure.ts';
 import type { ServerHealth } from './server-health.ts';
 
-/** Records the health of servers from the events of their sessions. */
-export const observeSessionHealth =
+/** Records the health of servers from the events of their sessions and shared processes. */
+export const createHealthSink =
   (health: ServerHealth): GatewaySink =>
   (event) => {
     switch (event.type) {
@@ -18,16 +17,19 @@ export const observeSessionHealth =
         const { name, reason } = event;
         if (reason === 'server_start_timeout') health.failed(name.server, serverFailure('no_answer'));
         if (reason === 'crash_loop') health.failed(name.server, serverFailure('crash_loop'));
+        return;
       }
+      case 'era-found':
+      case 'shared-server-ready':
+        return health.started(event.server);
+      case 'shared-server-ended':
+        return health.ended(event.server, event.end);
+      case 'shared-start-failed': {
+        // The gateway closes a process that does not answer, or answers like no MCP server.
+        const ifClosed = serverFailure('no_answer');
+        return health.ended(event.server, event.end, { isAtStart: true, ifClosed });
+      }
+      case 'shared-crash-loop':
+        return health.failed(event.server, serverFailure('crash_loop'));
     }
   };
-
-/** Records the health of servers from the events of processes that modern clients share. */
-export const observeSharedServerHealth = (health: ServerHealth): Partial<ModernObserver> => ({
-  eraFound: (server) => health.started(server),
-  ready: (server) => health.started(server),
-  ended: (server, end) => health.ended(server, end),
-  // The gateway closes a process that does not answer, or answers like no MCP server.
-  startFailed: (server, end) => health.ended(server, end, { isAtStart: true, ifClosed: serverFailure('no_answer') }),
-  crashLoop: (server) => health.failed(server, serverFailure('crash_loop')),
-});

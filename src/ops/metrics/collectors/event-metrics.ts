@@ -1,4 +1,3 @@
-import type { ModernObserver } from '../../../modern/modern-observer.ts';
 import type { SessionEndReason } from '../../../session/end-reason.ts';
 import { StoreUnavailable } from '../../../store/store-unavailable.ts';
 import type { GatewaySink } from '../../gateway-events.ts';
@@ -11,8 +10,8 @@ const startFailures: ReadonlySet<SessionEndReason> = new Set([
   'server_start_timeout',
 ]);
 
-/** Counts the events of sessions. */
-export function countSessions(metrics: Metrics): GatewaySink {
+/** Counts the events of sessions and of modern servers. */
+export function countEvents(metrics: Metrics): GatewaySink {
   const { add, startSeconds } = counters(metrics);
   return (event) => {
     switch (event.type) {
@@ -38,22 +37,22 @@ export function countSessions(metrics: Metrics): GatewaySink {
         return add('resumes', event.server, event.outcome);
       case 'session-failed':
         return add('internalErrors', 'session');
+      case 'shared-server-ready':
+        return startSeconds(event.server, event.startMs);
+      case 'shared-start-failed':
+        if (!event.isByProbe) add('startFailures', event.server);
+        return;
+      case 'shared-crash-loop':
+        return add('crashLoops', event.server);
+      case 'client-cut':
+        return add('clientsCut', event.server);
+      case 'shared-message-dropped':
+        return add('dropped', event.server, event.reason);
+      case 'shared-server-failed':
+        return add('internalErrors', 'shared_process');
       case 'store-failed':
         if (!(event.cause instanceof StoreUnavailable)) add('internalErrors', 'cluster');
     }
-  };
-}
-
-/** Counts the events of modern servers. */
-export function countSharedServers(metrics: Metrics): Partial<ModernObserver> {
-  const { add, startSeconds } = counters(metrics);
-  return {
-    ready: (server, { startMs }) => startSeconds(server, startMs),
-    startFailed: (server, _, { isByProbe }) => !isByProbe && add('startFailures', server),
-    crashLoop: (server) => add('crashLoops', server),
-    clientCut: (server) => add('clientsCut', server),
-    failed: () => add('internalErrors', 'shared_process'),
-    dropped: (server, reason) => add('dropped', server, reason),
   };
 }
 

@@ -25,49 +25,64 @@ export type ModernDropReason =
   | 'cancellation'
   | 'unplaced';
 
-/** Reports what happens to modern servers, for logs and metrics. Reports carry no contents and no ids. */
-export interface ModernObserver {
+/** How many messages were dropped, by reason. */
+export type DropCounts = Readonly<Partial<Record<ModernDropReason, number>>>;
+
+/** An event of a modern server, or of the search for its era. Events carry no ids, and contents only for debugging. */
+export type SharedServerEvent =
   /** A probe has found the era of a server. */
-  eraFound(server: string, details: { readonly era: Era; readonly probeMs: number }): void;
+  | { readonly type: 'era-found'; readonly server: string; readonly era: Era; readonly probeMs: number }
   /**
    * An isolation is configured for a server at a URL, where it has no effect: each request has a connection of its own.
    */
-  isolationUnused(server: string): void;
+  | { readonly type: 'isolation-unused'; readonly server: string }
   /** A process answered `server/discover`. */
-  ready(
-    server: string,
-    details: { readonly revisions: readonly string[]; readonly startMs: number; readonly pid: number | undefined },
-  ): void;
+  | {
+      readonly type: 'shared-server-ready';
+      readonly server: string;
+      readonly revisions: readonly string[];
+      readonly startMs: number;
+      readonly pid: number | undefined;
+    }
   /** A process ended by itself. `inFlight` counts its requests, `runAgain` those that are run again. */
-  ended(
-    server: string,
-    end: BackendEnd,
-    details: { readonly inFlight: number; readonly runAgain: number; readonly dropped: DropCounts },
-  ): void;
+  | {
+      readonly type: 'shared-server-ended';
+      readonly server: string;
+      readonly end: BackendEnd;
+      readonly inFlight: number;
+      readonly runAgain: number;
+      readonly dropped: DropCounts;
+    }
   /**
    * A process was not started, or did not answer like a modern server. Only the gateway had spoken to it. `isByProbe`:
    * no client waits for the start, and the caller of the probe reports the outcome.
    */
-  startFailed(server: string, end: BackendEnd, details: { readonly isByProbe: boolean }): void;
+  | {
+      readonly type: 'shared-start-failed';
+      readonly server: string;
+      readonly end: BackendEnd;
+      readonly isByProbe: boolean;
+    }
   /**
    * The last output of a probe process that did not answer, or that ended like the process of a session before it. It
    * is safe to log: the process served no client, and servers that get credentials of clients have no such process. The
    * failed start itself is reported elsewhere.
    */
-  wroteAtStart(server: string, lastOutput: readonly string[]): void;
+  | { readonly type: 'probe-output'; readonly server: string; readonly lastOutput: readonly string[] }
   /** The server ended so often that it is not started again for a while. */
-  crashLoop(server: string, details: { readonly pauseMs: number }): void;
+  | { readonly type: 'shared-crash-loop'; readonly server: string; readonly pauseMs: number }
   /** A client did not read its stream and was disconnected. */
-  clientCut(server: string): void;
+  | { readonly type: 'client-cut'; readonly server: string }
   /** Too much is subscribed to: other instances do not report changes of all of it. */
-  filtersTruncated(server: string): void;
+  | { readonly type: 'filters-truncated'; readonly server: string }
   /** The gateway has ended the process. */
-  closed(server: string, details: { readonly dropped: DropCounts }): void;
+  | { readonly type: 'shared-server-closed'; readonly server: string; readonly dropped: DropCounts }
   /** A fault of the gateway itself. */
-  failed(server: string, cause: unknown): void;
+  | { readonly type: 'shared-server-failed'; readonly server: string; readonly cause: unknown }
   /** A message was dropped. `text` is the message, for debugging only: it may hold anything. */
-  dropped(server: string, what: ModernDropReason, text?: Buffer): void;
-}
-
-/** How many messages were dropped, by reason. */
-export type DropCounts = Readonly<Partial<Record<ModernDropReason, number>>>;
+  | {
+      readonly type: 'shared-message-dropped';
+      readonly server: string;
+      readonly reason: ModernDropReason;
+      readonly text: Buffer | undefined;
+    };
