@@ -1,4 +1,5 @@
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
+import type { Message } from '../protocol/message/message.ts';
 import type { Backend, OpenBackend } from './backend.ts';
 
 /** Wraps the opener of a server's backends, to see their messages or to trace them. */
@@ -22,7 +23,7 @@ export abstract class BackendDecorator implements Backend {
     return this.backend.pid;
   }
 
-  abstract send(message: Uint8Array, headers?: ForwardedHeaders): ReturnType<Backend['send']>;
+  abstract send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']>;
 
   pause(): void {
     this.backend.pause();

@@ -1,6 +1,7 @@
 // src/backend: connections to MCP servers of every transport, behind one seam.
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
+import type { Message } from '../protocol/message/message.ts';
 import type { Principal } from '../protocol/principal.ts';
 
 /**
@@ -10,7 +11,8 @@ import type { Principal } from '../protocol/principal.ts';
  * Promises of every implementation:
  * - Order: messages reach the server in the order of `send`, and `onMessages` reports its messages in the order
  *   written. Exception: where each message is a POST of its own, requests may overlap (http-client/post-order.ts).
- * - Text: messages arrive as they were written (P1), except that raw CR and LF become spaces.
+ * - Text: messages arrive as they were written (P1), except that raw CR and LF become spaces. A message of the server is
+ *   parsed once, by the backend.
  * - Atomicity: a message is handed over whole or not at all; the receiver never sees a part of one.
  * - Loss: only messages sent shortly before the end of the backend may be lost.
  * - End: `onEnd` is called exactly once, and no `onMessages` follows it. `send` returns `'ended'` from then on.
@@ -23,14 +25,14 @@ export interface Backend {
 
   /**
    * Hands one message to the server.
-   * @param message one JSON text; its raw CR and LF become spaces. A large message is not copied: its memory must not
-   *   change afterwards
+   * @param message raw CR and LF in its text become spaces. A large text is not copied: its memory must not change
+   *   afterwards
    * @param headers the headers of the client request that carried the message. They go with this message and no other,
    *   on transports that send headers with each message
    * @returns `'sent'`. `'full'` if the server does not read and nothing of this message was accepted. `'ended'` after
    *   the end, perhaps shortly before `onEnd` is called
    */
-  send(message: Uint8Array, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended';
+  send(message: Message, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended';
 
   /** Stops reading from the server; its output meanwhile waits in the operating system's pipe (P8). */
   pause(): void;
@@ -56,12 +58,17 @@ export type RequestIds = readonly RequestId[];
 export interface BackendEvents {
   /**
    * Reports messages of the server, in order. One call has all messages of one read, so that a burst can be stored and
-   * sent at once. Each is one line of text without its line break. The buffers may share memory with a larger one: copy
-   * to keep.
+   * sent at once. No text has a line break. The texts may share memory with a larger buffer: copy a text to keep it.
    * @param relatedRequests the requests on whose response stream the messages came; empty if none, undefined if the
    *   transport cannot tell
    */
-  onMessages(messages: Buffer[], relatedRequests?: RequestIds): void;
+  onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void;
+
+  /**
+   * Reports a text of the server of which something is no message. Its messages, if it is an array that has some, are
+   * reported too.
+   */
+  onNoise(text: Buffer): void;
 
   /**
    * Reports requests that the server will not answer, with the reason; the backend goes on. All messages about these
@@ -121,7 +128,7 @@ export const closedByGateway: BackendEnd = {
 
 /** A message, and the headers of the client request that carried it; see `Backend.send`. */
 export interface QueuedMessage {
-  readonly message: Uint8Array;
+  readonly message: Message;
   readonly headers: ForwardedHeaders;
 }
 
@@ -156,7 +163,7 @@ export interface Resume {
   /** Unanswered requests. Those whose answers can no longer be fetched are reported as unanswered. */
   readonly pending: RequestIds;
   /** Messages of the server that were reported after `onState` reported that state; they are not reported again. */
-  readonly delivered: readonly Buffer[];
+  readonly delivered: readonly Message[];
 }
 
 /** Opens one backend of a configured server. Never throws for a fault of the server: `onEnd` reports such a fault. */

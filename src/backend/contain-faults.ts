@@ -16,6 +16,7 @@ export function reportListenerFaults(events: BackendEvents, onFault: (cause: unk
   };
   return {
     onMessages: (...args) => callListener(() => events.onMessages(...args)),
+    onNoise: (text) => callListener(() => events.onNoise(text)),
     onUnanswered: (...args) => callListener(() => events.onUnanswered(...args)),
     onEnd: (end) => callListener(() => events.onEnd(end)),
     ...(events.onState && { onState: (state: string) => callListener(() => events.onState?.(state)) }),
@@ -58,6 +59,7 @@ export const containFaults =
     // After a fault nothing is reported except the end it causes.
     const eventsUntilFault: BackendEvents = {
       onMessages: (...args) => isFaulty || events.onMessages(...args),
+      onNoise: (text) => isFaulty || events.onNoise(text),
       onUnanswered: (...args) => isFaulty || events.onUnanswered(...args),
       onEnd: (reason) => isFaulty || end(reason),
       ...(events.onState && { onState: (state: string) => isFaulty || events.onState?.(state) }),

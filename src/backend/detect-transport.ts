@@ -61,6 +61,7 @@ function openEither(
           sent = [];
           events.onMessages(messages, relatedRequests);
         },
+        onNoise: (text) => events.onNoise(text),
         onUnanswered: events.onUnanswered,
         onState: (state) => events.onState?.(state),
         onEnd(end) {

@@ -33,14 +33,14 @@ export class OrderedDelivery {
   }
 
   /**
-   * Delivers these texts, at once if they are small and nothing waits.
-   * @param reading the parsing of the texts, as `readLarge` returns it
+   * Delivers what was read of some texts: at once, if it is known already and nothing waits.
+   * @param read a promise while large texts are being parsed; see `readServerTexts`
    */
-  take(deliver: () => void, reading: Promise<void> | undefined): void {
-    if (this.#last === undefined && reading === undefined) return deliver();
+  take<T extends object>(read: T | Promise<T>, deliver: (read: T) => void): void {
+    if (this.#last === undefined && !(read instanceof Promise)) return deliver(read);
     if (this.#last === undefined) this.#gate.hold();
-    const last = Promise.all([this.#last, reading])
-      .then(deliver)
+    const last = Promise.all([read, this.#last])
+      .then(([known]) => deliver(known))
       .catch((cause: unknown) => reportFault(this.#seam, cause))
       .then(() => {
         if (this.#last !== last) return;

@@ -1,3 +1,4 @@
+import { detachedMessage, type Message } from '../protocol/message/message.ts';
 import { detach } from '../util/boundary.ts';
 import { backoff } from '../util/timing/backoff.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenBackend } from './backend.ts';
@@ -110,15 +111,21 @@ interface Spare {
 
 function openSpare(open: OpenBackend, onUnusedEnd: (end: BackendEnd) => void): Spare {
   let user: BackendEvents | undefined;
-  const earlyMessages: Buffer[] = [];
+  const earlyMessages: Message[] = [];
+  const earlyNoise: Buffer[] = [];
   let earlyBytes = 0;
   const backend = open({
     onMessages(messages, relatedRequests) {
       if (user !== undefined) return user.onMessages(messages, relatedRequests);
       for (const message of messages) {
-        earlyBytes += message.length;
-        if (earlyBytes <= maxEarlyBytes) earlyMessages.push(Buffer.from(message));
+        earlyBytes += message.text.length;
+        if (earlyBytes <= maxEarlyBytes) earlyMessages.push(detachedMessage(message));
       }
+    },
+    onNoise(text) {
+      if (user !== undefined) return user.onNoise(text);
+      earlyBytes += text.length;
+      if (earlyBytes <= maxEarlyBytes) earlyNoise.push(Buffer.from(text));
     },
     // no request is sent before there is a user
     onUnanswered: (ids, reason, isFinal) => user?.onUnanswered(ids, reason, isFinal),
@@ -132,7 +139,10 @@ function openSpare(open: OpenBackend, onUnusedEnd: (end: BackendEnd) => void): S
     backend,
     use(events) {
       user = events;
-      if (earlyMessages.length > 0) queueMicrotask(() => events.onMessages(earlyMessages));
+      queueMicrotask(() => {
+        for (const text of earlyNoise) events.onNoise(text);
+        if (earlyMessages.length > 0) events.onMessages(earlyMessages);
+      });
       return backend;
     },
   };

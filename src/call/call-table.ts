@@ -21,7 +21,7 @@ export interface Call {
   readonly taskNews?: TaskUpdate | undefined;
   answer: LegacyCallAnswer;
   /** The request as it was sent; undefined if it cannot be needed again. */
-  readonly text: Buffer | undefined;
+  readonly request: Message | undefined;
   /** The headers of the client's request for the server; undefined if an earlier owner had the request. */
   readonly forwarded?: ForwardedHeaders;
   /** The least level of log messages that the client in a group wants; undefined for none. */

@@ -1,6 +1,6 @@
 import { scanList } from '../protocol/json/scan.ts';
 import { scalarAt, valueAt } from '../protocol/json/splice.ts';
-import type { Message } from '../protocol/message/message.ts';
+import { type Message, memberValue } from '../protocol/message/message.ts';
 import { SparseMap } from '../util/sparse-map.ts';
 import type { Call } from './call-table.ts';
 
@@ -33,7 +33,7 @@ const inputMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 
 export const mayRequestInput = (method: string): boolean => inputMethods.has(method);
 
 /** The properties of a call that decide whether it may be run again. */
-type Rerunnable = Pick<Call, 'method' | 'text' | 'hasAsked' | 'rerunAfter' | 'cancelTimer'>;
+type Rerunnable = Pick<Call, 'method' | 'request' | 'hasAsked' | 'rerunAfter' | 'cancelTimer'>;
 
 /** The largest request that is kept (P8). All calls in flight may have to wait for a restored server at once. */
 const maxKeptBytes = 16 * 1024;
@@ -59,23 +59,23 @@ export class RerunPolicy {
   }
 
   /**
-   * True if the text of a request must be kept: for a rerun, or because the request sets client state at the server.
+   * True if a request must be kept: for a rerun, or because the request sets client state at the server.
    */
-  mayNeed(method: string, text: Buffer): boolean {
+  mayNeed({ method = '', text }: Message): boolean {
     if (text.length > maxKeptBytes) return false;
     return harmless.has(method) || (this.#usesHints && method === 'tools/call');
   }
 
   /** True if this call may be run again after its POST broke or its server was lost. */
   allows(
-    { method, text, hasAsked, rerunAfter, cancelTimer }: Rerunnable,
+    { method, request, hasAsked, rerunAfter, cancelTimer }: Rerunnable,
     after: NonNullable<Call['rerunAfter']>,
   ): boolean {
     // With a second rerun, one request that always kills its server would put the session into a crash loop. But a
     // server that is being lost first breaks its POSTs. Both count as one loss.
     if (rerunAfter === 'loss' || rerunAfter === after) return false;
-    if (text === undefined || hasAsked || cancelTimer !== undefined) return false;
-    return harmless.has(method) || (this.#usesHints && this.#isHarmless(scalarAt(text, ['params', 'name'])));
+    if (request === undefined || hasAsked || cancelTimer !== undefined) return false;
+    return harmless.has(method) || (this.#usesHints && this.#isHarmless(memberValue(request, 'params', 'name')));
   }
 
   /** Learns from a server's list of tools which of them are harmless. */

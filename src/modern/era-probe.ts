@@ -1,6 +1,6 @@
 import type { Backend, BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
-import { readResponse } from '../protocol/message/message.ts';
+import { createMessage, readGatewayMessage, responsesIn } from '../protocol/message/message.ts';
 import { readDiscovery } from '../protocol/modern/discovery.ts';
 import { ownRequest } from '../protocol/modern/envelope.ts';
 import { type Era, legacyRevisions, modernRevisions } from '../protocol/revisions.ts';
@@ -78,44 +78,43 @@ export function probeEra(options: ProbeOptions): EraProbe {
   }, timeoutMs);
 
   const [protocolVersion] = modernRevisions.slice(-1) as [string];
-  const discovery = ownRequest(discover, 'server/discover', {}, { version, protocolVersion });
+  const discovery = readGatewayMessage(ownRequest(discover, 'server/discover', {}, { version, protocolVersion }));
   const clientInfo = { name: 'mcp-gangway', version };
   const params = { protocolVersion: legacyRevisions.at(-1), capabilities: {}, clientInfo };
-  const initializeText = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: initialize, method: 'initialize', params }));
+  const initializeRequest = createMessage({ id: initialize, method: 'initialize', params });
 
   const onUnanswered = (): void => detach('shared_process', settle({ era: undefined, end: undefined }));
 
   const startSecond = (): Backend => {
     const second = open({
-      onMessages(lines) {
-        for (const response of lines.map(readResponse)) {
-          if (response?.id === discover)
+      onMessages(messages) {
+        for (const response of responsesIn(messages)) {
+          if (response.id === discover)
             detach('shared_process', settle({ era: readDiscovery(response).era, isDoubtful: true }));
-          if (response?.id !== initialize) continue;
-          const isOpened = response.memberRanges.message?.keys.includes('result') === true;
-          if (isOpened) detach('shared_process', settle({ era: 'legacy', isDoubtful: true }));
+          if (response.id !== initialize) continue;
+          if (!response.isError) detach('shared_process', settle({ era: 'legacy', isDoubtful: true }));
           else if (readDiscovery(response).era === 'modern')
             detach('shared_process', settle({ era: 'modern', isDoubtful: false }));
           else second.send(discovery);
         }
       },
+      onNoise: () => undefined,
       onUnanswered,
       onEnd(end) {
         if (isLate) onLateEnd?.(end);
         else detach('shared_process', settle({ era: undefined, end }));
       },
     });
-    second.send(initializeText);
+    second.send(initializeRequest);
     return second;
   };
 
   let backend = open({
-    onMessages(lines) {
-      for (const line of lines) {
-        const response = readResponse(line);
-        if (response?.id === discover)
+    onMessages(messages) {
+      for (const response of responsesIn(messages)) {
+        if (response.id === discover)
           detach('shared_process', settle({ era: readDiscovery(response).era, isDoubtful: false }));
-        if (response?.id !== initialize || isSettled) continue;
+        if (response.id !== initialize || isSettled) continue;
         clearTimeout(timer);
         timer = setTimeout(
           () => detach('shared_process', settle({ era: 'legacy', isDoubtful: false })),
@@ -123,6 +122,7 @@ export function probeEra(options: ProbeOptions): EraProbe {
         );
       }
     },
+    onNoise: () => undefined,
     onUnanswered,
     onEnd(end) {
       if (isLate) onLateEnd?.(end);
@@ -133,6 +133,6 @@ export function probeEra(options: ProbeOptions): EraProbe {
     },
   });
   backend.send(discovery, headers);
-  if (!isOverHttp) backend.send(initializeText);
+  if (!isOverHttp) backend.send(initializeRequest);
   return { outcome, close: () => settle({ era: undefined, end: undefined }) };
 }

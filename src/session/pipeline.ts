@@ -1,4 +1,4 @@
-import type { BackendEnd } from '../backend/backend.ts';
+import type { BackendEnd, QueuedMessage } from '../backend/backend.ts';
 import { createCallReporter } from '../call/call-report.ts';
 import { type Call, CallTable } from '../call/call-table.ts';
 import type { OpeningAnswer } from '../call/legacy-answer.ts';
@@ -22,13 +22,7 @@ import type { Adoption } from './record/adoption.ts';
 import type { ClientState } from './record/client-state.ts';
 import { Attribution } from './requests/attribution.ts';
 import { ClientRequests, requestId } from './requests/client-requests.ts';
-import {
-  failedStartReason,
-  LostCalls,
-  lossReason,
-  readUndelivered,
-  type UndeliveredMessage,
-} from './requests/lost-calls.ts';
+import { failedStartReason, LostCalls, lossReason } from './requests/lost-calls.ts';
 import { createOpeningAnswer } from './requests/opening-answer.ts';
 import { cancellation, ServerRequests } from './requests/server-requests.ts';
 import { reportFailure, type SessionDropReason, type SessionName, type SessionTelemetry } from './session-events.ts';
@@ -112,8 +106,8 @@ export class SessionPipeline {
       hasGetStream: () => this.delivery.streams.hasGet,
       hasRoom: () => client.isGroup || this.delivery.hasRoom,
       toGetStream: (text) => (client.isGroup ? this.#notifyGroup(text) : this.delivery.add(getStream, text, false)),
-      toServer: (text) => {
-        this.supervisor.send(text);
+      toServer: (message) => {
+        this.supervisor.send(message);
       },
       incarnation: () => this.supervisor.incarnation,
       onAnswered: (call, response) => this.#onAnswered(call, response),
@@ -132,7 +126,10 @@ export class SessionPipeline {
         client.getCursor = cursor;
         options.onClientChanged();
       },
-      route: (line) => (line.state === undefined ? this.#attribution.receive(line) : this.#checkpoint.note(line.state)),
+      route: (output) =>
+        'state' in output
+          ? this.#checkpoint.note(output.state)
+          : this.#attribution.receive(output.message, output.relatedRequests),
       isOneStream,
       primes,
       telemetry,
@@ -153,12 +150,14 @@ export class SessionPipeline {
       isAdopted: adoption !== undefined,
       maxQueuedBytes: limits.maxQueuedBytes / 2,
       onStart: parts.onStart,
-      onLines: (lines, relatedRequests) => this.delivery.take(lines.map((text) => ({ text, relatedRequests }))),
+      onMessages: (messages, relatedRequests) =>
+        this.delivery.take(messages.map((message) => ({ message, relatedRequests }))),
+      onNoise: (text) => this.drop('noise', text),
       onUnanswered: (ids, reason, isFinal) => {
         this.delivery.finish(); // earlier messages of the server come first
         this.#lostCalls.unanswered(ids, reason, isFinal);
       },
-      onState: (state) => this.delivery.take([{ text: Buffer.alloc(0), relatedRequests: undefined, state }]),
+      onState: (state) => this.delivery.take([{ state }]),
       onNeeded: () => this.supervisor.restore(client, this.#handshake as Handshake),
       onLost: (end) => this.#onLost(end),
       onAway: (end) => telemetry.emit({ type: 'backend-ended', name: options.name, end, isAtStart: false }),
@@ -274,9 +273,9 @@ export class SessionPipeline {
   }
 
   /** A call has its answer. The state that the call changed is kept for a restore. */
-  #onAnswered({ method, text }: Call, response: Message): void {
+  #onAnswered({ method, request }: Call, response: Message): void {
     this.#options.onAnswered();
-    if (text !== undefined && this.#options.client.noteAnswered(method, text, response))
+    if (request !== undefined && this.#options.client.noteAnswered(method, request.text, response))
       this.#options.onClientChanged();
     this.#reruns.answered(method, response.text);
   }
@@ -297,7 +296,7 @@ export class SessionPipeline {
     else {
       // Cancellations come first, while the stream of each server request can still be found.
       for (const { destination, text } of this.#serverRequests.cancelAll()) this.#attribution.send(destination, text);
-      const undelivered = readUndelivered(end.undelivered);
+      const { undelivered = [] } = end;
       this.#lostCalls.end(reason, undelivered);
       this.delivery.flush();
       this.#restore(this.#handshake, undelivered);
@@ -305,7 +304,7 @@ export class SessionPipeline {
   }
 
   /** Starts the server again. Undelivered messages and reruns are queued before new messages of the client. */
-  #restore(handshake: Handshake, undelivered: readonly UndeliveredMessage[]): void {
+  #restore(handshake: Handshake, undelivered: readonly QueuedMessage[]): void {
     this.supervisor.restore(this.#options.client, handshake);
     for (const { report } of this.calls.all()) report?.awaitsStart();
     this.#lostCalls.sendAgain(undelivered);

@@ -18,6 +18,7 @@ import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
 import { contain, detach, reportFault, reportFaultsTo, type Seam } from '../../src/util/boundary.ts';
 import { call as callOf, createShared } from '../modern/shared-fixture.ts';
 import { openSessions } from '../session/open-sessions.ts';
+import { asMessage } from '../support/as-message.ts';
 import { createFakeServer } from '../support/fake-backend.ts';
 import { createInbox } from '../support/wait-for.ts';
 
@@ -168,9 +169,9 @@ describe('a session', () => {
     const { open, telemetry } = openSessions();
     const [one, other] = [await open(), await open()];
     const receive = Attribution.prototype.receive;
-    vi.spyOn(Attribution.prototype, 'receive').mockImplementation(function (this: Attribution, line) {
-      if (line.text.includes('poison')) throwSlip();
-      receive.call(this, line);
+    vi.spyOn(Attribution.prototype, 'receive').mockImplementation(function (this: Attribution, ...args) {
+      if (args[0].text.includes('poison')) throwSlip();
+      receive.apply(this, args);
     });
     onTestFinished(() => void vi.restoreAllMocks());
     const [hit, spared] = [one.call(1), other.call(1)];
@@ -188,9 +189,9 @@ describe('a session', () => {
     const { open, telemetry } = openSessions();
     const { backend, call } = await open();
     const receive = Attribution.prototype.receive;
-    vi.spyOn(Attribution.prototype, 'receive').mockImplementation(function (this: Attribution, line) {
-      if (line.text.includes('poison')) throwSlip();
-      receive.call(this, line);
+    vi.spyOn(Attribution.prototype, 'receive').mockImplementation(function (this: Attribution, ...args) {
+      if (args[0].text.includes('poison')) throwSlip();
+      receive.apply(this, args);
     });
     onTestFinished(() => void vi.restoreAllMocks());
     const hit = call(1);
@@ -209,6 +210,7 @@ describe('a backend', () => {
     const open = containFaults((own, options) => Object.assign(fake.open(own, options), throwing));
     const all = {
       onMessages: () => undefined,
+      onNoise: () => undefined,
       onUnanswered: () => undefined,
       onEnd: (end: BackendEnd) => ends.push(end),
     };
@@ -217,11 +219,12 @@ describe('a backend', () => {
 
   it.each<[string, Partial<BackendEvents>]>([
     ['messages', { onMessages: throwSlip }],
+    ['a text that is no message', { onNoise: throwSlip }],
     ['unanswered requests', { onUnanswered: throwSlip }],
     ['a state', { onState: throwSlip }],
   ])('[S-01] ends as failed, once, when what hears of %s throws', async (_, events) => {
     const { ends, fake } = openContained(events);
-    fake.backend.says({ jsonrpc: '2.0', method: 'x' });
+    fake.backend.says({ jsonrpc: '2.0', method: 'x' }, 'no message');
     fake.backend.leaves([1], 'server_silent');
     fake.backend.tells('state');
     expect(await ends.next()).toMatchObject({ reason: 'failed', cause: slip });
@@ -232,7 +235,7 @@ describe('a backend', () => {
 
   it('[S-01] ends as failed when it throws at a message', async () => {
     const { ends, backend } = openContained({}, { send: throwSlip });
-    expect(backend.send(Buffer.from('{}'))).toBe('ended');
+    expect(backend.send(asMessage('{}'))).toBe('ended');
     expect(await ends.next()).toMatchObject({ reason: 'failed' });
     expectFaults('backend');
   });
@@ -241,11 +244,12 @@ describe('a backend', () => {
     const ends = createInbox<BackendEnd>();
     const backend = containFaults(throwSlip)({
       onMessages: () => undefined,
+      onNoise: () => undefined,
       onUnanswered: () => undefined,
       onEnd: (end) => ends.push(end),
     });
     expect(await ends.next()).toMatchObject({ reason: 'failed' });
-    expect(backend.send(Buffer.from('{}'))).toBe('ended');
+    expect(backend.send(asMessage('{}'))).toBe('ended');
     await backend.close();
     expectFaults('backend');
   });
@@ -339,7 +343,7 @@ describe('a watcher of the status page', () => {
   it('[C-08] that throws harms no message that passes', () => {
     const flow = new MessageTap(false);
     flow.watch({ owner: { server: 's' }, onMessage: throwSlip });
-    flow.passed({ server: 's' }, 'server', Buffer.from('{"jsonrpc":"2.0","method":"x"}'));
+    flow.passed({ server: 's' }, 'server', asMessage('{"jsonrpc":"2.0","method":"x"}'));
     expectFaults('admin');
   });
 });

@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest';
 import type { Backend, BackendEnd, BackendEvents, OpenBackend, RequestIds } from '../../src/backend/backend.ts';
 import type { Reason } from '../../src/protocol/faults.ts';
+import { asMessage } from '../support/as-message.ts';
 import { createInbox, type Inbox, withDeadline } from '../support/wait-for.ts';
 
 /** A backend, and what it reported. */
@@ -26,9 +27,10 @@ export function openBackend(open: OpenBackend, onMessages: BackendEvents['onMess
   const backend = open({
     onMessages(found, of) {
       if (ends.length > 0) throw new Error('onMessages after onEnd');
-      for (const message of found) messages.push(message.toString());
+      for (const { text } of found) messages.push(text.toString());
       onMessages(found, of);
     },
+    onNoise: (text) => messages.push(text.toString()),
     onUnanswered(ids, reason) {
       if (ends.length > 0) throw new Error('onUnanswered after onEnd');
       unanswered.push({ ids, reason });
@@ -45,7 +47,7 @@ export function openBackend(open: OpenBackend, onMessages: BackendEvents['onMess
     messages,
     unanswered,
     ends,
-    send: (message) => backend.send(Buffer.from(typeof message === 'string' ? message : JSON.stringify(message))),
+    send: (message) => backend.send(asMessage(message)),
     end: () => withDeadline(ended, { what: 'the end of the backend' }),
   };
 }

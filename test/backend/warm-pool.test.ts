@@ -12,7 +12,8 @@ function createFixture(size: number) {
     const lines: string[] = [];
     const ends: string[] = [];
     const backend = pool.open({
-      onMessages: (messages) => void lines.push(...messages.map(String)),
+      onMessages: (messages) => void lines.push(...messages.map(({ text }) => text.toString())),
+      onNoise: (text) => void lines.push(text.toString()),
       onUnanswered: () => undefined,
       onEnd: ({ reason }) => void ends.push(reason),
     });

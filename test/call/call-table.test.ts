@@ -26,7 +26,7 @@ function aCall(id: RequestId, draft: Draft = {}): Call {
   const options = { reply, ids: [id], isBatch: false, primes: false, upgradeAfterMs: 2 ** 30, maxEventBytes: 1_000 };
   const answer = new LegacyAnswer(host, options);
   if (isGone) reply.leave();
-  return { id, method, progressToken: token, taskId, answer, text: undefined, activeAt: 0, startedAt: 0 };
+  return { id, method, progressToken: token, taskId, answer, request: undefined, activeAt: 0, startedAt: 0 };
 }
 
 describe('a message that the server sent beside requests', () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Call } from '../../src/call/call-table.ts';
 import { LegacyAnswer } from '../../src/call/legacy-answer.ts';
 import { RerunPolicy } from '../../src/call/rerun.ts';
+import { createMessage } from '../../src/protocol/message/message.ts';
 import { createFakeReply } from '../support/fake-reply.ts';
 
 const answer = new LegacyAnswer(
@@ -9,18 +10,18 @@ const answer = new LegacyAnswer(
   { reply: createFakeReply(), ids: [1], isBatch: false, primes: false, upgradeAfterMs: 2 ** 30, maxEventBytes: 1 },
 );
 
-/** A call as the session makes it: with its text where that may be needed. */
+/** A call as the session makes it: with its request where that may be needed. */
 function aCall(reruns: RerunPolicy, method: string, params: unknown = {}, more: Partial<Call> = {}): Call {
-  const text = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
-  const kept = reruns.mayNeed(method, text) ? text : undefined;
-  const base = { id: 1, method, progressToken: undefined, taskId: undefined, answer, text: kept };
+  const request = createMessage({ id: 1, method, params });
+  const kept = reruns.mayNeed(request) ? request : undefined;
+  const base = { id: 1, method, progressToken: undefined, taskId: undefined, answer, request: kept };
   return { ...base, activeAt: 0, startedAt: 0, ...more };
 }
 
 it('[P8] a large request is not kept, whatever its method', () => {
   const reruns = new RerunPolicy('hints');
   const large = { uri: `file:///${'x'.repeat(16 * 1024)}` };
-  expect(aCall(reruns, 'resources/read', large).text).toBeUndefined();
+  expect(aCall(reruns, 'resources/read', large).request).toBeUndefined();
   expect(reruns.allows(aCall(reruns, 'resources/read', large), 'loss')).toBe(false);
   expect(reruns.allows(aCall(reruns, 'resources/read', { uri: 'file:///x' }), 'loss')).toBe(true);
 });
@@ -104,7 +105,10 @@ describe('hints', () => {
 
     const safe = new RerunPolicy('safe');
     safe.answered('tools/list', toolList([{ name: 'reads', annotations: { readOnlyHint: true } }]));
-    expect([allows(safe, 'reads'), safe.mayNeed('tools/call', Buffer.from('{}'))]).toEqual([false, false]);
+    expect([allows(safe, 'reads'), safe.mayNeed(createMessage({ id: 1, method: 'tools/call' }))]).toEqual([
+      false,
+      false,
+    ]);
   });
 
   it.each([

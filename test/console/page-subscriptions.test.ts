@@ -5,6 +5,7 @@ import { maxOpenPages, PageSubscriptions } from '../../src/console/page-subscrip
 import { MessageTap } from '../../src/console/record/message-tap.ts';
 import { RecentEvents } from '../../src/console/record/recent-events.ts';
 import type { SessionView, Snapshot } from '../../src/console/snapshot/snapshot.ts';
+import { asMessage } from '../support/as-message.ts';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
@@ -80,7 +81,7 @@ test('a flood of messages reaches a page in portions, with the count of what is 
   const watched = { server: 'files', session: 'abcd1234' };
   const page = open('', watched);
   for (let number = 0; number < 1_000; number += 1)
-    flow.passed(watched, 'server', Buffer.from('{"jsonrpc":"2.0","method":"x"}'));
+    flow.passed(watched, 'server', asMessage('{"jsonrpc":"2.0","method":"x"}'));
   vi.advanceTimersByTime(250);
   const [told] = page.written
     .filter((text) => text.startsWith('event: flow'))

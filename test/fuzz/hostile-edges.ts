@@ -4,6 +4,7 @@ import { openModernHttp } from '../../src/backend/modern-http/modern-http-backen
 import { openSse } from '../../src/backend/sse/sse-backend.ts';
 import { openStreamableHttp } from '../../src/backend/streamable-http/streamable-http-backend.ts';
 import { openWebSocket } from '../../src/backend/websocket/websocket-backend.ts';
+import { readSmallTexts } from '../../src/protocol/message/message.ts';
 import { flattenLineBreaks, LineSplitter } from '../../src/protocol/wire/lines.ts';
 import { type React, reactNow, reactWith, read } from './fake-sockets.ts';
 import { honest, type Step, textOf } from './hostile-texts.ts';
@@ -64,15 +65,16 @@ const openLines: OpenBackend = (events) => {
     pid: undefined,
     send(message) {
       if (isOver) return 'ended';
-      const heard = read(message);
+      const heard = read(message.text);
       queueMicrotask(() =>
         react(heard, (texts, way) => {
           if (isOver) return;
           const bytes = Buffer.concat(texts.flatMap((text) => [text, Buffer.from('\n')]));
           const at = way % (bytes.length + 1);
           for (const chunk of [bytes.subarray(0, at), bytes.subarray(at)]) {
-            const lines = splitter.push(chunk);
-            if (lines.length > 0 && !isOver) events.onMessages(lines.map((line) => flattenLineBreaks(line)));
+            const { messages, noise } = readSmallTexts(splitter.push(chunk).map(flattenLineBreaks));
+            if (!isOver) for (const text of noise) events.onNoise(text);
+            if (!isOver && messages.length > 0) events.onMessages(messages);
           }
           if (way % 50 === 49) end('exited');
         }),

@@ -55,7 +55,7 @@ const ids = createFuzzer({
     const [before, after] = [request.text.subarray(0, place.start), request.text.subarray(place.end)];
     assert.ok(spliced.equals(Buffer.concat([before, Buffer.from(by), after])));
     const out = renumber(request, renamed);
-    const there = readOne(out.text) as Message;
+    const there = readOne(out.request.text) as Message;
     assert.equal(there.id, renamed);
     assert.equal(there.progressToken, request.progressToken === undefined ? undefined : renamed);
     const withId = restoreId(there, out.idText);

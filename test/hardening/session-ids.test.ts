@@ -7,6 +7,7 @@ import { Session } from '../../src/session/session.ts';
 import { keyFromId } from '../../src/session/session-key.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { silentTelemetry } from '../session/session-fixture.ts';
+import { asMessage } from '../support/as-message.ts';
 import { everythingFixture, startGateway } from '../support/gateway.ts';
 import { initialize, open } from '../support/http-client.ts';
 import { waitForDescendants } from '../support/processes.ts';
@@ -32,7 +33,7 @@ const server = {
     pid: undefined,
     send() {
       const result = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 's', version: '1' } };
-      queueMicrotask(() => onMessages([Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, result }))]));
+      queueMicrotask(() => onMessages([asMessage({ jsonrpc: '2.0', id: 0, result })]));
       return 'sent' as const;
     },
     pause: () => undefined,

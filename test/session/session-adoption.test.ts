@@ -3,6 +3,7 @@ import type { Reason } from '../../src/protocol/faults.ts';
 import { parseEventId } from '../../src/protocol/wire/event-id.ts';
 import type { SessionEndReason } from '../../src/session/end-reason.ts';
 import { epoch } from '../contract/log-writer.ts';
+import { asMessage } from '../support/as-message.ts';
 import { readMessage } from '../support/fake-backend.ts';
 import { acceptsJson, createFakeReply } from '../support/fake-reply.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -233,7 +234,7 @@ describe('[P3] a session that was taken over with its server’s session', () =>
     const { resume } = fake.backend.openedWith ?? {};
     expect([fake.opened.length, fake.backend.sent.items]).toEqual([1, []]);
     expect([resume?.state, resume?.pending]).toEqual(['where it stood', ['l', 'c']]);
-    expect(resume?.delivered.map((text) => JSON.parse(text.toString()))).toEqual([
+    expect(resume?.delivered.map(({ text }) => JSON.parse(text.toString()))).toEqual([
       note('heard'),
       note('after'),
       ask('q'),
@@ -276,7 +277,7 @@ describe('[P3] a session that was taken over with its server’s session', () =>
     const { fake, restored, post, store } = await adopt(left);
     await turn();
     post(request('new'));
-    fake.backend.ends({ undelivered: [{ message: Buffer.from(JSON.stringify(request('new'))), headers: {} }] });
+    fake.backend.ends({ undelivered: [{ message: asMessage(request('new')), headers: {} }] });
     await waitFor(() => fake.opened.length === 2, { what: 'a new backend' });
     const { sent, openedWith } = await restored();
     expect(openedWith?.resume).toBeUndefined();

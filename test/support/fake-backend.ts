@@ -8,7 +8,8 @@ import type {
 } from '../../src/backend/backend.ts';
 import type { Reason } from '../../src/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../src/protocol/http/forwarded-headers.ts';
-import { type Message, readBody } from '../../src/protocol/message/message.ts';
+import { type Message, readBody, readSmallTexts } from '../../src/protocol/message/message.ts';
+import { toText } from './as-message.ts';
 import { createInbox, type Inbox } from './wait-for.ts';
 
 /** A backend without a process that a test controls. It keeps the promises of `Backend`, and no more. */
@@ -104,6 +105,13 @@ function createFakeBackend(
     events.onEnd(told);
   };
 
+  const report = (lines: readonly unknown[], relatedRequests?: RequestIds): void => {
+    if (hasEnded || isClosed) return;
+    const { messages, noise } = readSmallTexts(lines.map(toText));
+    for (const text of noise) events.onNoise(text);
+    if (messages.length > 0) events.onMessages(messages, relatedRequests);
+  };
+
   const backend: FakeBackend = {
     pid,
     sent,
@@ -122,7 +130,7 @@ function createFakeBackend(
     send(message, brought) {
       if (hasEnded || isClosed) return 'ended';
       if (backend.answerToSend !== 'sent') return backend.answerToSend;
-      const parsed = JSON.parse(Buffer.from(message).toString()) as Record<string, unknown>;
+      const parsed = JSON.parse(message.text.toString()) as Record<string, unknown>;
       headers.push(brought);
       sent.push(parsed);
       onSend(parsed);
@@ -148,10 +156,10 @@ function createFakeBackend(
       return () => letGo();
     },
     says(...lines) {
-      if (!hasEnded && !isClosed) events.onMessages(lines.map(toLine));
+      report(lines);
     },
     saysBeside(of, ...lines) {
-      if (!hasEnded && !isClosed) events.onMessages(lines.map(toLine), of);
+      report(lines, of);
     },
     leaves: (ids, reason, isFinal) => events.onUnanswered(ids, reason, isFinal),
     tells: (state) => events.onState?.(state),
@@ -160,14 +168,9 @@ function createFakeBackend(
   return backend;
 }
 
-function toLine(line: unknown): Buffer {
-  if (Buffer.isBuffer(line)) return line;
-  return Buffer.from(typeof line === 'string' ? line : JSON.stringify(line));
-}
-
 /** A JSON-RPC message as the gateway reads it. */
 export function readMessage(value: unknown): Message {
-  const body = readBody(toLine(value), 100);
+  const body = readBody(toText(value), 100);
   const [read] = body.ok ? body.messages : [];
   if (read?.ok !== true) throw new Error(`not a message: ${JSON.stringify(value)}`);
   return read.message;

@@ -3,7 +3,7 @@
 import type { Backend, BackendEnd, OpenBackend } from '../../backend/backend.ts';
 import { helpIfEnded, helpIfSilent } from '../../ops/health/start-help.ts';
 import { entryOf } from '../../protocol/faults.ts';
-import { type Message, readOne, readResponse } from '../../protocol/message/message.ts';
+import { createMessage, type Message, readGatewayMessage, responsesIn } from '../../protocol/message/message.ts';
 import { readDiscovery } from '../../protocol/modern/discovery.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import { type Era, legacyRevisions, modernRevisions } from '../../protocol/revisions.ts';
@@ -106,11 +106,9 @@ const maxNoiseBytes = 200;
 export class StdoutNoise {
   readonly lines: string[] = [];
 
-  /** Takes any line of the server and keeps it if it is noise. */
+  /** Takes a line of the server that is no message. */
   note(line: Buffer): void {
-    if (this.lines.length < maxNoiseLines && readOne(line) === undefined) {
-      this.lines.push(line.subarray(0, maxNoiseBytes).toString());
-    }
+    if (this.lines.length < maxNoiseLines) this.lines.push(line.subarray(0, maxNoiseBytes).toString());
   }
 
   /** The lines with the prefix `stdout:`, followed by the last lines of the server's stderr. */
@@ -136,10 +134,8 @@ export function openProbeSession(open: OpenBackend, timeoutMs: number, era: Era 
   let isSilent = false;
   const noise = new StdoutNoise();
 
-  const settle = (line: Buffer): void => {
-    noise.note(line);
-    const response = readResponse(line);
-    if (response === undefined || response.id !== lastId || waiting === undefined) return;
+  const settle = (response: Message): void => {
+    if (response.id !== lastId || waiting === undefined) return;
     const { result, error } = JSON.parse(response.text.toString()) as { result?: unknown; error?: unknown };
     if (error === undefined) {
       if (typeof result === 'object' && result !== null && !Array.isArray(result)) return waiting.resolve(result);
@@ -150,14 +146,15 @@ export function openProbeSession(open: OpenBackend, timeoutMs: number, era: Era 
     waiting.reject(new Refused(versions === '' ? sentence : `${sentence}.${versions}`, response));
   };
 
-  const textOf = (method: string, params: object): Buffer => {
-    if (era === 'legacy') return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: lastId, method, params }));
+  const createRequest = (method: string, params: object): Message => {
+    if (era === 'legacy') return createMessage({ id: lastId, method, params });
     const [protocolVersion] = modernRevisions.slice(-1) as [string];
-    return ownRequest(lastId, method, { ...params }, { version, protocolVersion });
+    return readGatewayMessage(ownRequest(lastId, method, { ...params }, { version, protocolVersion }));
   };
 
   const backend: Backend = open({
-    onMessages: (lines) => lines.forEach(settle),
+    onMessages: (messages) => responsesIn(messages).forEach(settle),
+    onNoise: (line) => noise.note(line),
     onUnanswered(_, reason) {
       waiting?.reject(new Error(`The server did not answer ${waiting.method}. ${entryOf(reason).message}`));
     },
@@ -182,7 +179,7 @@ export function openProbeSession(open: OpenBackend, timeoutMs: number, era: Era 
             detach('background', closed.finally(fail));
           }, timeoutMs);
           if (end !== undefined) reject(explainEnd(end));
-          backend.send(textOf(method, params));
+          backend.send(createRequest(method, params));
         });
       } finally {
         clearTimeout(timer);
@@ -191,7 +188,7 @@ export function openProbeSession(open: OpenBackend, timeoutMs: number, era: Era 
     },
     noise: noise.lines,
     notify(method) {
-      backend.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', method })));
+      backend.send(createMessage({ method }));
     },
     close: () => backend.close({ isForGood: true }),
   };

@@ -1,5 +1,5 @@
 import type { BackendEvents, OpenBackend } from '../../backend/backend.ts';
-import { readResponse } from '../../protocol/message/message.ts';
+import { createMessage, type Message, readGatewayMessage } from '../../protocol/message/message.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import { type Era, modernRevisions } from '../../protocol/revisions.ts';
 import { version } from '../version.ts';
@@ -45,10 +45,9 @@ export function createStartupPing({ era, onAnswered, onSilent }: StartupPingOpti
   let state: 'before' | 'sent' | 'over' = 'before';
   let timer: NodeJS.Timeout | undefined;
 
-  const isAnswer = (line: Buffer): boolean => {
-    const answered = readResponse(line)?.id;
+  const isAnswer = ({ kind, id: answered }: Message): boolean => {
     // Only this request is open, so an error with a null id must be its answer.
-    if (answered !== id && answered !== null) return false;
+    if (kind !== 'response' || (answered !== id && answered !== null)) return false;
     state = 'over';
     clearTimeout(timer);
     onAnswered();
@@ -56,8 +55,8 @@ export function createStartupPing({ era, onAnswered, onSilent }: StartupPingOpti
   };
   const withoutAnswer = (events: BackendEvents): BackendEvents => ({
     ...events,
-    onMessages(lines, relatedRequests) {
-      const others = state === 'sent' ? lines.filter((line) => !isAnswer(line)) : lines;
+    onMessages(messages, relatedRequests) {
+      const others = state === 'sent' ? messages.filter((message) => !isAnswer(message)) : messages;
       if (others.length > 0) events.onMessages(others, relatedRequests);
     },
     onEnd(end) {
@@ -75,7 +74,7 @@ export function createStartupPing({ era, onAnswered, onSilent }: StartupPingOpti
       sendPing = () => {
         state = 'sent';
         timer = setTimeout(() => onSilent(method), silentMs).unref();
-        backend.send(pingText(method));
+        backend.send(createPing(method));
       };
       return backend;
     },
@@ -89,8 +88,8 @@ export function createStartupPing({ era, onAnswered, onSilent }: StartupPingOpti
   };
 }
 
-function pingText(method: string): Buffer {
-  if (method === 'ping') return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method }));
+function createPing(method: string): Message {
+  if (method === 'ping') return createMessage({ id, method });
   const [protocolVersion] = modernRevisions.slice(-1) as [string];
-  return ownRequest(id, method, {}, { version, protocolVersion });
+  return readGatewayMessage(ownRequest(id, method, {}, { version, protocolVersion }));
 }

@@ -1,14 +1,7 @@
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
 import type { QueuedMessage } from '../backend.ts';
-import { messagesFor } from './message-texts.ts';
-
-/** A text on its way, and the messages in it: none if the text is something else. */
-export interface OutgoingMessage extends QueuedMessage {
-  readonly messages: readonly Message[];
-}
 
 /** The progress of a message that goes out. Neither promise ever rejects. */
 export interface PostProgress {
@@ -20,10 +13,10 @@ export interface PostProgress {
 
 /** Sends messages to a server: each goes out when the one before has passed. */
 export interface OrderedSender {
-  /** Like `Backend.send`, while the backend lives. The message is not copied: it must not change afterwards. */
-  send(message: Uint8Array, headers: ForwardedHeaders): 'sent' | 'full';
+  /** Like `Backend.send`, while the backend lives. The text is not copied: it must not change afterwards. */
+  send(message: Message, headers: ForwardedHeaders): 'sent' | 'full';
   /** The destination is known: the queued messages go out. */
-  start(deliver: (sending: OutgoingMessage) => PostProgress): void;
+  start(deliver: (sending: QueuedMessage) => PostProgress): void;
   /** Sends nothing more: queued and later messages wait. */
   hold(): void;
   /** Removes and returns the queued messages. */
@@ -37,10 +30,10 @@ export interface OrderedSender {
  *   requests may use as much again: requests wait for their calls, and a cancellation or response may end one
  */
 export function createOrderedSender(maxQueuedBytes: number, onFault: (cause: unknown) => void): OrderedSender {
-  let queue: OutgoingMessage[] = [];
+  let queue: QueuedMessage[] = [];
   let heldBytes = 0;
   let isRunning = false;
-  let deliver: ((sending: OutgoingMessage) => PostProgress) | undefined;
+  let deliver: ((sending: QueuedMessage) => PostProgress) | undefined;
 
   const drainQueue = async (): Promise<void> => {
     if (isRunning) return;
@@ -52,7 +45,7 @@ export function createOrderedSender(maxQueuedBytes: number, onFault: (cause: unk
       detach(
         'backend',
         settled.then(() => {
-          heldBytes -= next.message.length;
+          heldBytes -= next.message.text.length;
         }),
       );
       await passed;
@@ -61,13 +54,11 @@ export function createOrderedSender(maxQueuedBytes: number, onFault: (cause: unk
   };
 
   return {
-    send(text, headers) {
-      const message = flattenLineBreaks(text);
-      const messages = messagesFor(message);
-      const isRequest = messages.some(({ kind }) => kind === 'request');
-      const { length } = message;
-      if (heldBytes > 0 && heldBytes + length > (isRequest ? maxQueuedBytes : 2 * maxQueuedBytes)) return 'full';
-      queue.push({ message, headers, messages });
+    send(message, headers) {
+      const { length } = message.text;
+      const maxBytes = message.kind === 'request' ? maxQueuedBytes : 2 * maxQueuedBytes;
+      if (heldBytes > 0 && heldBytes + length > maxBytes) return 'full';
+      queue.push({ message, headers });
       heldBytes += length;
       detach('backend', drainQueue(), onFault);
       return 'sent';
@@ -82,7 +73,7 @@ export function createOrderedSender(maxQueuedBytes: number, onFault: (cause: unk
     takeAll() {
       const remaining = queue;
       queue = [];
-      for (const { message } of remaining) heldBytes -= message.length;
+      for (const { message } of remaining) heldBytes -= message.text.length;
       return remaining;
     },
   };

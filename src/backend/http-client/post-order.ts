@@ -31,16 +31,10 @@ export const maxConnections = maxOpenPosts + 8;
 const stateChangingMethods = new Set(['logging/setLevel', 'resources/unsubscribe']);
 
 /**
- * Returns how long at most the next messages wait until the server accepts these. Requests block nothing, unless they
+ * Returns how long at most the next message waits until the server accepts this one. Requests block nothing, unless they
  * change state. A cancellation blocks nothing either, since it may wait itself.
- * @param messages the messages of one POST; none if it holds something else
  */
-export function blocksNextForMs(messages: readonly Message[]): number {
-  if (messages.length === 0) return maxBlockingMs;
-  return Math.max(...messages.map(blockingMsOf));
-}
-
-function blockingMsOf({ kind, method, cancels }: Message): number {
+export function blocksNextForMs({ kind, method, cancels }: Message): number {
   if (cancels !== undefined) return 0;
   if (kind !== 'request') return maxBlockingMs;
   return stateChangingMethods.has(method ?? '') ? maxOvertakeMs : 0;

@@ -1,5 +1,4 @@
 import { errorCodeIn } from '../../protocol/json/splice.ts';
-import { readResponse } from '../../protocol/message/message.ts';
 import { readDiscovery } from '../../protocol/modern/discovery.ts';
 import type { ModernPostOutcome } from './modern-post.ts';
 
@@ -27,12 +26,11 @@ const legacyCodes: ReadonlySet<unknown> = new Set([-32000, -32001]);
 export function looksLikeLegacyRefusal(outcome: ModernPostOutcome): boolean {
   if (!isRefusal(outcome.status ?? 0)) return false;
   if (!outcome.ok) return true;
-  return legacyCodes.has(errorCodeIn(outcome.response));
+  return legacyCodes.has(errorCodeIn(outcome.response.text));
 }
 
 /** True if the answer to `server/discover` is that of a server of the legacy era. */
 export function isLegacyDiscovery(outcome: ModernPostOutcome): boolean {
   if (!outcome.ok) return isRefusal(outcome.status ?? 0);
-  const response = readResponse(outcome.response);
-  return !isUnrelatedToEra(outcome.status) && response !== undefined && readDiscovery(response).era === 'legacy';
+  return !isUnrelatedToEra(outcome.status) && readDiscovery(outcome.response).era === 'legacy';
 }

@@ -2,14 +2,12 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
 import { type Backend, type BackendEnd, type BackendEvents, closedByGateway } from '../backend.ts';
 import { explainConnectFailure, isUnauthorized } from '../connect-failure.ts';
 import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
 import { Canceller } from '../http-client/canceller.ts';
 import { openHttpConnection } from '../http-client/http-connection.ts';
-import { messagesFor } from '../http-client/message-texts.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
 import { isLegacyDiscovery, isRefusal, isUnrelatedToEra, looksLikeLegacyRefusal } from './era-of-answer.ts';
 import { explainModernStatus, type ModernPostOutcome, postModernMessage } from './modern-post.ts';
@@ -131,7 +129,10 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
       onNotifications(messages) {
         if (!isStillOpen()) return;
         hasAnswered = true;
-        events.onMessages(messages, [id]);
+        if (messages.length > 0) events.onMessages(messages, [id]);
+      },
+      onNoise(text) {
+        if (isStillOpen()) events.onNoise(text);
       },
     });
     release();
@@ -189,7 +190,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
     };
     try {
       const posting = {
-        message: message.text,
+        message,
         headers: headersOf(message, forwarded),
         canceller,
         waitsForServer: true,
@@ -228,12 +229,11 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
 
   return {
     pid: undefined,
-    send(text, forwarded = noHeaders) {
+    send(message, forwarded = noHeaders) {
       if (isOver) return 'ended';
-      const [message] = messagesFor(flattenLineBreaks(text));
-      if (message?.method === 'notifications/cancelled') cancel(message.cancels);
-      else if (message !== undefined && mustBePosted(message)) {
-        const isFull = heldBytes > 0 && heldBytes + text.length > maxQueuedBytes;
+      if (message.method === 'notifications/cancelled') cancel(message.cancels);
+      else if (mustBePosted(message)) {
+        const isFull = heldBytes > 0 && heldBytes + message.text.length > maxQueuedBytes;
         if (isFull || requests.size >= maxRequests) return 'full';
         if (message.kind === 'request') {
           const { id } = message;

@@ -1,6 +1,11 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { errorCodeIn, findRange, scalarAt } from '../../protocol/json/splice.ts';
-import { readLarge } from '../../protocol/message/message.ts';
+import {
+  type Message,
+  readGatewayMessage,
+  readServerTexts,
+  type ServerMessages,
+} from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { explainConnectFailure, explainRefusal, reasonOfStatus } from '../connect-failure.ts';
 import { type BackpressureGroup, IdleTimeoutError } from '../http-client/backpressure-group.ts';
@@ -8,7 +13,6 @@ import type { Canceller } from '../http-client/canceller.ts';
 import { createEventReader } from '../http-client/event-reader.ts';
 import { type HttpConnection, type HttpResponse, postHeaders } from '../http-client/http-connection.ts';
 import { readJsonBody } from '../http-client/json-body.ts';
-import { messagesIn } from '../http-client/message-texts.ts';
 import { lingerMs } from '../http-client/post-order.ts';
 import { type MessageEvent, readEvents } from '../http-client/read-events.ts';
 import { isUnsentAfter, maxUnreachableMs, pauseBeforeReconnect } from '../http-client/reconnect-pause.ts';
@@ -25,7 +29,7 @@ export interface ModernPostOptions {
 
 /** A message that is posted. */
 export interface ModernPost {
-  readonly message: Uint8Array;
+  readonly message: Message;
   /** Headers besides those that every POST has. */
   readonly headers: Readonly<Record<string, string>>;
   /** Aborts the POST when nobody waits any more. */
@@ -40,12 +44,13 @@ export interface ModernRequestPost extends ModernPost {
   /** The head of a response came: the server has the request. */
   onAccepted(): void;
   /** Notifications that come before the response, in order. */
-  onNotifications(messages: Buffer[]): void;
+  onNotifications(messages: readonly Message[]): void;
+  onNoise(text: Buffer): void;
 }
 
 /** How a request ended. */
 export type ModernPostOutcome =
-  | { readonly ok: true; readonly response: Buffer; readonly status: number }
+  | { readonly ok: true; readonly response: Message; readonly status: number }
   | ModernPostFailure;
 
 /** There is no response, and will be none. */
@@ -78,8 +83,7 @@ export async function postModernRequest(post: ModernRequestPost, parts: ModernPo
       const json = await readJsonBody(body, flow, maxLineBytes);
       if (json === undefined) return tooLongPost(where, maxLineBytes);
       const flat = flattenLineBreaks(json);
-      await readLarge([flat]);
-      const response = responseIn(flat, post.id);
+      const response = responseIn(flat, await readServerTexts([flat]), post.id);
       if (response !== undefined) return { ok: true, response, status };
     } else await body.drain();
     return isAccepted
@@ -105,10 +109,11 @@ export async function postModernMessage(
   { url, connection }: Pick<ModernPostOptions, 'url' | 'connection'>,
 ): Promise<HttpResponse> {
   const until = performance.now() + maxUnreachableMs;
+  const body = flattenLineBreaks(message.text);
   for (let failures = 0; ; failures++) {
     try {
       const allHeaders = { ...headers, ...postHeaders };
-      return await connection.request({ method: 'POST', url, headers: allHeaders, body: message, signal: canceller });
+      return await connection.request({ method: 'POST', url, headers: allHeaders, body, signal: canceller });
     } catch (cause) {
       const leftMs = until - performance.now();
       const isTooLate = !waitsForServer || leftMs <= 0;
@@ -148,13 +153,13 @@ function readStream(
     let linger: NodeJS.Timeout | undefined;
     const handleEvents = (events: readonly MessageEvent[]): void => {
       if (linger !== undefined) return;
-      const notifications: Buffer[] = [];
-      let response: Buffer | undefined;
-      for (const { type, data, message: text } of events) {
-        if (type !== 'message' || data === '') continue;
-        response = isResponseTo(text, post.id) ? text : undefined;
+      const notifications: Message[] = [];
+      let response: Message | undefined;
+      for (const found of events) {
+        response = responseTo(found, post.id);
         if (response !== undefined) break;
-        notifications.push(text);
+        for (const text of found.noise) post.onNoise(text);
+        notifications.push(...found.messages);
       }
       if (notifications.length > 0) post.onNotifications(notifications);
       if (response !== undefined) {
@@ -185,25 +190,28 @@ function readStream(
   });
 }
 
-const isResponseTo = (text: Buffer, id: RequestId): boolean => {
-  const [message, ...others] = messagesIn(text);
-  return message?.kind === 'response' && message.id === id && others.length === 0;
-};
+/** The response to a request, if a text is nothing else. */
+function responseTo({ messages, noise }: ServerMessages, id: RequestId): Message | undefined {
+  const [message, ...others] = messages;
+  const isAlone = others.length === 0 && noise.length === 0;
+  return isAlone && message?.kind === 'response' && message.id === id ? message : undefined;
+}
 
 /**
  * Returns the response to a request in a JSON body. An error without an id, or with null, must answer the only request
  * of the POST: it is given its id.
  * @param json without line breaks
  */
-function responseIn(json: Buffer, id: RequestId): Buffer | undefined {
-  if (isResponseTo(json, id)) return json;
+function responseIn(json: Buffer, found: ServerMessages, id: RequestId): Message | undefined {
+  const response = responseTo(found, id);
+  if (response !== undefined) return response;
   const errorRange = findRange(json, ['error']);
   if (typeof errorRange !== 'object') return undefined;
   const isError =
     Number.isInteger(errorCodeIn(json)) && typeof scalarAt(json, ['error', 'message']) === 'string' && hasNoId(json);
   if (scalarAt(json, ['jsonrpc']) !== '2.0' || !isError) return undefined;
   const error = json.toString('utf8', errorRange.start, errorRange.end);
-  return Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":${error}}`);
+  return readGatewayMessage(Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":${error}}`));
 }
 
 const hasNoId = (json: Buffer): boolean => findRange(json, ['id']) === 'absent' || scalarAt(json, ['id']) === null;

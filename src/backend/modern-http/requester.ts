@@ -1,6 +1,12 @@
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { errorCodeIn } from '../../protocol/json/splice.ts';
-import { type Message, memberValue, protocolVersionKey, readGatewayMessage } from '../../protocol/message/message.ts';
+import {
+  changedMessage,
+  type Message,
+  memberValue,
+  protocolVersionKey,
+  readGatewayMessage,
+} from '../../protocol/message/message.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import { mirroredHeaders } from '../../protocol/modern/mirrored-headers.ts';
 import { offeredTools } from '../../protocol/modern/offered-tools.ts';
@@ -19,7 +25,7 @@ import { keepSubscription } from './subscription-stream.ts';
 /** A request of a client, and its callbacks. */
 export type ModernClientRequest = Pick<
   ModernRequestPost,
-  'canceller' | 'waitsForServer' | 'onAccepted' | 'onNotifications'
+  'canceller' | 'waitsForServer' | 'onAccepted' | 'onNotifications' | 'onNoise'
 > & {
   readonly request: Message;
   /** Headers of the client request that carried it. */
@@ -67,7 +73,8 @@ export function createModernRequester({ version, onToolsHidden, ...parts }: Mode
     );
     const canceller = new Canceller();
     const timer = setTimeout(() => canceller.abort(), ownTimeoutMs);
-    const own = { canceller, waitsForServer: false, onAccepted: () => undefined, onNotifications: () => undefined };
+    const ignore = (): void => undefined;
+    const own = { canceller, waitsForServer: false, onAccepted: ignore, onNotifications: ignore, onNoise: ignore };
     const outcome = await postModernRequest({ ...own, ...createPost(request, forwarded) }, parts);
     clearTimeout(timer);
     return outcome;
@@ -76,7 +83,7 @@ export function createModernRequester({ version, onToolsHidden, ...parts }: Mode
   const tools = new MirroredParametersByClient({
     async list(cursor, forwarded) {
       const outcome = await sendOwnRequest('tools/list', cursor === undefined ? {} : { cursor }, forwarded);
-      return outcome.ok ? outcome.response : undefined;
+      return outcome.ok ? outcome.response.text : undefined;
     },
   });
 
@@ -103,10 +110,10 @@ export function createModernRequester({ version, onToolsHidden, ...parts }: Mode
   const list = async (post: ModernRequestPost, { forwarded }: ModernClientRequest): Promise<ModernPostOutcome> => {
     const outcome = await postModernRequest(post, parts);
     if (!outcome.ok) return outcome;
-    tools.forClient(forwarded).learn(outcome.response);
-    const { text, hidden } = offeredTools(outcome.response);
+    tools.forClient(forwarded).learn(outcome.response.text);
+    const { text, hidden } = offeredTools(outcome.response.text);
     if (hidden.length > 0) onToolsHidden(hidden);
-    return { ...outcome, response: text };
+    return hidden.length === 0 ? outcome : { ...outcome, response: changedMessage(outcome.response, text, {}) };
   };
 
   return {
@@ -134,13 +141,13 @@ const createPost = (
   forwarded: ForwardedHeaders,
 ): Pick<ModernRequestPost, 'id' | 'message' | 'headers'> => ({
   id: request.id as ModernRequestPost['id'],
-  message: request.text,
+  message: request,
   headers: headersOf(request, forwarded),
 });
 
 function isHeaderMismatch(outcome: ModernPostOutcome): boolean {
   if (!outcome.ok || outcome.status !== 400) return false;
-  return errorCodeIn(outcome.response) === headerMismatch;
+  return errorCodeIn(outcome.response.text) === headerMismatch;
 }
 
 const hasSameHeaders = (one: ModernRequestPost, other: ModernRequestPost): boolean =>

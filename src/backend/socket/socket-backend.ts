@@ -1,6 +1,6 @@
 // src/backend/socket: servers that speak lines on a TCP or Unix socket.
 import { connect } from 'node:net';
-import { readLarge } from '../../protocol/message/message.ts';
+import { readServerTexts } from '../../protocol/message/message.ts';
 import { flattenLineBreaks, LineSplitter } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
 import { type Backend, type BackendEnd, type BackendEvents, closedByGateway } from '../backend.ts';
@@ -62,13 +62,12 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
   /** Stops reading until a large line is delivered: `drain` reads nothing while it is busy. */
   const inOrder = new OrderedDelivery('backend', { hold: () => undefined, release: () => drain() });
   const deliver = (lines: Buffer[], then = (): void => undefined): void => {
-    const flat = lines.map((line) => flattenLineBreaks(line));
-    const report = (): void => {
+    inOrder.take(readServerTexts(lines.map(flattenLineBreaks)), ({ messages, noise }) => {
       if (isClosing || isEndReported) return;
-      if (flat.length > 0) events.onMessages(flat);
+      for (const line of noise) events.onNoise(line);
+      if (messages.length > 0) events.onMessages(messages);
       then();
-    };
-    inOrder.take(report, readLarge(flat));
+    });
   };
 
   const connectTimer = setTimeout(() => {
@@ -129,7 +128,7 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
     pid: undefined,
     send(message) {
       if (isClosing || end !== undefined || !socket.writable) return 'ended';
-      return writeMessage(socket, message, maxQueuedBytes);
+      return writeMessage(socket, message.text, maxQueuedBytes);
     },
     pause() {
       isPaused = !isClosing;

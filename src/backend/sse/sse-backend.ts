@@ -1,14 +1,22 @@
 // src/backend/sse: servers of the HTTP+SSE transport (2024-11-05).
 import type { RequestId } from '../../protocol/faults.ts';
 import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
 import { settlesWithin } from '../../util/timing/within.ts';
-import { type Backend, type BackendEnd, type BackendEvents, closedByGateway, type OpenOptions } from '../backend.ts';
+import {
+  type Backend,
+  type BackendEnd,
+  type BackendEvents,
+  closedByGateway,
+  type OpenOptions,
+  type QueuedMessage,
+} from '../backend.ts';
 import { endedByFault } from '../contain-faults.ts';
 import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
 import { openHttpConnection } from '../http-client/http-connection.ts';
-import { idsOf } from '../http-client/message-texts.ts';
-import { createOrderedSender, type OutgoingMessage, type PostProgress } from '../http-client/ordered-sender.ts';
+import { requestIdsOf } from '../http-client/message-ids.ts';
+import { createOrderedSender, type PostProgress } from '../http-client/ordered-sender.ts';
 import {
   blocksNextForMs,
   maxBlockingMs,
@@ -100,9 +108,12 @@ export function openSse(
   };
   const fault = (cause: unknown): void => detach('backend', finish({ ...endedByFault, cause }));
 
-  const deliver = (messages: Buffer[]): void => {
+  const deliver = (messages: readonly Message[]): void => {
     openPosts.noteAnswers(messages);
     if (!isOver) events.onMessages(messages);
+  };
+  const onNoise = (text: Buffer): void => {
+    if (!isOver) events.onNoise(text);
   };
 
   /** Reports a failed POST to its unanswered requests. */
@@ -122,11 +133,11 @@ export function openSse(
   const openPosts = new UnansweredPosts();
   const openRequests = new OpenRequests();
 
-  const postTo = (endpoint: URL, { message, headers, messages }: OutgoingMessage): PostProgress => {
-    const ids = idsOf(messages, 'request');
+  const postTo = (endpoint: URL, { message, headers }: QueuedMessage): PostProgress => {
+    const ids = requestIdsOf(message);
     const isFirst = !hasAccepted;
     const slot = ids.length === 0 || openRequests.acquire();
-    const cancels = messages[0]?.cancels;
+    const { cancels } = message;
     const cancelled = cancels === undefined ? undefined : openPosts.cancel(cancels)?.accepted;
 
     const run = async (opened: UnansweredPost): Promise<SsePostOutcome> => {
@@ -142,6 +153,7 @@ export function openSse(
         unanswered: opened.unanswered,
         ...((isFirst || ids.length === 0) && { limitMs: postTimeoutMs }),
         onMessages: deliver,
+        onNoise,
         onTooLong: (detail) => detach('backend', finish({ reason: 'line_too_long', detail })),
       });
       if (ids.length > 0) openRequests.release();
@@ -161,7 +173,7 @@ export function openSse(
         answered.then(() => (hasAccepted = true)),
       );
     const accepted = isFirst ? Promise.race([serverAccepted, answered]) : serverAccepted;
-    const blockingMs = isFirst ? maxBlockingMs : blocksNextForMs(messages);
+    const blockingMs = isFirst ? maxBlockingMs : blocksNextForMs(message);
     const isBlocking = blockingMs > 0 && slot === true; // no message waits for one that waits for a slot
     return { passed: isBlocking ? settlesWithin(accepted, blockingMs) : Promise.resolve(), settled: serverAccepted };
   };
@@ -172,6 +184,7 @@ export function openSse(
     { connection, flow, limits, headers: clientHeaders?.() ?? noHeaders },
     {
       onMessages: deliver,
+      onNoise,
       onEndpoint(endpoint) {
         if (isOver) return;
         onStarted?.();

@@ -1,6 +1,6 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { readLarge } from '../../protocol/message/message.ts';
+import { type Message, readServerTexts } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { connectErrorCode, reasonOfStatus } from '../connect-failure.ts';
 import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
@@ -8,7 +8,6 @@ import type { Canceller } from '../http-client/canceller.ts';
 import { createEventReader } from '../http-client/event-reader.ts';
 import { type HttpConnection, type HttpResponse, postHeaders } from '../http-client/http-connection.ts';
 import { readJsonBody } from '../http-client/json-body.ts';
-import { messagesIn } from '../http-client/message-texts.ts';
 import { lingerMs } from '../http-client/post-order.ts';
 import { type MessageEvent, readEvents } from '../http-client/read-events.ts';
 
@@ -39,7 +38,8 @@ export interface SsePostOptions {
   readonly limitMs?: number;
   readonly maxLineBytes: number;
   /** Messages in the response to the POST, as some servers send them. */
-  onMessages(messages: Buffer[]): void;
+  onMessages(messages: readonly Message[]): void;
+  onNoise(text: Buffer): void;
   /** The response is larger than a message may be. */
   onTooLong(detail: string): void;
 }
@@ -48,7 +48,7 @@ export interface SsePostOptions {
  * Posts one message. Any 2xx means that the server has accepted it (2024-11-05 requires no more). The answer comes on
  * the stream, or in the body of this response as JSON or SSE. Never rejects.
  */
-export async function postToSseServer(url: URL, message: Uint8Array, parts: SsePostOptions): Promise<SsePostOutcome> {
+export async function postToSseServer(url: URL, message: Message, parts: SsePostOptions): Promise<SsePostOutcome> {
   const { connection, canceller, limitMs } = parts;
   let hasExpired = false;
   const expire = (): void => {
@@ -58,7 +58,8 @@ export async function postToSseServer(url: URL, message: Uint8Array, parts: SseP
   const timer = limitMs === undefined ? undefined : setTimeout(expire, limitMs);
   try {
     const headers = { ...parts.headers, ...postHeaders };
-    const answer = await connection.request({ method: 'POST', url, headers, body: message, signal: canceller });
+    const body = flattenLineBreaks(message.text);
+    const answer = await connection.request({ method: 'POST', url, headers, body, signal: canceller });
     return await readAnswer(answer, parts);
   } catch (cause) {
     if (hasExpired)
@@ -97,21 +98,21 @@ async function readJson(
 ): Promise<void> {
   const text = await readJsonBody(body, flow, maxLineBytes);
   if (text === undefined) return onTooLong(`The server answered a POST with more than ${maxLineBytes} bytes.`);
-  const flat = flattenLineBreaks(text);
-  await readLarge([flat]);
   // Some servers answer `{"status":"ok"}`, which is no message of the protocol.
-  if (messagesIn(flat).length > 0) onMessages([flat]);
+  const { messages } = await readServerTexts([flattenLineBreaks(text)]);
+  if (messages.length > 0) onMessages(messages);
 }
 
 /**
  * Reads a stream to its end. A regular end fails no request: the answers can still come on the backend's own stream.
  */
 async function readStream(body: HttpResponse['body'], parts: SsePostOptions): Promise<SsePostOutcome> {
-  const { flow, maxLineBytes, unanswered, onMessages, onTooLong } = parts;
+  const { flow, maxLineBytes, unanswered, onMessages, onNoise, onTooLong } = parts;
   const reader = createEventReader({ maxEventBytes: maxLineBytes });
   const takeEvents = (events: readonly MessageEvent[]): void => {
-    const found = events.filter(({ type }) => type === 'message');
-    if (found.length > 0) onMessages(found.map(({ message }) => message));
+    const found = events.flatMap(({ messages }) => messages);
+    for (const text of events.flatMap(({ noise }) => noise)) onNoise(text);
+    if (found.length > 0) onMessages(found);
     if (reader.overflow === undefined) return;
     onTooLong(reader.overflow);
     body.destroy();

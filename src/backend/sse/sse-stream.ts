@@ -1,4 +1,5 @@
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
 import { type BackendEnd, closedByGateway } from '../backend.ts';
 import { connectErrorCode, explainConnectFailure, explainRefusal, isUnauthorized } from '../connect-failure.ts';
@@ -31,7 +32,8 @@ export interface SseStreamOptions {
 /** Callbacks of a stream; none is called after its end. */
 export interface SseStreamEvents {
   onEndpoint(url: URL): void;
-  onMessages(messages: Buffer[]): void;
+  onMessages(messages: readonly Message[]): void;
+  onNoise(text: Buffer): void;
 }
 
 /** A stream that is being read. */
@@ -88,14 +90,15 @@ export function openSseStream(
 
   const handleEvents = (read: readonly MessageEvent[]): void => {
     if (end !== undefined) return;
-    let messages: Buffer[] = [];
+    let messages: Message[] = [];
     const deliver = (): void => {
       if (messages.length > 0) events.onMessages(messages);
       messages = [];
     };
-    for (const { type, data, message } of read) {
-      if (type === 'message') messages.push(message);
-      else if (type === 'endpoint') {
+    for (const { type, data, ...found } of read) {
+      messages.push(...found.messages);
+      for (const text of found.noise) events.onNoise(text);
+      if (type === 'endpoint') {
         deliver();
         handleEndpoint(data);
         if (end !== undefined) return;

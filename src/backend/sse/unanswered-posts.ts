@@ -1,6 +1,7 @@
 import type { RequestId } from '../../protocol/faults.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import { Canceller } from '../http-client/canceller.ts';
-import { idsOf, messagesIn } from '../http-client/message-texts.ts';
+import { answeredIn } from '../http-client/message-ids.ts';
 import { abandonAfterMs } from '../http-client/post-order.ts';
 
 /** How long the response to a POST may stay open after the server has answered its request; then it is aborted. */
@@ -56,9 +57,8 @@ export class UnansweredPosts {
   }
 
   /** Notes messages that came on the stream or in the response to a POST. */
-  noteAnswers(messages: readonly Uint8Array[]): void {
-    if (this.#byId.size === 0) return;
-    for (const text of messages) for (const id of idsOf(messagesIn(text), 'response')) this.#noteAnswer(id);
+  noteAnswers(messages: readonly Message[]): void {
+    if (this.#byId.size > 0) for (const id of answeredIn(messages)) this.#noteAnswer(id);
   }
 
   /**

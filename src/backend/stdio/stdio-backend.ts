@@ -1,5 +1,5 @@
 // src/backend/stdio: runs STDIO servers as local processes.
-import { readLarge } from '../../protocol/message/message.ts';
+import { readServerTexts, type ServerMessages } from '../../protocol/message/message.ts';
 import { flattenLineBreaks, LineSplitter } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
 import { type Backend, type BackendEnd, type BackendEvents, closedByGateway } from '../backend.ts';
@@ -137,9 +137,10 @@ function liveBackend(
   const reading = createReadBudget(stdout, maxBytesPerTurn);
   const input = createStdin(stdin, { maxQueuedBytes, onBroken: () => endIfPipeClosed('stdin') });
 
-  const deliverLines = (lines: Buffer[]) => {
+  const deliver = ({ messages, noise }: ServerMessages): void => {
     if (isDiscarding) return;
-    if (lines.length > 0) events.onMessages(lines);
+    for (const line of noise) events.onNoise(line);
+    if (messages.length > 0) events.onMessages(messages);
     if (!splitter.overflowed) return;
     reportEnd({
       reason: 'line_too_long',
@@ -157,8 +158,7 @@ function liveBackend(
     if (bytesAfterExit > maxBytesAfterExit) isDiscarding = true;
     if (isDiscarding) return;
     hasWrittenCr ||= chunk.includes(carriageReturn);
-    const lines = flattenLines(splitter.push(chunk));
-    inOrder.take(() => deliverLines(lines), readLarge(lines));
+    inOrder.take(readServerTexts(flattenLines(splitter.push(chunk))), deliver);
   });
   stdout.once('end', () => endIfPipeClosed('stdout'));
   stdout.on('error', () => endIfPipeClosed('stdout'));
@@ -174,11 +174,7 @@ function liveBackend(
     await drainPipes([stdout, stderr], drainAfterExitMs);
     await inOrder.idle;
     const lastLine = isDiscarding ? undefined : splitter.flush();
-    if (lastLine) {
-      const lines = flattenLines([lastLine]);
-      await readLarge(lines);
-      deliverLines(lines);
-    }
+    if (lastLine) deliver(await readServerTexts(flattenLines([lastLine])));
     const cause = isLaunched ? launchFailure(exit.exitCode, recentLines()) : undefined;
     if (isClosing) reportEnd({ ...closedByGateway, ...exit });
     else if (cause) reportEnd({ reason: 'failed', ...explainSpawnFailure(cause, options), cause });

@@ -1,6 +1,6 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { type Message, readLarge } from '../../protocol/message/message.ts';
+import { type Message, readServerTexts } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import type { QueuedMessage, RequestIds } from '../backend.ts';
 import { explainConnectFailure, reasonOfStatus } from '../connect-failure.ts';
@@ -8,7 +8,7 @@ import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
 import { Canceller } from '../http-client/canceller.ts';
 import { type HttpConnection, type HttpResponse, postHeaders } from '../http-client/http-connection.ts';
 import { readJsonBody } from '../http-client/json-body.ts';
-import { idsOf, messagesIn } from '../http-client/message-texts.ts';
+import { answeredIn } from '../http-client/message-ids.ts';
 import { isUnsentAfter, maxUnreachableMs, pauseBeforeReconnect } from '../http-client/reconnect-pause.ts';
 import { explainPostStatus, isModernError, wrongUrlHint } from './refused-post.ts';
 import type { DropRepeats } from './repeated-messages.ts';
@@ -28,7 +28,8 @@ export interface HttpPostOptions {
   readonly postTimeoutMs: number;
   /** Returns the client's headers for requests that carry no message of the client. */
   clientHeaders(): ForwardedHeaders;
-  onMessages(messages: Buffer[], relatedRequests: RequestIds): void;
+  onMessages(messages: readonly Message[], relatedRequests: RequestIds): void;
+  onNoise(text: Buffer): void;
   /** A stream that answers requests has its first event id, or a further one. */
   onCursor(isFirst: boolean): void;
 }
@@ -100,18 +101,18 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
     resolveAccepted = resolve;
   });
 
-  /** @param read the messages in the texts */
-  const deliver = (texts: Buffer[], read: readonly Message[] = texts.flatMap(messagesIn)): void => {
-    for (const id of idsOf(read, 'response')) unanswered.delete(id);
-    if (texts.length > 0) onMessages(texts, ids);
+  const deliver = (messages: readonly Message[]): void => {
+    for (const id of answeredIn(messages)) unanswered.delete(id);
+    if (messages.length > 0) onMessages(messages, ids);
   };
 
   const post = async ({ message, headers: forwarded }: OutgoingPost): Promise<HttpResponse> => {
     const until = performance.now() + maxUnreachableMs;
+    const body = flattenLineBreaks(message.text);
     for (let failures = 0; ; failures++) {
       try {
         const headers = { ...forwarded, ...postHeaders, ...session.headers };
-        return await connection.request({ method: 'POST', url, headers, body: message, signal: canceller });
+        return await connection.request({ method: 'POST', url, headers, body, signal: canceller });
       } catch (cause) {
         const leftMs = until - performance.now();
         const isTooLate = isInitialize || leftMs <= 0;
@@ -129,10 +130,7 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
       const detail = `${where} answered a POST with more than ${maxLineBytes} bytes.`;
       return { outcome: 'failed', reason: 'line_too_long', detail };
     }
-    const flat = flattenLineBreaks(json);
-    await readLarge([flat]);
-    const read = messagesIn(flat);
-    if (read.length > 0) deliver([flat], read);
+    deliver((await readServerTexts([flattenLineBreaks(json)])).messages);
     return completePost();
   };
 
@@ -168,15 +166,14 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
 
   const readRefusal = async ({ status, mediaType, body }: HttpResponse): Promise<HttpPostEnd> => {
     const text = mediaType === 'application/json' ? await readJsonBody(body, flow, maxLineBytes) : undefined;
-    const json = text && flattenLineBreaks(text);
     if (mediaType !== 'application/json') await body.drain();
-    if (json !== undefined) await readLarge([json]);
-    const isAnswer = json !== undefined && idsOf(messagesIn(json), 'response').some((id) => unanswered.has(id));
-    if (isAnswer) deliver([json]);
+    const { messages } = await readServerTexts(text === undefined ? [] : [flattenLineBreaks(text)]);
+    const isAnswer = answeredIn(messages).some((id) => unanswered.has(id));
+    if (isAnswer) deliver(messages);
     if (isAnswer && unanswered.size === 0) return { outcome: 'done' };
     const isMaybeForgotten = status === 400 && session.hasId && !isAnswer;
     if (isMaybeForgotten && !(await isSessionKnown(parts))) return { outcome: 'forgotten', isTaken: false };
-    if (json !== undefined && isModernError(json)) {
+    if (messages.some(isModernError)) {
       const detail = `${where} supports only the revisions from 2026-07-28 on, which have no initialize.`;
       return { outcome: 'failed', reason: 'server_refused', detail };
     }

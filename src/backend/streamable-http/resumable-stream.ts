@@ -1,4 +1,5 @@
 import type { Reason } from '../../protocol/faults.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
 import { createEventReader } from '../http-client/event-reader.ts';
 import type { HttpResponse } from '../http-client/http-connection.ts';
@@ -37,7 +38,8 @@ export interface ResumableStreamOptions {
   open(lastEventId: string | undefined): Promise<HttpResponse>;
   /** True once no further message is needed. */
   isComplete(): boolean;
-  onMessages(messages: Buffer[]): void;
+  onMessages(messages: readonly Message[]): void;
+  onNoise(text: Buffer): void;
   /** The event with this id was read, and all before it. */
   onCursor(cursor: string): void;
 }
@@ -94,7 +96,7 @@ export async function readResumableStream(parts: ResumableStreamOptions): Promis
 
 /** Reads one connection of the stream to its end, however it ends. */
 async function readStream({ body }: HttpResponse, parts: ResumableStreamOptions) {
-  const { flow, maxLineBytes, idleTimeoutMs, isComplete, onMessages, onCursor } = parts;
+  const { flow, maxLineBytes, idleTimeoutMs, isComplete, onMessages, onNoise, onCursor } = parts;
   const reader = createEventReader({ maxEventBytes: maxLineBytes });
   let lastEventId: string | undefined;
   let linger: NodeJS.Timeout | undefined;
@@ -102,12 +104,12 @@ async function readStream({ body }: HttpResponse, parts: ResumableStreamOptions)
     if (isComplete()) linger ??= setTimeout(() => body.destroy(), lingerMs);
   };
   const handleEvents = (events: readonly MessageEvent[]): void => {
-    const messages: Buffer[] = [];
+    const messages: Message[] = [];
     const previousId = lastEventId;
-    for (const { type, data, id, message } of events) {
-      lastEventId = id ?? lastEventId;
-      // An event without data only carries the id to resume from.
-      if (type === 'message' && data !== '') messages.push(message);
+    for (const event of events) {
+      lastEventId = event.id ?? lastEventId;
+      messages.push(...event.messages);
+      for (const text of event.noise) onNoise(text);
     }
     if (messages.length > 0) onMessages(messages);
     if (lastEventId !== undefined && lastEventId !== previousId) onCursor(lastEventId);

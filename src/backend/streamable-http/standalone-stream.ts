@@ -6,7 +6,10 @@ import { type ResumableStreamEnd, type ResumableStreamOptions, readResumableStre
 
 /** Options of the standalone stream. */
 export interface StandaloneStreamOptions
-  extends Pick<ResumableStreamOptions, 'flow' | 'maxLineBytes' | 'idleTimeoutMs' | 'signal' | 'onMessages'> {
+  extends Pick<
+    ResumableStreamOptions,
+    'flow' | 'maxLineBytes' | 'idleTimeoutMs' | 'signal' | 'onMessages' | 'onNoise'
+  > {
   open(lastEventId: string | undefined): Promise<HttpResponse>;
   onCursor(isFirst: boolean): void;
   onEnd(end: ResumableStreamEnd): void;

@@ -1,6 +1,7 @@
 // src/backend/streamable-http: Streamable HTTP servers of the legacy era, whose streams and sessions are resumed.
 import type { RequestId } from '../../protocol/faults.ts';
 import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { type Message, responsesIn } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
 import { settlesWithin } from '../../util/timing/within.ts';
 import {
@@ -9,6 +10,7 @@ import {
   type BackendEvents,
   closedByGateway,
   type OpenOptions,
+  type QueuedMessage,
   type RequestIds,
   type Resume,
 } from '../backend.ts';
@@ -16,8 +18,8 @@ import { isUnauthorized } from '../connect-failure.ts';
 import { endedByFault } from '../contain-faults.ts';
 import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
 import { openHttpConnection } from '../http-client/http-connection.ts';
-import { idsOf, messagesIn } from '../http-client/message-texts.ts';
-import { createOrderedSender, type OutgoingMessage, type PostProgress } from '../http-client/ordered-sender.ts';
+import { requestIdsOf } from '../http-client/message-ids.ts';
+import { createOrderedSender, type PostProgress } from '../http-client/ordered-sender.ts';
 import {
   abandonAfterMs,
   blocksNextForMs,
@@ -153,12 +155,15 @@ export function openStreamableHttp(
     );
   };
 
-  const deliver = (messages: Buffer[], relatedRequests: RequestIds): void => {
+  const deliver = (messages: readonly Message[], relatedRequests: RequestIds): void => {
     if (!isOver && messages.length > 0) events.onMessages(messages, relatedRequests);
+  };
+  const onNoise = (text: Buffer): void => {
+    if (!isOver) events.onNoise(text);
   };
   const limits = { maxLineBytes, idleTimeoutMs, postTimeoutMs };
   const onCursor = (isFirst: boolean): void => (isFirst ? stateReporter.changed() : stateReporter.moved());
-  const parts = { url, connection, flow, session, ...limits, clientHeaders, onMessages: deliver, onCursor };
+  const parts = { url, connection, flow, session, ...limits, clientHeaders, onMessages: deliver, onNoise, onCursor };
   const stateReporter = createResumeStateReporter(
     () => ({ ...session.state, cursor: standalone.cursor, streams: [...posts].flatMap(positionsOf) }),
     (state) => isOver || events.onState?.(state),
@@ -231,14 +236,13 @@ export function openStreamableHttp(
     if (unansweredIds.length > 0) events.onUnanswered(unansweredIds, end.reason);
   };
 
-  const post = ({ message, headers, messages }: OutgoingMessage): PostProgress => {
-    const ids = idsOf(messages, 'request');
-    const [first] = messages;
-    const isInitialize = first?.method === 'initialize';
-    const isInitialized = first?.method === 'notifications/initialized';
+  const post = ({ message, headers }: QueuedMessage): PostProgress => {
+    const ids = requestIdsOf(message);
+    const isInitialize = message.method === 'initialize';
+    const isInitialized = message.method === 'notifications/initialized';
     const slot = ids.length === 0 || openRequests.acquire();
     let hasSlot = ids.length > 0 && slot === true;
-    const cancelled = findPost(first?.cancels);
+    const cancelled = findPost(message.cancels);
     const waitForTurn = async (): Promise<HttpPostEnd | undefined> => {
       const isAdmitted = await slot;
       hasSlot = ids.length > 0 && isAdmitted;
@@ -266,7 +270,7 @@ export function openStreamableHttp(
       const passed = settlesWithin(ended, maxBlockingMs).then(standalone.whenOpen);
       return { passed, settled: openPost.accepted };
     }
-    const blockingMs = blocksNextForMs(messages);
+    const blockingMs = blocksNextForMs(message);
     const isBlocking = blockingMs > 0 && slot === true; // no message waits for one that waits for a slot
     return {
       passed: isBlocking ? settlesWithin(openPost.accepted, blockingMs) : Promise.resolve(),
@@ -280,8 +284,8 @@ export function openStreamableHttp(
     resolveInitialized = resolve;
   });
   /** Handles the messages that come with the answer to `initialize`. */
-  const handleInitializeAnswer = (messages: Buffer[], relatedRequests: RequestIds): void => {
-    for (const { text } of messages.flatMap(messagesIn).filter(({ kind }) => kind === 'response')) {
+  const handleInitializeAnswer = (messages: readonly Message[], relatedRequests: RequestIds): void => {
+    for (const { text } of responsesIn(messages)) {
       session.agree(text);
       resolveInitialized();
     }

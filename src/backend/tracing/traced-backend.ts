@@ -4,7 +4,6 @@ import type { RequestId } from '../../protocol/faults.ts';
 import { putTraceContext, readTraceContext, traceHeaders } from '../../protocol/http/trace-context.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import type { OpenBackend } from '../backend.ts';
-import { messagesFor, messagesIn } from '../http-client/message-texts.ts';
 import { endWithError, endWithResponse, startCallSpan } from './call-span.ts';
 
 /** The span of a request that the server has not answered. */
@@ -39,12 +38,13 @@ export function traceBackend(open: OpenBackend, tracer: Tracer, server: string):
     const backend = open(
       {
         onMessages(messages, relatedRequests) {
-          for (const message of spans.size === 0 ? [] : messages.flatMap(messagesIn)) {
+          for (const message of spans.size === 0 ? [] : messages) {
             const openSpan = message.kind === 'response' ? takeSpan(message.id) : undefined;
             if (openSpan !== undefined) endWithResponse(openSpan.span, openSpan.method, message);
           }
           events.onMessages(messages, relatedRequests);
         },
+        onNoise: (text) => events.onNoise(text),
         onUnanswered(ids, reason, isFinal) {
           for (const id of ids) failSpan(id, reason);
           events.onUnanswered(ids, reason, isFinal);
@@ -78,15 +78,14 @@ export function traceBackend(open: OpenBackend, tracer: Tracer, server: string):
       get pid() {
         return backend.pid;
       },
-      send(text, headers) {
-        const [message] = messagesFor(text);
-        if (message?.cancels !== undefined) failSpan(message.cancels, 'cancelled');
-        const started = message?.kind === 'request' ? beginSpan(message) : undefined;
-        if (message === undefined || started === undefined) return backend.send(text, headers);
+      send(message, headers) {
+        if (message.cancels !== undefined) failSpan(message.cancels, 'cancelled');
+        const started = message.kind === 'request' ? beginSpan(message) : undefined;
+        if (started === undefined) return backend.send(message, headers);
         const { span, carrier } = started;
         const id = message.id as RequestId;
         if (span.isRecording()) spans.set(id, { span, method: message.method });
-        const sent = backend.send(putTraceContext(message, carrier).text, { ...headers, ...traceHeaders(carrier) });
+        const sent = backend.send(putTraceContext(message, carrier), { ...headers, ...traceHeaders(carrier) });
         if (sent !== 'sent') failSpan(id, sent === 'full' ? 'server_busy' : 'server_exited');
         return sent;
       },

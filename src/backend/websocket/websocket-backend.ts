@@ -1,7 +1,7 @@
 // src/backend/websocket: servers on a WebSocket.
 import type { IncomingMessage } from 'node:http';
 import { type RawData, WebSocket } from 'ws';
-import { readLarge } from '../../protocol/message/message.ts';
+import { readServerTexts } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
 import { type Backend, type BackendEnd, type BackendEvents, closedByGateway, type OpenOptions } from '../backend.ts';
@@ -88,12 +88,13 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     },
   });
   const deliver = (): void => {
-    const messages = received;
+    const texts = received;
     received = [];
-    const report = (): void => {
-      if (!isClosing && messages.length > 0) events.onMessages(messages);
-    };
-    inOrder.take(report, readLarge(messages));
+    inOrder.take(readServerTexts(texts), ({ messages, noise }) => {
+      if (isClosing) return;
+      for (const text of noise) events.onNoise(text);
+      if (messages.length > 0) events.onMessages(messages);
+    });
   };
 
   const connectTimer = setTimeout(() => {
@@ -153,8 +154,8 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
       if (isClosing || end !== undefined || peer.readyState > peer.OPEN) return 'ended';
       const isOpen = peer.readyState === peer.OPEN;
       const queuedBytes = isOpen ? peer.bufferedAmount : unsentBytes;
-      if (queuedBytes > 0 && queuedBytes + message.length > maxQueuedBytes) return 'full';
-      const text = flattenLineBreaks(message);
+      if (queuedBytes > 0 && queuedBytes + message.text.length > maxQueuedBytes) return 'full';
+      const text = flattenLineBreaks(message.text);
       if (isOpen) {
         peer.send(text, { binary: false });
       } else {

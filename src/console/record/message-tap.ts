@@ -1,5 +1,5 @@
 import type { RequestId } from '../../protocol/faults.ts';
-import { type Message, memberRange, readBody } from '../../protocol/message/message.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import { contain } from '../../util/boundary.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import { type BackendOwner, backendOwnerKey } from './backend-owner.ts';
@@ -39,9 +39,6 @@ const maxOpen = 1_000;
 /** A peer chooses the method, so its length is limited. */
 const maxMethodLength = 128;
 
-/** A longer message is not parsed, so that it does not block this process. The page shows its size. */
-const maxReadBytes = 1024 * 1024;
-
 interface TappedSession {
   readonly listeners: Set<MessageTapListener>;
   /** The unanswered requests, by sender and id. */
@@ -78,29 +75,37 @@ export class MessageTap {
   }
 
   /** Reports a message that passes a backend. */
-  passed(owner: BackendOwner, from: MessageSource, text: Uint8Array): void {
+  passed(owner: BackendOwner, from: MessageSource, message: Message): void {
+    this.#report(owner, from, message.text, ({ open }) => ({
+      kind: message.kind,
+      ...describeCall(open, from, message),
+    }));
+  }
+
+  /** Reports a text of the server that is no message. */
+  passedNoise(owner: BackendOwner, text: Buffer): void {
+    this.#report(owner, 'server', text, () => ({ kind: 'noise' }));
+  }
+
+  #report(
+    owner: BackendOwner,
+    from: MessageSource,
+    text: Buffer,
+    describe: (session: TappedSession) => Pick<PassedMessage, 'kind' | 'method' | 'ms' | 'isError'>,
+  ): void {
     const session = this.#byOwner.get(backendOwnerKey(owner));
     if (session === undefined) return;
     // A fault of the tap must not harm the session.
-    contain('admin', () => this.#report(session, from, text));
-  }
-
-  #report(session: TappedSession, from: MessageSource, text: Uint8Array): void {
-    const showsContent = [...session.listeners].some((listener) => listener.hasRoom?.() ?? true);
-    for (const message of this.#describe(session, from, text, showsContent))
+    contain('admin', () => {
+      const showsContent = this.#inspects && [...session.listeners].some((listener) => listener.hasRoom?.() ?? true);
+      const message: PassedMessage = {
+        at: Date.now(),
+        from,
+        size: text.length,
+        ...(showsContent && { text: redactContent(text) }),
+        ...describe(session),
+      };
       for (const listener of session.listeners) listener.onMessage(message);
-  }
-
-  #describe({ open }: TappedSession, from: MessageSource, bytes: Uint8Array, showsContent: boolean): PassedMessage[] {
-    const common = { at: Date.now(), from, ...(this.#inspects && showsContent && { text: redactContent(bytes) }) };
-    const noise: PassedMessage = { ...common, kind: 'noise', size: bytes.length };
-    if (bytes.length > maxReadBytes) return [noise];
-    const body = readBody(Buffer.from(bytes), Number.POSITIVE_INFINITY);
-    if (!body.ok) return [noise];
-    return body.messages.map((read) => {
-      if (!read.ok) return noise;
-      const { message } = read;
-      return { ...common, kind: message.kind, size: message.text.length, ...describeCall(open, from, message) };
     });
   }
 }
@@ -120,8 +125,10 @@ function describeCall(
   const key = requestKey(from === 'client' ? 'server' : 'client', message.id);
   const request = open.get(key);
   open.delete(key);
-  const isError = memberRange(message, 'message', 'error') !== undefined;
-  return { isError, ...(request && { method: request.method, ms: Math.round(performance.now() - request.at) }) };
+  return {
+    isError: message.isError,
+    ...(request && { method: request.method, ms: Math.round(performance.now() - request.at) }),
+  };
 }
 
 const requestKey = (from: MessageSource, id: RequestId | null | undefined): string => `${from} ${typeof id} ${id}`;

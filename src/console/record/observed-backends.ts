@@ -1,6 +1,7 @@
 import type { Backend, BackendEnd, BackendEvents, OpenBackend } from '../../backend/backend.ts';
 import { BackendDecorator } from '../../backend/backend-decorator.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
 import { type BackendOwner, backendOwnerKey } from './backend-owner.ts';
 import type { MessageTap } from './message-tap.ts';
@@ -34,7 +35,7 @@ class LiveBackend extends BackendDecorator implements ObservedBackend {
     this.#tap = tap;
   }
 
-  send(message: Uint8Array, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+  send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
     this.#owned.messages += 1;
     if (this.#tap.isWatched) this.#tap.passed(this.#owned.owner, 'client', message);
     return this.backend.send(message, headers);
@@ -120,6 +121,11 @@ export class ObservedBackends {
         owned.messages += messages.length;
         if (this.#tap.isWatched) for (const message of messages) this.#tap.passed(owned.owner, 'server', message);
         events.onMessages(messages, relatedRequests);
+      },
+      onNoise: (text) => {
+        owned.messages += 1;
+        if (this.#tap.isWatched) this.#tap.passedNoise(owned.owner, text);
+        events.onNoise(text);
       },
       onUnanswered: (ids, reason, isFinal) => events.onUnanswered(ids, reason, isFinal),
       onState: (state) => events.onState?.(state),

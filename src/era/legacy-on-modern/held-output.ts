@@ -1,11 +1,12 @@
 import type { BackendEvents } from '../../backend/backend.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
+import type { Message } from '../../protocol/message/message.ts';
 
 /** How many bytes wait for a session that reads nothing (P8). The shared server is not paused for one session. */
 const maxHeldBytes = 4 * 1024 * 1024;
 
 type Entry =
-  | { readonly text: Buffer; readonly requestId: RequestId | undefined }
+  | { readonly message: Message; readonly requestId: RequestId | undefined }
   | { readonly unanswered: RequestId; readonly reason: Reason };
 
 /**
@@ -26,16 +27,16 @@ export class HeldOutput {
   }
 
   /** Queues a message that may be lost, for the request that it belongs to. Returns false if there is no room. */
-  notify(text: Buffer, requestId?: RequestId): boolean {
+  notify(message: Message, requestId?: RequestId): boolean {
     if (this.#isClosed || this.#heldBytes > maxHeldBytes) return false;
-    this.#add({ text, requestId });
+    this.#add({ message, requestId });
     return true;
   }
 
   /** Queues the response to a request. Without room for it, the request stays unanswered. */
-  respond(id: RequestId, text: Buffer): void {
+  respond(id: RequestId, message: Message): void {
     if (this.#heldBytes > maxHeldBytes) this.abandon(id, 'slow_reader');
-    else this.#add({ text, requestId: id });
+    else this.#add({ message, requestId: id });
   }
 
   /** Reports that the request will have no response, for this reason. */
@@ -62,7 +63,7 @@ export class HeldOutput {
   #add(entry: Entry): void {
     if (this.#isClosed) return;
     this.#entries.push(entry);
-    if ('text' in entry) this.#heldBytes += entry.text.length;
+    if ('message' in entry) this.#heldBytes += entry.message.text.length;
     this.#flushSoon();
   }
 
@@ -85,12 +86,12 @@ export class HeldOutput {
         continue;
       }
       const { requestId } = first;
-      const end = this.#entries.findIndex((entry) => !('text' in entry) || entry.requestId !== requestId);
-      const texts = this.#entries.splice(0, end < 0 ? this.#entries.length : end).flatMap(textIn);
-      for (const { length } of texts) this.#heldBytes -= length;
-      onMessages(texts, requestId === undefined ? [] : [requestId]);
+      const end = this.#entries.findIndex((entry) => !('message' in entry) || entry.requestId !== requestId);
+      const messages = this.#entries.splice(0, end < 0 ? this.#entries.length : end).flatMap(messageIn);
+      for (const { text } of messages) this.#heldBytes -= text.length;
+      onMessages(messages, requestId === undefined ? [] : [requestId]);
     }
   }
 }
 
-const textIn = (entry: Entry): Buffer[] => ('text' in entry ? [entry.text] : []);
+const messageIn = (entry: Entry): Message[] => ('message' in entry ? [entry.message] : []);

@@ -3,7 +3,7 @@ import type { Backend, BackendEnd, BackendEvents, OpenBackend, RequestIds } from
 import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { errorCodeIn } from '../../protocol/json/splice.ts';
-import { type Message, readOne, readResponse } from '../../protocol/message/message.ts';
+import { type Message, responsesIn } from '../../protocol/message/message.ts';
 import { readDiscovery, versionsAt } from '../../protocol/modern/discovery.ts';
 import { legacyRevisions } from '../../protocol/revisions.ts';
 import { detach } from '../../util/boundary.ts';
@@ -92,7 +92,7 @@ interface UndecidedOptions {
 
 /** The client's `initialize`. */
 interface Opening {
-  readonly message: Uint8Array;
+  readonly message: Message;
   readonly headers: ForwardedHeaders | undefined;
   readonly id: RequestId;
 }
@@ -119,7 +119,8 @@ class UndecidedBackend implements Backend {
     this.#events = events;
     this.#options = options;
     this.#backend = options.openDirect({
-      onMessages: (lines, requestIds) => this.#handleMessages(lines, requestIds),
+      onMessages: (messages, requestIds) => this.#handleMessages(messages, requestIds),
+      onNoise: (text) => this.#handleEvent(undefined, () => events.onNoise(text)),
       onUnanswered: (ids, reason, isFinal) => {
         const isRefusal = this.#opening !== undefined && ids.includes(this.#opening.id);
         this.#handleEvent(isRefusal ? 'unanswered' : undefined, () => events.onUnanswered(ids, reason, isFinal));
@@ -137,13 +138,10 @@ class UndecidedBackend implements Backend {
     return this.#backend.pid;
   }
 
-  send(message: Uint8Array, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
-    if (this.#opening === undefined) {
-      const read = readOne(Buffer.from(message.buffer, message.byteOffset, message.byteLength));
-      if (read?.method === 'initialize') {
-        this.#opening = { message, headers, id: read.id as RequestId };
-        this.#silenceTimer = setTimeout(() => detach('session', this.#probeWhenSilent()), this.#options.silentMs);
-      }
+  send(message: Message, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
+    if (this.#opening === undefined && message.method === 'initialize') {
+      this.#opening = { message, headers, id: message.id as RequestId };
+      this.#silenceTimer = setTimeout(() => detach('session', this.#probeWhenSilent()), this.#options.silentMs);
     }
     return this.#backend.send(message, headers);
   }
@@ -164,13 +162,13 @@ class UndecidedBackend implements Backend {
     await Promise.all([this.#backend.close(how), this.#replaced]);
   }
 
-  #handleMessages(lines: Buffer[], requestIds: RequestIds | undefined): void {
-    if (this.#state === 'decided' && this.#replaced === undefined) return this.#events.onMessages(lines, requestIds);
-    const report = (): void => this.#events.onMessages(lines, requestIds);
+  #handleMessages(messages: readonly Message[], requestIds: RequestIds | undefined): void {
+    if (this.#state === 'decided' && this.#replaced === undefined) return this.#events.onMessages(messages, requestIds);
+    const report = (): void => this.#events.onMessages(messages, requestIds);
     if (this.#state !== 'opening') return this.#handleEvent(undefined, report);
     const { id } = this.#opening ?? {};
-    const answer = lines.map(readResponse).find((response) => response !== undefined && response.id === id);
-    if (answer?.memberRanges.message?.keys.includes('result')) {
+    const answer = responsesIn(messages).find((response) => response.id === id);
+    if (answer?.isError === false) {
       this.#decide();
       this.#options.onAnswered();
     }

@@ -3,7 +3,7 @@ import { mayRequestInput } from '../../call/rerun.ts';
 import type { CancelRequest } from '../../modern/process/shared-calls.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { type Message, memberRange, readGatewayMessage } from '../../protocol/message/message.ts';
+import { changedMessage, type Message, memberRange, readGatewayMessage } from '../../protocol/message/message.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import {
   type InputRequired,
@@ -107,7 +107,7 @@ export class TranslatedCall implements ModernCallAnswer {
   }
 
   message(text: Buffer): boolean {
-    return !this.#isOver && this.#host.output.notify(text, this.id);
+    return !this.#isOver && this.#host.output.notify(readGatewayMessage(text), this.id);
   }
 
   response(text: Buffer): void {
@@ -119,7 +119,7 @@ export class TranslatedCall implements ModernCallAnswer {
     if (type !== 'complete' && response.memberRanges.message?.keys.includes('result'))
       return this.#fail('unserved_result');
     this.#end();
-    this.#host.output.respond(this.id, asLegacyResponse(response, method as string));
+    this.#host.output.respond(this.id, changedMessage(response, asLegacyResponse(response, method as string), {}));
     this.#host.onOver(this);
   }
 
@@ -145,7 +145,8 @@ export class TranslatedCall implements ModernCallAnswer {
     for (const question of round.questions) {
       const questionId = this.#host.openQuestion(this);
       this.#openQuestions.set(questionId, question.key);
-      if (!output.notify(toLegacyRequest(question, questionId), this.id)) return this.#fail('slow_reader');
+      if (!output.notify(readGatewayMessage(toLegacyRequest(question, questionId)), this.id))
+        return this.#fail('slow_reader');
     }
   }
 
@@ -165,7 +166,8 @@ export class TranslatedCall implements ModernCallAnswer {
     this.#isOver = true;
     for (const questionId of this.#openQuestions.keys()) {
       this.#host.closeQuestion(questionId);
-      this.#host.output.notify(cancellation(questionId, 'The request that needed this input has ended.'), this.id);
+      const text = cancellation(questionId, 'The request that needed this input has ended.');
+      this.#host.output.notify(readGatewayMessage(text), this.id);
     }
     this.#openQuestions.clear();
   }

@@ -4,7 +4,7 @@ import { ChangeFeed, type SubscribeOutcome } from '../../modern/changes/change-f
 import { entryOf, type Reason, type RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { findRange, scalarAt, spliceId, valueAt } from '../../protocol/json/splice.ts';
-import { type Message, memberValue, readGatewayMessage } from '../../protocol/message/message.ts';
+import { createMessage, type Message, memberValue, readGatewayMessage } from '../../protocol/message/message.ts';
 import { type LogLevel, readLogLevel } from '../../protocol/modern/log-levels.ts';
 import type { SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
 import {
@@ -103,7 +103,7 @@ export class Translator implements Backend {
     this.#output = new HeldOutput(events);
     this.#feed = new ChangeFeed({
       listen: (filter, answer) => this.#listen(filter, answer),
-      onChange: (notification) => this.#output.notify(notification),
+      onChange: (notification) => this.#output.notify(readGatewayMessage(notification)),
       isUnordered: options.isOverHttp,
     });
     this.#host = {
@@ -122,13 +122,12 @@ export class Translator implements Backend {
     };
   }
 
-  send(message: Uint8Array, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
+  send(message: Message, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
     if (this.#isEnded) return 'ended';
-    const read = readGatewayMessage(Buffer.from(message.buffer, message.byteOffset, message.byteLength));
-    if (read.kind === 'request') return this.#handleRequest(read, headers);
-    if (read.kind === 'notification') return this.#notify(read, headers);
-    const { id } = read;
-    if (id != null) this.#questions.get(id)?.settle(String(id), read);
+    if (message.kind === 'request') return this.#handleRequest(message, headers);
+    if (message.kind === 'notification') return this.#notify(message, headers);
+    const { id } = message;
+    if (id != null) this.#questions.get(id)?.settle(String(id), message);
     return 'sent';
   }
 
@@ -202,9 +201,8 @@ export class Translator implements Backend {
       response: (text) => {
         const { revision } = this.#client;
         const opening = toInitializeResult(readGatewayMessage(text), revision, this.#options.server.name);
-        const response = readGatewayMessage(spliceId(opening, JSON.stringify(id)));
         this.#capabilities = capabilitiesIn(opening);
-        this.#output.respond(id, response.text);
+        this.#output.respond(id, readGatewayMessage(spliceId(opening, JSON.stringify(id))));
       },
       fault: (reason) => {
         this.#output.abandon(id, reason);
@@ -233,7 +231,7 @@ export class Translator implements Backend {
     else if ('reason' in outcome) this.#output.abandon(id, outcome.reason);
     else {
       const text = asLegacyResponse(outcome.error, request.method as string);
-      this.#output.respond(id, spliceId(text, JSON.stringify(id)));
+      this.#output.respond(id, readGatewayMessage(spliceId(text, JSON.stringify(id))));
     }
   }
 
@@ -247,7 +245,7 @@ export class Translator implements Backend {
   /** Answers with an empty result. Official clients accept no other result where the legacy era has an empty one. */
   #respondEmpty(request: Message): void {
     const id = requestId(request);
-    this.#output.respond(id, Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: {} })));
+    this.#output.respond(id, createMessage({ id, result: {} }));
   }
 
   #listen(filter: SubscriptionFilter, answer: ModernCallAnswer): () => void {
@@ -257,10 +255,7 @@ export class Translator implements Backend {
 
   /** Returns a request of the translator's own, with the client's envelope. */
   #ownRequest(method: string, params: object): Message {
-    return this.#enveloped(
-      readGatewayMessage(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, method, params }))),
-      undefined,
-    );
+    return this.#enveloped(createMessage({ id: 0, method, params }), undefined);
   }
 
   #enveloped(request: Message, logLevel: LogLevel | undefined): Message {

@@ -1,7 +1,7 @@
 import { mayRequestInput } from '../../call/rerun.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { readGatewayFault } from '../../protocol/message/gateway-fault.ts';
-import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
+import { createMessage, type Message, readGatewayMessage } from '../../protocol/message/message.ts';
 import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
 import { type RenumberedRequest, restoreId, restoreToken } from '../../protocol/modern/renumber.ts';
 import { requiredFeature } from '../../protocol/translate/modern-on-legacy/askable.ts';
@@ -151,7 +151,7 @@ export class GroupCall {
     this.#useSlot(slot, open);
     const wantsLogs = logLevel !== undefined && open.opened.capabilitiesText.includes('"logging"');
     const group = { turnMs: waitMs, ...(wantsLogs && { logLevel }) };
-    return this.#stream.post(open.handle, { messages: [readGatewayMessage(this.#sent.text)], isBatch: false, group });
+    return this.#stream.post(open.handle, { messages: [this.#sent.request], isBatch: false, group });
   }
 
   #handleMessage(message: Message, { before, at }: EventPosition): void {
@@ -299,19 +299,16 @@ export class GroupCall {
 
   #cancelAtServer(reason: string): void {
     const params = { requestId: this.#id, reason };
-    this.#sendToSession(Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params })));
+    this.#sendToSession(createMessage({ method: 'notifications/cancelled', params }));
   }
 
   /** Sends the session a message that needs no answer. */
-  #sendToSession(text: Buffer): void {
+  #sendToSession(message: Message): void {
     detach(
       'session',
       this.#slot?.find(this.#groupRequest.forwarded).then((handle) => {
         if (typeof handle !== 'string')
-          detach(
-            'session',
-            sendNotifications(handle, [readGatewayMessage(text)], undefined, this.#groupRequest.forwarded),
-          );
+          detach('session', sendNotifications(handle, [message], undefined, this.#groupRequest.forwarded));
       }),
     );
   }

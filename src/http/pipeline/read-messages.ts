@@ -3,9 +3,10 @@ import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { isJsonContentType } from '../../protocol/http/media-types.ts';
 import { headerOf } from '../../protocol/http/request-header.ts';
 import type { ScanLimits } from '../../protocol/json/scan.ts';
-import { type Message, readBody, readLarge } from '../../protocol/message/message.ts';
+import { type Message, type ReadBody, readBody, readBodyInTurns } from '../../protocol/message/message.ts';
 import { namesModernRevision } from '../../protocol/revisions.ts';
 import { contain } from '../../util/boundary.ts';
+import { isLarge } from '../../util/large-reads.ts';
 import { endAsInternal } from '../respond.ts';
 import { recordBodyReceived, recordMessages } from './refused-calls.ts';
 import { type RequestBody, readRequestBody } from './request-body.ts';
@@ -58,29 +59,28 @@ export function readPostedMessages(
   const refusedReason = findHeaderFault(incoming) ?? (isAcceptable ? undefined : 'not_acceptable');
   if (refusedReason !== undefined) return done(createRefusal(refusedReason));
   let id: RequestId | null = null;
-  const handleBody = (body: RequestBody): void => {
-    if (body.ok) {
-      recordBodyReceived(incoming);
-      const posted = readMessages(body.bytes, limits.maxDepth, headerOf(incoming, 'mcp-protocol-version'));
-      id = posted.id;
-      if (posted.ok) {
-        recordMessages(incoming, posted.messages);
-        logMessages(incoming, posted.messages);
-      }
-      done(posted);
-    } else if (body.reason !== 'aborted') done(createRefusal(body.reason));
+  const handlePosted = (posted: PostedMessages): void => {
+    id = posted.id;
+    if (posted.ok) {
+      recordMessages(incoming, posted.messages);
+      logMessages(incoming, posted.messages);
+    }
+    done(posted);
   };
-  readRequestBody(incoming, limits.maxBodyBytes, (body) => {
-    const text = body.ok ? { ...body, bytes: withoutBom(body.bytes) } : body;
+  const handleBody = (body: RequestBody): void | Promise<void> => {
+    if (!body.ok) return body.reason === 'aborted' ? undefined : done(createRefusal(body.reason));
+    recordBodyReceived(incoming);
+    const version = headerOf(incoming, 'mcp-protocol-version');
+    const posted = readMessages(withoutBom(body.bytes), limits.maxDepth, version);
+    return posted instanceof Promise ? posted.then(handlePosted) : handlePosted(posted);
+  };
+  readRequestBody(incoming, limits.maxBodyBytes, (body) =>
     contain(
       'request',
-      () => {
-        const reading = text.ok ? readLargePosted(text.bytes, limits.maxDepth) : undefined;
-        return reading === undefined ? handleBody(text) : reading.then(() => handleBody(text));
-      },
+      () => handleBody(body),
       () => endAsInternal(outgoing, id),
-    );
-  });
+    ),
+  );
 }
 
 const createRefusal = (
@@ -102,19 +102,22 @@ function findHeaderFault({ headers }: IncomingMessage): Reason | undefined {
 }
 
 /**
- * Parses a large text of a client in several turns of the event loop; undefined if it is not large. `readMessages`
- * finds it parsed afterwards.
- */
-export const readLargePosted = (bytes: Buffer, maxDepth: number): Promise<void> | undefined =>
-  readLarge([bytes], maxDepth, limits);
-
-/**
  * Parses the messages in a text of a client.
  * @param bytes the text without a byte order mark
  * @param version the revision that a header names
+ * @returns a promise for a large text, which is parsed in several turns of the event loop (P8)
  */
-export function readMessages(bytes: Buffer, maxDepth: number, version?: string): PostedMessages {
-  const body = readBody(bytes, maxDepth, limits);
+export function readMessages(
+  bytes: Buffer,
+  maxDepth: number,
+  version?: string,
+): PostedMessages | Promise<PostedMessages> {
+  return isLarge(bytes.length)
+    ? readBodyInTurns(bytes, maxDepth, limits).then((body) => toPostedMessages(body, version))
+    : toPostedMessages(readBody(bytes, maxDepth, limits), version);
+}
+
+function toPostedMessages(body: ReadBody, version: string | undefined): PostedMessages {
   if (!body.ok) return createRefusal(body.reason);
   const messages: Message[] = [];
   for (const read of body.messages) {

@@ -1,7 +1,7 @@
 import type { RequestIds } from '../../backend/backend.ts';
 import { faultMessage, type RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { type Message, maxServerDepth, readBody } from '../../protocol/message/message.ts';
+import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
 import { readProgressValue } from '../../protocol/message/progress-value.ts';
 import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
 import { withServedVersions } from '../../protocol/modern/discovery.ts';
@@ -35,7 +35,7 @@ export interface ProcessAttributionOptions {
    * Sends the server a message of the gateway's own.
    * @param headers of the client whose request it concerns
    */
-  sendToServer(text: Buffer, headers: ForwardedHeaders | undefined): void;
+  sendToServer(message: Message, headers: ForwardedHeaders | undefined): void;
 }
 
 const acknowledged = 'notifications/subscriptions/acknowledged';
@@ -70,26 +70,22 @@ export class ProcessAttribution {
   }
 
   /**
-   * Delivers lines of the server, in order.
-   * @param requestIds the request that the lines came beside, if the transport tells
+   * Delivers messages of the server, in order.
+   * @param requestIds the request that the messages came beside, if the transport tells
    */
-  deliver(lines: readonly Buffer[], requestIds?: RequestIds): void {
+  deliver(messages: readonly Message[], requestIds?: RequestIds): void {
     const besideRequest = requestIds?.[0];
-    for (const line of lines) contain('shared_process', () => this.#deliverLine(line, besideRequest));
+    for (const message of messages) contain('shared_process', () => this.#deliverOne(message, besideRequest));
   }
 
-  #deliverLine(line: Buffer, besideRequest: RequestId | undefined): void {
-    const body = readBody(line, maxServerDepth);
-    const [read] = body.ok && !body.batch ? body.messages : [];
-    if (read?.ok !== true) return this.#drop('noise', line);
-    const { message } = read;
+  #deliverOne(message: Message, besideRequest: RequestId | undefined): void {
     if (message.kind === 'request') this.#refuseRequest(message, besideRequest);
     else if (
       besideRequest !== undefined &&
       namedRequest(message) !== undefined &&
       namedRequest(message) !== besideRequest
     ) {
-      this.#drop('foreign', line);
+      this.#drop('foreign', message.text);
     } else if (message.kind === 'response') this.#deliverResponse(message);
     else this.#deliverNotification(message, besideRequest);
   }
@@ -101,7 +97,8 @@ export class ProcessAttribution {
   #refuseRequest({ id = null, text }: Message, besideRequest: RequestId | undefined): void {
     const { calls, sendToServer } = this.#options;
     this.#drop('server_request', text);
-    sendToServer(Buffer.from(faultMessage('no_server_requests', id, {}, 'modern')), calls.get(besideRequest)?.headers);
+    const refusal = Buffer.from(faultMessage('no_server_requests', id, {}, 'modern'));
+    sendToServer(readGatewayMessage(refusal), calls.get(besideRequest)?.headers);
   }
 
   #deliverResponse(response: Message): void {

@@ -1,8 +1,9 @@
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import type { Message } from '../../protocol/message/message.ts';
 
 /** A notification of a client. */
 interface HeldNotification {
-  readonly text: Buffer;
+  readonly message: Message;
   readonly headers: ForwardedHeaders;
   /** The number of the newest call when the notification came. */
   readonly after: number;
@@ -19,14 +20,14 @@ export class HeldNotifications {
 
   add(notification: HeldNotification): void {
     this.#held.push(notification);
-    this.#bytes += notification.text.length;
+    this.#bytes += notification.message.text.length;
   }
 
   /** Removes and returns the notifications that came before the call with this number. */
   takeBefore(call: number): readonly HeldNotification[] {
     const first = this.#held.findIndex(({ after }) => after >= call);
     const taken = this.#held.splice(0, first < 0 ? this.#held.length : first);
-    for (const { text } of taken) this.#bytes -= text.length;
+    for (const { message } of taken) this.#bytes -= message.text.length;
     return taken;
   }
 }

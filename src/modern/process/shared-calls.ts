@@ -1,5 +1,6 @@
 import type { ModernCallAnswer } from '../../call/modern-answer.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import type { TaskRequester } from './task-owners.ts';
 
@@ -44,7 +45,7 @@ export interface SharedCall {
   readonly isOfSession: boolean;
   readonly isOfProbe: boolean;
   /** The request as the server gets it, while it may still have to be sent. */
-  text: Buffer | undefined;
+  request: Message | undefined;
   /** True if the current process has the request. */
   isSent: boolean;
   /** True for a subscription whose client has the acknowledgement. */
@@ -72,7 +73,7 @@ type SharedCallInit = Pick<
   | 'requester'
   | 'isOfSession'
   | 'isOfProbe'
-  | 'text'
+  | 'request'
 >;
 
 /**
@@ -93,7 +94,7 @@ export function createSharedCall(init: SharedCallInit): SharedCall {
     requester: init.requester,
     isOfSession: init.isOfSession,
     isOfProbe: init.isOfProbe,
-    text: init.text,
+    request: init.request,
     isSent: false,
     isAcknowledged: false,
     isRerun: false,
@@ -149,7 +150,7 @@ export class SharedCalls {
     this.#newest = call.number;
     if (!call.isListen) this.#requests.add(call);
     if (call.logLevel !== undefined && !call.isListen) this.#loggable.add(call);
-    this.#heldBytes += call.text?.length ?? 0;
+    this.#heldBytes += call.request?.text.length ?? 0;
   }
 
   get(number: unknown): SharedCall | undefined {
@@ -166,7 +167,7 @@ export class SharedCalls {
     if (!this.#byNumber.delete(call.number)) return;
     this.#loggable.delete(call);
     this.#requests.delete(call);
-    this.forgetText(call);
+    this.forgetRequest(call);
     if (this.#byNumber.size === 0) for (const resolve of this.#emptyWaiters.splice(0)) resolve();
   }
 
@@ -211,10 +212,10 @@ export class SharedCalls {
     this.#loggable.delete(retired.call);
   }
 
-  /** Drops the text of a call that will not be sent again. */
-  forgetText(call: SharedCall): void {
-    this.#heldBytes -= call.text?.length ?? 0;
-    call.text = undefined;
+  /** Drops the request of a call that will not be sent again. */
+  forgetRequest(call: SharedCall): void {
+    this.#heldBytes -= call.request?.text.length ?? 0;
+    call.request = undefined;
   }
 
   all(): SharedCall[] {

@@ -1,7 +1,7 @@
 import type { Backend, BackendEnd, RequestIds } from '../../backend/backend.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { readResponse } from '../../protocol/message/message.ts';
+import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
 import { readDiscovery } from '../../protocol/modern/discovery.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import { modernRevisions } from '../../protocol/revisions.ts';
@@ -18,8 +18,10 @@ export interface SharedProcessOptions {
   readonly after?: Promise<unknown> | undefined;
   /** Returns a number that no request has used. */
   nextNumber(): number;
-  /** Lines of the process, in order; `requestIds` as `of` in `BackendEvents.onMessages`. */
-  onLines(lines: readonly Buffer[], requestIds: RequestIds | undefined): void;
+  /** As `BackendEvents.onMessages`. */
+  onMessages(messages: readonly Message[], requestIds: RequestIds | undefined): void;
+  /** As `BackendEvents.onNoise`. */
+  onNoise(text: Buffer): void;
   /** A process has answered `server/discover`: waiting requests can be sent. */
   onReady(details: {
     readonly revisions: readonly string[];
@@ -109,7 +111,7 @@ export class SharedProcess {
   }
 
   /** As `Backend.send`, once the process is ready. */
-  send(message: Buffer, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
+  send(message: Message, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
     return this.#state === 'ready' && this.#backend !== undefined ? this.#backend.send(message, headers) : 'ended';
   }
 
@@ -125,19 +127,20 @@ export class SharedProcess {
   }
 
   #open(headers: ForwardedHeaders): void {
-    const { server, version, nextNumber, onLines } = this.#options;
+    const { server, version, nextNumber, onMessages, onNoise } = this.#options;
     const startedAt = performance.now();
     const discover = nextNumber();
     let reason: Reason = 'server_start_failed';
     /** The reason, if the gateway itself ends the process. */
     let detail: string | undefined;
     const backend = server.open({
-      onMessages: (lines, requestIds) => {
-        if (this.#state === 'ready') return onLines(lines, requestIds);
-        const index = lines.findIndex((line) => readResponse(line)?.id === discover);
-        if (index < 0) return onLines(lines, requestIds);
-        onLines(lines.slice(0, index), requestIds);
-        const response = readResponse(lines[index] as Buffer);
+      onNoise,
+      onMessages: (messages, requestIds) => {
+        if (this.#state === 'ready') return onMessages(messages, requestIds);
+        const index = messages.findIndex(({ kind, id }) => kind === 'response' && id === discover);
+        if (index < 0) return onMessages(messages, requestIds);
+        onMessages(messages.slice(0, index), requestIds);
+        const response = messages[index];
         if (this.#state !== 'starting' || response === undefined) return;
         clearTimeout(this.#timer);
         const discovery = readDiscovery(response);
@@ -145,7 +148,7 @@ export class SharedProcess {
           this.#state = 'ready';
           const { revisions, capabilities } = discovery;
           this.#options.onReady({ revisions, capabilities, startMs: Math.round(performance.now() - startedAt) });
-          onLines(lines.slice(index + 1), requestIds);
+          onMessages(messages.slice(index + 1), requestIds);
         } else {
           reason = 'server_not_modern';
           detail = notModern;
@@ -169,7 +172,8 @@ export class SharedProcess {
       detach('shared_process', backend.close());
     }, server.startTimeoutMs);
     const [protocolVersion] = modernRevisions.slice(-1) as [string];
-    backend.send(ownRequest(discover, 'server/discover', {}, { version, protocolVersion }), headers);
+    const request = ownRequest(discover, 'server/discover', {}, { version, protocolVersion });
+    backend.send(readGatewayMessage(request), headers);
   }
 
   #handleEnd(end: BackendEnd, reason: Reason, headers: ForwardedHeaders): void {

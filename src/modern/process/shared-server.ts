@@ -3,7 +3,7 @@ import type { ModernCallAnswer } from '../../call/modern-answer.ts';
 import { RerunPolicy } from '../../call/rerun.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
-import type { Message } from '../../protocol/message/message.ts';
+import { createMessage, type Message } from '../../protocol/message/message.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import { listenResult, renumber } from '../../protocol/modern/renumber.ts';
 import { differsByClient, type Server } from '../../server/server.ts';
@@ -84,8 +84,8 @@ export class SharedServer {
       maySeeTask: ({ requester: requester2 }, notification) =>
         requester2 === undefined || this.tasks.ownsNamedTask(notification, requester2),
       onDropped: (what, text) => this.#drop(what, text),
-      sendToServer: (text, headers) => {
-        this.#process.send(text, headers);
+      sendToServer: (message, headers) => {
+        this.#process.send(message, headers);
       },
     });
     this.#process = new SharedProcess({
@@ -93,7 +93,8 @@ export class SharedServer {
       version,
       after: options.after,
       nextNumber: () => ++this.#lastNumber,
-      onLines: (lines, requestIds) => this.#attribution.deliver(lines, requestIds),
+      onMessages: (messages, requestIds) => this.#attribution.deliver(messages, requestIds),
+      onNoise: (text) => this.#drop('noise', text),
       onReady: ({ revisions, capabilities, startMs }) => {
         this.#capabilities = capabilities;
         this.#handleReady(revisions, startMs);
@@ -120,29 +121,29 @@ export class SharedServer {
    * @returns the function that cancels the request
    */
   request(
-    request: Message,
+    original: Message,
     logLevel: LogLevel | undefined,
     answer: ModernCallAnswer,
     { headers = noHeaders, requester: sender, isOfSession = false, isOfProbe = false }: RequestOrigin = {},
   ): CancelRequest {
-    const refused = this.#refusal(request, isOfSession) ?? (sender && this.tasks.refusal(request, sender));
+    const refused = this.#refusal(original, isOfSession) ?? (sender && this.tasks.refusal(original, sender));
     if (refused !== undefined) {
       answer.fault(refused);
       return () => undefined;
     }
     const number = ++this.#lastNumber;
-    const { text: renumbered, idText, tokenText } = renumber(request, number);
-    const method = request.method as string;
+    const { request: renumbered, idText, tokenText } = renumber(original, number);
+    const method = original.method as string;
     const isListen = method === listen;
-    const text = isListen && sender !== undefined ? this.tasks.withOwnTasks(renumbered, sender) : renumbered;
-    const requester = sender !== undefined && (isListen || knowsTasks(request)) ? sender : undefined;
+    const request = isListen && sender !== undefined ? this.tasks.withOwnTasks(renumbered, sender) : renumbered;
+    const requester = sender !== undefined && (isListen || knowsTasks(original)) ? sender : undefined;
     const call = createSharedCall({
       number,
       method,
       idText,
       tokenText,
       logLevel,
-      text,
+      request,
       isListen,
       answer,
       headers,
@@ -166,22 +167,22 @@ export class SharedServer {
     }
     if (this.#isDraining) return 'draining';
     if (this.#process.isCrashLoop) return 'server_crash_loop';
-    if (!this.#process.isReady) return this.#holdNotification(notification.text, headers);
-    return this.#process.send(notification.text, headers) === 'sent' ? undefined : 'server_busy';
+    if (!this.#process.isReady) return this.#holdNotification(notification, headers);
+    return this.#process.send(notification, headers) === 'sent' ? undefined : 'server_busy';
   }
 
   /** Keeps a notification for the process that is being started. Returns the reason if there is no room. */
-  #holdNotification(text: Buffer, headers: ForwardedHeaders): Reason | undefined {
-    if (this.#heldBytes + text.length > this.#options.limits.maxQueuedBytes) return 'server_busy';
-    this.#heldNotifications.add({ text, headers, after: this.#lastNumber });
+  #holdNotification(message: Message, headers: ForwardedHeaders): Reason | undefined {
+    if (this.#heldBytes + message.text.length > this.#options.limits.maxQueuedBytes) return 'server_busy';
+    this.#heldNotifications.add({ message, headers, after: this.#lastNumber });
     this.#process.start(headers);
     return undefined;
   }
 
   /** Sends the process the notifications that came before a call. */
   #sendHeld(call: number): void {
-    for (const { text, headers } of this.#heldNotifications.takeBefore(call)) {
-      if (this.#process.send(text, headers) !== 'sent') this.#drop('unplaced', text);
+    for (const { message, headers } of this.#heldNotifications.takeBefore(call)) {
+      if (this.#process.send(message, headers) !== 'sent') this.#drop('unplaced', message.text);
     }
   }
 
@@ -240,15 +241,15 @@ export class SharedServer {
   }
 
   #send(call: SharedCall): void {
-    const { text, headers } = call;
-    if (text === undefined) return;
-    const outcome = this.#process.send(text, headers);
+    const { request, headers } = call;
+    if (request === undefined) return;
+    const outcome = this.#process.send(request, headers);
     if (outcome === 'full') return this.#fail(call, 'server_busy');
     if (outcome === 'ended') return; // the end is about to be reported, and the call is sent to the next process
     call.isSent = true;
-    const mayRunAgain = !call.isRerun && this.#reruns.mayNeed(call.method, text);
+    const mayRunAgain = !call.isRerun && this.#reruns.mayNeed(request);
     const hasRoom = this.#calls.heldBytes <= this.#options.limits.maxQueuedBytes;
-    if (!call.isListen && !(mayRunAgain && hasRoom)) this.#calls.forgetText(call);
+    if (!call.isListen && !(mayRunAgain && hasRoom)) this.#calls.forgetRequest(call);
   }
 
   /** Cancels a call whose client no longer waits, and tells the server to stop. */
@@ -260,8 +261,8 @@ export class SharedServer {
   }
 
   #sendCancelled(requestId: number, reason: string): void {
-    const message = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason } };
-    if (this.#process.send(Buffer.from(JSON.stringify(message))) === 'full') this.#drop('cancellation');
+    const message = createMessage({ method: 'notifications/cancelled', params: { requestId, reason } });
+    if (this.#process.send(message) === 'full') this.#drop('cancellation');
   }
 
   #handleReady(revisions: readonly string[], startMs: number): void {
@@ -319,8 +320,8 @@ export class SharedServer {
     this.#startFor(rerunnable);
   }
 
-  #mayRunAgain({ method, text, isRerun }: SharedCall): boolean {
-    return this.#reruns.allows({ method, text, ...(isRerun && { rerunAfter: 'loss' }) }, 'loss');
+  #mayRunAgain({ method, request, isRerun }: SharedCall): boolean {
+    return this.#reruns.allows({ method, request, ...(isRerun && { rerunAfter: 'loss' }) }, 'loss');
   }
 
   #handleFailedStart(reason: Reason, end: BackendEnd, headers: ForwardedHeaders): void {

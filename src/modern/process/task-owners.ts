@@ -3,7 +3,7 @@ import type { ByteRange } from '../../protocol/json/byte-range.ts';
 import { memberIndex } from '../../protocol/json/object-members.ts';
 import { scanList, scanObject } from '../../protocol/json/scan.ts';
 import { findRange, replaceParts, valueAt } from '../../protocol/json/splice.ts';
-import { type Message, memberRange } from '../../protocol/message/message.ts';
+import { changedMessage, type Message, memberRange } from '../../protocol/message/message.ts';
 import { clientCapabilitiesKey } from '../../protocol/modern/envelope.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { coversAll } from '../../session/record/used-scopes.ts';
@@ -77,14 +77,15 @@ export class TaskOwners {
   /**
    * Returns a subscription without the tasks that its client does not own: the answer is that of a server that does not
    * know them.
-   * @param text the request as the server is to get it
+   * @param request the request as the server is to get it
    */
-  withOwnTasks(text: Buffer, requester: TaskRequester): Buffer {
+  withOwnTasks(request: Message, requester: TaskRequester): Message {
+    const { text } = request;
     const range = findRange(text, listedTasks);
-    if (typeof range !== 'object') return text;
+    if (typeof range !== 'object') return request;
     const listed = text.subarray(range.start, range.end);
     const own = readIds(listed).filter((id) => this.#isOwn(id, requester));
-    return replaceParts(text, [{ ...range, by: JSON.stringify(own) }]);
+    return changedMessage(request, replaceParts(text, [{ ...range, by: JSON.stringify(own) }]), {});
   }
 
   /**

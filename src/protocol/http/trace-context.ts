@@ -1,5 +1,5 @@
 import { type NewMembers, putMembers } from '../message/edit-members.ts';
-import { type Message, memberRange, memberValue, readGatewayMessage } from '../message/message.ts';
+import { changedMessage, type Message, memberRange, memberValue } from '../message/message.ts';
 
 /**
  * The headers of a trace context by name: `traceparent` and others (W3C Trace Context, section 3; W3C Baggage, section
@@ -39,7 +39,7 @@ export function putTraceContext(request: Message, carrier: TraceCarrier): Messag
   const members: NewMembers = Object.entries(carrier)
     .filter(([key]) => key !== 'baggage' || memberRange(request, 'meta', key) === undefined)
     .map(([key, value]) => [key, JSON.stringify(value)]);
-  return members.length === 0 ? request : readGatewayMessage(putMembers(request, 'meta', members));
+  return members.length === 0 ? request : changedMessage(request, putMembers(request, 'meta', members), {});
 }
 
 /** The characters that a header may contain (RFC 9110, section 5.5), up to the length that servers accept. */

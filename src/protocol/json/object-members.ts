@@ -3,9 +3,9 @@ import type { KnownKeys } from './known-keys.ts';
 
 /** The members of one object: the value of `keys[i]` lies at bytes `starts[i]` to `ends[i]`. */
 export interface Members {
-  readonly keys: string[];
-  readonly starts: number[];
-  readonly ends: number[];
+  readonly keys: readonly string[];
+  readonly starts: readonly number[];
+  readonly ends: readonly number[];
 }
 
 /** The index of a member in `members`, or -1 if the object has no such key. */
@@ -23,6 +23,8 @@ const maxReusedMembers = 64;
 export class FoundMembers {
   #count = 0;
   #keys: string[] = [];
+  /** The keys of the newest copy. */
+  #copiedKeys: readonly string[] = [];
   #starts: number[] = [];
   #ends: number[] = [];
   #seen: Set<string> | undefined;
@@ -46,6 +48,7 @@ export class FoundMembers {
   clear(): void {
     if (this.#count > maxReusedMembers) {
       this.#keys = [];
+      this.#copiedKeys = [];
       this.#starts = [];
       this.#ends = [];
       this.#guesses = [];
@@ -116,11 +119,15 @@ export class FoundMembers {
 
   copy(): Members {
     const count = this.#count;
-    return {
-      keys: this.#keys.slice(0, count),
-      starts: this.#starts.slice(0, count),
-      ends: this.#ends.slice(0, count),
-    };
+    return { keys: this.#copyKeys(), starts: this.#starts.slice(0, count), ends: this.#ends.slice(0, count) };
+  }
+
+  /** Objects in a row mostly have the same keys. They share one list. */
+  #copyKeys(): readonly string[] {
+    const count = this.#count;
+    const isShared = count === this.#copiedKeys.length && this.#copiedKeys.every((key, at) => key === this.#keys[at]);
+    if (!isShared) this.#copiedKeys = this.#keys.slice(0, count);
+    return this.#copiedKeys;
   }
 }
 

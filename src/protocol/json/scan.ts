@@ -38,8 +38,6 @@ export type ScanOutcome =
 
 /** A message that has just been scanned. The next scan reuses the memory of its members: `copyOf` keeps them. */
 export interface Scanned {
-  /** The number of messages scanned so far, this one included. A different number means that this message is gone. */
-  readonly number: number;
   readonly start: number;
   readonly end: number;
   readonly message: FoundMembers | undefined;
@@ -204,7 +202,6 @@ interface InterruptedMember {
  */
 class MessageScanner extends JsonReader implements Scanned {
   batch = false;
-  number = 0;
   start = 0;
   end = 0;
   message: FoundMembers | undefined;
@@ -246,7 +243,6 @@ class MessageScanner extends JsonReader implements Scanned {
   readObject(text: Buffer): Members | undefined {
     this.begin(text, Number.POSITIVE_INFINITY);
     this.#limits = defaultLimits;
-    this.number += 1;
     this.skipSpace();
     const members = this.text[this.at] === openBrace ? this.#readMembers(2) : undefined;
     return this.#finish(members !== undefined) ? members?.copy() : undefined;
@@ -367,7 +363,6 @@ class MessageScanner extends JsonReader implements Scanned {
   #readMessage(): boolean {
     if (this.#isInMessage) this.at = this.start;
     else {
-      this.number += 1;
       this.start = this.at;
       this.message = undefined;
       this.params = undefined;

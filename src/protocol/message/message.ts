@@ -71,84 +71,71 @@ export const maxServerDepth = 1_000;
  * @param maxDepth how deeply the JSON may be nested
  */
 export function readBody(text: Buffer, maxDepth: number, limits = defaultLimits): ReadBody {
-  const isLargeText = text.length > maxLatestBytes;
-  const cached = isLargeText ? largeBodies.get(text) : latest;
-  if (cached?.text === text && isWithin(cached, maxDepth, limits)) return cached.body;
-  const body = scanBody(text, maxDepth, limits);
-  const read = { text, maxDepth, limits, body };
-  if (isLargeText) largeBodies.set(text, read);
-  else if (body.ok) latest = read;
-  return body;
-}
-
-/**
- * Reads the large ones among these texts step by step, in turns of the event loop of their own (P8). Afterwards
- * `readBody` finds their messages cached.
- * @returns undefined if there are none, so that nothing has to be awaited; otherwise a promise that resolves in the
- *   turn of the last step
- */
-export function readLarge(
-  texts: readonly Buffer[],
-  maxDepth = maxServerDepth,
-  limits = defaultLimits,
-): Promise<void> | undefined {
-  if (!texts.some(({ length }) => isLarge(length))) return undefined;
-  const readings = texts
-    .filter(({ length }) => isLarge(length))
-    .map((text) => createSteppedRead(text, maxDepth, limits));
-  return inOwnTurns(() => {
-    if (readings[0]?.()) readings.shift();
-    return readings.length === 0;
-  });
-}
-
-/** Returns a function that reads a text by one step at each call. The function returns true when everything is read. */
-function createSteppedRead(text: Buffer, maxDepth: number, limits: ScanLimits): () => boolean {
-  const messages: ReadMessage[] = [];
-  const scan = new SteppedScan(text, maxDepth, (scanned) => messages.push(readMessage(text, scanned)), limits);
-  return () => {
-    const outcome = scan.step();
-    if (outcome !== undefined)
-      largeBodies.set(text, { text, maxDepth, limits, body: createBody(text, outcome, messages, limits) });
-    return outcome !== undefined;
-  };
-}
-
-interface CachedBody {
-  readonly text: Buffer;
-  readonly maxDepth: number;
-  readonly limits: ScanLimits;
-  readonly body: ReadBody;
-}
-
-/**
- * The body that was read last. A transport and its session read the same text one after the other, and share the
- * messages.
- */
-let latest: CachedBody | undefined;
-const maxLatestBytes = 256 * 1024;
-
-/** A larger text is read once in its lifetime: reading 64 MiB twice would delay everybody else (P8). */
-const largeBodies = new WeakMap<Buffer, CachedBody>();
-
-/**
- * True if a body that was read within some limits is also valid for these. A refusal holds only for the same limits.
- */
-const isWithin = (read: CachedBody, maxDepth: number, limits: ScanLimits): boolean =>
-  (read.body.ok ? read.maxDepth <= maxDepth : read.maxDepth === maxDepth) &&
-  (read.limits === limits ||
-    (read.body.ok &&
-      read.limits.maxBatch <= limits.maxBatch &&
-      read.limits.maxMembers <= limits.maxMembers &&
-      (read.limits.foldsKeys || !limits.foldsKeys)));
-
-function scanBody(text: Buffer, maxDepth: number, limits: ScanLimits): ReadBody {
   // The fast path knows messages of servers, whose keys are not checked for case.
   const progress = limits.foldsKeys ? undefined : progressFastPath.read(text, maxDepth);
   if (progress !== undefined) return { ok: true, batch: false, messages: [{ ok: true, message: progress }] };
   const messages: ReadMessage[] = [];
   const outcome = scanMessages(text, maxDepth, (scanned) => messages.push(readMessage(text, scanned)), limits);
   return createBody(text, outcome, messages, limits);
+}
+
+/**
+ * Reads a large text as `readBody` does, step by step, in turns of the event loop of their own (P8). It resolves in the
+ * turn of the last step.
+ */
+export async function readBodyInTurns(text: Buffer, maxDepth: number, limits = defaultLimits): Promise<ReadBody> {
+  const messages: ReadMessage[] = [];
+  const scan = new SteppedScan(text, maxDepth, (scanned) => messages.push(readMessage(text, scanned)), limits);
+  let body: ReadBody | undefined;
+  await inOwnTurns(() => {
+    const outcome = scan.step();
+    if (outcome !== undefined) body = createBody(text, outcome, messages, limits);
+    return outcome !== undefined;
+  });
+  return body as ReadBody;
+}
+
+/** What a server has sent: its messages in order, and the texts of which something is no message. */
+export interface ServerMessages {
+  readonly messages: readonly Message[];
+  readonly noise: readonly Buffer[];
+}
+
+/**
+ * Reads texts of a server. An array is split into its messages. Only 2025-03-26 has batches, but dropping one in any
+ * revision would leave its requests without an answer.
+ * @returns a promise if one of the texts is large: it is then read in several turns of the event loop (P8)
+ */
+export function readServerTexts(texts: readonly Buffer[]): ServerMessages | Promise<ServerMessages> {
+  return texts.some(({ length }) => isLarge(length)) ? readInTurns(texts) : readSmallTexts(texts);
+}
+
+/** Reads texts of a server as `readServerTexts` does, none of which is large. */
+export function readSmallTexts(texts: readonly Buffer[]): ServerMessages {
+  const found = new FoundMessages();
+  for (const text of texts) found.add(text, readBody(text, maxServerDepth));
+  return found;
+}
+
+async function readInTurns(texts: readonly Buffer[]): Promise<ServerMessages> {
+  const found = new FoundMessages();
+  for (const text of texts) {
+    const body = isLarge(text.length) ? await readBodyInTurns(text, maxServerDepth) : readBody(text, maxServerDepth);
+    found.add(text, body);
+  }
+  return found;
+}
+
+/** The messages in texts of a server. */
+class FoundMessages implements ServerMessages {
+  readonly messages: Message[] = [];
+  noise: readonly Buffer[] = [];
+
+  add(text: Buffer, body: ReadBody): void {
+    if (body.ok) for (const read of body.messages) if (read.ok) this.messages.push(read.message);
+    const isNoise = !body.ok || body.messages.length === 0 || body.messages.some(({ ok }) => !ok);
+    if (isNoise) this.noise = [...this.noise, text];
+  }
 }
 
 /** Creates the body of a text from the result of its scan. */
@@ -196,12 +183,6 @@ export function readOne(text: Buffer, maxDepth = Number.POSITIVE_INFINITY): Mess
   return read?.ok ? read.message : undefined;
 }
 
-/** Reads a line of a server as a response; undefined if it is anything else. */
-export function readResponse(line: Buffer): Message | undefined {
-  const message = readOne(line, maxServerDepth);
-  return message?.kind === 'response' ? message : undefined;
-}
-
 /** Reads a message that the gateway made or changed itself. It throws if the text is not a message. */
 export function readGatewayMessage(text: Buffer): Message {
   const message = readOne(text);
@@ -209,12 +190,61 @@ export function readGatewayMessage(text: Buffer): Message {
   return message;
 }
 
+/** Creates a message of the gateway itself. */
+export const createMessage = (members: { readonly [key: string]: unknown }): Message =>
+  readGatewayMessage(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...members })));
+
+/** Returns the responses among messages. */
+export const responsesIn = (messages: readonly Message[]): Message[] =>
+  messages.filter(({ kind }) => kind === 'response');
+
+/** Members that differ between a message and the one that it was made from. */
+export type ChangedMembers = Partial<Pick<Message, 'id' | 'progressToken' | 'cancels'>>;
+
+/** A message that the gateway made from another one by changing single members in its text. */
+export function changedMessage(origin: Message, text: Buffer, changes: ChangedMembers): Message {
+  return new ChangedMessage(origin, text, changes);
+}
+
+/** The same message, with a text that shares no memory with a larger buffer, so that it can be kept. */
+export const detachedMessage = (message: Message): Message => changedMessage(message, Buffer.from(message.text), {});
+
+class ChangedMessage implements Message {
+  readonly kind: Message['kind'];
+  readonly text: Buffer;
+  readonly id: Message['id'];
+  readonly method: string | undefined;
+  readonly progressToken: RequestId | undefined;
+  readonly cancels: RequestId | undefined;
+  readonly taskId: string | undefined;
+  readonly asksForTask: boolean;
+  readonly isModern: boolean;
+  readonly isError: boolean;
+
+  constructor(origin: Message, text: Buffer, changes: ChangedMembers) {
+    this.kind = origin.kind;
+    this.text = text;
+    this.id = 'id' in changes ? changes.id : origin.id;
+    this.method = origin.method;
+    this.progressToken = changes.progressToken ?? origin.progressToken;
+    this.cancels = changes.cancels ?? origin.cancels;
+    this.taskId = origin.taskId;
+    this.asksForTask = origin.asksForTask;
+    this.isModern = origin.isModern;
+    this.isError = origin.isError;
+  }
+
+  get memberRanges(): MemberRanges {
+    return rescanMembers(this.text);
+  }
+}
+
 const progressFastPath = new ProgressFastPath();
 
 /** Values that appear in nearly every message. */
 const commonStrings = internTexts(['2.0', progressMethod, 'notifications/message', 'tools/call', 'tools/list', 'ping']);
 
-/** A message whose member ranges are copied on demand: most messages are passed on unchanged. */
+/** A message that was read from its text. */
 class ScannedMessage implements Message {
   readonly kind: Message['kind'];
   readonly text: Buffer;
@@ -226,10 +256,7 @@ class ScannedMessage implements Message {
   readonly asksForTask: boolean;
   readonly isModern: boolean;
   readonly isError: boolean;
-  readonly #scanned: Scanned;
-  /** The number of the message's scan: the scanner's memory holds its members until the next scan. */
-  readonly #scan: number;
-  #ranges: MemberRanges | undefined;
+  readonly memberRanges: MemberRanges;
 
   constructor(whole: Buffer, scanned: Scanned, kind: Message['kind'], id: Message['id'], method: string | undefined) {
     const { start, end, message, params, meta } = scanned;
@@ -244,13 +271,7 @@ class ScannedMessage implements Message {
     this.asksForTask = hasMember(params, 'task');
     this.isModern = meta !== undefined && meta.indexOf(protocolVersionKey) >= 0;
     this.isError = kind === 'response' && hasMember(message, 'error');
-    this.#scanned = scanned;
-    this.#scan = scanned.number;
-  }
-
-  get memberRanges(): MemberRanges {
-    this.#ranges ??= this.#scanned.number === this.#scan ? copyOf(this.#scanned) : rescanMembers(this.text);
-    return this.#ranges;
+    this.memberRanges = copyOf(scanned);
   }
 }
 

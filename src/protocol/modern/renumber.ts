@@ -1,7 +1,7 @@
 import type { RequestId } from '../faults.ts';
 import type { ByteRange } from '../json/byte-range.ts';
 import { findRange, type Replacement, replaceParts, sortByStart } from '../json/splice.ts';
-import { type Message, memberRange, memberValue } from '../message/message.ts';
+import { changedMessage, type Message, memberRange, memberValue } from '../message/message.ts';
 
 /**
  * Replaces the ids of many clients that share one connection to a server. Each request goes out under a number of the
@@ -16,7 +16,7 @@ export const subscriptionIdKey = 'io.modelcontextprotocol/subscriptionId';
  * A request as the server gets it, and the replaced parts as JSON text: `1`, `1.0` and `"1"` come back as they were.
  */
 export interface RenumberedRequest {
-  readonly text: Buffer;
+  readonly request: Message;
   readonly idText: string;
   /** Undefined if the client requested no progress. */
   readonly tokenText: string | undefined;
@@ -26,13 +26,13 @@ export interface RenumberedRequest {
  * Replaces the id of a request, and its progress token if there is one.
  * @param removals further ranges of the text that the server does not get
  */
-export function renumber(request: Message, newId: RequestId, removals: readonly ByteRange[] = []): RenumberedRequest {
+export function renumber(original: Message, newId: RequestId, removals: readonly ByteRange[] = []): RenumberedRequest {
   const by = JSON.stringify(newId);
-  const id = memberRange(request, 'message', 'id');
+  const id = memberRange(original, 'message', 'id');
   // An invalid token stays, and the server refuses it.
-  const token = request.progressToken === undefined ? undefined : memberRange(request, 'meta', 'progressToken');
+  const token = original.progressToken === undefined ? undefined : memberRange(original, 'meta', 'progressToken');
   if (id === undefined) throw new Error('the message has no id');
-  const { text } = request;
+  const { text } = original;
   const [first, second] = token !== undefined && token.start < id.start ? [token, id] : [id, token];
   const replacements: Replacement[] = [{ start: first.start, end: first.end, by }];
   if (second !== undefined) replacements.push({ start: second.start, end: second.end, by });
@@ -41,7 +41,10 @@ export function renumber(request: Message, newId: RequestId, removals: readonly 
     sortByStart(replacements);
   }
   return {
-    text: replaceParts(text, replacements),
+    request: changedMessage(original, replaceParts(text, replacements), {
+      id: newId,
+      ...(token !== undefined && { progressToken: newId }),
+    }),
     idText: text.toString('utf8', id.start, id.end),
     tokenText: token && text.toString('utf8', token.start, token.end),
   };

@@ -3,11 +3,10 @@ import { reportListenerFaults } from '../../backend/contain-faults.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { canReplace, type Handshake, readHandshake } from '../../protocol/handshake.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
-import type { Message } from '../../protocol/message/message.ts';
+import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import type { Server } from '../../server/server.ts';
 import { detach } from '../../util/boundary.ts';
-import { readOneMessage } from '../record/adoption.ts';
 import type { ClientState } from '../record/client-state.ts';
 import type { Restoration } from '../session-events.ts';
 import { RestartPolicy } from './restart-policy.ts';
@@ -31,8 +30,10 @@ export interface BackendSupervisorOptions {
   readonly maxQueuedBytes: number;
   /** A backend is opened. */
   onStart(): void;
-  /** Lines of the server, in order; `relatedRequests` as in `BackendEvents.onMessages`. */
-  onLines(lines: readonly Buffer[], relatedRequests?: RequestIds): void;
+  /** As `BackendEvents.onMessages`. */
+  onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void;
+  /** As `BackendEvents.onNoise`. */
+  onNoise(text: Buffer): void;
   /** The server will not answer these requests; see `BackendEvents.onUnanswered`. */
   onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void;
   /** The state of the backend; see `BackendEvents.onState`. */
@@ -44,7 +45,7 @@ export interface BackendSupervisorOptions {
   /** The first attempt to restore failed, for this reason. */
   onAway(end: BackendEnd): void;
   /** A message has waited too long for the server and is not sent any more. */
-  onUnsent(message: Message | undefined): void;
+  onUnsent(message: Message): void;
   /** A new backend has replaced the lost one. */
   onRestored(): void;
   /** A message of the backend or a timer could not be handled. The session cannot go on. */
@@ -58,7 +59,7 @@ export interface BackendSupervisorOptions {
  */
 const maxEarlyBytes = 1024 * 1024;
 
-const nothingToReplay: ReturnType<ClientState['replay']> = { texts: [], ids: new Set() };
+const nothingToReplay: ReturnType<ClientState['replay']> = { messages: [], ids: new Set() };
 
 /** The longest that a client waits for a remote server to come back. Then it gets a fault and can retry. */
 const maxWaitMs = 15_000;
@@ -103,7 +104,7 @@ export class BackendSupervisor {
       maxBytes: options.maxQueuedBytes,
       // A local server is started by the gateway, within a limit of its own, and is given up if it does not start.
       maxMs: options.server.isRemote ? maxWaitMs : undefined,
-      onExpired: (message) => this.#runGuarded(() => options.onUnsent(readOneMessage(message))),
+      onExpired: (message) => this.#runGuarded(() => options.onUnsent(message)),
     });
   }
 
@@ -136,9 +137,9 @@ export class BackendSupervisor {
   }
 
   #openFirst(resume?: Resume): void {
-    const { onLines, onUnanswered, onState } = this.#options;
+    const { onMessages, onNoise, onUnanswered, onState } = this.#options;
     this.#state = 'live';
-    const events = { onMessages: onLines, onUnanswered, onState, onEnd: (end: BackendEnd) => this.#onLost(end) };
+    const events = { onMessages, onNoise, onUnanswered, onState, onEnd: (end: BackendEnd) => this.#onLost(end) };
     this.#backend = this.#openBackend(events, resume);
     this.#forgetHeaders();
   }
@@ -169,7 +170,7 @@ export class BackendSupervisor {
    *   whoever knows a session id could use the client's credentials (docs/decisions/0020). Undefined for a message of the
    *   gateway itself, which carries the newest headers.
    */
-  send(message: Buffer, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
+  send(message: Message, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
     if (this.#state === 'closed') return 'ended';
     if (this.#state === 'live') return (this.#backend as Backend).send(message, headers ?? this.#newestHeaders);
     if (this.#state === 'hibernating') this.#options.onNeeded();
@@ -266,13 +267,23 @@ export class BackendSupervisor {
   }
 
   #reopen(client: ClientState, handshake: Handshake): void {
-    const { server, onLines, onUnanswered, onState } = this.#options;
+    const { server, onMessages, onNoise, onUnanswered, onState } = this.#options;
     this.#replacements += 1;
-    const initializeId = readOneMessage(client.initialize)?.id;
-    const earlyLines: Buffer[] = [];
+    const initialize = readGatewayMessage(client.initialize);
+    const earlyMessages: Message[] = [];
+    const earlyNoise: Buffer[] = [];
     let earlyBytes = 0;
     let isReady = false;
 
+    /** False if the process has sent too much, and is ended. */
+    const countEarly = (text: Buffer): boolean => {
+      earlyBytes += text.length;
+      if (earlyBytes <= maxEarlyBytes) return true;
+      earlyMessages.length = 0;
+      earlyNoise.length = 0;
+      detach('session', backend.close()); // its end starts the next attempt
+      return false;
+    };
     const retry = (end: BackendEnd): void => {
       clearTimeout(this.#timer);
       if (this.#state !== 'restoring') return;
@@ -287,20 +298,23 @@ export class BackendSupervisor {
     const backend = this.#openBackend({
       onUnanswered: (ids, reason, isFinal) => isReady && onUnanswered(ids, reason, isFinal),
       onState: (state) => isReady && onState(state),
-      onMessages: (lines, relatedRequests) => {
-        if (isReady) return onLines(this.#removeReplayAnswers(lines), relatedRequests);
-        for (const [index, line] of lines.entries()) {
-          const message = readOneMessage(line);
-          if (message?.kind !== 'response' || message.id !== initializeId) {
-            earlyLines.push(line);
-            earlyBytes += line.length;
-            if (earlyBytes <= maxEarlyBytes) continue;
-            earlyLines.length = 0;
-            detach('session', backend.close()); // its end starts the next attempt
+      onNoise(text) {
+        if (isReady) return onNoise(text);
+        earlyNoise.push(text);
+        countEarly(text);
+      },
+      onMessages: (messages, relatedRequests) => {
+        if (isReady) return onMessages(this.#removeReplayAnswers(messages), relatedRequests);
+        for (const [index, message] of messages.entries()) {
+          if (message.kind !== 'response' || message.id !== initialize.id) {
+            earlyMessages.push(message);
+            if (countEarly(message.text)) continue;
             return;
           }
-          isReady = this.#completeRestore(line, handshake);
-          if (isReady) onLines(this.#removeReplayAnswers([...earlyLines, ...lines.slice(index + 1)]));
+          isReady = this.#completeRestore(message.text, handshake);
+          if (!isReady) return;
+          for (const text of earlyNoise) onNoise(text);
+          onMessages(this.#removeReplayAnswers([...earlyMessages, ...messages.slice(index + 1)]));
           return;
         }
       },
@@ -309,7 +323,7 @@ export class BackendSupervisor {
     this.#backend = backend;
     // its end starts the next attempt
     this.#timer = setTimeout(() => detach('session', backend.close()), server.startTimeoutMs);
-    backend.send(client.initialize, this.#newestHeaders);
+    backend.send(initialize, this.#newestHeaders);
   }
 
   /**
@@ -326,10 +340,10 @@ export class BackendSupervisor {
     }
     this.#restartPolicy.failures = 0;
     this.#state = 'live';
-    const { texts, ids } = this.#replay;
+    const { messages, ids } = this.#replay;
     this.#replayIds = ids;
     const backend = this.#backend as Backend;
-    for (const text of texts) backend.send(text, this.#newestHeaders);
+    for (const message of messages) backend.send(message, this.#newestHeaders);
     for (const { message, headers } of this.#unsent.takeAll()) backend.send(message, headers ?? this.#newestHeaders);
     this.#forgetHeaders();
     this.#options.onRestored();
@@ -337,9 +351,9 @@ export class BackendSupervisor {
     return true;
   }
 
-  #removeReplayAnswers(lines: readonly Buffer[]): readonly Buffer[] {
-    if (this.#replayIds.size === 0) return lines;
-    const { others, unanswered } = removeResponses(lines, this.#replayIds);
+  #removeReplayAnswers(messages: readonly Message[]): readonly Message[] {
+    if (this.#replayIds.size === 0) return messages;
+    const { others, unanswered } = removeResponses(messages, this.#replayIds);
     this.#replayIds = unanswered;
     return others;
   }

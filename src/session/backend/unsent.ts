@@ -1,8 +1,9 @@
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import type { Message } from '../../protocol/message/message.ts';
 
 /** A message and its headers; see `BackendSupervisor.send`. */
 export interface UnsentMessage {
-  readonly message: Buffer;
+  readonly message: Message;
   readonly headers: ForwardedHeaders | undefined;
 }
 
@@ -13,7 +14,7 @@ export interface UnsentMessagesOptions {
   /** The longest wait of a message, in milliseconds; undefined if something else ends the wait. */
   readonly maxMs: number | undefined;
   /** A message has waited too long and is not sent any more. */
-  onExpired(message: Buffer): void;
+  onExpired(message: Message): void;
 }
 
 /** The messages of a session that wait for its server, in order. */
@@ -29,9 +30,9 @@ export class UnsentMessages {
 
   /** False if there is no room for the message. */
   add({ message, headers }: UnsentMessage): boolean {
-    if (this.#bytes + message.length > this.#options.maxBytes) return false;
+    if (this.#bytes + message.text.length > this.#options.maxBytes) return false;
     this.#entries.push({ message, headers, since: performance.now() });
-    this.#bytes += message.length;
+    this.#bytes += message.text.length;
     const { maxMs } = this.#options;
     if (maxMs !== undefined) this.#timer ??= setTimeout(() => this.#expire(maxMs), maxMs);
     return true;
@@ -55,7 +56,7 @@ export class UnsentMessages {
     // A timer can run early by a part of a millisecond.
     this.#timer = next && setTimeout(() => this.#expire(maxMs), Math.ceil(next.since - newest));
     for (const { message } of expired) {
-      this.#bytes -= message.length;
+      this.#bytes -= message.text.length;
       this.#options.onExpired(message);
     }
   }

@@ -1,16 +1,16 @@
-import { readOneMessage } from '../record/adoption.ts';
+import type { Message } from '../../protocol/message/message.ts';
 
 /**
- * Removes the server's answers to these requests from its lines. Also returns the requests that are still unanswered.
+ * Removes the server's answers to these requests from its messages. Also returns the requests that are still
+ * unanswered.
  */
 export function removeResponses(
-  lines: readonly Buffer[],
+  messages: readonly Message[],
   ids: ReadonlySet<string>,
-): { readonly others: readonly Buffer[]; readonly unanswered: ReadonlySet<string> } {
+): { readonly others: readonly Message[]; readonly unanswered: ReadonlySet<string> } {
   const unanswered = new Set(ids);
-  const others = lines.filter((line) => {
-    const message = readOneMessage(line);
-    return !(message?.kind === 'response' && typeof message.id === 'string' && unanswered.delete(message.id));
-  });
+  const others = messages.filter(
+    ({ kind, id }) => !(kind === 'response' && typeof id === 'string' && unanswered.delete(id)),
+  );
   return { others, unanswered };
 }

@@ -1,24 +1,25 @@
 import type { RequestIds } from '../../backend/backend.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
 
-/** A line of the server. */
-export interface ServerLine {
-  readonly text: Buffer;
-  /** As in `BackendEvents.onMessages`. */
-  readonly relatedRequests: RequestIds | undefined;
-  /** Set for a backend state instead of a line (`BackendEvents.onState`). It follows the lines before it. */
-  readonly state?: string;
-}
+/** What a backend reports in order: a message of its server, or a state of its own behind the messages before it. */
+export type ServerOutput =
+  | {
+      readonly message: Message;
+      /** As in `BackendEvents.onMessages`. */
+      readonly relatedRequests: RequestIds | undefined;
+    }
+  | { /** As in `BackendEvents.onState`. */ readonly state: string };
 
 /** Options of `BackpressureQueue`. */
 export interface BackpressureQueueOptions {
   /** How much is handled before it is stored and sent. */
-  readonly portion: { readonly lines: number; readonly bytes: number };
-  /** Routes one line. */
-  handle(line: ServerLine): void;
-  /** Starts to store the handled lines. Returns a promise if the next portion has to wait for that. */
+  readonly portion: { readonly messages: number; readonly bytes: number };
+  /** Routes one message, or notes a state. */
+  handle(output: ServerOutput): void;
+  /** Starts to store the handled messages. Returns a promise if the next portion has to wait for that. */
   flush(): Promise<void> | undefined;
-  /** Handling or storing a line has failed. Nothing more is handled. */
+  /** Handling or storing a message has failed. Nothing more is handled. */
   onFault(cause: unknown): void;
   /** Stops and starts reading from the server. */
   pause(): void;
@@ -26,14 +27,14 @@ export interface BackpressureQueueOptions {
 }
 
 /**
- * Handles the server's lines in portions and stores each portion before the next one. It pauses the server while that
+ * Handles the server's messages in portions and stores each portion before the next one. It pauses the server while that
  * is ahead (P8). A burst thus never reaches the log at once, where it would evict events that a connected client has
- * not been sent. At most the lines of one read of the pipe wait here.
+ * not been sent. At most the messages of one read of the pipe wait here.
  */
 export class BackpressureQueue {
   readonly #options: BackpressureQueueOptions;
-  #waiting: readonly ServerLine[] = [];
-  /** How many of the waiting lines are handled. */
+  #waiting: readonly ServerOutput[] = [];
+  /** How much of the waiting output is handled. */
   #handled = 0;
   #isHeld = false;
   #isRunning = false;
@@ -44,11 +45,11 @@ export class BackpressureQueue {
     this.#options = options;
   }
 
-  /** Queues lines of the server, in order. */
-  take(lines: readonly ServerLine[]): void {
+  /** Queues output of the server, in order. */
+  take(output: readonly ServerOutput[]): void {
     if (this.#isFaulty) return;
     const remaining = this.#waiting.slice(this.#handled);
-    this.#waiting = remaining.length > 0 ? remaining.concat(lines) : lines;
+    this.#waiting = remaining.length > 0 ? remaining.concat(output) : output;
     this.#handled = 0;
     if (!this.#isRunning) detach('session', this.#run());
   }
@@ -60,20 +61,20 @@ export class BackpressureQueue {
     else if (!this.#isRunning) detach('session', this.#run());
   }
 
-  /** Handles all waiting lines at once: the server has ended, so no more will come. */
+  /** Handles all waiting output at once: the server has ended, so no more will come. */
   drain(): void {
-    const lines = this.#waiting.slice(this.#handled);
+    const remaining = this.#waiting.slice(this.#handled);
     this.#handled = this.#waiting.length;
     if (this.#isFaulty) return;
     try {
-      for (const line of lines) this.#options.handle(line);
+      for (const output of remaining) this.#options.handle(output);
       detach('session', this.#options.flush());
     } catch (cause) {
       this.#fail(cause);
     }
   }
 
-  /** Limits a fault in a server's line to its session. */
+  /** Limits a fault in a server's message to its session. */
   #fail(cause: unknown): void {
     if (this.#isFaulty) return;
     this.#isFaulty = true;
@@ -102,13 +103,13 @@ export class BackpressureQueue {
   #handlePortion(): void {
     const { portion, handle } = this.#options;
     let bytes = 0;
-    let lines = 0;
-    for (let line = this.#waiting[this.#handled]; line !== undefined; line = this.#waiting[this.#handled]) {
-      if (lines > 0 && (lines >= portion.lines || bytes >= portion.bytes)) return;
+    let messages = 0;
+    for (let output = this.#waiting[this.#handled]; output !== undefined; output = this.#waiting[this.#handled]) {
+      if (messages > 0 && (messages >= portion.messages || bytes >= portion.bytes)) return;
       this.#handled += 1;
-      lines += 1;
-      bytes += line.text.length;
-      handle(line);
+      messages += 1;
+      if ('message' in output) bytes += output.message.text.length;
+      handle(output);
     }
     this.#waiting = [];
     this.#handled = 0;

@@ -4,7 +4,7 @@ import type { EventLog, StoredEvent } from '../../store/event-log.ts';
 import type { LogState, Registration } from '../../store/session-records.ts';
 import type { SessionName, SessionTelemetry } from '../session-events.ts';
 import type { SessionOptions } from '../session-options.ts';
-import { BackpressureQueue, type ServerLine } from './backpressure.ts';
+import { BackpressureQueue, type ServerOutput } from './backpressure.ts';
 import { type EventEffects, EventWriter, type WriteRefusal } from './event-writer.ts';
 import { repairingLog } from './repairing-log.ts';
 import { getStream, Streams } from './streams.ts';
@@ -20,8 +20,8 @@ export interface EventDeliveryOptions {
   readonly getCursor?: LogPosition | undefined;
   /** The GET stream was delivered up to this position to a listener that is gone. */
   onGetCursor(cursor: LogPosition | undefined): void;
-  /** Routes one line of the server. */
-  route(line: ServerLine): void;
+  /** Routes one message of the server, or notes a state of the backend. */
+  route(output: ServerOutput): void;
   /** The client gets everything on its GET stream; see `StreamsOptions`. */
   readonly isOneStream?: boolean;
   readonly name: SessionName;
@@ -72,7 +72,7 @@ export class EventDelivery {
    * A client's lag plus two portions under way must never evict events that it has not been sent. The log drops events
    * by eighths, so the lag may be 1/8 and each portion 3/8. A larger portion costs less for each event.
    */
-  readonly #portion: { readonly lines: number; readonly bytes: number };
+  readonly #portion: { readonly messages: number; readonly bytes: number };
   readonly #limits: SessionOptions;
   readonly #epoch: number;
   /** Marks of added events that are not known to be stored, in order. */
@@ -88,7 +88,7 @@ export class EventDelivery {
     const { logMaxEvents, logMaxBytes, retryMs, slowReaderMs, streamMaxAgeMs } = limits;
     this.#limits = limits;
     this.#epoch = epoch;
-    this.#portion = { lines: (logMaxEvents * 3) / 8, bytes: logMaxBytes / 8 };
+    this.#portion = { messages: (logMaxEvents * 3) / 8, bytes: logMaxBytes / 8 };
     this.#writer = new EventWriter({
       log,
       key,
@@ -147,12 +147,12 @@ export class EventDelivery {
     return this.#isOpen || (events < this.#limits.logMaxEvents && bytes < this.#limits.logMaxBytes);
   }
 
-  /** Queues lines of the server, in order. */
-  take(lines: readonly ServerLine[]): void {
-    this.#queue.take(lines);
+  /** Queues output of the server, in order. */
+  take(output: readonly ServerOutput[]): void {
+    this.#queue.take(output);
   }
 
-  /** Stops handling the server's lines, or continues. */
+  /** Stops handling the server's messages, or continues. */
   setPaused(isPaused: boolean): void {
     this.#queue.setPaused(isPaused);
   }
@@ -263,7 +263,7 @@ export class EventDelivery {
 
   get #isAhead(): boolean {
     const { events, bytes } = this.#writer.pending;
-    return events > this.#portion.lines || bytes > this.#portion.bytes;
+    return events > this.#portion.messages || bytes > this.#portion.bytes;
   }
 }
 

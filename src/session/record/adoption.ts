@@ -1,7 +1,7 @@
 import { mayRequestInput } from '../../call/rerun.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { type Message, readBody } from '../../protocol/message/message.ts';
+import { type Message, readOne } from '../../protocol/message/message.ts';
 import { readProgressValue } from '../../protocol/message/progress-value.ts';
 import type { LogPosition } from '../../protocol/wire/event-id.ts';
 import type { EventLog, PendingCall } from '../../store/event-log.ts';
@@ -12,6 +12,8 @@ import { readBackendCheckpoint } from './client-state.ts';
 
 /** A call that an earlier owner left unanswered, and its progress. */
 export interface PendingCallState extends PendingCall {
+  /** The request as it was sent; undefined if it was not kept. */
+  readonly request: Message | undefined;
   /** The server's other names for the call, beside its id. */
   readonly progressToken: RequestId | undefined;
   readonly taskId: string | undefined;
@@ -34,7 +36,7 @@ export interface Adoption {
   readonly calls: readonly PendingCallState[];
   readonly serverRequests: readonly PendingServerRequest[];
   /** Server messages in the log that came after the backend's checkpoint (`BackendCheckpoint.at`). */
-  readonly afterCheckpoint: readonly Buffer[];
+  readonly afterCheckpoint: readonly Message[];
   /** The forwarded headers of the request that caused the takeover. Those of earlier requests are not kept. */
   readonly forwarded?: ForwardedHeaders | undefined;
 }
@@ -53,9 +55,11 @@ export async function prepareAdoption(
   );
   const calls = log.pending.map((call) => {
     const onStream = findings.get(call.stream);
-    const { progressToken, taskId } = (call.text && readOneMessage(call.text)) ?? noNames;
+    const request = call.text && readOne(call.text);
+    const { progressToken, taskId } = request ?? noNames;
     return {
       ...call,
+      request,
       progressToken,
       taskId,
       hasAsked: (onStream?.hasAsked ?? false) && (call.stream !== getStream || mayRequestInput(call.method)),
@@ -74,17 +78,10 @@ interface StreamFindings {
   readonly hasAsked: boolean;
   /** The newest progress by its token: several calls can report on the GET stream. */
   readonly progress: ReadonlyMap<RequestId, number>;
-  readonly afterCheckpoint: readonly Buffer[];
+  readonly afterCheckpoint: readonly Message[];
 }
 
 const noNames = { progressToken: undefined, taskId: undefined };
-
-/** The message in a line of a server or a text of the log; undefined if it has none. */
-export function readOneMessage(text: Buffer): Message | undefined {
-  const body = readBody(text, Number.POSITIVE_INFINITY);
-  const [first] = body.ok ? body.messages : [];
-  return first?.ok ? first.message : undefined;
-}
 
 /** @param at later messages are collected in `afterCheckpoint`; none if it is undefined */
 async function readStream(
@@ -93,7 +90,7 @@ async function readStream(
   stream: number,
   at: LogPosition | undefined,
 ): Promise<StreamFindings> {
-  const afterCheckpoint: Buffer[] = [];
+  const afterCheckpoint: Message[] = [];
   const openRequests = new Set<RequestId>();
   let hasAsked = false;
   const newestProgress = new Map<RequestId, number>();
@@ -103,9 +100,9 @@ async function readStream(
     if (read.outcome !== 'ok') break;
     for (const { data, epoch, seq } of read.events) {
       if (data.length === 0) continue;
-      if (at !== undefined && (epoch > at.epoch || (epoch === at.epoch && seq > at.seq))) afterCheckpoint.push(data);
-      const message = readOneMessage(data);
+      const message = readOne(data);
       if (message === undefined) continue;
+      if (at !== undefined && (epoch > at.epoch || (epoch === at.epoch && seq > at.seq))) afterCheckpoint.push(message);
       const { kind, id, cancels, progressToken } = message;
       if (kind === 'request' && id != null) {
         openRequests.add(id);

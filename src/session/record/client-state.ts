@@ -1,6 +1,6 @@
 import { scanObject } from '../../protocol/json/scan.ts';
 import { scalarAt, spliceId, valueAt } from '../../protocol/json/splice.ts';
-import type { Message } from '../../protocol/message/message.ts';
+import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
 import { maxSubscriptions } from '../../protocol/modern/subscription-filter.ts';
 import type { LogPosition } from '../../protocol/wire/event-id.ts';
 import type { SessionRecord } from '../../store/session-records.ts';
@@ -147,14 +147,15 @@ export class ClientState {
   }
 
   /** The messages that bring an initialized server to the client's state; `ids` are those of the requests. */
-  replay(newId: () => string): { readonly texts: readonly Buffer[]; readonly ids: ReadonlySet<string> } {
+  replay(newId: () => string): { readonly messages: readonly Message[]; readonly ids: ReadonlySet<string> } {
     const ids = new Set<string>();
     const requests = [...(this.#logLevel ? [this.#logLevel] : []), ...this.#subscriptions.values()].map((text) => {
       const id = newId();
       ids.add(id);
       return spliceId(text, JSON.stringify(id));
     });
-    return { texts: [...(this.#initialized ? [this.#initialized] : []), ...requests], ids };
+    const texts = [...(this.#initialized ? [this.#initialized] : []), ...requests];
+    return { messages: texts.map(readGatewayMessage), ids };
   }
 }
 

@@ -2,9 +2,8 @@ import type { RequestIds } from '../../backend/backend.ts';
 import { type Call, type CallTable, failCall, type StreamTarget } from '../../call/call-table.ts';
 import { mayRequestInput } from '../../call/rerun.ts';
 import { taskStatus } from '../../call/tasks.ts';
-import { type Message, maxServerDepth, readBody } from '../../protocol/message/message.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import { readProgressValue } from '../../protocol/message/progress-value.ts';
-import type { ServerLine } from '../events/backpressure.ts';
 import { attributeInGroup } from '../group/attribution.ts';
 import type { SessionDropReason } from '../session-events.ts';
 import { ServerRequests } from './server-requests.ts';
@@ -27,7 +26,7 @@ export interface AttributionOptions {
   /** Adds a message to the GET stream. */
   toGetStream(text: Buffer): void;
   /** Answers the server in place of its client. */
-  toServer(text: Buffer): void;
+  toServer(message: Message): void;
   /** The response to `initialize`, which decides the session's fate. */
   onInitialized(call: Call, response: Message): void;
   onDropped(what: SessionDropReason, text?: Buffer): void;
@@ -45,20 +44,11 @@ export class Attribution {
     this.#options = options;
   }
 
-  /**
-   * Receives one line of the server. An array is split into its messages. Only 2025-03-26 has batches, but dropping one
-   * in any revision would leave its requests without an answer.
-   */
-  receive({ text: line, relatedRequests }: ServerLine): void {
+  /** Receives one message of the server. */
+  receive(message: Message, relatedRequests: RequestIds | undefined): void {
     this.identifiesRequests = relatedRequests !== undefined;
-    const body = readBody(line, maxServerDepth);
-    const messages = body.ok ? body.messages : [];
-    if (messages.length === 0) this.#options.onDropped('noise', line);
-    for (const read of messages) {
-      if (!read.ok) this.#options.onDropped('noise', line);
-      else if (read.message.kind === 'response') this.#routeResponse(read.message);
-      else this.#route(read.message, relatedRequests);
-    }
+    if (message.kind === 'response') this.#routeResponse(message);
+    else this.#route(message, relatedRequests);
   }
 
   /** Sends a server message to its destination. */
@@ -159,7 +149,7 @@ export class Attribution {
 
   /** False for progress of a rerun call, up to the point that its client has seen. */
   #isNewProgress(message: Message, destination: StreamTarget): boolean {
-    if (destination === 'get' || message.progressToken === undefined || destination.text === undefined) return true;
+    if (destination === 'get' || message.progressToken === undefined || destination.request === undefined) return true;
     const progress = readProgressValue(message.text);
     const { lastProgress, rerunAfter } = destination;
     if (rerunAfter !== undefined && lastProgress !== undefined && progress <= lastProgress) return false;

@@ -5,7 +5,7 @@ import { isHarmless, type RerunPolicy } from '../../call/rerun.ts';
 import { readTaskUpdate, taskStatus } from '../../call/tasks.ts';
 import { faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
-import type { Message } from '../../protocol/message/message.ts';
+import { createMessage, type Message } from '../../protocol/message/message.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { PendingCall } from '../../store/event-log.ts';
 import type { BackendSupervisor } from '../backend/supervisor.ts';
@@ -160,7 +160,7 @@ export class ClientRequests {
     const added = requests.map((request) => this.#createCall(request, answer, context, group));
     for (const call of added) calls.add(call);
     for (const [index, request] of requests.entries()) {
-      const sent = supervisor.send(request.text, forwarded);
+      const sent = supervisor.send(request, forwarded);
       const call = added[index] as Call;
       call.report?.sent();
       if (supervisor.state !== 'live') call.report?.awaitsStart();
@@ -175,7 +175,7 @@ export class ClientRequests {
     for (const { stream } of pendingCalls) missing.set(stream, (missing.get(stream) ?? 0) + 1);
     this.#options.oneStream?.rememberAccepted(pendingCalls.map(({ id }) => id));
     const answers = new Map<number, LoggedAnswer>();
-    return pendingCalls.map(({ stream, id, method, name, text, progressToken, taskId, hasAsked, lastProgress }) => {
+    return pendingCalls.map(({ stream, id, method, name, request, progressToken, taskId, hasAsked, lastProgress }) => {
       const answer =
         answers.get(stream) ??
         new LoggedAnswer(this.#host, stream, missing.get(stream) as number, this.#options.limits.maxEventBytes);
@@ -186,9 +186,9 @@ export class ClientRequests {
         method,
         progressToken,
         taskId,
-        text,
+        request,
         hasAsked,
-        report: this.#options.createReport?.({ method, name, text }),
+        report: this.#options.createReport?.({ method, name, text: request?.text }),
         answer,
         activeAt: now,
         startedAt: now,
@@ -225,7 +225,7 @@ export class ClientRequests {
     for (const call of calls.overdue(limits)) {
       if (call.method === 'initialize') continue; // it has a limit of its own, and is never cancelled
       const params = { requestId: call.id, reason: 'The request took too long.' };
-      supervisor.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params })));
+      supervisor.send(createMessage({ method: 'notifications/cancelled', params }));
       this.fail(call, 'request_timeout');
     }
   }
@@ -239,11 +239,11 @@ export class ClientRequests {
   /** The calls that a stream has yet to answer. The next owner of the session finds them in the log. */
   #pendingOn(stream: number, ids: readonly RequestId[]): readonly PendingCall[] {
     const calls = ids.map((id) => this.#options.calls.get(id)).filter((call) => call !== undefined);
-    return calls.map(({ id, method, text, report }) => ({
+    return calls.map(({ id, method, request, report }) => ({
       stream,
       id,
       method,
-      text,
+      text: request?.text,
       ...(report?.name !== undefined && { name: report.name }),
     }));
   }
@@ -270,7 +270,7 @@ export class ClientRequests {
       taskId: request.taskId,
       taskNews: readTaskUpdate(request),
       answer,
-      text: reruns.mayNeed(method, request.text) ? request.text : undefined,
+      request: reruns.mayNeed(request) ? request : undefined,
       forwarded,
       logLevel: group?.logLevel,
       isGatewayRequest,
@@ -281,15 +281,15 @@ export class ClientRequests {
   /** Passes on a notification or response of the client. Returns the reason if it could not be taken. */
   #forward(message: Message, forwarded: ForwardedHeaders): Reason | undefined {
     const { serverRequests, supervisor, client, onClientChanged, onDropped } = this.#options;
-    const text = message.kind === 'response' ? serverRequests.settle(message) : message.text;
-    if (text === undefined) {
+    const forServer = message.kind === 'response' ? serverRequests.settle(message) : message;
+    if (forServer === undefined) {
       onDropped('unknown_client_response');
       return undefined;
     }
     if (message.cancels !== undefined && !this.#cancel(message.cancels)) return undefined;
     if (message.method === taskStatus) serverRequests.tasks.update(message);
     if (client.noteSent(message)) onClientChanged();
-    return supervisor.send(text, forwarded) === 'full' ? 'server_busy' : undefined;
+    return supervisor.send(forServer, forwarded) === 'full' ? 'server_busy' : undefined;
   }
 
   /** Notes that the client cancels a call. False if the server must not be told. */

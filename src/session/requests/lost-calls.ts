@@ -3,7 +3,7 @@ import type { Call, CallTable } from '../../call/call-table.ts';
 import type { RerunPolicy } from '../../call/rerun.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { type Message, readBody } from '../../protocol/message/message.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import type { BackendSupervisor } from '../backend/supervisor.ts';
 import { type ClientRequests, requestId } from './client-requests.ts';
 
@@ -32,20 +32,6 @@ export const failedStartReason = ({
 }: BackendEnd): 'server_unauthorized' | 'server_start_failed' =>
   isUnauthorized ? 'server_unauthorized' : 'server_start_failed';
 
-/** A message that a lost backend did not deliver. */
-export interface UndeliveredMessage extends Pick<QueuedMessage, 'headers'> {
-  /** The parsed message itself. Most of its members are getters, which a copy of the object would lose. */
-  readonly message: Message;
-}
-
-/** The messages that a backend did not deliver. */
-export function readUndelivered(queued: readonly QueuedMessage[] = []): readonly UndeliveredMessage[] {
-  return queued.flatMap(({ message, headers }) => {
-    const read = readBody(Buffer.from(message), Number.POSITIVE_INFINITY);
-    return read.ok ? read.messages.flatMap((result) => (result.ok ? [{ message: result.message, headers }] : [])) : [];
-  });
-}
-
 /** Decides about calls that their backend will not answer (P3): they run again, or end. */
 export class LostCalls {
   readonly #options: LostCallsOptions;
@@ -55,7 +41,7 @@ export class LostCalls {
   }
 
   /** Ends the calls of a lost backend with the known outcome, except those that its replacement gets. */
-  end(reason: Reason, undelivered: readonly UndeliveredMessage[]): void {
+  end(reason: Reason, undelivered: readonly QueuedMessage[]): void {
     const { calls, reruns, requests } = this.#options;
     const undeliveredIds = new Set(undelivered.map(({ message }) => message.id));
     // The call with the overlong answer is unknown and would fail again, so no call is run again.
@@ -69,12 +55,12 @@ export class LostCalls {
    * Sends the undelivered messages again and reruns the remaining calls. Responses of the client are dropped, since
    * they belong to the lost backend.
    */
-  sendAgain(undelivered: readonly UndeliveredMessage[]): void {
+  sendAgain(undelivered: readonly QueuedMessage[]): void {
     const { calls } = this.#options;
     for (const { message, headers } of undelivered) {
-      const { kind, text, id } = message;
+      const { kind, id } = message;
       const call = id == null ? undefined : calls.get(id);
-      if (kind === 'request' ? call !== undefined : kind === 'notification') this.#send(text, headers, call);
+      if (kind === 'request' ? call !== undefined : kind === 'notification') this.#send(message, headers, call);
     }
     for (const call of calls.all())
       if (!undelivered.some(({ message }) => message.id === call.id)) this.#rerun(call, 'loss');
@@ -91,9 +77,9 @@ export class LostCalls {
   }
 
   /** The server was away for too long for this message. */
-  unsent(message: Message | undefined): void {
+  unsent(message: Message): void {
     const { calls, requests, onUndeliverable } = this.#options;
-    const call = message?.kind === 'request' ? calls.get(requestId(message)) : undefined;
+    const call = message.kind === 'request' ? calls.get(requestId(message)) : undefined;
     if (call !== undefined) requests.fail(call, 'server_unreachable');
     else onUndeliverable();
   }
@@ -108,11 +94,12 @@ export class LostCalls {
 
   #rerun(call: Call, after: NonNullable<Call['rerunAfter']>): void {
     call.rerunAfter = after;
-    this.#send(call.text as Buffer, call.forwarded, call);
+    this.#send(call.request as Message, call.forwarded, call);
   }
 
-  #send(text: Buffer, headers: ForwardedHeaders | undefined, call: Call | undefined): void {
-    if (this.#options.supervisor.send(text, headers) === 'full' && call !== undefined) this.#fail(call, 'server_busy');
+  #send(message: Message, headers: ForwardedHeaders | undefined, call: Call | undefined): void {
+    if (this.#options.supervisor.send(message, headers) === 'full' && call !== undefined)
+      this.#fail(call, 'server_busy');
   }
 
   /** A server that takes no more messages may have received the call before. */

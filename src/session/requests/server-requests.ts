@@ -2,7 +2,7 @@ import type { StreamTarget } from '../../call/call-table.ts';
 import { readTaskUpdate, Tasks, type TaskUpdate } from '../../call/tasks.ts';
 import { faultMessage, type RequestId } from '../../protocol/faults.ts';
 import { spliceCancelledId, spliceId } from '../../protocol/json/splice.ts';
-import type { Message } from '../../protocol/message/message.ts';
+import { changedMessage, createMessage, type Message, readGatewayMessage } from '../../protocol/message/message.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
 
 /** The most open requests of one server; more are a fault of the server (P8). */
@@ -63,13 +63,17 @@ export class ServerRequests {
   }
 
   /** The client's response in the form for its server; undefined if no such request is open. */
-  settle({ id, text }: Message): Buffer | undefined {
+  settle(response: Message): Message | undefined {
+    const { id, text } = response;
     const open = id == null ? undefined : this.#open.get(id);
     if (open === undefined || id == null) return undefined;
     this.#forget(id, open);
     if (open.destination !== 'get') open.destination.activeAt = performance.now(); // the call goes on
     if (open.taskNews !== undefined) this.tasks.answered(open.taskNews, open.taskId, text);
-    return open.serverId === id ? text : spliceId(text, JSON.stringify(open.serverId));
+    const { serverId } = open;
+    return serverId === id
+      ? response
+      : changedMessage(response, spliceId(text, JSON.stringify(serverId)), { id: serverId });
   }
 
   /**
@@ -96,13 +100,13 @@ export class ServerRequests {
   }
 
   /** The error for a server request that cannot be sent, so that the server does not wait for an answer. */
-  static refusal(message: Message): Buffer {
-    return Buffer.from(faultMessage('server_request_refused', message.id ?? null));
+  static refusal({ id = null }: Message): Message {
+    return readGatewayMessage(Buffer.from(faultMessage('server_request_refused', id)));
   }
 
   /** The answer to a server's ping. */
-  static pong({ id }: Message): Buffer {
-    return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: {} }));
+  static pong({ id }: Message): Message {
+    return createMessage({ id, result: {} });
   }
 
   #forget(clientId: RequestId, { serverId, destination }: OpenRequest): void {

@@ -19,7 +19,8 @@ function createFixture({ era = 'auto' }: { era?: 'auto' | 'modern' } = {}) {
   const server: FakeServer = createFakeServer();
   const open = () =>
     question.attach(server.open)({
-      onMessages: (lines) => heard.push(...lines.map((line) => JSON.parse(line.toString()))),
+      onMessages: (messages) => heard.push(...messages.map(({ text }) => JSON.parse(text.toString()))),
+      onNoise: () => undefined,
       onUnanswered: () => undefined,
       onEnd: ({ reason }: BackendEnd) => heard.push({ reason, wasOpen: question.isOpen }),
     });

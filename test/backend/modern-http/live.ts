@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { type ModernHttpOptions, openModernHttp } from '../../../src/backend/modern-http/modern-http-backend.ts';
 import type { ForwardedHeaders } from '../../../src/protocol/http/forwarded-headers.ts';
+import { asMessage } from '../../support/as-message.ts';
 import { type Opened, openBackend } from '../open-backend.ts';
 import {
   answerTo,
@@ -71,7 +72,7 @@ export async function openModern(
     (messages, of) => void origins.push(...messages.map(() => of)),
   );
   const sendWith = (message: object, headers: ForwardedHeaders): void =>
-    void opened.backend.send(Buffer.from(JSON.stringify(message)), headers);
+    void opened.backend.send(asMessage(message), headers);
   return { ...opened, server, origins, failures, hidden, sendWith };
 }
 

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { openSse, type SseOptions } from '../../../src/backend/sse/sse-backend.ts';
+import { asMessage } from '../../support/as-message.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { openBackend } from '../open-backend.ts';
 import { accept, beginStream, endpointPath, event, open, openLive, startSseServer } from './sse-server.ts';
@@ -100,9 +101,9 @@ describe('a server of 2024-11-05', () => {
       openSse({ url: server.url, headers: { 'x-own': 'o' } }, events, { headers: () => newest }),
     ).backend;
     newest = { authorization: 'Bearer 2' };
-    backend.send(Buffer.from(initialize), { authorization: 'Bearer 3', 'x-team': 't' });
-    backend.send(Buffer.from('2'));
-    backend.send(Buffer.from('3'), { authorization: 'Bearer 4' });
+    backend.send(asMessage(initialize), { authorization: 'Bearer 3', 'x-team': 't' });
+    backend.send(asMessage('2'));
+    backend.send(asMessage('3'), { authorization: 'Bearer 4' });
     const seen = [
       (await server.posts.next()).request.headers,
       (await server.posts.next()).request.headers,

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { openSse, type SseOptions } from '../../../src/backend/sse/sse-backend.ts';
+import type { Message } from '../../../src/protocol/message/message.ts';
 import { createInbox, type Inbox } from '../../support/wait-for.ts';
 import { type Opened, openBackend } from '../open-backend.ts';
 
@@ -78,8 +79,11 @@ export async function startSseServer({ onGet = greet, onPost = accept }: Manners
 
 export const accept = ({ response }: Pick<Received, 'response'>): void => void response.writeHead(202).end('Accepted');
 
-export const open = (url: URL, options: Partial<SseOptions> = {}, onMessages?: (messages: Buffer[]) => void): Opened =>
-  openBackend((events) => openSse({ url, ...options }, events), onMessages);
+export const open = (
+  url: URL,
+  options: Partial<SseOptions> = {},
+  onMessages?: (messages: readonly Message[]) => void,
+): Opened => openBackend((events) => openSse({ url, ...options }, events), onMessages);
 
 /** A backend that has its endpoint and whose first POST was taken. */
 export async function openLive(manners: Manners = {}, options: Partial<SseOptions> = {}) {

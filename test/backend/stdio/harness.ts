@@ -65,9 +65,10 @@ export function openProgram(
       onMessages(found) {
         if (ends.length > 0) throw new Error('onMessages after onEnd');
         bursts.push(found.length);
-        for (const message of found) messages.push(message.toString());
+        for (const { text } of found) messages.push(text.toString());
         onMessages(found);
       },
+      onNoise: (text) => messages.push(text.toString()),
       onUnanswered() {
         throw new Error('a process answers all or is lost');
       },

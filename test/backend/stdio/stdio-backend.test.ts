@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { Message } from '../../../src/protocol/message/message.ts';
+import { asMessage } from '../../support/as-message.ts';
 import { waitFor, withDeadline } from '../../support/wait-for.ts';
 import { endAfterTest, isRunning, openChild, openProgram, stopped } from './harness.ts';
 
@@ -11,7 +13,7 @@ describe('messages to the server', () => {
     const { backend, messages } = openChild('echo');
     const large = `{"large":"${'ü'.repeat(300_000)}"}`;
     const sent = ['{"n":1}', large, '{"n":2,"big":12345678901234567890}', '{\r\n"n": 3\n}', large, '{"n":4}'];
-    for (const text of sent) expect(backend.send(bytes(text))).toBe('sent');
+    for (const text of sent) expect(backend.send(asMessage(bytes(text)))).toBe('sent');
     for (const text of sent) expect(await messages.next()).toBe(text.replaceAll(/[\r\n]/g, ' '));
     await backend.close();
   });
@@ -19,7 +21,7 @@ describe('messages to the server', () => {
   it("P1: the sender's memory is not changed", async () => {
     const { backend, messages } = openChild('echo');
     const message = bytes('{\n}');
-    backend.send(message);
+    backend.send(asMessage(message));
     await messages.next();
     expect(message).toEqual(bytes('{\n}'));
     await backend.close();
@@ -29,15 +31,15 @@ describe('messages to the server', () => {
     const maxQueuedBytes = 1_000_000;
     const { backend, messages } = openChild('never-reads', [], { maxQueuedBytes });
     await messages.next();
-    expect(backend.send(Buffer.alloc(5_000_000, 'x'))).toBe('sent');
-    expect(backend.send(bytes('{}'))).toBe('full');
+    expect(backend.send(asMessage(Buffer.alloc(5_000_000, 'x')))).toBe('sent');
+    expect(backend.send(asMessage(bytes('{}')))).toBe('full');
     await backend.close();
 
     const second = openChild('never-reads', [], { maxQueuedBytes });
     await second.messages.next();
     const message = Buffer.alloc(10_000, 'x');
     let sent = 0;
-    while (sent < 1_000 && second.backend.send(message) === 'sent') sent++;
+    while (sent < 1_000 && second.backend.send(asMessage(message)) === 'sent') sent++;
     expect(sent * message.length).toBeGreaterThan(maxQueuedBytes - message.length);
     expect(sent * message.length).toBeLessThan(2 * maxQueuedBytes); // what the pipe takes comes on top
     await second.backend.close();
@@ -46,9 +48,9 @@ describe('messages to the server', () => {
   it('[F12] no EPIPE crash, and an end, when the server closes its stdin and goes on running', async () => {
     const opened = openChild('closes-stdin');
     await opened.messages.next();
-    for (let n = 0; n < 100; n++) opened.backend.send(Buffer.alloc(50_000, 'x'));
+    for (let n = 0; n < 100; n++) opened.backend.send(asMessage(Buffer.alloc(50_000, 'x')));
     expect(await opened.end()).toMatchObject({ reason: 'exited', detail: expect.stringContaining('closed its stdin') });
-    expect(opened.backend.send(bytes('{}'))).toBe('ended');
+    expect(opened.backend.send(asMessage(bytes('{}')))).toBe('ended');
   });
 });
 
@@ -93,7 +95,7 @@ describe('messages of the server', () => {
     expect(opened.messages.items).toHaveLength(length);
     opened.backend.resume();
     await waitFor(() => opened.bursts.length > 20);
-    expect(new Set(opened.messages.items)).toEqual(new Set(['{"flood":"0123456789"}']));
+    expect(new Set(opened.messages.items)).toEqual(new Set(['{"jsonrpc":"2.0","method":"flood"}']));
     await opened.backend.close();
   });
 
@@ -102,7 +104,7 @@ describe('messages of the server', () => {
     const detail = expect.stringContaining('1000000 bytes');
     expect(await opened.end()).toMatchObject({ reason: 'line_too_long', detail });
     expect(opened.messages.items).toEqual(['"before"']);
-    expect(opened.backend.send(bytes('{}'))).toBe('ended');
+    expect(opened.backend.send(asMessage(bytes('{}')))).toBe('ended');
     await opened.backend.close();
     expect(opened.ends).toHaveLength(1);
     expect(await isRunning(opened.backend.pid ?? 0)).toBe(false);
@@ -149,7 +151,7 @@ describe('the end', () => {
     const opened = openChild('exits', ['1']);
     let answer = 'sent';
     while (answer !== 'ended') {
-      answer = opened.backend.send(Buffer.alloc(100_000, 'x'));
+      answer = opened.backend.send(asMessage(Buffer.alloc(100_000, 'x')));
       await new Promise(setImmediate);
     }
     expect((await opened.end()).reason).toBe('exited');
@@ -170,8 +172,8 @@ describe('the end', () => {
 
   it('P8: what a grandchild floods after the exit is delivered up to a bound, then only read', async () => {
     let received = 0;
-    const count = (found: Buffer[]) => {
-      for (const message of found) received += message.length + 1;
+    const count = (found: readonly Message[]) => {
+      for (const { text } of found) received += text.length + 1;
     };
     const opened = openChild('leaves-flood', [], { drainAfterExitMs: 1_000 }, count);
     opened.backend.pause();
@@ -227,11 +229,11 @@ describe('the end', () => {
 
   it('close is told as closed, exactly once, never from inside close, and can be repeated', async () => {
     const opened = openChild('echo');
-    opened.backend.send(bytes('{}'));
+    opened.backend.send(asMessage(bytes('{}')));
     await opened.messages.next();
     const closes = [opened.backend.close(), opened.backend.close()];
     expect(opened.ends).toEqual([]);
-    expect(opened.backend.send(bytes('{}'))).toBe('ended');
+    expect(opened.backend.send(asMessage(bytes('{}')))).toBe('ended');
     await withDeadline(Promise.all(closes));
     await opened.backend.close();
     expect(opened.ends).toEqual([expect.objectContaining({ reason: 'closed', exitCode: 0, signal: null })]);

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { createRepeatFilter } from '../../../src/backend/streamable-http/repeated-messages.ts';
+import type { Message } from '../../../src/protocol/message/message.ts';
+import { asMessage } from '../../support/as-message.ts';
 
-const texts = (...values: string[]): Buffer[] => values.map((value) => Buffer.from(value));
-const shown = (messages: Buffer[]): string[] => messages.map(String);
+const texts = (...values: string[]): readonly Message[] => values.map(asMessage);
+const shown = (messages: readonly Message[]): string[] => messages.map(({ text }) => text.toString());
 
 describe('what a resumed stream repeats', () => {
   it('is left out as often as it was taken, up to the first message that is new', () => {
@@ -24,7 +26,7 @@ describe('what a resumed stream repeats', () => {
   });
 
   it('tells bytes apart that are no text', () => {
-    const leaveOut = createRepeatFilter([Buffer.from([0xff])])();
-    expect(leaveOut([Buffer.from([0xfe])])).toHaveLength(1);
+    const leaveOut = createRepeatFilter([asMessage(Buffer.from([0xff]))])();
+    expect(leaveOut([asMessage(Buffer.from([0xfe]))])).toHaveLength(1);
   });
 });

@@ -5,6 +5,7 @@ import {
   type ResumeState,
 } from '../../../src/backend/streamable-http/resume-state.ts';
 import { openStreamableHttp } from '../../../src/backend/streamable-http/streamable-http-backend.ts';
+import { asMessage } from '../../support/as-message.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { openBackend } from '../open-backend.ts';
 import {
@@ -37,7 +38,7 @@ async function goOn(manners: Manners, state: ResumeState, pending: (string | num
   const resume = {
     state: JSON.stringify(state),
     pending,
-    delivered: taken.map((message) => Buffer.from(JSON.stringify(message))),
+    delivered: taken.map(asMessage),
   };
   return { server, ...openBackend((events) => openStreamableHttp({ url: server.url }, events, { resume })) };
 }

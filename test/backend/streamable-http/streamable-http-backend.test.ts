@@ -313,7 +313,11 @@ describe('a session that the server has forgotten', () => {
     send(note);
     const { reason, detail, undelivered: untaken } = await end();
     expect([reason, detail]).toEqual(['exited', `${server.url.origin} no longer knows the session.`]);
-    expect(untaken?.map(({ message }) => JSON.parse(message.toString()))).toEqual([request('a'), request('b'), note]);
+    expect(untaken?.map(({ message }) => JSON.parse(message.text.toString()))).toEqual([
+      request('a'),
+      request('b'),
+      note,
+    ]);
   });
 
   test('is not every one of which a message is refused with 400: that message alone is', async () => {

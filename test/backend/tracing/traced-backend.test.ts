@@ -2,6 +2,8 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { BackendEnd, BackendEvents, RequestIds } from '../../../src/backend/backend.ts';
 import { traceBackend } from '../../../src/backend/tracing/traced-backend.ts';
 import { readForwardedCredentials } from '../../../src/protocol/http/forwarded-headers.ts';
+import type { Message } from '../../../src/protocol/message/message.ts';
+import { asMessage } from '../../support/as-message.ts';
 import { createFakeServer } from '../../support/fake-backend.ts';
 import { registerSpans, shown, traceparentOf } from '../../support/spans.ts';
 
@@ -16,9 +18,10 @@ function requestOf(method: string, params: object = {}, meta: object = {}, id: s
 }
 
 function open() {
-  const told: (Buffer | RequestIds | BackendEnd)[] = [];
+  const told: (Message | RequestIds | BackendEnd)[] = [];
   const events: BackendEvents = {
     onMessages: (messages) => void told.push(...messages),
+    onNoise: () => undefined,
     onUnanswered: (ids) => void told.push(ids),
     onEnd: (end) => void told.push(end),
   };
@@ -31,7 +34,7 @@ describe('the span of a request at its server', () => {
   test('is the child of the one in _meta, and the parent of what the server is sent', () => {
     const { backend, server, told } = open();
     const { span, text } = requestOf('tools/call', { name: 'search', arguments: { q: 'secret' } });
-    expect(backend.send(text, { authorization: 'x' })).toBe('sent');
+    expect(backend.send(asMessage(text), { authorization: 'x' })).toBe('sent');
     const sent = server.backend.sent.items[0];
     expect(spans.ended()).toEqual([]);
     server.backend.says({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 1 } });
@@ -62,7 +65,7 @@ describe('the span of a request at its server', () => {
   test('says how the request ended, and no text of an error (P12)', () => {
     const { backend, server } = open();
     const asked = ['tools/call', 'x/y', 'x/y', 'x/y', 'x/y'].map((method, id) => {
-      backend.send(requestOf(method, { name: 'a' }, {}, id).text);
+      backend.send(asMessage(requestOf(method, { name: 'a' }, {}, id).text));
       return id;
     });
     expect(asked).toHaveLength(5);
@@ -70,7 +73,7 @@ describe('the span of a request at its server', () => {
     server.backend.says({ jsonrpc: '2.0', id: 0, result: { isError: true } });
     server.backend.says({ jsonrpc: '2.0', id: 1, error: { code: -32602, message: 'secret' } });
     server.backend.leaves([2], 'server_unreachable');
-    backend.send(Buffer.from(JSON.stringify(cancel)));
+    backend.send(asMessage(cancel));
     server.backend.ends({ reason: 'exited' });
     expect(spans.ended().map(({ attributes }) => attributes['error.type'])).toEqual([
       'tool_error',
@@ -88,9 +91,9 @@ describe('the span of a request at its server', () => {
 
   test('ends with a backend that is closed, and with one that takes no more', async () => {
     const { backend, server } = open();
-    backend.send(requestOf('x', {}, {}, 'a').text);
+    backend.send(asMessage(requestOf('x', {}, {}, 'a').text));
     server.backend.answerToSend = 'full';
-    expect(backend.send(requestOf('x', {}, {}, 'b').text)).toBe('full');
+    expect(backend.send(asMessage(requestOf('x', {}, {}, 'b').text))).toBe('full');
     await backend.close();
     expect(spans.ended().map(({ attributes }) => attributes['error.type'])).toEqual(['server_busy', 'server_closed']);
   });
@@ -98,11 +101,11 @@ describe('the span of a request at its server', () => {
   test('[P1] is not made for what belongs to no trace, nor for initialize: their texts pass as they are', () => {
     const { backend, server } = open();
     const plain = { jsonrpc: '2.0', id: 1, method: 'ping', params: { _meta: { traceparent: 'none' } } };
-    backend.send(Buffer.from(JSON.stringify(plain)));
+    backend.send(asMessage(plain));
     const initialize = requestOf('initialize', {}, {}, 2).text;
-    backend.send(initialize);
+    backend.send(asMessage(initialize));
     const notification = { jsonrpc: '2.0', method: 'notifications/initialized' };
-    backend.send(Buffer.from(JSON.stringify(notification)));
+    backend.send(asMessage(notification));
     expect(server.backend.sent.items).toEqual([plain, JSON.parse(initialize.toString()), notification]);
     expect(server.backend.headers).toEqual([undefined, undefined, undefined]);
     server.backend.says({ jsonrpc: '2.0', id: 1, result: {} });
@@ -112,7 +115,7 @@ describe('the span of a request at its server', () => {
   test('passes on that its trace is not recorded, and records nothing', () => {
     const { backend, server } = open();
     const unsampled = requestOf('x').text.toString().replace('-01"', '-00"');
-    backend.send(Buffer.from(unsampled));
+    backend.send(asMessage(unsampled));
     expect(server.backend.sent.items[0].params._meta.traceparent).toMatch(/-00$/);
     server.backend.says({ jsonrpc: '2.0', id: 1, result: {} });
     expect(spans.ended()).toEqual([]);

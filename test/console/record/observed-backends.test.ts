@@ -2,11 +2,18 @@ import { expect, test } from 'vitest';
 import type { BackendEvents } from '../../../src/backend/backend.ts';
 import { MessageTap, type PassedMessage } from '../../../src/console/record/message-tap.ts';
 import { ObservedBackends } from '../../../src/console/record/observed-backends.ts';
+import type { Message } from '../../../src/protocol/message/message.ts';
+import { asMessage } from '../../support/as-message.ts';
 import { createFakeServer } from '../../support/fake-backend.ts';
 
-const silent: BackendEvents = { onMessages: () => undefined, onUnanswered: () => undefined, onEnd: () => undefined };
+const silent: BackendEvents = {
+  onMessages: () => undefined,
+  onNoise: () => undefined,
+  onUnanswered: () => undefined,
+  onEnd: () => undefined,
+};
 const owner = { server: 'files', session: 'abcd1234' };
-const message = (value: object): Buffer => Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...value }));
+const message = (value: object): Message => asMessage({ jsonrpc: '2.0', ...value });
 
 function open(inspects = false) {
   const flow = new MessageTap(inspects);
@@ -42,13 +49,13 @@ test('what a session says is seen both ways while somebody looks at it, and not 
   backend.send(message({ id: 3, method: 'ping' }));
   expect(passed.map(({ from, kind, method, isError }) => [from, kind, method, isError])).toEqual([
     ['client', 'request', 'tools/call', undefined],
+    ['server', 'noise', undefined, undefined],
     ['server', 'notification', 'notifications/progress', undefined],
     ['server', 'response', 'tools/call', false],
-    ['server', 'noise', undefined, undefined],
     ['server', 'response', undefined, true],
   ]);
-  expect(passed[2]?.ms).toBeGreaterThanOrEqual(0);
-  expect(passed[0]?.size).toBe(message({ id: 2, method: 'tools/call', params: { name: 'secret-name' } }).length);
+  expect(passed[3]?.ms).toBeGreaterThanOrEqual(0);
+  expect(passed[0]?.size).toBe(message({ id: 2, method: 'tools/call', params: { name: 'secret-name' } }).text.length);
   expect(JSON.stringify(passed)).not.toContain('secret-name');
 });
 

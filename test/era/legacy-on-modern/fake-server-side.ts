@@ -3,6 +3,7 @@ import type { ModernCallAnswer } from '../../../src/call/modern-answer.ts';
 import type { ModernServerAccess } from '../../../src/era/legacy-on-modern/server-side.ts';
 import { Translator } from '../../../src/era/legacy-on-modern/translator.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
+import { asMessage } from '../../support/as-message.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
 type Json = any;
@@ -86,15 +87,15 @@ export function createTranslation(maxQueuedBytes = 1_000_000) {
     {
       onMessages(messages, of) {
         portions.push(messages.length);
-        for (const text of messages) told.push({ of, ...JSON.parse(text.toString()) });
+        for (const { text } of messages) told.push({ of, ...JSON.parse(text.toString()) });
       },
+      onNoise: (text) => told.push({ noise: text.toString() }),
       onUnanswered: (ids, reason) => told.push({ ids, reason }),
       onEnd: (end) => ends.push(end),
     },
     { headers: () => ({ newest: '1' }) },
   );
-  const send = (message: object, headers = {}) =>
-    translator.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message })), headers);
+  const send = (message: object, headers = {}) => translator.send(asMessage({ jsonrpc: '2.0', ...message }), headers);
   return {
     ...{ translator, asked, notified, told, ends, portions, send },
     refuseNotifications(reason: Reason) {

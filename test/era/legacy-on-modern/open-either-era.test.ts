@@ -4,6 +4,7 @@ import { openEitherEra } from '../../../src/era/legacy-on-modern/open-either-era
 import type { EraEvidence } from '../../../src/modern/era-finder.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
 import type { Era } from '../../../src/protocol/revisions.ts';
+import { asMessage } from '../../support/as-message.ts';
 import { createFakeServer } from '../../support/fake-backend.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -38,13 +39,14 @@ function createOpener(era: Era | Reason = 'modern', isOverHttp = false, silentMs
       const told: unknown[] = [];
       const backend = open(
         {
-          onMessages: (messages) => told.push(...messages.map((text) => JSON.parse(text.toString()))),
+          onMessages: (messages) => told.push(...messages.map(({ text }) => JSON.parse(text.toString()))),
+          onNoise: (text) => told.push(text.toString()),
           onUnanswered: (ids, reason) => told.push({ ids, reason }),
           onEnd: ({ reason }: BackendEnd) => told.push(reason),
         },
         options,
       );
-      backend.send(Buffer.from(JSON.stringify(initialize)), { a: 'b' });
+      backend.send(asMessage(initialize), { a: 'b' });
       return { backend, told };
     },
   };

@@ -91,10 +91,9 @@ describe('a shared modern process', () => {
     const { server, send, shared, dropped, observed } = createShared();
     const { got } = send(call(1, 'tools/call', { _meta: { progressToken: 1 } }));
     await observed.next(([what]) => what === 'shared-server-ready');
-    const { id } = server.backend.sent.items[1];
     server.backend.says(
       'not json',
-      [{ jsonrpc: '2.0', id, result: {} }],
+      [7],
       { jsonrpc: '2.0', id: 999, result: {} },
       progress(999, 1),
       progress('1', 1),

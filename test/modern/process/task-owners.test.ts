@@ -79,13 +79,13 @@ describe('the table of task owners', () => {
       const request = readRequest(
         call(1, 'subscriptions/listen', { notifications: { toolsListChanged: true, taskIds } }),
       );
-      return JSON.parse(owners.withOwnTasks(request.text, alice).toString()).params.notifications;
+      return JSON.parse(owners.withOwnTasks(request, alice).text.toString()).params.notifications;
     };
     expect(filtered(['a', 'b', 1, 'c'])).toEqual({ toolsListChanged: true, taskIds: ['a'] });
     expect(filtered('a')).toEqual({ toolsListChanged: true, taskIds: [] });
     expect(filtered(['a', 'x'.repeat(300_000)])).toEqual({ toolsListChanged: true, taskIds: [] });
     const without = readRequest(call(1, 'subscriptions/listen', { notifications: {} }));
-    expect(owners.withOwnTasks(without.text, alice)).toBe(without.text);
+    expect(owners.withOwnTasks(without, alice)).toBe(without);
   });
 
   it('knows whether a task may still run, within its own time and the longest time of any task', () => {

@@ -325,13 +325,11 @@ describe('readBody and what routing looks for', () => {
     ]);
   });
 
-  it('[C-13] a text that was read before is read again for who allows less', () => {
+  it('[C-13] a text that was read before is refused to whoever allows less', () => {
     const members = Array.from({ length: 5_000 }, (_, index) => `"k${index}":0`).join();
     const text = Buffer.from(`{"jsonrpc":"2.0","method":"m","params":{${members}}}`);
     const strict = { maxBatch: 100, maxMembers: 4_096, foldsKeys: true };
-    const loose = readBody(text, 100);
-    expect(loose.ok).toBe(true);
-    expect(readBody(text, 200)).toBe(loose);
+    expect(readBody(text, 100).ok).toBe(true);
     expect(readBody(text, 100, strict)).toEqual({ ok: false, reason: 'too_many_members' });
     const folded = Buffer.from('{"jsonrpc":"2.0","method":"m","Method":"n"}');
     expect(readBody(folded, 100).ok).toBe(true);

@@ -16,7 +16,11 @@ const ids = ['1', '"1"', '0', '-7', '9007199254740991', '-9007199254740991', '""
 
 describe('the ids of many clients at one server', () => {
   it.each(ids)('[P1] [R6.08] [R2.09] the id %s goes out as a number and comes back as it was', (id) => {
-    const { text, idText, tokenText } = renumber(read(`{"jsonrpc":"2.0","id": ${id} ,"method":"m","x":1e400}`), 42);
+    const {
+      request: { text },
+      idText,
+      tokenText,
+    } = renumber(read(`{"jsonrpc":"2.0","id": ${id} ,"method":"m","x":1e400}`), 42);
     expect(text.toString()).toBe('{"jsonrpc":"2.0","id": 42 ,"method":"m","x":1e400}');
     expect(tokenText).toBeUndefined();
     const response = read('{"id":42,"result":{"id":42,"big":12345678901234567890},"jsonrpc":"2.0"}');
@@ -29,7 +33,10 @@ describe('the ids of many clients at one server', () => {
     const before = `{"params":{"_meta":{"progressToken":${token},"traceparent":"00-1"},"n":1},"id":"a","jsonrpc":"2.0","method":"m"}`;
     const after =
       '{"params":{"_meta":{"progressToken":42,"traceparent":"00-1"},"n":1},"id":42,"jsonrpc":"2.0","method":"m"}';
-    const { text, tokenText } = renumber(read(before), 42);
+    const {
+      request: { text },
+      tokenText,
+    } = renumber(read(before), 42);
     expect(text.toString()).toBe(after);
     const progress = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":42,"progress":42}}';
     expect(restoreToken(read(progress), tokenText as string).toString()).toBe(
@@ -38,14 +45,20 @@ describe('the ids of many clients at one server', () => {
   });
 
   it('[P1] in a text with white space around it, too', () => {
-    const { text, idText } = renumber(read('\n\t{"id":"a","jsonrpc":"2.0",\n"method":"m"}\n'), 42);
+    const {
+      request: { text },
+      idText,
+    } = renumber(read('\n\t{"id":"a","jsonrpc":"2.0",\n"method":"m"}\n'), 42);
     expect(text.toString()).toBe('{"id":42,"jsonrpc":"2.0",\n"method":"m"}');
     expect(idText).toBe('"a"');
   });
 
   it.each(['null', '{}', '1.5', 'true', '[1]'])('the token %s is none: it stays, for the server to refuse', (token) => {
     const before = `{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"progressToken":${token}}}}`;
-    const { text, tokenText } = renumber(read(before), 42);
+    const {
+      request: { text },
+      tokenText,
+    } = renumber(read(before), 42);
     expect(text.toString()).toBe(before.replace('"id":1', '"id":42'));
     expect(tokenText).toBeUndefined();
   });
@@ -78,7 +91,10 @@ describe('the ids of many clients at one server', () => {
       fc.property(fc.oneof(fc.string(), fc.maxSafeInteger()), fc.jsonValue(), (id, content) => {
         if (typeof id === 'string' && id.length > 256) return;
         const request = read({ jsonrpc: '2.0', id, method: 'm', params: { content } });
-        const { text, idText } = renumber(request, 7);
+        const {
+          request: { text },
+          idText,
+        } = renumber(request, 7);
         expect(JSON.parse(text.toString())).toEqual({ ...JSON.parse(request.text.toString()), id: 7 });
         expect(restoreId(read(text.toString()), idText).equals(request.text)).toBe(true);
       }),

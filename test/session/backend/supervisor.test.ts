@@ -1,9 +1,10 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { BackendEnd } from '../../../src/backend/backend.ts';
 import type { Handshake } from '../../../src/protocol/handshake.ts';
-import type { Message } from '../../../src/protocol/message/message.ts';
+import { createMessage, type Message } from '../../../src/protocol/message/message.ts';
 import { BackendSupervisor } from '../../../src/session/backend/supervisor.ts';
 import { ClientState } from '../../../src/session/record/client-state.ts';
+import { asMessage } from '../../support/as-message.ts';
 import { createFakeServer, type FakeBackend, readMessage } from '../../support/fake-backend.ts';
 
 const epoch = 5;
@@ -11,9 +12,8 @@ const handshake: Handshake = { protocolVersion: '2025-11-25', capabilities: { to
 const initialize = { jsonrpc: '2.0', id: 'init', method: 'initialize' };
 const initialized = { jsonrpc: '2.0', method: 'notifications/initialized' };
 const welcome = { jsonrpc: '2.0', id: 'init', result: handshake };
-const message = (n: number | string): Buffer =>
-  Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'x', params: { n } }));
-const note = (n: number | string) => JSON.parse(message(n).toString());
+const message = (n: number | string): Message => createMessage({ method: 'x', params: { n } });
+const note = (n: number | string) => JSON.parse(message(n).text.toString());
 
 /** An upstream whose losses are always restored, on a clock that the test moves. */
 function createFixture({ maxQueuedBytes = 1_000, answers = true, isAdopted = false, isRemote = false } = {}) {
@@ -44,7 +44,8 @@ function createFixture({ maxQueuedBytes = 1_000, answers = true, isAdopted = fal
     isAdopted,
     maxQueuedBytes,
     onStart: () => undefined,
-    onLines: (some) => void lines.push(...some.map(String)),
+    onMessages: (some) => void lines.push(...some.map(({ text }) => text.toString())),
+    onNoise: (text) => void lines.push(text.toString()),
     onLost: (end) => {
       losses.push(end);
       upstream.restore(client, handshake);
@@ -147,7 +148,7 @@ describe('a lost backend', () => {
     const { id } = sent(fake.backend)[2] as { id: string };
     fake.backend.says({ jsonrpc: '2.0', id, result: {} }, note('a'), { jsonrpc: '2.0', id, result: 'again' });
     expect(lines).toEqual([
-      ...[JSON.stringify(note('early')), 'noise', JSON.stringify(note('same burst')), JSON.stringify(note('a'))],
+      ...['noise', JSON.stringify(note('early')), JSON.stringify(note('same burst')), JSON.stringify(note('a'))],
       JSON.stringify({ jsonrpc: '2.0', id, result: 'again' }),
     ]);
   });
@@ -156,7 +157,7 @@ describe('a lost backend', () => {
     const { upstream, fake, client, sent, pass } = createFixture();
     fake.backend.ends();
     client.noteSent(readMessage(initialized));
-    upstream.send(Buffer.from(JSON.stringify(initialized)));
+    upstream.send(asMessage(initialized));
     await pass(0);
     // It had said so before too: what is replayed is what was said up to the loss, what waits is said again.
     expect(sent(fake.backend)).toEqual([initialize, initialized, initialized]);
@@ -164,13 +165,13 @@ describe('a lost backend', () => {
     const client2 = new ClientState(Buffer.from(JSON.stringify(initialize)));
     late.upstream.restore(client2, handshake);
     client2.noteSent(readMessage(initialized));
-    late.upstream.send(Buffer.from(JSON.stringify(initialized)));
+    late.upstream.send(asMessage(initialized));
     await late.pass(0);
     expect(late.sent(late.fake.backend)).toEqual([initialize, initialized]);
   });
 
   it('[F12] [P8] has a limit for waiting messages, and room again after the restore', async () => {
-    const { upstream, fake, pass } = createFixture({ maxQueuedBytes: message(1).length * 2 });
+    const { upstream, fake, pass } = createFixture({ maxQueuedBytes: message(1).text.length * 2 });
     fake.backend.ends();
     expect([1, 2, 3].map((n) => upstream.send(message(n)))).toEqual(['sent', 'sent', 'full']);
     await pass(0);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { BackpressureQueue, type ServerLine } from '../../../src/session/events/backpressure.ts';
+import { BackpressureQueue, type ServerOutput } from '../../../src/session/events/backpressure.ts';
+import { asMessage } from '../../support/as-message.ts';
 
 /** An intake whose log takes as long as the test says. */
 function createFixture({ lines = 4, bytes = 1_000 } = {}) {
@@ -8,8 +9,8 @@ function createFixture({ lines = 4, bytes = 1_000 } = {}) {
   let stores: (() => void)[] = [];
   let isSlow = false;
   const intake = new BackpressureQueue({
-    portion: { lines, bytes },
-    handle: ({ text }) => void handled.push(text.toString()),
+    portion: { messages: lines, bytes },
+    handle: (output) => void handled.push(textOf(output)),
     flush() {
       log.push(`flush ${handled.length}`);
       if (!isSlow) return undefined;
@@ -37,8 +38,9 @@ function createFixture({ lines = 4, bytes = 1_000 } = {}) {
   };
 }
 
-const linesOf = (...texts: (string | number)[]): ServerLine[] =>
-  texts.map((text) => ({ text: Buffer.from(String(text)), relatedRequests: undefined }));
+const linesOf = (...texts: (string | number)[]): ServerOutput[] =>
+  texts.map((text) => ({ message: asMessage(String(text)), relatedRequests: undefined }));
+const textOf = (output: ServerOutput): string => ('message' in output ? output.message.text.toString() : output.state);
 const count = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, n) => String(from + n));
 
 describe('the back-pressure on a server', () => {
@@ -117,9 +119,9 @@ describe('the back-pressure on a server', () => {
   it('keeps the order when handling a line adds more lines', () => {
     const handled: string[] = [];
     const intake: BackpressureQueue = new BackpressureQueue({
-      portion: { lines: 100, bytes: 100 },
-      handle(line) {
-        handled.push(line.text.toString());
+      portion: { messages: 100, bytes: 100 },
+      handle(output) {
+        handled.push(textOf(output));
         if (handled.length === 1) intake.take(linesOf(3));
       },
       flush: () => undefined,

@@ -1,11 +1,12 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { ServerLine } from '../../../src/session/events/backpressure.ts';
+import type { ServerOutput } from '../../../src/session/events/backpressure.ts';
 import { EventDelivery } from '../../../src/session/events/delivery.ts';
 import { getStream } from '../../../src/session/events/streams.ts';
 import type { SessionOptions } from '../../../src/session/session-options.ts';
 import type { EventLog } from '../../../src/store/event-log.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { aRecord, epoch } from '../../contract/log-writer.ts';
+import { asMessage } from '../../support/as-message.ts';
 import { createFakeReply, createFakeSink } from '../../support/fake-reply.ts';
 import { silentTelemetry } from '../session-fixture.ts';
 
@@ -26,7 +27,8 @@ async function createFixture({ log: wrap = (log: EventLog) => log, logMaxEvents 
     telemetry: silentTelemetry,
     epoch,
     limits: limits as SessionOptions,
-    route: (line) => outbound.add(getStream, Buffer.from(line.text), false),
+    route: (output) =>
+      outbound.add(getStream, Buffer.from('message' in output ? output.message.text : output.state), false),
     primes: () => false,
     pause: () => void told.push('pause'),
     resume: () => void told.push('resume'),
@@ -49,8 +51,8 @@ async function createFixture({ log: wrap = (log: EventLog) => log, logMaxEvents 
   return { outbound, told, listen, stored };
 }
 
-const linesOf = (from: number, to: number): ServerLine[] =>
-  Array.from({ length: to - from }, (_, n) => ({ text: Buffer.from(String(from + n)), relatedRequests: undefined }));
+const linesOf = (from: number, to: number): ServerOutput[] =>
+  Array.from({ length: to - from }, (_, n) => ({ message: asMessage(String(from + n)), relatedRequests: undefined }));
 const numbers = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, n) => from + n);
 
 describe('event delivery', () => {

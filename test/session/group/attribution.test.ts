@@ -19,7 +19,7 @@ function setUp(
   for (const { id, method = 'tools/call', logLevel, isGone = false } of calls) {
     const answer = isGone ? discardingAnswer : heard;
     table.add({
-      ...{ id, method, progressToken: id, taskId: undefined, answer, text: undefined, logLevel },
+      ...{ id, method, progressToken: id, taskId: undefined, answer, request: undefined, logLevel },
       ...{ activeAt: 0, startedAt: 0 },
     });
   }

@@ -25,7 +25,7 @@ function setUp({ maxWaiting = 10, tellsRequests = false } = {}) {
         progressToken: undefined,
         taskId: undefined,
         answer: discardingAnswer,
-        text: undefined,
+        request: undefined,
       },
       ...{ activeAt: 0, startedAt: 0 },
     });

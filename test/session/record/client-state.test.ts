@@ -15,8 +15,8 @@ function createFixture() {
     answered: (method: string, params: unknown, response = ok) =>
       state.noteAnswered(method, text({ jsonrpc: '2.0', id: 7, method, params }), response),
     replayed: () => {
-      const { texts, ids: used } = state.replay(() => `r${++ids}`);
-      return { messages: texts.map((message) => JSON.parse(message.toString())), ids: [...used] };
+      const { messages, ids: used } = state.replay(() => `r${++ids}`);
+      return { messages: messages.map(({ text }) => JSON.parse(text.toString())), ids: [...used] };
     },
   };
 }
@@ -67,11 +67,11 @@ describe('the client state of a session', () => {
   it('[P1] keeps each text unchanged except for the id', () => {
     const { state } = createFixture();
     const request = Buffer.from(
-      '{ "params":{"uri":"\\u0061","n":1e400, "id":3},"id" : 12345678901234567 ,"jsonrpc":"2.0"}',
+      '{ "method":"resources/subscribe","params":{"uri":"\\u0061","n":1e400, "id":3},"id" : 12345 ,"jsonrpc":"2.0"}',
     );
     state.noteAnswered('resources/subscribe', request, ok);
-    expect(state.replay(() => 'r').texts[0]?.toString()).toBe(
-      '{ "params":{"uri":"\\u0061","n":1e400, "id":3},"id" : "r" ,"jsonrpc":"2.0"}',
+    expect(state.replay(() => 'r').messages[0]?.text.toString()).toBe(
+      '{ "method":"resources/subscribe","params":{"uri":"\\u0061","n":1e400, "id":3},"id" : "r" ,"jsonrpc":"2.0"}',
     );
   });
 
@@ -116,19 +116,19 @@ describe('the client state that another owner restores', () => {
     answered('resources/subscribe', { uri: 'ü"\\:2' });
     const next = new ClientState(state.initialize, state.save());
     let ids = 0;
-    const { texts } = next.replay(() => `r${++ids}`);
-    expect(texts.map((message) => JSON.parse(message.toString()))).toEqual(replayed().messages);
+    const { messages } = next.replay(() => `r${++ids}`);
+    expect(messages.map(({ text }) => JSON.parse(text.toString()))).toEqual(replayed().messages);
     next.noteAnswered('resources/unsubscribe', text({ id: 1, method: 'x', params: { uri: 'a:1' } }), ok);
-    expect(next.replay(() => 'r').texts).toHaveLength(3);
-    expect(state.replay(() => 'r').texts).toHaveLength(4);
+    expect(next.replay(() => 'r').messages).toHaveLength(3);
+    expect(state.replay(() => 'r').messages).toHaveLength(4);
   });
 
   it('[P1] keeps the text of each message', () => {
     const { state } = createFixture();
     const written = '{ "jsonrpc":"2.0","method":"notifications/initialized",  "params":{"n":1e400} }';
     state.noteSent(readMessage(written));
-    const [replayed] = new ClientState(state.initialize, state.save()).replay(() => 'r').texts;
-    expect(replayed?.toString()).toBe(written);
+    const [replayed] = new ClientState(state.initialize, state.save()).replay(() => 'r').messages;
+    expect(replayed?.text.toString()).toBe(written);
   });
 
   it('has the position to which the GET stream was delivered', () => {
@@ -142,9 +142,9 @@ describe('the client state that another owner restores', () => {
     ['no bytes', { clientState: Buffer.alloc(0), clientSaid: Buffer.alloc(0) }],
   ])('is empty if %s was saved', (_, saved) => {
     const state = new ClientState(text({}), saved);
-    expect([state.replay(() => 'r').texts, state.getCursor]).toEqual([[], undefined]);
+    expect([state.replay(() => 'r').messages, state.getCursor]).toEqual([[], undefined]);
     const empty = new ClientState(text({}), state.save());
-    expect([empty.replay(() => 'r').texts, empty.getCursor]).toEqual([[], undefined]);
+    expect([empty.replay(() => 'r').messages, empty.getCursor]).toEqual([[], undefined]);
   });
 
   it('[C-16] separates the part that changes with each GET from the large part, which stays the same object until it changes', () => {

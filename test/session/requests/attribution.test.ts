@@ -2,9 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { CallReport, type EndedCall } from '../../../src/call/call-report.ts';
 import { CallTable } from '../../../src/call/call-table.ts';
 import { LegacyAnswer } from '../../../src/call/legacy-answer.ts';
+import { readSmallTexts } from '../../../src/protocol/message/message.ts';
 import { Attribution } from '../../../src/session/requests/attribution.ts';
 import { ServerRequests } from '../../../src/session/requests/server-requests.ts';
 import type { SessionDropReason } from '../../../src/session/session-events.ts';
+import { toText } from '../../support/as-message.ts';
 import { readMessage } from '../../support/fake-backend.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
 
@@ -34,16 +36,13 @@ function createFixture({ hasGet = false } = {}) {
     onAnswered: () => undefined,
     hasGetStream: () => hasGet,
     toGetStream: (text) => void toGet.push(text.toString()),
-    toServer: (text) => void toServer.push(text.toString()),
+    toServer: ({ text }) => void toServer.push(text.toString()),
     onInitialized: (_call, { text }) => void initialized.push(text.toString()),
     onDropped: (what) => void dropped.push(what),
     whenStored: (tell) => void stored.push(tell),
   });
   const receive = (...lines: unknown[]): void => {
-    for (const line of lines) {
-      const text = Buffer.from(typeof line === 'string' ? line : JSON.stringify(line));
-      router.receive({ text, relatedRequests: undefined });
-    }
+    for (const message of readSmallTexts(lines.map(toText)).messages) router.receive(message, undefined);
   };
   /** A call in flight and the texts that its stream gets. */
   const call = (id: string | number, method = 'tools/call', { watch, isStream = false }: Watched = {}): string[] => {
@@ -64,7 +63,7 @@ function createFixture({ hasGet = false } = {}) {
       progressToken: undefined,
       taskId: undefined,
       answer,
-      text: undefined,
+      request: undefined,
       activeAt: 0,
       startedAt: 0,
       report: watch,
@@ -87,24 +86,7 @@ const cancelled = (requestId: string | number) => ({
 const response = (id: unknown, result: unknown = {}) => ({ jsonrpc: '2.0', id, result });
 const errorTo = (text: string | undefined) => JSON.parse(text ?? 'null');
 
-describe('[R6.03] [F17] server output that is no message', () => {
-  it.each([
-    ['words', 'Server listening'],
-    ['nothing', ''],
-    ['a value', '42'],
-    ['a string', '"text"'],
-    ['an object that is no JSON-RPC', '{"level":"info"}'],
-    ['another JSON-RPC', '{"jsonrpc":"1.0","method":"x"}'],
-    ['half of a message', '{"jsonrpc":"2.0","meth'],
-    ['an empty array', '[]'],
-    ['an array of what is no message', '[1]'],
-    ['a request with an impossible id', '{"jsonrpc":"2.0","id":{},"method":"x"}'],
-  ])('such as %s is dropped as noise, and the next message passes', (_, line) => {
-    const { receive, dropped, toGet } = createFixture();
-    receive(line, log);
-    expect({ dropped, toGet }).toEqual({ dropped: ['noise'], toGet: [JSON.stringify(log)] });
-  });
-
+describe('[R6.03] [F17] server output that is no message for a client', () => {
   it.each([
     ['an unknown id', response(9)],
     ['an id of another type', response('1')],
@@ -126,8 +108,6 @@ describe('[R6.03] [F17] server output that is no message', () => {
       expect(errorTo(texts.at(-1)).error.data).toEqual({ reason: 'response_too_complex' });
     receive(`{"jsonrpc":"2.0","id":9,"result":${nested}}`);
     expect(dropped).toEqual(['unknown_response']);
-    receive(`{"jsonrpc":"2.0","result":${nested}}`);
-    expect(dropped).toEqual(['unknown_response', 'noise']);
   });
 
   it('[P3] [S-05] fails initialize if it is a too complex response', () => {
@@ -150,18 +130,6 @@ describe('[R6.03] [F17] server output that is no message', () => {
     call(1);
     receive(response(1), response(1));
     expect(dropped).toEqual(['unknown_response']);
-  });
-});
-
-describe('an array of messages from a server', () => {
-  it('is split, and each message goes unchanged to where it belongs', () => {
-    const { receive, call, calls, toGet, dropped } = createFixture({ hasGet: true });
-    const texts = call(1);
-    const other = call(2);
-    const inside = '{"jsonrpc":"2.0", "method":"notifications/message","params":{"n":1e400}}';
-    receive(`[ ${inside} ,7,${JSON.stringify(response(1))}]`);
-    expect({ texts, other, toGet, dropped }).toEqual({ texts: [], other: [], toGet: [inside], dropped: ['noise'] });
-    expect([calls.has(1), calls.has(2)]).toEqual([false, true]);
   });
 });
 

@@ -36,7 +36,8 @@ function createFixture(options: Partial<SessionOptions> = {}, createReport?: Cli
     isAdopted: false,
     onStart: () => undefined,
     maxQueuedBytes: 1_000,
-    onLines: () => undefined,
+    onMessages: () => undefined,
+    onNoise: () => undefined,
     onNeeded: () => undefined,
     onLost: () => undefined,
     onUnanswered: () => undefined,
@@ -161,15 +162,13 @@ describe('messages of a client in a session', () => {
     expect(changes).toEqual([]);
     post([note('notifications/initialized')]);
     expect(changes).toEqual([client.save().clientSaid]); // it is told, after the change, so that the record follows
-    expect(client.replay(() => 'r').texts.map((text) => JSON.parse(text.toString()).method)).toEqual([
-      'notifications/initialized',
-    ]);
+    expect(client.replay(() => 'r').messages.map(({ method }) => method)).toEqual(['notifications/initialized']);
   });
 
   it('[F12] [P8] keep their text only if they may run again', () => {
     const { calls, post } = createFixture();
     post([request(1, 'tools/call'), request(2, 'tools/list')], true);
-    expect([calls.get(1)?.text, calls.get(2)?.text?.toString()]).toEqual([
+    expect([calls.get(1)?.request, calls.get(2)?.request?.text.toString()]).toEqual([
       undefined,
       JSON.stringify(request(2, 'tools/list')),
     ]);
@@ -268,6 +267,7 @@ describe('calls that an earlier owner left unanswered', () => {
     const { inbound, calls } = createFixture({}, ({ method }) => (method === 'tools/call' ? report : expect.fail()));
     const left = {
       text: undefined,
+      request: undefined,
       progressToken: undefined,
       taskId: undefined,
       hasAsked: false,

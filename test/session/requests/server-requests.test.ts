@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Call } from '../../../src/call/call-table.ts';
+import type { Message } from '../../../src/protocol/message/message.ts';
 import { ServerRequests } from '../../../src/session/requests/server-requests.ts';
 import { readMessage } from '../../support/fake-backend.ts';
 
@@ -7,7 +8,8 @@ const ask = (id: string | number) => readMessage({ jsonrpc: '2.0', id, method: '
 const reply = (id: string | number | null) => readMessage({ jsonrpc: '2.0', id, result: {} });
 const cancel = (requestId: string | number) =>
   readMessage({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason: 'r' } });
-const parse = (text: Buffer | undefined) => text && JSON.parse(text.toString());
+const parse = (message: Message | Buffer | undefined) =>
+  message && JSON.parse((Buffer.isBuffer(message) ? message : message.text).toString());
 const callWith = (hasStream: boolean): Call => ({ answer: { hasStream } }) as unknown as Call;
 
 describe('the table of server requests', () => {
@@ -21,7 +23,7 @@ describe('the table of server requests', () => {
     expect(requests.add(message, '', 'get')).toBe(message.text);
     expect(requests.settle(reply('7'))).toBeUndefined();
     const answer = reply(7);
-    expect(requests.settle(answer)).toBe(answer.text);
+    expect(requests.settle(answer)).toBe(answer);
     expect(requests.settle(answer)).toBeUndefined();
     expect(requests.settle(reply(null))).toBeUndefined();
   });

@@ -1,4 +1,4 @@
-import type { BackendEnd, BackendEvents, OpenBackend } from '../../../backend/backend.ts';
+import type { BackendEnd, OpenBackend } from '../../../backend/backend.ts';
 import type { GatewayConfig, ServerConfig } from '../../../config/config.ts';
 import type { Environment } from '../../../config/sources/environment-variables.ts';
 import { probeEra } from '../../../modern/era-probe.ts';
@@ -105,11 +105,11 @@ async function findEra(open: OpenBackend, timeoutMs: number, isOverHttp: boolean
       output = end.lastOutput;
       events.onEnd(end);
     };
-    const onMessages: BackendEvents['onMessages'] = (lines, relatedRequests) => {
-      for (const line of lines) noise.note(line);
-      events.onMessages(lines, relatedRequests);
+    const onNoise = (line: Buffer): void => {
+      noise.note(line);
+      events.onNoise(line);
     };
-    return open({ ...events, onMessages, onEnd }, opening);
+    return open({ ...events, onNoise, onEnd }, opening);
   };
   const probe = probeEra({ open: openObserved, version, timeoutMs, isOverHttp });
   const outcome = await probe.outcome;

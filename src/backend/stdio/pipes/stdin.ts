@@ -1,12 +1,13 @@
 // src/backend/stdio/pipes: reads and writes the three pipes of a server's process.
 import type { Writable } from 'node:stream';
+import type { Message } from '../../../protocol/message/message.ts';
 import { writeMessage } from '../../line-writer.ts';
 import { afterLoopTurn } from './end-of-loop-turn.ts';
 
 /** Writes messages to a server's stdin. */
 export interface StdioInput {
   /** Like `Backend.send`. A large message is not copied, so it must not change afterwards. */
-  send(message: Uint8Array): 'sent' | 'full' | 'ended';
+  send(message: Message): 'sent' | 'full' | 'ended';
   /** Closes stdin after the queued messages. */
   end(): void;
 }
@@ -30,7 +31,7 @@ export function createStdin(
   return {
     send(message) {
       if (!stdin.writable) return 'ended';
-      const outcome = writeMessage(stdin, message, maxQueuedBytes);
+      const outcome = writeMessage(stdin, message.text, maxQueuedBytes);
       if (!isHeld) {
         isHeld = true;
         stdin.cork();

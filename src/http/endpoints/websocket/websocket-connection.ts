@@ -18,7 +18,7 @@ import { contain, detach } from '../../../util/boundary.ts';
 import type { AdmittedRequest } from '../../pipeline/admission.ts';
 import { authorizeMessages, scopesNeededBy } from '../../pipeline/authorize-messages.ts';
 import { modernNotServedData } from '../../pipeline/modern-not-served.ts';
-import { readLargePosted, readMessages, withoutBom } from '../../pipeline/read-messages.ts';
+import { type PostedMessages, readMessages, withoutBom } from '../../pipeline/read-messages.ts';
 import { reportRefusedCalls } from '../../pipeline/refused-calls.ts';
 import type { RequestTracing, TraceRequests } from '../../pipeline/trace-requests.ts';
 import { ResponseDelaySink } from '../../replies/response-delay-sink.ts';
@@ -62,6 +62,9 @@ interface ReplyOptions {
 /** How long a client that does not answer or read has for the close reason. */
 const closeReasonGraceMs = 1_000;
 
+/** Stands for a binary frame, which is not read. */
+const notText: PostedMessages = { ok: false, reason: 'not_text', id: null };
+
 /**
  * One client on a WebSocket (docs/decisions/0019). Its session begins with `initialize` and ends with the connection,
  * since the transport has no way to resume. Each text frame is one JSON text, like the body of a POST. All messages to
@@ -94,9 +97,8 @@ export class WebSocketConnection {
     const onFault = (): void => this.#terminate('internal');
     const inOrder = new OrderedDelivery('request', this.#writer);
     peer.on('message', (data, isBinary) => {
-      const text = withoutBom(data as Buffer);
-      const reading = isBinary ? undefined : readLargePosted(text, options.maxDepth);
-      inOrder.take(() => contain('request', () => this.#receive(text, isBinary), onFault), reading);
+      const posted = isBinary ? notText : readMessages(withoutBom(data as Buffer), options.maxDepth);
+      inOrder.take(posted, (read) => contain('request', () => this.#receive(read), onFault));
     });
     // a violation of the WebSocket protocol; the library closes with the matching code
     peer.on('error', () => this.#endSession());
@@ -134,11 +136,10 @@ export class WebSocketConnection {
     this.#initializeTimer = setTimeout(() => this.#terminate('initialize_timeout'), this.#options.initializeTimeoutMs);
   }
 
-  #receive(bytes: Buffer, isBinary: boolean): void {
+  #receive(read: PostedMessages): void {
     if (this.#peer.readyState !== this.#peer.OPEN) return;
-    if (isBinary) return this.close('not_text');
-    const { maxDepth, sender, authorization } = this.#options;
-    const read = readMessages(bytes, maxDepth);
+    if (read === notText) return this.close('not_text');
+    const { sender, authorization } = this.#options;
     const messages = read.ok ? read.messages : undefined;
     const onOver = sender.permit.admitNext(messages ?? []);
     if (typeof onOver === 'string') return this.#refusePosted(messages, onOver, read.id);

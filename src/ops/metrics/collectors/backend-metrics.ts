@@ -1,6 +1,7 @@
 import type { Backend, OpenBackend } from '../../../backend/backend.ts';
 import { BackendDecorator } from '../../../backend/backend-decorator.ts';
 import type { ForwardedHeaders } from '../../../protocol/http/forwarded-headers.ts';
+import type { Message } from '../../../protocol/message/message.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Tally } from '../series.ts';
 
@@ -39,8 +40,13 @@ export class BackendMetrics {
         {
           onMessages(messages, relatedRequests) {
             received.messages.value += messages.length;
-            for (const { length } of messages) received.bytes.value += length;
+            for (const { text } of messages) received.bytes.value += text.length;
             events.onMessages(messages, relatedRequests);
+          },
+          onNoise: (text) => {
+            received.messages.value += 1;
+            received.bytes.value += text.length;
+            events.onNoise(text);
           },
           onUnanswered: (ids, reason, isFinal) => events.onUnanswered(ids, reason, isFinal),
           onState: (state) => events.onState?.(state),
@@ -68,11 +74,11 @@ class CountedBackend extends BackendDecorator {
     this.#sent = sent;
   }
 
-  send(message: Uint8Array, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+  send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
     const outcome = this.backend.send(message, headers);
     if (outcome !== 'sent') return outcome;
     this.#sent.messages.value += 1;
-    this.#sent.bytes.value += message.length;
+    this.#sent.bytes.value += message.text.length;
     return outcome;
   }
 }

@@ -2,7 +2,7 @@ import type { RequestId } from '../../faults.ts';
 import type { ByteRange } from '../../json/byte-range.ts';
 import { replaceParts } from '../../json/splice.ts';
 import { findRemovals } from '../../message/edit-members.ts';
-import { type Message, protocolVersionKey } from '../../message/message.ts';
+import { type Message, protocolVersionKey, readGatewayMessage } from '../../message/message.ts';
 import { clientCapabilitiesKey, clientInfoKey, logLevelKey } from '../../modern/envelope.ts';
 import { type RenumberedRequest, renumber } from '../../modern/renumber.ts';
 import { retryMemberKeys } from '../../modern/retry.ts';
@@ -22,8 +22,10 @@ const paramsKeys = [...retryMemberKeys, 'task'];
  * Converts a modern client's request for a legacy server, with another id in place of its id and its progress token.
  * Everything else stays unchanged (P1): traces, and keys of `_meta` that the gateway does not know.
  */
-export const asLegacyRequest = (request: Message, id: RequestId): RenumberedRequest =>
-  renumber(request, id, findLegacyRemovals(request));
+export function asLegacyRequest(request: Message, id: RequestId): RenumberedRequest {
+  const renumbered = renumber(request, id, findLegacyRemovals(request));
+  return { ...renumbered, request: readGatewayMessage(renumbered.request.text) };
+}
 
 /** Converts a modern client's notification for a legacy server. */
 export const asLegacyNotification = (notification: Message): Buffer =>

@@ -3,6 +3,7 @@ import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { findNice, findPrlimit, limitFlags, niceFlags } from '../../../../src/backend/stdio/launch/process-limits.ts';
+import { asMessage } from '../../../support/as-message.ts';
 import { descendantsOf } from '../../../support/processes.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 import { openChild, openProgram, stopped } from '../harness.ts';
@@ -104,11 +105,11 @@ describe.runIf(isRoot)('a server of another user', () => {
 describe.runIf(process.platform === 'linux')('memory', () => {
   it('of all its processes together over the limit: all of them are killed, and why is told', async () => {
     const opened = openChild('eats-memory', [], { maxMemoryBytes: 400 * mebibyte });
-    opened.backend.send(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"x"}'));
+    opened.backend.send(asMessage('{"jsonrpc":"2.0","id":1,"method":"x"}'));
     await opened.messages.next();
     const processes = await descendantsOf(opened.backend.pid as number);
     expect(processes).toHaveLength(1);
-    opened.backend.send(Buffer.from('{"jsonrpc":"2.0","id":2,"method":"test/eat","params":{"eat":400}}'));
+    opened.backend.send(asMessage('{"jsonrpc":"2.0","id":2,"method":"test/eat","params":{"eat":400}}'));
     const { reason, detail } = await opened.end();
     expect({ reason, detail }).toEqual({
       reason: 'memory_limit',
@@ -125,7 +126,7 @@ describe.runIf(process.platform === 'linux')('memory', () => {
     const small = openChild('eats-memory', [], { maxMemoryBytes: 4_000 * mebibyte });
     const large = openChild('eats-memory', [], { maxMemoryBytes: mebibyte });
     expect((await large.end()).reason).toBe('memory_limit');
-    small.backend.send(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"x"}'));
+    small.backend.send(asMessage('{"jsonrpc":"2.0","id":1,"method":"x"}'));
     await small.messages.next();
     expect(small.ends).toEqual([]);
     // and one that comes after the watch had nothing left to do is watched again

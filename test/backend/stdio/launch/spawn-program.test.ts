@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findSetpriv, launcherOf } from '../../../../src/backend/stdio/launch/setpriv.ts';
 import { explainSpawnFailure } from '../../../../src/backend/stdio/launch/spawn-failure.ts';
 import type { StdioOptions } from '../../../../src/backend/stdio/stdio-backend.ts';
+import { asMessage } from '../../../support/as-message.ts';
 import { openProgram } from '../harness.ts';
 
 const setpriv = findSetpriv(process.env['PATH']);
@@ -65,7 +66,7 @@ describe('a program that cannot be started', () => {
     const opened = openProgram({ command: '', ...options() });
     expect(opened.ends, 'nothing is told from inside openStdio').toEqual([]);
     expect(opened.backend.pid).toBeUndefined();
-    expect(opened.backend.send(Buffer.from('{}'))).toBe('ended');
+    expect(opened.backend.send(asMessage('{}'))).toBe('ended');
     const end = await opened.end();
     expect(end.reason).toBe('failed');
     expect(end.detail).toMatch(detail);
@@ -98,7 +99,7 @@ describe('a program that runs', () => {
     const started: number[] = [];
     const opened = openProgram({ command: 'cat', onStarted: (pid) => started.push(pid) });
     expect(started).toEqual([]);
-    opened.backend.send(Buffer.from('{}'));
+    opened.backend.send(asMessage('{}'));
     await opened.messages.next();
     expect(started).toEqual([opened.backend.pid]);
     await opened.backend.close();

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { killAllGroupsNow, trackProcessGroup } from '../../../../src/backend/stdio/processes/process-group.ts';
+import { asMessage } from '../../../support/as-message.ts';
 import { childPath, endAfterTest, isRunning, openChild, openProgram, stopped } from '../harness.ts';
 
 afterEach(() => vi.restoreAllMocks());
@@ -8,7 +9,7 @@ describe('terminate', () => {
   it('P10: a server that obeys the end of its input gets no signal and no delay', async () => {
     const kill = vi.spyOn(process, 'kill');
     const { backend, messages, ends } = openChild('echo', [], { stdinCloseGraceMs: 10_000 });
-    backend.send(Buffer.from('{}'));
+    backend.send(asMessage('{}'));
     await messages.next();
     const start = performance.now();
     await backend.close();

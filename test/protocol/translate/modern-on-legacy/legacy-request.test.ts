@@ -9,7 +9,7 @@ const prefix = 'io.modelcontextprotocol/';
 const envelope = `"${prefix}protocolVersion":"2026-07-28","${prefix}clientCapabilities":{"sampling":{}}`;
 const request = (params: string, id = '"a"'): string =>
   `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`;
-const translated = (params: string): string => asLegacyRequest(read(request(params)), 42).text.toString();
+const translated = (params: string): string => asLegacyRequest(read(request(params)), 42).request.text.toString();
 
 describe('a request of a modern client for a legacy server', () => {
   it.each([
@@ -34,7 +34,7 @@ describe('a request of a modern client for a legacy server', () => {
   it('[P1] [R3.10] has a number as its progress token, and gives back what the client wrote', () => {
     const text = request(`{"_meta":{${envelope},"progressToken":1.0}, "big":12345678901234567890}`, '"\\u0061"');
     const renumbered = asLegacyRequest(read(text), 42);
-    expect(renumbered.text.toString()).toBe(
+    expect(renumbered.request.text.toString()).toBe(
       request('{"_meta":{"progressToken":42}, "big":12345678901234567890}', '42'),
     );
     expect(renumbered).toMatchObject({ idText: '"\\u0061"', tokenText: '1.0' });

@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest';
+import { readServerTexts, type ServerMessages } from '../../../src/protocol/message/message.ts';
+
+const log = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}';
+const nested = '['.repeat(1_001) + ']'.repeat(1_001);
+
+const shown = ({ messages, noise }: ServerMessages) => ({
+  messages: messages.map(({ text }) => text.toString()),
+  noise: noise.map(String),
+});
+const read = async (...texts: string[]) => shown(await readServerTexts(texts.map((text) => Buffer.from(text))));
+
+describe('[R6.03] [F17] server output that is no message', () => {
+  it.each([
+    ['words', 'Server listening'],
+    ['nothing', ''],
+    ['a value', '42'],
+    ['a string', '"text"'],
+    ['an object that is no JSON-RPC', '{"level":"info"}'],
+    ['another JSON-RPC', '{"jsonrpc":"1.0","method":"x"}'],
+    ['half of a message', '{"jsonrpc":"2.0","meth'],
+    ['an empty array', '[]'],
+    ['an array of what is no message', '[1]'],
+    ['a request with an impossible id', '{"jsonrpc":"2.0","id":{},"method":"x"}'],
+    ['a too complex text without an id', `{"jsonrpc":"2.0","result":${nested}}`],
+  ])('such as %s is noise, and the next message is read', async (_, line) => {
+    expect(await read(line, log)).toEqual({ messages: [log], noise: [line] });
+  });
+
+  it('[P8] is noise if it is large, too', async () => {
+    const large = 'x'.repeat(600 * 1024);
+    expect(await read(large, log)).toEqual({ messages: [log], noise: [large] });
+  });
+});
+
+describe('an array of messages from a server', () => {
+  it('is split into its messages, with their texts unchanged, and is noise if something in it is none', async () => {
+    const inside = '{"jsonrpc":"2.0", "method":"notifications/message","params":{"n":1e400}}';
+    const response = '{"jsonrpc":"2.0","id":1,"result":{}}';
+    expect(await read(`[ ${inside} , ${response}]`)).toEqual({ messages: [inside, response], noise: [] });
+    const mixed = `[ ${inside} ,7,${response}]`;
+    expect(await read(mixed)).toEqual({ messages: [inside, response], noise: [mixed] });
+  });
+});
+
+describe('[P8] a large text', () => {
+  it('is read in several turns, and the order of the messages stays', async () => {
+    const large = `{"jsonrpc":"2.0","id":1,"result":{"large":"${'x'.repeat(2 ** 20)}"}}`;
+    const reading = readServerTexts([Buffer.from(log), Buffer.from(large), Buffer.from(log)]);
+    expect(reading).toBeInstanceOf(Promise);
+    expect(shown(await reading)).toEqual({ messages: [log, large, log], noise: [] });
+  });
+
+  it('is not awaited if there is none', () => {
+    expect(readServerTexts([Buffer.from(log)])).not.toBeInstanceOf(Promise);
+  });
+});
