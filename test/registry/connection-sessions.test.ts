@@ -105,6 +105,7 @@ describe('a session of a connection', () => {
     const drained = sessions.drain(never);
     expect(await open().reply.answered()).toMatchObject({ kind: 'fault', reason: 'draining' });
     expect([ends, sink.state]).toEqual([[], 'open']);
+    await new Promise((resolve) => setImmediate(resolve)); // no server answers in the same turn of the event loop
     fake.backend.says(response(1));
     await drained;
     expect(ends).toEqual(['draining']);

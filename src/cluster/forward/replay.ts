@@ -1,8 +1,8 @@
 import { type EventId, finalSeq } from '../../protocol/wire/event-id.ts';
 import { createLoggedBatch, createPrimingBatch } from '../../reply/event-batch.ts';
-import { bytesPerWrite, eventsPerRead, eventsUpTo } from '../../session/events/cursor.ts';
 import { retryingLog } from '../../session/events/patient-log.ts';
 import type { EventLog } from '../../store/event-log.ts';
+import { readPages } from '../../store/read-pages.ts';
 import type { ClientReply } from './client-reply.ts';
 
 /** Options of `replay`. */
@@ -36,38 +36,39 @@ export async function replay(
   const { stream, requests } = after;
   let position = after;
   for (;;) {
-    const read = await log.read(key, stream, position, eventsPerRead);
-    if (reply.isDone) return 'complete';
-    if (read.outcome !== 'ok' || read.broken) return position;
-    const events = eventsUpTo(read.events, bytesPerWrite);
-    const newest = events.at(-1);
-    // The log has nothing new. A stream that was already delivered whole is handled by the owner, or ends here without
-    // one.
-    if (newest === undefined && !(read.ended && reply.isStream)) {
-      if (!read.ended) return position;
-      reply.nothing();
-      return 'complete';
-    }
-    const sink = reply.stream();
-    if (primes && !reply.isContinued) {
-      // This event's `retry` replaces that of an instance that stopped. A disconnect before the first event then loses
-      // nothing.
-      sink.write(createPrimingBatch(after, retryMs));
-      reply.isContinued = true;
-    }
-    if (newest !== undefined) {
-      position = { ...after, epoch: newest.epoch, seq: newest.seq };
-      const keepsUp = sink.write(createLoggedBatch(events, retryMs, requests));
-      onWritten?.(events.length);
-      reply.isContinued = true;
-      if (!keepsUp && !(await reply.drains(slowReaderMs))) {
-        sink.cut();
+    for await (const page of readPages(log, key, stream, position)) {
+      if (reply.isDone) return 'complete';
+      if (page.outcome !== 'ok' || page.broken) return position;
+      const { events, atTail, ended } = page;
+      const newest = events.at(-1);
+      if (newest === undefined && !ended) return position;
+      // The client has the whole stream. If its response has not begun, it is told so.
+      if (newest === undefined && !reply.isStream) {
+        reply.nothing();
+        return 'complete';
+      }
+      const sink = reply.stream();
+      if (primes && !reply.isContinued) {
+        // This event's `retry` replaces that of an instance that stopped. A disconnect before the first event then
+        // loses nothing.
+        sink.write(createPrimingBatch(after, retryMs));
+        reply.isContinued = true;
+      }
+      if (newest !== undefined) {
+        position = { ...after, epoch: newest.epoch, seq: newest.seq };
+        const keepsUp = sink.write(createLoggedBatch(events, retryMs, requests));
+        onWritten?.(events.length);
+        reply.isContinued = true;
+        if (!keepsUp) break; // later pages are read when they can be written
+      }
+      if (atTail || newest === undefined) {
+        if (!ended) return position;
+        sink.end();
         return 'complete';
       }
     }
-    if (read.atTail && events.length === read.events.length) {
-      if (!read.ended) return position;
-      sink.end();
+    if (!(await reply.drains(slowReaderMs))) {
+      reply.stream().cut();
       return 'complete';
     }
   }

@@ -1,7 +1,8 @@
 import { compareLogPositions, type LogPosition } from '../../protocol/wire/event-id.ts';
 import { createLoggedBatch } from '../../reply/event-batch.ts';
 import type { EventSink } from '../../reply/reply.ts';
-import type { EventLog, StoredEvent } from '../../store/event-log.ts';
+import type { EventLog, ReadOutcome, StoredEvent } from '../../store/event-log.ts';
+import { type LogPage, readPages } from '../../store/read-pages.ts';
 
 /** Options of `StreamCursor`. */
 export interface StreamCursorOptions {
@@ -29,15 +30,6 @@ export interface StreamCursorOptions {
   onClosed(): void;
 }
 
-/** How many events one read of the log returns: enough for throughput, few enough to stay small in memory. */
-export const eventsPerRead = 256;
-
-/**
- * How many bytes of a read are written at once. The rest is read again, so that a slow client blocks neither memory nor
- * the event loop.
- */
-export const bytesPerWrite = 256 * 1024;
-
 /**
  * Sends one stream's events to one connection, in order, without gap or duplicate (P4). The cursor knows the position
  * of the last written event. An event that follows directly is written at once. After a resume, or if the client was
@@ -56,15 +48,18 @@ export class StreamCursor {
   #readAgain = false;
   #slowTimer: NodeJS.Timeout | undefined;
 
-  /** @param isLive true if this connection lacks no event of the stream yet, so that nothing has to be read */
-  constructor(options: StreamCursorOptions, isLive: boolean) {
+  /**
+   * @param start `live` if this connection lacks no event of the stream yet, so that nothing has to be read; or the
+   *   outcome of a read after the position, as of now
+   */
+  constructor(options: StreamCursorOptions, start?: 'live' | ReadOutcome) {
     this.stream = options.stream;
     this.cursor = options.after;
     this.#options = options;
     options.sink.onDrain(() => this.#unblock());
     options.sink.onClose(() => this.#onClosed());
-    if (isLive) this.#state = 'live';
-    else this.#read();
+    if (start === 'live') this.#state = 'live';
+    else this.#read(start);
   }
 
   get sink(): EventSink {
@@ -91,30 +86,37 @@ export class StreamCursor {
     this.#onClosed();
   }
 
-  #read(): void {
-    this.#catchUp().catch((cause: unknown) => this.#options.onFailed(cause));
+  #read(first?: ReadOutcome): void {
+    this.#catchUp(first).catch((cause: unknown) => this.#options.onFailed(cause));
   }
 
-  async #catchUp(): Promise<void> {
-    const { log, key, stream, sink, onBroken } = this.#options;
+  async #catchUp(first: ReadOutcome | undefined): Promise<void> {
+    const { log, key, stream } = this.#options;
     this.#state = 'reading';
-    while (this.#state === 'reading') {
+    let known = first;
+    do {
       this.#readAgain = false;
-      const read = await log.read(key, stream, this.cursor, eventsPerRead);
-      if (this.#state !== 'reading') return;
-      if (read.outcome !== 'ok') {
-        // The stream has no event yet, so there is nothing to catch up with.
-        if (!this.#readAgain) return this.#onCaughtUp();
-        continue;
+      for await (const page of readPages(log, key, stream, this.cursor, known)) {
+        if (this.#state !== 'reading') return;
+        // Another outcome means that the stream has no event yet, so there is nothing to catch up with.
+        if (page.outcome === 'ok' && !this.#writePage(page)) return;
+        if ((page.outcome !== 'ok' || page.atTail) && !this.#readAgain) return this.#onCaughtUp();
       }
-      if (read.broken && !onBroken(sink)) return this.close();
-      const events = eventsUpTo(read.events, bytesPerWrite);
-      if (events.length > 0) this.#write(events, 'replayed');
-      else this.cursor = read.newest ?? this.cursor; // a gap that was reported is not reported again
-      const atTail = read.atTail && events.length === read.events.length;
-      if (atTail && read.ended) return this.close();
-      if (atTail && !this.#readAgain && this.#state === 'reading') return this.#onCaughtUp();
+      known = undefined;
+    } while (this.#state === 'reading');
+  }
+
+  /** Writes a page of the log. Returns true if the client can take the next one. */
+  #writePage(page: LogPage): boolean {
+    const { events, broken, atTail, ended, newest } = page;
+    if (broken && !this.#options.onBroken(this.sink)) {
+      this.close();
+      return false;
     }
+    if (events.length > 0) this.#write(events, 'replayed');
+    else this.cursor = newest ?? this.cursor; // a gap that was reported is not reported again
+    if (atTail && ended) this.close();
+    return this.#state === 'reading';
   }
 
   #onCaughtUp(): void {
@@ -150,16 +152,6 @@ export class StreamCursor {
     clearTimeout(this.#slowTimer);
     this.#options.onClosed();
   }
-}
-
-/** The first events, up to this many bytes, and at least one. */
-export function eventsUpTo(events: readonly StoredEvent[], maxBytes: number): readonly StoredEvent[] {
-  let bytes = 0;
-  const end = events.findIndex(({ data }, index) => {
-    bytes += data.length;
-    return bytes > maxBytes && index > 0;
-  });
-  return end < 0 ? events : events.slice(0, end);
 }
 
 const follows = (previous: LogPosition | undefined, cursor: LogPosition | undefined): boolean =>

@@ -15,6 +15,7 @@ import {
 } from '../../reply/event-batch.ts';
 import type { EventSink, Reply } from '../../reply/reply.ts';
 import type { EventLog, ReadOutcome, StoredEvent } from '../../store/event-log.ts';
+import { eventsPerRead } from '../../store/read-pages.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
 import type { ResumeOutcome, SessionName, SessionTelemetry } from '../session-events.ts';
 import { StreamCursor } from './cursor.ts';
@@ -78,6 +79,8 @@ export class Streams {
   /** Since when the GET stream has no listener, on the monotonic clock in milliseconds. */
   #unreadSince = performance.now();
   #pressureIsHigh = false;
+  /** How often events were delivered. A read of the log that began before the latest delivery may lack events. */
+  #deliveries = 0;
   /** The session has ended: new connections are closed at once, like the existing ones. */
   #isClosed = false;
 
@@ -116,7 +119,7 @@ export class Streams {
     const stream = this.#next++;
     this.#ids.set(stream, ids);
     this.#ids.delete(stream - maxKnownStreams);
-    if (sink !== undefined) this.#attach(stream, sink, undefined, true);
+    if (sink !== undefined) this.#attach(stream, sink, undefined, 'live');
     return stream;
   }
 
@@ -130,7 +133,7 @@ export class Streams {
     const sink = reply.stream();
     if (this.#options.primes() && !reply.isContinued)
       sink.write(createPrimingBatch({ ...position, stream: getStream }, this.#options.retryMs));
-    this.#attach(getStream, sink, this.#getCursor, false);
+    this.#attach(getStream, sink, this.#getCursor);
   }
 
   /**
@@ -140,15 +143,21 @@ export class Streams {
   async resume(reply: Reply, id: EventId): Promise<void> {
     const { log, key, name, telemetry, onFailed } = this.#options;
     const isFinal = id.seq === finalSeq;
-    const read = isFinal ? undefined : await log.read(key, id.stream, id, 1).catch(onFailed);
+    const deliveries = this.#deliveries;
+    const read = isFinal ? undefined : await log.read(key, id.stream, id, eventsPerRead).catch(onFailed);
     if (reply.isGone) return;
     if (isFinal) reply.nothing();
-    const outcome = isFinal ? 'complete' : this.#continue(reply, id, read ?? undefined);
+    const outcome = isFinal
+      ? 'complete'
+      : this.#continue(reply, id, read ?? undefined, deliveries === this.#deliveries);
     telemetry.emit({ type: 'stream-resumed', server: name.server, session: name.session, outcome });
   }
 
-  /** @param read the log's result for the stream; undefined if it could not be read */
-  #continue(reply: Reply, id: EventId, read: ReadOutcome | undefined): ResumeOutcome {
+  /**
+   * @param read the log's result for the stream; undefined if it could not be read
+   * @param isCurrent true if no event was delivered during the read
+   */
+  #continue(reply: Reply, id: EventId, read: ReadOutcome | undefined, isCurrent: boolean): ResumeOutcome {
     const isKnown = this.#requestsOf(id).length > 0;
     if (read === undefined) {
       reply.fault('internal', null);
@@ -184,7 +193,7 @@ export class Streams {
     const at = { ...id, ...(requests !== undefined && { requests }) };
     // Without it, a client whose stream is cut before its first event would reconnect without Last-Event-ID.
     if (this.#options.primes() && !reply.isContinued) sink.write(createPrimingBatch(at, this.#options.retryMs));
-    this.#attach(id.stream, sink, at, false);
+    this.#attach(id.stream, sink, at, isCurrent ? read : undefined);
     return isBroken ? 'history_lost' : 'resumed';
   }
 
@@ -205,11 +214,12 @@ export class Streams {
   /** Connects a client that has no event yet to a stream of an earlier attempt. */
   join(stream: number, reply: Reply): void {
     this.#cursors.get(stream)?.close();
-    this.#attach(stream, reply.stream(), undefined, false);
+    this.#attach(stream, reply.stream(), undefined);
   }
 
   /** Passes events that were just stored to their connections. */
   deliver(events: readonly StoredEvent[]): void {
+    this.#deliveries += 1;
     for (let from = 0; from < events.length; ) {
       const stream = (events[from] as StoredEvent).stream;
       let to = from + 1;
@@ -267,7 +277,12 @@ export class Streams {
     streamCursor.close();
   }
 
-  #attach(stream: number, sink: EventSink, after: Omit<EventId, 'stream'> | undefined, isLive: boolean): void {
+  #attach(
+    stream: number,
+    sink: EventSink,
+    after: Omit<EventId, 'stream'> | undefined,
+    start?: 'live' | ReadOutcome,
+  ): void {
     const { log, key, retryMs, slowReaderMs, streamMaxAgeMs, isOneStream, telemetry, beginning, onFailed } =
       this.#options;
     const requests = after?.requests ?? this.#requestNamesOf(stream);
@@ -297,7 +312,7 @@ export class Streams {
           this.#detach(streamCursor);
         },
       },
-      isLive,
+      start,
     );
     this.#cursors.set(stream, streamCursor);
     if (this.#isClosed) streamCursor.close(); // its read of the log ended after the session

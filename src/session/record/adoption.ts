@@ -5,8 +5,8 @@ import { type Message, readOne } from '../../protocol/message/message.ts';
 import { readProgressValue } from '../../protocol/message/progress-value.ts';
 import type { LogPosition } from '../../protocol/wire/event-id.ts';
 import type { EventLog, PendingCall } from '../../store/event-log.ts';
+import { readPages } from '../../store/read-pages.ts';
 import type { LogState, SessionRecord } from '../../store/session-records.ts';
-import { eventsPerRead } from '../events/cursor.ts';
 import { getStream } from '../events/streams.ts';
 import { readBackendCheckpoint } from './client-state.ts';
 
@@ -94,11 +94,8 @@ async function readStream(
   const openRequests = new Set<RequestId>();
   let hasAsked = false;
   const newestProgress = new Map<RequestId, number>();
-  let after: LogPosition | undefined;
-  for (;;) {
-    const read = await events.read(key, stream, after, eventsPerRead);
-    if (read.outcome !== 'ok') break;
-    for (const { data, epoch, seq } of read.events) {
+  for await (const page of readPages(events, key, stream, undefined)) {
+    for (const { data, epoch, seq } of page.outcome === 'ok' ? page.events : []) {
       if (data.length === 0) continue;
       const message = readOne(data);
       if (message === undefined) continue;
@@ -113,8 +110,6 @@ async function readStream(
         if (!Number.isNaN(progress)) newestProgress.set(progressToken, progress);
       }
     }
-    after = read.events.at(-1);
-    if (read.atTail || after === undefined) break;
   }
   return { openRequests, hasAsked, progress: newestProgress, afterCheckpoint };
 }

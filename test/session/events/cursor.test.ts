@@ -247,7 +247,7 @@ describe('an event cursor', () => {
         onFailed: nothing,
         onClosed: nothing,
       },
-      true,
+      'live',
     );
     const [first, , third] = events.map((event) => ({ ...event, epoch }));
     for (const event of [first, third]) if (event !== undefined) feed.push([event]);

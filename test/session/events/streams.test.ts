@@ -181,6 +181,35 @@ describe('the event stream of a POST', () => {
     expect(reply.sink.state).toBe('ended');
   });
 
+  it('is resumed with one read of the log', async () => {
+    const { open, emit, resume, store } = await createStreamsFixture();
+    const { stream, sink } = open();
+    emit(stream, 3);
+    await settled();
+    const read = vi.spyOn(store.log, 'read');
+    const reply = resume(sink.ids[0] ?? '');
+    await settled();
+    expect([reply.sink.messages, read.mock.calls.length]).toEqual([[2, 3], 1]);
+  });
+
+  it('[P4] brings an event that is stored while a resume reads the log', async () => {
+    const { open, emit, resume, release, settle } = await createStreamsFixture({ isLate: true });
+    const { stream, sink } = open();
+    emit(stream, 2);
+    await settle();
+    const reply = resume(sink.ids[0] ?? '');
+    release(); // the log is read, but the outcome does not arrive yet
+    await settled();
+    emit(stream, 1, true);
+    release(1); // the event is stored
+    await settled();
+    release(1); // and delivered to the stream's connections
+    await settled();
+    expect([sink.messages, reply.given]).toEqual([[1, 2, 3], undefined]);
+    await settle();
+    expect([reply.sink.messages, reply.sink.state]).toEqual([[2, 3], 'ended']);
+  });
+
   it('[P4] is not primed on resume before 2025-11-25', async () => {
     const { open, emit, resume } = await createStreamsFixture({ isPriming: false });
     const { stream, sink } = open();
