@@ -1,0 +1,63 @@
+// Draws sentences of README, docs and error texts, so that a reader can mark the odd ones.
+//
+// node scripts/sample-sentences.mjs [count] [seed]
+//
+// Takes prose and table cells of at least five words. Leaves out code, and the pages that tests and benchmarks write.
+// The same seed draws the same sentences of the same texts.
+import { readdirSync, readFileSync } from 'node:fs';
+
+const [count = 300, seed = 1] = process.argv.slice(2).map(Number);
+const written = new Set(['docs/benchmarks.md', 'docs/soak.md', 'docs/reference/metrics.md']);
+
+const pages = ['README.md', ...readdirSync('docs', { recursive: true }).map((name) => `docs/${name}`)]
+  .filter((page) => page.endsWith('.md') && !written.has(page))
+  .sort();
+
+/** Splits the text of a page into its sentences and table cells, with the number of their line. */
+function* sentencesIn(page) {
+  let isCode = false;
+  let paragraph = '';
+  let paragraphLine = 0;
+  const lines = readFileSync(page, 'utf8').split('\n');
+  const flush = function* () {
+    for (const sentence of paragraph.split(/(?<=[.!?:])\s+(?=[A-Z`*[])/)) yield { page, line: paragraphLine, sentence };
+    paragraph = '';
+  };
+  for (const [index, line] of [...lines, ''].entries()) {
+    if (line.trimStart().startsWith('```')) isCode = !isCode;
+    const isTable = line.trimStart().startsWith('|');
+    const isBreak = isCode || isTable || /^\s*($|#|<|```|[-*] |\d+\. )/.test(line);
+    if (isBreak) yield* flush();
+    if (isCode || line.trimStart().startsWith('```') || /^\s*(#|<)/.test(line)) continue;
+    if (isTable) {
+      for (const cell of line.split(/(?<!\\)\|/)) yield { page, line: index + 1, sentence: cell };
+    } else {
+      if (paragraph === '') paragraphLine = index + 1;
+      paragraph += ` ${line.trim().replace(/^([-*]|\d+\.) /, '')}`;
+    }
+  }
+  yield* flush();
+}
+
+const all = pages
+  .flatMap((page) => [...sentencesIn(page)])
+  .map((each) => ({ ...each, sentence: each.sentence.trim() }))
+  .filter(({ sentence }) => /[a-z]/i.test(sentence) && sentence.split(/\s+/).length >= 5);
+
+/** A generator of numbers from 0 to 1 (mulberry32). */
+function createRandom(state) {
+  let at = state;
+  return () => {
+    at = (at + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(at ^ (at >>> 15), 1 | at);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+const random = createRandom(seed);
+const drawn = [];
+for (let left = Math.min(count, all.length); left > 0; left -= 1)
+  drawn.push(...all.splice(Math.floor(random() * all.length), 1));
+for (const [index, { page, line, sentence }] of drawn.entries())
+  console.log(`${index + 1}. ${page}:${line}: ${sentence}`);
