@@ -60,4 +60,4 @@ const drawn = [];
 for (let left = Math.min(count, all.length); left > 0; left -= 1)
   drawn.push(...all.splice(Math.floor(random() * all.length), 1));
 for (const [index, { page, line, sentence }] of drawn.entries())
-  console.log(`${index + 1}. ${page}:${line}: ${sentence}`);
+  process.stdout.write(`${index + 1}. ${page}:${line}: ${sentence}\n`);
