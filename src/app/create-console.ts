@@ -16,7 +16,7 @@ import type { ModernServer } from '../modern/modern-server.ts';
 import type { ServerHealth, ServerStatus } from '../ops/health/server-health.ts';
 import type { Readiness } from '../registry/readiness.ts';
 import type { Sessions } from '../registry/sessions.ts';
-import type { Store } from '../store/store.ts';
+import type { ClusterStore } from '../store/store.ts';
 import type { RunningServer } from './servers/run-server.ts';
 import { version } from './version.ts';
 
@@ -32,7 +32,8 @@ export interface GatewayConsoleParts {
   readonly logger: Logger;
   readonly record: ConsoleRecord;
   readonly health: ServerHealth;
-  readonly store: Store;
+  /** The store if other instances share it. */
+  readonly shared: ClusterStore | undefined;
   readonly sessions: Sessions;
   /** The readiness, as in `/readyz`. */
   readiness(): Readiness;
@@ -52,7 +53,7 @@ export interface GatewayConsoleParts {
 
 /** Creates the status page of a gateway; see `createStatusPage`. */
 export function createGatewayConsole(parts: GatewayConsoleParts): StatusPage {
-  const { config, logger, record, health, store, sessions, base, readiness, servers, pathOf, playground, drain } =
+  const { config, logger, record, health, shared, sessions, base, readiness, servers, pathOf, playground, drain } =
     parts;
   const onFailed = (cause: unknown): void => logger.debug({ err: cause }, 'cannot send an event to the status page');
   const memory = new ProcessMemory(usageOf, onFailed);
@@ -69,7 +70,7 @@ export function createGatewayConsole(parts: GatewayConsoleParts): StatusPage {
     retryMs: config.retryMs,
     name: `${hostname()}:${process.pid}`,
     access: accessPolicyOf(parts),
-    changes: config.redis === undefined ? undefined : store.changes,
+    changes: shared?.changes,
     sessions: () => sessions.all,
     endableSessions: () => sessions.all,
     servers() {

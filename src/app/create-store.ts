@@ -5,30 +5,52 @@ import type { Metrics } from '../ops/metrics/metrics.ts';
 import type { LogLimits } from '../store/event-log.ts';
 import { createMemoryStore } from '../store/memory/memory-store.ts';
 import type { memoryPolicyOf } from '../store/redis/diagnose/inspect.ts';
-import type { Store } from '../store/store.ts';
+import type { ClusterStore, Store } from '../store/store.ts';
 import { detach } from '../util/boundary.ts';
 import { readRedisTls } from './tls-files.ts';
+
+/** The store of a gateway. */
+export interface OpenStore {
+  readonly store: Store;
+  /** The same store if it is in Redis, where other instances share it; else undefined. */
+  readonly shared: ClusterStore | undefined;
+}
 
 /**
  * Creates the store of a gateway: in Redis if one is configured, else in memory. Rejects for a certificate that cannot
  * be read. The Redis client is loaded only when needed, because loading it takes a large part of a start.
  * @param metrics counts stored events and commands; undefined for no metrics
  */
-export async function createStore(config: GatewayConfig, logger: Logger, metrics: Metrics | undefined): Promise<Store> {
-  const store = await openStore(config, logger, metrics);
-  return metrics === undefined ? store : { ...store, log: countAppends(store.log, metrics) };
-}
-
-async function openStore(config: GatewayConfig, logger: Logger, metrics: Metrics | undefined): Promise<Store> {
-  const { redis, redisPrefix, redisTimeoutMs, logTotalMaxBytes } = config;
-  const { leaseMs, recordTtlMs, mailboxMaxBytes } = config;
+export async function createStore(
+  config: GatewayConfig,
+  logger: Logger,
+  metrics: Metrics | undefined,
+): Promise<OpenStore> {
+  const { redis, logTotalMaxBytes, recordTtlMs } = config;
   const limits: LogLimits = {
     maxEvents: config.logMaxEvents,
     maxBytes: config.logMaxBytes,
     maxAgeMs: config.logMaxAgeMs,
     onEvicted: metrics && countEvictions(metrics),
   };
-  if (redis === undefined) return createMemoryStore({ ...limits, maxTotalBytes: logTotalMaxBytes, recordTtlMs });
+  const counted = <S extends Store>(store: S): S =>
+    metrics === undefined ? store : { ...store, log: countAppends(store.log, metrics) };
+  if (redis === undefined) {
+    const store = createMemoryStore({ ...limits, maxTotalBytes: logTotalMaxBytes, recordTtlMs });
+    return { store: counted(store), shared: undefined };
+  }
+  const shared = counted(await openRedis(redis, limits, config, logger, metrics));
+  return { store: shared, shared };
+}
+
+async function openRedis(
+  redis: string,
+  limits: LogLimits,
+  config: GatewayConfig,
+  logger: Logger,
+  metrics: Metrics | undefined,
+): Promise<ClusterStore> {
+  const { redisPrefix, redisTimeoutMs, leaseMs, recordTtlMs, mailboxMaxBytes } = config;
   const connection = { url: redis, tls: readRedisTls(config), commandTimeoutMs: redisTimeoutMs };
   const { createRedisStore } = await import('../store/redis/redis-store.ts');
   detach('background', warnOfEviction(connection, logger));

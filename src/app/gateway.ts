@@ -93,9 +93,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const health = new ServerHealth();
   const observers = createObservers(config, log, health);
   const { sessions: telemetry, calls, audit, metrics, connectionsOf: trafficOf } = observers;
-  const store = await createStore(config, log.store, metrics);
+  const { store, shared } = await createStore(config, log.store, metrics);
   const storeWaitMs = config.redisWaitMs;
-  const cluster = config.redis === undefined ? undefined : { ...config, storeWaitMs };
+  const cluster = shared && { store: shared, limits: { ...config, storeWaitMs } };
   const connectedStore = createConnectedStore(config);
   const reportStoreFailure = (cause: unknown): void => telemetry.emit({ type: 'store-failed', cause });
   const changeThrottle = new ChangeThrottle(store.changes, reportStoreFailure);
@@ -124,6 +124,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       config,
       sessions,
       store,
+      shared,
       stateSealing,
       health,
       logger: log.server,
@@ -243,7 +244,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     mailboxBacklog: sessions.mailboxBacklog,
     connections: () => promisify(web.server.getConnections.bind(web.server))(),
     lastReload: () => configuration.last,
-    isStoreUp: () => (config.redis === undefined ? undefined : store.healthyForMs() > 0),
+    isStoreUp: () => (shared === undefined ? undefined : shared.healthyForMs() > 0),
   };
   const healthOptions = { readiness: readinessNow, servers: health, showsServers: true };
   const startToken = makeStartToken();
@@ -255,7 +256,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       logger: log.app,
       record: observers.status,
       health,
-      store,
+      shared,
       sessions,
       operators: access.operators,
       startToken,

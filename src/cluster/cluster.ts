@@ -10,7 +10,7 @@ import type { Session } from '../session/session.ts';
 import { type ResumeOutcome, type SessionTelemetry, sessionName } from '../session/session-events.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
 import type { MailboxBacklog } from '../store/instances.ts';
-import type { Store } from '../store/store.ts';
+import type { ClusterStore } from '../store/store.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import { detach } from '../util/boundary.ts';
 import type { ClientOperation } from './forward/client-operation.ts';
@@ -41,7 +41,7 @@ export interface ClusterLimits {
 export interface ClusterOptions extends Pick<DirectoryOptions, 'find' | 'formerServer' | 'mayAdopt' | 'endingHere'> {
   /** True while a session with this key is ending here. */
   isEnding(key: string): boolean;
-  readonly store: Store;
+  readonly store: ClusterStore;
   readonly limits: ClusterLimits;
   /** Makes a session that was taken over a session of this instance. */
   adopt(key: string, server: Server, adoption: Adoption): Session;

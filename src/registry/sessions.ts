@@ -21,7 +21,7 @@ import type { SessionHandle } from '../session/session-handle.ts';
 import { keyFromId, keyFromToken } from '../session/session-key.ts';
 import { type SessionOptions, type SessionParts, singleInstance } from '../session/session-options.ts';
 import type { MailboxBacklog } from '../store/instances.ts';
-import type { Store } from '../store/store.ts';
+import type { ClusterStore, Store } from '../store/store.ts';
 import { contain, detach } from '../util/boundary.ts';
 import { AwaitedSessions } from './awaited-sessions.ts';
 import { ConnectionSessions } from './connection-sessions.ts';
@@ -29,6 +29,12 @@ import { type Readiness, readinessOf } from './readiness.ts';
 import { RecordRenewal } from './record-renewal.ts';
 import { endInOrder, Retirements } from './retirement.ts';
 import { Sweep } from './sweep.ts';
+
+/** The shared store, and the limits of the instances that share it. */
+export interface ClusterOfSessions {
+  readonly store: ClusterStore;
+  readonly limits: ClusterLimits;
+}
 
 /** Options shared by the sessions of an instance. */
 export interface SessionsOptions extends SessionOptions {
@@ -42,8 +48,8 @@ export interface SessionsOptions extends SessionOptions {
   readonly sseLingerMs: number;
   /** The limits of principals; absent for none. */
   readonly quotas?: Quotas;
-  /** Set if other instances share the store. */
-  readonly cluster?: ClusterLimits | undefined;
+  /** Set if other instances share the store, which is the same one as `store`. */
+  readonly cluster?: ClusterOfSessions | undefined;
   /** A server as it was configured before, by its name and digest; undefined if it is not known. */
   formerServer?(name: string, digest: string): Server | undefined;
 }
@@ -94,9 +100,9 @@ export class Sessions implements ProcessCapacity {
     this.retirements = new Retirements([this.#byKey, this.#ending, this.connected], cluster !== undefined);
     if (cluster === undefined) return;
     this.#cluster = new Cluster({
-      store,
+      store: cluster.store,
+      limits: cluster.limits,
       formerServer: (name, digest) => options.formerServer?.(name, digest),
-      limits: cluster,
       sessions: () => this.#byKey.values(),
       find: (key) => this.#byKey.get(key),
       adopt: (key, server, adoption) => this.#adopt(key, server, adoption),
@@ -116,7 +122,7 @@ export class Sessions implements ProcessCapacity {
   /** Whether new sessions are welcome. */
   get readiness(): Readiness {
     const { cluster } = this.#options;
-    return this.isDraining ? 'draining' : readinessOf(this.#cluster?.lease, cluster?.leaseMs ?? 0);
+    return this.isDraining ? 'draining' : readinessOf(this.#cluster?.lease, cluster?.limits.leaseMs ?? 0);
   }
 
   /** Opens a session for a client's `initialize` and answers it. */

@@ -9,9 +9,8 @@ import type { Rates } from './shared/rates.ts';
 import type { Secrets } from './shared/secrets.ts';
 
 /**
- * The store: session events and records, instances and their mailboxes, and the small data that instances share. The
- * memory implementation serves one instance and the Redis one any number. The contract suite in `test/contract/` runs
- * against both.
+ * The store: session events and records, and the small data beside them. The memory implementation serves one instance
+ * and the Redis one any number. The contract suite in `test/contract/` runs against both.
  *
  * The store names a session by its key, never by the id that clients hold. The key is a hash, so nobody can use a
  * session with the contents of a store (P12).
@@ -19,11 +18,9 @@ import type { Secrets } from './shared/secrets.ts';
 export interface Store {
   readonly log: EventLog;
   readonly sessions: SessionRecords;
-  readonly instances: Instances;
   readonly secrets: Secrets;
   readonly changes: Changes;
   readonly outcomes: RoundOutcomeStore;
-  readonly owners: TaskOwnerStore;
   readonly rates: Rates;
   /** Returns for how many milliseconds the store has answered without a break; 0 while it does not answer. */
   healthyForMs(): number;
@@ -31,4 +28,10 @@ export interface Store {
   onRecovered(listener: () => void): void;
   /** Releases all connections, timers and memory. Idempotent. */
   close(): Promise<void>;
+}
+
+/** A store that several instances share: also their leases and mailboxes, and the owners of tasks. */
+export interface ClusterStore extends Store {
+  readonly instances: Instances;
+  readonly owners: TaskOwnerStore;
 }

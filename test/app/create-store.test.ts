@@ -30,7 +30,9 @@ it('[C-07] a store in memory keeps a record as long as recordTtlMs says, and tha
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const config = limits as unknown as GatewayConfig;
-  expect(await forgottenAfter(await createStore(config, pino({ level: 'silent' }), undefined))).toBe(2);
+  const { store, shared } = await createStore(config, pino({ level: 'silent' }), undefined);
+  expect(shared).toBeUndefined();
+  expect(await forgottenAfter(store)).toBe(2);
   const connected = createConnectedStore(config);
   expect(await forgottenAfter(connected)).toBe(Number.POSITIVE_INFINITY);
   await connected.sessions.end('k');

@@ -4,13 +4,14 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { LogLimits } from '../../src/store/event-log.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { Store } from '../../src/store/store.ts';
+import { createMemoryClusterStore } from '../support/memory-cluster/memory-cluster-store.ts';
 import { aRecord, createLogWriter, epoch, type LogWriter } from './log-writer.ts';
 import { storeContract } from './store-contract.ts';
 import { textsOf } from './store-fixture.ts';
 
 storeContract('memory', (limits) => {
   let nowMs = 0;
-  const store = createMemoryStore(limits, () => nowMs);
+  const store = createMemoryClusterStore(limits, () => nowMs);
   return {
     store,
     other: store,

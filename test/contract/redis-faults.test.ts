@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createRedisStore } from '../../src/store/redis/redis-store.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { ClusterStore } from '../../src/store/store.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
 import { startNetProxy } from '../support/net-proxy.ts';
 import { type RedisServer, startRedis } from '../support/redis-server.ts';
@@ -17,9 +17,9 @@ const reasonOf = (asked: Promise<unknown>): Promise<unknown> =>
 
 describe('the Redis store, when Redis', () => {
   let redis: RedisServer;
-  let store: Store;
-  const stores: Store[] = [];
-  const open = async (options: Partial<Parameters<typeof openRedisStore>[0]> = {}): Promise<Store> => {
+  let store: ClusterStore;
+  const stores: ClusterStore[] = [];
+  const open = async (options: Partial<Parameters<typeof openRedisStore>[0]> = {}): Promise<ClusterStore> => {
     const opened = await openRedisStore({ url: redis.url, prefix: freshPrefix(), commandTimeoutMs: 300, ...options });
     stores.push(opened);
     return opened;

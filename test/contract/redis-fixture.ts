@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createRedisStore, type RedisStoreOptions } from '../../src/store/redis/redis-store.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { ClusterStore } from '../../src/store/store.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
 import { waitFor } from '../support/wait-for.ts';
 import type { MakeStore } from './store-fixture.ts';
@@ -17,13 +17,15 @@ export const freshPrefix = (): string => {
 export const wideLimits = { maxEvents: 1_000, maxBytes: 8_000_000, maxAgeMs: 3_600_000 };
 
 /** A store whose connection answers. */
-export async function openRedisStore(options: Partial<RedisStoreOptions> & { readonly url: string }): Promise<Store> {
+export async function openRedisStore(
+  options: Partial<RedisStoreOptions> & { readonly url: string },
+): Promise<ClusterStore> {
   const store = createRedisStore({ limits: wideLimits, commandTimeoutMs: 5_000, ...options });
   await waitUntilHealthy(store);
   return store;
 }
 
-export const waitUntilHealthy = (store: Store): Promise<unknown> =>
+export const waitUntilHealthy = (store: ClusterStore): Promise<unknown> =>
   waitFor(() => store.healthyForMs() > 0, { what: 'the store to answer', intervalMs: 2, deadlineMs: 20_000 });
 
 /** Stores of the contract suite: each in a namespace of its own, seen by two connections. Time is that of the machine. */

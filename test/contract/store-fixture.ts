@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { LogPosition } from '../../src/protocol/wire/event-id.ts';
 import type { LogLimits, ReadOutcome } from '../../src/store/event-log.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { ClusterStore } from '../../src/store/store.ts';
 import { aRecord, createLogWriter, type LogWriter } from './log-writer.ts';
 
 /** Limits and times of a store, as every implementation takes them. */
@@ -14,9 +14,9 @@ export interface StoreLimits extends LogLimits {
 /** A store made for one test. */
 export interface StoreUnderTest {
   /** Shares no session with a store made before. The suite closes it. */
-  readonly store: Store;
+  readonly store: ClusterStore;
   /** The same data as another instance sees them: a connection of its own, or the store itself. The suite closes it. */
-  readonly other: Store;
+  readonly other: ClusterStore;
   /** Lets time pass for the store. */
   readonly advance: (ms: number) => void | Promise<void>;
   /** False where time passes only by `advance`. */
@@ -40,7 +40,7 @@ export type Fixture = ReturnType<typeof createFixture>;
 
 /** What the tests of the suite stand on. */
 export function createFixture(makeStore: MakeStore) {
-  const opened: Store[] = [];
+  const opened: ClusterStore[] = [];
 
   async function open(limits: Partial<StoreLimits> = {}): Promise<StoreUnderTest> {
     const made = await makeStore({ ...wide, ...limits });

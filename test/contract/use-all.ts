@@ -1,11 +1,11 @@
-import type { Store } from '../../src/store/store.ts';
+import type { ClusterStore } from '../../src/store/store.ts';
 import { aRecord, createLogWriter, epoch } from './log-writer.ts';
 
 /** No caller has such a one: it would be seen where ids are put into keys as they are. */
 const callId = 'call-{id}\r\n*';
 
 /** Does everything that a store can do, under these names. */
-export async function useAll(store: Store, id: string): Promise<void> {
+export async function useAll(store: ClusterStore, id: string): Promise<void> {
   const { sessions, log, instances, secrets, changes, rates, outcomes, owners } = store;
   const text = Buffer.from('{}');
   await secrets.keep(id, text);

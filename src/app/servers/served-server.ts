@@ -7,13 +7,13 @@ import { isolationOf, modernIsolationOf } from '../../config/servers/process-sha
 import { openEitherEra } from '../../era/legacy-on-modern/open-either-era.ts';
 import { Translator } from '../../era/legacy-on-modern/translator.ts';
 import { Groups } from '../../era/modern-on-legacy/groups.ts';
-import { ModernServer, type ModernServerOptions } from '../../modern/modern-server.ts';
+import { ModernServer } from '../../modern/modern-server.ts';
 import type { SharedServerEvent } from '../../modern/shared-server-events.ts';
 import type { ServerHealth } from '../../ops/health/server-health.ts';
 import { anonymous } from '../../protocol/principal.ts';
 import type { Sessions } from '../../registry/sessions.ts';
 import type { Server } from '../../server/server.ts';
-import type { Store } from '../../store/store.ts';
+import type { ClusterStore, Store } from '../../store/store.ts';
 import type { Emit } from '../../util/telemetry/emit.ts';
 import type { StateSealing } from '../access/create-state-sealing.ts';
 import { version } from '../version.ts';
@@ -34,6 +34,8 @@ export interface ServingParts {
   readonly config: GatewayConfig;
   readonly sessions: Sessions;
   readonly store: Store;
+  /** The store if other instances share it. */
+  readonly shared: ClusterStore | undefined;
   readonly stateSealing: StateSealing;
   readonly emit: Emit<SharedServerEvent>;
   /** Decorates the backends of sessions, and those that modern clients share. */
@@ -48,9 +50,7 @@ export interface ServingParts {
 export function serve(running: RunningServer, parts: ServingParts, startAheadMs = 0): ServedServer {
   const { config: gateway, sessions, store, stateSealing, emit, decorateBackends } = parts;
   const { config } = running;
-  const changes = gateway.redis === undefined ? undefined : store.changes;
-  const owners = gateway.redis === undefined ? undefined : store.owners;
-  const modern = runModern(running, parts, startAheadMs, { changes, owners });
+  const modern = runModern(running, parts, startAheadMs);
   const onLegacy = (): void => parts.health.eraSeen(config.name, 'legacy');
   const open = decorateBackends(config.name, openForSessions(running, modern, gateway, onLegacy));
   const server = { ...running.server, open };
@@ -75,11 +75,10 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
 /** Creates the server for modern clients. */
 function runModern(
   { config, server, modern: access }: RunningServer,
-  { config: gateway, sessions: room, emit, decorateBackends }: ServingParts,
+  { config: gateway, sessions: room, shared, emit, decorateBackends }: ServingParts,
   startAheadMs: number,
-  shared: Pick<ModernServerOptions, 'changes' | 'owners'>,
 ): ModernServer {
-  const common = { version, limits: gateway, emit, ...shared };
+  const common = { version, limits: gateway, emit, changes: shared?.changes, owners: shared?.owners };
   if (access === undefined) return new ModernServer({ ...common, server, era: 'legacy', openSibling: server.open });
   const { open: openShared, ...how } = access;
   const open = decorateBackends(config.name, openShared);

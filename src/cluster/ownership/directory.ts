@@ -9,7 +9,7 @@ import { coversAll } from '../../session/record/used-scopes.ts';
 import type { Session } from '../../session/session.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
 import type { SessionRecord } from '../../store/session-records.ts';
-import type { Store } from '../../store/store.ts';
+import type { ClusterStore } from '../../store/store.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import type { FailedAttempt } from '../forward/forwarding-host.ts';
@@ -17,7 +17,7 @@ import type { Lease } from './lease.ts';
 
 /** Options of `Directory`. */
 export interface DirectoryOptions {
-  readonly store: Store;
+  readonly store: ClusterStore;
   readonly lease: Lease;
   readonly leaseMs: number;
   /** The session of this instance with this key, ready or not. */

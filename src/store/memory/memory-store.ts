@@ -2,55 +2,40 @@
 import type { LogLimits } from '../event-log.ts';
 import type { Store } from '../store.ts';
 import { createMemoryChanges } from './memory-changes.ts';
-import { createMemoryInstances } from './memory-instances.ts';
 import type { MemoryLog } from './memory-log.ts';
 import { createMemoryOutcomes } from './memory-outcomes.ts';
-import { createMemoryTaskOwners } from './memory-owners.ts';
 import { createMemoryRates } from './memory-rates.ts';
 import { createMemorySecrets } from './memory-secrets.ts';
 import { createMemorySessions } from './memory-sessions.ts';
 
-/** The limits of each log and of all logs together, and the times and limits of sessions and instances. */
+/** The limits of each log and of all logs together, and the lifetime of sessions. */
 export interface MemoryLimits extends LogLimits {
   /**
    * The limit of the bytes of all sessions' events; none by default. The session with the most bytes is evicted first.
    */
   readonly maxTotalBytes?: number;
-  /** The duration of a lease after a renewal; 6 s by default. */
-  readonly leaseMs?: number;
-  /** How many bytes a mailbox may have unread (P8); 64 MiB by default. */
-  readonly mailboxMaxBytes?: number;
   /** For how long an unused session is kept; an hour by default. Infinity keeps the session until it is ended. */
   readonly recordTtlMs?: number;
 }
 
 /**
- * Makes a store in the memory of this process. Its data are lost when the process ends. Several gateways in one process
- * can share the store.
+ * Makes a store in the memory of this process. Its data are lost when the process ends.
  *
- * Every call but `receive` has taken effect before it returns its promise, so calls take effect in the order in which
- * they are made.
+ * Every call has taken effect before it returns its promise, so calls take effect in the order in which they are made.
  * @param now milliseconds of a clock that never jumps. By default that is the monotonic clock, so that a change of the
  *   system clock does not empty the logs (docs/hardening.md, F29)
  */
 export function createMemoryStore(limits: MemoryLimits, now: () => number = () => performance.now()): Store {
-  const {
-    maxTotalBytes = Number.POSITIVE_INFINITY,
-    leaseMs = 6_000,
-    mailboxMaxBytes = 64 * 1024 * 1024,
-    recordTtlMs = 3_600_000,
-  } = limits;
+  const { maxTotalBytes = Number.POSITIVE_INFINITY, recordTtlMs = 3_600_000 } = limits;
 
   let totalBytes = 0;
   const onRemoved = ({ log }: { readonly log: MemoryLog }): void => {
     totalBytes -= log.bytes;
   };
   const sessions = createMemorySessions({ limits, recordTtlMs, now, onRemoved });
-  const instances = createMemoryInstances({ leaseMs, mailboxMaxBytes, now });
   const secrets = createMemorySecrets();
   const changes = createMemoryChanges();
   const outcomes = createMemoryOutcomes(now);
-  const owners = createMemoryTaskOwners(now);
   const rates = createMemoryRates(now);
 
   /** Runs a change of a log and updates `totalBytes`. */
@@ -79,9 +64,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
   const sweep = setInterval(() => {
     const nowMs = now();
     sessions.sweep();
-    instances.sweep();
     outcomes.sweep();
-    owners.sweep();
     rates.sweep();
     for (const { log } of sessions.values()) trackBytes(log, () => log.evict(nowMs));
   }, sweepEveryMs(limits));
@@ -104,11 +87,9 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
     },
 
     sessions,
-    instances,
     secrets,
     changes,
     outcomes,
-    owners,
     rates,
 
     healthyForMs: () => Number.POSITIVE_INFINITY,
@@ -117,11 +98,9 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
     async close() {
       clearInterval(sweep);
       sessions.clear();
-      instances.clear();
       secrets.clear();
       changes.clear();
       outcomes.clear();
-      owners.clear();
       rates.clear();
     },
   };

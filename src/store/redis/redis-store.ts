@@ -1,7 +1,7 @@
 // src/store/redis: the store of any number of instances, in Redis, with one Lua script for each atomic change.
 import type { CommandObserver } from '../command-observer.ts';
 import type { LogLimits } from '../event-log.ts';
-import type { Store } from '../store.ts';
+import type { ClusterStore } from '../store.ts';
 import { createCommands } from './connection/commands.ts';
 import { type ConnectOptions, createConnector } from './connection/connect.ts';
 import { createReaders } from './connection/readers.ts';
@@ -48,7 +48,7 @@ export interface RedisStoreOptions extends ConnectOptions {
  * sentinels, or a cluster. Returns at once; the store connects by itself and reconnects for ever. Throws a TypeError
  * for an invalid URL or prefix.
  */
-export function createRedisStore(options: RedisStoreOptions): Store {
+export function createRedisStore(options: RedisStoreOptions): ClusterStore {
   const {
     prefix = 'gangway',
     limits,

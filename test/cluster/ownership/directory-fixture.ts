@@ -5,9 +5,9 @@ import type { Server } from '../../../src/server/server.ts';
 import type { Adoption } from '../../../src/session/record/adoption.ts';
 import type { Session } from '../../../src/session/session.ts';
 import type { SessionHandle } from '../../../src/session/session-handle.ts';
-import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import type { SessionRecord } from '../../../src/store/session-records.ts';
 import { aRecord } from '../../contract/log-writer.ts';
+import { createMemoryClusterStore } from '../../support/memory-cluster/memory-cluster-store.ts';
 
 export const leaseMs = 6_000;
 export const settledMs = leaseMs + 2_000;
@@ -19,7 +19,7 @@ export const visitor = { key, server, principal };
 /** A directory on the memory store, whose owner is `owner`; all conditions of a takeover hold but that it is lost. */
 export async function createDirectory(fields: Partial<SessionRecord> | 'no record' = {}) {
   let nowMs = 0;
-  const store = createMemoryStore({ maxEvents: 10, maxBytes: 10_000, maxAgeMs: 60_000, leaseMs }, () => nowMs);
+  const store = createMemoryClusterStore({ maxEvents: 10, maxBytes: 10_000, maxAgeMs: 60_000, leaseMs }, () => nowMs);
   onTestFinished(() => store.close());
   await store.instances.join('owner');
   if (fields !== 'no record') await store.sessions.create(key, aRecord({ owner: 'owner', ...fields }));

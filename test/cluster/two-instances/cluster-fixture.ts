@@ -4,12 +4,12 @@ import { Sessions, type SessionsOptions } from '../../../src/registry/sessions.t
 import type { Server } from '../../../src/server/server.ts';
 import type { SessionHandle } from '../../../src/session/session-handle.ts';
 import { keyFromId } from '../../../src/session/session-key.ts';
-import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
-import type { Store } from '../../../src/store/store.ts';
+import type { ClusterStore } from '../../../src/store/store.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 import { createServer, createTelemetry, initialize, never, nobody, wideLimits } from '../../session/session-fixture.ts';
 import { readMessage } from '../../support/fake-backend.ts';
 import { createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
+import { createMemoryClusterStore } from '../../support/memory-cluster/memory-cluster-store.ts';
 
 export const leaseMs = 6_000;
 /** After this time without a sign of life an owner has been replaced, whatever came first. */
@@ -39,7 +39,7 @@ export interface Line {
 }
 
 /** The shared store over a line of its own. */
-function overLine(store: Store): { store: Store; line: Line } {
+function overLine(store: ClusterStore): { store: ClusterStore; line: Line } {
   let isCut = false;
   let healthySince = Number.NEGATIVE_INFINITY;
   let toLose = 0;
@@ -106,13 +106,14 @@ function overLine(store: Store): { store: Store; line: Line } {
 }
 
 /** One gateway of the cluster. */
-function createInstance(shared: Store, options: Partial<SessionsOptions>, fields: Partial<Server>) {
+function createInstance(shared: ClusterStore, options: Partial<SessionsOptions>, fields: Partial<Server>) {
   const { store, line } = overLine(shared);
   const { server, fake } = createServer(fields);
   const telemetry = createTelemetry();
   const sessions = new Sessions({
     ...wideLimits,
-    ...{ store, telemetry, maxSessions: 10, recordTtlMs: never, sessionIdleMs: never, sseLingerMs: never, cluster },
+    ...{ store, telemetry, maxSessions: 10, recordTtlMs: never, sessionIdleMs: never, sseLingerMs: never },
+    cluster: { store, limits: cluster },
     ...options,
   });
   const at = (id: string, version?: string): SessionHandle => {
@@ -155,7 +156,7 @@ export async function createCluster(
     toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance', 'Date'],
   });
   onTestFinished(() => void vi.useRealTimers());
-  const store = createMemoryStore({ maxEvents, maxBytes: 10_000_000, maxAgeMs: never, leaseMs });
+  const store = createMemoryClusterStore({ maxEvents, maxBytes: 10_000_000, maxAgeMs: never, leaseMs });
   const [a, b] = [createInstance(store, options, fields), createInstance(store, options, fields)];
   const instances = [a, b];
   const pass = async (ms = 300): Promise<void> => void (await vi.advanceTimersByTimeAsync(ms));

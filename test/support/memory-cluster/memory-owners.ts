@@ -1,6 +1,6 @@
-import { BoundedMap } from '../../util/bounded-map.ts';
-import { detachBytes } from '../../util/detached-bytes.ts';
-import type { TaskOwnerStore } from '../shared/owners.ts';
+import type { TaskOwnerStore } from '../../../src/store/shared/owners.ts';
+import { BoundedMap } from '../../../src/util/bounded-map.ts';
+import { detachBytes } from '../../../src/util/detached-bytes.ts';
 
 /** How many owners are remembered (P8). Beyond this number, the owner that was set least recently is dropped. */
 export const maxTaskOwners = 50_000;

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Instances, LeaseRenewal } from '../instances.ts';
+import type { Instances, LeaseRenewal } from '../../../src/store/instances.ts';
+import { BoundedMap } from '../../../src/util/bounded-map.ts';
 import { createMailbox, type Mailbox } from './mailbox.ts';
 
 /** The leases and mailboxes of the gateways in this process. */
@@ -32,7 +33,7 @@ const mailboxRetentionMs = 120_000;
 /** Makes an empty table. Only `join` gives a name a lease: a renewal never revives a lapsed lease. */
 export function createMemoryInstances({ leaseMs, mailboxMaxBytes, now }: MemoryInstancesOptions): MemoryInstances {
   const instances = new Map<string, Instance>();
-  const dead = new Set<string>();
+  const dead = new BoundedMap<string, true>(maxDead);
   const storeGeneration = randomUUID();
   const createdMs = now();
 
@@ -72,11 +73,7 @@ export function createMemoryInstances({ leaseMs, mailboxMaxBytes, now }: MemoryI
     },
     async declareDead(name) {
       if (findAlive(name) !== undefined) return false;
-      dead.add(name);
-      for (const oldest of dead) {
-        if (dead.size <= maxDead) break;
-        dead.delete(oldest);
-      }
+      dead.set(name, true);
       return true;
     },
 

@@ -1,4 +1,4 @@
-import type { MailboxBacklog, MailboxBatch, MailboxMessage } from '../instances.ts';
+import type { MailboxBacklog, MailboxBatch, MailboxMessage } from '../../../src/store/instances.ts';
 
 /** The messages for one instance, kept until they are acknowledged. */
 export interface Mailbox {

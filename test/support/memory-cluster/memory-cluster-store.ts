@@ -1,0 +1,44 @@
+import { createMemoryStore, type MemoryLimits } from '../../../src/store/memory/memory-store.ts';
+import type { ClusterStore } from '../../../src/store/store.ts';
+import { createMemoryInstances } from './memory-instances.ts';
+import { createMemoryTaskOwners } from './memory-owners.ts';
+
+/** The limits of a memory store, and the times and limits of instances. */
+export interface MemoryClusterLimits extends MemoryLimits {
+  /** The duration of a lease after a renewal; 6 s by default. */
+  readonly leaseMs?: number;
+  /** How many bytes a mailbox may have unread (P8); 64 MiB by default. */
+  readonly mailboxMaxBytes?: number;
+}
+
+const sweepMs = 1_000;
+
+/**
+ * Makes a store in memory that several gateways of this process can share, for tests. In production only Redis is
+ * shared. Every call but `receive` has taken effect before it returns its promise.
+ * @param now milliseconds of a clock that never jumps
+ */
+export function createMemoryClusterStore(
+  { leaseMs = 6_000, mailboxMaxBytes = 64 * 1024 * 1024, ...limits }: MemoryClusterLimits,
+  now: () => number = () => performance.now(),
+): ClusterStore {
+  const store = createMemoryStore(limits, now);
+  const instances = createMemoryInstances({ leaseMs, mailboxMaxBytes, now });
+  const owners = createMemoryTaskOwners(now);
+  const sweep = setInterval(() => {
+    instances.sweep();
+    owners.sweep();
+  }, sweepMs);
+  sweep.unref();
+  return {
+    ...store,
+    instances,
+    owners,
+    async close() {
+      clearInterval(sweep);
+      instances.clear();
+      owners.clear();
+      await store.close();
+    },
+  };
+}
