@@ -1,4 +1,3 @@
-import type { RequestListener } from 'node:http';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { Authenticate } from '../auth/identity.ts';
@@ -12,6 +11,7 @@ import type { ConsoleRecord } from '../console/record/console-record.ts';
 import { ProcessMemory } from '../console/snapshot/process-memory.ts';
 import type { ServerHealthView } from '../console/snapshot/snapshot.ts';
 import type { ServerState } from '../console/snapshot/snapshot-builder.ts';
+import type { Endpoint } from '../http/http-context.ts';
 import type { ModernServer } from '../modern/modern-server.ts';
 import type { ServerHealth, ServerStatus } from '../ops/health/server-health.ts';
 import type { Readiness } from '../registry/readiness.ts';
@@ -47,7 +47,7 @@ export interface GatewayConsoleParts {
   /** The endpoint path of a server. */
   pathOf(server: ServerConfig): string;
   /** Answers requests of the playground like those of clients. */
-  readonly playground: RequestListener;
+  readonly playground: Endpoint;
   drain(): void;
 }
 

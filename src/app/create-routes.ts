@@ -4,12 +4,12 @@ import type { CallObserver } from '../call/call-report.ts';
 import type { GatewayConfig } from '../config/config.ts';
 import { endpointPathsOf } from '../config/endpoint-paths.ts';
 import type { ConnectionObserver } from '../http/connection-observer.ts';
-import { createLegacyMessagesEndpoint, createLegacySseStream } from '../http/endpoints/legacy-sse.ts';
+import { LegacyMessagesEndpoint, LegacySseStream } from '../http/endpoints/legacy-sse.ts';
 import { createMetadataEndpoint } from '../http/endpoints/oauth-metadata.ts';
-import { createStreamableHttpEndpoint } from '../http/endpoints/streamable-http.ts';
+import { StreamableHttpEndpoint } from '../http/endpoints/streamable-http.ts';
 import { webSocketOnly } from '../http/endpoints/websocket/websocket.ts';
-import type { Endpoint } from '../http/http-endpoint.ts';
-import type { AdmissionOptions } from '../http/pipeline/admission.ts';
+import type { Endpoint } from '../http/http-context.ts';
+import { type AdmissionOptions, behindAdmission } from '../http/pipeline/admission.ts';
 import type { RequestTracing } from '../http/pipeline/trace-requests.ts';
 import { type HealthOptions, healthEndpoints } from '../ops/health/health-endpoints.ts';
 import type { Quotas } from '../quota/quotas.ts';
@@ -68,7 +68,7 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
       ...admission,
       ...access.of(own),
     };
-    const endpoint = createStreamableHttpEndpoint(options);
+    const endpoint = behindAdmission(options, new StreamableHttpEndpoint(options));
     for (const { mcp, ws, legacySse } of endpointPathsOf(config, own)) {
       if (endpoints.has(mcp)) continue;
       endpoints.set(mcp, endpoint);
@@ -78,8 +78,8 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
       }
       if (legacySse === undefined) continue;
       const legacySseOptions = { ...options, messagesPath: legacySse.messages };
-      endpoints.set(legacySse.stream, createLegacySseStream(legacySseOptions));
-      endpoints.set(legacySse.messages, createLegacyMessagesEndpoint(legacySseOptions));
+      endpoints.set(legacySse.stream, behindAdmission(options, new LegacySseStream(legacySseOptions)));
+      endpoints.set(legacySse.messages, behindAdmission(options, new LegacyMessagesEndpoint(legacySseOptions)));
     }
   }
   const addUnlessTaken = (path: string, endpoint: Endpoint): void => {

@@ -1,7 +1,6 @@
 // src/app: composes a gateway from a configuration, and runs the commands of the program.
 
 import { readFileSync } from 'node:fs';
-import type { RequestListener } from 'node:http';
 import { promisify } from 'node:util';
 import type { Logger } from 'pino';
 import { CredentialWatch } from '../auth/credential-watch.ts';
@@ -17,8 +16,9 @@ import type { Environment } from '../config/sources/environment-variables.ts';
 import { makeStartToken } from '../console/access-policy.ts';
 import { createCors } from '../http/cors.ts';
 import { createWebSocketEndpoint } from '../http/endpoints/websocket/websocket.ts';
+import type { Endpoint } from '../http/http-context.ts';
 import { createHttpServer, type ServerCertificate } from '../http/http-server.ts';
-import { createRequestListener } from '../http/router.ts';
+import { createRouter } from '../http/router.ts';
 import type { AdminServer } from '../ops/admin/admin-server.ts';
 import { FloodLimiter } from '../ops/flood-limiter.ts';
 import { readinessReport } from '../ops/health/readiness-report.ts';
@@ -187,11 +187,11 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
   webSockets.route(routes.onWebSocket);
   const certificate = certificateOf(config);
-  const answer = createRequestListener((path) => routes.endpoints.get(path), {
+  const answer = createRouter((path) => routes.endpoints.get(path), {
     cors: createCors(originRules),
     notFoundReason: 'no_such_path',
   });
-  const logged = (from?: string): RequestListener =>
+  const logged = (from?: string): Endpoint =>
     logRequests(answer, {
       logger: log.http,
       paths: { has: (path) => routes.endpoints.has(path) },

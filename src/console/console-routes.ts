@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
-import type { Endpoint } from '../http/http-endpoint.ts';
-import { endAsInternal, respondWithFault, respondWithJson } from '../http/respond.ts';
+import type { Endpoint, HttpContext } from '../http/http-context.ts';
+import { respondWithJson } from '../http/respond.ts';
 import { byMethod, type FindEndpoint, readable } from '../http/router.ts';
-import { pathOf } from '../protocol/http/request-header.ts';
 import { detach } from '../util/boundary.ts';
 import type { AccessPolicy, ConsoleScope } from './access-policy.ts';
 import type { OperatorActions } from './operator-actions.ts';
@@ -28,7 +27,7 @@ export interface ConsoleRoutes {
   readonly actions: OperatorActions;
   about(): About;
   /** Relays a request of the playground to the endpoint of a server; false if there is no such server. */
-  relay(server: string, incoming: IncomingMessage, outgoing: ServerResponse): boolean;
+  relay(server: string, context: HttpContext): boolean;
 }
 
 /**
@@ -50,7 +49,7 @@ const scopeOf = (path: string): ConsoleScope => {
 };
 
 /** Answers a request to a path of the page after access is granted. */
-type Answer = (incoming: IncomingMessage, outgoing: ServerResponse, path: string) => void;
+type Answer = (context: HttpContext, path: string) => void;
 
 /**
  * Finds the endpoints of the status page: its files, its data and its actions (docs/decisions/0044). All except the
@@ -68,7 +67,8 @@ export function findConsoleEndpoint({
 
   /** Requires the page header and access for the scope of the path. */
   const guard = (path: string, answer: Answer): Endpoint => {
-    const handle = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+    const handle = async (context: HttpContext): Promise<void> => {
+      const { incoming, outgoing } = context;
       if (incoming.headers[pageHeader] === undefined)
         return sendJson(outgoing, 403, {
           message: `Only the status page may send this request, with the header ${pageHeader}: 1.`,
@@ -76,14 +76,15 @@ export function findConsoleEndpoint({
       const refusal = await access(incoming, scopeOf(path));
       if (refusal !== undefined)
         return sendJson(outgoing, refusal.status, { message: refusal.message, asksFor: refusal.asksFor });
-      answer(incoming, outgoing, path);
+      answer(context, path);
     };
-    return (incoming, outgoing) => detach('admin', handle(incoming, outgoing), () => endAsInternal(outgoing));
+    return (context) => detach('admin', handle(context), () => context.fail());
   };
   const guardMethods = (path: string, methods: Readonly<Record<string, Answer>>): Endpoint =>
     byMethod(Object.fromEntries(Object.entries(methods).map(([name, answer]) => [name, guard(path, answer)])));
 
-  const streamEvents: Answer = (incoming, outgoing) => {
+  const streamEvents: Answer = (context) => {
+    const { outgoing } = context;
     if (subscriptions.isFull) return sendJson(outgoing, 503, { message: 'Too many status pages are open. Close one.' });
     outgoing.writeHead(200, {
       'content-type': 'text/event-stream',
@@ -91,26 +92,25 @@ export function findConsoleEndpoint({
       'x-content-type-options': 'nosniff',
       'x-accel-buffering': 'no',
     });
-    subscriptions.add(outgoing, readSubscription(incoming));
+    subscriptions.add(outgoing, readSubscription(context));
   };
-  const runAction = async (incoming: IncomingMessage, outgoing: ServerResponse, name: string): Promise<void> => {
+  const runAction = async ({ incoming, outgoing }: HttpContext, name: string): Promise<void> => {
     const parameters = await readParameters(incoming);
     if (parameters === undefined) return sendJson(outgoing, 400, { message: 'The body of the request is not valid.' });
     const { isDone, message } = actions.run(name, parameters);
     sendJson(outgoing, isDone ? 200 : 404, { message });
   };
-  const relayRequest: Answer = (incoming, outgoing, path) => {
-    if (!relay(path.slice(playPath.length), incoming, outgoing)) respondWithFault(outgoing, 'no_such_admin_path');
+  const relayRequest: Answer = (context, path) => {
+    if (!relay(path.slice(playPath.length), context)) context.respondWithFault('no_such_admin_path');
   };
-  const sendAbout: Answer = (_incoming, outgoing) => sendJson(outgoing, 200, about());
+  const sendAbout: Answer = ({ outgoing }) => sendJson(outgoing, 200, about());
 
   return (path) => {
     if (path === '/status/about') return guardMethods(path, { GET: sendAbout });
     if (path === '/status/events') return guardMethods(path, { GET: streamEvents });
     if (path.startsWith(actionPath))
       return guardMethods(path, {
-        POST: (incoming, outgoing) =>
-          detach('admin', runAction(incoming, outgoing, path.slice(actionPath.length)), () => endAsInternal(outgoing)),
+        POST: (context) => detach('admin', runAction(context, path.slice(actionPath.length)), () => context.fail()),
       });
     // The endpoint of the server decides which methods it accepts.
     if (path.startsWith(playPath)) return guard(path, relayRequest);
@@ -126,7 +126,7 @@ const pathOfAsset = (name: string): string => (name === 'index.html' ? '/' : `/p
 /** Serves a file of the page, or 304 if the browser has it. */
 const serveAsset =
   ({ body, headers }: Asset): Endpoint =>
-  (incoming, outgoing) => {
+  ({ incoming, outgoing }) => {
     if (incoming.headers['if-none-match'] === headers['etag']) outgoing.writeHead(304, headers).end();
     else outgoing.writeHead(200, { ...headers, 'content-length': body.length }).end(body);
   };
@@ -135,8 +135,8 @@ function sendJson(outgoing: ServerResponse, status: number, value: object): void
   respondWithJson(outgoing, status, JSON.stringify(value), { 'cache-control': 'no-store' });
 }
 
-function readSubscription({ url = '' }: IncomingMessage): PageSubscription {
-  const query = new URLSearchParams(url.slice(pathOf(url).length));
+function readSubscription({ url, path }: HttpContext): PageSubscription {
+  const query = new URLSearchParams(url.slice(path.length));
   const server = query.get('server') ?? '';
   const session = query.get('session') ?? '';
   const watched = server === '' ? undefined : { server, ...(session !== '' && { session }) };

@@ -1,7 +1,7 @@
 // The console: the status page and the playground on the admin port.
 
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
+import type { Endpoint, HttpContext } from '../http/http-context.ts';
 import type { FindEndpoint } from '../http/router.ts';
 import { type SessionName, sessionName } from '../session/session-events.ts';
 import { keyFromId } from '../session/session-key.ts';
@@ -38,7 +38,7 @@ export interface ConsoleParts extends SnapshotSources {
   /** Returns the endpoint address of a server; undefined if there is no such server. */
   addressOf(server: string): EndpointAddress | undefined;
   /** Handles requests of the playground like those of any client. */
-  readonly listener: RequestListener;
+  readonly listener: Endpoint;
   /** The reconnect delay that the gateway gives its clients, in milliseconds. */
   readonly retryMs: number;
   onFailed(cause: unknown): void;
@@ -91,13 +91,14 @@ export function createStatusPage(parts: ConsoleParts): StatusPage {
       return record.backends.restart(server);
     },
   });
-  const relay = (server: string, incoming: IncomingMessage, outgoing: ServerResponse): boolean => {
+  const relay = (server: string, context: HttpContext): boolean => {
+    const { incoming, outgoing } = context;
     const address = parts.addressOf(server);
     if (address === undefined) return false;
     const id = incoming.headers['mcp-session-id'];
     if (typeof id === 'string') playgroundSessions.trackRequest(sessionName(keyFromId(id), server), outgoing);
     relayToEndpoint(incoming, address);
-    listener(incoming, outgoing);
+    listener(context);
     return true;
   };
   return {

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { OriginRules } from '../auth/origin-rules.ts';
 
 /** Headers that a page may read: the session, the advice about a refusal, and the time of the next attempt. */
@@ -13,11 +13,15 @@ const headerList = /^[!#$%&'*+.^_`|~0-9A-Za-z, \t-]*$/;
 /** Browsers keep a preflight response no longer than 2 h (Chromium) or 24 h. */
 const maxAgeS = 2 * 60 * 60;
 
-/**
- * Answers a browser's preflight, or marks the later response as readable for the page. True if the request is answered.
- * @param incoming a request with an `Origin`
- */
-export type Cors = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
+/** The part of the answer to a page of another origin that decides whether the page may read it. */
+export interface CorsAnswer {
+  readonly headers: Readonly<Record<string, string>>;
+  /** True if the request is a preflight that these headers answer completely. */
+  readonly isPreflight: boolean;
+}
+
+/** Decides about a request that has an `Origin`. */
+export type Cors = (method: string, headers: IncomingHttpHeaders) => CorsAnswer;
 
 /**
  * Lets web pages of allowed origins use the gateway (WHATWG Fetch, section 3.3). This holds for every response: a page
@@ -29,23 +33,22 @@ export type Cors = (incoming: IncomingMessage, outgoing: ServerResponse) => bool
  * never accepted for another site's page, which sends its token as a header (docs/decisions/0034).
  */
 export function createCors(rules: OriginRules): Cors {
-  return ({ method, headers }, outgoing) => {
+  return (method, headers) => {
     const { origin } = headers;
-    outgoing.setHeader('vary', 'Origin');
-    if (origin === undefined || !rules.allowsOrigin(origin) || !rules.allowsHost(headers.host)) return false;
-    outgoing.setHeader('access-control-allow-origin', origin);
+    if (origin === undefined || !rules.allowsOrigin(origin) || !rules.allowsHost(headers.host))
+      return { headers: { vary: 'Origin' }, isPreflight: false };
+    const allowed: Record<string, string> = { vary: 'Origin', 'access-control-allow-origin': origin };
     if (method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) {
-      outgoing.setHeader('access-control-expose-headers', readable);
-      return false;
+      allowed['access-control-expose-headers'] = readable;
+      return { headers: allowed, isPreflight: false };
     }
     const requestedHeaders = String(headers['access-control-request-headers'] ?? '');
     // The headers of clients cannot be listed: servers name mirrored parameters, and operators name others.
     if (requestedHeaders !== '' && headerList.test(requestedHeaders))
-      outgoing.setHeader('access-control-allow-headers', requestedHeaders);
-    outgoing.setHeader('vary', 'Origin, Access-Control-Request-Headers');
-    outgoing.setHeader('access-control-allow-methods', methods);
-    outgoing.setHeader('access-control-max-age', String(maxAgeS));
-    outgoing.writeHead(204, { 'x-content-type-options': 'nosniff' }).end();
-    return true;
+      allowed['access-control-allow-headers'] = requestedHeaders;
+    allowed['vary'] = 'Origin, Access-Control-Request-Headers';
+    allowed['access-control-allow-methods'] = methods;
+    allowed['access-control-max-age'] = String(maxAgeS);
+    return { headers: allowed, isPreflight: true };
   };
 }

@@ -2,7 +2,7 @@ import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import { faultMessage } from '../protocol/faults.ts';
 import { detach, reportFault, type Seam } from '../util/boundary.ts';
-import type { Endpoint } from './http-endpoint.ts';
+import type { Endpoint } from './http-context.ts';
 
 /** Creates a complete response. Its length is in the headers, so that a response to HEAD has it, too. */
 export const textResponse = (text: string, status: number, headers: Readonly<Record<string, string>>): Response =>
@@ -31,5 +31,5 @@ export function honoEndpoint(seam: Seam, define: (app: Hono) => void): Endpoint 
   define(app);
   // HTTP/1.0 names no host; only the path counts here.
   const answer = getRequestListener(app.fetch, { hostname: 'localhost', overrideGlobalObjects: false });
-  return (incoming, outgoing) => detach(seam, Promise.resolve(answer(incoming, outgoing)));
+  return ({ incoming, outgoing }) => detach(seam, Promise.resolve(answer(incoming, outgoing)));
 }

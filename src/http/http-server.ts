@@ -1,10 +1,10 @@
 // src/http: everything between a client's connection and its session.
-import { createServer, type RequestListener } from 'node:http';
+import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Server } from 'node:net';
-import { contain, reportFault } from '../util/boundary.ts';
+import { reportFault } from '../util/boundary.ts';
+import { type Endpoint, HttpContext } from './http-context.ts';
 import { answerMalformedRequests } from './malformed-requests.ts';
-import { endAsInternal, respondWithFault } from './respond.ts';
 
 /** A certificate with its chain, and its key, both in PEM. */
 export interface ServerCertificate {
@@ -50,10 +50,10 @@ const tlsRules = { minVersion: 'TLSv1.2', ciphers, ALPNProtocols: ['http/1.1'] }
 
 /** Adds Strict-Transport-Security to every response (RFC 6797, section 7.1). */
 const withStrictTransport =
-  (maxAgeS: number, listener: RequestListener): RequestListener =>
-  (incoming, outgoing) => {
-    outgoing.setHeader('strict-transport-security', `max-age=${maxAgeS}`);
-    listener(incoming, outgoing);
+  (maxAgeS: number, answer: Endpoint): Endpoint =>
+  (context) => {
+    context.outgoing.setHeader('strict-transport-security', `max-age=${maxAgeS}`);
+    answer(context);
   };
 
 /** Without a listener, a write to a response that is over would be an uncaught exception. */
@@ -63,7 +63,7 @@ const reportBrokenResponse = (cause: unknown): void => reportFault('request', ca
  * Creates an HTTP/1.1 server, with TLS if it has a certificate. Requests that Node.js would refuse without a body get a
  * fault of the catalogue.
  */
-export function createHttpServer(options: HttpServerOptions, listener: RequestListener): HttpServer {
+export function createHttpServer(options: HttpServerOptions, endpoint: Endpoint): HttpServer {
   const { certificate, bodyTimeoutMs, connectionIdleMs, maxConnections, hstsMaxAgeS } = options;
   const times = {
     requestTimeout: bodyTimeoutMs,
@@ -75,18 +75,16 @@ export function createHttpServer(options: HttpServerOptions, listener: RequestLi
     certificate && createTlsServer({ ...times, ...tlsRules, ...certificate, handshakeTimeout: bodyTimeoutMs });
   const server = tls ?? createServer(times);
   const sendsStrictTransport = tls !== undefined && hstsMaxAgeS > 0;
-  const answer = sendsStrictTransport ? withStrictTransport(hstsMaxAgeS, listener) : listener;
+  const answer = sendsStrictTransport ? withStrictTransport(hstsMaxAgeS, endpoint) : endpoint;
   server.on('request', (incoming, outgoing) => {
     outgoing.on('error', reportBrokenResponse);
-    contain(
-      'request',
-      () => answer(incoming, outgoing),
-      () => endAsInternal(outgoing),
-    );
+    const context = new HttpContext(incoming, outgoing);
+    context.contain(() => answer(context));
   });
-  server.on('checkExpectation', (_incoming, outgoing) =>
-    contain('request', () => respondWithFault(outgoing, 'bad_expectation')),
-  );
+  server.on('checkExpectation', (incoming, outgoing) => {
+    const context = new HttpContext(incoming, outgoing);
+    context.contain(() => context.respondWithFault('bad_expectation'));
+  });
   answerMalformedRequests(server);
   // Node.js drops headers after the first 1,000, which the guards must see. The size of all headers is bounded anyway.
   server.maxHeadersCount = 0;

@@ -1,14 +1,11 @@
-import type { RequestListener } from 'node:http';
-import { pathOf } from '../protocol/http/request-header.ts';
 import type { Cors } from './cors.ts';
-import type { Endpoint } from './http-endpoint.ts';
-import { respondWithFault } from './respond.ts';
+import type { Endpoint, HttpContext } from './http-context.ts';
 
 /** Finds the endpoint at an exact path; undefined if there is none. */
 export type FindEndpoint = (path: string) => Endpoint | undefined;
 
 /** Answers for requests that match no endpoint. */
-export interface RequestListenerOptions {
+export interface RouterOptions {
   /** Called first, so that a page can read any response. Absent if no page of another origin may read one. */
   readonly cors?: Cors;
   readonly notFoundReason: 'no_such_path' | 'no_such_admin_path';
@@ -20,31 +17,35 @@ export interface RequestListenerOptions {
  * (docs/decisions/0064). A target that is a whole URL is refused: a proxy in front and the gateway could use different
  * parts of it as the host.
  */
-export function createRequestListener(
-  find: FindEndpoint,
-  { cors, notFoundReason }: RequestListenerOptions,
-): RequestListener {
-  return (incoming, outgoing) => {
-    if (incoming.headers.origin !== undefined && cors?.(incoming, outgoing) === true) return;
-    const target = incoming.url ?? '';
-    const endpoint = find(pathOf(target));
-    if (endpoint !== undefined) endpoint(incoming, outgoing);
-    else respondWithFault(outgoing, target.startsWith('/') ? notFoundReason : 'bad_target');
+export function createRouter(find: FindEndpoint, { cors, notFoundReason }: RouterOptions): Endpoint {
+  return (context) => {
+    if (cors !== undefined && context.headers.origin !== undefined && answerOrigin(cors, context)) return;
+    const endpoint = find(context.path);
+    if (endpoint !== undefined) endpoint(context);
+    else context.respondWithFault(context.url.startsWith('/') ? notFoundReason : 'bad_target');
   };
+}
+
+/** Answers a browser's preflight, or marks the later response as readable for the page. True if it is answered. */
+function answerOrigin(cors: Cors, { method, headers, outgoing }: HttpContext): boolean {
+  const answer = cors(method, headers);
+  for (const [name, value] of Object.entries(answer.headers)) outgoing.setHeader(name, value);
+  if (answer.isPreflight) outgoing.writeHead(204, { 'x-content-type-options': 'nosniff' }).end();
+  return answer.isPreflight;
 }
 
 /** Creates an endpoint with these methods only; 405 lists them. */
 export function byMethod(methods: Readonly<Record<string, Endpoint>>): Endpoint {
   const known = new Map(Object.entries(methods));
   const allow = [...known.keys()].join(', ');
-  return (incoming, outgoing) => {
+  return (context) => {
     // HTTP/1.0 has no Host; HTTP/1.1 must have one (RFC 9112, section 3.2).
-    if (incoming.headers.host === undefined && incoming.httpVersion === '1.1')
-      return respondWithFault(outgoing, 'bad_host');
-    const answer = known.get(incoming.method ?? '');
-    if (answer !== undefined) return answer(incoming, outgoing);
-    outgoing.setHeader('allow', allow);
-    respondWithFault(outgoing, 'wrong_method');
+    if (context.headers.host === undefined && context.incoming.httpVersion === '1.1')
+      return context.respondWithFault('bad_host');
+    const answer = known.get(context.method);
+    if (answer !== undefined) return answer(context);
+    context.outgoing.setHeader('allow', allow);
+    context.respondWithFault('wrong_method');
   };
 }
 

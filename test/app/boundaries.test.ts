@@ -2,14 +2,20 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { anonymousIdentity } from '../../src/auth/identity.ts';
+import { Authorization } from '../../src/auth/scopes/authorization.ts';
+import { ScopeRules } from '../../src/auth/scopes/scope-rules.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../../src/backend/backend.ts';
 import { containFaults } from '../../src/backend/contain-faults.ts';
 import { OwnerEndpoint } from '../../src/cluster/forward/owner-endpoint.ts';
 import { MessageTap } from '../../src/console/record/message-tap.ts';
+import type { HttpContext } from '../../src/http/http-context.ts';
 import { createHttpServer } from '../../src/http/http-server.ts';
-import { readPostedMessages } from '../../src/http/pipeline/read-messages.ts';
+import { type MessagePolicy, MessageReceiver } from '../../src/http/pipeline/receive-messages.ts';
+import { receivePost } from '../../src/http/pipeline/receive-post.ts';
 import { respondWithJson } from '../../src/http/respond.ts';
 import { createFaultReporter, redactFault } from '../../src/ops/log/fault-log.ts';
+import { anonymous } from '../../src/protocol/principal.ts';
 import { Sweep } from '../../src/registry/sweep.ts';
 import { Attribution } from '../../src/session/requests/attribution.ts';
 import { createRedisChanges, type RedisChangesParts } from '../../src/store/redis/shared/redis-changes.ts';
@@ -20,6 +26,7 @@ import { call as callOf, createShared } from '../modern/shared-fixture.ts';
 import { openSessions } from '../session/open-sessions.ts';
 import { asMessage } from '../support/as-message.ts';
 import { createFakeServer } from '../support/fake-backend.ts';
+import { createFakeReply } from '../support/fake-reply.ts';
 import { createInbox } from '../support/wait-for.ts';
 
 /** What the log and the counter were told. */
@@ -120,8 +127,8 @@ describe('a request', () => {
   const fine = '/fine';
 
   it('[E-03] that throws is answered with internal, and the next one on the same connection as ever', async () => {
-    const url = await serve((incoming, outgoing) =>
-      incoming.url === fine ? respondWithJson(outgoing, 200, '{}') : throwSlip(),
+    const url = await serve(({ path, outgoing }) =>
+      path === fine ? respondWithJson(outgoing, 200, '{}') : throwSlip(),
     );
     const answer = await fetch(url);
     expect([answer.status, await answer.json()]).toMatchObject([500, { error: { data: { reason: 'internal' } } }]);
@@ -130,8 +137,8 @@ describe('a request', () => {
   });
 
   it('[E-03] whose response has begun loses its connection, and no other does', async () => {
-    const url = await serve((incoming, outgoing) => {
-      if (incoming.url === fine) return respondWithJson(outgoing, 200, '{}');
+    const url = await serve(({ path, outgoing }) => {
+      if (path === fine) return respondWithJson(outgoing, 200, '{}');
       outgoing.writeHead(200, { 'content-type': 'text/event-stream' });
       outgoing.write(': begun\n\n');
       throwSlip();
@@ -142,11 +149,15 @@ describe('a request', () => {
   });
 
   it('[E-03] whose body was read is answered under its id', async () => {
-    const url = await serve((incoming, outgoing) =>
-      incoming.url === fine
-        ? respondWithJson(outgoing, 200, '{}')
-        : readPostedMessages(outgoing, { maxBodyBytes: 1_000, maxDepth: 10 }, true, throwSlip),
-    );
+    const noScopes = new ScopeRules({ requiredScopes: [], toolScopes: {} });
+    const authorization = new Authorization({ rules: noScopes, resourceMetadata: new Map() });
+    const slipping: MessagePolicy<HttpContext> = { createReply: () => createFakeReply(), dispatch: throwSlip };
+    const receiver = new MessageReceiver(slipping, { authorization, maxDepth: 10, trace: undefined });
+    const url = await serve((context) => {
+      context.sender = { identity: anonymousIdentity, principal: anonymous, forwarded: {} };
+      if (context.path === fine) respondWithJson(context.outgoing, 200, '{}');
+      else receivePost(context, 1_000, true, receiver);
+    });
     const body = '{"jsonrpc":"2.0","id":"seven","method":"ping"}';
     const answer = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
     expect([answer.status, await answer.json()]).toMatchObject([500, { id: 'seven', error: { code: -32603 } }]);
@@ -155,7 +166,7 @@ describe('a request', () => {
   });
 
   it('[E-03] that writes after its end harms nobody', async () => {
-    const url = await serve((_, outgoing) => {
+    const url = await serve(({ outgoing }) => {
       respondWithJson(outgoing, 200, '{}');
       outgoing.write('more');
     });

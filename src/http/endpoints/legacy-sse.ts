@@ -1,12 +1,11 @@
-import { readAccept } from '../../protocol/http/media-types.ts';
-import { headerOf } from '../../protocol/http/request-header.ts';
+import type { Reply } from '../../reply/reply.ts';
 import { keyFromToken } from '../../session/session-key.ts';
-import type { Endpoint } from '../http-endpoint.ts';
-import { behindAdmission } from '../pipeline/admission.ts';
-import { authorizeMessages, refusePost, scopesNeededBy } from '../pipeline/authorize-messages.ts';
+import type { HttpContext } from '../http-context.ts';
+import type { AdmittedEndpoint } from '../pipeline/admission.ts';
 import { modernNotServedData } from '../pipeline/modern-not-served.ts';
-import { readPostedMessages } from '../pipeline/read-messages.ts';
-import { logMessages, logSession, requestIdOf } from '../pipeline/request-log-fields.ts';
+import type { ReadPost } from '../pipeline/read-messages.ts';
+import { type MessagePolicy, MessageReceiver } from '../pipeline/receive-messages.ts';
+import { receivePost } from '../pipeline/receive-post.ts';
 import { expiringReply } from '../replies/expiring-reply.ts';
 import { LegacyPostReply, LegacySseReply, type LegacySseReplyOptions } from '../replies/legacy-sse-reply.ts';
 import {
@@ -16,32 +15,32 @@ import {
   newEndpointToken,
   parseLegacySseEventId,
 } from '../replies/legacy-sse-resume-point.ts';
-import { respondWithFault } from '../respond.ts';
 import type { StreamableHttpEndpointOptions } from './streamable-http.ts';
 
 /** Options of the two endpoints of one server. */
 export type LegacySseOptions = StreamableHttpEndpointOptions & LegacySseReplyOptions;
 
 /**
- * Creates the event stream of HTTP+SSE (2024-11-05, basic/transports), for clients that support no newer transport. GET
- * opens it. With an event id, GET resumes it on any instance, an addition of the gateway to this transport.
+ * The event stream of HTTP+SSE (2024-11-05, basic/transports), for clients that support no newer transport. GET opens
+ * it. With an event id, GET resumes it on any instance, an addition of the gateway to this transport.
  */
-export function createLegacySseStream(options: LegacySseOptions): Endpoint {
-  const { server, sessions } = options;
-  return behindAdmission(options, (incoming, outgoing, sender) => {
-    const { principal } = sender;
-    if (incoming.method !== 'GET') return respondWithFault(outgoing, 'only_a_stream');
-    if (!readAccept(headerOf(incoming, 'accept')).sse) return respondWithFault(outgoing, 'not_acceptable');
-    const position = readPosition(headerOf(incoming, 'last-event-id'));
-    if (position === undefined) return respondWithFault(outgoing, 'bad_event_id');
+export class LegacySseStream implements AdmittedEndpoint<HttpContext> {
+  readonly #options: LegacySseOptions;
+
+  constructor(options: LegacySseOptions) {
+    this.#options = options;
+  }
+
+  serve(context: HttpContext): void {
+    const { server, sessions, watch } = this.#options;
+    if (context.method !== 'GET') return context.respondWithFault('only_a_stream');
+    if (!context.accepts.sse) return context.respondWithFault('not_acceptable');
+    const position = readPosition(context.header('last-event-id'));
+    if (position === undefined) return context.respondWithFault('bad_event_id');
     const { token, after } = position;
-    logSession(incoming, () => keyFromToken(token, principal));
-    const reply = expiringReply(
-      new LegacySseReply(outgoing, position, options, sender),
-      sender.identity,
-      options.watch,
-      null,
-    );
+    const { identity, principal } = context.sender;
+    nameSession(context, token);
+    const reply = expiringReply(new LegacySseReply(context, position, this.#options), identity, watch, null);
     if (after.epoch === 0) {
       const refused = sessions.listenBeforeOpen(token, server, principal, after, reply);
       if (refused === undefined)
@@ -49,44 +48,52 @@ export function createLegacySseStream(options: LegacySseOptions): Endpoint {
       else reply.fault(refused, null);
       return;
     }
-    const session = sessions.atToken(token, server, principal, headerOf(incoming, 'mcp-protocol-version'));
+    const session = sessions.atToken(token, server, principal, context.header('mcp-protocol-version'));
     if (typeof session === 'string') reply.fault(session, null);
     else session.listen(after, reply);
-  });
+  }
 }
 
-/** Creates the endpoint to which such clients POST their messages. The answers go to the stream. */
-export function createLegacyMessagesEndpoint(options: LegacySseOptions): Endpoint {
-  const { server, sessions, authorization } = options;
-  const trace = options.tracePosts?.(server.name, 'http');
-  return behindAdmission(options, (incoming, outgoing, sender) => {
-    const { principal } = sender;
-    if (incoming.method !== 'POST') return respondWithFault(outgoing, 'only_messages');
-    readPostedMessages(outgoing, options, true, (read) => {
-      const needs = scopesNeededBy(read, authorization);
-      const allowed = authorizeMessages(read, needs, sender.identity, authorization, incoming.url);
-      const postReply = new LegacyPostReply(outgoing, options, sender, needs);
-      const plain = expiringReply(postReply, sender.identity, options.watch, allowed.id);
-      if (!allowed.ok) return refusePost(allowed, outgoing, plain);
-      sender.permit.countMessages(allowed.messages);
-      const traced = trace?.(allowed, incoming.headers, requestIdOf(incoming));
-      if (traced !== undefined) logMessages(incoming, traced.posted.messages);
-      const reply = traced?.traceReply(plain) ?? plain;
-      const { messages, isBatch, modern, initialize, id } = traced?.posted ?? allowed;
-      if (modern !== undefined) {
-        const header = headerOf(incoming, 'mcp-protocol-version');
-        return reply.fault('modern_not_served', id, { ...modernNotServedData(modern, header) });
-      }
-      const token = readToken(incoming.url ?? '');
-      if (token === undefined) return reply.fault('unknown_token', id);
-      logSession(incoming, () => keyFromToken(token, principal));
-      if (initialize !== undefined && !isBatch)
-        return sessions.openOneStream(token, server, principal, initialize, reply);
-      const session = sessions.atToken(token, server, principal, headerOf(incoming, 'mcp-protocol-version'));
-      if (typeof session === 'string') reply.fault(session, id);
-      else session.post({ messages, isBatch }, reply);
-    });
-  });
+/** The endpoint to which such clients POST their messages. The answers go to the stream. */
+export class LegacyMessagesEndpoint implements AdmittedEndpoint<HttpContext>, MessagePolicy<HttpContext> {
+  readonly #options: LegacySseOptions;
+  readonly #receiver: MessageReceiver<HttpContext>;
+
+  constructor(options: LegacySseOptions) {
+    const { server, tracePosts, authorization, maxDepth } = options;
+    this.#options = options;
+    this.#receiver = new MessageReceiver(this, { authorization, maxDepth, trace: tracePosts?.(server.name, 'http') });
+  }
+
+  serve(context: HttpContext): void {
+    if (context.method !== 'POST') return context.respondWithFault('only_messages');
+    receivePost(context, this.#options.maxBodyBytes, true, this.#receiver);
+  }
+
+  createReply(context: HttpContext, { id }: ReadPost): Reply {
+    const { watch } = this.#options;
+    return expiringReply(new LegacyPostReply(context, this.#options), context.sender.identity, watch, id);
+  }
+
+  dispatch(context: HttpContext, { messages, isBatch, modern, initialize, id }: ReadPost, reply: Reply): void {
+    const { server, sessions } = this.#options;
+    const { principal } = context.sender;
+    const version = context.header('mcp-protocol-version');
+    if (modern !== undefined) return reply.fault('modern_not_served', id, { ...modernNotServedData(modern, version) });
+    const token = readToken(context.url);
+    if (token === undefined) return reply.fault('unknown_token', id);
+    nameSession(context, token);
+    if (initialize !== undefined && !isBatch)
+      return sessions.openOneStream(token, server, principal, initialize, reply);
+    const session = sessions.atToken(token, server, principal, version);
+    if (typeof session === 'string') reply.fault(session, id);
+    else session.post({ messages, isBatch }, reply);
+  }
+}
+
+/** Names the session for the request log, if there is one. */
+function nameSession(context: HttpContext, token: string): void {
+  if (context.logId !== undefined) context.sessionKey = keyFromToken(token, context.sender.principal);
 }
 
 /** Returns the client's position; a new client is at the beginning of a session that it has yet to open. */

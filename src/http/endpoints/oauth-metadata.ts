@@ -1,5 +1,5 @@
 import { honoEndpoint, jsonResponse } from '../hono-endpoint.ts';
-import type { Endpoint } from '../http-endpoint.ts';
+import type { Endpoint } from '../http-context.ts';
 import { byMethod } from '../router.ts';
 
 /** For clients in browsers, of any origin: the metadata holds no secret and is requested without credentials. */

@@ -1,10 +1,10 @@
-import { type CallObserver, createCallReporter } from '../../call/call-report.ts';
+import { type CallObserver, type CallOrigin, CallReport } from '../../call/call-report.ts';
 import { ModernAnswer } from '../../call/modern-answer.ts';
 import type { Groups } from '../../era/modern-on-legacy/groups.ts';
 import { isServedRevision } from '../../protocol/revisions.ts';
 import type { Reply } from '../../reply/reply.ts';
-import type { AdmittedRequest } from '../pipeline/admission.ts';
-import type { PostedMessages } from '../pipeline/read-messages.ts';
+import type { ReadPost } from '../pipeline/read-messages.ts';
+import type { RequestContext } from '../request-context.ts';
 
 /** Options of the endpoint. */
 export interface SessionlessEndpointOptions {
@@ -16,38 +16,32 @@ export interface SessionlessEndpointOptions {
   readonly calls?: CallObserver | undefined;
 }
 
-/** The messages of a POST of the legacy era. */
-export type LegacyPost = Pick<Extract<PostedMessages, { ok: true }>, 'messages' | 'isBatch' | 'id'>;
-
-/** The endpoint of one server for clients of the legacy era without a session, which use only POST. */
-export interface SessionlessEndpoint {
-  /**
-   * Answers a POST without a session id.
-   * @param version the revision that the request names, if any
-   */
-  post(posted: LegacyPost, version: string | undefined, sender: Pick<AdmittedRequest, 'principal'>, reply: Reply): void;
-}
-
 /**
- * Creates an endpoint for independent requests of the legacy era (docs/decisions/0031). Notifications are accepted, as
- * the sender expects, but dropped: a cancelled call cannot be found by its id alone, which other clients use, too. A
- * response answers no request of the gateway, and batches need a session.
+ * The endpoint of one server for independent requests of the legacy era, whose clients use only POST
+ * (docs/decisions/0031). Notifications are accepted, as the sender expects, but dropped: a cancelled call cannot be found
+ * by its id alone, which other clients use, too. A response answers no request of the gateway, and batches need a
+ * session.
  */
-export function createSessionlessEndpoint({
-  groups,
-  server,
-  calls,
-  ...limits
-}: SessionlessEndpointOptions): SessionlessEndpoint {
-  return {
-    post({ messages: [message], isBatch, id }, version, { principal }, reply) {
-      if (version !== undefined && !isServedRevision(version)) return reply.fault('unsupported_version', id);
-      if (message === undefined || isBatch || message.kind === 'response') return reply.fault('session_required', id);
-      if (message.kind === 'notification') return reply.accepted();
-      const report = createCallReporter(calls, principal, { server: server.name })?.(message, reply);
-      const answer = new ModernAnswer({ ...limits, reply, id: message.id ?? '', era: 'legacy', watch: report });
-      groups.sessionless(message, { principal, forwarded: reply.forwarded }, answer);
-      report?.sent();
-    },
-  };
+export class SessionlessEndpoint {
+  readonly #options: SessionlessEndpointOptions;
+
+  constructor(options: SessionlessEndpointOptions) {
+    this.#options = options;
+  }
+
+  /** Answers a POST without a session id. */
+  post(context: RequestContext, { messages: [message], isBatch, id }: ReadPost, reply: Reply): void {
+    const { groups, server, calls, commitAfterMs, slowReaderMs } = this.#options;
+    const { principal } = context.sender;
+    const version = context.header('mcp-protocol-version');
+    if (version !== undefined && !isServedRevision(version)) return reply.fault('unsupported_version', id);
+    if (message === undefined || isBatch || message.kind === 'response') return reply.fault('session_required', id);
+    if (message.kind === 'notification') return reply.accepted();
+    const origin: CallOrigin = { server: server.name, era: 'legacy', principal };
+    const report = calls && new CallReport(calls, origin, message, reply);
+    const limits = { commitAfterMs, slowReaderMs };
+    const answer = new ModernAnswer({ ...limits, reply, id: message.id ?? '', era: 'legacy', watch: report });
+    groups.sessionless(message, { principal, forwarded: reply.forwarded }, answer);
+    report?.sent();
+  }
 }

@@ -1,29 +1,26 @@
 // src/http/endpoints: one endpoint for each protocol that clients speak.
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { cachePerConnection } from '../../auth/cache-per-connection.ts';
 import type { CredentialWatch } from '../../auth/credential-watch.ts';
 import type { Groups } from '../../era/modern-on-legacy/groups.ts';
 import type { ModernServer } from '../../modern/modern-server.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
-import { type Accepts, readAccept } from '../../protocol/http/media-types.ts';
-import { headerOf } from '../../protocol/http/request-header.ts';
 import { type Era, namesModernRevision } from '../../protocol/revisions.ts';
 import { type EventId, parseEventId } from '../../protocol/wire/event-id.ts';
 import type { Sessions } from '../../registry/sessions.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
 import { keyFromId } from '../../session/session-key.ts';
-import type { Endpoint } from '../http-endpoint.ts';
-import { type AdmissionOptions, type AdmittedRequest, behindAdmission } from '../pipeline/admission.ts';
-import { authorizeMessages, refusePost, scopesNeededBy } from '../pipeline/authorize-messages.ts';
-import { readPostedMessages } from '../pipeline/read-messages.ts';
-import { logMessages, logSession, requestIdOf } from '../pipeline/request-log-fields.ts';
+import type { HttpContext } from '../http-context.ts';
+import type { AdmissionOptions, AdmittedEndpoint } from '../pipeline/admission.ts';
+import type { ReadPost } from '../pipeline/read-messages.ts';
+import { type MessagePolicy, MessageReceiver } from '../pipeline/receive-messages.ts';
+import { receivePost } from '../pipeline/receive-post.ts';
 import { expiringReply } from '../replies/expiring-reply.ts';
 import { HttpReply } from '../replies/http-reply.ts';
 import { ResumeReply } from '../replies/resume-reply.ts';
-import { respondWithFault } from '../respond.ts';
-import { createModernEndpoint } from './modern.ts';
-import { createSessionlessEndpoint } from './sessionless.ts';
+import { ModernEndpoint } from './modern.ts';
+import { SessionlessEndpoint } from './sessionless.ts';
 
 /** Options of an endpoint. */
 export interface StreamableHttpEndpointOptions extends AdmissionOptions {
@@ -42,107 +39,110 @@ export interface StreamableHttpEndpointOptions extends AdmissionOptions {
   readonly commitAfterMs: number;
 }
 
-/** Answers an admitted request. */
-type MethodHandler = (incoming: IncomingMessage, outgoing: ServerResponse, sender: AdmittedRequest) => void;
+/** Serves one method of an admitted request. */
+type MethodHandler = (context: HttpContext) => void;
 
 /**
- * Creates the Streamable HTTP endpoint of one server (2025-11-25, basic/transports). POST sends messages, GET opens the
+ * The Streamable HTTP endpoint of one server (2025-11-25, basic/transports). POST sends messages, GET opens the
  * standalone stream or resumes one, DELETE ends the session. Messages of the modern era go to their own endpoint, even
  * with a session id (2026-07-28, basic/versioning).
  */
-export function createStreamableHttpEndpoint(options: StreamableHttpEndpointOptions): Endpoint {
-  const { server, sessions, authorization } = options;
-  const trace = options.tracePosts?.(server.name, 'http');
-  const modernEndpoint = createModernEndpoint(options);
-  const sessionlessEndpoint = options.sessionless === 'serve' ? createSessionlessEndpoint(options) : undefined;
-  const createReply = (
-    outgoing: ServerResponse,
-    accepts: Accepts,
-    sender: AdmittedRequest,
-    id: RequestId | null = null,
-    needs?: readonly string[],
-    era?: Era,
-  ): Reply => {
-    const reply = new HttpReply(outgoing, accepts, options, sender, needs);
-    return expiringReply(reply, sender.identity, options.watch, id, era);
-  };
+export class StreamableHttpEndpoint implements AdmittedEndpoint<HttpContext>, MessagePolicy<HttpContext> {
+  readonly #options: StreamableHttpEndpointOptions;
+  readonly #receiver: MessageReceiver<HttpContext>;
+  readonly #modern: ModernEndpoint;
+  /** Undefined if requests of the legacy era without a session id are not served. */
+  readonly #sessionless: SessionlessEndpoint | undefined;
+  readonly #methods: ReadonlyMap<string, MethodHandler> = new Map<string, MethodHandler>([
+    ['POST', (context) => this.#post(context)],
+    ['GET', (context) => this.#get(context)],
+    ['DELETE', (context) => this.#remove(context)],
+  ]);
 
-  const findSession = (incoming: IncomingMessage, { principal }: AdmittedRequest): SessionHandle | Reason => {
-    const sessionHeader = readSessionHeader(incoming);
-    if (typeof sessionHeader === 'string') return sessionHeader;
-    logSession(incoming, sessionHeader.key);
-    return sessions.at(sessionHeader.key, server, principal, headerOf(incoming, 'mcp-protocol-version'));
-  };
+  constructor(options: StreamableHttpEndpointOptions) {
+    const { server, tracePosts, authorization, maxDepth, sessionless } = options;
+    this.#options = options;
+    this.#receiver = new MessageReceiver(this, { authorization, maxDepth, trace: tracePosts?.(server.name, 'http') });
+    this.#modern = new ModernEndpoint(options);
+    this.#sessionless = sessionless === 'serve' ? new SessionlessEndpoint(options) : undefined;
+  }
 
-  /** Returns why a client may only POST, if so: there is no session that a GET or DELETE could refer to. */
-  const findPostOnlyReason = (incoming: IncomingMessage): Reason | undefined => {
-    if (incoming.headers['mcp-session-id'] !== undefined) return undefined;
-    if (namesModernRevision(headerOf(incoming, 'mcp-protocol-version'))) return 'post_only';
-    return sessionlessEndpoint && 'sessionless_post_only';
-  };
+  serve(context: HttpContext): void {
+    const answer = this.#methods.get(context.method);
+    if (answer === undefined) return context.respondWithFault('method_not_allowed');
+    const refusal = findPostOnlyReason(context.method, context.headers, this.#sessionless !== undefined);
+    if (refusal !== undefined) return context.respondWithFault(refusal);
+    answer(context);
+  }
 
-  const post: MethodHandler = (incoming, outgoing, sender) => {
-    const accepts = readAccept(incoming.headers.accept);
-    readPostedMessages(outgoing, options, accepts.json || accepts.sse, (read) => {
-      const needs = scopesNeededBy(read, authorization);
-      const allowed = authorizeMessages(read, needs, sender.identity, authorization, incoming.url);
-      const era = allowed.ok && allowed.modern !== undefined ? 'modern' : 'legacy';
-      const plain = createReply(outgoing, accepts, sender, allowed.id, needs, era);
-      if (!allowed.ok) return refusePost(allowed, outgoing, plain);
-      sender.permit.countMessages(allowed.messages);
-      const traced = trace?.(allowed, incoming.headers, requestIdOf(incoming));
-      if (traced !== undefined) logMessages(incoming, traced.posted.messages);
-      const posted = traced?.posted ?? allowed;
-      const reply = traced?.traceReply(plain) ?? plain;
-      if (posted.modern !== undefined) return modernEndpoint.post(posted.modern, incoming.headers, sender, reply);
-      const { messages, isBatch, initialize, id } = posted;
-      const namesSession = incoming.headers['mcp-session-id'] !== undefined;
-      if (initialize !== undefined && namesSession) return reply.fault('already_initialized', id);
-      if (initialize !== undefined && !isBatch) return sessions.open(server, sender.principal, initialize, reply);
-      if (!namesSession && sessionlessEndpoint !== undefined)
-        return sessionlessEndpoint.post(posted, headerOf(incoming, 'mcp-protocol-version'), sender, reply);
-      const session = findSession(incoming, sender);
-      if (typeof session === 'string') return reply.fault(session, id);
-      session.post({ messages, isBatch }, reply);
-    });
-  };
+  #post(context: HttpContext): void {
+    const { json, sse } = context.accepts;
+    receivePost(context, this.#options.maxBodyBytes, json || sse, this.#receiver);
+  }
 
-  const get: MethodHandler = (incoming, outgoing, sender) => {
-    const accepts = readAccept(incoming.headers.accept);
-    if (!accepts.sse) return respondWithFault(outgoing, 'not_acceptable');
-    const session = findSession(incoming, sender);
-    const after = readLastEventId(incoming);
-    if (after === 'malformed')
-      return respondWithFault(outgoing, typeof session === 'string' ? session : 'bad_event_id');
-    const plain = createReply(outgoing, accepts, sender);
+  #get(context: HttpContext): void {
+    if (!context.accepts.sse) return context.respondWithFault('not_acceptable');
+    const session = this.#findSession(context);
+    const after = readLastEventId(context.header('last-event-id'));
+    if (after === 'malformed') return context.respondWithFault(typeof session === 'string' ? session : 'bad_event_id');
+    const plain = this.#replyTo(context, null, 'legacy');
     const reply = after === undefined ? plain : new ResumeReply(plain, after);
     if (typeof session === 'string') return reply.fault(session, null);
     session.listen(after, reply);
-  };
+  }
 
-  const remove: MethodHandler = (incoming, outgoing, sender) => {
-    const session = findSession(incoming, sender);
-    if (typeof session === 'string') return respondWithFault(outgoing, session);
-    session.remove(createReply(outgoing, readAccept(undefined), sender));
-  };
+  #remove(context: HttpContext): void {
+    const session = this.#findSession(context);
+    if (typeof session === 'string') return context.respondWithFault(session);
+    session.remove(this.#replyTo(context, null, 'legacy'));
+  }
 
-  const methods: ReadonlyMap<string | undefined, MethodHandler> = new Map([
-    ['POST', post],
-    ['GET', get],
-    ['DELETE', remove],
-  ]);
+  createReply(context: HttpContext, { id, modern }: ReadPost): Reply {
+    return this.#replyTo(context, id, modern === undefined ? 'legacy' : 'modern');
+  }
 
-  return behindAdmission(options, (incoming, outgoing, sender) => {
-    const answer = methods.get(incoming.method);
-    if (answer === undefined) return respondWithFault(outgoing, 'method_not_allowed');
-    const refusal = incoming.method === 'POST' ? undefined : findPostOnlyReason(incoming);
-    if (refusal !== undefined) return respondWithFault(outgoing, refusal);
-    answer(incoming, outgoing, sender);
-  });
+  dispatch(context: HttpContext, posted: ReadPost, reply: Reply): void {
+    const { server, sessions } = this.#options;
+    const { messages, isBatch, modern, initialize, id } = posted;
+    if (modern !== undefined) return this.#modern.post(context, modern, reply);
+    const namesSession = context.headers['mcp-session-id'] !== undefined;
+    if (initialize !== undefined && namesSession) return reply.fault('already_initialized', id);
+    if (initialize !== undefined && !isBatch) return sessions.open(server, context.sender.principal, initialize, reply);
+    if (!namesSession && this.#sessionless !== undefined) return this.#sessionless.post(context, posted, reply);
+    const session = this.#findSession(context);
+    if (typeof session === 'string') return reply.fault(session, id);
+    session.post({ messages, isBatch }, reply);
+  }
+
+  #replyTo(context: HttpContext, id: RequestId | null, era: Era): Reply {
+    return expiringReply(new HttpReply(context, this.#options), context.sender.identity, this.#options.watch, id, era);
+  }
+
+  #findSession(context: HttpContext): SessionHandle | Reason {
+    const { server, sessions } = this.#options;
+    const sessionHeader = readSessionHeader(context.incoming);
+    if (typeof sessionHeader === 'string') return sessionHeader;
+    context.sessionKey = sessionHeader.key;
+    const version = context.header('mcp-protocol-version');
+    return sessions.at(sessionHeader.key, server, context.sender.principal, version);
+  }
 }
 
-function readLastEventId(incoming: IncomingMessage): EventId | undefined | 'malformed' {
-  const text = headerOf(incoming, 'last-event-id');
+/**
+ * Returns why a client may only POST, if so: there is no session that a GET or DELETE could refer to.
+ * @param servesSessionless whether requests of the legacy era without a session id are served
+ */
+export function findPostOnlyReason(
+  method: string,
+  headers: IncomingHttpHeaders,
+  servesSessionless: boolean,
+): Reason | undefined {
+  if (method === 'POST' || headers['mcp-session-id'] !== undefined) return undefined;
+  if (namesModernRevision(headers['mcp-protocol-version']?.toString())) return 'post_only';
+  return servesSessionless ? 'sessionless_post_only' : undefined;
+}
+
+function readLastEventId(text: string | undefined): EventId | undefined | 'malformed' {
   // An empty Last-Event-ID means that the client has none (WHATWG HTML, section 9.2.3).
   if (text === undefined || text === '') return undefined;
   return parseEventId(text) ?? 'malformed';

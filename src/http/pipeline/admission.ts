@@ -1,5 +1,5 @@
 // src/http/pipeline: the steps before an endpoint: guard, authentication, quotas, reading, scopes, tracing.
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import {
   type Authenticate,
   type Challenge,
@@ -16,19 +16,17 @@ import { type CredentialResult, resolveCredentials } from '../../protocol/http/c
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { noQuotas, type Quotas } from '../../quota/quotas.ts';
-import type { RequestPermit } from '../../quota/request-permit.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
-import { detach } from '../../util/boundary.ts';
 import type { ConnectionObserver } from '../connection-observer.ts';
-import { endAsInternal, respondWithChallenge } from '../respond.ts';
-import { recordPrincipal, recordRequest } from './refused-calls.ts';
-import { createRequestGuard, type RequestGuardOptions } from './request-guard.ts';
-import { logServer } from './request-log-fields.ts';
-import { releaseWithResponse, reservedBytes } from './request-permits.ts';
+import type { HttpContext } from '../http-context.ts';
+import type { ReachedEndpoint } from '../request-context.ts';
+import { createRequestGuard, type RequestGuard, type RequestGuardOptions } from './request-guard.ts';
+import { reservedBytes } from './request-permits.ts';
 import type { RequestTracing } from './trace-requests.ts';
 
 /** Options of the admission to every endpoint of a server. */
-export interface AdmissionOptions extends RequestGuardOptions {
+export interface AdmissionOptions extends RequestGuardOptions, ReachedEndpoint {
+  readonly server: RequestGuardOptions['server'];
   readonly authenticate: Authenticate;
   /** Marks credentials, so that the same credentials can be recognised; see `CredentialMarks`. */
   readonly marks: CredentialMarks;
@@ -48,87 +46,88 @@ export interface AdmissionOptions extends RequestGuardOptions {
   readonly tracePosts?: RequestTracing | undefined;
 }
 
-/** The sender of a request, and the values for the server. */
-export interface AdmittedRequest {
-  readonly identity: Identity;
-  /**
-   * Owner of whatever this request creates (P11). Where the server runs with the client's own credentials, the same
-   * user with other credentials is a different owner.
-   */
-  readonly principal: Principal;
-  readonly forwarded: ForwardedHeaders;
-  /** The resources that the request holds. */
-  readonly permit: RequestPermit;
-}
-
-/** Exactly one of `admitted` and `refused` is called, or neither if the client disconnects first. */
-export interface AdmissionCallbacks {
-  /** The callee releases the permit at the end of the request. */
-  admitted(sender: AdmittedRequest): void;
-  refused(challenge: Challenge): void;
-  /** A fault of the gateway has ended the request, before or after its admission. */
-  failed(): void;
-}
+/** The result of an admission. After `gone` there is nobody to answer. */
+export type Verdict = 'admitted' | 'gone' | Challenge;
 
 /**
- * Creates the admission of requests, by their headers alone. The guard comes first: it costs least and protects the
- * users of browsers. The next checks are authentication, the credentials that the server needs, and the quotas. No body
- * is read before, so that a sender without credentials cannot make the gateway hold data. Admission is synchronous
- * where nothing has to be awaited.
+ * Admits requests by their headers alone. The guard comes first: it costs least and protects the users of browsers. The
+ * next steps are authentication, the credentials that the server needs, and the quotas. No body is read before, so that
+ * a sender without credentials cannot make the gateway hold data.
  */
-export function createAdmission(
-  options: AdmissionOptions,
-): (incoming: IncomingMessage, callbacks: AdmissionCallbacks) => void {
-  const { server, marks, authorization, quotas = noQuotas, maxBodyBytes, calls } = options;
-  const { credentials } = server;
-  const authenticate = authorization.guard(options.authenticate);
-  const guard = createRequestGuard(options);
-  return (incoming, callbacks) => {
-    logServer(incoming, server.name);
-    if (calls !== undefined) recordRequest(incoming, calls, server.name);
-    const forwarded = guard(incoming);
-    const refuse = (challenge: Challenge): void => {
-      options.onRefused?.(server.name, challenge);
-      callbacks.refused(challenge);
-    };
+export class Admission {
+  readonly #options: AdmissionOptions;
+  readonly #guard: RequestGuard;
+  readonly #authenticate: Authenticate;
+  readonly #quotas: Quotas;
+
+  constructor(options: AdmissionOptions) {
+    this.#options = options;
+    this.#guard = createRequestGuard(options);
+    this.#authenticate = options.authorization.guard(options.authenticate);
+    this.#quotas = options.quotas ?? noQuotas;
+  }
+
+  /**
+   * Decides about a request, at once where nothing has to be awaited. The context of an admitted request has its sender,
+   * and holds its permit.
+   */
+  admit(context: HttpContext): Verdict | Promise<Verdict> {
+    context.endpoint = this.#options;
+    const forwarded = this.#guard(context.incoming);
     if (typeof forwarded === 'string')
-      return refuse({ reason: forwarded, detail: findRefusedHeader(incoming, forwarded) });
-    const handleIdentity = (outcome: Identity | Challenge): void => {
-      if (isChallenge(outcome)) return refuse(outcome);
-      const { principal } = outcome;
-      if (calls !== undefined) recordPrincipal(incoming, principal);
-      const admit = (owner: Principal, values: ForwardedHeaders): void => {
-        const permit = quotas.admitRequest(principal, reservedBytes(incoming, maxBodyBytes));
-        if (typeof permit === 'string') callbacks.refused({ reason: permit });
-        else callbacks.admitted({ identity: outcome, principal: owner, forwarded: values, permit });
-      };
-      if (credentials === undefined) return admit(principal, forwarded);
-      const result = resolveCredentials(credentials, incoming.headers, readClaims(outcome), forwarded);
-      if (!result.ok) return callbacks.refused(createChallenge(result));
-      const { values } = result;
-      if (credentials.as === 'headers') return admit(principal, values);
-      const marked = marks.markOf(server.name, values).then(
-        (mark) => {
-          if (!incoming.socket.destroyed) admit({ ...principal, credentials: mark }, values);
-        },
-        (cause: unknown) => {
-          if (!(cause instanceof StoreUnavailable)) throw cause;
-          callbacks.refused({ reason: 'store_unavailable' });
-        },
-      );
-      detach('request', marked, callbacks.failed);
-    };
-    const outcome = authenticate(incoming);
-    if (!(outcome instanceof Promise)) return handleIdentity(outcome);
-    const handled = outcome.then((identity) => {
-      if (!incoming.socket.destroyed) handleIdentity(identity);
-    });
-    detach('request', handled, callbacks.failed);
-  };
+      return this.#refuse({ reason: forwarded, detail: findRefusedHeader(context.headers, forwarded) });
+    const outcome = this.#authenticate(context.incoming);
+    if (!(outcome instanceof Promise)) return this.#identify(context, outcome, forwarded);
+    return outcome.then((identity) =>
+      context.incoming.socket.destroyed ? 'gone' : this.#identify(context, identity, forwarded),
+    );
+  }
+
+  #refuse(challenge: Challenge): Challenge {
+    this.#options.onRefused?.(this.#options.server.name, challenge);
+    return challenge;
+  }
+
+  #identify(
+    context: HttpContext,
+    outcome: Identity | Challenge,
+    forwarded: ForwardedHeaders,
+  ): Verdict | Promise<Verdict> {
+    if (isChallenge(outcome)) return this.#refuse(outcome);
+    context.identity = outcome;
+    const { credentials } = this.#options.server;
+    if (credentials === undefined) return this.#reserve(context, outcome, outcome.principal, forwarded);
+    const result = resolveCredentials(credentials, context.headers, readClaims(outcome), forwarded);
+    if (!result.ok) return createChallenge(result);
+    if (credentials.as === 'headers') return this.#reserve(context, outcome, outcome.principal, result.values);
+    return this.#markOwner(context, outcome, result.values);
+  }
+
+  async #markOwner(context: HttpContext, identity: Identity, values: ForwardedHeaders): Promise<Verdict> {
+    const { marks, server } = this.#options;
+    let credentials: string;
+    try {
+      credentials = await marks.markOf(server.name, values);
+    } catch (cause) {
+      if (cause instanceof StoreUnavailable) return { reason: 'store_unavailable' };
+      throw cause;
+    }
+    if (context.incoming.socket.destroyed) return 'gone';
+    return this.#reserve(context, identity, { ...identity.principal, credentials }, values);
+  }
+
+  #reserve(context: HttpContext, identity: Identity, owner: Principal, forwarded: ForwardedHeaders): Verdict {
+    const bytes = reservedBytes(context.headers, this.#options.maxBodyBytes);
+    const permit = this.#quotas.admitRequest(identity.principal, bytes);
+    if (typeof permit === 'string') return { reason: permit };
+    context.sender = { identity, principal: owner, forwarded };
+    context.hold(permit);
+    return 'admitted';
+  }
 }
 
 /** Returns the header for which the guard refuses a request. */
-function findRefusedHeader({ headers }: IncomingMessage, reason: Reason): RefusalDetail | undefined {
+function findRefusedHeader(headers: IncomingHttpHeaders, reason: Reason): RefusalDetail | undefined {
   if (reason === 'origin_not_allowed') return { why: 'Origin', seen: printableText(headers.origin) };
   if (reason === 'bad_host' || reason === 'host_not_allowed') return { why: 'Host', seen: printableText(headers.host) };
   return undefined;
@@ -159,22 +158,26 @@ function shortenKeepAlive(outgoing: ServerResponse): void {
   outgoing.once('finish', () => outgoing.req.socket.setTimeout(refusedIdleS * 1_000));
 }
 
+/** Serves requests whose sender is admitted. */
+export interface AdmittedEndpoint<C extends HttpContext> {
+  serve(context: C): void;
+}
+
 /** Creates an endpoint that serves only admitted requests. */
-export function behindAdmission(
+export function behindAdmission<C extends HttpContext>(
   options: AdmissionOptions,
-  serve: (incoming: IncomingMessage, outgoing: ServerResponse, sender: AdmittedRequest) => void,
-): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
-  const admit = createAdmission(options);
-  return (incoming, outgoing) =>
-    admit(incoming, {
-      admitted(sender) {
-        releaseWithResponse(outgoing, sender.permit);
-        serve(incoming, outgoing, sender);
-      },
-      refused(challenge) {
-        if (entryOf(challenge.reason).status < 500) shortenKeepAlive(outgoing);
-        respondWithChallenge(outgoing, challenge);
-      },
-      failed: () => endAsInternal(outgoing),
-    });
+  endpoint: AdmittedEndpoint<C>,
+): (context: C) => void {
+  const admission = new Admission(options);
+  const conclude = (context: C, verdict: Verdict): void => {
+    if (verdict === 'admitted') return endpoint.serve(context);
+    if (verdict === 'gone') return;
+    if (entryOf(verdict.reason).status < 500) shortenKeepAlive(context.outgoing);
+    context.refuse(verdict);
+  };
+  return (context) => {
+    const verdict = admission.admit(context);
+    if (!(verdict instanceof Promise)) return conclude(context, verdict);
+    context.contain(() => verdict.then((decided) => conclude(context, decided)));
+  };
 }

@@ -17,7 +17,7 @@ export interface RequestGuardOptions {
 /**
  * Checks the headers of a request. Returns the reason to refuse the request, or the headers to forward to the server.
  */
-export type RequestGuard = (incoming: IncomingMessage) => ForwardedHeaders | Reason;
+export type RequestGuard = (head: Pick<IncomingMessage, 'headers' | 'rawHeaders'>) => ForwardedHeaders | Reason;
 
 /** Creates the guard of a server's endpoints. */
 export function createRequestGuard({ server, originRules, identityHeaders = [] }: RequestGuardOptions): RequestGuard {

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type RequestPermit, uncountedRequestPermit } from '../../quota/request-permit.ts';
 
@@ -6,12 +6,15 @@ import { type RequestPermit, uncountedRequestPermit } from '../../quota/request-
  * Returns how many bytes a request may hold until it is answered. A chunked request has no known length, so it reserves
  * the maximum until its body is complete.
  */
-export function reservedBytes({ headers }: IncomingMessage, maxBodyBytes: number): number {
+export function reservedBytes(headers: IncomingHttpHeaders, maxBodyBytes: number): number {
   if (headers['transfer-encoding'] !== undefined) return maxBodyBytes;
   return Math.min(Number(headers['content-length'] ?? 0), maxBodyBytes); // a larger body is refused
 }
 
-/** The open permits of a connection. */
+/**
+ * The open permits of each connection. They belong to the connection and not to one request: Node.js reports the end of
+ * a connection only to the response whose turn it is.
+ */
 const permitsBySocket = new WeakMap<Socket, Set<RequestPermit>>();
 
 /**

@@ -9,15 +9,12 @@ import { ForwardingReply } from '../../reply/forwarding-reply.ts';
 import { ForwardingSink } from '../../reply/forwarding-sink.ts';
 import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
 import { contain } from '../../util/boundary.ts';
-import type { PostedMessages } from './read-messages.ts';
-
-/** The messages of a POST, or of a frame on a WebSocket. */
-type ReadPost = Extract<PostedMessages, { ok: true }>;
+import type { ReadPost } from './read-messages.ts';
 
 /** A post whose requests have spans. */
-export interface TracedMessages<P extends ReadPost> {
+export interface TracedMessages {
   /** The same post, each request with its span in `params._meta`. */
-  readonly posted: P;
+  readonly posted: ReadPost;
   /** Wraps the reply: its answers end the spans. */
   traceReply(reply: Reply): Reply;
 }
@@ -26,11 +23,11 @@ export interface TracedMessages<P extends ReadPost> {
  * Begins the spans of the requests in a post; undefined if there are none. `headers` are those of the post, and
  * `requestId` is its id in logs, if it has one.
  */
-export type TraceRequests = <P extends ReadPost>(
-  posted: P,
+export type TraceRequests = (
+  posted: ReadPost,
   headers: IncomingHttpHeaders,
   requestId?: string,
-) => TracedMessages<P> | undefined;
+) => TracedMessages | undefined;
 
 /** Creates the tracing of a server, by the protocol of its clients. */
 export type RequestTracing = (server: string, protocol: 'http' | 'websocket') => TraceRequests;

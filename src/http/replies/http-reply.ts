@@ -7,10 +7,8 @@ import type { EventBatch } from '../../reply/event-batch.ts';
 import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
 import { contain } from '../../util/boundary.ts';
 import type { ConnectionObserver } from '../connection-observer.ts';
-import type { AdmittedRequest } from '../pipeline/admission.ts';
-import { receivedAt } from '../pipeline/refused-calls.ts';
-import { requestIdOf } from '../pipeline/request-log-fields.ts';
-import { hasFailed, respondWithFault, respondWithJson } from '../respond.ts';
+import type { HttpContext } from '../http-context.ts';
+import { respondWithJson } from '../respond.ts';
 
 /** Without this header, Node.js would announce a chunked body. */
 const noBody = { 'content-length': 0, 'x-content-type-options': 'nosniff' };
@@ -36,35 +34,38 @@ export interface ReplyTimes {
 
 /** A session's reply on a Node.js response: a class, since every request gets one. */
 export class HttpReply implements Reply {
-  readonly accepts: Accepts;
-  readonly forwarded: Reply['forwarded'];
-  readonly scopes: Reply['scopes'];
-  readonly needs: Reply['needs'];
+  protected readonly context: HttpContext;
   protected readonly outgoing: ServerResponse;
   readonly #times: ReplyTimes;
 
-  /** @param needs the scopes that the request needs, which the session remembers (`UsedScopes`) */
-  constructor(
-    outgoing: ServerResponse,
-    accepts: Accepts,
-    times: ReplyTimes,
-    sender: AdmittedRequest,
-    needs?: readonly string[] | undefined,
-  ) {
-    this.accepts = accepts;
-    this.forwarded = sender.forwarded;
-    this.scopes = sender.identity.scopes;
-    this.needs = needs;
-    this.outgoing = outgoing;
+  constructor(context: HttpContext, times: ReplyTimes) {
+    this.context = context;
+    this.outgoing = context.outgoing;
     this.#times = times;
   }
 
-  get receivedAt(): number | undefined {
-    return receivedAt(this.outgoing.req);
+  get accepts(): Accepts {
+    return this.context.accepts;
   }
 
-  get requestId(): string | undefined {
-    return requestIdOf(this.outgoing.req);
+  get forwarded(): Reply['forwarded'] {
+    return this.context.sender.forwarded;
+  }
+
+  get scopes(): Reply['scopes'] {
+    return this.context.sender.identity.scopes;
+  }
+
+  get needs(): Reply['needs'] {
+    return this.context.needs;
+  }
+
+  get receivedAt(): Reply['receivedAt'] {
+    return this.context.receivedAt;
+  }
+
+  get requestId(): Reply['requestId'] {
+    return this.context.requestId;
   }
 
   get isGone(): boolean {
@@ -72,9 +73,9 @@ export class HttpReply implements Reply {
   }
 
   onGone(listener: () => void): void {
-    const { outgoing } = this;
+    const { context, outgoing } = this;
     outgoing.once('close', () => {
-      if (!outgoing.writableFinished || hasFailed(outgoing)) contain('request', listener);
+      if (!outgoing.writableFinished || context.hasFailed) contain('request', listener);
     });
   }
 
@@ -96,7 +97,7 @@ export class HttpReply implements Reply {
   }
 
   fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
-    respondWithFault(this.outgoing, reason, id, data);
+    this.context.respondWithFault(reason, id, data);
   }
 
   stream(headers?: Headers): EventSink {

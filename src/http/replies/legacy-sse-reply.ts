@@ -1,12 +1,12 @@
-import type { ServerResponse } from 'node:http';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
+import type { Accepts } from '../../protocol/http/media-types.ts';
 import { type EventId, formatEventId } from '../../protocol/wire/event-id.ts';
 import { encodeEndpointEvent, encodeEvent } from '../../protocol/wire/sse.ts';
 import type { EventBatch } from '../../reply/event-batch.ts';
 import { ForwardingSink } from '../../reply/forwarding-sink.ts';
 import type { EventSink, Headers } from '../../reply/reply.ts';
-import type { AdmittedRequest } from '../pipeline/admission.ts';
-import { respondWithFault, respondWithJson } from '../respond.ts';
+import type { HttpContext } from '../http-context.ts';
+import { respondWithJson } from '../respond.ts';
 import { HttpEventStream, HttpReply, type ReplyTimes } from './http-reply.ts';
 import { formatLegacySseEventId, type LegacySseResumePoint } from './legacy-sse-resume-point.ts';
 import { ResponseDelaySink } from './response-delay-sink.ts';
@@ -18,6 +18,9 @@ const legacyReasons: ReadonlyMap<Reason, Reason> = new Map([
 ]);
 
 const toLegacyReason = (reason: Reason): Reason => legacyReasons.get(reason) ?? reason;
+
+const streamOnly: Accepts = { json: false, sse: true };
+const anyForm: Accepts = { json: true, sse: true };
 
 /** The times of a stream, and its endpoint. */
 export interface LegacySseReplyOptions extends ReplyTimes {
@@ -37,15 +40,14 @@ export class LegacySseReply extends HttpReply {
   readonly #options: LegacySseReplyOptions;
   #sink: EventSink | undefined;
 
-  constructor(
-    outgoing: ServerResponse,
-    position: LegacySseResumePoint,
-    options: LegacySseReplyOptions,
-    sender: AdmittedRequest,
-  ) {
-    super(outgoing, { json: false, sse: true }, options, sender);
+  constructor(context: HttpContext, position: LegacySseResumePoint, options: LegacySseReplyOptions) {
+    super(context, options);
     this.#position = position;
     this.#options = options;
+  }
+
+  override get accepts(): Accepts {
+    return streamOnly;
   }
 
   override nothing(): void {
@@ -58,7 +60,7 @@ export class LegacySseReply extends HttpReply {
    * the fault.
    */
   override fault(reason: Reason): void {
-    if (this.#sink === undefined) respondWithFault(this.outgoing, toLegacyReason(reason));
+    if (this.#sink === undefined) this.context.respondWithFault(toLegacyReason(reason));
     else this.#sink.end();
   }
 
@@ -98,13 +100,8 @@ class LegacySseSink extends ForwardingSink {
 
 /** A session's reply to a POST of such a client: answers go to the stream, so the response itself is short. */
 export class LegacyPostReply extends HttpReply {
-  constructor(
-    outgoing: ServerResponse,
-    times: ReplyTimes,
-    sender: AdmittedRequest,
-    needs: readonly string[] | undefined,
-  ) {
-    super(outgoing, { json: true, sse: true }, times, sender, needs);
+  override get accepts(): Accepts {
+    return anyForm;
   }
 
   /** Used only if the server refuses `initialize`: there is no session whose stream could carry the answer. */

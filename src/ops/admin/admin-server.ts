@@ -1,13 +1,11 @@
 // The admin server: health checks, metrics and the status page on a port of their own.
 
 import { once } from 'node:events';
-import type { RequestListener } from 'node:http';
 import { type AddressInfo, isIP } from 'node:net';
 import { createOriginRules, isHost, isLoopback } from '../../auth/origin-rules.ts';
+import type { Endpoint } from '../../http/http-context.ts';
 import { createHttpServer, type ServerCertificate } from '../../http/http-server.ts';
-import { respondWithFault } from '../../http/respond.ts';
-import { createRequestListener, type FindEndpoint } from '../../http/router.ts';
-import { pathOf } from '../../protocol/http/request-header.ts';
+import { createRouter, type FindEndpoint } from '../../http/router.ts';
 
 /** The settings of the admin server. */
 export interface AdminServerOptions {
@@ -72,22 +70,22 @@ export async function startAdminServer({
   isPagePath,
 }: AdminServerOptions): Promise<AdminServer> {
   const rules = createOriginRules({ host, allowOrigin: [], allowHost: isLoopback(host) ? [] : allowHost });
-  const handleRequest = createRequestListener(find, { notFoundReason: 'no_such_admin_path' });
-  const listener: RequestListener = (incoming, outgoing) => {
-    const { host: name, origin } = incoming.headers;
+  const handleRequest = createRouter(find, { notFoundReason: 'no_such_admin_path' });
+  const endpoint: Endpoint = (context) => {
+    const { host: name, origin } = context.headers;
     const refused = !isHost(name)
       ? 'bad_host'
       : !(rules.allowsHost(name) || (!isLoopback(host) && isUndottedHost(name)))
         ? 'host_not_allowed'
-        : !rules.allowsOrigin(origin) && !(isPagePath(pathOf(incoming.url ?? '')) && isOwnOrigin(origin, name))
+        : !rules.allowsOrigin(origin) && !(isPagePath(context.path) && isOwnOrigin(origin, name))
           ? 'origin_not_allowed'
           : undefined;
-    if (refused === undefined) handleRequest(incoming, outgoing);
-    else respondWithFault(outgoing, refused);
+    if (refused === undefined) handleRequest(context);
+    else context.respondWithFault(refused);
   };
   const httpServer = createHttpServer(
     { certificate, bodyTimeoutMs, connectionIdleMs, maxConnections, hstsMaxAgeS: 0 },
-    listener,
+    endpoint,
   );
   httpServer.server.listen(port, host);
   await once(httpServer.server, 'listening');

@@ -1,5 +1,5 @@
 import { honoEndpoint, textResponse } from '../../http/hono-endpoint.ts';
-import type { Endpoint } from '../../http/http-endpoint.ts';
+import type { Endpoint } from '../../http/http-context.ts';
 import { readable } from '../../http/router.ts';
 import type { Exposition } from '../metrics/exposition.ts';
 

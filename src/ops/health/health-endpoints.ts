@@ -1,5 +1,5 @@
 import { honoEndpoint, jsonResponse } from '../../http/hono-endpoint.ts';
-import type { Endpoint } from '../../http/http-endpoint.ts';
+import type { Endpoint } from '../../http/http-context.ts';
 import { readable } from '../../http/router.ts';
 import { type ReadinessReport, serverReadiness } from './readiness-report.ts';
 import type { ServerHealth } from './server-health.ts';

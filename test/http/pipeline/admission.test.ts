@@ -1,5 +1,3 @@
-import { EventEmitter } from 'node:events';
-import type { IncomingMessage } from 'node:http';
 import { expect, it } from 'vitest';
 import { anonymousIdentity, type Challenge, type Identity } from '../../../src/auth/identity.ts';
 import { createOriginRules } from '../../../src/auth/origin-rules.ts';
@@ -7,19 +5,21 @@ import { Authorization } from '../../../src/auth/scopes/authorization.ts';
 import { ScopeRules } from '../../../src/auth/scopes/scope-rules.ts';
 import { CredentialMarks } from '../../../src/era/keys/credential-marks.ts';
 import { configuredKeys } from '../../../src/era/keys/state-keys.ts';
-import { type AdmittedRequest, createAdmission } from '../../../src/http/pipeline/admission.ts';
+import { Admission } from '../../../src/http/pipeline/admission.ts';
+import type { Sender } from '../../../src/http/request-context.ts';
 import { type ClientCredentials, parseCredential } from '../../../src/protocol/http/client-credentials.ts';
 import type { Server } from '../../../src/server/server.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
+import { createHttpContext } from '../../support/http-context.ts';
 
 const keys = configuredKeys(['k'.repeat(32)]);
 
 /** Asks to be let in at a server that gets a header and a claim of its clients. */
-function admit(
+async function admit(
   as: ClientCredentials['as'],
   claims: Identity['claims'],
   { token = 'secret', marks = new CredentialMarks(keys) } = {},
-): Promise<AdmittedRequest | Challenge> {
+): Promise<Sender | Challenge | 'gone'> {
   const parts = new Map([
     ['TOKEN', parseCredential('{header:X-Token}') ?? []],
     ['USER_ID', parseCredential('{claim:org}-{claim:sub}') ?? []],
@@ -31,21 +31,11 @@ function admit(
     resourceMetadata: new Map(),
   });
   const identity = { ...anonymousIdentity, principal: { issuer: 'i', subject: 's', client: 'c' }, claims };
-  const incoming = {
-    headers: { host: 'localhost', 'x-token': token },
-    rawHeaders: ['Host', 'localhost', 'X-Token', token],
-    socket: new EventEmitter(),
-  } as unknown as IncomingMessage;
-  return new Promise((resolve) =>
-    createAdmission({ maxBodyBytes: 1_000, server, originRules, marks, authorization, authenticate: () => identity })(
-      incoming,
-      {
-        admitted: resolve,
-        refused: resolve,
-        failed: () => undefined,
-      },
-    ),
-  );
+  const authenticate = (): Identity => identity;
+  const admission = new Admission({ maxBodyBytes: 1_000, server, originRules, marks, authorization, authenticate });
+  const { context } = createHttpContext({ headers: { 'x-token': token } });
+  const verdict = await admission.admit(context);
+  return verdict === 'admitted' ? context.sender : verdict;
 }
 
 it('what a request brings for its server is made of its headers and of verified claims', async () => {
@@ -57,8 +47,8 @@ it('a claim that is missing is named', async () => {
 });
 
 it('[P11] what it makes at a STDIO server belongs to its sender with these credentials alone', async () => {
-  const principalOf = async (as: ClientCredentials['as'], token?: string): Promise<AdmittedRequest['principal']> =>
-    ((await admit(as, { org: 'o1' }, { ...(token && { token }) })) as AdmittedRequest).principal;
+  const principalOf = async (as: ClientCredentials['as'], token?: string): Promise<Sender['principal']> =>
+    ((await admit(as, { org: 'o1' }, { ...(token && { token }) })) as Sender).principal;
   const [one, same, other] = await Promise.all([
     principalOf('variables'),
     principalOf('variables'),

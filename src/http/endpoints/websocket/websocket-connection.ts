@@ -8,6 +8,7 @@ import type { CallObserver, CallOrigin } from '../../../call/call-report.ts';
 import { faultMessage, type Reason } from '../../../protocol/faults.ts';
 import type { Message } from '../../../protocol/message/message.ts';
 import { closeCodeOf } from '../../../protocol/wire/close-codes.ts';
+import type { RequestPermit } from '../../../quota/request-permit.ts';
 import type { Sessions } from '../../../registry/sessions.ts';
 import type { EventSink, Reply } from '../../../reply/reply.ts';
 import type { Server } from '../../../server/server.ts';
@@ -15,13 +16,14 @@ import { faultForEnd, type SessionEndReason } from '../../../session/end-reason.
 import type { Session } from '../../../session/session.ts';
 import type { Store } from '../../../store/store.ts';
 import { contain, detach } from '../../../util/boundary.ts';
-import type { AdmittedRequest } from '../../pipeline/admission.ts';
-import { authorizeMessages, scopesNeededBy } from '../../pipeline/authorize-messages.ts';
 import { modernNotServedData } from '../../pipeline/modern-not-served.ts';
-import { type PostedMessages, readMessages, withoutBom } from '../../pipeline/read-messages.ts';
+import type { PostedMessages, ReadPost } from '../../pipeline/read-messages.ts';
+import { type MessagePolicy, MessageReceiver } from '../../pipeline/receive-messages.ts';
 import { reportRefusedCalls } from '../../pipeline/refused-calls.ts';
-import type { RequestTracing, TraceRequests } from '../../pipeline/trace-requests.ts';
+import type { RequestTracing } from '../../pipeline/trace-requests.ts';
 import { ResponseDelaySink } from '../../replies/response-delay-sink.ts';
+import type { Sender } from '../../request-context.ts';
+import { type FaultArguments, type FrameConnection, FrameContext } from './frame-context.ts';
 import { FrameWriter } from './frame-writer.ts';
 
 /** Options of a connection. */
@@ -34,8 +36,9 @@ export interface WebSocketConnectionOptions {
   readonly maxDepth: number;
   readonly keepAliveMs: number;
   readonly slowReaderMs: number;
-  /** The sender of the handshake. */
-  readonly sender: AdmittedRequest;
+  /** The sender of the handshake, and the resources that the connection holds. */
+  readonly sender: Sender;
+  readonly permit: RequestPermit;
   readonly authorization: Authorization;
   /** Ends the connection when the credentials of the handshake expire. */
   readonly watch: CredentialWatch;
@@ -47,15 +50,10 @@ export interface WebSocketConnectionOptions {
   readonly initializeTimeoutMs: number;
 }
 
-/** The arguments that describe a fault. */
-type Fault = Parameters<typeof faultMessage>;
-
 interface ReplyOptions {
-  /** The messages that are answered. */
-  readonly messages?: readonly Message[] | undefined;
+  /** The frame that is answered; absent for the stream of the session. */
+  readonly context?: FrameContext;
   onAccepted?(): void;
-  /** The messages were answered. */
-  onOver?(): void;
   readonly isContinued?: boolean;
 }
 
@@ -72,11 +70,11 @@ const notText: PostedMessages = { ok: false, reason: 'not_text', id: null };
  *
  * Every end of the connection that the gateway causes has a close code and a reason of the catalogue.
  */
-export class WebSocketConnection {
+export class WebSocketConnection implements MessagePolicy<FrameContext>, FrameConnection {
   readonly #peer: WebSocket;
   readonly #options: WebSocketConnectionOptions;
   readonly #writer: FrameWriter;
-  readonly #trace: TraceRequests | undefined;
+  readonly #receiver: MessageReceiver<FrameContext>;
   #session: Session | undefined;
   /** True once the server has answered `initialize`. */
   #isOpen = false;
@@ -88,17 +86,20 @@ export class WebSocketConnection {
 
   /** @param socket the socket below the WebSocket */
   constructor(peer: WebSocket, socket: Socket, options: WebSocketConnectionOptions) {
-    const { keepAliveMs, slowReaderMs, sender, watch, server, tracePosts } = options;
+    const { keepAliveMs, slowReaderMs, sender, watch, server, tracePosts, authorization, maxDepth } = options;
     this.#peer = peer;
     this.#options = options;
-    this.#trace = tracePosts?.(server.name, 'websocket');
+    const trace = tracePosts?.(server.name, 'websocket');
+    this.#receiver = new MessageReceiver(this, { authorization, maxDepth, trace });
     this.#writer = new FrameWriter(peer, { socket, slowReaderMs, onSlow: () => this.#terminate('slow_reader') });
     watchPeer(peer, { socket, intervalMs: keepAliveMs, onSilent: () => this.#terminate('client_silent') });
-    const onFault = (): void => this.#terminate('internal');
     const inOrder = new OrderedDelivery('request', this.#writer);
     peer.on('message', (data, isBinary) => {
-      const posted = isBinary ? notText : readMessages(withoutBom(data as Buffer), options.maxDepth);
-      inOrder.take(posted, (read) => contain('request', () => this.#receive(read), onFault));
+      const context = new FrameContext(this, options);
+      context.contain(() => {
+        const posted = isBinary ? notText : this.#receiver.read(context, data as Buffer);
+        inOrder.take(posted, (read) => context.contain(() => this.#receive(context, read)));
+      });
     });
     // a violation of the WebSocket protocol; the library closes with the matching code
     peer.on('error', () => this.#endSession());
@@ -136,25 +137,21 @@ export class WebSocketConnection {
     this.#initializeTimer = setTimeout(() => this.#terminate('initialize_timeout'), this.#options.initializeTimeoutMs);
   }
 
-  #receive(read: PostedMessages): void {
+  #receive(context: FrameContext, read: PostedMessages): void {
     if (this.#peer.readyState !== this.#peer.OPEN) return;
     if (read === notText) return this.close('not_text');
-    const { sender, authorization } = this.#options;
-    const messages = read.ok ? read.messages : undefined;
-    const onOver = sender.permit.admitNext(messages ?? []);
-    if (typeof onOver === 'string') return this.#refusePosted(messages, onOver, read.id);
-    const needs = scopesNeededBy(read, authorization);
-    const allowed = authorizeMessages(read, needs, sender.identity, authorization, undefined);
-    if (!allowed.ok) onOver();
-    if (!allowed.ok) return this.#refusePosted(messages, allowed.reason, allowed.id, allowed.data);
-    // A message on a connection has no headers of its own.
-    const traced = this.#trace?.(allowed, {});
-    const posted = traced?.posted ?? allowed;
-    const traceReply = (reply: Reply): Reply => traced?.traceReply(reply) ?? reply;
-    const { modern, initialize, isBatch, id } = posted;
-    if (this.#session === undefined && modern === undefined && initialize !== undefined && !isBatch)
-      return this.#open(initialize, onOver, traceReply);
-    const reply = traceReply(this.#createReply({ messages, onOver }));
+    this.#receiver.receive(context, read);
+  }
+
+  createReply(context: FrameContext, posted: ReadPost): Reply {
+    return this.#opensSession(posted)
+      ? this.#replyTo({ context, onAccepted: () => this.#onSessionOpen() })
+      : this.#replyTo({ context });
+  }
+
+  dispatch(_context: FrameContext, posted: ReadPost, reply: Reply): void {
+    const { modern, initialize, id } = posted;
+    if (initialize !== undefined && this.#opensSession(posted)) return this.#open(initialize, reply);
     if (modern !== undefined) return reply.fault('modern_not_served', id, { ...modernNotServedData(modern) });
     if (this.#session !== undefined && initialize !== undefined) return reply.fault('already_initialized', id);
     if (this.#session === undefined || !this.#isOpen) return reply.fault('not_initialized', id);
@@ -163,7 +160,7 @@ export class WebSocketConnection {
   }
 
   /** Ends refused calls with the fault; see `CallObserver`. */
-  #refusePosted(messages: readonly Message[] | undefined, ...fault: Fault): void {
+  refuse(messages: readonly Message[] | undefined, ...fault: FaultArguments): void {
     const { calls, server, sender } = this.#options;
     const origin: CallOrigin = {
       server: server.name,
@@ -172,27 +169,32 @@ export class WebSocketConnection {
       session: this.#session?.name.session,
     };
     if (calls !== undefined) reportRefusedCalls(calls, origin, messages, fault[0]);
-    this.#refuse(...fault);
-  }
-
-  #refuse(...fault: Fault): void {
     this.#writer.reply(faultMessage(...fault));
   }
 
-  #open(initialize: Message, onOver: () => void, traceReply: (reply: Reply) => Reply): void {
+  /** A fault of the gateway has hit the connection. */
+  fail(): void {
+    this.#terminate('internal');
+  }
+
+  #opensSession({ modern, initialize, isBatch }: ReadPost): boolean {
+    return this.#session === undefined && modern === undefined && initialize !== undefined && !isBatch;
+  }
+
+  #open(initialize: Message, reply: Reply): void {
     const { server, sender, sessions, store, maxEventBytes } = this.#options;
     clearTimeout(this.#initializeTimer);
     this.#sessionEnd = undefined;
-    const onAccepted = (): void => {
-      this.#isOpen = true;
-      // Priming events are for clients that resume.
-      this.#session?.listen(undefined, this.#createReply({ isContinued: true }));
-    };
-    const reply = traceReply(this.#createReply({ messages: [initialize], onAccepted, onOver }));
     const lookup = { server, principal: sender.principal };
     const sessionHome = { store, maxEventBytes, onEnding: (reason: SessionEndReason) => this.#onSessionEnd(reason) };
     this.#session = sessions.connected.open(lookup, initialize, reply, sessionHome);
     if (this.#session === undefined) this.#awaitInitialize();
+  }
+
+  #onSessionOpen(): void {
+    this.#isOpen = true;
+    // Priming events are for clients that resume.
+    this.#session?.listen(undefined, this.#replyTo({ isContinued: true }));
   }
 
   /**
@@ -216,11 +218,11 @@ export class WebSocketConnection {
   /**
    * Creates the reply of the session to the client. Acceptance is not reported, since it is of no use on a connection.
    */
-  #createReply({ messages = [], onAccepted = () => undefined, onOver, isContinued = false }: ReplyOptions = {}): Reply {
+  #replyTo({ context, onAccepted = () => undefined, isContinued = false }: ReplyOptions): Reply {
     const listeners: (() => void)[] = [];
     const answer = (send: () => void): void => {
       for (const listener of listeners) this.#goneListeners.delete(listener);
-      onOver?.();
+      context?.release();
       send();
     };
     const peer = this.#peer;
@@ -239,7 +241,7 @@ export class WebSocketConnection {
       accepted: () => answer(onAccepted),
       removed: () => answer(() => undefined),
       nothing: () => answer(() => undefined),
-      fault: (...fault) => answer(() => this.#refusePosted(messages, ...fault)),
+      fault: (...fault) => answer(() => this.refuse(context?.messages ?? [], ...fault)),
       stream: () => this.#createSink(),
     };
   }

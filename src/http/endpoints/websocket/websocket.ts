@@ -1,21 +1,19 @@
 // src/http/endpoints/websocket: clients on a WebSocket.
-import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Server as NetServer, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { WebSocketServer } from 'ws';
-import type { Challenge } from '../../../auth/identity.ts';
+import { type WebSocket, WebSocketServer } from 'ws';
 import { subprotocol, webSocketLimits } from '../../../backend/websocket-peer.ts';
 import type { Reason } from '../../../protocol/faults.ts';
-import { pathOf } from '../../../protocol/http/request-header.ts';
 import { contain } from '../../../util/boundary.ts';
-import type { Endpoint } from '../../http-endpoint.ts';
-import { type AdmissionOptions, createAdmission } from '../../pipeline/admission.ts';
-import { respondWithChallenge, respondWithFault } from '../../respond.ts';
+import type { Endpoint } from '../../http-context.ts';
+import { type AdmissionOptions, behindAdmission } from '../../pipeline/admission.ts';
 import { serveWithoutUpgrade, wantsWebSocket } from './other-upgrades.ts';
+import { UpgradeContext } from './upgrade-context.ts';
 import { WebSocketConnection, type WebSocketConnectionOptions } from './websocket-connection.ts';
 
 /** The options that differ between connections. */
-type PerConnection = 'server' | 'sender' | 'authorization';
+type PerConnection = 'server' | 'sender' | 'permit' | 'authorization';
 
 /** Options of the WebSocket endpoints of a gateway. */
 export interface WebSocketEndpointOptions extends Omit<WebSocketConnectionOptions, PerConnection> {
@@ -39,7 +37,7 @@ export interface WebSocketEndpoint {
  */
 export function createWebSocketEndpoint(options: WebSocketEndpointOptions): WebSocketEndpoint {
   const { sessions, maxBodyBytes, slowReaderMs } = options;
-  let byPath: ReadonlyMap<string, ReturnType<typeof withAdmission>> = new Map();
+  let byPath: ReadonlyMap<string, (context: UpgradeContext) => void> = new Map();
   const connections = new Map<WebSocketConnection, Promise<void>>();
   const sockets = new WebSocketServer({
     noServer: true,
@@ -47,15 +45,10 @@ export function createWebSocketEndpoint(options: WebSocketEndpointOptions): WebS
     ...webSocketLimits(maxBodyBytes, slowReaderMs),
     handleProtocols: (offered) => offered.has(subprotocol) && subprotocol,
   });
-  sockets.on('wsClientError', (_cause, socket, incoming) => refuse(incoming, socket, { reason: 'bad_handshake' }));
-
-  const accept = (
-    incoming: IncomingMessage,
-    socket: Socket,
-    head: Buffer,
-    { traffic, ...perConnection }: Pick<WebSocketConnectionOptions, PerConnection> & Pick<AdmissionOptions, 'traffic'>,
-  ): void =>
-    sockets.handleUpgrade(incoming, socket, head, (peer) => {
+  const accept = (context: UpgradeContext, { server, authorization, traffic }: AdmissionOptions): void => {
+    const { incoming, socket, head, sender, permit } = context;
+    const perConnection = { server, authorization, sender, permit };
+    const begin = (peer: WebSocket): void => {
       const connection = new WebSocketConnection(peer, socket, { ...options, ...perConnection });
       const onClosed = traffic?.onWebSocket();
       const closed = new Promise<void>((resolve) => {
@@ -66,38 +59,39 @@ export function createWebSocketEndpoint(options: WebSocketEndpointOptions): WebS
         });
       });
       connections.set(connection, closed);
-    });
+    };
+    const refuse = (): void => context.refuse({ reason: 'bad_handshake' });
+    sockets.once('wsClientError', refuse); // a bad handshake is reported before the call returns
+    try {
+      sockets.handleUpgrade(incoming, socket, head, begin);
+    } finally {
+      sockets.off('wsClientError', refuse);
+    }
+  };
 
-  const handleUpgrade = (incoming: IncomingMessage, socket: Socket, head: Buffer): void => {
-    const endpoint = byPath.get(pathOf(incoming.url ?? ''));
-    if (endpoint === undefined) return refuse(incoming, socket, { reason: 'no_such_path' });
-    const { server, authorization, traffic, admit } = endpoint;
-    const onError = (): Socket => socket.destroy(); // the client left during authentication
-    socket.on('error', onError);
-    admit(incoming, {
-      refused: (challenge) => refuse(incoming, socket, challenge),
-      failed: () => socket.destroy(),
-      admitted(sender) {
-        socket.off('error', onError);
-        socket.once('close', () => sender.permit.release());
-        const reason = sessions.isDraining ? 'draining' : refuseSubprotocols(incoming);
-        if (reason !== undefined) return refuse(incoming, socket, { reason });
-        accept(incoming, socket, head, { server, authorization, traffic, sender });
+  const createEndpoint = (admission: AdmissionOptions): ((context: UpgradeContext) => void) =>
+    behindAdmission(admission, {
+      serve(context) {
+        const reason = sessions.isDraining ? 'draining' : refuseSubprotocols(context.headers);
+        if (reason !== undefined) return context.refuse({ reason });
+        context.handOver();
+        accept(context, admission);
       },
     });
-  };
 
   return {
     route(servers) {
-      byPath = new Map([...servers].map(([path, options]) => [path, withAdmission(options)]));
+      byPath = new Map([...servers].map(([path, options]) => [path, createEndpoint(options)]));
     },
     attach(http) {
       http.on('upgrade', (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
-        const answer = (): void => {
-          if (wantsWebSocket(incoming)) handleUpgrade(incoming, socket as Socket, head);
-          else serveWithoutUpgrade(http, incoming, socket, head);
-        };
-        contain('request', answer, () => socket.destroy());
+        if (!wantsWebSocket(incoming)) {
+          const serve = (): void => serveWithoutUpgrade(http, incoming, socket, head);
+          return contain('request', serve, () => socket.destroy());
+        }
+        const context = new UpgradeContext(incoming, socket as Socket, head);
+        const answer = byPath.get(context.path);
+        context.contain(() => (answer === undefined ? context.refuse({ reason: 'no_such_path' }) : answer(context)));
       });
     },
     async close(graceMs) {
@@ -111,30 +105,14 @@ export function createWebSocketEndpoint(options: WebSocketEndpointOptions): WebS
   };
 }
 
-const withAdmission = (options: AdmissionOptions) => {
-  const { server, authorization, traffic } = options;
-  return { server, authorization, traffic, admit: createAdmission(options) };
-};
-
 /** Answers requests without an upgrade to the path of a WebSocket endpoint. */
-export const webSocketOnly: Endpoint = (_incoming, outgoing) => {
-  outgoing.setHeader('upgrade', 'websocket'); // RFC 9110, section 15.5.22
-  respondWithFault(outgoing, 'websocket_required');
+export const webSocketOnly: Endpoint = (context) => {
+  context.outgoing.setHeader('upgrade', 'websocket'); // RFC 9110, section 15.5.22
+  context.respondWithFault('websocket_required');
 };
 
 /** A client that offers other subprotocols but not ours speaks another protocol on the connection. */
-function refuseSubprotocols({ headers }: IncomingMessage): Reason | undefined {
+export function refuseSubprotocols(headers: IncomingHttpHeaders): Reason | undefined {
   const offered = headers['sec-websocket-protocol']?.split(',').map((name) => name.trim());
   return offered === undefined || offered.includes(subprotocol) ? undefined : 'subprotocol_required';
-}
-
-/** Answers a request that does not become a WebSocket, and ends its connection. */
-function refuse(incoming: IncomingMessage, socket: Duplex, challenge: Challenge): void {
-  socket.on('error', () => undefined); // the client is gone: nobody is left to answer
-  const outgoing = new ServerResponse(incoming);
-  outgoing.shouldKeepAlive = false;
-  if (challenge.reason === 'bad_handshake') outgoing.setHeader('sec-websocket-version', '13'); // RFC 6455, section 4.4
-  outgoing.assignSocket(socket as Socket);
-  outgoing.once('finish', () => (socket as Socket).destroySoon());
-  respondWithChallenge(outgoing, challenge);
 }

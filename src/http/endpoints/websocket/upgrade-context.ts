@@ -1,0 +1,48 @@
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { RequestPermit } from '../../../quota/request-permit.ts';
+import { HttpContext } from '../../http-context.ts';
+import type { Refusal } from '../../request-context.ts';
+
+/** A request that wants its connection to become a WebSocket. Its response is used only if that is refused. */
+export class UpgradeContext extends HttpContext {
+  readonly socket: Socket;
+  /** The bytes behind the request. */
+  readonly head: Buffer;
+  readonly #onError = (): void => {
+    this.socket.destroy(); // the client left during authentication
+  };
+
+  constructor(incoming: IncomingMessage, socket: Socket, head: Buffer) {
+    super(incoming, new ServerResponse(incoming));
+    this.outgoing.shouldKeepAlive = false;
+    this.socket = socket;
+    this.head = head;
+    socket.on('error', this.#onError);
+  }
+
+  /** Leaves the errors of the connection to the WebSocket. */
+  handOver(): void {
+    this.socket.off('error', this.#onError);
+  }
+
+  /** Holds the permit until the connection is closed. */
+  override hold(permit: RequestPermit): void {
+    this.permit = permit;
+    this.socket.once('close', () => permit.release());
+  }
+
+  /** Answers the request, which does not become a WebSocket, and ends its connection. */
+  override refuse(refusal: Refusal): void {
+    const { outgoing, socket } = this;
+    if (refusal.reason === 'bad_handshake') outgoing.setHeader('sec-websocket-version', '13'); // RFC 6455, section 4.4
+    socket.on('error', () => undefined); // the client is gone: nobody is left to answer
+    outgoing.assignSocket(socket);
+    outgoing.once('finish', () => socket.destroySoon());
+    super.refuse(refusal);
+  }
+
+  override fail(): void {
+    this.socket.destroy();
+  }
+}

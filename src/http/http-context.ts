@@ -1,0 +1,117 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { Identity } from '../auth/identity.ts';
+import { entryOf, faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
+import { type Accepts, readAccept } from '../protocol/http/media-types.ts';
+import { givenRequestId, pathOf } from '../protocol/http/request-header.ts';
+import type { Message } from '../protocol/message/message.ts';
+import { namesModernRevision } from '../protocol/revisions.ts';
+import { type RequestPermit, uncountedRequestPermit } from '../quota/request-permit.ts';
+import { reportRefusal } from './pipeline/refused-calls.ts';
+import { releaseWithResponse } from './pipeline/request-permits.ts';
+import { type Refusal, RequestContext } from './request-context.ts';
+import { respondWithJson } from './respond.ts';
+
+/** Answers one HTTP request to an endpoint. */
+export type Endpoint = (context: HttpContext) => void;
+
+/** The facts about one HTTP request, and the way to answer it with a fault. */
+export class HttpContext extends RequestContext {
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+  /** The time at which the head had arrived, on the monotonic clock in ms. */
+  readonly startedAt = performance.now();
+  /** The id that the request log has given the request; undefined if requests are not logged. */
+  logId: string | undefined;
+  /** The verified sender; undefined before the authentication. */
+  identity: Identity | undefined;
+  /** The resources that the request holds. */
+  permit: RequestPermit = uncountedRequestPermit;
+  /** The name of the request's session in the store; undefined until it is known. */
+  sessionKey: string | undefined;
+  /** The fault that the request was answered with; undefined if there was none. */
+  fault: Reason | undefined;
+  /** True if a fault of the gateway itself has ended the response: the request is over, whatever was sent. */
+  hasFailed = false;
+  #isRefusalReported = false;
+  #accepts: Accepts | undefined;
+
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse) {
+    super();
+    this.incoming = incoming;
+    this.outgoing = outgoing;
+  }
+
+  get headers(): IncomingHttpHeaders {
+    return this.incoming.headers;
+  }
+
+  get method(): string {
+    return this.incoming.method ?? '';
+  }
+
+  get url(): string {
+    return this.incoming.url ?? '';
+  }
+
+  /** The path of the request target, unchanged. */
+  get path(): string {
+    return pathOf(this.url);
+  }
+
+  /** The media types that the client's `Accept` allows. */
+  get accepts(): Accepts {
+    this.#accepts ??= readAccept(this.headers.accept);
+    return this.#accepts;
+  }
+
+  get requestId(): string | undefined {
+    return this.logId ?? givenRequestId(this.headers['x-request-id']);
+  }
+
+  /** An HTTP request has its quota before its body is read. */
+  admitMessages(): undefined {
+    return undefined;
+  }
+
+  /** Holds the permit until the response has ended. */
+  hold(permit: RequestPermit): void {
+    this.permit = permit;
+    releaseWithResponse(this.outgoing, permit);
+  }
+
+  countMessages(messages: readonly Message[]): void {
+    this.permit.countMessages(messages);
+  }
+
+  refuse({ reason, id = null, wwwAuthenticate, data }: Refusal): void {
+    if (wwwAuthenticate !== undefined) this.outgoing.setHeader('www-authenticate', wwwAuthenticate);
+    this.respondWithFault(reason, id, data);
+  }
+
+  /**
+   * Answers with a fault. This is the one place that turns an entry of the fault catalogue into an HTTP response.
+   * `MCP-Protocol-Version` tells the era of the client, even if the body was not read.
+   */
+  respondWithFault(reason: Reason, id: RequestId | null = null, data?: Record<string, unknown>): void {
+    if (!this.#isRefusalReported) this.#isRefusalReported = reportRefusal(this, reason);
+    this.fault = reason;
+    const { status, retryAfterS, allow } = entryOf(reason);
+    const headers: Record<string, string> = {};
+    if (retryAfterS !== undefined) headers['retry-after'] = String(retryAfterS);
+    if (allow !== undefined) headers['allow'] = allow;
+    const era = namesModernRevision(this.header('mcp-protocol-version')) ? 'modern' : 'legacy';
+    respondWithJson(this.outgoing, status, faultMessage(reason, id, data, era), headers);
+  }
+
+  /**
+   * The request gets `internal`. If its response has begun, the connection ends instead, which a client that can resume
+   * recognises.
+   */
+  fail(): void {
+    const { outgoing } = this;
+    if (outgoing.writableEnded || outgoing.destroyed) return;
+    this.hasFailed = true;
+    if (outgoing.headersSent) outgoing.destroy();
+    else this.respondWithFault('internal', this.answerId);
+  }
+}

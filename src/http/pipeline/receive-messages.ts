@@ -1,0 +1,64 @@
+import type { Authorization } from '../../auth/scopes/authorization.ts';
+import type { Message } from '../../protocol/message/message.ts';
+import type { Reply } from '../../reply/reply.ts';
+import type { RequestContext } from '../request-context.ts';
+import { authorizeMessages, scopesNeededBy } from './authorize-messages.ts';
+import { type PostedMessages, type ReadPost, readMessages, withoutBom } from './read-messages.ts';
+import type { TraceRequests } from './trace-requests.ts';
+
+/** How one kind of endpoint treats messages: what differs between the endpoints behind `MessageReceiver`. */
+export interface MessagePolicy<C extends RequestContext> {
+  /** Creates the reply to messages that will be dispatched. */
+  createReply(context: C, posted: ReadPost): Reply;
+  /** Passes the messages on, and answers the reply, at once or later. */
+  dispatch(context: C, posted: ReadPost, reply: Reply): void;
+}
+
+/** Options of a receiver. */
+export interface MessageReceiverOptions {
+  readonly authorization: Authorization;
+  readonly maxDepth: number;
+  /** Begins the spans of requests; undefined without tracing. */
+  readonly trace: TraceRequests | undefined;
+}
+
+const none: readonly Message[] = [];
+
+/**
+ * Receives the messages of clients at one endpoint, whichever protocol carries them: reads, admits, authorizes, counts,
+ * traces and dispatches them, in this order. Messages that are refused are not counted and have no span.
+ */
+export class MessageReceiver<C extends RequestContext> {
+  readonly #policy: MessagePolicy<C>;
+  readonly #options: MessageReceiverOptions;
+
+  constructor(policy: MessagePolicy<C>, options: MessageReceiverOptions) {
+    this.#policy = policy;
+    this.#options = options;
+  }
+
+  /** Reads one text of a client, which holds a message or a batch. Returns a promise for a large text. */
+  read(context: C, bytes: Buffer): PostedMessages | Promise<PostedMessages> {
+    return readMessages(withoutBom(bytes), this.#options.maxDepth, context.header('mcp-protocol-version'));
+  }
+
+  /** Receives the messages that were read, or refuses what could not be read. */
+  receive(context: C, read: PostedMessages): void {
+    const { authorization, trace } = this.#options;
+    context.answerId = read.id;
+    context.messages = read.ok ? read.messages : undefined;
+    const reason = context.admitMessages(context.messages ?? none);
+    if (reason !== undefined) return context.refuse({ reason, id: read.id });
+    if (!read.ok) return context.refuse(read);
+    const { messages } = read;
+    context.needs = scopesNeededBy(messages, authorization);
+    const refusal = authorizeMessages(context.needs, context.sender.identity, authorization, context.url);
+    if (refusal !== undefined) return context.refuse({ ...refusal, id: read.id });
+    context.countMessages(messages);
+    const traced = trace?.(read, context.headers, context.requestId);
+    context.tracedMessages = traced?.posted.messages;
+    const posted = traced?.posted ?? read;
+    const plain = this.#policy.createReply(context, posted);
+    this.#policy.dispatch(context, posted, traced?.traceReply(plain) ?? plain);
+  }
+}

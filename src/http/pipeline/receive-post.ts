@@ -1,0 +1,37 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Reason } from '../../protocol/faults.ts';
+import { isJsonContentType } from '../../protocol/http/media-types.ts';
+import type { HttpContext } from '../http-context.ts';
+import type { MessageReceiver } from './receive-messages.ts';
+import { readRequestBody } from './request-body.ts';
+
+/**
+ * Reads the body of a POST and hands it to the receiver, unless the client leaves before its end. A body that cannot be
+ * received is refused.
+ * @param isAcceptable false if the client accepts no form of response that exists
+ */
+export function receivePost(
+  context: HttpContext,
+  maxBodyBytes: number,
+  isAcceptable: boolean,
+  receiver: MessageReceiver<HttpContext>,
+): void {
+  const refusedReason = findHeaderFault(context.headers) ?? (isAcceptable ? undefined : 'not_acceptable');
+  if (refusedReason !== undefined) return context.refuse({ reason: refusedReason });
+  readRequestBody(context.incoming, maxBodyBytes, (body) => {
+    context.contain(() => {
+      if (typeof body === 'string') return context.refuse({ reason: body });
+      context.receivedAt = performance.now();
+      const read = receiver.read(context, body);
+      if (read instanceof Promise) return read.then((messages) => receiver.receive(context, messages));
+      receiver.receive(context, read);
+    });
+  });
+}
+
+/** Returns the reason to refuse a POST by its headers alone, before its body is read. */
+export function findHeaderFault(headers: IncomingHttpHeaders): Reason | undefined {
+  const encoding = headers['content-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return 'encoded_body';
+  return isJsonContentType(headers['content-type']) ? undefined : 'bad_content_type';
+}

@@ -1,0 +1,62 @@
+import { IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+import { HttpContext } from '../../src/http/http-context.ts';
+
+/** A request without a connection. */
+export interface FakeRequest {
+  readonly method?: string;
+  readonly url?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The parts in which the body arrives; undefined for a body that does not end. */
+  readonly body?: readonly string[] | undefined;
+}
+
+/** The response of a request without a connection. */
+export interface FakeResponse {
+  readonly status: number;
+  readonly headers: OutgoingHttpHeaders;
+  readonly text: string;
+}
+
+/** Creates the context of a request, and a function that returns its response once there is one. */
+export function createHttpContext({ method = 'GET', url = '/mcp', headers = {}, body = [] }: FakeRequest = {}): {
+  readonly context: HttpContext;
+  readonly response: () => FakeResponse | undefined;
+} {
+  const incoming = new IncomingMessage(new Socket());
+  incoming.method = method;
+  incoming.url = url;
+  incoming.httpVersion = '1.1';
+  incoming.httpVersionMajor = 1;
+  incoming.httpVersionMinor = 1;
+  for (const [name, value] of Object.entries({ host: 'localhost', ...headers })) {
+    incoming.headers[name.toLowerCase()] = value;
+    incoming.rawHeaders.push(name, value);
+  }
+  for (const part of body) incoming.push(part);
+  if (body !== undefined) incoming.push(null);
+  const outgoing = new ServerResponse(incoming);
+  let written = '';
+  const wire = new Duplex({
+    read: () => undefined,
+    write(chunk: Buffer, _encoding, done) {
+      written += chunk.toString('latin1');
+      done();
+    },
+  });
+  outgoing.assignSocket(wire as Socket);
+  return { context: new HttpContext(incoming, outgoing), response: () => parseResponse(written) };
+}
+
+function parseResponse(written: string): FakeResponse | undefined {
+  const end = written.indexOf('\r\n\r\n');
+  if (end < 0) return undefined;
+  const [statusLine = '', ...lines] = written.slice(0, end).split('\r\n');
+  const headers = lines.map((line) => line.split(': ', 2) as [string, string]);
+  return {
+    status: Number(statusLine.split(' ')[1]),
+    headers: Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), value])),
+    text: written.slice(end + 4),
+  };
+}
