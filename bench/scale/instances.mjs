@@ -17,16 +17,18 @@ export const seen = { sent: 0, failed: 0, lost: 0 };
 
 /** An instance that joins and lives until it is closed. */
 export async function startInstance(url) {
-  const observer = {
-    answered: () => {
-      seen.sent += 1;
+  const telemetry = {
+    commandSeconds: {
+      add: () => {
+        seen.sent += 1;
+      },
     },
-    failed: () => {
+    emit: () => {
       seen.failed += 1;
     },
   };
   const { createRedisStore } = await import(storeProgram);
-  const store = createRedisStore({ url, limits, observer, recordTtlMs: limits.maxAgeMs });
+  const store = createRedisStore({ url, limits, telemetry, recordTtlMs: limits.maxAgeMs });
   let name = await join(store);
   let isOpen = true;
   const live = async () => {

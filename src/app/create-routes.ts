@@ -1,9 +1,9 @@
 import type { CredentialWatch } from '../auth/credential-watch.ts';
 import type { OriginRules } from '../auth/origin-rules.ts';
-import type { CallObserver } from '../call/call-report.ts';
+import type { CallTelemetry } from '../call/call-events.ts';
 import type { GatewayConfig } from '../config/config.ts';
 import { endpointPathsOf } from '../config/endpoint-paths.ts';
-import type { ConnectionObserver } from '../http/connection-observer.ts';
+import type { ConnectionMeters } from '../http/connection-events.ts';
 import { LegacyMessagesEndpoint, LegacySseStream } from '../http/endpoints/legacy-sse.ts';
 import { createMetadataEndpoint } from '../http/endpoints/oauth-metadata.ts';
 import { StreamableHttpEndpoint } from '../http/endpoints/streamable-http.ts';
@@ -26,10 +26,10 @@ export interface RouteParts {
   readonly identityHeaders: readonly string[];
   readonly quotas: Quotas;
   readonly watch: CredentialWatch;
-  readonly calls: CallObserver | undefined;
-  readonly onRefused: AdmissionOptions['onRefused'];
+  readonly calls: CallTelemetry | undefined;
+  readonly emit: AdmissionOptions['emit'];
   readonly tracePosts: RequestTracing | undefined;
-  connectionsOf(server: string): ConnectionObserver | undefined;
+  connectionMetersOf(server: string): ConnectionMeters | undefined;
   readonly accessTo: AccessTo;
   readonly health: HealthOptions;
 }
@@ -47,7 +47,7 @@ export interface Routes {
  * @param served the servers; the first of two servers with the same path gets it
  */
 export function createRoutes(config: GatewayConfig, served: readonly ServedServer[], parts: RouteParts): Routes {
-  const { sessions, stateSealing, accessTo, health, connectionsOf, ...admission } = parts;
+  const { sessions, stateSealing, accessTo, health, connectionMetersOf, ...admission } = parts;
   const endpoints = new Map<string, Endpoint>();
   const onWebSocket = new Map<string, AdmissionOptions>();
   const configs = served.map((each) => each.config);
@@ -55,7 +55,7 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
   for (const { config: own, server, modern, groups } of served) {
     const { sessionless } = own;
     const { marks } = stateSealing;
-    const traffic = connectionsOf(own.name);
+    const meters = connectionMetersOf(own.name);
     const options = {
       ...config,
       server,
@@ -64,7 +64,7 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
       groups,
       sessionless,
       marks,
-      traffic,
+      meters,
       ...admission,
       ...access.of(own),
     };

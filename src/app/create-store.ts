@@ -1,12 +1,13 @@
 import type { Logger } from 'pino';
 import type { GatewayConfig } from '../config/config.ts';
-import { countAppends, countEvictions, measureCommands } from '../ops/metrics/collectors/store-metrics.ts';
-import type { Metrics } from '../ops/metrics/metrics.ts';
+import { countAppends } from '../ops/metrics/collectors/store-metrics.ts';
 import type { LogLimits } from '../store/event-log.ts';
 import { createMemoryStore } from '../store/memory/memory-store.ts';
 import type { memoryPolicyOf } from '../store/redis/diagnose/inspect.ts';
 import type { ClusterStore, Store } from '../store/store.ts';
 import { detach } from '../util/boundary.ts';
+import { unreadMeter } from '../util/telemetry/meter.ts';
+import type { GatewayTelemetry } from './create-telemetry.ts';
 import { readRedisTls } from './tls-files.ts';
 
 /** The store of a gateway. */
@@ -16,30 +17,29 @@ export interface OpenStore {
   readonly shared: ClusterStore | undefined;
 }
 
+/** How the store reports its commands, and counts its events. */
+type StoreReports = Pick<GatewayTelemetry, 'emit' | 'meterOf'>;
+
 /**
  * Creates the store of a gateway: in Redis if one is configured, else in memory. Rejects for a certificate that cannot
  * be read. The Redis client is loaded only when needed, because loading it takes a large part of a start.
- * @param metrics counts stored events and commands; undefined for no metrics
  */
-export async function createStore(
-  config: GatewayConfig,
-  logger: Logger,
-  metrics: Metrics | undefined,
-): Promise<OpenStore> {
+export async function createStore(config: GatewayConfig, logger: Logger, telemetry: StoreReports): Promise<OpenStore> {
   const { redis, logTotalMaxBytes, recordTtlMs } = config;
+  const { meterOf } = telemetry;
   const limits: LogLimits = {
     maxEvents: config.logMaxEvents,
     maxBytes: config.logMaxBytes,
     maxAgeMs: config.logMaxAgeMs,
-    onEvicted: metrics && countEvictions(metrics),
+    evicted: meterOf?.('eventsEvicted'),
   };
   const counted = <S extends Store>(store: S): S =>
-    metrics === undefined ? store : { ...store, log: countAppends(store.log, metrics) };
+    meterOf === undefined ? store : { ...store, log: countAppends(store.log, meterOf) };
   if (redis === undefined) {
     const store = createMemoryStore({ ...limits, maxTotalBytes: logTotalMaxBytes, recordTtlMs });
     return { store: counted(store), shared: undefined };
   }
-  const shared = counted(await openRedis(redis, limits, config, logger, metrics));
+  const shared = counted(await openRedis(redis, limits, config, logger, telemetry));
   return { store: shared, shared };
 }
 
@@ -48,7 +48,7 @@ async function openRedis(
   limits: LogLimits,
   config: GatewayConfig,
   logger: Logger,
-  metrics: Metrics | undefined,
+  { emit, meterOf }: StoreReports,
 ): Promise<ClusterStore> {
   const { redisPrefix, redisTimeoutMs, leaseMs, recordTtlMs, mailboxMaxBytes } = config;
   const connection = { url: redis, tls: readRedisTls(config), commandTimeoutMs: redisTimeoutMs };
@@ -62,7 +62,7 @@ async function openRedis(
     recordTtlMs,
     mailboxMaxBytes,
     onError: (cause) => logger.debug({ err: cause }, 'Redis connection'),
-    observer: metrics && measureCommands(metrics),
+    telemetry: { emit, commandSeconds: meterOf?.('redisSeconds') ?? unreadMeter },
   });
 }
 

@@ -20,12 +20,10 @@ import type { Endpoint } from '../http/http-context.ts';
 import { createHttpServer, type ServerCertificate } from '../http/http-server.ts';
 import { createRouter } from '../http/router.ts';
 import type { AdminServer } from '../ops/admin/admin-server.ts';
-import { FloodLimiter } from '../ops/flood-limiter.ts';
 import { readinessReport } from '../ops/health/readiness-report.ts';
 import { serverFailure } from '../ops/health/server-failure.ts';
 import { ServerHealth } from '../ops/health/server-health.ts';
 import type { Log } from '../ops/log/log.ts';
-import { createRefusedRequestLog } from '../ops/log/refused-request-log.ts';
 import { logRequests } from '../ops/log/request-log.ts';
 import { Sessions } from '../registry/sessions.ts';
 import { anyChange, ChangeThrottle } from '../store/shared/change-throttle.ts';
@@ -37,9 +35,9 @@ import { warnOfExpiry, warnOfExposure, warnOfSharing } from './access/exposure.t
 import { listen } from './addresses/listen.ts';
 import { publicBaseUrl } from './addresses/public-base-url.ts';
 import { changedUrls, type ServerUrls, serverUrls } from './addresses/server-urls.ts';
-import { createObservers } from './create-observers.ts';
 import { createRoutes, type RouteParts } from './create-routes.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
+import { createTelemetry } from './create-telemetry.ts';
 import { watchFiles } from './file-watch.ts';
 import { loadTracing } from './load-tracing.ts';
 import { type CertificateWatch, watchCertificate } from './reload/certificate-watch.ts';
@@ -91,13 +89,13 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const authentication = createAuthentication(config, watch, log.auth);
   const { identityHeaders } = authentication;
   const health = new ServerHealth();
-  const observers = createObservers(config, log, health);
-  const { sessions: telemetry, calls, audit, metrics, connectionsOf: trafficOf } = observers;
-  const { store, shared } = await createStore(config, log.store, metrics);
+  const telemetry = createTelemetry(config, log, health);
+  const { emit, calls, metrics, meterOf } = telemetry;
+  const { store, shared } = await createStore(config, log.store, telemetry);
   const storeWaitMs = config.redisWaitMs;
   const cluster = shared && { store: shared, limits: { ...config, storeWaitMs } };
   const connectedStore = createConnectedStore(config);
-  const reportStoreFailure = (cause: unknown): void => telemetry.emit({ type: 'store-failed', cause });
+  const reportStoreFailure = (cause: unknown): void => emit({ type: 'store-failed', cause });
   const changeThrottle = new ChangeThrottle(store.changes, reportStoreFailure);
   const quotas = quotasOf(config, store.rates, reportStoreFailure);
   const sessions = new Sessions({
@@ -105,7 +103,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     storeWaitMs,
     cluster,
     store,
-    telemetry,
+    telemetry: telemetry.sessions,
     quotas,
     onGroupChange: (topic, text = anyChange) => changeThrottle.notify(topic, text),
     formerServer: (name, digest) => set.former(name, digest),
@@ -115,7 +113,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const addToHealth = ({ name, address, probeRequired: isRequired }: ServerConfig): void =>
     health.add(name, { transport: address?.transport ?? 'stdio', isRequired, era: () => set.eraOf(name) });
   for (const server of config.servers) addToHealth(server);
-  const started = await startServers(parts, observers.listenersOf);
+  const started = await startServers(parts, telemetry.listenersOf);
   const tracing = await loadTracing(version);
   const traced = tracing?.traceServer ?? ((server: RunningServer) => server);
   const running = started.map(traced);
@@ -128,9 +126,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       stateSealing,
       health,
       logger: log.server,
-      emit: observers.emit,
-      decorateBackends: observers.decorateBackends,
-      run: (server) => traced(runServer(server, config, environment, observers.listenersOf(server))),
+      emit,
+      decorateBackends: telemetry.decorateBackends,
+      run: (server) => traced(runServer(server, config, environment, telemetry.listenersOf(server))),
       addToHealth,
       onAdded(server) {
         warnOfMissingCommand(server, parts, health);
@@ -155,7 +153,6 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const readinessNow = () => readinessReport(sessions.readiness, health.statuses);
   const readiness = () => readinessNow().status;
   const access = await createAccess(config, authentication.authenticators, log.auth);
-  const refusedRequestLog = createRefusedRequestLog(log.auth);
   const routeParts: RouteParts = {
     sessions,
     stateSealing: stateSealing,
@@ -164,8 +161,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     quotas,
     watch,
     calls,
-    connectionsOf: trafficOf,
-    onRefused: refusedRequestLog.onRefused,
+    emit,
+    connectionMetersOf: (server) =>
+      meterOf && { streams: meterOf('streams', server), webSockets: meterOf('webSockets', server) },
     tracePosts: tracing?.tracePosts,
     accessTo: access.to,
     health: { readiness: readinessNow, servers: health, showsServers: !hasAuthentication(config) },
@@ -199,16 +197,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     });
   const web = createHttpServer({ ...config, certificate }, logged());
   webSockets.attach(web.server);
-  const drops = new FloodLimiter<number>((maxConnections, leftOut) =>
-    log.http.warn(
-      { maxConnections, ...(leftOut > 0 && { leftOut }) },
-      'closed a client connection: --max-connections is reached',
-    ),
-  );
-  web.server.on('drop', () => {
-    if (metrics) metrics.tallies('droppedConnections').of().value += 1;
-    drops.report('connections', config.maxConnections);
-  });
+  const { maxConnections } = config;
+  web.server.on('drop', () => emit({ type: 'connection-dropped', maxConnections }));
   const port = await listen(web.server, config).catch(async (error: unknown) => {
     await closeParts();
     throw error;
@@ -230,7 +220,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     const before = urls();
     const changes = set.replace(servers);
     route();
-    for (const name of changes.removed) observers.forget(name);
+    for (const name of changes.removed) telemetry.forget(name);
     return { ...changes, urls: changedUrls(before, urls(), changes.changed) };
   };
   const configuration = createReloader({ source, started: config, replace, log });
@@ -250,11 +240,11 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const startToken = makeStartToken();
   // Loaded after the gateway listens, because clients do not wait for it.
   const page =
-    observers.status &&
+    telemetry.status &&
     (await import('./create-console.ts')).createGatewayConsole({
       config,
       logger: log.app,
-      record: observers.status,
+      record: telemetry.status,
       health,
       shared,
       sessions,
@@ -283,7 +273,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     reload() {
       authentication.reload?.();
       certificateWatch?.check();
-      audit?.reopen();
+      telemetry.reopen();
       configuration.reload();
     },
     async close() {
@@ -294,11 +284,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       await closeParts();
       watch.close();
       authentication.close();
-      refusedRequestLog.close();
-      drops.flush();
       await Promise.all([webSockets.close(connectionGraceMs), web.close(connectionGraceMs)]);
       await page?.close();
-      await Promise.all([audit?.close(), admin?.close(connectionGraceMs), tracing?.flush()]);
+      await Promise.all([telemetry.close(), admin?.close(connectionGraceMs), tracing?.flush()]);
     },
   };
 }

@@ -5,77 +5,8 @@ import { readGatewayFault } from '../protocol/message/gateway-fault.ts';
 import { type Message, readGatewayMessage } from '../protocol/message/message.ts';
 import { isToolError } from '../protocol/message/tool-error.ts';
 import type { Principal } from '../protocol/principal.ts';
-import type { Era } from '../protocol/revisions.ts';
 import type { Reply } from '../reply/reply.ts';
-
-/**
- * The outcome of a call.
- *
- * - `ok`: the server answered with a result.
- * - `tool_error`: the server answered with a result that reports a failed tool.
- * - `error`: the server answered with an error.
- * - `fault`: the gateway answered with an error of its own.
- * - `left`: the client left before there was an answer, and nobody can come back for the answer.
- */
-export type CallOutcome =
-  | { readonly kind: 'ok' | 'tool_error' | 'left' }
-  | { readonly kind: 'error'; readonly code: number | undefined }
-  | { readonly kind: 'fault'; readonly reason: Reason };
-
-/** The sender and the server of a call. */
-export interface CallOrigin {
-  readonly server: string;
-  readonly era: Era;
-  /** The sender; undefined if the request was refused before its sender was known. */
-  readonly principal: Principal | undefined;
-  /**
-   * The short name of the call's session in logs; undefined if the call has no session or the session was not found.
-   */
-  readonly session?: string | undefined;
-}
-
-/** The data of an ended call, without content. */
-export interface EndedCall {
-  readonly origin: CallOrigin;
-  /** The called method; undefined if the request was refused unread. */
-  readonly method: string | undefined;
-  /**
-   * The name of the tool or prompt, if the observer wants names. The URI of a resource does not count as a name, since
-   * the expansion of its template may contain content.
-   */
-  readonly name: string | undefined;
-  readonly outcome: CallOutcome;
-  /** The time since the request arrived at the gateway, or at the instance that took the session over. */
-  readonly durationMs: number;
-  /**
-   * The part of `durationMs` from sending the request to the server until its response was read, without `waitedMs`.
-   * Undefined if the server did not get the request.
-   */
-  readonly serverMs: number | undefined;
-  /**
-   * The part of `durationMs` in which the server could not work on the call. The server waited for an answer of the
-   * client (usually of a person or a model), or was being started.
-   */
-  readonly waitedMs: number;
-  /** The bytes of the request; 0 if the request is not kept. */
-  readonly bytesIn: number;
-  /** The bytes of the server's response; 0 for a fault. */
-  readonly bytesOut: number;
-  /** The id of the HTTP request that contained the call, if the observer wants names and the request has an id. */
-  readonly requestId: string | undefined;
-}
-
-/**
- * Receives each client call once, when the call has ended. The owner of the session reports the call, or the instance
- * that refused it. Requests of the gateway itself to servers are not calls.
- */
-export interface CallObserver {
-  /** True if the observer wants names of tools and prompts and request ids, which cost a search in each request. */
-  readonly wantsNames: boolean;
-  ended(call: EndedCall): void;
-  /** Any HTTP request to a server's endpoint was answered with a fault. */
-  refused(server: string, reason: Reason): void;
-}
+import type { CallOrigin, CallOutcome, CallTelemetry, EndedCall } from './call-events.ts';
 
 /** The request of a call as it arrived, or the part of it that an earlier owner kept. */
 export type CallRequest =
@@ -93,19 +24,20 @@ const readName = (request: CallRequest): string | undefined =>
 /** The arrival data of a request. */
 export type ArrivalInfo = Pick<Reply, 'receivedAt' | 'requestId'>;
 
-/** Measures one call and reports it to the observer. Only the first end counts. */
+/** Measures one call, and is the event of its end. Only the first end counts. */
 export class CallReport implements EndedCall {
+  readonly type = 'call-ended';
   readonly origin: CallOrigin;
   readonly method: string | undefined;
   readonly name: string | undefined;
   readonly bytesIn: number;
   readonly requestId: string | undefined;
   bytesOut = 0;
-  outcome = clientLeft;
+  outcome: CallOutcome = clientLeft;
   durationMs = 0;
   serverMs: number | undefined;
   waitedMs = 0;
-  readonly #observer: CallObserver;
+  readonly #telemetry: CallTelemetry;
   readonly #startedAt: number;
   #sentAt: number | undefined;
   #waitedBeforeMs = 0;
@@ -118,13 +50,13 @@ export class CallReport implements EndedCall {
   #hasEnded = false;
 
   /** @param arrival absent for a call that begins now */
-  constructor(observer: CallObserver, origin: CallOrigin, request?: CallRequest, arrival?: ArrivalInfo) {
-    this.#observer = observer;
+  constructor(telemetry: CallTelemetry, origin: CallOrigin, request?: CallRequest, arrival?: ArrivalInfo) {
+    this.#telemetry = telemetry;
     this.origin = origin;
     this.method = request?.method?.slice(0, maxNameLength);
-    this.name = request !== undefined && observer.wantsNames ? readName(request) : undefined;
+    this.name = request !== undefined && telemetry.wantsNames ? readName(request) : undefined;
     this.bytesIn = request?.text?.length ?? 0;
-    this.requestId = observer.wantsNames ? arrival?.requestId : undefined;
+    this.requestId = telemetry.wantsNames ? arrival?.requestId : undefined;
     this.#startedAt = arrival?.receivedAt ?? performance.now();
   }
 
@@ -200,35 +132,16 @@ export class CallReport implements EndedCall {
     this.bytesOut = bytesOut;
     if (this.serverMs === undefined) this.responseReceived();
     this.durationMs = performance.now() - this.#startedAt;
-    this.#observer.ended(this);
+    this.#telemetry.emit(this);
   }
 }
 
-/** Makes the function that opens a report for each call of a session; undefined without an observer. */
+/** Makes the function that opens a report for each call of a session; undefined if nobody wants reports. */
 export function createCallReporter(
-  calls: CallObserver | undefined,
+  calls: CallTelemetry | undefined,
   principal: Principal,
   name: Pick<CallOrigin, 'server' | 'session'>,
 ): ((request: CallRequest, arrival?: ArrivalInfo) => CallReport) | undefined {
   const origin: CallOrigin = { ...name, era: 'legacy', principal };
   return calls && ((request, arrival) => new CallReport(calls, origin, request, arrival));
-}
-
-/** Combines two observers, which are called in this order. Either may be absent. */
-export function combineCallObservers(
-  first: CallObserver | undefined,
-  second: CallObserver | undefined,
-): CallObserver | undefined {
-  if (first === undefined || second === undefined) return first ?? second;
-  return {
-    wantsNames: first.wantsNames || second.wantsNames,
-    ended(call) {
-      first.ended(call);
-      second.ended(call);
-    },
-    refused(server, reason) {
-      first.refused(server, reason);
-      second.refused(server, reason);
-    },
-  };
 }

@@ -37,7 +37,7 @@ export interface LegacyCallAnswer {
   response(id: RequestId, text: Buffer): void;
   /**
    * Ends one of the requests with an error of the catalogue.
-   * @returns true if the error refuses the whole POST. The endpoint then reports the refusal (`CallObserver`).
+   * @returns true if the error refuses the whole POST. The endpoint then reports the refusal (`CallEvent`).
    */
   fail(id: RequestId, reason: Reason): boolean;
   /**

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Challenge, Identity } from '../auth/identity.ts';
-import type { CallObserver } from '../call/call-report.ts';
+import type { CallTelemetry } from '../call/call-events.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Message } from '../protocol/message/message.ts';
@@ -10,8 +10,8 @@ import { contain } from '../util/boundary.ts';
 /** The endpoint of a server that a request has reached. */
 export interface ReachedEndpoint {
   readonly server: { readonly name: string };
-  /** Observer of refused calls, and of the calls of modern clients, if there is one. */
-  readonly calls?: CallObserver | undefined;
+  /** Reports refused calls, and the calls of modern clients; absent if nobody wants reports. */
+  readonly calls?: CallTelemetry | undefined;
 }
 
 /** The sender of an admitted request, and the values for the server. */

@@ -1,5 +1,5 @@
 import type { BackendEnd } from '../backend/backend.ts';
-import type { CallObserver } from '../call/call-report.ts';
+import type { CallTelemetry } from '../call/call-events.ts';
 import type { StoreEvent } from '../store/store-events.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import type { Emit } from '../util/telemetry/emit.ts';
@@ -116,8 +116,8 @@ export interface SessionTelemetry {
   readonly emit: Emit<SessionEvent | StoreEvent>;
   /** Counts the events that were sent to clients, as they came or from the log. */
   readonly delivered: Readonly<Record<'live' | 'replayed', Meter>>;
-  /** Observes the calls of sessions; absent if not needed. */
-  readonly calls?: CallObserver | undefined;
+  /** Reports the calls of sessions; absent if nobody wants reports. */
+  readonly calls?: CallTelemetry | undefined;
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { RequestId } from '../protocol/faults.ts';
 import type { LogPosition } from '../protocol/wire/event-id.ts';
+import type { Meter } from '../util/telemetry/meter.ts';
 
 /** A client's request whose answer is a stream, and which its server has not answered yet. */
 export interface PendingCall {
@@ -116,6 +117,6 @@ export interface LogLimits {
   readonly maxEvents: number;
   readonly maxBytes: number;
   readonly maxAgeMs: number;
-  /** Receives the number of evicted events, as far as an implementation notices the eviction. */
-  readonly onEvicted?: ((count: number) => void) | undefined;
+  /** Counts the evicted events, as far as an implementation notices the eviction. */
+  readonly evicted?: Meter | undefined;
 }

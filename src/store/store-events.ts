@@ -1,6 +1,19 @@
+import type { Emit } from '../util/telemetry/emit.ts';
+import type { Meter } from '../util/telemetry/meter.ts';
+import type { StoreUnavailable } from './store-unavailable.ts';
+
 /** An event of the shared store. */
 export type StoreEvent =
   /** The store answers, for the first time or again. */
   | { readonly type: 'store-joined' }
   /** Work with the store failed. Any cause other than `StoreUnavailable` is a fault of the gateway. */
-  | { readonly type: 'store-failed'; readonly cause: unknown };
+  | { readonly type: 'store-failed'; readonly cause: unknown }
+  /** One command of the store failed. The work that needs the command reports `store-failed`, if it cannot go on. */
+  | { readonly type: 'store-command-failed'; readonly reason: StoreUnavailable['reason'] };
+
+/** How a store outside of this process reports its commands. */
+export interface StoreTelemetry {
+  readonly emit: Emit<StoreEvent>;
+  /** The time of each command that was answered. */
+  readonly commandSeconds: Meter;
+}

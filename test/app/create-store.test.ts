@@ -15,6 +15,8 @@ const limits = {
   recordTtlMs: 2 * minuteMs,
 };
 
+const unread = { emit: () => undefined, meterOf: undefined };
+
 /** After how many minutes a session is forgotten that nobody touches, of 200. */
 async function forgottenAfter(store: Store): Promise<number> {
   onTestFinished(() => store.close());
@@ -30,7 +32,7 @@ it('[C-07] a store in memory keeps a record as long as recordTtlMs says, and tha
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const config = limits as unknown as GatewayConfig;
-  const { store, shared } = await createStore(config, pino({ level: 'silent' }), undefined);
+  const { store, shared } = await createStore(config, pino({ level: 'silent' }), unread);
   expect(shared).toBeUndefined();
   expect(await forgottenAfter(store)).toBe(2);
   const connected = createConnectedStore(config);

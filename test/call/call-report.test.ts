@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { CallReport, type EndedCall } from '../../src/call/call-report.ts';
+import type { CallEvent } from '../../src/call/call-events.ts';
+import { CallReport } from '../../src/call/call-report.ts';
 import { readMessage } from '../support/fake-backend.ts';
 
 beforeEach(() => void vi.useFakeTimers());
@@ -9,12 +10,14 @@ const response = readMessage({ jsonrpc: '2.0', id: 1, result: {} });
 
 /** A call that somebody is told of. */
 function open() {
-  const ended: EndedCall[] = [];
-  const observer = { wantsNames: false, ended: (call: EndedCall) => void ended.push(call), refused: () => undefined };
-  const call = new CallReport(observer, { server: 's', era: 'legacy', principal: undefined });
+  const events: CallEvent[] = [];
+  const emit = (event: CallEvent): void => void events.push(event);
+  const call = new CallReport({ emit, wantsNames: false }, { server: 's', era: 'legacy', principal: undefined });
   const pass = (ms: number) => void vi.advanceTimersByTime(ms);
   const times = () => {
-    const [{ durationMs, serverMs, waitedMs } = {} as EndedCall] = ended;
+    const [event] = events;
+    if (event?.type !== 'call-ended') throw new Error('the call has not ended');
+    const { durationMs, serverMs, waitedMs } = event;
     return { durationMs, serverMs, waitedMs };
   };
   return { call, pass, times };

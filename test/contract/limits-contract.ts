@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { Tally } from '../../src/ops/metrics/series.ts';
 import { aRecord, createLogWriter } from './log-writer.ts';
 import { appendEach, type Fixture, textsOf } from './store-fixture.ts';
 
@@ -14,17 +15,14 @@ export function limitsContract(name: string, { openSession }: Fixture): void {
     });
 
     it('tells how many events were evicted', async () => {
-      let evicted = 0;
-      const onEvicted = (count: number): void => {
-        evicted += count;
-      };
-      const { writer } = await openSession({ maxEvents: 3, onEvicted });
+      const evicted = new Tally();
+      const { writer } = await openSession({ maxEvents: 3, evicted });
       await appendEach(writer, [...'abc']);
-      expect(evicted).toBe(0);
+      expect(evicted.value).toBe(0);
       await appendEach(writer, [...'de']);
-      expect(evicted).toBe(2);
+      expect(evicted.value).toBe(2);
       await writer.append(...[...'fghij'].map((text) => ({ stream: 1, text })));
-      expect(evicted).toBe(7);
+      expect(evicted.value).toBe(7);
     });
 
     it('keeps exactly the newest events over a long life', async () => {

@@ -30,8 +30,8 @@ export const waitUntilHealthy = (store: ClusterStore): Promise<unknown> =>
 
 /** Stores of the contract suite: each in a namespace of its own, seen by two connections. Time is that of the machine. */
 export function redisStores(options: () => Partial<RedisStoreOptions> & { readonly url: string }): MakeStore {
-  return async ({ maxEvents, maxBytes, maxAgeMs, onEvicted, ...times }) => {
-    const all = { ...options(), ...times, prefix: freshPrefix(), limits: { maxEvents, maxBytes, maxAgeMs, onEvicted } };
+  return async ({ maxEvents, maxBytes, maxAgeMs, evicted, ...times }) => {
+    const all = { ...options(), ...times, prefix: freshPrefix(), limits: { maxEvents, maxBytes, maxAgeMs, evicted } };
     const [store, other] = await Promise.all([openRedisStore(all), openRedisStore(all)]);
     return { store, other, isRealTime: true, advance: (ms) => delay(ms) };
   };

@@ -1,4 +1,4 @@
-import type { CallObserver, EndedCall } from '../../call/call-report.ts';
+import type { EndedCall } from '../../call/call-events.ts';
 
 /** The span of the plots, in slots of a second. */
 export const slotCount = 120;
@@ -111,8 +111,7 @@ const totalSeconds = 5;
  * gateway and server, without time that neither is responsible for (`EndedCall.waitedMs`). Calls without an answer of
  * the server have no response time.
  */
-export class CallRates implements CallObserver {
-  readonly wantsNames = false;
+export class CallRates {
   readonly #byServer = new Map<string, Rates>();
   readonly #now: () => number;
 
@@ -121,14 +120,10 @@ export class CallRates implements CallObserver {
     this.#now = now;
   }
 
-  ended({ origin, method, durationMs, waitedMs, outcome: { kind } }: EndedCall): void {
+  count({ origin, method, durationMs, waitedMs, outcome: { kind } }: EndedCall): void {
     const isAnswered = kind === 'ok' || kind === 'tool_error' || kind === 'error';
     const answerMs = isAnswered && !unmeasured.has(method) ? durationMs - waitedMs : undefined;
     this.#ratesOf(origin.server).add(this.#second, answerMs, kind !== 'ok' && kind !== 'left');
-  }
-
-  refused(): void {
-    // A refused request never was a call of the server.
   }
 
   plots(server: string): Plots {

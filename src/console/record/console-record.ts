@@ -26,6 +26,7 @@ export class ConsoleRecord {
 
   /** Records an event. */
   readonly receive = (event: GatewayEvent): void => {
+    if (event.type === 'call-ended') return this.rates.count(event);
     if (event.type === 'session-ended') this.backends.forget(event.name);
     this.events.receive(event);
   };

@@ -1,4 +1,5 @@
-import { type CallObserver, type CallOrigin, CallReport } from '../../call/call-report.ts';
+import type { CallOrigin, CallTelemetry } from '../../call/call-events.ts';
+import { CallReport } from '../../call/call-report.ts';
 import { ModernAnswer } from '../../call/modern-answer.ts';
 import type { GroupCaller, Groups } from '../../era/modern-on-legacy/groups.ts';
 import type { ClientOrigin, ModernServer } from '../../modern/modern-server.ts';
@@ -21,8 +22,8 @@ export interface ModernEndpointOptions {
   readonly groups: Groups;
   readonly commitAfterMs: number;
   readonly slowReaderMs: number;
-  /** Observer of the calls, if there is one. */
-  readonly calls?: CallObserver | undefined;
+  /** Reports the calls; absent if nobody wants reports. */
+  readonly calls?: CallTelemetry | undefined;
 }
 
 /** Methods that this era has removed from the protocol. A server that supports both eras could still answer them. */

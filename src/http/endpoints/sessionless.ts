@@ -1,4 +1,5 @@
-import { type CallObserver, type CallOrigin, CallReport } from '../../call/call-report.ts';
+import type { CallOrigin, CallTelemetry } from '../../call/call-events.ts';
+import { CallReport } from '../../call/call-report.ts';
 import { ModernAnswer } from '../../call/modern-answer.ts';
 import type { Groups } from '../../era/modern-on-legacy/groups.ts';
 import { isServedRevision } from '../../protocol/revisions.ts';
@@ -12,8 +13,8 @@ export interface SessionlessEndpointOptions {
   readonly commitAfterMs: number;
   readonly slowReaderMs: number;
   readonly server: { readonly name: string };
-  /** Observer of the calls, if there is one. */
-  readonly calls?: CallObserver | undefined;
+  /** Reports the calls; absent if nobody wants reports. */
+  readonly calls?: CallTelemetry | undefined;
 }
 
 /**

@@ -9,7 +9,7 @@ import {
   type RefusalDetail,
 } from '../../auth/identity.ts';
 import type { Authorization } from '../../auth/scopes/authorization.ts';
-import type { CallObserver } from '../../call/call-report.ts';
+import type { CallTelemetry } from '../../call/call-events.ts';
 import type { CredentialMarks } from '../../era/keys/credential-marks.ts';
 import { entryOf, type Reason } from '../../protocol/faults.ts';
 import { type CredentialResult, resolveCredentials } from '../../protocol/http/client-credentials.ts';
@@ -17,7 +17,8 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import type { Principal } from '../../protocol/principal.ts';
 import { noQuotas, type Quotas } from '../../quota/quotas.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
-import type { ConnectionObserver } from '../connection-observer.ts';
+import type { Emit } from '../../util/telemetry/emit.ts';
+import type { ConnectionEvent, ConnectionMeters } from '../connection-events.ts';
 import type { HttpContext } from '../http-context.ts';
 import type { ReachedEndpoint } from '../request-context.ts';
 import { createRequestGuard, type RequestGuard, type RequestGuardOptions } from './request-guard.ts';
@@ -36,12 +37,12 @@ export interface AdmissionOptions extends RequestGuardOptions, ReachedEndpoint {
   readonly quotas?: Quotas;
   /** Limit of one request, or one message on a WebSocket. */
   readonly maxBodyBytes: number;
-  /** Observer of refused calls, and of the calls of modern clients, if there is one. */
-  readonly calls?: CallObserver | undefined;
-  /** Observer of open streams and WebSockets, if there is one. */
-  readonly traffic?: ConnectionObserver | undefined;
-  /** Called for each request that is not admitted, if set. */
-  readonly onRefused?: ((server: string, challenge: Challenge) => void) | undefined;
+  /** Reports refused calls, and the calls of modern clients; absent if nobody wants reports. */
+  readonly calls?: CallTelemetry | undefined;
+  /** Counts open streams and WebSockets; absent if nobody reads the numbers. */
+  readonly meters?: ConnectionMeters | undefined;
+  /** Reports each request that is not admitted; absent if nobody wants reports. */
+  readonly emit?: Emit<ConnectionEvent> | undefined;
   /** Creates the spans of requests; absent without tracing. */
   readonly tracePosts?: RequestTracing | undefined;
 }
@@ -84,7 +85,7 @@ export class Admission {
   }
 
   #refuse(challenge: Challenge): Challenge {
-    this.#options.onRefused?.(this.#options.server.name, challenge);
+    this.#options.emit?.({ type: 'sender-refused', server: this.#options.server.name, challenge });
     return challenge;
   }
 

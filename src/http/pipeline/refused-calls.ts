@@ -1,5 +1,6 @@
 import type { Identity } from '../../auth/identity.ts';
-import { type ArrivalInfo, type CallObserver, type CallOrigin, CallReport } from '../../call/call-report.ts';
+import type { CallOrigin, CallTelemetry } from '../../call/call-events.ts';
+import { type ArrivalInfo, CallReport } from '../../call/call-report.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { namesModernRevision } from '../../protocol/revisions.ts';
@@ -25,7 +26,7 @@ export function reportRefusal(request: RefusedRequest, reason: Reason): boolean 
   const { endpoint, method, startedAt, identity, messages } = request;
   if (endpoint?.calls === undefined || endsAnswerOnly.has(reason)) return false;
   const { calls, server } = endpoint;
-  calls.refused(server.name, reason);
+  calls.emit({ type: 'request-refused', server: server.name, reason });
   if (identity !== undefined && method !== 'POST') return true; // opens or ends a stream or session: no call
   const isModern =
     namesModernRevision(request.header('mcp-protocol-version')) || messages?.some((message) => message.isModern);
@@ -42,7 +43,7 @@ export function reportRefusal(request: RefusedRequest, reason: Reason): boolean 
  * Reports the end of the calls among messages that are refused together; `messages` is undefined for an unread body.
  */
 export function reportRefusedCalls(
-  calls: CallObserver,
+  calls: CallTelemetry,
   origin: CallOrigin,
   messages: readonly Message[] | undefined,
   reason: Reason,

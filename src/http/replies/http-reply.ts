@@ -6,7 +6,7 @@ import { keepAliveComment } from '../../protocol/wire/sse.ts';
 import type { EventBatch } from '../../reply/event-batch.ts';
 import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
 import { contain } from '../../util/boundary.ts';
-import type { ConnectionObserver } from '../connection-observer.ts';
+import type { ConnectionMeters } from '../connection-events.ts';
 import type { HttpContext } from '../http-context.ts';
 import { respondWithJson } from '../respond.ts';
 
@@ -23,13 +23,13 @@ const pipeBytes = 64 * 1024;
  */
 const unsentBytes = 128 * 1024;
 
-/** Times of a reply, and the observer of its stream. */
+/** Times of a reply, and the number of open streams. */
 export interface ReplyTimes {
   /** Interval of the comments on an idle stream. */
   readonly keepAliveMs: number;
   /** How long a client may leave the rest of a complete response unread. */
   readonly slowReaderMs: number;
-  readonly traffic?: Pick<ConnectionObserver, 'onStream'> | undefined;
+  readonly meters?: Pick<ConnectionMeters, 'streams'> | undefined;
 }
 
 /** A session's reply on a Node.js response: a class, since every request gets one. */
@@ -137,10 +137,11 @@ export class HttpEventStream implements EventSink {
       if (!outgoing.writableNeedDrain) outgoing.write(keepAliveComment);
     }, randomizeInterval(times.keepAliveMs));
     this.#keepAlive = keepAlive;
-    const onClosed = times.traffic?.onStream();
+    const streams = times.meters?.streams;
+    streams?.add(1);
     outgoing.once('close', () => {
       clearInterval(keepAlive);
-      onClosed?.();
+      streams?.add(-1);
     });
   }
 

@@ -1,9 +1,10 @@
 // The audit log: one line for each call that has ended, without contents.
 
 import type { Logger } from 'pino';
-import type { CallObserver, CallOutcome, EndedCall } from '../../call/call-report.ts';
+import type { CallOutcome, EndedCall } from '../../call/call-events.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { FloodLimiter } from '../flood-limiter.ts';
+import type { GatewaySink } from '../gateway-events.ts';
 import { LineFile, type LineTarget } from './line-file.ts';
 
 /** The settings of the audit log. */
@@ -16,7 +17,8 @@ export interface AuditOptions {
 }
 
 /** The audit log of a gateway. */
-export interface Audit extends CallObserver {
+export interface Audit {
+  readonly receive: GatewaySink;
   /** Opens the file again, after it was moved away. */
   reopen(): void;
   /** Resolves when the lines are written or cannot be. */
@@ -44,15 +46,14 @@ export function createAudit({ target, instance, logger }: AuditOptions): Audit {
     file.write(JSON.stringify({ ...stamp(), ...callFields(call), ...(leftOut > 0 && { leftOut }) }));
   const unauthenticatedFaults = new FloodLimiter<EndedCall>(write);
   return {
-    wantsNames: true,
-    ended(call) {
-      const { origin, outcome } = call;
+    receive(event) {
+      if (event.type !== 'call-ended') return;
+      const { origin, outcome } = event;
       // Unauthenticated requests are unlimited in number, so they share lines. Metrics count all of them.
       if (origin.principal === undefined && outcome.kind === 'fault')
-        unauthenticatedFaults.report(outcome.reason, call);
-      else write(call);
+        unauthenticatedFaults.report(outcome.reason, event);
+      else write(event);
     },
-    refused: () => undefined, // each call of a refused request is reported by `ended`
     reopen() {
       try {
         file.reopen();

@@ -1,4 +1,4 @@
-import type { CallOutcome } from '../../call/call-report.ts';
+import type { CallOutcome } from '../../call/call-events.ts';
 import type { Era } from '../../protocol/revisions.ts';
 
 const sharedMethods = [

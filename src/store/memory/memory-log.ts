@@ -55,7 +55,7 @@ export class MemoryLog {
   evictOldest(): void {
     const event = this.#entries.shift()?.event;
     if (event === undefined) return;
-    this.#limits.onEvicted?.(1);
+    this.#limits.evicted?.add(1);
     this.bytes -= event.data.length;
     const tail = this.#tails.get(event.stream);
     if (tail?.ended && compareLogPositions(tail.newest, event) === 0) this.#tails.delete(event.stream);

@@ -1,7 +1,7 @@
 // src/store/redis: the store of any number of instances, in Redis, with one Lua script for each atomic change.
-import type { CommandObserver } from '../command-observer.ts';
 import type { LogLimits } from '../event-log.ts';
 import type { ClusterStore } from '../store.ts';
+import type { StoreTelemetry } from '../store-events.ts';
 import { createCommands } from './connection/commands.ts';
 import { type ConnectOptions, createConnector } from './connection/connect.ts';
 import { createReaders } from './connection/readers.ts';
@@ -40,7 +40,7 @@ export interface RedisStoreOptions extends ConnectOptions {
   /** Receives each fault of a connection, for logs, without the contents of messages. */
   readonly onError?: (cause: unknown) => void;
   /** Receives the outcome of each command that does not block, for metrics. */
-  readonly observer?: CommandObserver | undefined;
+  readonly telemetry?: StoreTelemetry | undefined;
 }
 
 /**
@@ -68,7 +68,7 @@ export function createRedisStore(options: RedisStoreOptions): ClusterStore {
     // A write, since a replica refuses it but would answer a PING.
     probe: (client) => client.pexpire(keys.storeGeneration, lifetimes.storeGenerationMs),
     onError,
-    observer: options.observer,
+    telemetry: options.telemetry,
   });
   const runScript = createRunScript(commands);
   const readers = createReaders(() => connect(undefined), onError);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { CallOutcome, EndedCall } from '../../../src/call/call-report.ts';
+import type { CallOutcome, EndedCall } from '../../../src/call/call-events.ts';
 import { CallRates, slotCount } from '../../../src/console/record/call-rates.ts';
 
 const ended = (
@@ -8,6 +8,7 @@ const ended = (
   outcome: CallOutcome = { kind: 'ok' },
   { waitedMs = 0, method = 'tools/call' } = {},
 ): EndedCall => ({
+  type: 'call-ended',
   origin: { server, era: 'legacy', principal: undefined },
   ...{ method, name: undefined, outcome, durationMs, serverMs: durationMs - waitedMs, waitedMs },
   ...{ bytesIn: 0, bytesOut: 0, requestId: undefined },
@@ -20,10 +21,10 @@ function rates() {
 
 test('calls are counted by second and server, and leave the plot after two minutes', () => {
   const { rates: of, pass } = rates();
-  for (let call = 0; call < 3; call += 1) of.ended(ended('files', 10));
-  of.ended(ended('mail', 10, { kind: 'error', code: 1 }));
+  for (let call = 0; call < 3; call += 1) of.count(ended('files', 10));
+  of.count(ended('mail', 10, { kind: 'error', code: 1 }));
   pass(2_000);
-  of.ended(ended('files', 10, { kind: 'fault', reason: 'server_exited' }));
+  of.count(ended('files', 10, { kind: 'fault', reason: 'server_exited' }));
   expect(of.plots('files').calls).toHaveLength(slotCount);
   expect(of.plots('files').calls.slice(-3)).toEqual([3, 0, 1]);
   expect(of.plots('files').errors.slice(-3)).toEqual([0, 0, 1]);
@@ -36,25 +37,25 @@ test('calls are counted by second and server, and leave the plot after two minut
 
 test('times to answer are said as what so many in 100 answers kept to', () => {
   const { rates: of } = rates();
-  for (let call = 0; call < 95; call += 1) of.ended(ended('files', 3));
-  for (let call = 0; call < 5; call += 1) of.ended(ended('files', 700));
+  for (let call = 0; call < 95; call += 1) of.count(ended('files', 3));
+  for (let call = 0; call < 5; call += 1) of.count(ended('files', 700));
   const { p50, p95 } = of.plots('files');
   expect([p50.at(-1), p95.at(-1), p50.at(-2)]).toEqual([5, 5, null]);
-  of.ended(ended('files', 700));
+  of.count(ended('files', 700));
   expect(of.plots('files').p95.at(-1)).toBe(1_000);
-  of.ended(ended('slow', 3_600_000));
+  of.count(ended('slow', 3_600_000));
   expect(of.plots('slow').p95.at(-1)).toBe(60_000);
 });
 
 test('times to answer are those of answers: no waits for a person or a start, no calls without an answer, no subscriptions', () => {
   const { rates: of } = rates();
-  of.ended(ended('files', 60_040, { kind: 'ok' }, { waitedMs: 60_000 }));
-  of.ended(ended('files', 40, { kind: 'tool_error' }));
-  of.ended(ended('files', 40, { kind: 'error', code: 1 }));
-  of.ended(ended('files', 9_000, { kind: 'left' }));
-  of.ended(ended('files', 9_000, { kind: 'fault', reason: 'request_timeout' }));
-  of.ended(ended('files', 9_000, { kind: 'ok' }, { method: 'initialize' }));
-  of.ended(ended('files', 9_000, { kind: 'ok' }, { method: 'subscriptions/listen' }));
+  of.count(ended('files', 60_040, { kind: 'ok' }, { waitedMs: 60_000 }));
+  of.count(ended('files', 40, { kind: 'tool_error' }));
+  of.count(ended('files', 40, { kind: 'error', code: 1 }));
+  of.count(ended('files', 9_000, { kind: 'left' }));
+  of.count(ended('files', 9_000, { kind: 'fault', reason: 'request_timeout' }));
+  of.count(ended('files', 9_000, { kind: 'ok' }, { method: 'initialize' }));
+  of.count(ended('files', 9_000, { kind: 'ok' }, { method: 'subscriptions/listen' }));
   const { p50, p95, calls, errors } = of.plots('files');
   expect([p50.at(-1), p95.at(-1), calls.at(-1), errors.at(-1)]).toEqual([50, 50, 7, 3]);
   expect(of.totals([of.plots('files')]).p95Ms).toBe(50);
@@ -63,15 +64,15 @@ test('times to answer are those of answers: no waits for a person or a start, no
 test('totals are of the last seconds that are over, and times to answer of all that plots show', () => {
   const { rates: of, pass } = rates();
   for (let second = 0; second < 10; second += 1) {
-    for (let call = 0; call <= second; call += 1) of.ended(ended('files', 30));
-    of.ended(ended('mail', 30, { kind: 'error', code: 1 }));
+    for (let call = 0; call <= second; call += 1) of.count(ended('files', 30));
+    of.count(ended('mail', 30, { kind: 'error', code: 1 }));
     pass(1_000);
   }
   const totals = of.totals([of.plots('files'), of.plots('mail')]);
   expect(totals).toEqual({ callsPerSecond: 8 + 1, errorsPerSecond: 1, p95Ms: 50 });
   pass(60_000);
   expect(of.totals([of.plots('files')])).toEqual({ callsPerSecond: 0, errorsPerSecond: 0, p95Ms: 50 });
-  of.ended(ended('mail', 700));
+  of.count(ended('mail', 700));
   expect(of.totals([of.plots('files')]).p95Ms).toBe(50);
   pass(60_000);
   expect(of.totals([of.plots('files')]).p95Ms).toBe(1_000);

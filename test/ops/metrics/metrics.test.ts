@@ -64,7 +64,7 @@ describe('numbers', () => {
       [],
       [],
     ]);
-    const calls = new CallMetrics(metrics);
+    const calls = { emit: new CallMetrics(metrics).receive, wantsNames: false };
     for (const method of ['tools/call', 'mine']) {
       const request = readOne(Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"${method}"}`));
       new CallReport(calls, { server: 's', era: 'modern', principal: undefined }, request).left();
@@ -85,7 +85,7 @@ describe('numbers', () => {
     expect(begun.every(({ labels, value }) => labels['server'] === 's' && value === 0)).toBe(true);
     expect(begun.length).toBeLessThan(40); // for each server
     const call = new CallReport(
-      new CallMetrics(metrics),
+      { emit: new CallMetrics(metrics).receive, wantsNames: false },
       { server: 's', era: 'legacy', principal: undefined },
       readOne(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"tools/list"}')),
     );
@@ -117,7 +117,8 @@ describe('calls', () => {
   const message = (text: string) => readOne(Buffer.from(text)) as NonNullable<ReturnType<typeof readOne>>;
   const open = (metrics: Metrics, method: string): CallReport => {
     const request = message(`{"jsonrpc":"2.0","id":1,"method":"${method}"}`);
-    return new CallReport(new CallMetrics(metrics), { server: 's', era: 'legacy', principal: undefined }, request);
+    const telemetry = { emit: new CallMetrics(metrics).receive, wantsNames: false };
+    return new CallReport(telemetry, { server: 's', era: 'legacy', principal: undefined }, request);
   };
   const outcomes = (metrics: Metrics) =>
     metrics

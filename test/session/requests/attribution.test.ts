@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { CallReport, type EndedCall } from '../../../src/call/call-report.ts';
+import type { CallEvent } from '../../../src/call/call-events.ts';
+import { CallReport } from '../../../src/call/call-report.ts';
 import { CallTable } from '../../../src/call/call-table.ts';
 import { LegacyAnswer } from '../../../src/call/legacy-answer.ts';
 import { readSmallTexts } from '../../../src/protocol/message/message.ts';
@@ -217,9 +218,9 @@ describe('[P8] a server’s notification that is larger than an event may be', (
 
 describe('the measured end of a call', () => {
   const watched = () => {
-    const ended: EndedCall[] = [];
-    const observer = { wantsNames: false, ended: (call: EndedCall) => void ended.push(call), refused: () => undefined };
-    const watch = new CallReport(observer, { server: 's', era: 'legacy', principal: undefined });
+    const ended: CallEvent[] = [];
+    const emit = (event: CallEvent): void => void ended.push(event);
+    const watch = new CallReport({ emit, wantsNames: false }, { server: 's', era: 'legacy', principal: undefined });
     watch.sent();
     return { watch, ended };
   };

@@ -4,7 +4,7 @@ import type { CredentialBound, CredentialWatch } from '../../../auth/credential-
 import type { Authorization } from '../../../auth/scopes/authorization.ts';
 import { OrderedDelivery } from '../../../backend/in-order.ts';
 import { watchPeer } from '../../../backend/websocket-peer.ts';
-import type { CallObserver, CallOrigin } from '../../../call/call-report.ts';
+import type { CallOrigin, CallTelemetry } from '../../../call/call-events.ts';
 import { faultMessage, type Reason } from '../../../protocol/faults.ts';
 import type { Message } from '../../../protocol/message/message.ts';
 import { closeCodeOf } from '../../../protocol/wire/close-codes.ts';
@@ -42,8 +42,8 @@ export interface WebSocketConnectionOptions {
   readonly authorization: Authorization;
   /** Ends the connection when the credentials of the handshake expire. */
   readonly watch: CredentialWatch;
-  /** Observer of refused calls, if there is one. */
-  readonly calls?: CallObserver | undefined;
+  /** Reports refused calls; absent if nobody wants reports. */
+  readonly calls?: CallTelemetry | undefined;
   /** Creates the spans of requests; absent without tracing. */
   readonly tracePosts?: RequestTracing | undefined;
   /** How long a client may take for its first message, and between a failed `initialize` and the next. */
@@ -159,7 +159,7 @@ export class WebSocketConnection implements MessagePolicy<FrameContext>, FrameCo
     this.#session.post(posted, reply);
   }
 
-  /** Ends refused calls with the fault; see `CallObserver`. */
+  /** Ends refused calls with the fault; see `CallEvent`. */
   refuse(messages: readonly Message[] | undefined, ...fault: FaultArguments): void {
     const { calls, server, sender } = this.#options;
     const origin: CallOrigin = {

@@ -45,16 +45,16 @@ export function createWebSocketEndpoint(options: WebSocketEndpointOptions): WebS
     ...webSocketLimits(maxBodyBytes, slowReaderMs),
     handleProtocols: (offered) => offered.has(subprotocol) && subprotocol,
   });
-  const accept = (context: UpgradeContext, { server, authorization, traffic }: AdmissionOptions): void => {
+  const accept = (context: UpgradeContext, { server, authorization, meters }: AdmissionOptions): void => {
     const { incoming, socket, head, sender, permit } = context;
     const perConnection = { server, authorization, sender, permit };
     const begin = (peer: WebSocket): void => {
       const connection = new WebSocketConnection(peer, socket, { ...options, ...perConnection });
-      const onClosed = traffic?.onWebSocket();
+      meters?.webSockets.add(1);
       const closed = new Promise<void>((resolve) => {
         peer.once('close', () => {
           connections.delete(connection);
-          onClosed?.();
+          meters?.webSockets.add(-1);
           resolve();
         });
       });

@@ -1,6 +1,6 @@
-import type { CallObserver, CallOutcome, EndedCall } from '../../../call/call-report.ts';
-import type { Reason } from '../../../protocol/faults.ts';
+import type { CallOutcome, EndedCall } from '../../../call/call-events.ts';
 import type { Era } from '../../../protocol/revisions.ts';
+import type { GatewayEvent } from '../../gateway-events.ts';
 import { methodLabel, outcomesOf } from '../method-labels.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Distribution, Tally } from '../series.ts';
@@ -44,8 +44,7 @@ class EraNumbers {
  * Counts ended calls and measures the time in the server and in the gateway. Every call runs this code, so it only adds
  * to numbers.
  */
-export class CallMetrics implements CallObserver {
-  readonly wantsNames = false;
+export class CallMetrics {
   readonly #metrics: Metrics;
   readonly #byServer = new Map<string, Readonly<Record<Era, EraNumbers>>>();
 
@@ -53,7 +52,12 @@ export class CallMetrics implements CallObserver {
     this.#metrics = metrics;
   }
 
-  ended({ origin, method, outcome, durationMs, serverMs, waitedMs }: EndedCall): void {
+  readonly receive = (event: GatewayEvent): void => {
+    if (event.type === 'call-ended') this.#count(event);
+    else if (event.type === 'request-refused') this.#metrics.tallies('refused').of(event.server, event.reason).add(1);
+  };
+
+  #count({ origin, method, outcome, durationMs, serverMs, waitedMs }: EndedCall): void {
     const numbers = this.#eraNumbersOf(origin.server)[origin.era];
     const { outcomes, serverSeconds } = numbers.of(method);
     (outcomes.get(outcome.kind) as Tally).value += 1;
@@ -62,10 +66,6 @@ export class CallMetrics implements CallObserver {
     serverSeconds.add(serverMs / 1_000);
     if (waitedMs > 0) numbers.waitSeconds.add(waitedMs / 1_000);
     if (outcome.kind !== 'left') numbers.gatewaySeconds.add((durationMs - serverMs - waitedMs) / 1_000);
-  }
-
-  refused(server: string, reason: Reason): void {
-    this.#metrics.tallies('refused').of(server, reason).value += 1;
   }
 
   #eraNumbersOf(server: string): Readonly<Record<Era, EraNumbers>> {

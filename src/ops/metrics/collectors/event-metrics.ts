@@ -10,7 +10,7 @@ const startFailures: ReadonlySet<SessionEndReason> = new Set([
   'server_start_timeout',
 ]);
 
-/** Counts the events of sessions and of modern servers. */
+/** Counts all events that are too rare for a meter, except those of calls. */
 export function countEvents(metrics: Metrics): GatewaySink {
   const { add, startSeconds } = counters(metrics);
   return (event) => {
@@ -50,6 +50,10 @@ export function countEvents(metrics: Metrics): GatewaySink {
         return add('dropped', event.server, event.reason);
       case 'shared-server-failed':
         return add('internalErrors', 'shared_process');
+      case 'connection-dropped':
+        return add('droppedConnections');
+      case 'store-command-failed':
+        return add('redisErrors', event.reason);
       case 'store-failed':
         if (!(event.cause instanceof StoreUnavailable)) add('internalErrors', 'cluster');
     }

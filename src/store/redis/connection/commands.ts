@@ -1,6 +1,6 @@
 import { Cluster } from 'ioredis';
 import { within } from '../../../util/timing/within.ts';
-import type { CommandObserver } from '../../command-observer.ts';
+import type { StoreTelemetry } from '../../store-events.ts';
 import { failUnreachable, StoreUnavailable } from '../../store-unavailable.ts';
 import type { RedisClient } from './connect.ts';
 import { createHealth, type Health } from './health.ts';
@@ -14,7 +14,7 @@ export interface Commands {
   close(): void;
 }
 
-/** The client, time-out and observers of the connection. */
+/** The client and time-out of the connection, and who is told of its commands. */
 export interface CommandsOptions {
   readonly client: RedisClient;
   /** The time-out of this client's commands. */
@@ -23,7 +23,7 @@ export interface CommandsOptions {
   readonly probe: (client: RedisClient) => Promise<unknown>;
   /** Receives each fault of the connection, for logs. */
   readonly onError: (cause: unknown) => void;
-  readonly observer?: CommandObserver | undefined;
+  readonly telemetry?: StoreTelemetry | undefined;
 }
 
 /** How much later than the client's own time-out a command to a cluster is abandoned. */
@@ -31,7 +31,7 @@ const graceMs = 250;
 
 /** Wraps a client. Each outcome updates the health of the store, and each fault becomes a `StoreUnavailable`. */
 export function createCommands(options: CommandsOptions): Commands {
-  const { client, commandTimeoutMs, probe, onError, observer } = options;
+  const { client, commandTimeoutMs, probe, onError, telemetry } = options;
   let isClosed = false;
   /** The reason why there is no connection. */
   let connectionError: Error | undefined;
@@ -70,13 +70,13 @@ export function createCommands(options: CommandsOptions): Commands {
     try {
       const reply = client instanceof Cluster ? await sendToCluster(client, command) : await command(client);
       health.answered();
-      observer?.answered(performance.now() - sentAt);
+      telemetry?.commandSeconds.add((performance.now() - sentAt) / 1_000);
       return reply;
     } catch (error) {
       // The reply that a script is unknown is no fault: `script.ts` then sends the script.
       if (replyErrorCode(error) === 'NOSCRIPT') throw withoutArguments(error as Error);
       const fault = handleFailure(error);
-      observer?.failed(fault.reason);
+      telemetry?.emit({ type: 'store-command-failed', reason: fault.reason });
       throw fault;
     }
   };

@@ -22,7 +22,7 @@ const appendOutcomes = ['stored', 'already', 'fenced', 'no_record'] as const;
 
 /** Stores the events of each session in a Redis Stream, in segments. */
 export function createRedisLog({ runScript, keys, limits, lifetimes }: RedisLogParts): EventLog {
-  const { maxEvents, maxBytes, maxAgeMs, onEvicted } = limits;
+  const { maxEvents, maxBytes, maxAgeMs, evicted: evictedEvents } = limits;
 
   return {
     async append(key, epoch, expectedTail, events): Promise<AppendOutcome> {
@@ -35,7 +35,7 @@ export function createRedisLog({ runScript, keys, limits, lifetimes }: RedisLogP
         [epoch, expectedTail, ...limitsAndTimes, ...batchArguments(epoch, events, limits)],
       );
       const [code, tail, evicted = 0] = reply as [number, number, number?];
-      if (evicted > 0) onEvicted?.(evicted);
+      if (evicted > 0) evictedEvents?.add(evicted);
       const outcome = appendOutcomes[code - 1];
       return outcome === undefined ? { outcome: 'gap', tail } : { outcome };
     },

@@ -1,0 +1,15 @@
+import type { Challenge } from '../auth/identity.ts';
+import type { Meter } from '../util/telemetry/meter.ts';
+
+/** An event of client connections. */
+export type ConnectionEvent =
+  /** A connection was closed at once, because this many are open. */
+  | { readonly type: 'connection-dropped'; readonly maxConnections: number }
+  /** A request was not admitted, because of its headers or its sender. */
+  | { readonly type: 'sender-refused'; readonly server: string; readonly challenge: Challenge };
+
+/** The numbers of open streams and WebSockets of a server's clients. */
+export interface ConnectionMeters {
+  readonly streams: Meter;
+  readonly webSockets: Meter;
+}
