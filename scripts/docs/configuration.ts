@@ -9,6 +9,7 @@ export const exampleFile = `{
   "port": 8080,
   "allowOrigin": ["https://app.example.com"],
   "mcpServers": {
+    // Sessions start faster with a process that waits for them.
     "everything": {
       "command": "npx",
       "args": ["-y", "@modelcontextprotocol/server-everything"],
@@ -30,7 +31,7 @@ export const exampleFile = `{
       "transport": "sse",
       "headers": { "Authorization": "Bearer \${TICKETS_TOKEN:-none}" }
     },
-    "maps": { "url": "tcp://maps:9000" }
+    "maps": { "url": "tcp://maps:9000" },
   }
 }`;
 
@@ -124,9 +125,10 @@ The tables above list the environment variable of each option.
 
 ## File
 
-The file is a JSON object. It can contain any option under its key. The servers are in \`mcpServers\` (or \`servers\`, as in VS Code):
+The file is a JSON object. It may contain comments (\`//\` and \`/* */\`) and trailing commas (JSONC). It can contain any option under its key, but
+each key only once in its object. The servers are in \`mcpServers\` (or \`servers\`, as in VS Code):
 
-\`\`\`json
+\`\`\`jsonc
 ${exampleFile}
 \`\`\`
 

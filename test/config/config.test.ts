@@ -316,6 +316,11 @@ describe('servers of the file', () => {
   it('begins with a byte order mark or not', () => {
     expect(configOf({ file: `\uFEFF${JSON.stringify(server({ command: 'x' }))}` }).servers).toHaveLength(1);
   });
+
+  it('may have comments and trailing commas, as VS Code writes them', () => {
+    const file = '{\n  // the only server\n  "servers": {"a": {"command": "x", "args": ["//", "y",],},}, /* end */\n}';
+    expect(configOf({ file }).servers).toMatchObject([{ name: 'a', command: 'x', args: ['//', 'y'] }]);
+  });
 });
 
 describe('remote servers', () => {
@@ -412,6 +417,7 @@ describe('faults', () => {
     ['no file', { argv: ['--config', 'none.json'] }, ['none.json']],
     ['a file without a name', { argv: ['--config', ''] }, ['--config', usage]],
     ['not JSON', { file: '{\n"mcpServers": {,}}' }, ['config.json:2:16']],
+    ['a key twice', { file: '{"port": 1, // a port\n"port": 2,}' }, ['config.json:2:1']],
     ['a list', { file: [] }, ['config.json']],
     ['no mcpServers', { file: {} }, ['config.json']],
     ['both sections', { file: { servers: {}, mcpServers: {} } }, ['config.json']],

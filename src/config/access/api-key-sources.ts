@@ -5,7 +5,7 @@ import { matching } from '../options/option-kinds.ts';
 import { flagOf } from '../options/option-names.ts';
 import { apiKeysVariable, type Environment } from '../sources/environment-variables.ts';
 import { checkValue } from '../sources/given-values.ts';
-import { findJsonSyntaxError } from '../sources/json-syntax.ts';
+import { readJsonc } from '../sources/read-jsonc.ts';
 
 /** The user of a key. The name appears in logs, so it is one word. */
 export const keyName = matching(
@@ -34,18 +34,19 @@ const entry = z.strictObject(
 const entries = z.array(entry, { error: 'must be a JSON list of objects with name and sha256' });
 
 /**
- * Reads the text of a key file: a JSON list of `{name, sha256, expires?, scopes?}`. No fault repeats a value.
+ * Reads the text of a key file: a JSON list of `{name, sha256, expires?, scopes?}`, also with comments and trailing
+ * commas. No fault repeats a value.
  * @param file the name of the file, for the paths of faults
  * @returns the keys, or undefined after a fault was reported
  */
 export function readKeysFile(text: string, file: string, report: ReportIssue): readonly ApiKey[] | undefined {
-  const json = text.replace(/^\uFEFF/, '');
-  const fault = findJsonSyntaxError(json);
-  if (fault !== undefined) {
-    report(`${file}:${fault.line}:${fault.column}`, `is not valid JSON: ${fault.message}`);
+  const json = readJsonc(text.replace(/^\uFEFF/, ''));
+  if (!json.ok) {
+    const { line, column, message } = json.error;
+    report(`${file}:${line}:${column}`, `is not valid JSON: ${message}`);
     return undefined;
   }
-  const read = checkValue(entries, { path: `${file}: `, value: JSON.parse(json) }, (path, message) =>
+  const read = checkValue(entries, { path: `${file}: `, value: json.value }, (path, message) =>
     report(path.endsWith(': ') ? `${path}the file` : path, message),
   );
   if (read === undefined) return undefined;

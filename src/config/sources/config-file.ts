@@ -1,7 +1,7 @@
 import { memberPath } from '../issues.ts';
 import { globalOptions, serverOptions } from '../options/options.ts';
 import type { Given, GivenValue } from './given-values.ts';
-import { findJsonSyntaxError } from './json-syntax.ts';
+import { readJsonc } from './read-jsonc.ts';
 import {
   type EntryContext,
   isDisabled,
@@ -24,7 +24,7 @@ const withoutMeaning = ['$schema', 'inputs'];
 const optionKeys = [...Object.keys(globalOptions), ...Object.keys(serverOptions)];
 
 /**
- * Reads the text of a configuration file and reports all faults.
+ * Reads the text of a configuration file, which may have comments and trailing commas, and reports all faults.
  * @param file the name of the file, for the paths of faults
  */
 export function readConfigFile(text: string, file: string, context: EntryContext): ConfigFile {
@@ -32,13 +32,13 @@ export function readConfigFile(text: string, file: string, context: EntryContext
   const given = new Map<string, GivenValue>();
   const nothing = { given, servers: [] };
 
-  const json = text.replace(/^\uFEFF/, '');
-  const fault = findJsonSyntaxError(json);
-  if (fault !== undefined) {
-    report(`${file}:${fault.line}:${fault.column}`, `is not valid JSON: ${fault.message}`);
+  const read = readJsonc(text.replace(/^\uFEFF/, ''));
+  if (!read.ok) {
+    const { line, column, message } = read.error;
+    report(`${file}:${line}:${column}`, `is not valid JSON: ${message}`);
     return nothing;
   }
-  const root: unknown = JSON.parse(json);
+  const root = read.value;
   if (!isObject(root)) {
     report(file, 'must be a JSON object with mcpServers');
     return nothing;

@@ -155,6 +155,7 @@ describe('a file of API keys', () => {
   });
 
   it('that is no JSON, or is not there, is refused by the configuration', () => {
+    expect(readKeys(`[ // keys\n{"name": "a", "sha256": "${sha256}"},]`).keys).toHaveLength(1);
     expect(readKeys('[{').faults).toEqual([expect.stringMatching(/^keys\.json:1:3 is not valid JSON/)]);
     expect(faultsOf({ argv: ['--api-keys', 'none.json'] })).toEqual(['none.json does not exist']);
     expect(faultsOf(keysFile('{}'))).toHaveLength(1);

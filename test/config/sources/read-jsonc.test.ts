@@ -1,0 +1,95 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { readJsonc } from '../../../src/config/sources/read-jsonc.ts';
+
+describe('readJsonc', () => {
+  it.each([
+    ['', 1, 1, 'a value is expected here'],
+    ['// nothing', 1, 11, 'a value is expected here'],
+    ['{\n  "a": 1\n  "b": 2\n}', 3, 3, 'a comma is expected here'],
+    ['{"a": 1,,}', 1, 9, 'a key in double quotes is expected here'],
+    ['[,]', 1, 2, 'a value is expected here'],
+    ['{"a" 1}', 1, 6, 'a colon is expected here'],
+    ['{"a":}', 1, 6, 'a value is expected here'],
+    ['{a: 1}', 1, 2, 'this word is not JSON; texts and keys need double quotes'],
+    ['{"a": tru}', 1, 7, 'this word is not JSON; texts and keys need double quotes'],
+    ['{1: 1}', 1, 2, 'a key in double quotes is expected here'],
+    ['{"a": 1', 1, 8, 'the text ends, but a closing brace is expected'],
+    ['[1', 1, 3, 'the text ends, but a closing bracket is expected'],
+    ['[1.]', 1, 2, 'digits are missing at the end of this number'],
+    ['[\n/* why', 2, 1, 'this comment has no end'],
+    ['["a\nb"]', 1, 2, 'this text has no closing quote on its line'],
+    ['["a', 1, 2, 'this text has no closing quote on its line'],
+    ['["a\u0001"]', 1, 2, 'this text has a raw control character; write \\n or another escape'],
+    ['["a\\x"]', 1, 2, 'this text has an unknown escape; known ones are \\n, \\", \\\\ and \\u0041 for example'],
+    ['["a\\u00"]', 1, 2, 'this text has a \\u without four hexadecimal digits'],
+    ['{} x', 1, 4, 'this word is not JSON; texts and keys need double quotes'],
+    ['{} 1', 1, 4, 'the end of the text is expected here'],
+    ['{"a": 1,\n "\\u0061": 2}', 2, 2, 'this key appears twice in its object'],
+    ['{"a": 1, // first\r\n/* and\n */ "a": 2}', 3, 5, 'this key appears twice in its object'],
+    ['{"__proto__": 1, "__proto__": 2}', 1, 18, 'this key appears twice in its object'],
+  ])('%j: %i:%i %s', (text, line, column, message) => {
+    expect(readJsonc(text)).toEqual({ ok: false, error: { line, column, message } });
+  });
+
+  it.each([
+    ['a comment to the end of a line', '{ // one\n"a": 1}', { a: 1 }],
+    ['a comment that has an end', '/* one\n two */ {"a": /* three */ 1}', { a: 1 }],
+    ['trailing commas', '{"a": [1, 2,], "b": {"c": 3,},}', { a: [1, 2], b: { c: 3 } }],
+    ['a comment behind a trailing comma', '[1, /* last */\n]', [1]],
+    ['what only looks like a comment or a comma', '["// a", "/* b */", ",]"]', ['// a', '/* b */', ',]']],
+    ['the same key in two objects', '[{"a": 1}, {"a": {"a": 2}}]', [{ a: 1 }, { a: { a: 2 } }]],
+  ])('reads %s', (_, text, value) => {
+    expect(readJsonc(text)).toEqual({ ok: true, value });
+  });
+
+  it('keeps a key that has a meaning in JavaScript as an own key', () => {
+    const read = readJsonc('{"__proto__": {"a": 1}}');
+    expect(read.ok && Object.keys(Object(read.value))).toEqual(['__proto__']);
+    expect(read.ok && Object.getPrototypeOf(read.value)).toBe(Object.prototype);
+  });
+
+  it('reads what JSON.parse reads, with the same value', () => {
+    const values = fc.oneof(fc.json(), fc.json({ depthSize: 'large' }));
+    fc.assert(
+      fc.property(values, (text) => {
+        const read = readJsonc(text);
+        if (!read.ok) expect(read.error.message).toMatch(/twice|limited/);
+        else expect(read.value).toEqual(JSON.parse(text));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('refuses a damaged text that JSON.parse refuses, unless comments and trailing commas make it JSONC', () => {
+    const damaged = fc
+      .tuple(fc.json(), fc.nat(), fc.constantFrom('', '"', '}', '\\', '0', '-', ' ', '\u0001', '\u00a0', '\u2028'))
+      .map(([text, at, extra]) => text.slice(0, at % (text.length + 1)) + extra + text.slice(at % (text.length + 1)));
+    fc.assert(
+      fc.property(fc.oneof(damaged, fc.string()), (text) => {
+        const isRead = readJsonc(text).ok;
+        if (isRead && !isJson(text)) expect(text).toMatch(/\/[/*]|,[\s]*[\]}]/);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('[P8] refuses nesting that would exhaust the stack, however deep', () => {
+    const of = (depth: number) => readJsonc('['.repeat(depth) + ']'.repeat(depth));
+    expect(of(100).ok).toBe(true);
+    for (const depth of [101, 1_000_000])
+      expect(of(depth)).toEqual({
+        ok: false,
+        error: { line: 1, column: 101, message: 'nesting is limited to 100 levels' },
+      });
+  });
+});
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
