@@ -1,10 +1,9 @@
-import { type Stats, statSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
-import { detach } from '../util/boundary.ts';
+import { type Stats, statSync, unwatchFile, watchFile } from 'node:fs';
+import { contain } from '../util/boundary.ts';
 
 /**
- * The interval between two looks at the files. File system events are not used: they miss files that Kubernetes
- * replaces by a link, files that an editor replaces, and files on another host.
+ * The interval between two looks at a file. File system events are not used: they miss files that Kubernetes replaces by
+ * a link, files that an editor replaces, and files on another host.
  */
 const intervalMs = 1_000;
 
@@ -22,12 +21,13 @@ export const statesOf = (paths: readonly string[]): FileStates =>
     try {
       return textOf(statSync(path));
     } catch (error) {
-      return codeOf(error);
+      return (error as NodeJS.ErrnoException).code ?? 'unknown'; // the file is missing or not accessible
     }
   });
 
 /**
- * Calls `onChange` when one of these files was changed, replaced, removed or created. Does not keep the process alive.
+ * Calls `onChange` when one of these files was changed, replaced, removed or created. Files that change together cause
+ * one call. Does not keep the process alive.
  * @param known the states of the files when they were last read; by default, their current states
  */
 export function watchFiles(
@@ -36,29 +36,22 @@ export function watchFiles(
   known: FileStates = statesOf(paths),
 ): FileWatch {
   let states = known;
-  let isChecking = false;
-  let isStopped = false;
-  const checkFiles = async (): Promise<void> => {
-    if (isChecking) return; // a file on another host may be slow
-    isChecking = true;
-    const now = await Promise.all(paths.map((path) => stat(path).then(textOf, codeOf)));
-    isChecking = false;
-    if (isStopped || now.every((state, index) => state === states[index])) return;
+  const check = (): void => {
+    const now = statesOf(paths);
+    if (now.every((state, index) => state === states[index])) return;
     states = now;
-    onChange();
+    contain('background', onChange);
   };
-  const timer =
-    paths.length === 0 ? undefined : setInterval(() => detach('background', checkFiles()), intervalMs).unref();
+  for (const path of paths) watchFile(path, { interval: intervalMs, persistent: false }, check);
+  // Node.js compares with its own first look, which comes later than the caller's read.
+  const firstCheck = setTimeout(check, intervalMs).unref();
   return {
     stop() {
-      isStopped = true;
-      clearInterval(timer);
+      clearTimeout(firstCheck);
+      for (const path of paths) unwatchFile(path, check);
     },
   };
 }
 
 /** The access time is not a part of the state. */
 const textOf = ({ mtimeMs, ino, size }: Stats): string => `${mtimeMs} ${ino} ${size}`;
-
-/** The state of a file that is missing or not accessible. */
-const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'unknown';

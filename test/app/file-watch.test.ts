@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
@@ -69,4 +69,39 @@ it('is silent once it is stopped', async () => {
   await told(() => writeFile(path, 'bc'));
   expect(onChange).toHaveBeenCalledOnce();
   expect(stopped).not.toHaveBeenCalled();
+});
+
+it('tells once of several files that change together', async () => {
+  const { folder, onChange } = await watched();
+  const other = await watched();
+  const version = async (name: string, text: string) => {
+    await mkdir(join(folder, name));
+    for (const file of ['a', 'b', 'c']) await writeFile(join(folder, name, file), text);
+    await symlink(name, join(folder, 'next'));
+    await rename(join(folder, 'next'), join(folder, 'current')); // exchanges all files at once
+  };
+  await version('1', 'a');
+  const { stop } = watchFiles(
+    ['a', 'b', 'c'].map((file) => join(folder, 'current', file)),
+    onChange,
+  );
+  onTestFinished(stop);
+  other.begin();
+  await other.told(() => writeFile(other.path, '1')); // the first look is over
+  await version('2', 'bc');
+  for (const text of ['22', '333', '4444']) await other.told(() => writeFile(other.path, text)); // one more look, at least
+  expect(onChange).toHaveBeenCalledOnce();
+});
+
+it('is silent about a file that is only read, or gets other permissions', async () => {
+  const { path, begin, onChange } = await watched();
+  const other = await watched();
+  await writeFile(path, 'a');
+  begin();
+  other.begin();
+  await other.told(() => writeFile(other.path, '1'));
+  await chmod(path, 0o644);
+  await readFile(path);
+  for (const text of ['22', '333', '4444']) await other.told(() => writeFile(other.path, text));
+  expect(onChange).not.toHaveBeenCalled();
 });
