@@ -52,6 +52,8 @@ const maxRetiredTokens = 100;
 /** The calls in flight of one session, by id, in the order of their arrival, and the tasks that they have started. */
 export class CallTable {
   readonly tasks = new Tasks();
+  /** True if the server's messages name the request that they relate to. */
+  areIdentified = false;
   readonly #byId = new SparseMap<RequestId, Call>();
   readonly #byToken = new SparseMap<RequestId, Call>();
   /** Progress tokens of calls that the gateway has ended, oldest first. Any further progress with them is late. */

@@ -1,15 +1,16 @@
+import type { Tasks } from '../call/tasks.ts';
 import type { SessionPipeline } from './pipeline.ts';
-import type { ClientState } from './record/client-state.ts';
+import type { SessionContext } from './session-context.ts';
 
-/** Measures how long a session has been idle. */
+/** Measures how long nothing of a session has been under way: no call in flight, no unfinished task of either side. */
 export class Idleness {
-  readonly #client: ClientState;
+  readonly #context: SessionContext;
   readonly #pipeline: SessionPipeline;
   /** When the client last sent something, on the monotonic clock in milliseconds. */
   lastActivityAt = performance.now();
 
-  constructor(client: ClientState, pipeline: SessionPipeline) {
-    this.#client = client;
+  constructor(context: SessionContext, pipeline: SessionPipeline) {
+    this.#context = context;
     this.#pipeline = pipeline;
   }
 
@@ -23,13 +24,13 @@ export class Idleness {
    * stream alone does not count as activity, except for a one-stream client.
    */
   isIdleSince(ms: number): boolean {
-    return !(this.#client.isOneStream && this.#pipeline.delivery.streams.hasGet) && this.#isQuietSince(ms);
+    return !(this.#context.policy.hasOneStream && this.#pipeline.delivery.streams.hasGet) && this.#isQuietSince(ms);
   }
 
   /** True if a one-stream client has not listened to its stream for this long and waits for no answer. */
   isDesertedSince(ms: number): boolean {
-    const { calls, delivery } = this.#pipeline;
-    return this.#client.isOneStream && calls.size === 0 && delivery.streams.unreadGetMs >= ms;
+    const { calls, policy } = this.#context;
+    return policy.hasOneStream && calls.size === 0 && this.#pipeline.delivery.streams.unreadGetMs >= ms;
   }
 
   /**
@@ -38,13 +39,28 @@ export class Idleness {
    * again.
    */
   isUnusedSince(ms: number): boolean {
-    const { supervisor, activity } = this.#pipeline;
-    const isNeeded = activity.hasOpenServerRequests || this.#client.expectsServer;
-    return !isNeeded && supervisor.state === 'live' && this.#isQuietSince(ms);
+    const { serverRequests, client } = this.#context;
+    const isNeeded = serverRequests.size > 0 || client.expectsServer;
+    return !isNeeded && this.#pipeline.supervisor.state === 'live' && this.#isQuietSince(ms);
+  }
+
+  /** Resolves when no request is in flight, and no task unfinished. */
+  async whenIdle(): Promise<void> {
+    const { calls, limits } = this.#context;
+    const unfinished = this.#tasks.filter((tasks) => tasks.areUnfinished(limits.requestMaxMs));
+    await Promise.all(unfinished.map((tasks) => tasks.whenEmpty()));
+    await calls.whenEmpty();
   }
 
   #isQuietSince(ms: number): boolean {
-    const { idleSince } = this.#pipeline.activity;
-    return idleSince !== undefined && performance.now() - Math.max(this.lastActivityAt, idleSince) >= ms;
+    const { calls, limits } = this.#context;
+    const tasks = this.#tasks;
+    if (calls.size > 0 || tasks.some((some) => some.areUnfinished(limits.requestMaxMs))) return false;
+    const quietSince = Math.max(this.lastActivityAt, calls.emptySince, ...tasks.map(({ emptySince }) => emptySince));
+    return performance.now() - quietSince >= ms;
+  }
+
+  get #tasks(): readonly Tasks[] {
+    return [this.#context.calls.tasks, this.#context.serverRequests.tasks];
   }
 }

@@ -1,9 +1,10 @@
+import type { ClientPolicy } from './client/client-policy.ts';
 import type { SessionPipeline } from './pipeline.ts';
-import type { ClientState } from './record/client-state.ts';
+import type { SessionContext } from './session-context.ts';
 
 /** The view of a session for operators, without content or id (P12). */
 export interface SessionSnapshot {
-  readonly kind: 'session' | 'group' | 'one stream';
+  readonly kind: ClientPolicy['kind'];
   /** True if the session has no process now. It gets one at the next use. */
   readonly isHibernating: boolean;
   /** Requests in flight. */
@@ -17,11 +18,10 @@ export interface SessionSnapshot {
 
 /** Takes a snapshot of a session. */
 export function snapshotSession(
-  { isGroup, isOneStream }: ClientState,
-  { calls, delivery, supervisor }: SessionPipeline,
+  { policy: { kind }, calls }: SessionContext,
+  { delivery, supervisor }: SessionPipeline,
   times: Pick<SessionSnapshot, 'startedAt' | 'lastActivityAt'>,
 ): SessionSnapshot {
-  const kind = isGroup ? 'group' : isOneStream ? 'one stream' : 'session';
   const isHibernating = supervisor.state === 'hibernating';
   return { kind, isHibernating, calls: calls.size, streams: delivery.streams.size, ...times };
 }

@@ -1,6 +1,6 @@
 import { type EventId, finalSeq } from '../../protocol/wire/event-id.ts';
 import { createLoggedBatch, createPrimingBatch } from '../../reply/event-batch.ts';
-import { retryingLog } from '../../session/events/patient-log.ts';
+import { retryingLog } from '../../session/events/retrying-log.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import { readPages } from '../../store/read-pages.ts';
 import type { ClientReply } from './client-reply.ts';

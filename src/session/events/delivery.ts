@@ -1,46 +1,18 @@
 import { faultMessage, type RequestId } from '../../protocol/faults.ts';
 import type { LogPosition } from '../../protocol/wire/event-id.ts';
-import type { EventLog, StoredEvent } from '../../store/event-log.ts';
+import type { StoredEvent } from '../../store/event-log.ts';
 import type { LogState, Registration } from '../../store/session-records.ts';
-import type { SessionName, SessionTelemetry } from '../session-events.ts';
-import type { SessionOptions } from '../session-options.ts';
+import type { BackendSupervisor } from '../backend/supervisor.ts';
+import type { SessionContext } from '../session-context.ts';
 import { BackpressureQueue, type ServerOutput } from './backpressure.ts';
 import { type EventEffects, EventWriter, type WriteRefusal } from './event-writer.ts';
 import { repairingLog } from './repairing-log.ts';
 import { getStream, Streams } from './streams.ts';
 
-/** Options of `EventDelivery`. */
-export interface EventDeliveryOptions {
-  readonly log: EventLog;
-  readonly key: string;
-  readonly epoch: number;
-  readonly limits: SessionOptions;
-  /** The log state of earlier owners, and how far the GET stream was delivered; absent for a new session. */
-  readonly earlier?: LogState | undefined;
-  readonly getCursor?: LogPosition | undefined;
-  /** The GET stream was delivered up to this position to a listener that is gone. */
-  onGetCursor(cursor: LogPosition | undefined): void;
+/** Receives what a backend reported, in order. */
+export interface OutputReceiver {
   /** Routes one message of the server, or notes a state of the backend. */
-  route(output: ServerOutput): void;
-  /** The client gets everything on its GET stream; see `StreamsOptions`. */
-  readonly isOneStream?: boolean;
-  readonly name: SessionName;
-  readonly telemetry: SessionTelemetry;
-  /** True if streams begin with a priming event. */
-  primes(): boolean;
-  /** Stops and starts reading from the server. */
-  pause(): void;
-  resume(): void;
-  /** Registers the session again, because the log does not know it any more. */
-  register(): Promise<Registration>;
-  /** The log did not take events. The session can no longer be written to from here. */
-  onRefused(why: WriteRefusal, cause: unknown): void;
-  /** A client was told that events are no longer kept. */
-  onHistoryLost(): void;
-  /** A message of the server could not be handled. The session cannot go on. */
-  onFault(cause: unknown): void;
-  /** A connection was cut because the log could not be read. */
-  onFailed(cause: unknown): void;
+  receive(output: ServerOutput): void;
 }
 
 interface Mark {
@@ -73,8 +45,7 @@ export class EventDelivery {
    * by eighths, so the lag may be 1/8 and each portion 3/8. A larger portion costs less for each event.
    */
   readonly #portion: { readonly messages: number; readonly bytes: number };
-  readonly #limits: SessionOptions;
-  readonly #epoch: number;
+  readonly #context: SessionContext;
   /** Marks of added events that are not known to be stored, in order. */
   readonly #marks: Mark[] = [];
   /** In order. Answers on a one-stream client's stream are left out, because other answers need that stream. */
@@ -82,12 +53,11 @@ export class EventDelivery {
   #added = 0;
   #isOpen = false;
 
-  constructor(options: EventDeliveryOptions) {
-    const { log, key, epoch, limits, earlier, getCursor, isOneStream = false, route, primes, pause, resume } = options;
-    const { name, telemetry, register, onRefused, onHistoryLost, onFailed } = options;
+  constructor(context: SessionContext, supervisor: BackendSupervisor, receiver: OutputReceiver) {
+    const { epoch, limits, earlier, log } = context;
+    const { key, telemetry } = context.parts;
     const { logMaxEvents, logMaxBytes, retryMs, slowReaderMs, streamMaxAgeMs } = limits;
-    this.#limits = limits;
-    this.#epoch = epoch;
+    this.#context = context;
     this.#portion = { messages: (logMaxEvents * 3) / 8, bytes: logMaxBytes / 8 };
     this.#writer = new EventWriter({
       log,
@@ -100,8 +70,8 @@ export class EventDelivery {
         this.#notifyStored();
       },
       onReappended: (events) => this.streams.deliver(events),
-      register,
-      onRefused,
+      register: () => this.register(),
+      onRefused: (why, cause) => endRefused(context, why, cause),
     });
     this.streams = new Streams({
       log: repairingLog(log, epoch, () => this.#writer),
@@ -110,26 +80,35 @@ export class EventDelivery {
       slowReaderMs,
       streamMaxAgeMs,
       maxLag: { events: logMaxEvents / 8, bytes: logMaxBytes / 2 },
-      isOneStream,
-      primes,
-      name,
+      isOneStream: context.policy.hasOneStream,
+      primes: () => context.primes,
       telemetry,
+      name: context.name,
       beginning: { epoch, seq: 0 },
       ...(earlier && { earlier: { newestStream: earlier.newestStream, ids: idsOf(earlier) } }),
-      getCursor,
-      onGetCursor: options.onGetCursor,
-      onHistoryLost,
-      onFailed,
+      getCursor: context.client.getCursor,
+      onGetCursor(cursor) {
+        context.client.getCursor = cursor;
+        context.record.amend();
+      },
+      onHistoryLost: () => context.drop('history_lost'),
+      onFailed: (cause) => context.report(cause),
       onPressure: (isHigh) => this.#queue.setPaused(isHigh),
     });
     this.#queue = new BackpressureQueue({
       portion: this.#portion,
-      handle: route,
-      pause,
-      resume,
+      handle: (output) => receiver.receive(output),
+      pause: () => supervisor.pause(),
+      resume: () => supervisor.resume(),
       flush: () => this.#flushAndWait(),
-      onFault: options.onFault,
+      onFault: (cause) => context.fail(cause),
     });
+  }
+
+  /** Registers the session and the state of its log again; see `SessionRecords.register`. */
+  register(): Promise<Registration> {
+    const { tail, log } = this.#writer.recoveryState;
+    return this.#context.record.register(tail, log);
   }
 
   /** From now on events can be appended to the log. Events that were added before have waited for this. */
@@ -144,7 +123,8 @@ export class EventDelivery {
    */
   get hasRoom(): boolean {
     const { events, bytes } = this.#writer.pending;
-    return this.#isOpen || (events < this.#limits.logMaxEvents && bytes < this.#limits.logMaxBytes);
+    const { logMaxEvents, logMaxBytes } = this.#context.limits;
+    return this.#isOpen || (events < logMaxEvents && bytes < logMaxBytes);
   }
 
   /** Queues output of the server, in order. */
@@ -166,15 +146,10 @@ export class EventDelivery {
       this.#unstored.push({ seq: this.#added, stream, id, since: performance.now() });
   }
 
-  /** The state to register at a store that has lost its data. */
-  get recoveryState(): EventWriter['recoveryState'] {
-    return this.#writer.recoveryState;
-  }
-
   /** Calls `onStored` with the position of the log, once all events that were added so far are stored. */
   mark(onStored: (at: LogPosition) => void): void {
     const { events } = this.#writer.pending;
-    const at = { epoch: this.#epoch, seq: this.#writer.stored.tail + events };
+    const at = { epoch: this.#context.epoch, seq: this.#writer.stored.tail + events };
     this.#marks.push({ at, onStored });
     if (events === 0) this.#notifyStored();
   }
@@ -265,6 +240,17 @@ export class EventDelivery {
     const { events, bytes } = this.#writer.pending;
     return events > this.#portion.messages || bytes > this.#portion.bytes;
   }
+}
+
+/**
+ * The log takes no more events from here. Another instance owns the session, the session was ended, or there is a
+ * fault.
+ */
+function endRefused(context: SessionContext, why: WriteRefusal, cause: unknown): void {
+  if (context.endReason !== undefined) return; // the log refuses events of a session that was removed from it
+  const reason = why === 'fenced' ? 'moved' : why === 'ended' ? 'deleted' : 'internal';
+  if (reason === 'internal') context.report(new Error(`the event log answered ${why}`, { cause }));
+  context.end(reason);
 }
 
 /** The requests that the streams of an earlier owner answer. */

@@ -9,8 +9,6 @@ export interface InputGateOptions {
   readonly calls: CallTable;
   /** The most requests that wait at once (P8). */
   readonly maxWaiting: number;
-  /** True if the server's messages name the request that they relate to. */
-  identifiesRequests(): boolean;
   /** A waiting request may now run. */
   onAdmitted(post: ClientPost, reply: Reply): void;
 }
@@ -69,8 +67,8 @@ export class InputGate {
   }
 
   get #isOpen(): boolean {
-    const { calls, identifiesRequests } = this.#options;
-    return identifiesRequests() || !calls.all().some(({ method }) => mayRequestInput(method));
+    const { calls } = this.#options;
+    return calls.areIdentified || !calls.all().some(({ method }) => mayRequestInput(method));
   }
 
   #admitNext(): void {

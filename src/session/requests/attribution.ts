@@ -1,90 +1,99 @@
 import type { RequestIds } from '../../backend/backend.ts';
-import { type Call, type CallTable, failCall, type StreamTarget } from '../../call/call-table.ts';
+import { type Call, failCall, type StreamTarget } from '../../call/call-table.ts';
 import { mayRequestInput } from '../../call/rerun.ts';
 import { taskStatus } from '../../call/tasks.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { readProgressValue } from '../../protocol/message/progress-value.ts';
-import { attributeInGroup } from '../group/attribution.ts';
+import type { BackendSupervisor } from '../backend/supervisor.ts';
+import type { UnsolicitedSink } from '../client/client-policy.ts';
+import type { EventDelivery } from '../events/delivery.ts';
+import { getStream } from '../events/streams.ts';
+import type { SessionContext } from '../session-context.ts';
 import type { SessionDropReason } from '../session-events.ts';
+import type { OpeningHandler } from './opening-answer.ts';
 import { ServerRequests } from './server-requests.ts';
 
-/** Options of `Attribution`. */
-export interface AttributionOptions {
-  readonly calls: CallTable;
-  readonly serverRequests: ServerRequests;
-  readonly maxEventBytes: number;
-  /** True if the calls belong to the clients of a group. */
-  readonly isGroup: boolean;
-  /** Identifies the session's current backend; empty for the very first one. */
-  incarnation(): string;
-  /** A call is about to be answered with this response. */
-  onAnswered(call: Call, response: Message): void;
-  /** True if a client listens to the GET stream. */
-  hasGetStream(): boolean;
-  /** False if nothing more can be kept for the GET stream. */
-  hasRoom(): boolean;
-  /** Adds a message to the GET stream. */
-  toGetStream(text: Buffer): void;
-  /** Answers the server in place of its client. */
-  toServer(message: Message): void;
-  /** The response to `initialize`, which decides the session's fate. */
-  onInitialized(call: Call, response: Message): void;
-  onDropped(what: SessionDropReason, text?: Buffer): void;
-  /** As `EventDelivery.whenStored`. */
-  whenStored(onStored: () => void): void;
-}
-
 /** Brings each server message to the answer or stream where it belongs (P2), with its text unchanged (P1). */
-export class Attribution {
-  /** True if the server's transport names the request that a message relates to. */
-  identifiesRequests = false;
-  readonly #options: AttributionOptions;
+export class Attribution implements UnsolicitedSink {
+  readonly #context: SessionContext;
+  readonly #supervisor: BackendSupervisor;
+  readonly #delivery: EventDelivery;
+  readonly #opening: OpeningHandler;
 
-  constructor(options: AttributionOptions) {
-    this.#options = options;
+  constructor(
+    context: SessionContext,
+    supervisor: BackendSupervisor,
+    delivery: EventDelivery,
+    opening: OpeningHandler,
+  ) {
+    this.#context = context;
+    this.#supervisor = supervisor;
+    this.#delivery = delivery;
+    this.#opening = opening;
   }
 
   /** Receives one message of the server. */
   receive(message: Message, relatedRequests: RequestIds | undefined): void {
-    this.identifiesRequests = relatedRequests !== undefined;
+    this.#context.calls.areIdentified = relatedRequests !== undefined;
     if (message.kind === 'response') this.#routeResponse(message);
     else this.#route(message, relatedRequests);
   }
 
   /** Sends a server message to its destination. */
   send(destination: StreamTarget, text: Buffer): void {
-    if (destination === 'get') this.#options.toGetStream(text);
+    if (destination === 'get') this.#context.policy.deliverUnsolicited(text, this);
     else destination.answer.message(text);
+  }
+
+  addToGetStream(text: Buffer): void {
+    this.#delivery.add(getStream, text, false);
+  }
+
+  drop(reason: SessionDropReason, text: Buffer): void {
+    this.#context.drop(reason, text);
+  }
+
+  /** The server was replaced: its clients are told to refresh their lists. */
+  reportReplacement(changes: readonly Buffer[]): void {
+    this.#context.policy.reportReplacement(changes, this);
   }
 
   #routeResponse(response: Message): void {
     const { id, text } = response;
-    const { calls, onInitialized, onAnswered, onDropped, whenStored } = this.#options;
+    const { calls } = this.#context;
     const call = id == null ? undefined : calls.take(id);
     call?.report?.responseReceived();
-    if (call === undefined) onDropped('unknown_response', text);
-    else if (call.method === 'initialize') onInitialized(call, response);
+    if (call === undefined) this.drop('unknown_response', text);
+    else if (call.method === 'initialize') this.#opening.answered(call, response);
     else if (response.isStandIn) failCall(call, 'response_too_complex');
     else {
       if (call.taskNews !== undefined) calls.tasks.answered(call.taskNews, call.taskId, text);
-      onAnswered(call, response);
+      this.#noteAnswer(call, response);
       call.answer.response(call.id, text);
       // An answer in the log is sent only once it is stored (P5). The wait for that is part of the gateway's time.
       if (call.report !== undefined && call.answer.stream !== undefined)
-        whenStored(() => call.report?.answered(response));
+        this.#delivery.whenStored(() => call.report?.answered(response));
       else call.report?.answered(response);
     }
   }
 
+  /** A call has its answer. The state that the call changed is kept for a restore. */
+  #noteAnswer({ method, request }: Call, response: Message): void {
+    const { client, proof, record, reruns } = this.#context;
+    proof?.confirm();
+    if (request !== undefined && client.noteAnswered(method, request.text, response)) record.amend();
+    reruns.answered(method, response.text);
+  }
+
   #route(message: Message, relatedRequests: RequestIds | undefined): void {
-    const { calls, serverRequests, isGroup, hasGetStream, toServer, onDropped } = this.#options;
+    const { calls, serverRequests, policy } = this.#context;
     if (message.isStandIn) {
-      onDropped('oversized', message.text);
-      toServer(ServerRequests.refusal(message));
+      this.drop('oversized', message.text);
+      this.#supervisor.send(ServerRequests.refusal(message));
       return;
     }
-    if (isGroup && message.kind === 'request' && message.method === 'ping') {
-      toServer(ServerRequests.pong(message)); // there is no client to ask
+    if (policy.isShared && message.kind === 'request' && message.method === 'ping') {
+      this.#supervisor.send(ServerRequests.pong(message)); // there is no client to ask
       return;
     }
     const cancelled = serverRequests.cancelledBy(message);
@@ -93,21 +102,19 @@ export class Attribution {
       return;
     }
     if (calls.isLate(message)) {
-      onDropped('late', message.text);
+      this.drop('late', message.text);
       return;
     }
-    const destination = isGroup
-      ? attributeInGroup(message, calls, relatedRequests)
-      : calls.attribute(message, hasGetStream(), relatedRequests);
+    const destination = policy.attribute(message, calls, this.#delivery.streams.hasGet, relatedRequests);
     if (destination === 'unwanted' || destination === 'nobodys') {
-      if (destination === 'nobodys') onDropped('unattributable', message.text);
-      if (message.kind === 'request') toServer(ServerRequests.refusal(message));
+      if (destination === 'nobodys') this.drop('unattributable', message.text);
+      if (message.kind === 'request') this.#supervisor.send(ServerRequests.refusal(message));
       return;
     }
     if (message.method === taskStatus) calls.tasks.update(message);
     if (message.progressToken !== undefined) calls.noteProgress(message.progressToken);
     const dropReason = this.#findDropReason(message, destination);
-    if (dropReason !== undefined) onDropped(dropReason, message.text);
+    if (dropReason !== undefined) this.drop(dropReason, message.text);
     if (message.kind === 'request')
       this.#forwardRequest(message, dropReason === undefined ? destination : undefined, relatedRequests);
     else if (dropReason === undefined && this.#isNewProgress(message, destination))
@@ -116,8 +123,10 @@ export class Attribution {
 
   /** The reason why a message cannot be passed on; undefined if it can. */
   #findDropReason({ text }: Message, destination: StreamTarget): SessionDropReason | undefined {
-    if (text.length > this.#options.maxEventBytes) return 'oversized';
-    return destination === 'get' && !this.#options.hasRoom() ? 'undeliverable' : undefined;
+    const { limits, policy } = this.#context;
+    if (text.length > limits.maxEventBytes) return 'oversized';
+    const isFull = destination === 'get' && !policy.isShared && !this.#delivery.hasRoom;
+    return isFull ? 'undeliverable' : undefined;
   }
 
   /** Passes a request of the server on, or refuses it, so that the server does not wait. */
@@ -126,10 +135,10 @@ export class Attribution {
     destination: StreamTarget | undefined,
     relatedRequests: RequestIds | undefined,
   ): void {
-    const { serverRequests, incarnation, toServer } = this.#options;
-    const text = destination && serverRequests.add(message, incarnation(), destination);
+    const { incarnation } = this.#supervisor;
+    const text = destination && this.#context.serverRequests.add(message, incarnation, destination);
     if (destination === undefined || text === undefined) {
-      toServer(ServerRequests.refusal(message));
+      this.#supervisor.send(ServerRequests.refusal(message));
       return;
     }
     this.#markRequesters(message, destination, relatedRequests);
@@ -144,7 +153,7 @@ export class Attribution {
     if (message.method === 'ping') return;
     if (destination !== 'get') destination.hasAsked = true;
     if (destination !== 'get' && relatedRequests.includes(destination.id)) return;
-    for (const call of this.#options.calls.all()) if (mayRequestInput(call.method)) call.hasAsked = true;
+    for (const call of this.#context.calls.all()) if (mayRequestInput(call.method)) call.hasAsked = true;
   }
 
   /** False for progress of a rerun call, up to the point that its client has seen. */

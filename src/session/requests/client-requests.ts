@@ -1,7 +1,7 @@
-import type { ArrivalInfo, CallReport, CallRequest } from '../../call/call-report.ts';
-import { type Call, type CallTable, failCall } from '../../call/call-table.ts';
+import { type ArrivalInfo, createCallReporter } from '../../call/call-report.ts';
+import { type Call, failCall } from '../../call/call-table.ts';
 import { LegacyAnswer, type LegacyAnswerHost, type LegacyCallAnswer } from '../../call/legacy-answer.ts';
-import { isHarmless, type RerunPolicy } from '../../call/rerun.ts';
+import { isHarmless } from '../../call/rerun.ts';
 import { readTaskUpdate, taskStatus } from '../../call/tasks.ts';
 import { faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
@@ -18,44 +18,24 @@ import { InputGate } from '../group/input-gate.ts';
 import { InputRounds } from '../group/input-rounds.ts';
 import { SubscriptionLeases } from '../group/subscription-leases.ts';
 import type { PendingCallState } from '../record/adoption.ts';
-import type { ClientState } from '../record/client-state.ts';
-import type { SessionDropReason } from '../session-events.ts';
+import type { SessionContext } from '../session-context.ts';
 import type { ClientPost, GroupRequestOptions } from '../session-handle.ts';
-import type { SessionOptions } from '../session-options.ts';
 import { AttemptStreams } from './attempt-streams.ts';
-import type { ServerRequests } from './server-requests.ts';
 
-/** Options of `ClientRequests`. */
-export interface ClientRequestsOptions {
-  readonly calls: CallTable;
-  readonly serverRequests: ServerRequests;
-  readonly supervisor: BackendSupervisor;
-  readonly delivery: EventDelivery;
-  readonly reruns: RerunPolicy;
-  readonly client: ClientState;
-  /** Set for a client that gets everything on one stream. */
-  readonly oneStream: OneStream | undefined;
-  readonly limits: SessionOptions;
-  /** Creates the report of a call; absent if calls are not observed. */
-  readonly createReport?: ((request: CallRequest, arrival?: ArrivalInfo) => CallReport) | undefined;
-  /** True if streams begin with a priming event. */
-  primes(): boolean;
-  /** True if the server's messages name the request that they relate to. */
-  identifiesRequests(): boolean;
-  onDropped(what: SessionDropReason): void;
-  /** The state that the client has set at its server has changed. */
-  onClientChanged(): void;
-}
-
-/** The context of requests. */
-type RequestContext = Pick<Reply, 'forwarded'> & ArrivalInfo;
+/** What a request brings beside its message. */
+type CallContext = Pick<Reply, 'forwarded'> & ArrivalInfo;
 
 /** The way of messages from the client to its server. Each request gets an entry in the call table and an answer. */
 export class ClientRequests {
-  readonly #options: ClientRequestsOptions;
+  readonly #context: SessionContext;
+  readonly #supervisor: BackendSupervisor;
+  readonly #delivery: EventDelivery;
+  /** Set for a client that gets everything on one stream. */
+  readonly #oneStream: OneStream | undefined;
+  /** Creates the report of a call; undefined if calls are not observed. */
+  readonly #createReport: ReturnType<typeof createCallReporter>;
   /** The host of all answers. */
   readonly #host: LegacyAnswerHost;
-  readonly #maxCalls: number;
   /** Set for a group whose clients accept server requests. */
   readonly #inputGate: InputGate | undefined;
   readonly #rounds = new InputRounds();
@@ -65,9 +45,12 @@ export class ClientRequests {
   /** True once this owner has asked the server for its log messages, on behalf of a group. */
   #hasRequestedLogs = false;
 
-  constructor(options: ClientRequestsOptions) {
-    this.#options = options;
-    const { client, calls, limits, delivery, identifiesRequests, onDropped } = options;
+  constructor(context: SessionContext, supervisor: BackendSupervisor, delivery: EventDelivery, oneStream?: OneStream) {
+    const { client, calls, policy, parts, name } = context;
+    this.#context = context;
+    this.#supervisor = supervisor;
+    this.#delivery = delivery;
+    this.#oneStream = oneStream;
     this.#host = {
       openStream: (sink, ids, attempt) => {
         const stream = delivery.streams.open(sink, ids);
@@ -80,25 +63,26 @@ export class ClientRequests {
         delivery.add(stream, text, last, { opens: opens?.length === 0 ? undefined : opens, settles });
       },
       flush: () => delivery.flush(),
-      onUndeliverable: () => onDropped('undeliverable'),
+      onUndeliverable: () => context.drop('undeliverable'),
     };
-    this.#maxCalls = client.isGroup ? limits.maxSharedCalls : limits.maxCalls;
-    if (!client.isGroup) return;
+    if (!policy.isShared) {
+      this.#createReport = createCallReporter(parts.telemetry.calls, parts.principal, name);
+      return;
+    }
     this.#leases = new SubscriptionLeases(client);
     if (!client.acceptsServerRequests) return;
-    const onAdmitted = (post: ClientPost, reply: Reply): void => this.post(post, reply);
     this.#inputGate = new InputGate({
       calls,
-      maxWaiting: this.#maxCalls,
-      identifiesRequests,
-      onAdmitted,
+      maxWaiting: policy.maxCalls,
+      onAdmitted: (post, reply) => this.post(post, reply),
     });
   }
 
   /** Passes the messages of one POST on, in order, and answers the POST. */
   post(post: ClientPost, reply: Reply): void {
     const { messages, isBatch, again, group } = post;
-    const { calls, oneStream } = this.#options;
+    const { calls, policy } = this.#context;
+    const oneStream = this.#oneStream;
     const requests = messages.filter((message) => message.kind === 'request');
     const ids = requests.map(requestId);
     if (again && oneStream?.hasAccepted(ids)) return oneStream.confirm(ids, reply);
@@ -109,7 +93,7 @@ export class ClientRequests {
     if (ids.length > 1 && new Set(ids).size < ids.length) return reply.fault('duplicate_id', null);
     if (this.#inputGate?.admits(post, reply) === false) return;
     if (group !== undefined && this.#leases?.settles(requests[0], group, reply)) return;
-    if (calls.size + ids.length > this.#maxCalls) return reply.fault('too_many_calls', ids[0] ?? null);
+    if (calls.size + ids.length > policy.maxCalls) return reply.fault('too_many_calls', ids[0] ?? null);
     if (group?.round !== undefined && !this.#rounds.admits(group.round)) return reply.fault('bad_request_state', null);
     for (const message of messages) {
       if (message.kind === 'request') continue;
@@ -131,7 +115,8 @@ export class ClientRequests {
    * run again if that is harmless. False if nothing is known of them.
    */
   #rejoin(requests: readonly Message[], isBatch: boolean, reply: Reply): boolean {
-    const { calls, delivery } = this.#options;
+    const { calls } = this.#context;
+    const delivery = this.#delivery;
     const ids = requests.map(requestId);
     const running = ids.map((id) => calls.get(id)).filter((call) => call !== undefined);
     for (const { answer } of running) answer.supersede?.();
@@ -152,18 +137,18 @@ export class ClientRequests {
   call(
     requests: readonly Message[],
     answer: LegacyCallAnswer,
-    context: RequestContext = {},
+    context: CallContext = {},
     group?: GroupRequestOptions,
   ): void {
-    const { calls, supervisor } = this.#options;
+    const { calls } = this.#context;
     const { forwarded = noHeaders } = context;
     const added = requests.map((request) => this.#createCall(request, answer, context, group));
     for (const call of added) calls.add(call);
     for (const [index, request] of requests.entries()) {
-      const sent = supervisor.send(request, forwarded);
+      const sent = this.#supervisor.send(request, forwarded);
       const call = added[index] as Call;
       call.report?.sent();
-      if (supervisor.state !== 'live') call.report?.awaitsStart();
+      if (this.#supervisor.state !== 'live') call.report?.awaitsStart();
       // `ended`: the backend is about to report its end, which then decides about the call.
       if (sent === 'full') this.fail(call, 'server_busy');
     }
@@ -173,12 +158,12 @@ export class ClientRequests {
   adopt(pendingCalls: readonly PendingCallState[]): readonly Call[] {
     const missing = new Map<number, number>();
     for (const { stream } of pendingCalls) missing.set(stream, (missing.get(stream) ?? 0) + 1);
-    this.#options.oneStream?.rememberAccepted(pendingCalls.map(({ id }) => id));
+    this.#oneStream?.rememberAccepted(pendingCalls.map(({ id }) => id));
     const answers = new Map<number, LoggedAnswer>();
     return pendingCalls.map(({ stream, id, method, name, request, progressToken, taskId, hasAsked, lastProgress }) => {
       const answer =
         answers.get(stream) ??
-        new LoggedAnswer(this.#host, stream, missing.get(stream) as number, this.#options.limits.maxEventBytes);
+        new LoggedAnswer(this.#host, stream, missing.get(stream) as number, this.#context.limits.maxEventBytes);
       answers.set(stream, answer);
       const now = performance.now();
       const call: Call = {
@@ -188,20 +173,21 @@ export class ClientRequests {
         taskId,
         request,
         hasAsked,
-        report: this.#options.createReport?.({ method, name, text: request?.text }),
+        report: this.#createReport?.({ method, name, text: request?.text }),
         answer,
         activeAt: now,
         startedAt: now,
       };
       if (lastProgress !== undefined) call.lastProgress = lastProgress;
-      this.#options.calls.add(call);
+      this.#context.calls.add(call);
       return call;
     });
   }
 
   /** Ends a call with an error of the gateway, unless it was answered meanwhile. */
   fail(call: Call, reason: Reason): void {
-    const { calls, delivery } = this.#options;
+    const { calls } = this.#context;
+    const delivery = this.#delivery;
     if (calls.get(call.id) !== call) return;
     calls.retire(call.id);
     failCall(call, reason);
@@ -219,26 +205,26 @@ export class ClientRequests {
    * answers that the log does not take.
    */
   endOverdue(): void {
-    const { calls, supervisor, delivery, limits } = this.#options;
-    delivery.failUnstored(limits.requestIdleMs);
+    const { calls, limits } = this.#context;
+    this.#delivery.failUnstored(limits.requestIdleMs);
     for (const request of this.#leases?.expired() ?? []) this.call([request], discardingAnswer);
     for (const call of calls.overdue(limits)) {
       if (call.method === 'initialize') continue; // it has a limit of its own, and is never cancelled
       const params = { requestId: call.id, reason: 'The request took too long.' };
-      supervisor.send(createMessage({ method: 'notifications/cancelled', params }));
+      this.#supervisor.send(createMessage({ method: 'notifications/cancelled', params }));
       this.fail(call, 'request_timeout');
     }
   }
 
   #createAnswer(ids: readonly RequestId[], isBatch: boolean, reply: Reply): LegacyAnswer {
-    const { limits, primes } = this.#options;
+    const { limits, primes } = this.#context;
     const { upgradeAfterMs, maxEventBytes } = limits;
-    return new LegacyAnswer(this.#host, { reply, ids, isBatch, primes: primes(), upgradeAfterMs, maxEventBytes });
+    return new LegacyAnswer(this.#host, { reply, ids, isBatch, primes, upgradeAfterMs, maxEventBytes });
   }
 
   /** The calls that a stream has yet to answer. The next owner of the session finds them in the log. */
   #pendingOn(stream: number, ids: readonly RequestId[]): readonly PendingCall[] {
-    const calls = ids.map((id) => this.#options.calls.get(id)).filter((call) => call !== undefined);
+    const calls = ids.map((id) => this.#context.calls.get(id)).filter((call) => call !== undefined);
     return calls.map(({ id, method, request, report }) => ({
       stream,
       id,
@@ -250,16 +236,16 @@ export class ClientRequests {
 
   /** A server sends only the log messages that a client has asked for. They are then filtered by request. */
   #requestLogs(): void {
-    if (this.#hasRequestedLogs || this.#options.client.hasLogLevel) return;
+    if (this.#hasRequestedLogs || this.#context.client.hasLogLevel) return;
     this.#hasRequestedLogs = true;
     this.call([logLevelRequest], discardingAnswer);
   }
 
-  #createCall(request: Message, answer: LegacyCallAnswer, context: RequestContext, group?: GroupRequestOptions): Call {
+  #createCall(request: Message, answer: LegacyCallAnswer, context: CallContext, group?: GroupRequestOptions): Call {
     const method = request.method as string;
     const now = performance.now();
     const isGatewayRequest = answer === discardingAnswer;
-    const { reruns, createReport } = this.#options;
+    const { reruns } = this.#context;
     const { forwarded = noHeaders } = context;
     return {
       activeAt: now,
@@ -274,30 +260,30 @@ export class ClientRequests {
       forwarded,
       logLevel: group?.logLevel,
       isGatewayRequest,
-      report: isGatewayRequest ? undefined : createReport?.(request, context),
+      report: isGatewayRequest ? undefined : this.#createReport?.(request, context),
     };
   }
 
   /** Passes on a notification or response of the client. Returns the reason if it could not be taken. */
   #forward(message: Message, forwarded: ForwardedHeaders): Reason | undefined {
-    const { serverRequests, supervisor, client, onClientChanged, onDropped } = this.#options;
+    const { serverRequests, client, record } = this.#context;
     const forServer = message.kind === 'response' ? serverRequests.settle(message) : message;
     if (forServer === undefined) {
-      onDropped('unknown_client_response');
+      this.#context.drop('unknown_client_response');
       return undefined;
     }
     if (message.cancels !== undefined && !this.#cancel(message.cancels)) return undefined;
     if (message.method === taskStatus) serverRequests.tasks.update(message);
-    if (client.noteSent(message)) onClientChanged();
-    return supervisor.send(forServer, forwarded) === 'full' ? 'server_busy' : undefined;
+    if (client.noteSent(message)) record.amend();
+    return this.#supervisor.send(forServer, forwarded) === 'full' ? 'server_busy' : undefined;
   }
 
   /** Notes that the client cancels a call. False if the server must not be told. */
   #cancel(id: RequestId): boolean {
-    const call = this.#options.calls.get(id);
+    const call = this.#context.calls.get(id);
     if (call === undefined) return true; // answered already; the server ignores an unknown id
     if (call.method === 'initialize') return false; // 2025-11-25, basic/utilities/cancellation: never
-    call.cancelTimer ??= setTimeout(() => this.fail(call, 'cancelled'), this.#options.limits.cancelGraceMs);
+    call.cancelTimer ??= setTimeout(() => this.fail(call, 'cancelled'), this.#context.limits.cancelGraceMs);
     return true;
   }
 }

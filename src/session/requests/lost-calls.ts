@@ -1,10 +1,10 @@
 import type { BackendEnd, QueuedMessage, RequestIds } from '../../backend/backend.ts';
-import type { Call, CallTable } from '../../call/call-table.ts';
-import type { RerunPolicy } from '../../call/rerun.ts';
+import type { Call } from '../../call/call-table.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import type { BackendSupervisor } from '../backend/supervisor.ts';
+import type { SessionContext } from '../session-context.ts';
 import { type ClientRequests, requestId } from './client-requests.ts';
 
 /**
@@ -12,15 +12,6 @@ import { type ClientRequests, requestId } from './client-requests.ts';
  * other. If the backend is lost with them, its replacement gets the call.
  */
 const resendDelayMs = 500;
-
-/** Options of `LostCalls`. */
-export interface LostCallsOptions {
-  readonly calls: CallTable;
-  readonly reruns: RerunPolicy;
-  readonly supervisor: BackendSupervisor;
-  readonly requests: ClientRequests;
-  onUndeliverable(): void;
-}
 
 /** The reason given to calls that end with a lost backend. */
 export const lossReason = ({ reason }: BackendEnd): 'line_too_long' | 'memory_limit' | 'server_exited' =>
@@ -34,20 +25,24 @@ export const failedStartReason = ({
 
 /** Decides about calls that their backend will not answer (P3): they run again, or end. */
 export class LostCalls {
-  readonly #options: LostCallsOptions;
+  readonly #context: SessionContext;
+  readonly #supervisor: BackendSupervisor;
+  readonly #requests: ClientRequests;
 
-  constructor(options: LostCallsOptions) {
-    this.#options = options;
+  constructor(context: SessionContext, supervisor: BackendSupervisor, requests: ClientRequests) {
+    this.#context = context;
+    this.#supervisor = supervisor;
+    this.#requests = requests;
   }
 
   /** Ends the calls of a lost backend with the known outcome, except those that its replacement gets. */
   end(reason: Reason, undelivered: readonly QueuedMessage[]): void {
-    const { calls, reruns, requests } = this.#options;
+    const { calls, reruns } = this.#context;
     const undeliveredIds = new Set(undelivered.map(({ message }) => message.id));
     // The call with the overlong answer is unknown and would fail again, so no call is run again.
     const isSafe = reason !== 'line_too_long';
     for (const call of calls.all()) {
-      if (!undeliveredIds.has(call.id) && !(isSafe && reruns.allows(call, 'loss'))) requests.fail(call, reason);
+      if (!undeliveredIds.has(call.id) && !(isSafe && reruns.allows(call, 'loss'))) this.#requests.fail(call, reason);
     }
   }
 
@@ -56,7 +51,7 @@ export class LostCalls {
    * they belong to the lost backend.
    */
   sendAgain(undelivered: readonly QueuedMessage[]): void {
-    const { calls } = this.#options;
+    const { calls } = this.#context;
     for (const { message, headers } of undelivered) {
       const { kind, id } = message;
       const call = id == null ? undefined : calls.get(id);
@@ -68,7 +63,7 @@ export class LostCalls {
 
   /** The backend goes on without answering these requests; as `BackendEvents.onUnanswered`. */
   unanswered(ids: RequestIds, reason: Reason, isFinal = false): void {
-    const { calls, reruns } = this.#options;
+    const { calls, reruns } = this.#context;
     const mayRunAgain = !isFinal && (reason === 'server_unreachable' || reason === 'outcome_unknown');
     for (const call of ids.map((id) => calls.get(id)).filter((found) => found !== undefined)) {
       if (mayRunAgain && reruns.allows(call, 'broken_post')) this.#rerunSoon(call);
@@ -78,17 +73,16 @@ export class LostCalls {
 
   /** The server was away for too long for this message. */
   unsent(message: Message): void {
-    const { calls, requests, onUndeliverable } = this.#options;
-    const call = message.kind === 'request' ? calls.get(requestId(message)) : undefined;
-    if (call !== undefined) requests.fail(call, 'server_unreachable');
-    else onUndeliverable();
+    const call = message.kind === 'request' ? this.#context.calls.get(requestId(message)) : undefined;
+    if (call !== undefined) this.#requests.fail(call, 'server_unreachable');
+    else this.#context.drop('undeliverable');
   }
 
   #rerunSoon(call: Call): void {
     call.rerunAfter = 'broken_post';
     setTimeout(() => {
       const isStillDue = call.rerunAfter === 'broken_post' && call.cancelTimer === undefined;
-      if (isStillDue && this.#options.calls.get(call.id) === call) this.#rerun(call, 'broken_post');
+      if (isStillDue && this.#context.calls.get(call.id) === call) this.#rerun(call, 'broken_post');
     }, resendDelayMs).unref();
   }
 
@@ -98,14 +92,13 @@ export class LostCalls {
   }
 
   #send(message: Message, headers: ForwardedHeaders | undefined, call: Call | undefined): void {
-    if (this.#options.supervisor.send(message, headers) === 'full' && call !== undefined)
-      this.#fail(call, 'server_busy');
+    if (this.#supervisor.send(message, headers) === 'full' && call !== undefined) this.#fail(call, 'server_busy');
   }
 
   /** A server that takes no more messages may have received the call before. */
   #fail(call: Call, reason: Reason): void {
     const before = call.rerunAfter === 'loss' ? 'server_exited' : 'server_unreachable';
     const mayHaveRun = call.rerunAfter !== undefined && reason === 'server_busy';
-    this.#options.requests.fail(call, mayHaveRun ? before : reason);
+    this.#requests.fail(call, mayHaveRun ? before : reason);
   }
 }

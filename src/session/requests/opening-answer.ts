@@ -1,8 +1,15 @@
+import type { Call } from '../../call/call-table.ts';
 import { LegacyAnswer, type LegacyAnswerHost } from '../../call/legacy-answer.ts';
 import type { RequestId } from '../../protocol/faults.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import { createMessageBatch } from '../../reply/event-batch.ts';
 import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
 import type { SessionOptions } from '../session-options.ts';
+
+/** Takes the server's answer to `initialize`. */
+export interface OpeningHandler {
+  answered(call: Call, response: Message): void;
+}
 
 /** Callbacks of such a stream. */
 export interface UnloggedStreamOptions {

@@ -1,14 +1,14 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { BackendSupervisor } from '../../../src/session/backend/supervisor.ts';
 import type { ServerOutput } from '../../../src/session/events/backpressure.ts';
 import { EventDelivery } from '../../../src/session/events/delivery.ts';
 import { getStream } from '../../../src/session/events/streams.ts';
-import type { SessionOptions } from '../../../src/session/session-options.ts';
 import type { EventLog } from '../../../src/store/event-log.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { aRecord, epoch } from '../../contract/log-writer.ts';
 import { asMessage } from '../../support/as-message.ts';
 import { createFakeReply, createFakeSink } from '../../support/fake-reply.ts';
-import { silentTelemetry } from '../session-fixture.ts';
+import { createContext } from '../context-fixture.ts';
 
 const never = 2 ** 30;
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -19,25 +19,18 @@ async function createFixture({ log: wrap = (log: EventLog) => log, logMaxEvents 
   onTestFinished(() => store.close());
   await store.sessions.create('k', aRecord());
   const told: string[] = [];
-  const limits = { logMaxEvents, logMaxBytes: 1_000_000, retryMs: 2_000, slowReaderMs: never, streamMaxAgeMs: never };
-  const outbound: EventDelivery = new EventDelivery({
-    log: wrap(store.log),
-    key: 'k',
-    name: { server: 's', session: 'k' },
-    telemetry: silentTelemetry,
-    epoch,
-    limits: limits as SessionOptions,
-    route: (output) =>
+  const { context } = createContext({
+    limits: { logMaxEvents },
+    parts: { store: { ...store, log: wrap(store.log) } },
+    start: { epoch },
+  });
+  vi.spyOn(context.record, 'register').mockResolvedValue('registered');
+  vi.spyOn(context, 'end').mockImplementation((reason) => void told.push(reason));
+  vi.spyOn(context, 'report').mockImplementation(() => void told.push('failed'));
+  const supervisor = { pause: () => void told.push('pause'), resume: () => void told.push('resume') };
+  const outbound: EventDelivery = new EventDelivery(context, supervisor as unknown as BackendSupervisor, {
+    receive: (output) =>
       outbound.add(getStream, Buffer.from('message' in output ? output.message.text : output.state), false),
-    primes: () => false,
-    pause: () => void told.push('pause'),
-    resume: () => void told.push('resume'),
-    onHistoryLost: () => undefined,
-    onGetCursor: () => undefined,
-    register: async () => 'registered',
-    onRefused: (why) => void told.push(why),
-    onFault: (cause) => expect.fail(String(cause)),
-    onFailed: () => void told.push('failed'),
   });
   const listen = () => {
     const reply = createFakeReply();
@@ -237,6 +230,6 @@ describe('event delivery', () => {
     outbound.take(linesOf(0, 3));
     outbound.take(linesOf(3, 6));
     await outbound.close(false);
-    expect(told).toEqual(['fenced']);
+    expect(told).toEqual(['moved']);
   });
 });

@@ -1,13 +1,13 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { BackendSupervisor } from '../../../src/session/backend/supervisor.ts';
 import { EventDelivery } from '../../../src/session/events/delivery.ts';
 import { EventWriter } from '../../../src/session/events/event-writer.ts';
 import { repairingLog } from '../../../src/session/events/repairing-log.ts';
-import type { SessionOptions } from '../../../src/session/session-options.ts';
 import type { EventLog } from '../../../src/store/event-log.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { aRecord, epoch } from '../../contract/log-writer.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
-import { silentTelemetry } from '../session-fixture.ts';
+import { createContext } from '../context-fixture.ts';
 
 const never = 2 ** 30;
 
@@ -71,13 +71,6 @@ describe('an event log that has lost events that its writer holds', () => {
 
 describe('a client that reads its stream while the lost events are appended again', () => {
   const never = 2 ** 30;
-  const limits = {
-    logMaxEvents: 80,
-    logMaxBytes: 1_000_000,
-    retryMs: 2_000,
-    slowReaderMs: never,
-    streamMaxAgeMs: never,
-  };
   const text = (value: object): Buffer => Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...value }));
   const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
 
@@ -91,18 +84,18 @@ describe('a client that reads its stream while the lost events are appended agai
       append: async (...of) => settled().then(() => store.log.append(...of)),
       read: (...of) => store.log.read(...of),
     };
-    const register = () =>
-      store.sessions.register('k', aRecord(), outbound.recoveryState.tail, outbound.recoveryState.log, 1);
-    const nothing = () => undefined;
-    const outbound: EventDelivery = new EventDelivery({
-      ...{ log, key: 'k', epoch, limits: limits as SessionOptions, route: nothing, primes: () => false, register },
-      ...{ name: { server: 's', session: 'k' }, telemetry: silentTelemetry },
-      ...{ pause: nothing, resume: nothing, onGetCursor: nothing, onHistoryLost: nothing, onFailed: nothing },
-      onFault: (cause) => expect.fail(String(cause)),
-      onRefused(why) {
-        throw new Error(why);
-      },
+    const { context } = createContext({
+      limits: { logMaxEvents: 80 },
+      start: { epoch },
+      parts: { store: { ...first, log } },
     });
+    vi.spyOn(context.record, 'register').mockImplementation((tail, state) =>
+      store.sessions.register('k', aRecord(), tail, state, 1),
+    );
+    vi.spyOn(context, 'end').mockImplementation((reason) => expect.fail(reason));
+    const supervisor = { pause: () => undefined, resume: () => undefined } as unknown as BackendSupervisor;
+    const outbound = new EventDelivery(context, supervisor, { receive: () => undefined });
+    const register = () => outbound.register();
     outbound.open();
     const stream = outbound.streams.open(undefined, ['c']);
     const add = async (value: object, last: boolean): Promise<void> => {

@@ -7,11 +7,11 @@ import { createFakeReply } from '../../support/fake-reply.ts';
 
 function setUp({ maxWaiting = 10, tellsRequests = false } = {}) {
   const calls = new CallTable();
+  calls.areIdentified = tellsRequests;
   const ran: unknown[] = [];
   const turns = new InputGate({
     calls,
     maxWaiting,
-    identifiesRequests: () => tellsRequests,
     onAdmitted: (post) => {
       ran.push(post.messages[0]?.id);
       begin(Number(post.messages[0]?.id));

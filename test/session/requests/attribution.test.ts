@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { CallEvent } from '../../../src/call/call-events.ts';
 import { CallReport } from '../../../src/call/call-report.ts';
-import { CallTable } from '../../../src/call/call-table.ts';
 import { LegacyAnswer } from '../../../src/call/legacy-answer.ts';
-import { readSmallTexts } from '../../../src/protocol/message/message.ts';
+import { type Message, readSmallTexts } from '../../../src/protocol/message/message.ts';
+import type { BackendSupervisor } from '../../../src/session/backend/supervisor.ts';
+import type { EventDelivery } from '../../../src/session/events/delivery.ts';
 import { Attribution } from '../../../src/session/requests/attribution.ts';
-import { ServerRequests } from '../../../src/session/requests/server-requests.ts';
-import type { SessionDropReason } from '../../../src/session/session-events.ts';
 import { toText } from '../../support/as-message.ts';
 import { readMessage } from '../../support/fake-backend.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
+import { createContext } from '../context-fixture.ts';
 
 const maxEventBytes = 1_000;
 
@@ -19,29 +19,27 @@ interface Watched {
 }
 
 function createFixture({ hasGet = false } = {}) {
-  const calls = new CallTable();
-  const serverRequests = new ServerRequests();
+  const { context, telemetry } = createContext({ limits: { maxEventBytes } });
+  const { calls, serverRequests } = context;
   const streams = new Map<string | number, string[]>();
   const toGet: string[] = [];
   const toServer: string[] = [];
-  const dropped: SessionDropReason[] = [];
   const stored: (() => void)[] = [];
   const initialized: string[] = [];
-  const router = new Attribution({
-    calls,
-    serverRequests,
-    maxEventBytes,
-    isGroup: false,
-    incarnation: () => '',
-    hasRoom: () => true,
-    onAnswered: () => undefined,
-    hasGetStream: () => hasGet,
-    toGetStream: (text) => void toGet.push(text.toString()),
-    toServer: ({ text }) => void toServer.push(text.toString()),
-    onInitialized: (_call, { text }) => void initialized.push(text.toString()),
-    onDropped: (what) => void dropped.push(what),
-    whenStored: (tell) => void stored.push(tell),
-  });
+  const supervisor = { incarnation: '', send: ({ text }: Message) => void toServer.push(text.toString()) };
+  const delivery = {
+    streams: { hasGet },
+    hasRoom: true,
+    add: (_stream: number, text: Buffer) => void toGet.push(text.toString()),
+    whenStored: (tell: () => void) => void stored.push(tell),
+  };
+  const router = new Attribution(
+    context,
+    supervisor as unknown as BackendSupervisor,
+    delivery as unknown as EventDelivery,
+    { answered: (_call, { text }) => void initialized.push(text.toString()) },
+  );
+  const { drops: dropped } = telemetry;
   const receive = (...lines: unknown[]): void => {
     for (const message of readSmallTexts(lines.map(toText)).messages) router.receive(message, undefined);
   };

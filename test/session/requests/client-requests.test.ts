@@ -1,37 +1,28 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { CallReport } from '../../../src/call/call-report.ts';
-import { CallTable } from '../../../src/call/call-table.ts';
-import { RerunPolicy } from '../../../src/call/rerun.ts';
+import type { CallEvent, CallTelemetry } from '../../../src/call/call-events.ts';
+import type { CallTable } from '../../../src/call/call-table.ts';
 import type { Reply } from '../../../src/reply/reply.ts';
 import { BackendSupervisor } from '../../../src/session/backend/supervisor.ts';
 import type { EventDelivery } from '../../../src/session/events/delivery.ts';
-import { ClientState } from '../../../src/session/record/client-state.ts';
-import { ClientRequests, type ClientRequestsOptions } from '../../../src/session/requests/client-requests.ts';
-import { ServerRequests } from '../../../src/session/requests/server-requests.ts';
-import type { SessionDropReason } from '../../../src/session/session-events.ts';
+import { ClientRequests } from '../../../src/session/requests/client-requests.ts';
 import type { SessionOptions } from '../../../src/session/session-options.ts';
 import { createFakeServer, readMessage } from '../../support/fake-backend.ts';
 import { acceptsBoth, acceptsJson, createFakeReply } from '../../support/fake-reply.ts';
+import { createContext } from '../context-fixture.ts';
+import { createServer, silentTelemetry } from '../session-fixture.ts';
 
-const never = 2 ** 30;
-
-function createFixture(options: Partial<SessionOptions> = {}, createReport?: ClientRequestsOptions['createReport']) {
-  const calls = new CallTable();
-  const serverRequests = new ServerRequests();
-  const client = new ClientState(Buffer.from('{}'));
-  const dropped: SessionDropReason[] = [];
-  const changes: Buffer[] = [];
+function createFixture(limits: Partial<SessionOptions> = {}, calls?: CallTelemetry) {
   const fake = createFakeServer();
+  const { server } = createServer({ open: fake.open });
+  const { context, telemetry } = createContext({
+    limits: { maxEventBytes: 1_000, maxCalls: 3, cancelGraceMs: 10, ...limits },
+    parts: { server, ...(calls && { telemetry: { ...silentTelemetry, calls } }) },
+  });
+  const changes: Buffer[] = [];
+  const { client, serverRequests } = context;
+  vi.spyOn(context.record, 'amend').mockImplementation(() => void changes.push(client.save().clientSaid));
   const upstream = new BackendSupervisor({
-    server: {
-      name: 's',
-      digest: 'd',
-      open: fake.open,
-      isRemote: false,
-      startTimeoutMs: never,
-      onBackendExit: 'end',
-      rerun: 'safe',
-    },
+    server,
     epoch: 5,
     isAdopted: false,
     onStart: () => undefined,
@@ -50,7 +41,7 @@ function createFixture(options: Partial<SessionOptions> = {}, createReport?: Cli
   });
   upstream.open();
   onTestFinished(async () => {
-    for (const call of calls.takeAll()) call.answer.fail(call.id, 'session_ended');
+    for (const call of context.calls.takeAll()) call.answer.fail(call.id, 'session_ended');
     await upstream.close();
   });
   const joined: number[] = [];
@@ -66,31 +57,24 @@ function createFixture(options: Partial<SessionOptions> = {}, createReport?: Cli
       },
     },
   };
-  const limits = {
-    ...{ upgradeAfterMs: never, maxEventBytes: 1_000, maxCalls: 3, cancelGraceMs: 10, requestIdleMs: never },
-    ...{ requestMaxMs: never, ...options },
-  } as SessionOptions;
-  const inbound = new ClientRequests({
-    calls,
-    serverRequests,
-    supervisor: upstream,
-    delivery: outbound as unknown as EventDelivery,
-    reruns: new RerunPolicy('safe'),
-    client,
-    oneStream: undefined,
-    limits,
-    identifiesRequests: () => false,
-    createReport,
-    primes: () => false,
-    onDropped: (what) => void dropped.push(what),
-    onClientChanged: () => void changes.push(client.save().clientSaid),
-  });
+  const inbound = new ClientRequests(context, upstream, outbound as unknown as EventDelivery);
   const post = (messages: readonly unknown[], isBatch = false, again = false, accepts = acceptsJson) => {
     const reply = createFakeReply(accepts);
     inbound.post({ messages: messages.map(readMessage), isBatch, again }, reply);
     return reply;
   };
-  return { inbound, calls, serverRequests, client, dropped, changes, joined, backend: fake.backend, post };
+  const { drops: dropped } = telemetry;
+  return {
+    inbound,
+    calls: context.calls,
+    serverRequests,
+    client,
+    dropped,
+    changes,
+    joined,
+    backend: fake.backend,
+    post,
+  };
 }
 
 const request = (id: string | number, method = 'tools/call', params: object = {}) => ({
@@ -263,8 +247,8 @@ describe('a call in a session', () => {
 
 describe('calls that an earlier owner left unanswered', () => {
   it('are observed like calls of this owner', () => {
-    const report = { failed: () => undefined, left: () => undefined } as unknown as CallReport;
-    const { inbound, calls } = createFixture({}, ({ method }) => (method === 'tools/call' ? report : expect.fail()));
+    const ended: CallEvent[] = [];
+    const { inbound, calls } = createFixture({}, { wantsNames: false, emit: (event) => void ended.push(event) });
     const left = {
       text: undefined,
       request: undefined,
@@ -273,8 +257,10 @@ describe('calls that an earlier owner left unanswered', () => {
       hasAsked: false,
       lastProgress: undefined,
     };
-    inbound.adopt([{ stream: 4, id: 1, method: 'tools/call', ...left }]);
-    expect(calls.get(1)?.report).toBe(report);
+    const [call] = inbound.adopt([{ stream: 4, id: 1, method: 'tools/call', ...left }]);
+    expect(calls.get(1)).toBe(call);
+    call?.report?.failed('outcome_unknown');
+    expect(ended).toMatchObject([{ method: 'tools/call', outcome: { kind: 'fault', reason: 'outcome_unknown' } }]);
   });
 });
 

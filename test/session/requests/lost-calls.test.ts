@@ -1,7 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { CallTable } from '../../../src/call/call-table.ts';
 import { LegacyAnswer } from '../../../src/call/legacy-answer.ts';
-import { RerunPolicy } from '../../../src/call/rerun.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
 import { noHeaders } from '../../../src/protocol/http/forwarded-headers.ts';
 import { createMessage, type Message } from '../../../src/protocol/message/message.ts';
@@ -10,10 +8,12 @@ import type { ClientRequests } from '../../../src/session/requests/client-reques
 import { LostCalls } from '../../../src/session/requests/lost-calls.ts';
 import { asMessage } from '../../support/as-message.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
+import { createContext } from '../context-fixture.ts';
 
 /** One list in flight, and what was sent for it and answered in its place. */
 function createList() {
-  const calls = new CallTable();
+  const { context } = createContext();
+  const { calls } = context;
   const request = createMessage({ id: 1, method: 'tools/list' });
   const answer = new LegacyAnswer(
     { openStream: () => 1, emit: () => undefined, flush: () => undefined, onUndeliverable: () => undefined },
@@ -30,13 +30,8 @@ function createList() {
     return server.takes;
   };
   const fail = (_: unknown, reason: string) => happened.push(reason);
-  const lost = new LostCalls({
-    calls,
-    reruns: new RerunPolicy('safe'),
-    supervisor: { send } as unknown as BackendSupervisor,
-    requests: { fail } as unknown as ClientRequests,
-    onUndeliverable: () => undefined,
-  });
+  const supervisor = { send } as unknown as BackendSupervisor;
+  const lost = new LostCalls(context, supervisor, { fail } as unknown as ClientRequests);
   const loseBackend = () => {
     lost.end('server_exited', []);
     if (happened.at(-1) === 'server_exited') return;

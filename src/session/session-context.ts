@@ -1,0 +1,121 @@
+import { CallTable } from '../call/call-table.ts';
+import { RerunPolicy } from '../call/rerun.ts';
+import type { Handshake } from '../protocol/handshake.ts';
+import { assumedRevision } from '../protocol/revisions.ts';
+import type { EventLog } from '../store/event-log.ts';
+import type { LogState } from '../store/session-records.ts';
+import { detach } from '../util/boundary.ts';
+import { type ClientPolicy, createClientPolicy } from './client/client-policy.ts';
+import type { SessionEndReason } from './end-reason.ts';
+import { retryingLog } from './events/retrying-log.ts';
+import type { Adoption } from './record/adoption.ts';
+import { type ClientKind, ClientState } from './record/client-state.ts';
+import { SessionRecordKeeper } from './record/record.ts';
+import type { TakeoverProof } from './record/takeover-proof.ts';
+import { ServerRequests } from './requests/server-requests.ts';
+import { reportFailure, type SessionDropReason, type SessionName, sessionName } from './session-events.ts';
+import type { SessionOptions, SessionParts } from './session-options.ts';
+
+/** How a session begins: with a client's `initialize`, or with the state of an earlier owner. */
+export interface SessionStart extends ClientKind {
+  /** The fencing token of this owner (P6). */
+  readonly epoch: number;
+  /** The client's request, as it was sent. */
+  readonly initialize: Buffer;
+  readonly adoption?: Adoption;
+}
+
+/** What all stages of one session share: its name, state, tables and record, and the ways to report and to end. */
+export class SessionContext {
+  readonly parts: SessionParts;
+  readonly limits: SessionOptions;
+  readonly name: SessionName;
+  readonly epoch: number;
+  readonly client: ClientState;
+  readonly policy: ClientPolicy;
+  /** The event log. Its calls are retried while the store is not available. */
+  readonly log: EventLog;
+  /** The log state that an earlier owner left; undefined for a new session. */
+  readonly earlier: LogState | undefined;
+  readonly record: SessionRecordKeeper;
+  readonly calls = new CallTable();
+  readonly serverRequests = new ServerRequests();
+  readonly reruns: RerunPolicy;
+  /** How many messages were dropped, by reason. */
+  readonly dropped: Partial<Record<SessionDropReason, number>> = {};
+  /**
+   * The negotiated revision. Before the answer to `initialize`, this is the revision that the specification assumes.
+   */
+  protocolVersion: string = assumedRevision;
+  /** The server's answer to `initialize`; undefined before. */
+  handshake: Handshake | undefined;
+  /** Set for a session that was taken over. */
+  proof: TakeoverProof | undefined;
+  /** Set once the session ends. */
+  endReason: SessionEndReason | undefined;
+  /** Aborted when the store is no longer used. */
+  readonly #storeAbort = new AbortController();
+  readonly #end: (reason: SessionEndReason) => Promise<void>;
+
+  /** @param end ends the session, once */
+  constructor(parts: SessionParts, start: SessionStart, end: (reason: SessionEndReason) => Promise<void>) {
+    const { key, server, principal, store, instance, storeSignal, options } = parts;
+    const { epoch, initialize, adoption } = start;
+    const { signal } = this.#storeAbort;
+    this.parts = parts;
+    this.limits = options;
+    this.name = sessionName(key, server.name);
+    this.epoch = epoch;
+    this.client = new ClientState(initialize, adoption?.record, start);
+    this.policy = createClientPolicy(this.client, options);
+    this.log = retryingLog(store.log, signal);
+    this.earlier = adoption?.log;
+    this.reruns = new RerunPolicy(server.rerun);
+    this.record = new SessionRecordKeeper({
+      sessions: store.sessions,
+      key,
+      server,
+      principal,
+      epoch,
+      client: this.client,
+      instance,
+      signal,
+      endSignal: storeSignal,
+      onFailed: (cause) => this.report(cause),
+    });
+    this.#end = end;
+  }
+
+  /** True if streams begin with a priming event. It is known once `initialize` is answered. */
+  get primes(): boolean {
+    return this.policy.primes(this.protocolVersion);
+  }
+
+  /** The store is no longer used after this time, in milliseconds. Returns a function that revokes that. */
+  stopStoreAfter(ms: number): () => void {
+    const timer = setTimeout(() => this.#storeAbort.abort(), ms).unref();
+    return () => clearTimeout(timer);
+  }
+
+  /** Counts and reports a message that goes nowhere. */
+  drop(reason: SessionDropReason, text?: Buffer): void {
+    this.dropped[reason] = (this.dropped[reason] ?? 0) + 1;
+    const isAtStart = this.handshake === undefined;
+    this.parts.telemetry.emit({ type: 'session-message-dropped', name: this.name, reason, text, isAtStart });
+  }
+
+  report(cause: unknown): void {
+    reportFailure(this.parts.telemetry.emit, this.name, cause);
+  }
+
+  /** The session cannot go on. */
+  end(reason: SessionEndReason): void {
+    detach('session', this.#end(reason));
+  }
+
+  /** Ends this session alone, for a fault of the gateway. */
+  fail(cause: unknown): void {
+    this.report(cause);
+    this.end('internal');
+  }
+}

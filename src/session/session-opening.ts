@@ -1,0 +1,136 @@
+import { type Call, failCall } from '../call/call-table.ts';
+import type { OpeningAnswer } from '../call/legacy-answer.ts';
+import { isAnswerTooLarge, readHandshake } from '../protocol/handshake.ts';
+import { errorCodeIn } from '../protocol/json/splice.ts';
+import { type Message, readGatewayMessage } from '../protocol/message/message.ts';
+import type { Headers, Reply } from '../reply/reply.ts';
+import { SessionExists } from '../store/session-records.ts';
+import { StoreUnavailable } from '../store/store-unavailable.ts';
+import { detach } from '../util/boundary.ts';
+import type { BackendSupervisor } from './backend/supervisor.ts';
+import { endCall } from './end-reason.ts';
+import type { EventDelivery } from './events/delivery.ts';
+import type { OneStream } from './events/one-stream.ts';
+import { hasAssignedKey } from './lookup.ts';
+import { type ClientRequests, requestId } from './requests/client-requests.ts';
+import { createOpeningAnswer, type OpeningHandler } from './requests/opening-answer.ts';
+import type { SessionContext } from './session-context.ts';
+
+/** Opens a session: starts its server, passes the client's `initialize` on, stores the record, and answers. */
+export class SessionOpening implements OpeningHandler {
+  /** The error code with which the server refused `initialize`. */
+  refusalCode: number | undefined;
+  readonly startedAt = performance.now();
+  readonly #context: SessionContext;
+  readonly #supervisor: BackendSupervisor;
+  readonly #delivery: EventDelivery;
+  readonly #requests: ClientRequests;
+  readonly #oneStream: OneStream | undefined;
+  #answer: OpeningAnswer | undefined;
+  #startTimer: NodeJS.Timeout | undefined;
+
+  constructor(
+    context: SessionContext,
+    supervisor: BackendSupervisor,
+    delivery: EventDelivery,
+    requests: ClientRequests,
+    oneStream: OneStream | undefined,
+  ) {
+    this.#context = context;
+    this.#supervisor = supervisor;
+    this.#delivery = delivery;
+    this.#requests = requests;
+    this.#oneStream = oneStream;
+  }
+
+  /**
+   * Starts the server, passes `initialize` on with its headers, and answers it.
+   * @param headers of a successful answer
+   */
+  start(reply: Reply, headers?: Headers): void {
+    const context = this.#context;
+    const { startTimeoutMs } = context.parts.server;
+    this.#startTimer = setTimeout(() => context.end('server_start_timeout'), startTimeoutMs);
+    const initialize = readGatewayMessage(context.client.initialize);
+    this.#answer = this.#oneStream?.opening(reply) ?? this.#answerTo(initialize, reply, headers);
+    this.#supervisor.open();
+    this.#requests.call([initialize], this.#answer, reply);
+  }
+
+  /** The server has answered `initialize`. */
+  answered(call: Call, response: Message): void {
+    const answer = this.#answer as OpeningAnswer;
+    this.close();
+    this.#answer = undefined; // frees the client's request too
+    detach('session', this.#complete(answer, call, response), () => this.#context.end('internal'));
+  }
+
+  /** The session ends. */
+  close(): void {
+    clearTimeout(this.#startTimer);
+    this.#startTimer = undefined; // frees what its callback refers to
+  }
+
+  #answerTo(initialize: Message, reply: Reply, headers?: Headers): OpeningAnswer {
+    const { limits } = this.#context;
+    return createOpeningAnswer(requestId(initialize), reply, headers, limits, {
+      onUndeliverable: () => this.#context.drop('undeliverable'),
+      onBlocked: (isBlocked) => this.#delivery.setPaused(isBlocked),
+    });
+  }
+
+  /** Only after this the session exists for other requests. */
+  async #complete(answer: OpeningAnswer, call: Call, response: Message): Promise<void> {
+    const context = this.#context;
+    const handshake = readHandshake(response.text);
+    if (handshake === undefined) {
+      this.#refuse(answer, call, response);
+      return;
+    }
+    context.protocolVersion = handshake.protocolVersion;
+    const keepStore = context.stopStoreAfter(context.limits.storeWaitMs);
+    try {
+      await context.record.create(response.text, handshake.protocolVersion);
+    } catch (cause) {
+      // If the key was not made here, only the store knows whether another session has or had it.
+      const isTaken = hasAssignedKey(context.client) && cause instanceof SessionExists;
+      const reason = cause instanceof StoreUnavailable ? 'store_unavailable' : 'internal';
+      if (!isTaken) context.report(cause);
+      failCall(call, isTaken ? 'already_initialized' : reason);
+      context.end(isTaken ? 'refused' : reason);
+      return;
+    } finally {
+      keepStore();
+    }
+    if (context.endReason !== undefined) {
+      endCall(call, context.endReason);
+      await context.record.end(); // the end did not know of the record
+      return;
+    }
+    context.handshake = handshake;
+    context.parts.onReady();
+    call.report?.answered(response);
+    answer.response(call.id, response.text);
+    this.#delivery.open();
+    this.#reportStart();
+  }
+
+  /** The server has refused the session, or its answer cannot be kept. */
+  #refuse(answer: OpeningAnswer, call: Call, { text, isError }: Message): void {
+    if (isAnswerTooLarge(text)) {
+      call.report?.failed('handshake_too_large');
+      answer.fail(call.id, 'handshake_too_large');
+    } else {
+      call.report?.answered({ text, isError });
+      answer.refused(call.id, text);
+    }
+    this.refusalCode = errorCodeIn(text);
+    this.#context.end('refused');
+  }
+
+  #reportStart(): void {
+    const { parts, name, protocolVersion } = this.#context;
+    const startMs = Math.round(performance.now() - this.startedAt);
+    parts.telemetry.emit({ type: 'session-started', name, protocolVersion, startMs, pid: this.#supervisor.pid });
+  }
+}
