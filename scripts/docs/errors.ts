@@ -105,7 +105,7 @@ const notes: Partial<Record<Reason, string>> = {
   store_unavailable: 'Redis did not answer within `--redis-wait-ms` (5 s), or is full. The log has the cause.',
   input_not_taken: 'Redis did not answer within `--redis-wait-ms` (5 s), or is full. The log has the cause.',
   owner_busy: 'The messages that are queued for that instance exceed `--mailbox-max-bytes`.',
-  takeover_paused: 'Find out why the instances ended. The server of this session may be the cause.',
+  takeover_paused: 'Find out why the instances failed. The server of this session may be the cause.',
   other_configuration: 'Give all instances the same configuration and version.',
   server_reconfigured: 'See [health.md](../health.md#reload).',
   too_many_sessions: 'The limit is `--max-sessions` (1,000). A smaller `--session-idle-ms` ends idle sessions earlier.',
