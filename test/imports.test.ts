@@ -164,6 +164,20 @@ describe('src', () => {
   });
 });
 
+describe('the console', () => {
+  it('is reached by one line, so that a gateway can be built without it', () => {
+    const reached = sources
+      .filter(({ path }) => !path.startsWith('src/console/'))
+      .flatMap(({ path, text }) =>
+        specifiersOf(withoutComments(text)).flatMap((specifier = '') => {
+          const target = posix.join(posix.dirname(path), specifier);
+          return target.startsWith('src/console/') ? [`${path} -> ${target}`] : [];
+        }),
+      );
+    expect(reached).toEqual(['src/app/commands/run-command.ts -> src/console/connect-console.ts']);
+  });
+});
+
 describe('the checker', () => {
   const check = (path: string, ...lines: string[]) => faultsOf([{ path, text: lines.join('\n') }]);
 

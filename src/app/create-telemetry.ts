@@ -2,16 +2,16 @@ import { hostname } from 'node:os';
 import { type DecorateBackends, decorateBackends } from '../backend/backend-decorator.ts';
 import { usageOf } from '../backend/stdio/processes/process-usage.ts';
 import type { CallTelemetry } from '../call/call-events.ts';
-import type { GatewayConfig, ServerConfig } from '../config/config.ts';
-import { ConsoleRecord } from '../console/record/console-record.ts';
+import type { GatewayConfig } from '../config/config.ts';
+import type { ConsoleHook } from '../ops/admin/console-hook.ts';
 import { createAudit } from '../ops/audit/audit.ts';
-import { combineObservers } from '../ops/combine-observers.ts';
 import type { GatewayEvent, GatewaySink } from '../ops/gateway-events.ts';
 import { createHealthSink } from '../ops/health/health-sink.ts';
 import type { ServerHealth } from '../ops/health/server-health.ts';
 import { createConnectionLog } from '../ops/log/connection-log.ts';
 import { createFaultReporter } from '../ops/log/fault-log.ts';
 import type { Log } from '../ops/log/log.ts';
+import { createServerLog } from '../ops/log/server-log.ts';
 import { SessionByProcess } from '../ops/log/session-by-process.ts';
 import { createSessionLifecycleLog } from '../ops/log/session-lifecycle-log.ts';
 import { createSharedServerLog } from '../ops/log/shared-server-log.ts';
@@ -28,9 +28,17 @@ import { explainTrouble } from '../store/redis/diagnose/trouble.ts';
 import { reportFaultsTo } from '../util/boundary.ts';
 import { type Emit, emitTo } from '../util/telemetry/emit.ts';
 import { type FindMeter, unreadMeter } from '../util/telemetry/meter.ts';
-import { createServerListeners, type ServerListeners } from './servers/server-listeners.ts';
 
-/** How a gateway reports what happens: to its log, audit log, metrics, server health and status page. */
+/** Who watches a gateway, besides its log. */
+export interface Watchers {
+  readonly health: ServerHealth;
+  /** Adds spans to the requests to servers; absent without tracing. */
+  readonly traceBackends?: DecorateBackends | undefined;
+  /** The console; absent without an operator port. */
+  readonly consoleHook?: ConsoleHook | undefined;
+}
+
+/** How a gateway reports what happens. The parts of the gateway know this, and no watcher. */
 export interface GatewayTelemetry {
   readonly emit: Emit<GatewayEvent>;
   /** Finds a number that a part of the gateway adds to; undefined if nobody reads numbers. */
@@ -38,16 +46,12 @@ export interface GatewayTelemetry {
   readonly sessions: SessionTelemetry;
   /** Undefined if nobody wants reports of calls. */
   readonly calls: CallTelemetry | undefined;
+  /** Decorates each process and connection, spare ones too. */
+  readonly decorateProcesses: DecorateBackends;
   /** Decorates the backends of sessions, and those that modern clients share. */
-  readonly decorateBackends: DecorateBackends;
+  readonly decorateClientBackends: DecorateBackends;
   /** Undefined without an operator port. */
   readonly metrics: Metrics | undefined;
-  /** The record behind the status page; undefined without an operator port. */
-  readonly status: ConsoleRecord | undefined;
-  /** The listeners for the processes and connections of a server. */
-  listenersOf(server: ServerConfig): ServerListeners;
-  /** Drops the data about a server that was removed from the configuration. */
-  forget(server: string): void;
   /** Opens the audit file again, after it was moved away. */
   reopen(): void;
   /** Writes the lines that were held back. Resolves when the audit lines are written or cannot be. */
@@ -55,37 +59,21 @@ export interface GatewayTelemetry {
 }
 
 /** Creates the telemetry of a configuration. Throws an error for the operator if audit lines cannot be written. */
-export function createTelemetry(config: GatewayConfig, log: Log, health: ServerHealth): GatewayTelemetry {
+export function createTelemetry(config: GatewayConfig, log: Log, watchers: Watchers): GatewayTelemetry {
+  const { health, traceBackends, consoleHook } = watchers;
   const instance = `${hostname()}:${process.pid}`;
   const audit =
     config.audit === undefined ? undefined : createAudit({ target: config.audit, instance, logger: log.app });
-  const processes = new SessionByProcess();
-  const redis = config.redis && addressOf(config.redis);
-  const isAtTerminal = process.stderr.isTTY === true && config.logFormat !== 'json';
   const metrics = config.adminPort === 0 ? undefined : new Metrics();
-  const status = config.adminPort === 0 ? undefined : new ConsoleRecord(config.inspect);
-  const backends = metrics && new BackendMetrics(metrics);
-  const noise = new StdoutNoiseLog({
-    logger: log.server,
-    isAtTerminal,
-    onFirst: (server, line) => status?.events.noise(server, line),
-  });
   const connectionLog = createConnectionLog(log);
-  const sinks: GatewaySink[] = [
-    createSessionLifecycleLog(log, {
-      processes,
-      isAtTerminal,
-      explainOutage: (cause) => ({ redis, ...explainTrouble(cause) }),
-    }),
-    createSharedServerLog(log.modern, isAtTerminal),
-    createHealthSink(health),
-    noise.receive,
+  const emit = emitTo([
+    ...logSinks(config, log),
     connectionLog.receive,
-  ];
-  if (audit !== undefined) sinks.push(audit.receive);
-  if (metrics !== undefined) sinks.push(countEvents(metrics), new CallMetrics(metrics).receive);
-  if (status !== undefined) sinks.push(status.receive);
-  const emit = emitTo(sinks);
+    createHealthSink(health),
+    ...(audit ? [audit.receive] : []),
+    ...(metrics ? [countEvents(metrics), new CallMetrics(metrics).receive] : []),
+    ...(consoleHook ? [consoleHook.receive] : []),
+  ]);
   reportFaultsTo(
     createFaultReporter(
       log.app,
@@ -93,35 +81,40 @@ export function createTelemetry(config: GatewayConfig, log: Log, health: ServerH
       (cause) => emit({ type: 'store-failed', cause }),
     ),
   );
+  const backends = metrics && new BackendMetrics(metrics);
   if (metrics && backends) watchProcesses(metrics, { live: backends.live, usageOf });
-  const calls = audit || metrics || status ? { emit, wantsNames: audit !== undefined } : undefined;
   const meterOf = metrics?.meter;
   const delivered = (source: 'live' | 'replayed') => meterOf?.('eventsDelivered', source) ?? unreadMeter;
+  const calls = audit || metrics || consoleHook ? { emit, wantsNames: audit !== undefined } : undefined;
   return {
     emit,
     meterOf,
     sessions: { emit, calls, delivered: { live: delivered('live'), replayed: delivered('replayed') } },
     calls,
-    decorateBackends: decorateBackends(status ? [(server, open) => status.backends.observe(server, open)] : []),
+    decorateProcesses: decorateBackends([backends?.countBackends, traceBackends]),
+    decorateClientBackends: decorateBackends([consoleHook?.decorateBackends]),
     metrics,
-    status,
-    listenersOf(server) {
-      const listeners = createServerListeners(server, log, processes, health);
-      if (status === undefined || backends === undefined) return listeners;
-      const onStderr = (line: string, pid: number | undefined): void => status.stderr.add(server.name, line, pid);
-      return {
-        ...combineObservers(listeners, { onStderr }),
-        countBackend: (open) => backends.countBackends(server.name, open),
-      };
-    },
-    forget(server) {
-      status?.forget(server);
-      noise.forget(server);
-    },
     reopen: () => audit?.reopen(),
     async close() {
       connectionLog.close();
       await audit?.close();
     },
   };
+}
+
+/** The sinks that write the log of servers and sessions. */
+function logSinks(config: GatewayConfig, log: Log): GatewaySink[] {
+  const isAtTerminal = process.stderr.isTTY === true && config.logFormat !== 'json';
+  const redis = config.redis && addressOf(config.redis);
+  const processes = new SessionByProcess();
+  return [
+    createSessionLifecycleLog(log, {
+      processes,
+      isAtTerminal,
+      explainOutage: (cause) => ({ redis, ...explainTrouble(cause) }),
+    }),
+    createSharedServerLog(log.modern, isAtTerminal),
+    createServerLog(log, processes),
+    new StdoutNoiseLog({ logger: log.server, isAtTerminal }).receive,
+  ];
 }

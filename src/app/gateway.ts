@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import type { Logger } from 'pino';
 import { CredentialWatch } from '../auth/credential-watch.ts';
-import { createOriginRules } from '../auth/origin-rules.ts';
+import { createOriginRules, isLoopback } from '../auth/origin-rules.ts';
+import { usageOf } from '../backend/stdio/processes/process-usage.ts';
 import { hasAuthentication } from '../config/access/authentication-config.ts';
 import { readCertificate } from '../config/access/certificate-files.ts';
 import type { GatewayConfig, ServerConfig } from '../config/config.ts';
@@ -13,15 +14,14 @@ import { renderIssueMessage } from '../config/issues.ts';
 import { usesClientCredentials } from '../config/options/client-credential-options.ts';
 import { flagOf } from '../config/options/option-names.ts';
 import type { Environment } from '../config/sources/environment-variables.ts';
-import { makeStartToken } from '../console/access-policy.ts';
 import { createCors } from '../http/cors.ts';
 import { createWebSocketEndpoint } from '../http/endpoints/websocket/websocket.ts';
 import type { Endpoint } from '../http/http-context.ts';
 import { createHttpServer, type ServerCertificate } from '../http/http-server.ts';
 import { createRouter } from '../http/router.ts';
 import type { AdminServer } from '../ops/admin/admin-server.ts';
+import type { ConsoleHook, ConsoleServer } from '../ops/admin/console-hook.ts';
 import { readinessReport } from '../ops/health/readiness-report.ts';
-import { serverFailure } from '../ops/health/server-failure.ts';
 import { ServerHealth } from '../ops/health/server-health.ts';
 import type { Log } from '../ops/log/log.ts';
 import { logRequests } from '../ops/log/request-log.ts';
@@ -42,8 +42,8 @@ import { watchFiles } from './file-watch.ts';
 import { loadTracing } from './load-tracing.ts';
 import { type CertificateWatch, watchCertificate } from './reload/certificate-watch.ts';
 import { type ConfigurationReload, type ConfigurationSource, createReloader } from './reload/configuration-reload.ts';
-import { missingCommand, type RunningServer, runServer } from './servers/run-server.ts';
-import type { ServerListeners } from './servers/server-listeners.ts';
+import { missingCommand, type RunningServer, runServer, type ServerTelemetry } from './servers/run-server.ts';
+import type { ServedServer } from './servers/served-server.ts';
 import { ServerSet } from './servers/server-set.ts';
 import { awaitStart, probeMs } from './servers/start-probe.ts';
 import { startAdmin } from './start-admin.ts';
@@ -58,6 +58,11 @@ export interface GatewayParts {
   readonly log: Log;
   /** The only server ended right after its start, so the gateway is useless. The message is for the operator. */
   onUseless(message: string): void;
+  /**
+   * Connects the console, which has an operator port; absent for a gateway without a console.
+   * @param inspects true if the console shows the contents of messages
+   */
+  connectConsole?(inspects: boolean): ConsoleHook;
   /** An authorized operator requests a graceful shutdown, as at SIGTERM. */
   onDrain(): void;
 }
@@ -89,7 +94,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const authentication = createAuthentication(config, watch, log.auth);
   const { identityHeaders } = authentication;
   const health = new ServerHealth();
-  const telemetry = createTelemetry(config, log, health);
+  const tracing = await loadTracing(version);
+  const consoleHook = config.adminPort === 0 ? undefined : parts.connectConsole?.(config.inspect);
+  const telemetry = createTelemetry(config, log, { health, traceBackends: tracing?.traceBackends, consoleHook });
   const { emit, calls, metrics, meterOf } = telemetry;
   const { store, shared } = await createStore(config, log.store, telemetry);
   const storeWaitMs = config.redisWaitMs;
@@ -113,10 +120,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const addToHealth = ({ name, address, probeRequired: isRequired }: ServerConfig): void =>
     health.add(name, { transport: address?.transport ?? 'stdio', isRequired, era: () => set.eraOf(name) });
   for (const server of config.servers) addToHealth(server);
-  const started = await startServers(parts, telemetry.listenersOf);
-  const tracing = await loadTracing(version);
-  const traced = tracing?.traceServer ?? ((server: RunningServer) => server);
-  const running = started.map(traced);
+  const running = await startServers(parts, telemetry);
   const set: ServerSet = new ServerSet(
     {
       config,
@@ -127,11 +131,12 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       health,
       logger: log.server,
       emit,
-      decorateBackends: telemetry.decorateBackends,
-      run: (server) => traced(runServer(server, config, environment, telemetry.listenersOf(server))),
+      decorateClientBackends: telemetry.decorateClientBackends,
+      run: (server) => runServer(server, config, environment, telemetry),
       addToHealth,
       onAdded(server) {
-        warnOfMissingCommand(server, parts, health);
+        const detail = missingCommand(server, environment);
+        if (detail !== undefined) emit({ type: 'command-not-found', server: server.name, detail });
         warnOfSharing(server, config, log.server);
       },
       onGone(server) {
@@ -220,7 +225,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     const before = urls();
     const changes = set.replace(servers);
     route();
-    for (const name of changes.removed) telemetry.forget(name);
+    for (const server of changes.removed) emit({ type: 'server-removed', server });
     return { ...changes, urls: changedUrls(before, urls(), changes.changed) };
   };
   const configuration = createReloader({ source, started: config, replace, log });
@@ -237,36 +242,32 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     isStoreUp: () => (shared === undefined ? undefined : shared.healthyForMs() > 0),
   };
   const healthOptions = { readiness: readinessNow, servers: health, showsServers: true };
-  const startToken = makeStartToken();
-  // Loaded after the gateway listens, because clients do not wait for it.
-  const page =
-    telemetry.status &&
-    (await import('./create-console.ts')).createGatewayConsole({
-      config,
-      logger: log.app,
-      record: telemetry.status,
-      health,
-      shared,
-      sessions,
-      operators: access.operators,
-      startToken,
-      base,
-      readiness,
-      pathOf: (server) => endpointPathsOf(set.config, server)[0].mcp,
-      playground: logged('playground'),
-      servers: () => set.current,
-      drain: parts.onDrain,
-    });
-  if (metrics && page) {
-    const adminParts = { config, certificate, logger: log.app, metrics, state, status: page };
+  const page = await consoleHook?.open({
+    logger: log.app,
+    version,
+    maxSessions: config.maxSessions,
+    retryMs: config.retryMs,
+    operators: access.operators,
+    isOnLoopback: isLoopback(config.adminHost),
+    base,
+    changes: shared?.changes,
+    readiness,
+    health: () => health.statuses,
+    servers: () =>
+      set.current.map((served) => consoleServer(served, endpointPathsOf(set.config, served.config)[0].mcp)),
+    sessions: () => sessions.all,
+    usageOf,
+    playground: logged('playground'),
+    drain: parts.onDrain,
+  });
+  if (metrics) {
+    const adminParts = { config, certificate, logger: log.app, metrics, state, page };
     admin = await startAdmin({ ...adminParts, ...healthOptions });
   }
-  const statusPage = admin && page?.urlAt(admin.url);
   const file = watchFiles(source.file === undefined ? [] : [source.file], configuration.reload, source.states);
   return {
     curlArguments: publicBase.curl,
-    // With authentication, operators need a key or token instead of the start token.
-    statusPage: statusPage !== undefined && access.operators === undefined ? `${statusPage}#${startToken}` : statusPage,
+    statusPage: admin && page?.secretUrlAt(admin.url),
     get urls() {
       return urls();
     },
@@ -293,24 +294,23 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
 
 async function startServers(
   { config, environment, onUseless }: GatewayParts,
-  listenersOf: (server: ServerConfig) => ServerListeners,
+  telemetry: ServerTelemetry,
 ): Promise<readonly RunningServer[]> {
   const [only, ...others] = config.servers;
   // A server that needs client credentials may need them from its first connection, so it cannot be tried without a
   // client.
   if (only !== undefined && others.length === 0 && !usesClientCredentials(only)) {
-    return [await awaitStart({ config: only, gateway: config, environment, listeners: listenersOf(only), onUseless })];
+    return [await awaitStart({ config: only, gateway: config, environment, telemetry, onUseless })];
   }
-  return config.servers.map((server) => runServer(server, config, environment, listenersOf(server)));
+  return config.servers.map((server) => runServer(server, config, environment, telemetry));
 }
 
-function warnOfMissingCommand(server: ServerConfig, { environment, log }: GatewayParts, health: ServerHealth): void {
-  const { name } = server;
-  const detail = missingCommand(server, environment);
-  if (detail === undefined) return;
-  log.server.warn({ server: name, detail }, 'cannot start the server; its sessions will fail');
-  health.failed(name, serverFailure('not_found'));
-}
+const consoleServer = ({ config: { name }, running, modern }: ServedServer, path: string): ConsoleServer => ({
+  name,
+  path,
+  inFlight: modern.inFlight,
+  renewSpares: () => running.pool.renew(),
+});
 
 /** Throws an error for the operator if the files have become invalid since the configuration was read. */
 function certificateOf(config: GatewayConfig): ServerCertificate | undefined {

@@ -1,12 +1,12 @@
+import type { DecorateBackends } from '../backend/backend-decorator.ts';
 import type { RequestTracing } from '../http/pipeline/trace-requests.ts';
 import type { Tracing } from '../ops/find-tracing.ts';
-import type { RunningServer } from './servers/run-server.ts';
 
 /** Creates spans for the requests of clients and for the requests to servers. */
 export interface GatewayTracing extends Pick<Tracing, 'flush'> {
   readonly tracePosts: RequestTracing;
-  /** Returns the server with a span for each request that a client causes. */
-  traceServer(running: RunningServer): RunningServer;
+  /** Adds a span for each request that a client causes. */
+  readonly traceBackends: DecorateBackends;
 }
 
 /** All copies of the OpenTelemetry API in a process find a registered SDK under this symbol. */
@@ -29,15 +29,7 @@ export async function loadTracing(version: string): Promise<GatewayTracing | und
   const { tracer, flush } = tracing;
   return {
     tracePosts: createRequestTracing(tracer),
-    traceServer({ server, modern, ...running }) {
-      const open = traceBackend(server.open, tracer, server.name);
-      const openModern = modern && traceBackend(modern.open, tracer, server.name);
-      return {
-        ...running,
-        server: { ...server, open },
-        modern: modern && openModern && { ...modern, open: openModern },
-      };
-    },
+    traceBackends: (server, open) => traceBackend(open, tracer, server),
     flush,
   };
 }

@@ -2,10 +2,9 @@ import type { Logger } from 'pino';
 import { isLoopback } from '../auth/origin-rules.ts';
 import { hasAuthentication } from '../config/access/authentication-config.ts';
 import type { GatewayConfig } from '../config/config.ts';
-import type { StatusPage } from '../console/console.ts';
-import { isConsolePath } from '../console/console-paths.ts';
 import type { ServerCertificate } from '../http/http-server.ts';
 import { type AdminServer, startAdminServer } from '../ops/admin/admin-server.ts';
+import type { StatusPage } from '../ops/admin/console-hook.ts';
 import { createMetricsEndpoint } from '../ops/admin/metrics-endpoint.ts';
 import { type HealthOptions, healthEndpoints } from '../ops/health/health-endpoints.ts';
 import { type InstanceState, watchInstance } from '../ops/metrics/collectors/instance-metrics.ts';
@@ -20,7 +19,8 @@ export interface AdminParts extends HealthOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly state: InstanceState;
-  readonly status: StatusPage;
+  /** Undefined without a console. */
+  readonly page: StatusPage | undefined;
   /** The certificate of the gateway, if it has one. */
   readonly certificate: ServerCertificate | undefined;
 }
@@ -36,7 +36,7 @@ export async function startAdmin({
   logger,
   metrics,
   state,
-  status,
+  page,
   certificate,
   ...health
 }: AdminParts): Promise<AdminServer | undefined> {
@@ -56,10 +56,10 @@ export async function startAdmin({
       allowHost: config.allowHost,
       // On loopback there is no network to protect, and the certificate is for another name.
       certificate: isLoopback(host) ? undefined : certificate,
-      find: (path) => endpoints.get(path) ?? status.at(path),
-      isPagePath: isConsolePath,
+      find: (path) => endpoints.get(path) ?? page?.at(path),
+      isPagePath: (path) => page?.has(path) ?? false,
     });
-    const statusPage = status.urlAt(admin.url);
+    const statusPage = page?.urlAt(admin.url);
     logger.info(
       { url: `${admin.url}/metrics`, statusPage },
       statusPage === undefined ? 'metrics ready' : 'metrics and status page ready',

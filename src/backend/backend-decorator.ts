@@ -5,11 +5,11 @@ import type { Backend, OpenBackend } from './backend.ts';
 /** Wraps the opener of a server's backends, to see their messages or to trace them. */
 export type DecorateBackends = (server: string, open: OpenBackend) => OpenBackend;
 
-/** Joins decorators. The first one is nearest to the server. */
+/** Joins decorators; undefined ones are left out. The first one is nearest to the server. */
 export const decorateBackends =
-  (decorators: readonly DecorateBackends[]): DecorateBackends =>
+  (decorators: readonly (DecorateBackends | undefined)[]): DecorateBackends =>
   (server, open) =>
-    decorators.reduce((inner, decorate) => decorate(server, inner), open);
+    decorators.reduce((inner, decorate) => decorate?.(server, inner) ?? inner, open);
 
 /** Base of a backend that observes messages on their way and passes everything else on unchanged. */
 export abstract class BackendDecorator implements Backend {

@@ -1,67 +1,47 @@
-// The console: the status page and the playground on the admin port.
-
-import type { Logger } from 'pino';
-import type { Endpoint, HttpContext } from '../http/http-context.ts';
-import type { FindEndpoint } from '../http/router.ts';
+import { hostname } from 'node:os';
+import type { HttpContext } from '../http/http-context.ts';
+import type { ConsoleParts, ConsoleServer, StatusPage } from '../ops/admin/console-hook.ts';
+import type { ServerStatus } from '../ops/health/server-health.ts';
 import { type SessionName, sessionName } from '../session/session-events.ts';
 import { keyFromId } from '../session/session-key.ts';
-import type { Changes } from '../store/shared/changes.ts';
 import { detach } from '../util/boundary.ts';
-import { type AccessPolicy, denyAll } from './access-policy.ts';
-import { type About, findConsoleEndpoint } from './console-routes.ts';
+import { type AccessPolicy, denyAll, makeStartToken, requireScope, requireStartToken } from './access-policy.ts';
+import { findConsoleEndpoint } from './console-routes.ts';
 import { OperatorActions } from './operator-actions.ts';
 import { readAssets } from './page-assets.ts';
 import { PageSubscriptions } from './page-subscriptions.ts';
-import { type EndpointAddress, relayToEndpoint } from './playground/endpoint-relay.ts';
+import { relayToEndpoint } from './playground/endpoint-relay.ts';
 import { PlaygroundSessions } from './playground/playground-sessions.ts';
+import type { ConsoleRecord } from './record/console-record.ts';
 import { KnownInstances } from './snapshot/known-instances.ts';
-import { SnapshotBuilder, type SnapshotSources } from './snapshot/snapshot-builder.ts';
-
-/** A session that the page can end. */
-export interface EndableSession {
-  readonly name: SessionName;
-  end(reason: 'operator' | 'client_gone'): Promise<void>;
-}
-
-/** The parts of the gateway that the status page uses. */
-export interface ConsoleParts extends SnapshotSources {
-  readonly logger: Logger;
-  readonly access: AccessPolicy;
-  /** The change announcements between instances; undefined for a single instance. */
-  readonly changes: Changes | undefined;
-  about(): About;
-  endableSessions(): readonly EndableSession[];
-  /** Replaces the spare backends of a server. */
-  renewSpares(server: string): void;
-  /** Drains and ends this instance (P9). */
-  drain(): void;
-  /** Returns the endpoint address of a server; undefined if there is no such server. */
-  addressOf(server: string): EndpointAddress | undefined;
-  /** Handles requests of the playground like those of any client. */
-  readonly listener: Endpoint;
-  /** The reconnect delay that the gateway gives its clients, in milliseconds. */
-  readonly retryMs: number;
-  onFailed(cause: unknown): void;
-}
-
-/** The status page of a gateway. */
-export interface StatusPage {
-  /**
-   * Returns its URL on the admin server; undefined where access is denied to everyone. The URL lacks the start token.
-   */
-  urlAt(adminUrl: string): string | undefined;
-  /** Finds the endpoint at one of its paths. */
-  readonly at: FindEndpoint;
-  close(): Promise<void>;
-}
+import { ProcessMemory } from './snapshot/process-memory.ts';
+import type { ServerHealthView } from './snapshot/snapshot.ts';
+import { type ServerState, SnapshotBuilder } from './snapshot/snapshot-builder.ts';
 
 /** The time that a page may reconnect later than the delay says, for a changed network or a reopened tunnel. */
 const awayMarginMs = 10_000;
 
-/** Creates the status page from its parts (docs/decisions/0044). */
-export function createStatusPage(parts: ConsoleParts): StatusPage {
-  const { record, logger, access, changes, about, onFailed, drain, listener } = parts;
-  const snapshots = new SnapshotBuilder(parts);
+/** Creates the status page of a gateway (docs/decisions/0044). */
+export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): StatusPage {
+  const { logger, version, maxSessions, base, changes, readiness, drain } = parts;
+  const onFailed = (cause: unknown): void => logger.debug({ err: cause }, 'cannot send an event to the status page');
+  const memory = new ProcessMemory(parts.usageOf, onFailed);
+  const startToken = makeStartToken();
+  const access = accessPolicyOf(parts, startToken);
+  const findServer = (server: string): ConsoleServer | undefined => parts.servers().find(({ name }) => name === server);
+  const snapshots = new SnapshotBuilder({
+    record,
+    version,
+    maxSessions,
+    readiness,
+    name: `${hostname()}:${process.pid}`,
+    sessions: () => parts.sessions(),
+    servers() {
+      const inFlight = new Map(parts.servers().map((server) => [server.name, server.inFlight]));
+      return parts.health().map((status) => serverStateOf(status, inFlight.get(status.server)));
+    },
+    memoryOf: (pids) => memory.of(pids),
+  });
   const instances = new KnownInstances({ changes, summary: () => snapshots.summary(), onFailed });
   const { tap, events } = record;
   const subscriptions = new PageSubscriptions({
@@ -71,7 +51,7 @@ export function createStatusPage(parts: ConsoleParts): StatusPage {
     session: (watched) => snapshots.session(watched),
   });
   const endSession = ({ server, session }: SessionName, reason: 'operator' | 'client_gone'): boolean => {
-    const found = parts.endableSessions().find(({ name }) => name.server === server && name.session === session);
+    const found = parts.sessions().find(({ name }) => name.server === server && name.session === session);
     detach('admin', found?.end(reason));
     return found !== undefined;
   };
@@ -85,24 +65,36 @@ export function createStatusPage(parts: ConsoleParts): StatusPage {
     logger,
     drain,
     endSession: (server, session) => endSession({ server, session }, 'operator'),
-    restartServer: (server) => {
-      if (!parts.servers().some(({ name }) => name === server)) return undefined;
-      parts.renewSpares(server);
-      return record.backends.restart(server);
+    restartServer(server) {
+      const found = findServer(server);
+      found?.renewSpares();
+      return found && record.backends.restart(server);
     },
   });
-  const relay = (server: string, context: HttpContext): boolean => {
+  const relay = (name: string, context: HttpContext): boolean => {
     const { incoming, outgoing } = context;
-    const address = parts.addressOf(server);
-    if (address === undefined) return false;
+    const server = findServer(name);
+    if (server === undefined) return false;
     const id = incoming.headers['mcp-session-id'];
-    if (typeof id === 'string') playgroundSessions.trackRequest(sessionName(keyFromId(id), server), outgoing);
-    relayToEndpoint(incoming, address);
-    listener(context);
+    if (typeof id === 'string') playgroundSessions.trackRequest(sessionName(keyFromId(id), name), outgoing);
+    relayToEndpoint(incoming, { path: server.path, host: new URL(base).host });
+    parts.playground(context);
     return true;
   };
+  const about = () => ({
+    servers: parts.servers().map(({ name, path }) => ({ name, url: base + path })),
+    needsToken: parts.operators !== undefined,
+    inspects: record.inspects,
+  });
+  const urlAt = (adminUrl: string): string | undefined => (access === denyAll ? undefined : `${adminUrl}/`);
   return {
-    urlAt: (adminUrl) => (access === denyAll ? undefined : `${adminUrl}/`),
+    urlAt,
+    secretUrlAt(adminUrl) {
+      const url = urlAt(adminUrl);
+      // With authentication, operators need a key or token instead of the start token.
+      return url === undefined || parts.operators !== undefined ? url : `${url}#${startToken}`;
+    },
+    has: (path) => path === '/' || /^\/(?:page|status)\//.test(path),
     at: findConsoleEndpoint({ assets: readAssets(), access, subscriptions, actions, about, relay }),
     async close() {
       subscriptions.close();
@@ -110,4 +102,30 @@ export function createStatusPage(parts: ConsoleParts): StatusPage {
       await instances.close();
     },
   };
+}
+
+/** The state of a server, with the requests that modern clients have in flight. */
+function serverStateOf(status: ServerStatus, shared = { calls: 0, streams: 0 }): ServerState {
+  const { server: name, transport, era = 'unknown' } = status;
+  return { name, transport, era, shared, health: healthOf(status) };
+}
+
+/** The health of a server: the result of the last probe, else of the last start. */
+function healthOf({ last, probe }: ServerStatus): ServerHealthView {
+  const found = last === undefined ? undefined : last.state === 'started' ? 'up' : 'down';
+  return {
+    state: probe ?? found ?? 'unknown',
+    summary: last?.state === 'failed' ? [last.why, last.help ?? ''].join(' ').trimEnd() : undefined,
+    at: last?.at.getTime(),
+  };
+}
+
+/**
+ * With authentication, operators need a key or token on every address: servers, and clients through tools, can reach a
+ * loopback port too (docs/decisions/0065). Without authentication, the page needs the token of the printed URL and is
+ * available on this machine only.
+ */
+function accessPolicyOf({ operators, isOnLoopback }: ConsoleParts, startToken: string): AccessPolicy {
+  if (operators !== undefined) return requireScope(operators);
+  return isOnLoopback ? requireStartToken(startToken) : denyAll;
 }

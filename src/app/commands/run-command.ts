@@ -126,7 +126,16 @@ async function serve(config: GatewayConfig, source: ConfigurationSource, log: Lo
       logger.warn({ why }, 'cannot record the server processes: if the gateway is killed, they may keep running'),
     );
   try {
-    gateway = await startGateway({ config, source, environment: process.env, log, onUseless: exitWithError, onDrain });
+    gateway = await startGateway({
+      config,
+      source,
+      environment: process.env,
+      log,
+      onUseless: exitWithError,
+      onDrain,
+      // Nothing else outside of src/console knows the console. Without this line there is no status page.
+      connectConsole: (await import('../../console/connect-console.ts')).connectConsole,
+    });
   } catch (error) {
     return exitWithError((error as Error).message);
   }

@@ -7,9 +7,10 @@ import { openStreamableHttp } from '../../backend/streamable-http/streamable-htt
 import type { UpstreamTls } from '../../backend/upstream-tls.ts';
 import { openWebSocket } from '../../backend/websocket/websocket-backend.ts';
 import type { GatewayConfig, RemoteServer } from '../../config/config.ts';
+import type { ServerEvent } from '../../server/server-events.ts';
+import type { Emit } from '../../util/telemetry/emit.ts';
 import { readTlsFiles } from '../tls-files.ts';
 import { version } from '../version.ts';
-import type { ServerListeners } from './server-listeners.ts';
 
 /** The functions that open the backends of a server. */
 export interface Openers {
@@ -26,36 +27,37 @@ export interface Openers {
  * that the fault appears at the start and not at the first session.
  */
 export function remoteOpeners(
-  { address, headers, connectTimeoutMs, endpointTimeoutMs, postTimeoutMs, upstreamIdleMs, ...files }: RemoteServer,
+  { name: server, address, headers, connectTimeoutMs, endpointTimeoutMs, postTimeoutMs, ...others }: RemoteServer,
   { maxLineBytes, maxQueuedBytes, maxSharedCalls, keepAliveMs }: GatewayConfig,
-  { onStarted, onPostFailed, onTransport, onToolsHidden }: ServerListeners,
+  emit: Emit<ServerEvent>,
+  onStarted: () => void,
 ): Openers {
   const common = { connectTimeoutMs, maxLineBytes, maxQueuedBytes };
-  const listeners = { onStarted: () => onStarted?.() };
   if (!('url' in address)) {
-    const open: OpenBackend = (events) => openSocket({ ...common, ...listeners, address }, events);
+    const open: OpenBackend = (events) => openSocket({ ...common, onStarted, address }, events);
     return { open, openModern: open, isOverHttp: false };
   }
   const { url, transport } = address;
-  const tls = url.protocol === 'https:' || url.protocol === 'wss:' ? readUpstreamTls(files) : {};
+  const tls = url.protocol === 'https:' || url.protocol === 'wss:' ? readUpstreamTls(others) : {};
   const web = { ...common, url, headers, tls };
   if (transport === 'ws') {
-    const open: OpenBackend = (events, opening) =>
-      openWebSocket({ ...web, ...listeners, keepAliveMs }, events, opening);
+    const open: OpenBackend = (events, opening) => openWebSocket({ ...web, onStarted, keepAliveMs }, events, opening);
     return { open, openModern: undefined, isOverHttp: false };
   }
-  const onFailed = (detail: string, dropped: number): void => onPostFailed?.(detail, dropped);
-  const http = { ...web, postTimeoutMs, idleTimeoutMs: upstreamIdleMs, onPostFailed: onFailed };
+  const onPostFailed = (detail: string, dropped: number): void =>
+    emit({ type: 'server-post-failed', server, detail, dropped });
+  const http = { ...web, postTimeoutMs, idleTimeoutMs: others.upstreamIdleMs, onPostFailed };
   const open: Readonly<Record<WebTransport, OpenBackend>> = {
     http: (events, opening) => openStreamableHttp(http, events, opening),
-    sse: (events, opening) => openSse({ ...http, ...listeners, endpointTimeoutMs }, events, opening),
+    sse: (events, opening) => openSse({ ...http, onStarted, endpointTimeoutMs }, events, opening),
   };
   if (transport === 'sse') return { open: open.sse, openModern: undefined, isOverHttp: false };
   const modern = { ...http, version, maxRequests: maxSharedCalls };
+  const onFound = (found: WebTransport): void => emit({ type: 'transport-found', server, transport: found });
+  const onToolsHidden = (names: readonly string[]): void => emit({ type: 'tools-hidden', server, names });
   return {
-    open:
-      transport === 'http' ? open.http : createTransportDetector({ open, onFound: (found) => onTransport?.(found) }),
-    openModern: (events) => openModernHttp({ ...modern, onToolsHidden: (names) => onToolsHidden?.(names) }, events),
+    open: transport === 'http' ? open.http : createTransportDetector({ open, onFound }),
+    openModern: (events) => openModernHttp({ ...modern, onToolsHidden }, events),
     isOverHttp: true,
   };
 }

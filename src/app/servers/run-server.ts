@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { OpenBackend } from '../../backend/backend.ts';
+import type { DecorateBackends } from '../../backend/backend-decorator.ts';
 import { containFaults } from '../../backend/contain-faults.ts';
 import { failedBackend } from '../../backend/failed-backend.ts';
 import { childEnvironment } from '../../backend/stdio/launch/child-environment.ts';
@@ -22,8 +23,16 @@ import { flagOf } from '../../config/options/option-names.ts';
 import type { Environment } from '../../config/sources/environment-variables.ts';
 import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Server } from '../../server/server.ts';
+import type { ServerEvent } from '../../server/server-events.ts';
+import type { Emit } from '../../util/telemetry/emit.ts';
 import { type Openers, remoteOpeners } from './remote-openers.ts';
-import type { ServerListeners } from './server-listeners.ts';
+
+/** How the processes and connections of a server are watched. */
+export interface ServerTelemetry {
+  readonly emit: Emit<ServerEvent>;
+  /** Decorates each process and connection, spare ones too. */
+  readonly decorateProcesses: DecorateBackends;
+}
 
 /** A configured server, ready for sessions. */
 export interface RunningServer {
@@ -49,20 +58,21 @@ export interface ModernAccess {
 /**
  * Creates the openers of a server. A server does not inherit the gateway's environment; see `childEnvironment`. Throws
  * an error for the operator if a file that the server needs cannot be read.
+ * @param onStarted a process runs, or a connection is open
  */
 export function openersOf(
   config: ServerConfig,
   gateway: GatewayConfig,
   environment: Environment,
-  listeners: ServerListeners,
+  { emit, decorateProcesses }: ServerTelemetry,
+  onStarted = (): void => undefined,
 ): Openers {
-  const { countBackend: counted = (open) => open } = listeners;
-  const wrap = (open: OpenBackend): OpenBackend => counted(containFaults(open));
+  const wrap = (open: OpenBackend): OpenBackend => decorateProcesses(config.name, containFaults(open));
   if (config.address !== undefined) {
-    const { open, openModern, isOverHttp } = remoteOpeners(config, gateway, listeners);
+    const { open, openModern, isOverHttp } = remoteOpeners(config, gateway, emit, onStarted);
     return { open: wrap(open), openModern: openModern && wrap(openModern), isOverHttp };
   }
-  const open = wrap(createLocalOpener(config, gateway, environment, listeners));
+  const open = wrap(createLocalOpener(config, gateway, environment, emit, onStarted));
   return { open, openModern: open, isOverHttp: false };
 }
 
@@ -70,9 +80,10 @@ function createLocalOpener(
   config: LocalServer,
   { maxLineBytes, maxQueuedBytes }: GatewayConfig,
   environment: Environment,
-  { onStarted, onStderr }: ServerListeners,
+  emit: Emit<ServerEvent>,
+  onStarted: () => void,
 ): OpenBackend {
-  const { command, args, cwd, env, uid, gid, isOnCommandLine } = config;
+  const { name: server, command, args, cwd, env, uid, gid, isOnCommandLine } = config;
   const { stdinCloseGraceMs, terminateGraceMs, maxMemoryBytes } = config;
   if (maxMemoryBytes !== undefined && !canWatchMemory()) {
     throw new Error(
@@ -100,8 +111,8 @@ function createLocalOpener(
         maxMemoryBytes,
         maxLineBytes,
         maxQueuedBytes,
-        onStarted: () => onStarted?.(),
-        onStderr: (line) => onStderr?.(line, backend.pid),
+        onStarted,
+        onStderr: (line) => emit({ type: 'server-stderr', server, line, pid: backend.pid }),
       },
       events,
     );
@@ -159,19 +170,23 @@ const setprivOf = findOnce(findSetpriv);
 const prlimitOf = findOnce(findPrlimit);
 const niceOf = findOnce(findNice);
 
-/** Prepares a server and its pool of warm spare processes. */
+/**
+ * Prepares a server and its pool of warm spare processes.
+ * @param onStarted a process runs, or a connection is open; not called for siblings
+ */
 export function runServer(
   config: ServerConfig,
   gateway: GatewayConfig,
   environment: Environment,
-  listeners: ServerListeners,
+  telemetry: ServerTelemetry,
+  onStarted?: () => void,
 ): RunningServer {
-  const { open, openModern, isOverHttp } = openersOf(config, gateway, environment, listeners);
-  const sibling = openersOf(config, gateway, environment, { ...listeners, onStarted: () => undefined });
+  const { open, openModern, isOverHttp } = openersOf(config, gateway, environment, telemetry, onStarted);
+  const sibling = openersOf(config, gateway, environment, telemetry);
   const pool = createWarmPool({
     open,
     size: config.warm,
-    onSpareEnd: (end) => listeners.onSpareEnd?.(end),
+    onSpareEnd: (end) => telemetry.emit({ type: 'spare-ended', server: config.name, end }),
   });
   const { name, era, startTimeoutMs, onBackendExit, rerun, forwardHeaders } = config;
   const hibernateAfterMs = config.hibernateAfterMs || undefined;

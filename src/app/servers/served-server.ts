@@ -9,10 +9,10 @@ import { Translator } from '../../era/legacy-on-modern/translator.ts';
 import { Groups } from '../../era/modern-on-legacy/groups.ts';
 import { ModernServer } from '../../modern/modern-server.ts';
 import type { SharedServerEvent } from '../../modern/shared-server-events.ts';
-import type { ServerHealth } from '../../ops/health/server-health.ts';
 import { anonymous } from '../../protocol/principal.ts';
 import type { Sessions } from '../../registry/sessions.ts';
 import type { Server } from '../../server/server.ts';
+import type { ServerEvent } from '../../server/server-events.ts';
 import type { ClusterStore, Store } from '../../store/store.ts';
 import type { Emit } from '../../util/telemetry/emit.ts';
 import type { StateSealing } from '../access/create-state-sealing.ts';
@@ -37,10 +37,9 @@ export interface ServingParts {
   /** The store if other instances share it. */
   readonly shared: ClusterStore | undefined;
   readonly stateSealing: StateSealing;
-  readonly emit: Emit<SharedServerEvent>;
+  readonly emit: Emit<ServerEvent | SharedServerEvent>;
   /** Decorates the backends of sessions, and those that modern clients share. */
-  readonly decorateBackends: DecorateBackends;
-  readonly health: ServerHealth;
+  readonly decorateClientBackends: DecorateBackends;
 }
 
 /**
@@ -48,11 +47,11 @@ export interface ServingParts {
  * @param startAheadMs after this time the shared process starts without a client
  */
 export function serve(running: RunningServer, parts: ServingParts, startAheadMs = 0): ServedServer {
-  const { config: gateway, sessions, store, stateSealing, emit, decorateBackends } = parts;
+  const { config: gateway, sessions, store, stateSealing, emit, decorateClientBackends } = parts;
   const { config } = running;
   const modern = runModern(running, parts, startAheadMs);
-  const onLegacy = (): void => parts.health.eraSeen(config.name, 'legacy');
-  const open = decorateBackends(config.name, openForSessions(running, modern, gateway, onLegacy));
+  const onLegacy = (): void => emit({ type: 'era-seen', server: config.name, era: 'legacy' });
+  const open = decorateClientBackends(config.name, openForSessions(running, modern, gateway, onLegacy));
   const server = { ...running.server, open };
   const groups = new Groups({
     sessions,
@@ -75,13 +74,13 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
 /** Creates the server for modern clients. */
 function runModern(
   { config, server, modern: access }: RunningServer,
-  { config: gateway, sessions: room, shared, emit, decorateBackends }: ServingParts,
+  { config: gateway, sessions: room, shared, emit, decorateClientBackends }: ServingParts,
   startAheadMs: number,
 ): ModernServer {
   const common = { version, limits: gateway, emit, changes: shared?.changes, owners: shared?.owners };
   if (access === undefined) return new ModernServer({ ...common, server, era: 'legacy', openSibling: server.open });
   const { open: openShared, ...how } = access;
-  const open = decorateBackends(config.name, openShared);
+  const open = decorateClientBackends(config.name, openShared);
   const isUnused = access.isOverHttp && config.isolation !== 'auto' && config.sessionless !== 'serve';
   const reportUnused: Emit<SharedServerEvent> = (event) => {
     emit(event);

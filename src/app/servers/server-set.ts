@@ -2,6 +2,7 @@
 
 import type { Logger } from 'pino';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
+import type { ServerHealth } from '../../ops/health/server-health.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import type { Server } from '../../server/server.ts';
 import { detach } from '../../util/boundary.ts';
@@ -11,6 +12,7 @@ import { type ServedServer, type ServingParts, serve } from './served-server.ts'
 
 /** The parts that the servers of a gateway need. `health` contains the servers of the start. */
 export interface ServerSetParts extends ServingParts {
+  readonly health: ServerHealth;
   /** Logs the results of probes. */
   readonly logger: Logger;
   /** Starts a server. Throws an error for the operator if the server cannot be started. */

@@ -1,14 +1,16 @@
 import type { BackendEnd, OpenBackend } from '../../backend/backend.ts';
+import type { DecorateBackends } from '../../backend/backend-decorator.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import type { Environment } from '../../config/sources/environment-variables.ts';
 import { helpIfEnded } from '../../ops/health/start-help.ts';
 import type { Era } from '../../protocol/revisions.ts';
+import type { ServerEvent } from '../../server/server-events.ts';
 import { detach } from '../../util/boundary.ts';
+import type { EventOf } from '../../util/telemetry/emit.ts';
 import { discover, explainSilence, initialize, openProbeSession, type ProbeSession } from '../probes/probe-session.ts';
 import { createStartupPing, silentMs } from '../probes/startup-ping.ts';
 import { explainForcedEra } from './explain-forced-era.ts';
-import { type RunningServer, runServer } from './run-server.ts';
-import type { ServerListeners } from './server-listeners.ts';
+import { type RunningServer, runServer, type ServerTelemetry } from './run-server.ts';
 
 /** An unused server that survives this time counts as started: `npx` needs seconds to find a typo in a name. */
 export const probeMs = 10_000;
@@ -24,7 +26,7 @@ export interface StartProbe {
   readonly config: ServerConfig;
   readonly gateway: GatewayConfig;
   readonly environment: Environment;
-  readonly listeners: ServerListeners;
+  readonly telemetry: ServerTelemetry;
   /** The server ended by itself soon after its start, before a client used it. */
   onUseless(message: string): void;
 }
@@ -41,8 +43,8 @@ export async function awaitStart(probe: StartProbe): Promise<RunningServer> {
 const needsRequestToConnect = ({ address }: ServerConfig): boolean =>
   address?.transport === 'http' || address?.transport === 'auto';
 
-async function awaitAnswer({ config, gateway, environment, listeners }: StartProbe): Promise<RunningServer> {
-  const running = runServer(config, gateway, environment, listeners);
+async function awaitAnswer({ config, gateway, environment, telemetry }: StartProbe): Promise<RunningServer> {
+  const running = runServer(config, gateway, environment, telemetry);
   const { era, startTimeoutMs } = config;
   const askAndClose = async (
     session: ProbeSession,
@@ -76,7 +78,7 @@ async function awaitAnswer({ config, gateway, environment, listeners }: StartPro
     }
   };
   try {
-    listeners.onAnswered?.(await answers());
+    telemetry.emit({ type: 'server-answered', server: config.name, era: await answers() });
     return running;
   } catch (error) {
     const openers = { open: running.server.open, openModern: running.modern?.open };
@@ -87,7 +89,8 @@ async function awaitAnswer({ config, gateway, environment, listeners }: StartPro
 }
 
 async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
-  const { config, gateway, environment, listeners, onUseless } = probe;
+  const { config, gateway, environment, telemetry, onUseless } = probe;
+  const { name: server } = config;
   let startedAt = performance.now();
   let hasStarted = false;
   /** True once a session has used a process of the server. From then on, sessions report the ends of processes. */
@@ -99,48 +102,52 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
   const ping = createStartupPing({
     era: config.era,
     onAnswered() {
-      listeners.onAnswered?.();
+      telemetry.emit({ type: 'server-answered', server });
       if (!mustNotBeReused()) return;
       running.pool.renew();
       running.pool.addSpare(firstSpareMs);
     },
-    onSilent: (method) => listeners.onSilent?.(explainSilence(method, silentMs, output)),
+    onSilent(method) {
+      const { message: detail, help } = explainSilence(method, silentMs);
+      telemetry.emit({ type: 'server-silent', server, detail, help, output });
+    },
   });
   let running: RunningServer;
   return new Promise((resolve, reject) => {
-    running = runServer(config, gateway, environment, {
-      ...listeners,
-      onStderr(line, pid) {
-        if (!isUsed) output.push(line);
+    const handleSpareEnd = (event: EventOf<ServerEvent, 'spare-ended'>): void => {
+      const { end } = event;
+      // A remote server may close an unused connection, and is useful again once it is back.
+      const isOurs = config.address === undefined;
+      const isUseless = isOurs && !isUsed && performance.now() - startedAt < probeMs;
+      if (isOurs && ping.isOpen) {
+        // Some servers exit on any request before `initialize`. That is not a fault, and the next process gets no ping.
+        startedAt = performance.now();
+        running.pool.addSpare(firstSpareMs);
+      } else if (!hasStarted)
+        detach(
+          'background',
+          running.pool.close().then(() => reject(new Error(explain(end)))),
+        );
+      else if (isUseless) onUseless(explain(end));
+      else telemetry.emit(event);
+    };
+    const emit = (event: ServerEvent): void => {
+      if (event.type === 'spare-ended') return handleSpareEnd(event);
+      if (event.type === 'server-stderr') {
+        if (!isUsed) output.push(event.line);
         if (output.length > maxOutputLines) output.shift();
-        listeners.onStderr?.(line, pid);
-      },
-      countBackend: (open) => ping.attach(listeners.countBackend?.(open) ?? open),
-      onStarted() {
-        if (hasStarted) return;
-        hasStarted = true;
-        ping.begin();
-        const { server, modern } = running;
-        resolve({ ...running, server: { ...server, open: use }, modern: modern && { ...modern, open: use } });
-      },
-      onSpareEnd(end) {
-        // A remote server may close an unused connection, and is useful again once it is back.
-        const isOurs = config.address === undefined;
-        const isUseless = isOurs && !isUsed && performance.now() - startedAt < probeMs;
-        if (isOurs && ping.isOpen) {
-          // Some servers exit on any request before `initialize`. That is not a fault, and the next process gets no
-          // ping.
-          startedAt = performance.now();
-          running.pool.addSpare(firstSpareMs);
-        } else if (!hasStarted)
-          detach(
-            'background',
-            running.pool.close().then(() => reject(new Error(explain(end)))),
-          );
-        else if (isUseless) onUseless(explain(end));
-        else listeners.onSpareEnd?.(end);
-      },
-    });
+      }
+      telemetry.emit(event);
+    };
+    const onStarted = (): void => {
+      if (hasStarted) return;
+      hasStarted = true;
+      ping.begin();
+      const { server: opened, modern } = running;
+      resolve({ ...running, server: { ...opened, open: use }, modern: modern && { ...modern, open: use } });
+    };
+    const decorateProcesses: DecorateBackends = (name, open) => ping.attach(telemetry.decorateProcesses(name, open));
+    running = runServer(config, gateway, environment, { emit, decorateProcesses }, onStarted);
     const use: OpenBackend = (events, options) => {
       if (mustNotBeReused() && ping.isOpen) running.pool.renew();
       isUsed = true;

@@ -12,6 +12,8 @@ import { StderrLines } from './stderr-lines.ts';
  * bounded. Messages are read only while a page shows their session.
  */
 export class ConsoleRecord {
+  /** True if the page shows the contents of messages. */
+  readonly inspects: boolean;
   readonly tap: MessageTap;
   readonly backends: ObservedBackends;
   readonly events = new RecentEvents();
@@ -20,20 +22,25 @@ export class ConsoleRecord {
 
   /** @param inspects true if the page shows the contents of messages */
   constructor(inspects: boolean) {
+    this.inspects = inspects;
     this.tap = new MessageTap(inspects);
     this.backends = new ObservedBackends(this.tap);
   }
 
   /** Records an event. */
   readonly receive = (event: GatewayEvent): void => {
-    if (event.type === 'call-ended') return this.rates.count(event);
-    if (event.type === 'session-ended') this.backends.forget(event.name);
+    switch (event.type) {
+      case 'call-ended':
+        return this.rates.count(event);
+      case 'server-stderr':
+        return this.stderr.add(event.server, event.line, event.pid);
+      case 'session-ended':
+        this.backends.forget(event.name);
+        break;
+      case 'server-removed':
+        this.rates.forget(event.server);
+        this.stderr.forget(event.server);
+    }
     this.events.receive(event);
   };
-
-  /** Forgets a server that is no longer configured. */
-  forget(server: string): void {
-    this.rates.forget(server);
-    this.stderr.forget(server);
-  }
 }

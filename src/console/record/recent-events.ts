@@ -37,26 +37,26 @@ export interface RecentEvent {
 /** The number of events that are kept for pages that open later (P8). */
 const maxKept = 200;
 
+/** How much is kept of a line that is not a message. */
+const maxNoiseBytes = 200;
+
 /**
  * Requests to Redis keep failing during an outage, which is one event. Failures closer together than this belong to one
  * outage.
  */
 const outageMs = 10_000;
 
-/** Keeps the newest events of sessions and shared servers. */
+/** Keeps the newest rare events. */
 export class RecentEvents {
   readonly #kept: RecentEvent[] = [];
+  /** The servers whose first line that is not a message was recorded. */
+  readonly #noisyServers = new Set<string>();
   #newest = 0;
   #lastFailureAt = Number.NEGATIVE_INFINITY;
 
   /** Returns the kept events after this number, oldest first. */
   after(number: number): readonly RecentEvent[] {
     return this.#kept.filter((event) => event.number > number);
-  }
-
-  /** Records the first line of a server on stdout that is not a message. */
-  noise(server: string, line: string): void {
-    this.#add('noise', { server }, line);
   }
 
   /** Records an event, if it is rare enough. */
@@ -83,6 +83,13 @@ export class RecentEvents {
       }
       case 'session-message-dropped':
         if (event.reason === 'history_lost') this.#add('history_lost', event.name);
+        if (event.reason === 'noise') this.#addNoise(event.name.server, event.text);
+        return;
+      case 'shared-message-dropped':
+        if (event.reason === 'noise') this.#addNoise(event.server, event.text);
+        return;
+      case 'server-removed':
+        this.#noisyServers.delete(event.server);
         return;
       case 'stream-resumed': {
         const { server, session, outcome } = event;
@@ -108,6 +115,13 @@ export class RecentEvents {
         this.#lastFailureAt = now;
       }
     }
+  }
+
+  /** Records the first line of a server on stdout that is not a message. */
+  #addNoise(server: string, line: Uint8Array = Buffer.alloc(0)): void {
+    if (this.#noisyServers.has(server)) return;
+    this.#noisyServers.add(server);
+    this.#add('noise', { server }, Buffer.from(line.subarray(0, maxNoiseBytes)).toString());
   }
 
   #add(kind: RecentEventKind, name: Partial<SessionName> = {}, detail?: string): void {

@@ -1,8 +1,4 @@
-/** The memory of one process. `group` is the process that the gateway has started. */
-export interface GroupMemory {
-  readonly group: number;
-  readonly residentBytes: number;
-}
+import type { GroupMemory } from '../../ops/admin/console-hook.ts';
 
 /** The minimum time between two measurements, because each one reads all processes of the machine. */
 const measurementIntervalMs = 3_000;

@@ -1,6 +1,6 @@
 // Snapshot: the state of the gateway that the page shows.
 
-import type { SessionSnapshot } from '../../session/session-snapshot.ts';
+import type { ConsoleSession } from '../../ops/admin/console-hook.ts';
 import type { Plots, Totals } from '../record/call-rates.ts';
 import type { StderrLine } from '../record/stderr-lines.ts';
 import type { InstanceSummary } from './known-instances.ts';
@@ -82,11 +82,7 @@ export interface SessionView {
 }
 
 /** The state of a session as its owner reports it. */
-export interface SessionState {
-  readonly name: { readonly server: string; readonly session: string };
-  readonly protocolVersion: string;
-  readonly snapshot: SessionSnapshot;
-}
+export type SessionState = Pick<ConsoleSession, 'name' | 'protocolVersion' | 'snapshot'>;
 
 /** The maximum number of listed sessions and processes (P8). */
 const maxSessionsShown = 50;

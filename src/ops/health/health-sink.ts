@@ -2,7 +2,7 @@ import type { GatewaySink } from '../gateway-events.ts';
 import { serverFailure } from './server-failure.ts';
 import type { ServerHealth } from './server-health.ts';
 
-/** Records the health of servers from the events of their sessions and shared processes. */
+/** Records the health of servers from their events, and those of their sessions. */
 export const createHealthSink =
   (health: ServerHealth): GatewaySink =>
   (event) => {
@@ -19,6 +19,20 @@ export const createHealthSink =
         if (reason === 'crash_loop') health.failed(name.server, serverFailure('crash_loop'));
         return;
       }
+      case 'server-answered':
+        health.started(event.server);
+        if (event.era !== undefined) health.eraSeen(event.server, event.era);
+        return;
+      case 'server-silent':
+        return health.failed(event.server, serverFailure('no_answer'));
+      case 'command-not-found':
+        return health.failed(event.server, serverFailure('not_found'));
+      case 'spare-ended':
+        return health.ended(event.server, event.end, { isAtStart: true });
+      case 'transport-found':
+        return health.transportFound(event.server, event.transport);
+      case 'era-seen':
+        return health.eraSeen(event.server, event.era);
       case 'era-found':
       case 'shared-server-ready':
         return health.started(event.server);

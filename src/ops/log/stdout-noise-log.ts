@@ -11,8 +11,6 @@ export interface StdoutNoiseLogOptions {
   readonly logger: Logger;
   /** The log is read in the terminal of the person who runs the gateway. */
   readonly isAtTerminal: boolean;
-  /** Receives a server's first line that is not a message, truncated. */
-  onFirst?: ((server: string, line: string) => void) | undefined;
 }
 
 /**
@@ -35,17 +33,13 @@ export class StdoutNoiseLog {
       this.#report(event.name.server, event.text, event.isAtStart);
     if (event.type === 'shared-message-dropped' && event.reason === 'noise')
       this.#report(event.server, event.text, false);
+    if (event.type === 'server-removed') this.#warnedServers.delete(event.server);
   };
-
-  /** Forgets a server that is no longer configured. */
-  forget(server: string): void {
-    this.#warnedServers.delete(server);
-  }
 
   #report(server: string, text: Buffer | undefined, isAtStart: boolean): void {
     if (this.#warnedServers.has(server)) return;
     this.#warnedServers.add(server);
-    const { logger, isAtTerminal, onFirst } = this.#options;
+    const { logger, isAtTerminal } = this.#options;
     const line = text?.subarray(0, maxLoggedBytes).toString() ?? '';
     const showsLine = isAtTerminal || isAtStart;
     const fields = showsLine ? { line, help: advice } : { help: `${advice} Run mcp-gangway check to see such a line.` };
@@ -53,6 +47,5 @@ export class StdoutNoiseLog {
       { server, ...fields },
       'the server writes lines to stdout that are not MCP messages; the gateway drops them',
     );
-    onFirst?.(server, line);
   }
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { configurationDigest, openersOf } from '../../../src/app/servers/run-server.ts';
+import { decorateBackends } from '../../../src/backend/backend-decorator.ts';
 import { type GatewayConfig, readConfiguration, type ServerConfig } from '../../../src/config/config.ts';
 
 function read(...argv: string[]): { config: GatewayConfig; server: ServerConfig } {
@@ -35,6 +36,8 @@ describe('the digest of a server', () => {
   });
 });
 
+const silent = { emit: () => undefined, decorateProcesses: decorateBackends([]) };
+
 describe('files of certificates', () => {
   it.each([
     ['cannot be read', ['--upstream-ca', '/no/such/file'], 'The file of --upstream-ca cannot be read'],
@@ -46,6 +49,6 @@ describe('files of certificates', () => {
     ],
   ])('that %s are told at the start', (_, options, message) => {
     const { config, server } = read('--transport', 'sse', ...options, 'https://a/sse');
-    expect(() => openersOf(server, config, {}, {})).toThrow(message);
+    expect(() => openersOf(server, config, {}, silent)).toThrow(message);
   });
 });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { CallReport } from '../../../src/call/call-report.ts';
-import { combineObservers } from '../../../src/ops/combine-observers.ts';
 import { catalogue, type Metric } from '../../../src/ops/metrics/catalogue.ts';
 import { CallMetrics } from '../../../src/ops/metrics/collectors/call-metrics.ts';
 import { watchProcesses } from '../../../src/ops/metrics/collectors/process-metrics.ts';
@@ -196,27 +195,5 @@ describe('processes', () => {
     await metrics.refresh();
     expect(looks).toBe(1); // one at a time
     end();
-  });
-});
-
-describe('two observers as one', () => {
-  interface Observer {
-    told(what: string): void;
-    alone?(): string;
-  }
-
-  it('are both told, the first one first, and each of what it wants to know', () => {
-    const heard: string[] = [];
-    const one: Observer & { other(): void } = {
-      told: (what) => heard.push(`1 ${what}`),
-      other: () => heard.push('other'),
-    };
-    const merged = combineObservers<Observer & { other(): void }>(one, {
-      told: (what) => heard.push(`2 ${what}`),
-      alone: () => 'yes',
-    });
-    merged.told('a');
-    merged.other();
-    expect([heard, merged.alone?.()]).toEqual([['1 a', '2 a', 'other'], 'yes']);
   });
 });

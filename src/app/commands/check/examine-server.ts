@@ -1,8 +1,10 @@
 import type { BackendEnd, OpenBackend } from '../../../backend/backend.ts';
+import { decorateBackends } from '../../../backend/backend-decorator.ts';
 import type { GatewayConfig, ServerConfig } from '../../../config/config.ts';
 import type { Environment } from '../../../config/sources/environment-variables.ts';
 import { probeEra } from '../../../modern/era-probe.ts';
 import type { Era } from '../../../protocol/revisions.ts';
+import type { ServerEvent } from '../../../server/server-events.ts';
 import {
   discover,
   explainEnd,
@@ -57,10 +59,10 @@ export async function examine(
   environment: Environment,
 ): Promise<Findings & { readonly transport: string }> {
   let transport: string = server.address?.transport ?? 'stdio';
-  const onTransport = (found: string): void => {
-    transport = found;
+  const emit = (event: ServerEvent): void => {
+    if (event.type === 'transport-found') transport = event.transport;
   };
-  const openers = openersOf(server, config, environment, { onTransport });
+  const openers = openersOf(server, config, environment, { emit, decorateProcesses: decorateBackends([]) });
   const found = await examineEras(server, openers);
   return { ...found, transport: transport === 'auto' ? 'http' : transport };
 }

@@ -24,7 +24,7 @@ export class BackendMetrics {
   }
 
   /** Decorates the opener of a server: counts its backends and their messages. */
-  countBackends(server: string, open: OpenBackend): OpenBackend {
+  readonly countBackends = (server: string, open: OpenBackend): OpenBackend => {
     const live = this.#live.get(server) ?? new Set();
     this.#live.set(server, live);
     const starts = this.#metrics.tallies('backendStarts').of(server);
@@ -62,7 +62,7 @@ export class BackendMetrics {
       live.add(countedBackend);
       return countedBackend;
     };
-  }
+  };
 }
 
 /** A backend whose sent messages are counted. */

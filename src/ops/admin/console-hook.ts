@@ -1,0 +1,90 @@
+import type { Logger } from 'pino';
+import type { Authenticate } from '../../auth/identity.ts';
+import type { DecorateBackends } from '../../backend/backend-decorator.ts';
+import type { Endpoint } from '../../http/http-context.ts';
+import type { FindEndpoint } from '../../http/router.ts';
+import type { Readiness } from '../../registry/readiness.ts';
+import type { SessionName } from '../../session/session-events.ts';
+import type { SessionSnapshot } from '../../session/session-snapshot.ts';
+import type { Changes } from '../../store/shared/changes.ts';
+import type { GatewaySink } from '../gateway-events.ts';
+import type { ServerStatus } from '../health/server-health.ts';
+
+/**
+ * The one way by which the console reaches a gateway. It receives every event, sees the messages of backends, and opens
+ * its page. A gateway without it has no status page, and is complete otherwise.
+ */
+export interface ConsoleHook {
+  readonly receive: GatewaySink;
+  /** Decorates the backends of sessions, and those that modern clients share. */
+  readonly decorateBackends: DecorateBackends;
+  /** Opens the status page of a gateway that listens. */
+  open(parts: ConsoleParts): Promise<StatusPage>;
+}
+
+/** The parts of a gateway that the status page shows and uses. */
+export interface ConsoleParts {
+  readonly logger: Logger;
+  readonly version: string;
+  readonly maxSessions: number;
+  /** The reconnect delay that the gateway gives its clients, in milliseconds. */
+  readonly retryMs: number;
+  /** Authenticates operators; undefined without authentication. Clients then need no token either. */
+  readonly operators: Authenticate | undefined;
+  /** True if only this machine can reach the operator port. */
+  readonly isOnLoopback: boolean;
+  /** The URL of the gateway for clients: `http://127.0.0.1:8080` */
+  readonly base: string;
+  /** Announces changes between instances; undefined for a single instance. */
+  readonly changes: Changes | undefined;
+  /** The readiness, as in `/readyz`. */
+  readiness(): Readiness;
+  /** The health of the servers, in the order of the page. */
+  health(): readonly ServerStatus[];
+  servers(): readonly ConsoleServer[];
+  sessions(): readonly ConsoleSession[];
+  /** Measures the memory of these processes and their children. */
+  usageOf(groups: ReadonlySet<number>): Promise<readonly GroupMemory[]>;
+  /** Answers requests of the playground like those of clients. */
+  readonly playground: Endpoint;
+  /** Drains and ends this instance (P9). */
+  drain(): void;
+}
+
+/** A configured server that is in use. */
+export interface ConsoleServer {
+  readonly name: string;
+  /** The path of its endpoint. */
+  readonly path: string;
+  /** The requests of modern clients in flight. */
+  readonly inFlight: { readonly calls: number; readonly streams: number };
+  /** Replaces the spare backends. */
+  renewSpares(): void;
+}
+
+/** A session of this instance. */
+export interface ConsoleSession {
+  readonly name: SessionName;
+  readonly protocolVersion: string;
+  readonly snapshot: SessionSnapshot;
+  end(reason: 'operator' | 'client_gone'): Promise<void>;
+}
+
+/** The memory of one process. `group` is the process that the gateway has started. */
+export interface GroupMemory {
+  readonly group: number;
+  readonly residentBytes: number;
+}
+
+/** The status page of a gateway. */
+export interface StatusPage {
+  /** Returns its URL on the admin server, without a secret; undefined where access is denied to everyone. */
+  urlAt(adminUrl: string): string | undefined;
+  /** Returns the same URL with the secret of this start, if there is one. It is for the operator only. */
+  secretUrlAt(adminUrl: string): string | undefined;
+  /** True for a path that the page may request. */
+  has(path: string): boolean;
+  /** Finds the endpoint at one of its paths. */
+  readonly at: FindEndpoint;
+  close(): Promise<void>;
+}

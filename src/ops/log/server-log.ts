@@ -1,0 +1,62 @@
+import type { ServerEvent } from '../../server/server-events.ts';
+import type { EventOf } from '../../util/telemetry/emit.ts';
+import type { GatewaySink } from '../gateway-events.ts';
+import { helpOfEnd, withCheck } from '../health/start-help.ts';
+import type { Log } from './log.ts';
+import type { SessionByProcess } from './session-by-process.ts';
+
+const invalidAnnotations =
+  'The x-mcp-header annotations of these tools violate the MCP specification. Correct them in the server.';
+
+/**
+ * Logs the events of servers outside of sessions. Lines of stderr have a log part of their own.
+ * @param processes finds the session of a process
+ */
+export function createServerLog(
+  { server: logger, stderr }: Pick<Log, 'server' | 'stderr'>,
+  processes: SessionByProcess,
+): GatewaySink {
+  return (event) => {
+    switch (event.type) {
+      case 'server-stderr': {
+        const { server, line, pid } = event;
+        const session = processes.sessionOf(pid);
+        return stderr.debug({ server, session, pid, stderr: line }, 'server wrote to stderr');
+      }
+      case 'server-post-failed': {
+        const { server, detail, dropped } = event;
+        return logger.debug({ server, detail, dropped }, 'the server did not accept a message');
+      }
+      case 'transport-found': {
+        const { server, transport } = event;
+        return logger.info({ server, transport }, 'detected the transport of the server');
+      }
+      case 'tools-hidden': {
+        const { server, names } = event;
+        const fields = { server, tools: names.length, detail: invalidAnnotations };
+        logger.warn(fields, 'removed tools from the list of the server');
+        return logger.debug({ server, names }, 'removed tools');
+      }
+      case 'spare-ended':
+        return logger.warn(spareFields(event), 'spare server ended');
+      case 'server-silent': {
+        const { server, detail, output, help } = event;
+        const fields = { server, detail, lastOutput: omitEmpty(output), help: withCheck(help) };
+        return logger.warn(fields, 'server does not answer');
+      }
+      case 'command-not-found': {
+        const { server, detail } = event;
+        return logger.warn({ server, detail }, 'cannot start the server; its sessions will fail');
+      }
+    }
+  };
+}
+
+function spareFields({ server, end }: EventOf<ServerEvent, 'spare-ended'>): object {
+  const { reason, detail, lastOutput } = end;
+  return { server, reason, detail, lastOutput: omitEmpty(lastOutput), help: helpOfEnd(end) };
+}
+
+/** Output of a process that no client has used may be logged without `debug` (docs/decisions/0006). */
+const omitEmpty = (lines: readonly string[] = []): readonly string[] | undefined =>
+  lines.length > 0 ? lines : undefined;
