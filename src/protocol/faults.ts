@@ -4,7 +4,7 @@ import { type Era, legacyRevisions, modernRevisions } from './revisions.ts';
 
 /**
  * The catalogue of all errors that the gateway sends to clients. It has one entry per reason, with its HTTP status, its
- * JSON-RPC code and whether a retry can help. `http/respond.ts` turns an entry into a response, and `session/` into an
+ * JSON-RPC code and whether a retry can help. `http/http-context.ts` turns an entry into a response, and `session/` into an
  * event. `docs/reference/errors.md` is generated from the catalogue.
  *
  * Codes: JSON-RPC 2.0 defines -32700, -32600 and -32601. The official SDK's server sends -32000 and -32001 to legacy

@@ -152,7 +152,7 @@ describe('a request', () => {
     const noScopes = new ScopeRules({ requiredScopes: [], toolScopes: {} });
     const authorization = new Authorization({ rules: noScopes, resourceMetadata: new Map() });
     const slipping: MessagePolicy<HttpContext> = { createReply: () => createFakeReply(), dispatch: throwSlip };
-    const receiver = new MessageReceiver(slipping, { authorization, maxDepth: 10, trace: undefined });
+    const receiver = new MessageReceiver(slipping, { server: { name: 'git' }, authorization, maxDepth: 10 }, 'http');
     const url = await serve((context) => {
       context.sender = { identity: anonymousIdentity, principal: anonymous, forwarded: {} };
       if (context.path === fine) respondWithJson(context.outgoing, 200, '{}');

@@ -37,16 +37,22 @@ export function createHttpContext({ method = 'GET', url = '/mcp', headers = {}, 
   for (const part of body) incoming.push(part);
   if (body !== undefined) incoming.push(null);
   const outgoing = new ServerResponse(incoming);
+  const { socket, written } = createFakeSocket();
+  outgoing.assignSocket(socket);
+  return { context: new HttpContext(incoming, outgoing), response: () => parseResponse(written()) };
+}
+
+/** Creates a connection to nobody, and a function that returns everything that was written to it. */
+export function createFakeSocket(): { readonly socket: Socket; readonly written: () => string } {
   let written = '';
-  const wire = new Duplex({
+  const socket = new Duplex({
     read: () => undefined,
     write(chunk: Buffer, _encoding, done) {
       written += chunk.toString('latin1');
       done();
     },
-  });
-  outgoing.assignSocket(wire as Socket);
-  return { context: new HttpContext(incoming, outgoing), response: () => parseResponse(written) };
+  }) as Socket;
+  return { socket, written: () => written };
 }
 
 function parseResponse(written: string): FakeResponse | undefined {

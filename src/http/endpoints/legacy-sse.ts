@@ -1,7 +1,9 @@
+import type { CredentialWatch } from '../../auth/credential-watch.ts';
+import type { Sessions } from '../../registry/sessions.ts';
 import type { Reply } from '../../reply/reply.ts';
 import { keyFromToken } from '../../session/session-key.ts';
 import type { HttpContext } from '../http-context.ts';
-import type { AdmittedEndpoint } from '../pipeline/admission.ts';
+import type { AdmissionOptions, AdmittedEndpoint } from '../pipeline/admission.ts';
 import { modernNotServedData } from '../pipeline/modern-not-served.ts';
 import type { ReadPost } from '../pipeline/read-messages.ts';
 import { type MessagePolicy, MessageReceiver } from '../pipeline/receive-messages.ts';
@@ -15,10 +17,15 @@ import {
   newEndpointToken,
   parseLegacySseEventId,
 } from '../replies/legacy-sse-resume-point.ts';
-import type { StreamableHttpEndpointOptions } from './streamable-http.ts';
 
 /** Options of the two endpoints of one server. */
-export type LegacySseOptions = StreamableHttpEndpointOptions & LegacySseReplyOptions;
+export interface LegacySseOptions extends AdmissionOptions, LegacySseReplyOptions {
+  readonly meters?: AdmissionOptions['meters'];
+  readonly sessions: Pick<Sessions, 'atToken' | 'listenBeforeOpen' | 'openOneStream'>;
+  /** Ends open streams and requests whose credentials have expired. */
+  readonly watch: CredentialWatch;
+  readonly maxDepth: number;
+}
 
 /**
  * The event stream of HTTP+SSE (2024-11-05, basic/transports), for clients that support no newer transport. GET opens
@@ -60,9 +67,8 @@ export class LegacyMessagesEndpoint implements AdmittedEndpoint<HttpContext>, Me
   readonly #receiver: MessageReceiver<HttpContext>;
 
   constructor(options: LegacySseOptions) {
-    const { server, tracePosts, authorization, maxDepth } = options;
     this.#options = options;
-    this.#receiver = new MessageReceiver(this, { authorization, maxDepth, trace: tracePosts?.(server.name, 'http') });
+    this.#receiver = new MessageReceiver(this, options, 'http');
   }
 
   serve(context: HttpContext): void {

@@ -24,7 +24,7 @@ import { SessionlessEndpoint } from './sessionless.ts';
 
 /** Options of an endpoint. */
 export interface StreamableHttpEndpointOptions extends AdmissionOptions {
-  readonly sessions: Sessions;
+  readonly sessions: Pick<Sessions, 'at' | 'open'>;
   /** The server for clients of the modern era. */
   readonly modern: ModernServer;
   /** The same server, where it is of the legacy era. */
@@ -39,9 +39,6 @@ export interface StreamableHttpEndpointOptions extends AdmissionOptions {
   readonly commitAfterMs: number;
 }
 
-/** Serves one method of an admitted request. */
-type MethodHandler = (context: HttpContext) => void;
-
 /**
  * The Streamable HTTP endpoint of one server (2025-11-25, basic/transports). POST sends messages, GET opens the
  * standalone stream or resumes one, DELETE ends the session. Messages of the modern era go to their own endpoint, even
@@ -53,26 +50,22 @@ export class StreamableHttpEndpoint implements AdmittedEndpoint<HttpContext>, Me
   readonly #modern: ModernEndpoint;
   /** Undefined if requests of the legacy era without a session id are not served. */
   readonly #sessionless: SessionlessEndpoint | undefined;
-  readonly #methods: ReadonlyMap<string, MethodHandler> = new Map<string, MethodHandler>([
-    ['POST', (context) => this.#post(context)],
-    ['GET', (context) => this.#get(context)],
-    ['DELETE', (context) => this.#remove(context)],
-  ]);
 
   constructor(options: StreamableHttpEndpointOptions) {
-    const { server, tracePosts, authorization, maxDepth, sessionless } = options;
     this.#options = options;
-    this.#receiver = new MessageReceiver(this, { authorization, maxDepth, trace: tracePosts?.(server.name, 'http') });
+    this.#receiver = new MessageReceiver(this, options, 'http');
     this.#modern = new ModernEndpoint(options);
-    this.#sessionless = sessionless === 'serve' ? new SessionlessEndpoint(options) : undefined;
+    this.#sessionless = options.sessionless === 'serve' ? new SessionlessEndpoint(options) : undefined;
   }
 
   serve(context: HttpContext): void {
-    const answer = this.#methods.get(context.method);
-    if (answer === undefined) return context.respondWithFault('method_not_allowed');
-    const refusal = findPostOnlyReason(context.method, context.headers, this.#sessionless !== undefined);
+    const { method, headers } = context;
+    if (method === 'POST') return this.#post(context);
+    if (method !== 'GET' && method !== 'DELETE') return context.respondWithFault('method_not_allowed');
+    const refusal = findPostOnlyReason(headers, this.#sessionless !== undefined);
     if (refusal !== undefined) return context.respondWithFault(refusal);
-    answer(context);
+    if (method === 'GET') this.#get(context);
+    else this.#remove(context);
   }
 
   #post(context: HttpContext): void {
@@ -129,15 +122,11 @@ export class StreamableHttpEndpoint implements AdmittedEndpoint<HttpContext>, Me
 }
 
 /**
- * Returns why a client may only POST, if so: there is no session that a GET or DELETE could refer to.
+ * Returns why a client may only POST, if so: there is no session that its GET or DELETE could refer to.
  * @param servesSessionless whether requests of the legacy era without a session id are served
  */
-export function findPostOnlyReason(
-  method: string,
-  headers: IncomingHttpHeaders,
-  servesSessionless: boolean,
-): Reason | undefined {
-  if (method === 'POST' || headers['mcp-session-id'] !== undefined) return undefined;
+export function findPostOnlyReason(headers: IncomingHttpHeaders, servesSessionless: boolean): Reason | undefined {
+  if (headers['mcp-session-id'] !== undefined) return undefined;
   if (namesModernRevision(headers['mcp-protocol-version']?.toString())) return 'post_only';
   return servesSessionless ? 'sessionless_post_only' : undefined;
 }

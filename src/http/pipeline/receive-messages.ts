@@ -4,7 +4,7 @@ import type { Reply } from '../../reply/reply.ts';
 import type { RequestContext } from '../request-context.ts';
 import { authorizeMessages, scopesNeededBy } from './authorize-messages.ts';
 import { type PostedMessages, type ReadPost, readMessages, withoutBom } from './read-messages.ts';
-import type { TraceRequests } from './trace-requests.ts';
+import type { RequestTracing, TraceRequests } from './trace-requests.ts';
 
 /** How one kind of endpoint treats messages: what differs between the endpoints behind `MessageReceiver`. */
 export interface MessagePolicy<C extends RequestContext> {
@@ -14,12 +14,13 @@ export interface MessagePolicy<C extends RequestContext> {
   dispatch(context: C, posted: ReadPost, reply: Reply): void;
 }
 
-/** Options of a receiver. */
+/** The rules of an endpoint for messages. */
 export interface MessageReceiverOptions {
+  readonly server: { readonly name: string };
   readonly authorization: Authorization;
   readonly maxDepth: number;
-  /** Begins the spans of requests; undefined without tracing. */
-  readonly trace: TraceRequests | undefined;
+  /** Creates the spans of requests; absent without tracing. */
+  readonly tracePosts?: RequestTracing | undefined;
 }
 
 const none: readonly Message[] = [];
@@ -30,32 +31,35 @@ const none: readonly Message[] = [];
  */
 export class MessageReceiver<C extends RequestContext> {
   readonly #policy: MessagePolicy<C>;
-  readonly #options: MessageReceiverOptions;
+  readonly #authorization: Authorization;
+  readonly #maxDepth: number;
+  readonly #trace: TraceRequests | undefined;
 
-  constructor(policy: MessagePolicy<C>, options: MessageReceiverOptions) {
+  constructor(policy: MessagePolicy<C>, options: MessageReceiverOptions, protocol: 'http' | 'websocket') {
     this.#policy = policy;
-    this.#options = options;
+    this.#authorization = options.authorization;
+    this.#maxDepth = options.maxDepth;
+    this.#trace = options.tracePosts?.(options.server.name, protocol);
   }
 
   /** Reads one text of a client, which holds a message or a batch. Returns a promise for a large text. */
   read(context: C, bytes: Buffer): PostedMessages | Promise<PostedMessages> {
-    return readMessages(withoutBom(bytes), this.#options.maxDepth, context.header('mcp-protocol-version'));
+    return readMessages(withoutBom(bytes), this.#maxDepth, context.header('mcp-protocol-version'));
   }
 
   /** Receives the messages that were read, or refuses what could not be read. */
   receive(context: C, read: PostedMessages): void {
-    const { authorization, trace } = this.#options;
     context.answerId = read.id;
     context.messages = read.ok ? read.messages : undefined;
     const reason = context.admitMessages(context.messages ?? none);
     if (reason !== undefined) return context.refuse({ reason, id: read.id });
     if (!read.ok) return context.refuse(read);
     const { messages } = read;
-    context.needs = scopesNeededBy(messages, authorization);
-    const refusal = authorizeMessages(context.needs, context.sender.identity, authorization, context.url);
+    context.needs = scopesNeededBy(messages, this.#authorization);
+    const refusal = authorizeMessages(context.needs, context.sender.identity, this.#authorization, context.url);
     if (refusal !== undefined) return context.refuse({ ...refusal, id: read.id });
     context.countMessages(messages);
-    const traced = trace?.(read, context.headers, context.requestId);
+    const traced = this.#trace?.(read, context.headers, context.requestId);
     context.tracedMessages = traced?.posted.messages;
     const posted = traced?.posted ?? read;
     const plain = this.#policy.createReply(context, posted);

@@ -4,26 +4,23 @@ import type { RequestPermit } from '../../../quota/request-permit.ts';
 import { HttpContext } from '../../http-context.ts';
 import type { Refusal } from '../../request-context.ts';
 
+/** Ends a connection whose client has left. The function keeps no context alive while a WebSocket is open. */
+function endConnection(this: Socket): void {
+  this.destroy();
+}
+
 /** A request that wants its connection to become a WebSocket. Its response is used only if that is refused. */
 export class UpgradeContext extends HttpContext {
   readonly socket: Socket;
   /** The bytes behind the request. */
   readonly head: Buffer;
-  readonly #onError = (): void => {
-    this.socket.destroy(); // the client left during authentication
-  };
 
   constructor(incoming: IncomingMessage, socket: Socket, head: Buffer) {
     super(incoming, new ServerResponse(incoming));
     this.outgoing.shouldKeepAlive = false;
     this.socket = socket;
     this.head = head;
-    socket.on('error', this.#onError);
-  }
-
-  /** Leaves the errors of the connection to the WebSocket. */
-  handOver(): void {
-    this.socket.off('error', this.#onError);
+    socket.on('error', endConnection);
   }
 
   /** Holds the permit until the connection is closed. */
@@ -36,7 +33,6 @@ export class UpgradeContext extends HttpContext {
   override refuse(refusal: Refusal): void {
     const { outgoing, socket } = this;
     if (refusal.reason === 'bad_handshake') outgoing.setHeader('sec-websocket-version', '13'); // RFC 6455, section 4.4
-    socket.on('error', () => undefined); // the client is gone: nobody is left to answer
     outgoing.assignSocket(socket);
     outgoing.once('finish', () => socket.destroySoon());
     super.refuse(refusal);

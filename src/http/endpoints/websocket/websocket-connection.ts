@@ -86,11 +86,10 @@ export class WebSocketConnection implements MessagePolicy<FrameContext>, FrameCo
 
   /** @param socket the socket below the WebSocket */
   constructor(peer: WebSocket, socket: Socket, options: WebSocketConnectionOptions) {
-    const { keepAliveMs, slowReaderMs, sender, watch, server, tracePosts, authorization, maxDepth } = options;
+    const { keepAliveMs, slowReaderMs, sender, watch } = options;
     this.#peer = peer;
     this.#options = options;
-    const trace = tracePosts?.(server.name, 'websocket');
-    this.#receiver = new MessageReceiver(this, { authorization, maxDepth, trace });
+    this.#receiver = new MessageReceiver(this, options, 'websocket');
     this.#writer = new FrameWriter(peer, { socket, slowReaderMs, onSlow: () => this.#terminate('slow_reader') });
     watchPeer(peer, { socket, intervalMs: keepAliveMs, onSilent: () => this.#terminate('client_silent') });
     const inOrder = new OrderedDelivery('request', this.#writer);

@@ -74,7 +74,6 @@ export function createWebSocketEndpoint(options: WebSocketEndpointOptions): WebS
       serve(context) {
         const reason = sessions.isDraining ? 'draining' : refuseSubprotocols(context.headers);
         if (reason !== undefined) return context.refuse({ reason });
-        context.handOver();
         accept(context, admission);
       },
     });

@@ -1,0 +1,142 @@
+import { describe, expect, it, vi } from 'vitest';
+import { CredentialWatch } from '../../../src/auth/credential-watch.ts';
+import {
+  LegacyMessagesEndpoint,
+  type LegacySseOptions,
+  LegacySseStream,
+} from '../../../src/http/endpoints/legacy-sse.ts';
+import { formatLegacySseEventId, newEndpointToken } from '../../../src/http/replies/legacy-sse-resume-point.ts';
+import type { Reason } from '../../../src/protocol/faults.ts';
+import { formatEventId } from '../../../src/protocol/wire/event-id.ts';
+import type { Reply } from '../../../src/reply/reply.ts';
+import type { SessionHandle } from '../../../src/session/session-handle.ts';
+import { keyFromToken } from '../../../src/session/session-key.ts';
+import { createHttpContext, type FakeRequest } from '../../support/http-context.ts';
+import { alice, createAdmissionOptions } from '../admission-fixture.ts';
+
+const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
+const initialize = '{"jsonrpc":"2.0","id":2,"method":"initialize","params":{}}';
+const json = { 'content-type': 'application/json' };
+const token = newEndpointToken();
+
+/** Sends an admitted request to one of the endpoints. */
+function send(
+  Endpoint: typeof LegacySseStream | typeof LegacyMessagesEndpoint,
+  request: FakeRequest,
+  refusal?: Reason,
+) {
+  const post = vi.fn((_post: unknown, reply: Reply) => reply.accepted());
+  const listen = vi.fn((_after: unknown, reply: Reply) => reply.nothing());
+  const openOneStream = vi.fn<LegacySseOptions['sessions']['openOneStream']>((...parts) => parts[4].accepted());
+  const atToken = vi.fn(() => refusal ?? ({ post, listen } as unknown as SessionHandle));
+  const listenBeforeOpen = vi.fn(() => refusal);
+  const { context, response } = createHttpContext(request);
+  context.sender = { identity: { ...alice, scopes: undefined }, principal: alice.principal, forwarded: {} };
+  context.logId = 'its id';
+  const endpoint = new Endpoint({
+    ...createAdmissionOptions(),
+    sessions: { atToken, openOneStream, listenBeforeOpen },
+    watch: new CredentialWatch(),
+    maxDepth: 10,
+    keepAliveMs: 60_000,
+    slowReaderMs: 1_000,
+    messagesPath: '/messages',
+    retryMs: 500,
+  });
+  endpoint.serve(context);
+  return { context, response, post, listen, openOneStream, atToken, listenBeforeOpen };
+}
+
+describe('the stream', () => {
+  it.each<[string, FakeRequest, number, string]>([
+    ['POST', { method: 'POST' }, 405, 'only_a_stream'],
+    ['a client that reads no stream', { headers: { accept: 'application/json' } }, 406, 'not_acceptable'],
+    ['a bad event id', { headers: { 'last-event-id': 'what' } }, 400, 'bad_event_id'],
+  ])('is refused to %s', (_, request, status, fault) => {
+    const { context, response } = send(LegacySseStream, request);
+    expect([response()?.status, context.fault]).toEqual([status, fault]);
+  });
+
+  it('begins with the URL for messages, with a new token each time', async () => {
+    const streams = [send(LegacySseStream, {}), send(LegacySseStream, {})];
+    await new Promise((resolve) => setImmediate(resolve));
+    for (const { context } of streams) context.outgoing.destroy();
+    const tokens = streams.map(
+      ({ response }) => /data: \/messages\?token=([\w-]{43})\n/.exec(response()?.text ?? '')?.[1],
+    );
+    expect(streams[0]?.response()?.text).toContain('event: endpoint\n');
+    expect(tokens).toEqual([expect.any(String), expect.any(String)]);
+    expect(tokens[0]).not.toBe(tokens[1]);
+    expect(streams[0]?.listenBeforeOpen).toHaveBeenCalledTimes(1);
+  });
+
+  it('is refused while too many clients wait', () => {
+    const { response, context } = send(LegacySseStream, {}, 'too_many_sessions');
+    expect([response()?.status, context.fault]).toEqual([503, 'too_many_sessions']);
+  });
+
+  const lastEventId = formatLegacySseEventId(token, formatEventId(0, { epoch: 5, seq: 7 }));
+
+  it('is resumed with its last event id', () => {
+    const { listen, context } = send(LegacySseStream, { headers: { 'last-event-id': lastEventId } });
+    expect(listen.mock.calls[0]?.[0]).toEqual({ stream: 0, epoch: 5, seq: 7 });
+    expect(context.sessionKey).toBe(keyFromToken(token, alice.principal));
+  });
+
+  it('of an unknown session is refused in the words of its transport', () => {
+    const { context } = send(LegacySseStream, { headers: { 'last-event-id': lastEventId } }, 'unknown_session');
+    expect(context.fault).toBe('unknown_token');
+  });
+});
+
+describe('a POST of messages', () => {
+  const url = `/messages?token=${token}`;
+  const post = async (request: FakeRequest, refusal?: Reason) => {
+    const sent = send(
+      LegacyMessagesEndpoint,
+      { method: 'POST', url, headers: json, body: [ping], ...request },
+      refusal,
+    );
+    await vi.waitFor(() => expect(sent.response()).toBeDefined());
+    return sent;
+  };
+  const modern =
+    '{"jsonrpc":"2.0","id":3,"method":"x","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}';
+
+  it.each<[string, FakeRequest, number, string]>([
+    ['GET', { method: 'GET' }, 405, 'only_messages'],
+    ['another type', { headers: {} }, 415, 'bad_content_type'],
+    ['no token', { url: '/messages' }, 404, 'unknown_token'],
+    ['two tokens', { url: `${url}&token=${token}` }, 404, 'unknown_token'],
+    ['a token of another form', { url: '/messages?token=what' }, 404, 'unknown_token'],
+    ['a modern message', { body: [modern] }, 400, 'modern_not_served'],
+    ['no JSON', { body: ['{'] }, 400, 'not_json'],
+  ])('is refused: %s', async (_, request, status, fault) => {
+    const { context, response, atToken } = await post(request);
+    expect([response()?.status, context.fault]).toEqual([status, fault]);
+    expect(atToken).not.toHaveBeenCalled();
+  });
+
+  it('goes to the session of its token, whatever its Accept', async () => {
+    const { post: posted, response, context } = await post({ headers: { ...json, accept: 'text/html' } });
+    expect(posted.mock.calls[0]?.[0]).toMatchObject({ isBatch: false, messages: [{ method: 'ping' }] });
+    expect([response()?.status, context.sessionKey]).toEqual([202, keyFromToken(token, alice.principal)]);
+  });
+
+  it('with initialize opens the session of its token', async () => {
+    const { openOneStream, atToken } = await post({ body: [initialize] });
+    expect(openOneStream.mock.calls[0]).toMatchObject([token, {}, alice.principal, { method: 'initialize' }, {}]);
+    expect(atToken).not.toHaveBeenCalled();
+  });
+
+  it('with initialize in a batch opens no session', async () => {
+    const { openOneStream, atToken } = await post({ body: [`[${initialize}]`] });
+    expect([openOneStream.mock.calls.length, atToken.mock.calls.length]).toEqual([0, 1]);
+  });
+
+  it('to an unknown session is refused under its id, in the words of its transport', async () => {
+    const { context, response } = await post({}, 'unknown_session');
+    expect(context.fault).toBe('unknown_token');
+    expect(JSON.parse(response()?.text ?? '')).toMatchObject({ id: 1 });
+  });
+});
