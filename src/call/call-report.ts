@@ -2,7 +2,7 @@ import type { Reason } from '../protocol/faults.ts';
 import { errorCodeIn } from '../protocol/json/splice.ts';
 import { maxNameLength, readCallName } from '../protocol/message/call-name.ts';
 import { readGatewayFault } from '../protocol/message/gateway-fault.ts';
-import { type Message, readGatewayMessage } from '../protocol/message/message.ts';
+import type { Message } from '../protocol/message/message.ts';
 import { isToolError } from '../protocol/message/tool-error.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { Reply } from '../reply/reply.ts';
@@ -107,10 +107,10 @@ export class CallReport implements EndedCall {
   }
 
   /** The client has the server's response, or a response made from it or in its place. */
-  answered({ text, isError }: Pick<Message, 'text' | 'isError'>): void {
+  answered(response: Message): void {
+    const { text, isError } = response;
     const bytesOut = text.length;
     if (!isError) return this.#end(this.method === 'tools/call' && isToolError(text) ? toolError : ok, bytesOut);
-    const response = readGatewayMessage(text);
     const reason = readGatewayFault(response);
     if (reason !== undefined) return this.failed(reason);
     this.#end({ kind: 'error', code: errorCodeIn(text) }, bytesOut);

@@ -1,4 +1,6 @@
 import { faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
+import { createFaultResponse } from '../protocol/message/gateway-fault.ts';
+import type { Message } from '../protocol/message/message.ts';
 import { noData } from '../protocol/wire/sse.ts';
 import type { EventSink, Headers, Reply, RequestAttempt } from '../reply/reply.ts';
 
@@ -16,7 +18,7 @@ export interface LegacyAnswerHost {
   /** Stores the emitted events now. Events of a server's burst are stored at the end of the burst without this call. */
   flush(): void;
   /** A response was lost with its connection. No event id had been sent, so the client cannot resume. */
-  onUndeliverable(id: RequestId): void;
+  onUndeliverable(): void;
 }
 
 /** The destination of a call's messages and response. */
@@ -27,14 +29,14 @@ export interface LegacyCallAnswer {
   readonly hasStream: boolean;
   /** True while the connection to the client's instance is lost and the client may come back; see `RequestAttempt`. */
   readonly isDetached?: boolean;
-  message(text: Buffer): void;
+  message(message: Message): void;
   /**
    * Makes room for a new attempt of the client. A detached answer becomes a stream that the attempt can join. Any other
    * waiting answer is lost, and the attempt gets another answer in its place.
    */
   supersede?(): void;
   /** Takes the response to one of the requests. The last response completes the answer. */
-  response(id: RequestId, text: Buffer): void;
+  response(response: Message): void;
   /**
    * Ends one of the requests with an error of the catalogue.
    * @returns true if the error refuses the whole POST. The endpoint then reports the refusal (`CallEvent`).
@@ -51,7 +53,7 @@ export interface LegacyCallAnswer {
 /** The answer to `initialize`. */
 export interface OpeningAnswer extends LegacyCallAnswer {
   /** Passes an error, or an invalid answer of the server, on to the client. No session is opened. */
-  refused(id: RequestId, text: Buffer): void;
+  refused(response: Message): void;
 }
 
 /** The POST to answer, and the options of its answer. */
@@ -86,7 +88,7 @@ const detachGraceMs = 30_000;
 export class LegacyAnswer implements OpeningAnswer {
   readonly #host: LegacyAnswerHost;
   readonly #options: LegacyAnswerOptions;
-  readonly #collected: { readonly id: RequestId; readonly text: Buffer }[] = [];
+  readonly #collected: Message[] = [];
   #state: 'waiting' | 'streaming' | 'done' | 'lost' = 'waiting';
   #missing: number;
   #stream: number | undefined;
@@ -139,17 +141,17 @@ export class LegacyAnswer implements OpeningAnswer {
     clearTimeout(this.#detachTimer);
   }
 
-  message(text: Buffer): void {
+  message({ text }: Message): void {
     this.#upgrade();
     this.#emit(text, false);
   }
 
-  response(id: RequestId, text: Buffer): void {
+  response(response: Message): void {
     this.#missing -= 1;
     if (this.isDetached || !this.#options.reply.accepts.json) this.#upgrade();
-    if (this.#state === 'lost') this.#host.onUndeliverable(id);
-    if (this.#state === 'streaming' || this.#isLogged) this.#emitResponse(id, text);
-    else if (this.#state === 'waiting') this.#collect(id, text);
+    if (this.#state === 'lost') this.#host.onUndeliverable();
+    if (this.#state === 'streaming' || this.#isLogged) this.#emitResponse(response);
+    else if (this.#state === 'waiting') this.#collect(response);
   }
 
   /** Sends the error as the HTTP status if the answer has not begun, else in band. */
@@ -159,7 +161,7 @@ export class LegacyAnswer implements OpeningAnswer {
       this.#missing -= 1;
       this.#settle('done');
       this.#options.reply.fault(reason, id);
-    } else this.response(id, Buffer.from(faultMessage(reason, id)));
+    } else this.response(createFaultResponse(reason, id));
     return isRefusal;
   }
 
@@ -167,9 +169,9 @@ export class LegacyAnswer implements OpeningAnswer {
     if (this.#state === 'waiting' && !this.isDetached) this.fail(id, 'outcome_unknown');
   }
 
-  refused(id: RequestId, text: Buffer): void {
+  refused(response: Message): void {
     this.#headers = undefined; // the headers are only for a success
-    this.response(id, text);
+    this.response(response);
   }
 
   #upgrade(): void {
@@ -178,22 +180,22 @@ export class LegacyAnswer implements OpeningAnswer {
     this.#settle('streaming');
     this.#stream = this.#host.openStream(this.isDetached ? undefined : reply.stream(this.#headers), ids, reply.attempt);
     if (primes) this.#emit(noData, false);
-    for (const { id, text } of this.#collected) this.#emit(this.#asEvent(id, text), false);
+    for (const response of this.#collected) this.#emit(this.#asEvent(response), false);
     this.#collected.length = 0;
   }
 
-  #collect(id: RequestId, text: Buffer): void {
-    this.#collected.push({ id, text });
+  #collect(response: Message): void {
+    this.#collected.push(response);
     if (this.#missing > 0) return;
     const { reply, isBatch } = this.#options;
     this.#settle('done');
-    reply.json(isBatch ? asArray(this.#collected.map((response) => response.text)) : text, this.#headers);
+    reply.json(isBatch ? asArray(this.#collected.map(({ text }) => text)) : response.text, this.#headers);
   }
 
-  #emitResponse(id: RequestId, text: Buffer): void {
+  #emitResponse(response: Message): void {
     const last = this.#missing === 0;
     if (last) this.#settle('done');
-    this.#emit(this.#asEvent(id, text), last, id);
+    this.#emit(this.#asEvent(response), last, response.id ?? undefined);
   }
 
   #emit(event: Buffer, last: boolean, settles?: RequestId): void {
@@ -203,8 +205,8 @@ export class LegacyAnswer implements OpeningAnswer {
     this.#host.emit(this.#stream as number, event, last, settles, opens);
   }
 
-  #asEvent(id: RequestId, text: Buffer): Buffer {
-    return eventText(id, text, this.#options.maxEventBytes);
+  #asEvent(response: Message): Buffer {
+    return eventText(response, this.#options.maxEventBytes);
   }
 
   #settle(state: 'streaming' | 'done' | 'lost'): void {
@@ -225,7 +227,7 @@ export class LegacyAnswer implements OpeningAnswer {
 }
 
 /** Returns the text of a response as an event. A response that is too large for the log becomes an error. */
-export const eventText = (id: RequestId, text: Buffer, maxEventBytes: number): Buffer =>
+export const eventText = ({ id = null, text }: Message, maxEventBytes: number): Buffer =>
   text.length <= maxEventBytes ? text : Buffer.from(faultMessage('event_too_large', id));
 
 function asArray(texts: readonly Buffer[]): Buffer {

@@ -1,5 +1,6 @@
-import { entryOf, faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
-import { readGatewayMessage } from '../protocol/message/message.ts';
+import { entryOf, type Reason, type RequestId } from '../protocol/faults.ts';
+import { createFaultResponse } from '../protocol/message/gateway-fault.ts';
+import type { Message } from '../protocol/message/message.ts';
 import type { Era } from '../protocol/revisions.ts';
 import { createMessageBatch, type EventBatch } from '../reply/event-batch.ts';
 import type { EventSink, Reply } from '../reply/reply.ts';
@@ -8,13 +9,12 @@ import type { CallReport } from './call-report.ts';
 /** The destination of a request's messages and response. */
 export interface ModernCallAnswer {
   /** Sends a notification of the request. Returns false if the client accepts only JSON or has left. */
-  message(text: Buffer): boolean;
+  message(notification: Message): boolean;
   /**
    * Sends the response, which ends the answer.
    * @param status the HTTP status if the answer has not begun
-   * @param isError whether the response is an error, if known
    */
-  response(text: Buffer, status: number, isError?: boolean): void;
+  response(response: Message, status: number): void;
   /** Sends an error of the catalogue in place of the response. */
   fault(reason: Reason, data?: Record<string, unknown>): void;
   /** The server is being started before it gets the request; see `CallReport`. */
@@ -87,7 +87,7 @@ export class ModernAnswer implements ModernCallAnswer {
     this.#onGone = listener;
   }
 
-  message(text: Buffer): boolean {
+  message({ text }: Message): boolean {
     if (this.#state === 'waiting' && this.#options.reply.accepts.sse) this.#commit();
     if (this.#state !== 'streaming') return false;
     const event = createMessageBatch(text);
@@ -99,11 +99,11 @@ export class ModernAnswer implements ModernCallAnswer {
     return true;
   }
 
-  response(text: Buffer, status: number, isError?: boolean): void {
+  response(response: Message, status: number): void {
     const { watch } = this.#options;
     watch?.responseReceived();
-    this.#respond(text, status);
-    watch?.answered({ text, isError: isError ?? readGatewayMessage(text).isError });
+    this.#respond(response.text, status);
+    watch?.answered(response);
   }
 
   #respond(text: Buffer, status: number): void {
@@ -133,7 +133,7 @@ export class ModernAnswer implements ModernCallAnswer {
     const { reply, id, era = 'modern', hidesServerErrors = false, watch } = this.#options;
     const isInBand = this.#state !== 'waiting' || (hidesServerErrors && entryOf(reason).status >= 500);
     if (isInBand) watch?.failed(reason);
-    if (isInBand) return this.response(Buffer.from(faultMessage(reason, id, data, era)), 200);
+    if (isInBand) return this.response(createFaultResponse(reason, id, data, era), 200);
     this.#end();
     reply.fault(reason, id, data);
   }

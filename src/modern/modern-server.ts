@@ -235,9 +235,9 @@ export class ModernServer {
   ): CancelRequest {
     const end = (): void => detach('shared_process', this.#tenants.end(tenant));
     const once: ModernCallAnswer = {
-      message: (text) => answer.message(text),
-      response(text, status, isError) {
-        answer.response(text, status, isError);
+      message: (notification) => answer.message(notification),
+      response(response, status) {
+        answer.response(response, status);
         end();
       },
       fault(reason, data) {

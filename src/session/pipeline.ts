@@ -10,7 +10,7 @@ import type { Adoption } from './record/adoption.ts';
 import { Attribution } from './requests/attribution.ts';
 import { ClientRequests } from './requests/client-requests.ts';
 import { failedStartReason, LostCalls, lossReason } from './requests/lost-calls.ts';
-import { cancellation } from './requests/server-requests.ts';
+import { requestEnded } from './requests/server-requests.ts';
 import type { SessionContext } from './session-context.ts';
 import { SessionOpening } from './session-opening.ts';
 
@@ -97,7 +97,7 @@ export class SessionPipeline implements OutputReceiver {
       );
       return;
     }
-    for (const { stream, id } of serverRequests) this.delivery.add(stream, cancellation(id), false);
+    for (const { stream, id } of serverRequests) this.delivery.add(stream, requestEnded(id).text, false);
     for (const call of this.requests.adopt(calls)) {
       if (!context.reruns.allows(call, 'loss')) this.requests.fail(call, 'outcome_unknown');
     }
@@ -140,7 +140,8 @@ export class SessionPipeline implements OutputReceiver {
     else if (parts.server.onBackendExit === 'end') this.#context.end(reason);
     else {
       // Cancellations come first, while the stream of each server request can still be found.
-      for (const { destination, text } of serverRequests.cancelAll()) this.#attribution.send(destination, text);
+      for (const { destination, cancellation } of serverRequests.cancelAll())
+        this.#attribution.send(destination, cancellation);
       const { undelivered = [] } = end;
       this.#lostCalls.end(reason, undelivered);
       this.delivery.flush();
@@ -163,7 +164,7 @@ export class SessionPipeline implements OutputReceiver {
     for (const { stream, id } of serverRequests) {
       const call = calls.find(({ answer }) => answer.stream === stream);
       if (isFirst) this.#context.serverRequests.adopt(id, call ?? 'get');
-      else this.delivery.add(stream, cancellation(id), false);
+      else this.delivery.add(stream, requestEnded(id).text, false);
     }
   }
 

@@ -52,7 +52,7 @@ export class SessionOpening implements OpeningHandler {
     const { startTimeoutMs } = context.parts.server;
     this.#startTimer = setTimeout(() => context.end('server_start_timeout'), startTimeoutMs);
     const initialize = readGatewayMessage(context.client.initialize);
-    this.#answer = this.#oneStream?.opening(reply) ?? this.#answerTo(initialize, reply, headers);
+    this.#answer = this.#oneStream?.opening(requestId(initialize), reply) ?? this.#answerTo(initialize, reply, headers);
     this.#supervisor.open();
     this.#requests.call([initialize], this.#answer, reply);
   }
@@ -110,19 +110,20 @@ export class SessionOpening implements OpeningHandler {
     context.handshake = handshake;
     context.parts.onReady();
     call.report?.answered(response);
-    answer.response(call.id, response.text);
+    answer.response(response);
     this.#delivery.open();
     this.#reportStart();
   }
 
   /** The server has refused the session, or its answer cannot be kept. */
-  #refuse(answer: OpeningAnswer, call: Call, { text, isError }: Message): void {
+  #refuse(answer: OpeningAnswer, call: Call, response: Message): void {
+    const { text } = response;
     if (isAnswerTooLarge(text)) {
       call.report?.failed('handshake_too_large');
       answer.fail(call.id, 'handshake_too_large');
     } else {
-      call.report?.answered({ text, isError });
-      answer.refused(call.id, text);
+      call.report?.answered(response);
+      answer.refused(response);
     }
     this.refusalCode = errorCodeIn(text);
     this.#context.end('refused');

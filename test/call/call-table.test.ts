@@ -141,7 +141,7 @@ describe('[R7.09] [R7.10] P2: where a message of the server belongs', () => {
     const calls = new CallTable();
     const call = aCall(1, { reply });
     calls.add(call);
-    call.answer.message(Buffer.from(JSON.stringify(log)));
+    call.answer.message(readMessage(log));
     reply.leave();
     await Promise.resolve();
     expect(calls.attribute(readMessage(sampling), true)).toBe(call);

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ModernAnswer, type ModernAnswerOptions } from '../../src/call/modern-answer.ts';
+import { asMessage } from '../support/as-message.ts';
 import { acceptsBoth, acceptsJson, acceptsSse, createFakeReply } from '../support/fake-reply.ts';
 
-const text = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 const result = { jsonrpc: '2.0', id: 'x', result: {} };
 const note = (n: number) => ({ jsonrpc: '2.0', method: 'notifications/progress', params: { n } });
 
@@ -21,7 +21,7 @@ describe('the answer to a modern request', () => {
   it('[R2.04] is JSON if the response comes first, with its status', () => {
     for (const status of [200, 404]) {
       const { reply, answer, gone } = answerTo();
-      answer.response(text(result), status);
+      answer.response(asMessage(result), status);
       expect(reply.given).toMatchObject({ kind: 'json', json: result, status });
       expect(answer.isOver).toBe(true);
       expect(gone).toEqual([]);
@@ -30,10 +30,10 @@ describe('the answer to a modern request', () => {
 
   it('[R2.04] [R2.29] [R2.07] is a stream from the first notification on, without event ids', () => {
     const { reply, answer } = answerTo();
-    expect(answer.message(text(note(1)))).toBe(true);
+    expect(answer.message(asMessage(note(1)))).toBe(true);
     expect(reply.sink.messages).toEqual([note(1)]);
-    answer.message(text(note(2)));
-    answer.response(text(result), 404);
+    answer.message(asMessage(note(2)));
+    answer.response(asMessage(result), 404);
     expect(reply.sink.messages).toEqual([note(1), note(2), result]);
     expect(reply.sink.ids).toEqual([]);
     expect(reply.sink.state).toBe('ended');
@@ -55,18 +55,18 @@ describe('the answer to a modern request', () => {
   it('to a client that takes only JSON waits for the response, and notifications are not sent', () => {
     const { reply, answer } = answerTo(acceptsJson);
     vi.advanceTimersByTime(60_000);
-    expect(answer.message(text(note(1)))).toBe(false);
-    answer.response(text(result), 200);
+    expect(answer.message(asMessage(note(1)))).toBe(false);
+    answer.response(asMessage(result), 200);
     expect(reply.given?.kind).toBe('json');
   });
 
   it('to a client that takes only streams is one, but for an error with a status', () => {
     const streamed = answerTo(acceptsSse);
-    streamed.answer.response(text(result), 200);
+    streamed.answer.response(asMessage(result), 200);
     expect(streamed.reply.sink.messages).toEqual([result]);
     expect(streamed.reply.sink.state).toBe('ended');
     const refused = answerTo(acceptsSse);
-    refused.answer.response(text(result), 400);
+    refused.answer.response(asMessage(result), 400);
     expect(refused.reply.given).toMatchObject({ kind: 'json', status: 400 });
   });
 
@@ -84,13 +84,13 @@ describe('the answer to a modern request', () => {
     waiting.reply.leave();
     expect(waiting.gone).toEqual(['left']);
     const streaming = answerTo();
-    streaming.answer.message(text(note(1)));
+    streaming.answer.message(asMessage(note(1)));
     streaming.reply.leave();
     expect(streaming.gone).toEqual(['left']);
     for (const { answer, reply } of [waiting, streaming]) {
       expect(answer.isOver).toBe(true);
-      expect(answer.message(text(note(2)))).toBe(false);
-      answer.response(text(result), 200);
+      expect(answer.message(asMessage(note(2)))).toBe(false);
+      answer.response(asMessage(result), 200);
       answer.fault('server_exited');
       expect(reply.given?.kind).not.toBe('json');
     }
@@ -99,10 +99,10 @@ describe('the answer to a modern request', () => {
 
   it('[F20] waits for a slow reader, in order, and ends when it has caught up', () => {
     const { reply, answer, gone } = answerTo();
-    answer.message(text(note(1)));
+    answer.message(asMessage(note(1)));
     reply.sink.keepsUp = false;
-    for (const n of [2, 3]) answer.message(text(note(n)));
-    answer.response(text(result), 200);
+    for (const n of [2, 3]) answer.message(asMessage(note(n)));
+    answer.response(asMessage(result), 200);
     expect(reply.sink.messages).toEqual([note(1), note(2)]);
     expect(reply.sink.state).toBe('open');
     reply.sink.drain();
@@ -114,9 +114,9 @@ describe('the answer to a modern request', () => {
 
   it('[F20] [P8] cuts a client that reads nothing for too long', () => {
     const { reply, answer, gone } = answerTo();
-    answer.message(text(note(1)));
+    answer.message(asMessage(note(1)));
     reply.sink.keepsUp = false;
-    answer.message(text(note(2)));
+    answer.message(asMessage(note(2)));
     vi.advanceTimersByTime(999);
     expect(reply.sink.state).toBe('open');
     vi.advanceTimersByTime(1);
@@ -127,11 +127,11 @@ describe('the answer to a modern request', () => {
   it('[F20] [P8] cuts a client for which more than 4 MiB would wait', () => {
     const { reply, answer, gone } = answerTo();
     const large = { ...note(1), padding: 'x'.repeat(1024 * 1024) };
-    answer.message(text(note(1)));
+    answer.message(asMessage(note(1)));
     reply.sink.keepsUp = false;
-    answer.message(text(large));
-    expect([1, 2, 3].map(() => answer.message(text(large)))).toEqual([true, true, true]);
-    expect(answer.message(text(large))).toBe(false);
+    answer.message(asMessage(large));
+    expect([1, 2, 3].map(() => answer.message(asMessage(large)))).toEqual([true, true, true]);
+    expect(answer.message(asMessage(large))).toBe(false);
     expect(reply.sink.state).toBe('cut');
     expect(gone).toEqual(['slow']);
   });

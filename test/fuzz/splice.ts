@@ -58,15 +58,17 @@ const ids = createFuzzer({
     const there = readOne(out.request.text) as Message;
     assert.equal(there.id, renamed);
     assert.equal(there.progressToken, request.progressToken === undefined ? undefined : renamed);
-    const withId = restoreId(there, out.idText);
-    const tokenPlace =
-      out.tokenText === undefined ? undefined : memberRange(readOne(withId) as Message, 'meta', 'progressToken');
-    const back = tokenPlace ? replaceParts(withId, [{ ...tokenPlace, by: out.tokenText as string }]) : withId;
+    const withId = restoreId(there, out);
+    assert.equal(withId.id, request.id);
+    const tokenPlace = out.tokenText === undefined ? undefined : memberRange(withId, 'meta', 'progressToken');
+    const { text } = withId;
+    const back = tokenPlace ? replaceParts(text, [{ ...tokenPlace, by: out.tokenText as string }]) : text;
     assert.ok(back.equals(request.text));
     if (out.tokenText !== undefined) {
       const progress = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${by},"progress":1}}`;
-      const told = restoreToken(readOne(Buffer.from(progress)) as Message, out.tokenText);
-      assert.equal((readOne(told) as Message).progressToken, request.progressToken);
+      const told = restoreToken(readOne(Buffer.from(progress)) as Message, out.clientToken, out.tokenText);
+      assert.equal(told.progressToken, request.progressToken);
+      assert.equal((readOne(told.text) as Message).progressToken, request.progressToken);
     }
   },
 });

@@ -108,11 +108,11 @@ export function createClient(): Omit<Client, 'leave'> {
   return {
     got,
     answer: {
-      message(text) {
+      message({ text }) {
         got.push(JSON.parse(text.toString()));
         return true;
       },
-      response: (text, status) => got.push({ status, ...JSON.parse(text.toString()) }),
+      response: ({ text }, status) => got.push({ status, ...JSON.parse(text.toString()) }),
       fault: (reason: Reason) => got.push(reason),
     },
   };

@@ -3,7 +3,7 @@ import { mayRequestInput } from '../../call/rerun.ts';
 import type { CancelRequest } from '../../modern/process/shared-calls.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { changedMessage, type Message, memberRange, readGatewayMessage } from '../../protocol/message/message.ts';
+import { cancelled, type Message, memberRange } from '../../protocol/message/message.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import {
   type InputRequired,
@@ -13,7 +13,6 @@ import {
   toRetryRequest,
 } from '../../protocol/translate/legacy-on-modern/input-required.ts';
 import { asLegacyResponse } from '../../protocol/translate/legacy-on-modern/legacy-response.ts';
-import { cancellation } from '../../session/requests/server-requests.ts';
 import type { HeldOutput } from './held-output.ts';
 import type { ModernServerAccess } from './server-side.ts';
 
@@ -106,20 +105,18 @@ export class TranslatedCall implements ModernCallAnswer {
     this.#host.onOver(this);
   }
 
-  message(text: Buffer): boolean {
-    return !this.#isOver && this.#host.output.notify(readGatewayMessage(text), this.id);
+  message(notification: Message): boolean {
+    return !this.#isOver && this.#host.output.notify(notification, this.id);
   }
 
-  response(text: Buffer): void {
+  response(response: Message): void {
     if (this.#isOver) return;
     const { method } = this.#init.request;
-    const response = readGatewayMessage(text);
     const type = resultTypeOf(response);
     if (type === 'input_required' && mayRequestInput(method as string)) return this.#startRound(response);
-    if (type !== 'complete' && response.memberRanges.message?.keys.includes('result'))
-      return this.#fail('unserved_result');
+    if (type !== 'complete' && !response.isError) return this.#fail('unserved_result');
     this.#end();
-    this.#host.output.respond(this.id, changedMessage(response, asLegacyResponse(response, method as string), {}));
+    this.#host.output.respond(this.id, asLegacyResponse(response, method as string));
     this.#host.onOver(this);
   }
 
@@ -145,14 +142,13 @@ export class TranslatedCall implements ModernCallAnswer {
     for (const question of round.questions) {
       const questionId = this.#host.openQuestion(this);
       this.#openQuestions.set(questionId, question.key);
-      if (!output.notify(readGatewayMessage(toLegacyRequest(question, questionId)), this.id))
-        return this.#fail('slow_reader');
+      if (!output.notify(toLegacyRequest(question, questionId), this.id)) return this.#fail('slow_reader');
     }
   }
 
   #retry({ stateText }: InputRequired): void {
     this.#round = undefined;
-    this.#send(readGatewayMessage(toRetryRequest(this.#init.request, this.#answers, stateText)));
+    this.#send(toRetryRequest(this.#init.request, this.#answers, stateText));
   }
 
   #fail(reason: Reason): void {
@@ -166,8 +162,7 @@ export class TranslatedCall implements ModernCallAnswer {
     this.#isOver = true;
     for (const questionId of this.#openQuestions.keys()) {
       this.#host.closeQuestion(questionId);
-      const text = cancellation(questionId, 'The request that needed this input has ended.');
-      this.#host.output.notify(readGatewayMessage(text), this.id);
+      this.#host.output.notify(cancelled(questionId, 'The request that needed this input has ended.'), this.id);
     }
     this.#openQuestions.clear();
   }

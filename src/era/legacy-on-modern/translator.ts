@@ -3,8 +3,8 @@ import type { ModernCallAnswer } from '../../call/modern-answer.ts';
 import { ChangeFeed, type SubscribeOutcome } from '../../modern/changes/change-feed.ts';
 import { entryOf, type Reason, type RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { findRange, scalarAt, spliceId, valueAt } from '../../protocol/json/splice.ts';
-import { createMessage, type Message, memberValue, readGatewayMessage } from '../../protocol/message/message.ts';
+import { findRange, scalarAt, valueAt } from '../../protocol/json/splice.ts';
+import { createMessage, type Message, memberValue, withId } from '../../protocol/message/message.ts';
 import { type LogLevel, readLogLevel } from '../../protocol/modern/log-levels.ts';
 import type { SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
 import {
@@ -60,8 +60,8 @@ const noCapabilities: Capabilities = { logs: false, announcesResources: false, c
 
 const changingLists = ['tools', 'prompts', 'resources'] as const;
 
-function capabilitiesIn(opening: Buffer): Capabilities {
-  const text = valueAt(opening, ['result', 'capabilities']) ?? Buffer.from('{}');
+function capabilitiesIn(opening: Message): Capabilities {
+  const text = valueAt(opening.text, ['result', 'capabilities']) ?? Buffer.from('{}');
   const flags = changingLists.filter((list) => scalarAt(text, [list, 'listChanged']) === true);
   return {
     logs: typeof findRange(text, ['logging']) === 'object',
@@ -103,7 +103,7 @@ export class Translator implements Backend {
     this.#output = new HeldOutput(events);
     this.#feed = new ChangeFeed({
       listen: (filter, answer) => this.#listen(filter, answer),
-      onChange: (notification) => this.#output.notify(readGatewayMessage(notification)),
+      onChange: (notification) => this.#output.notify(notification),
       isUnordered: options.isOverHttp,
     });
     this.#host = {
@@ -198,11 +198,11 @@ export class Translator implements Backend {
     const discover = this.#ownRequest('server/discover', {});
     const answer: ModernCallAnswer = {
       message: () => false,
-      response: (text) => {
+      response: (response) => {
         const { revision } = this.#client;
-        const opening = toInitializeResult(readGatewayMessage(text), revision, this.#options.server.name);
+        const opening = toInitializeResult(response, id, revision, this.#options.server.name);
         this.#capabilities = capabilitiesIn(opening);
-        this.#output.respond(id, readGatewayMessage(spliceId(opening, JSON.stringify(id))));
+        this.#output.respond(id, opening);
       },
       fault: (reason) => {
         this.#output.abandon(id, reason);
@@ -229,10 +229,7 @@ export class Translator implements Backend {
     const id = requestId(request);
     if (outcome === 'subscribed') this.#respondEmpty(request);
     else if ('reason' in outcome) this.#output.abandon(id, outcome.reason);
-    else {
-      const text = asLegacyResponse(outcome.error, request.method as string);
-      this.#output.respond(id, readGatewayMessage(spliceId(text, JSON.stringify(id))));
-    }
+    else this.#output.respond(id, withId(asLegacyResponse(outcome.error, request.method as string), id));
   }
 
   #unsubscribe(request: Message): void {
@@ -259,7 +256,7 @@ export class Translator implements Backend {
   }
 
   #enveloped(request: Message, logLevel: LogLevel | undefined): Message {
-    return readGatewayMessage(withEnvelope(request, this.#client, this.#options.server.revision, logLevel));
+    return withEnvelope(request, this.#client, this.#options.server.revision, logLevel);
   }
 
   #reserveBytes(bytes: number): boolean {

@@ -1,16 +1,14 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import { findRange, valueAt } from '../../protocol/json/splice.ts';
-import { type Message, memberRange, readGatewayMessage } from '../../protocol/message/message.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import { statusOf } from '../../protocol/modern/error-status.ts';
-import { type RenumberedRequest, renumber, restoreId } from '../../protocol/modern/renumber.ts';
+import { type ClientId, type RenumberedRequest, renumber, restoreId } from '../../protocol/modern/renumber.ts';
 import { asLegacyRequest } from '../../protocol/translate/modern-on-legacy/legacy-request.ts';
 import { asModernResponse } from '../../protocol/translate/modern-on-legacy/modern-response.ts';
 
 /** The context for converting a response to the client's form. */
-export interface FormedAnswer {
+export interface FormedAnswer extends ClientId {
   readonly request: Message;
-  /** The id as the client wrote it, as JSON text. */
-  readonly idText: string;
   /** The server's `serverInfo`, as JSON text. */
   readonly serverInfoText: string | undefined;
   /** The server's capabilities, as JSON text. */
@@ -24,7 +22,7 @@ export interface ResponseForm {
   /** Converts a request to the form that the session gets, under another id. */
   sent(request: Message, id: RequestId): RenumberedRequest;
   /** Converts a server's response to the form that the client gets, with its HTTP status. */
-  answered(response: Message, context: FormedAnswer): { readonly text: Buffer; readonly status: number };
+  answered(response: Message, context: FormedAnswer): { readonly response: Message; readonly status: number };
   /** True if a disconnect of the client cancels its request. */
   readonly cancelsByLeaving: boolean;
   /** True if an undeclared capability that a question needs ends the request with an error that names it. */
@@ -37,11 +35,10 @@ export const modernForm: ResponseForm = {
   answered(response, { request, capabilitiesText, ...context }) {
     const method = request.method as string;
     const uriText = method === 'resources/read' ? uriTextOf(request) : undefined;
-    const text = asModernResponse(response, { method, uriText, ...context });
-    const isError = memberRange(response, 'message', 'error') !== undefined;
+    const translated = asModernResponse(response, { method, uriText, ...context });
     const declares = (capability: string): boolean =>
       typeof findRange(Buffer.from(capabilitiesText), [capability]) === 'object';
-    return { text, status: isError ? statusOf(readGatewayMessage(text), method, declares) : 200 };
+    return { response: translated, status: statusOf(translated, method, declares) };
   },
   cancelsByLeaving: true,
   namesMissingCapabilities: true,
@@ -59,7 +56,7 @@ function uriTextOf(request: Message): string | undefined {
  */
 export const legacyForm: ResponseForm = {
   sent: renumber,
-  answered: (response, { idText }) => ({ text: restoreId(response, idText), status: 200 }),
+  answered: (response, context) => ({ response: restoreId(response, context), status: 200 }),
   cancelsByLeaving: false,
   namesMissingCapabilities: false,
 };

@@ -1,7 +1,7 @@
 import { mayRequestInput } from '../../call/rerun.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { readGatewayFault } from '../../protocol/message/gateway-fault.ts';
-import { createMessage, type Message, readGatewayMessage } from '../../protocol/message/message.ts';
+import { cancelled, type Message } from '../../protocol/message/message.ts';
 import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
 import { type RenumberedRequest, restoreId, restoreToken } from '../../protocol/modern/renumber.ts';
 import { requiredFeature } from '../../protocol/translate/modern-on-legacy/askable.ts';
@@ -166,11 +166,11 @@ export class GroupCall {
 
   /** Passes on a notification that belongs to the request. */
   #passNotification(message: Message): void {
-    const { tokenText } = this.#sent;
+    const { clientToken, tokenText } = this.#sent;
     const isUnchanged = message.method === 'notifications/message' || isVendorNotification(message);
-    if (isUnchanged) this.#groupRequest.answer.message(message.text);
+    if (isUnchanged) this.#groupRequest.answer.message(message);
     if (message.method !== 'notifications/progress' || tokenText === undefined) return;
-    this.#groupRequest.answer.message(restoreToken(message, tokenText));
+    this.#groupRequest.answer.message(restoreToken(message, clientToken, tokenText));
   }
 
   #handleQuestion(message: Message, before: EventId | undefined, at: EventId | undefined): void {
@@ -215,9 +215,9 @@ export class GroupCall {
       const state = await this.#host.seal(this.#groupRequest, this.#round + 1, parked);
       if (state === undefined) throw new Error('the ids of the questions are too long');
       if (answer.isOver) return this.#abandon(slot, 'The client no longer waits for the answer.');
-      const text = inputRequiredResult(this.#sent.idText, open, state, this.#opened?.serverInfoText);
-      await this.#keepOutcome({ text, status: 200 }, this.#host.idleMs + keptMs);
-      answer.response(text, 200);
+      const response = inputRequiredResult(this.#sent.idText, open, state, this.#opened?.serverInfoText);
+      await this.#keepOutcome({ response, status: 200 }, this.#host.idleMs + keptMs);
+      answer.response(response, 200);
     } catch (cause) {
       this.#abandon(slot, 'The gateway cannot send requests to the client.');
       const reason = this.#host.reasonOf(cause);
@@ -236,8 +236,8 @@ export class GroupCall {
     const gatewayFault = readGatewayFault(response);
     if (request.method === 'tools/list' && !response.isError) this.#host.onTools(this.#groupRequest, response.text);
     const { serverInfoText, capabilitiesText = '{}' } = this.#opened ?? {};
-    const { idText } = this.#sent;
-    const context = { request, idText, serverInfoText, capabilitiesText, isRetry: this.#round > 0 };
+    const { clientId, idText } = this.#sent;
+    const context = { request, clientId, idText, serverInfoText, capabilitiesText, isRetry: this.#round > 0 };
     this.#conclude(gatewayFault === undefined ? form.answered(response, context) : { reason: gatewayFault });
   }
 
@@ -268,14 +268,14 @@ export class GroupCall {
   #answerOnly(outcome: KeptOutcome): void {
     this.#close();
     if ('reason' in outcome) return this.#sendOutcome(outcome);
-    this.#sendOutcome({ ...outcome, text: restoreId(readGatewayMessage(outcome.text), this.#sent.idText) });
+    this.#sendOutcome({ ...outcome, response: restoreId(outcome.response, this.#sent) });
   }
 
   #sendOutcome(outcome: KeptOutcome): void {
     const { answer } = this.#groupRequest;
     if (answer.isOver) return;
     if ('reason' in outcome) answer.fault(outcome.reason, outcome.data);
-    else answer.response(outcome.text, outcome.status);
+    else answer.response(outcome.response, outcome.status);
   }
 
   /** Ends a call whose stream is lost. An earlier request with the same round may have kept its outcome. */
@@ -298,8 +298,7 @@ export class GroupCall {
   }
 
   #cancelAtServer(reason: string): void {
-    const params = { requestId: this.#id, reason };
-    this.#sendToSession(createMessage({ method: 'notifications/cancelled', params }));
+    this.#sendToSession(cancelled(this.#id, reason));
   }
 
   /** Sends the session a message that needs no answer. */

@@ -4,7 +4,7 @@ import type { ModernAnswer } from '../../call/modern-answer.ts';
 import { mayRequestInput } from '../../call/rerun.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { type Message, memberRange, readGatewayMessage } from '../../protocol/message/message.ts';
+import { createMessage, type Message, memberRange } from '../../protocol/message/message.ts';
 import { clientCapabilitiesKey, type Envelope, readClientInfo } from '../../protocol/modern/envelope.ts';
 import type { RequestHeaders } from '../../protocol/modern/mirrored-headers.ts';
 import { type Retry, readRetry } from '../../protocol/modern/retry.ts';
@@ -155,7 +155,7 @@ export class Groups {
     const { principal, credentials } = this.#sharerOf(await this.#memberOf(caller));
     const { forwarded } = caller;
     const group = { principal, credentials, capabilitiesText: capabilitiesOf(askable), forwarded };
-    const message = readGatewayMessage(asLegacyNotification(notification));
+    const message = asLegacyNotification(notification);
     const refusals = await Promise.all(
       this.#slotsFor(group, askable.size > 0).map(async (slot) => {
         const handle = await slot.find(forwarded);
@@ -278,8 +278,8 @@ export class Groups {
       const open = await slot.open(forwarded);
       if (typeof open === 'string') return undefined;
       const params = cursor === undefined ? {} : { cursor };
-      const request = { jsonrpc: '2.0', id: this.#newId(), method: 'tools/list', params };
-      return await sendRequest(open.handle, readGatewayMessage(Buffer.from(JSON.stringify(request))), forwarded);
+      const request = createMessage({ id: this.#newId(), method: 'tools/list', params });
+      return await sendRequest(open.handle, request, forwarded);
     } finally {
       if (this.#options.isolation === 'request') this.#endSlotSession(slot);
     }

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Reason } from '../../protocol/faults.ts';
 import { readHandshake } from '../../protocol/handshake.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
+import { createMessage, type Message, readGatewayMessage } from '../../protocol/message/message.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { legacyRevisions } from '../../protocol/revisions.ts';
 import { type InitializedServer, readInitialized } from '../../protocol/translate/modern-on-legacy/legacy-discovery.ts';
@@ -54,7 +54,7 @@ export interface OpenSlot {
 const pauseMs = 50;
 
 const initializeId = 'mcp-gangway-open';
-const initialized = readGatewayMessage(Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}'));
+const initialized = createMessage({ method: 'notifications/initialized' });
 
 /**
  * One slot for a session of a group (docs/decisions/0027). Every instance derives the same key, so every instance finds
@@ -199,7 +199,7 @@ export class PoolSlot {
 function readAnswer(text: Buffer): Omit<OpenSlot, 'handle'> | Reason {
   const handshake = readHandshake(text);
   if (handshake === undefined) return 'server_start_failed';
-  return { opened: readInitialized(readGatewayMessage(text)), protocolVersion: handshake.protocolVersion };
+  return { opened: readInitialized(text), protocolVersion: handshake.protocolVersion };
 }
 
 /**

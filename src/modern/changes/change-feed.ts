@@ -2,7 +2,7 @@ import type { ModernCallAnswer } from '../../call/modern-answer.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { errorCodeIn } from '../../protocol/json/splice.ts';
 import { withoutMember } from '../../protocol/message/edit-members.ts';
-import { type Message, memberValue, readGatewayMessage } from '../../protocol/message/message.ts';
+import { changedMessage, type Message, memberValue } from '../../protocol/message/message.ts';
 import { missedChanges } from '../../protocol/modern/missed-changes.ts';
 import { subscriptionIdKey } from '../../protocol/modern/renumber.ts';
 import { maxSubscriptions, readFilter, type SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
@@ -17,7 +17,7 @@ export interface ChangeFeedOptions {
   /** Opens a subscription at the server, under any id. Returns the function that cancels it. */
   listen(filter: SubscriptionFilter, answer: ModernCallAnswer): () => void;
   /** Reports a change as a notification of the legacy era. Returns false if it could not be passed on. */
-  onChange(notification: Buffer): boolean;
+  onChange(notification: Message): boolean;
   /**
    * True where each subscription has a connection of its own, so that messages of two subscriptions can arrive out of
    * order. A replaced subscription is then read for a while longer, and a change of that time may be reported twice.
@@ -79,7 +79,7 @@ export class ChangeFeed {
   constructor(options: ChangeFeedOptions) {
     this.#options = options;
     this.#changes = new RepeatedChanges(
-      (text, listen) => this.#isUnsubscribed(listen, readGatewayMessage(text)) || options.onChange(text),
+      (change, listen) => this.#isUnsubscribed(listen, change) || options.onChange(change),
     );
   }
 
@@ -155,8 +155,8 @@ export class ChangeFeed {
     const listen: ServerSubscription = { filter, pending, cancel: () => undefined };
     this.#opening = listen;
     const cancel = this.#options.listen(filter, {
-      message: (text) => this.#handleMessage(listen, readGatewayMessage(text)),
-      response: (text) => this.#handleResponse(listen, readGatewayMessage(text)),
+      message: (notification) => this.#handleMessage(listen, notification),
+      response: (response) => this.#handleResponse(listen, response),
       fault: (reason) => this.#handleFailure(listen, { reason }),
     });
     listen.cancel = cancel;
@@ -182,7 +182,7 @@ export class ChangeFeed {
     // A replaced subscription reports nothing that its successor has not reported.
     const isRead = listen === this.#current || this.#lingering.has(listen);
     if (!isRead) return true;
-    return this.#changes.report(asLegacyChange(notification.text), listen, this.#lingering.size > 0);
+    return this.#changes.report(asLegacyChange(notification), listen, this.#lingering.size > 0);
   }
 
   /** True if the change is of a resource that was unsubscribed, which the server does not know yet. */
@@ -205,7 +205,7 @@ export class ChangeFeed {
       }
     }
     if (this.#hasMissed)
-      for (const change of missedChanges(notification, '0')) this.#options.onChange(asLegacyChange(change));
+      for (const change of missedChanges(readFilter(notification), '0')) this.#options.onChange(asLegacyChange(change));
     this.#hasMissed = false;
     this.flush();
     this.#settle();
@@ -258,8 +258,9 @@ const isUnknownMethod = (outcome: Exclude<SubscribeOutcome, 'subscribed'>): bool
 };
 
 /** Returns a notification without its subscription id, which the legacy era does not have. */
-function asLegacyChange(text: Buffer): Buffer {
-  const rest = withoutMember(text, ['params', '_meta', subscriptionIdKey]);
-  const { memberRanges: places } = readGatewayMessage(rest);
-  return places.meta?.keys.length === 0 ? withoutMember(rest, ['params', '_meta']) : rest;
+function asLegacyChange(notification: Message): Message {
+  const { text, memberRanges } = notification;
+  const hasMoreMeta = memberRanges.meta?.keys.some((key) => key !== subscriptionIdKey) ?? true;
+  const path = hasMoreMeta ? ['params', '_meta', subscriptionIdKey] : ['params', '_meta'];
+  return changedMessage(notification, withoutMember(text, path), {});
 }

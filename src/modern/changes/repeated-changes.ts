@@ -1,3 +1,5 @@
+import type { Message } from '../../protocol/message/message.ts';
+
 /** How long a reported change is remembered. */
 const rememberMs = 1_000;
 
@@ -18,10 +20,10 @@ interface ReportedChange<Source> {
  * of other sources within a second are reported once more at its end, so that no change is lost.
  */
 export class RepeatedChanges<Source> {
-  readonly #report: (text: Buffer, source: Source) => boolean;
+  readonly #report: (change: Message, source: Source) => boolean;
   readonly #reported = new Map<string, ReportedChange<Source>>();
 
-  constructor(report: (text: Buffer, source: Source) => boolean) {
+  constructor(report: (change: Message, source: Source) => boolean) {
     this.#report = report;
   }
 
@@ -30,9 +32,9 @@ export class RepeatedChanges<Source> {
    * @param mayRepeat true if other sources may send the same change
    * @returns false if the change could not be passed on
    */
-  report(text: Buffer, source: Source, mayRepeat: boolean): boolean {
-    if (text.length > maxTextBytes) return this.#report(text, source);
-    const key = text.toString('latin1');
+  report(change: Message, source: Source, mayRepeat: boolean): boolean {
+    if (change.text.length > maxTextBytes) return this.#report(change, source);
+    const key = change.text.toString('latin1');
     const reported = this.#reported.get(key);
     if (reported !== undefined && reported.source !== source) {
       reported.isRepeated = true;
@@ -40,8 +42,8 @@ export class RepeatedChanges<Source> {
     }
     clearTimeout(reported?.timer);
     this.#reported.delete(key);
-    if (mayRepeat && this.#reported.size < maxTexts) this.#remember(key, text, source);
-    return this.#report(text, source);
+    if (mayRepeat && this.#reported.size < maxTexts) this.#remember(key, change, source);
+    return this.#report(change, source);
   }
 
   close(): void {
@@ -49,10 +51,10 @@ export class RepeatedChanges<Source> {
     this.#reported.clear();
   }
 
-  #remember(key: string, text: Buffer, source: Source): void {
+  #remember(key: string, change: Message, source: Source): void {
     const timer = setTimeout(() => {
       this.#reported.delete(key);
-      if (reported.isRepeated) this.#report(text, source);
+      if (reported.isRepeated) this.#report(change, source);
     }, rememberMs).unref();
     const reported: ReportedChange<Source> = { source, isRepeated: false, timer };
     this.#reported.set(key, reported);

@@ -116,7 +116,7 @@ export class SharedChanges {
     if (this.#isDraining) return;
     const subscription = new ProcessSubscription({
       listen: this.#options.listen,
-      onChange: (text) => {
+      onChange: ({ text }) => {
         this.#throttle.notify(this.#options.topic, encodeAnnouncement({ kind: 'change', from: this.#name, text }));
         return true;
       },

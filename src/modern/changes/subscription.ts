@@ -1,5 +1,5 @@
 import type { ModernCallAnswer } from '../../call/modern-answer.ts';
-import { type Message, memberRange, readGatewayMessage } from '../../protocol/message/message.ts';
+import { type Message, memberRange } from '../../protocol/message/message.ts';
 import { changesMatching } from '../../protocol/modern/missed-changes.ts';
 import { readFilter, type SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
 
@@ -30,10 +30,10 @@ export class ListenSubscription implements ModernCallAnswer {
     return this.#isOver;
   }
 
-  message(text: Buffer): boolean {
+  message(notification: Message): boolean {
     // The first message is the acknowledgement.
-    this.#agreed ??= readFilter(readGatewayMessage(text));
-    return this.#answer.message(text);
+    this.#agreed ??= readFilter(notification);
+    return this.#answer.message(notification);
   }
 
   response(...how: Parameters<ModernCallAnswer['response']>): void {
@@ -50,7 +50,7 @@ export class ListenSubscription implements ModernCallAnswer {
   notify(change: Message | undefined): void {
     const agreed = this.#agreed;
     if (agreed === undefined || this.#isOver) return;
-    for (const text of changesMatching(change, agreed, this.#idText)) this.#answer.message(text);
+    for (const notification of changesMatching(change, agreed, this.#idText)) this.#answer.message(notification);
   }
 
   /** Ends the subscription: the client has left, or was answered. */

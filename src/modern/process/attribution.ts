@@ -1,7 +1,8 @@
 import type { RequestIds } from '../../backend/backend.ts';
-import { faultMessage, type RequestId } from '../../protocol/faults.ts';
+import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
+import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import { readProgressValue } from '../../protocol/message/progress-value.ts';
 import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
 import { withServedVersions } from '../../protocol/modern/discovery.ts';
@@ -16,6 +17,7 @@ import {
   restoreToken,
   subscriptionOf,
 } from '../../protocol/modern/renumber.ts';
+import { readFilter } from '../../protocol/modern/subscription-filter.ts';
 import { contain } from '../../util/boundary.ts';
 import type { ModernDropReason } from '../shared-server-events.ts';
 import type { SharedCall, SharedCalls } from './shared-calls.ts';
@@ -97,8 +99,8 @@ export class ProcessAttribution {
   #refuseRequest({ id = null, text }: Message, besideRequest: RequestId | undefined): void {
     const { calls, sendToServer } = this.#options;
     this.#drop('server_request', text);
-    const refusal = Buffer.from(faultMessage('no_server_requests', id, {}, 'modern'));
-    sendToServer(readGatewayMessage(refusal), calls.get(besideRequest)?.headers);
+    const refusal = createFaultResponse('no_server_requests', id, {}, 'modern');
+    sendToServer(refusal, calls.get(besideRequest)?.headers);
   }
 
   #deliverResponse(response: Message): void {
@@ -117,9 +119,9 @@ export class ProcessAttribution {
     onAnswered(call, response.text);
     if (response.isStandIn) return call.answer.fault('response_too_complex');
     const restore = call.isListen ? restoreListenResponse : restoreId;
-    const restored = restore(response, call.idText);
-    const text = call.method === 'server/discover' ? withServedVersions(restored) : restored;
-    call.answer.response(text, statusOf(response, call.method, declares), response.isError);
+    const restored = restore(response, call);
+    const forClient = call.method === 'server/discover' ? withServedVersions(restored) : restored;
+    call.answer.response(forClient, statusOf(response, call.method, declares));
   }
 
   #deliverNotification(notification: Message, besideRequest: RequestId | undefined): void {
@@ -140,7 +142,7 @@ export class ProcessAttribution {
       besideRequest === undefined && isVendorNotification(notification) ? calls.onlyRequest : undefined;
     const call = changeNotifications.has(method) ? undefined : (onlyRequest ?? calls.get(besideRequest));
     if (call === undefined || call.isListen) this.#drop('unattributed', text);
-    else this.#send(call, text);
+    else this.#send(call, notification);
   }
 
   #deliverToSubscriber(notification: Message, subscription: unknown): void {
@@ -152,7 +154,7 @@ export class ProcessAttribution {
       // A new process acknowledges again what the client knows already. Changes before that may be missed, so they are
       // reported.
       if (call.isAcknowledged) {
-        for (const change of missedChanges(notification, call.idText)) this.#send(call, change);
+        for (const change of missedChanges(readFilter(notification), call.idText)) this.#send(call, change);
         return;
       }
       call.isAcknowledged = true;
@@ -170,14 +172,14 @@ export class ProcessAttribution {
     const progress = readProgressValue(text);
     if (call.isRerun && progress <= call.lastProgress) return;
     call.lastProgress = progress;
-    this.#send(call, restoreToken(notification, call.tokenText));
+    this.#send(call, restoreToken(notification, call.clientToken, call.tokenText));
   }
 
   /** Delivers a log message, which does not name its request. */
   #deliverLog(notification: Message, besideRequest: RequestId | undefined): void {
     const { calls } = this.#options;
     const call = besideRequest === undefined ? calls.onlyLoggable : calls.get(besideRequest);
-    if (call?.isListen === false && isWanted(notification, call.logLevel)) this.#send(call, notification.text);
+    if (call?.isListen === false && isWanted(notification, call.logLevel)) this.#send(call, notification);
     else this.#drop('log', notification.text);
   }
 
@@ -193,9 +195,9 @@ export class ProcessAttribution {
     call.answer.response(listenResult(call.idText), 200);
   }
 
-  #send(call: SharedCall, text: Buffer): void {
+  #send(call: SharedCall, notification: Message): void {
     const send = (): void => {
-      if (!call.answer.message(text)) this.#drop('undeliverable', text);
+      if (!call.answer.message(notification)) this.#drop('undeliverable', notification.text);
     };
     contain('shared_process', send, () => {
       this.#options.calls.remove(call);

@@ -1,4 +1,5 @@
 import type { ModernCallAnswer } from '../../call/modern-answer.ts';
+import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
@@ -27,8 +28,10 @@ export interface SharedCall {
   /** The request's id and progress token at the server. Never used twice. */
   readonly number: number;
   readonly method: string;
-  /** The id and the progress token as the client wrote them. */
+  /** The id and the progress token of the client's request, and their JSON texts; see `RenumberedRequest`. */
+  readonly clientId: RequestId;
   readonly idText: string;
+  readonly clientToken: RequestId | undefined;
   readonly tokenText: string | undefined;
   /** The lowest level of log messages that the client wants; undefined if it wants none. */
   readonly logLevel: LogLevel | undefined;
@@ -64,7 +67,9 @@ type SharedCallInit = Pick<
   SharedCall,
   | 'number'
   | 'method'
+  | 'clientId'
   | 'idText'
+  | 'clientToken'
   | 'tokenText'
   | 'logLevel'
   | 'isListen'
@@ -85,7 +90,9 @@ export function createSharedCall(init: SharedCallInit): SharedCall {
   return {
     number: init.number,
     method: init.method,
+    clientId: init.clientId,
     idText: init.idText,
+    clientToken: init.clientToken,
     tokenText: init.tokenText,
     logLevel: init.logLevel,
     isListen: init.isListen,

@@ -3,7 +3,7 @@ import type { ModernCallAnswer } from '../../call/modern-answer.ts';
 import { RerunPolicy } from '../../call/rerun.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { createMessage, type Message } from '../../protocol/message/message.ts';
+import { cancelled, type Message } from '../../protocol/message/message.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import { listenResult, renumber } from '../../protocol/modern/renumber.ts';
 import { differsByClient, type Server } from '../../server/server.ts';
@@ -132,7 +132,7 @@ export class SharedServer {
       return () => undefined;
     }
     const number = ++this.#lastNumber;
-    const { request: renumbered, idText, tokenText } = renumber(original, number);
+    const { request: renumbered, clientId, idText, clientToken, tokenText } = renumber(original, number);
     const method = original.method as string;
     const isListen = method === listen;
     const request = isListen && sender !== undefined ? this.tasks.withOwnTasks(renumbered, sender) : renumbered;
@@ -140,7 +140,9 @@ export class SharedServer {
     const call = createSharedCall({
       number,
       method,
+      clientId,
       idText,
+      clientToken,
       tokenText,
       logLevel,
       request,
@@ -261,8 +263,7 @@ export class SharedServer {
   }
 
   #sendCancelled(requestId: number, reason: string): void {
-    const message = createMessage({ method: 'notifications/cancelled', params: { requestId, reason } });
-    if (this.#process.send(message) === 'full') this.#drop('cancellation');
+    if (this.#process.send(cancelled(requestId, reason)) === 'full') this.#drop('cancellation');
   }
 
   #handleReady(revisions: readonly string[], startMs: number): void {

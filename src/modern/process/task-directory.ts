@@ -91,15 +91,15 @@ export class TaskDirectory {
   #recordingAnswer(answer: ModernCallAnswer, requester: TaskRequester): ModernCallAnswer {
     const { owners } = this.#options;
     return {
-      message: (text) => answer.message(text),
-      response: (text, status, isError) => {
-        const task = readCreatedTask(text, requester, maxOwnerMs);
-        if (task === undefined) return answer.response(text, status, isError);
+      message: (notification) => answer.message(notification),
+      response: (response, status) => {
+        const task = readCreatedTask(response.text, requester, maxOwnerMs);
+        if (task === undefined) return answer.response(response, status);
         const { owner, needs, untilMs } = task.owned;
         const forMs = Math.max(untilMs - performance.now(), 1);
         const storeOwner = (): Promise<void> =>
           owners.set(this.#storeKey(task.taskId), Buffer.from(JSON.stringify({ owner, needs })), forMs);
-        const respond = (): void => answer.response(text, status, isError);
+        const respond = (): void => answer.response(response, status);
         detach('request', this.#tryStore(storeOwner).then(respond), respond);
       },
       fault: (reason, data) => answer.fault(reason, data),

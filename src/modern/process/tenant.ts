@@ -182,7 +182,11 @@ export class Tenant {
         cancel();
         settle();
       }, listTimeoutMs);
-      const answer: ModernCallAnswer = { message: () => false, response: settle, fault: () => settle() };
+      const answer: ModernCallAnswer = {
+        message: () => false,
+        response: ({ text }) => settle(text),
+        fault: () => settle(),
+      };
       const cancel = this.#shared.request(request, undefined, answer, { headers });
     });
   }

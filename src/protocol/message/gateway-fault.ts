@@ -1,6 +1,10 @@
-import { entryOf, isReason, type Reason } from '../faults.ts';
+import { entryOf, faultMessage, isReason, type Reason } from '../faults.ts';
 import { errorCodeIn, scalarAt } from '../json/splice.ts';
-import type { Message } from './message.ts';
+import { type Message, readGatewayMessage } from './message.ts';
+
+/** Creates the error response for a fault, as a message. The parameters are those of `faultMessage`. */
+export const createFaultResponse = (...fault: Parameters<typeof faultMessage>): Message =>
+  readGatewayMessage(Buffer.from(faultMessage(...fault)));
 
 /** A longer error does not come from the gateway, and is not read. */
 const maxOwnBytes = 16 * 1024;

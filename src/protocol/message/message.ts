@@ -15,6 +15,7 @@ import {
   scanMessages,
 } from '../json/scan.ts';
 import { internTexts } from '../json/short-texts.ts';
+import { spliceId } from '../json/splice.ts';
 import { rescanMembers } from './member-ranges.ts';
 import type { MemberRanges, Message, MessageLevel } from './message-type.ts';
 import { ProgressFastPath, progressMethod } from './progress-fast-path.ts';
@@ -194,17 +195,28 @@ export function readGatewayMessage(text: Buffer): Message {
 export const createMessage = (members: { readonly [key: string]: unknown }): Message =>
   readGatewayMessage(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...members })));
 
+/**
+ * Creates a notification that cancels a request (2025-11-25, basic/utilities/cancellation).
+ * @param reason a sentence for whoever reads the receiver's log
+ */
+export const cancelled = (requestId: RequestId, reason: string): Message =>
+  createMessage({ method: 'notifications/cancelled', params: { requestId, reason } });
+
 /** Returns the responses among messages. */
 export const responsesIn = (messages: readonly Message[]): Message[] =>
   messages.filter(({ kind }) => kind === 'response');
 
 /** Members that differ between a message and the one that it was made from. */
-export type ChangedMembers = Partial<Pick<Message, 'id' | 'progressToken' | 'cancels'>>;
+export type ChangedMembers = Partial<Pick<Message, 'id' | 'progressToken' | 'cancels' | 'asksForTask' | 'isModern'>>;
 
 /** A message that the gateway made from another one by changing single members in its text. */
 export function changedMessage(origin: Message, text: Buffer, changes: ChangedMembers): Message {
   return new ChangedMessage(origin, text, changes);
 }
+
+/** The same request or response under another id. It throws if the message has no id. */
+export const withId = (message: Message, id: RequestId): Message =>
+  changedMessage(message, spliceId(message.text, JSON.stringify(id)), { id });
 
 /** The same message, with a text that shares no memory with a larger buffer, so that it can be kept. */
 export const detachedMessage = (message: Message): Message => changedMessage(message, Buffer.from(message.text), {});
@@ -229,8 +241,8 @@ class ChangedMessage implements Message {
     this.progressToken = changes.progressToken ?? origin.progressToken;
     this.cancels = changes.cancels ?? origin.cancels;
     this.taskId = origin.taskId;
-    this.asksForTask = origin.asksForTask;
-    this.isModern = origin.isModern;
+    this.asksForTask = changes.asksForTask ?? origin.asksForTask;
+    this.isModern = changes.isModern ?? origin.isModern;
     this.isError = origin.isError;
   }
 

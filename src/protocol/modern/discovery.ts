@@ -1,6 +1,6 @@
 import { scanObject } from '../json/scan.ts';
 import { errorCodeIn, findRange, replaceParts, valueAt } from '../json/splice.ts';
-import type { Message } from '../message/message.ts';
+import { changedMessage, type Message } from '../message/message.ts';
 import { legacyRevisions, modernRevisions } from '../revisions.ts';
 
 /**
@@ -64,13 +64,15 @@ const isLegacy = (version: unknown): boolean => (legacyRevisions as readonly unk
  * Removes the modern revisions that the gateway does not serve from a response to `server/discover`: a client could not
  * use them. Any other response stays unchanged.
  */
-export function withServedVersions(text: Buffer): Buffer {
+export function withServedVersions(response: Message): Message {
+  const { text } = response;
   const path = ['result', 'supportedVersions'];
   const range = findRange(text, path);
   const versions = versionsAt(text, path);
-  if (typeof range !== 'object' || versions === undefined) return text;
+  if (typeof range !== 'object' || versions === undefined) return response;
   const served = versions.filter((version) => isLegacy(version) || isModernServed(version));
-  return served.length === versions.length ? text : replaceParts(text, [{ ...range, by: JSON.stringify(served) }]);
+  if (served.length === versions.length) return response;
+  return changedMessage(response, replaceParts(text, [{ ...range, by: JSON.stringify(served) }]), {});
 }
 
 const isModernServed = (version: unknown): boolean => (modernRevisions as readonly unknown[]).includes(version);

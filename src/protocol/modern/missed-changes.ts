@@ -1,10 +1,8 @@
 import { type Message, readGatewayMessage } from '../message/message.ts';
 import { subscriptionIdKey } from './renumber.ts';
 import {
-  acknowledgementOf,
   listChanges,
   matchesFilter,
-  readFilter,
   resourceUpdated,
   type SubscriptionFilter,
   toSubscriptionNotification,
@@ -13,14 +11,15 @@ import {
 /**
  * The notifications for a client whose subscription was reopened at another process: everything that it subscribed to
  * may have changed in the meantime.
- * @param acknowledgement the new process's message, which lists the changes that it will report
+ * @param agreed the acknowledged filter, which lists the changes that the new process will report
  * @param idText the id of the subscription as its client wrote it
  */
-export function missedChanges(acknowledgement: Message, idText: string): Buffer[] {
-  const agreed = readFilter(acknowledgement);
-  const createNotification = (method: string, furtherMembers = ''): Buffer =>
-    Buffer.from(
-      `{"jsonrpc":"2.0","method":"${method}","params":{"_meta":{"${subscriptionIdKey}":${idText}}${furtherMembers}}}`,
+export function missedChanges(agreed: SubscriptionFilter, idText: string): Message[] {
+  const createNotification = (method: string, furtherMembers = ''): Message =>
+    readGatewayMessage(
+      Buffer.from(
+        `{"jsonrpc":"2.0","method":"${method}","params":{"_meta":{"${subscriptionIdKey}":${idText}}${furtherMembers}}}`,
+      ),
     );
   return [
     ...listChanges.filter(([flag]) => agreed[flag] === true).map(([, , method]) => createNotification(method)),
@@ -37,7 +36,7 @@ export function missedChanges(acknowledgement: Message, idText: string): Buffer[
  * @param filter the acknowledged filter
  * @param idText the id of the subscription as its client wrote it
  */
-export function changesMatching(change: Message | undefined, filter: SubscriptionFilter, idText: string): Buffer[] {
-  if (change === undefined) return missedChanges(readGatewayMessage(acknowledgementOf(filter, idText)), idText);
+export function changesMatching(change: Message | undefined, filter: SubscriptionFilter, idText: string): Message[] {
+  if (change === undefined) return missedChanges(filter, idText);
   return matchesFilter(change, filter) ? [toSubscriptionNotification(change, idText)] : [];
 }

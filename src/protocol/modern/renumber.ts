@@ -1,7 +1,7 @@
 import type { RequestId } from '../faults.ts';
 import type { ByteRange } from '../json/byte-range.ts';
 import { findRange, type Replacement, replaceParts, sortByStart } from '../json/splice.ts';
-import { changedMessage, type Message, memberRange, memberValue } from '../message/message.ts';
+import { changedMessage, type Message, memberRange, memberValue, readGatewayMessage } from '../message/message.ts';
 
 /**
  * Replaces the ids of many clients that share one connection to a server. Each request goes out under a number of the
@@ -12,13 +12,17 @@ import { changedMessage, type Message, memberRange, memberValue } from '../messa
 /** The key of `_meta` that names the subscription of a message (2026-07-28, basic/patterns/subscriptions). */
 export const subscriptionIdKey = 'io.modelcontextprotocol/subscriptionId';
 
-/**
- * A request as the server gets it, and the replaced parts as JSON text: `1`, `1.0` and `"1"` come back as they were.
- */
-export interface RenumberedRequest {
-  readonly request: Message;
+/** The id of a client's request, and its JSON text: `1`, `1.0` and `"1"` come back as they were. */
+export interface ClientId {
+  readonly clientId: RequestId;
   readonly idText: string;
-  /** Undefined if the client requested no progress. */
+}
+
+/** A request as the server gets it, and the replaced parts. */
+export interface RenumberedRequest extends ClientId {
+  readonly request: Message;
+  /** The progress token, and its JSON text; undefined if the client requested no progress. */
+  readonly clientToken: RequestId | undefined;
   readonly tokenText: string | undefined;
 }
 
@@ -45,29 +49,35 @@ export function renumber(original: Message, newId: RequestId, removals: readonly
       id: newId,
       ...(token !== undefined && { progressToken: newId }),
     }),
+    clientId: original.id as RequestId,
     idText: text.toString('utf8', id.start, id.end),
+    clientToken: token && original.progressToken,
     tokenText: token && text.toString('utf8', token.start, token.end),
   };
 }
 
 /** Returns a response under the id that the client wrote. */
-export function restoreId(response: Message, idText: string): Buffer {
-  return replaceParts(response.text, findReplacement(response, 'message', 'id', idText));
-}
+export const restoreId = (response: Message, { clientId, idText }: ClientId): Message =>
+  changedMessage(response, replaceParts(response.text, findReplacement(response, 'message', 'id', idText)), {
+    id: clientId,
+  });
 
 /**
  * Returns the response to a listen request under the client's id. Its result names the subscription, which has the same
  * id.
  */
-export function restoreListenResponse(response: Message, idText: string): Buffer {
-  const text = restoreId(response, idText);
-  const range = findRange(text, ['result', '_meta', subscriptionIdKey]);
-  return typeof range === 'object' ? replaceParts(text, [{ ...range, by: idText }]) : text;
+export function restoreListenResponse(response: Message, client: ClientId): Message {
+  const restored = restoreId(response, client);
+  const range = findRange(restored.text, ['result', '_meta', subscriptionIdKey]);
+  if (typeof range !== 'object') return restored;
+  return changedMessage(restored, replaceParts(restored.text, [{ ...range, by: client.idText }]), {});
 }
 
 /** Returns a progress notification under the token that the client wrote. */
-export const restoreToken = (notification: Message, tokenText: string): Buffer =>
-  replaceParts(notification.text, findReplacement(notification, 'params', 'progressToken', tokenText));
+export function restoreToken(notification: Message, clientToken: RequestId | undefined, tokenText: string): Message {
+  const text = replaceParts(notification.text, findReplacement(notification, 'params', 'progressToken', tokenText));
+  return changedMessage(notification, text, { progressToken: clientToken });
+}
 
 /** The subscription that a notification names, if any. */
 export function subscriptionOf(notification: Message): RequestId | undefined {
@@ -76,13 +86,17 @@ export function subscriptionOf(notification: Message): RequestId | undefined {
 }
 
 /** Returns a notification of a subscription under the id that the client wrote. */
-export const restoreSubscription = (notification: Message, idText: string): Buffer =>
-  replaceParts(notification.text, findReplacement(notification, 'meta', subscriptionIdKey, idText));
+export function restoreSubscription(notification: Message, idText: string): Message {
+  const text = replaceParts(notification.text, findReplacement(notification, 'meta', subscriptionIdKey, idText));
+  return changedMessage(notification, text, {});
+}
 
 /** The response that ends a subscription in order (2026-07-28, basic/patterns/subscriptions, "Graceful Closure"). */
-export const listenResult = (idText: string): Buffer =>
-  Buffer.from(
-    `{"jsonrpc":"2.0","id":${idText},"result":{"resultType":"complete","_meta":{"${subscriptionIdKey}":${idText}}}}`,
+export const listenResult = (idText: string): Message =>
+  readGatewayMessage(
+    Buffer.from(
+      `{"jsonrpc":"2.0","id":${idText},"result":{"resultType":"complete","_meta":{"${subscriptionIdKey}":${idText}}}}`,
+    ),
   );
 
 function findReplacement(

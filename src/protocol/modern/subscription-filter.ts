@@ -3,7 +3,7 @@ import { readScalar } from '../json/scalar.ts';
 import { scanList, scanMember } from '../json/scan.ts';
 import { scalarAt, valueAt } from '../json/splice.ts';
 import { putMembers } from '../message/edit-members.ts';
-import { type Message, memberRange, memberValue } from '../message/message.ts';
+import { changedMessage, type Message, memberRange, memberValue, readGatewayMessage } from '../message/message.ts';
 import { subscriptionIdKey } from './renumber.ts';
 
 /** The changes that a client subscribes to (2026-07-28, basic/patterns/subscriptions, "Notification Filter"). */
@@ -133,11 +133,13 @@ function toSet(uris: readonly string[]): ReadonlySet<string> {
 }
 
 /** The first message of a subscription. */
-export const acknowledgementOf = (filter: SubscriptionFilter, idText: string): Buffer =>
-  Buffer.from(
-    `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"${subscriptionIdKey}":${idText}},"notifications":${JSON.stringify(filter)}}}`,
+export const acknowledgementOf = (filter: SubscriptionFilter, idText: string): Message =>
+  readGatewayMessage(
+    Buffer.from(
+      `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"${subscriptionIdKey}":${idText}},"notifications":${JSON.stringify(filter)}}}`,
+    ),
   );
 
 /** Converts a legacy server's notification to one of a subscription. */
-export const toSubscriptionNotification = (change: Message, idText: string): Buffer =>
-  putMembers(change, 'meta', [[subscriptionIdKey, idText]]);
+export const toSubscriptionNotification = (change: Message, idText: string): Message =>
+  changedMessage(change, putMembers(change, 'meta', [[subscriptionIdKey, idText]]), {});

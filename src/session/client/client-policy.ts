@@ -1,7 +1,7 @@
 // src/session/client: how sessions differ by the kind of their client.
 import type { RequestIds } from '../../backend/backend.ts';
 import type { CallTable, StreamTarget } from '../../call/call-table.ts';
-import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import { isChange } from '../../protocol/modern/subscription-filter.ts';
 import { hasPrimingEvent } from '../../protocol/revisions.ts';
 import { attributeInGroup, type Unattributed } from '../group/attribution.ts';
@@ -35,7 +35,7 @@ export interface ClientPolicy {
     relatedRequests: RequestIds | undefined,
   ): StreamTarget | Unattributed;
   /** Delivers a message that belongs to no call. */
-  deliverUnsolicited(text: Buffer, sink: UnsolicitedSink): void;
+  deliverUnsolicited(message: Message, sink: UnsolicitedSink): void;
   /** The server was replaced. `changes` are notifications that its lists may have changed. */
   reportReplacement(changes: readonly Buffer[], sink: UnsolicitedSink): void;
 }
@@ -65,7 +65,7 @@ class OwnClient implements ClientPolicy {
     return calls.attribute(message, hasGet, relatedRequests);
   }
 
-  deliverUnsolicited(text: Buffer, sink: UnsolicitedSink): void {
+  deliverUnsolicited({ text }: Message, sink: UnsolicitedSink): void {
     sink.addToGetStream(text);
   }
 
@@ -111,9 +111,9 @@ class GroupClient implements ClientPolicy {
     return attributeInGroup(message, calls, relatedRequests);
   }
 
-  deliverUnsolicited(text: Buffer, sink: UnsolicitedSink): void {
-    if (isChange(readGatewayMessage(text))) this.#announce(text);
-    else sink.drop('undeliverable', text);
+  deliverUnsolicited(message: Message, sink: UnsolicitedSink): void {
+    if (isChange(message)) this.#announce(message.text);
+    else sink.drop('undeliverable', message.text);
   }
 
   /** Anything may have changed, because the server was lost. */

@@ -1,5 +1,7 @@
 import { eventText, type LegacyAnswerHost, type LegacyCallAnswer } from '../../call/legacy-answer.ts';
-import { faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
+import type { Reason, RequestId } from '../../protocol/faults.ts';
+import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import { getStream } from './streams.ts';
 
 type Host = Pick<LegacyAnswerHost, 'emit'>;
@@ -23,18 +25,18 @@ export class LoggedAnswer implements LegacyCallAnswer {
     this.#maxEventBytes = maxEventBytes;
   }
 
-  message(text: Buffer): void {
+  message({ text }: Message): void {
     this.#host.emit(this.stream, text, false);
   }
 
-  response(id: RequestId, text: Buffer): void {
+  response(response: Message): void {
     this.#missing -= 1;
     const isLast = this.#missing === 0 && this.stream !== getStream; // the GET stream never ends
-    this.#host.emit(this.stream, eventText(id, text, this.#maxEventBytes), isLast, id);
+    this.#host.emit(this.stream, eventText(response, this.#maxEventBytes), isLast, response.id ?? undefined);
   }
 
   fail(id: RequestId, reason: Reason): boolean {
-    this.response(id, Buffer.from(faultMessage(reason, id)));
+    this.response(createFaultResponse(reason, id));
     return false;
   }
 

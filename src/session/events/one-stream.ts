@@ -82,23 +82,23 @@ export class OneStream {
   }
 
   /** The answer to `initialize`. It goes to the stream too, and the POST is told whether the session exists. */
-  opening(reply: Reply): OpeningAnswer {
+  opening(id: RequestId, reply: Reply): OpeningAnswer {
     const answer = once((how: () => void) => how());
     return {
       stream: undefined,
       hasStream: false, // earlier server messages are kept for the GET stream, within its limits
-      message: (text) => this.#delivery.add(getStream, text, false),
-      response: (id, text) =>
+      message: ({ text }) => this.#delivery.add(getStream, text, false),
+      response: (response) =>
         answer(() => {
-          this.#delivery.add(getStream, eventText(id, text, this.#limits.maxEventBytes), false);
+          this.#delivery.add(getStream, eventText(response, this.#limits.maxEventBytes), false);
           this.confirm([id], reply);
         }),
-      refused: (_id, text) => answer(() => reply.json(text)),
-      fail: (id, reason) => {
+      refused: ({ text }) => answer(() => reply.json(text)),
+      fail: (_, reason) => {
         answer(() => reply.fault(reason, id));
         return true;
       },
-      abandon: (id) => answer(() => reply.fault('outcome_unknown', id)),
+      abandon: () => answer(() => reply.fault('outcome_unknown', id)),
     };
   }
 }

@@ -1,18 +1,16 @@
 import type { LegacyCallAnswer } from '../../call/legacy-answer.ts';
-import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
+import { createMessage, type Message } from '../../protocol/message/message.ts';
 
 /** Asks the server of a group for all its log messages. Each client then filters them by request. */
-export const logLevelRequest = readGatewayMessage(
-  Buffer.from('{"jsonrpc":"2.0","id":"mcp-gangway-log-level","method":"logging/setLevel","params":{"level":"debug"}}'),
-);
+export const logLevelRequest = createMessage({
+  id: 'mcp-gangway-log-level',
+  method: 'logging/setLevel',
+  params: { level: 'debug' },
+});
 
 /** Tells the server of a group that no client listens to a resource any more. */
-export const unsubscribeRequest = (uri: string, number: number): Message => {
-  const id = `mcp-gangway-unsubscribe-${number}`;
-  return readGatewayMessage(
-    Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method: 'resources/unsubscribe', params: { uri } })),
-  );
-};
+export const unsubscribeRequest = (uri: string, number: number): Message =>
+  createMessage({ id: `mcp-gangway-unsubscribe-${number}`, method: 'resources/unsubscribe', params: { uri } });
 
 /** The answer to a request of the gateway itself. It discards everything. */
 export const discardingAnswer: LegacyCallAnswer = {

@@ -40,9 +40,9 @@ export class Attribution implements UnsolicitedSink {
   }
 
   /** Sends a server message to its destination. */
-  send(destination: StreamTarget, text: Buffer): void {
-    if (destination === 'get') this.#context.policy.deliverUnsolicited(text, this);
-    else destination.answer.message(text);
+  send(destination: StreamTarget, message: Message): void {
+    if (destination === 'get') this.#context.policy.deliverUnsolicited(message, this);
+    else destination.answer.message(message);
   }
 
   addToGetStream(text: Buffer): void {
@@ -69,7 +69,7 @@ export class Attribution implements UnsolicitedSink {
     else {
       if (call.taskNews !== undefined) calls.tasks.answered(call.taskNews, call.taskId, text);
       this.#noteAnswer(call, response);
-      call.answer.response(call.id, text);
+      call.answer.response(response);
       // An answer in the log is sent only once it is stored (P5). The wait for that is part of the gateway's time.
       if (call.report !== undefined && call.answer.stream !== undefined)
         this.#delivery.whenStored(() => call.report?.answered(response));
@@ -98,7 +98,7 @@ export class Attribution implements UnsolicitedSink {
     }
     const cancelled = serverRequests.cancelledBy(message);
     if (cancelled !== undefined) {
-      this.send(cancelled.destination, cancelled.text);
+      this.send(cancelled.destination, cancelled.cancellation);
       return;
     }
     if (calls.isLate(message)) {
@@ -117,8 +117,7 @@ export class Attribution implements UnsolicitedSink {
     if (dropReason !== undefined) this.drop(dropReason, message.text);
     if (message.kind === 'request')
       this.#forwardRequest(message, dropReason === undefined ? destination : undefined, relatedRequests);
-    else if (dropReason === undefined && this.#isNewProgress(message, destination))
-      this.send(destination, message.text);
+    else if (dropReason === undefined && this.#isNewProgress(message, destination)) this.send(destination, message);
   }
 
   /** The reason why a message cannot be passed on; undefined if it can. */
@@ -136,13 +135,13 @@ export class Attribution implements UnsolicitedSink {
     relatedRequests: RequestIds | undefined,
   ): void {
     const { incarnation } = this.#supervisor;
-    const text = destination && this.#context.serverRequests.add(message, incarnation, destination);
-    if (destination === undefined || text === undefined) {
+    const forClient = destination && this.#context.serverRequests.add(message, incarnation, destination);
+    if (destination === undefined || forClient === undefined) {
       this.#supervisor.send(ServerRequests.refusal(message));
       return;
     }
     this.#markRequesters(message, destination, relatedRequests);
-    this.send(destination, text);
+    this.send(destination, forClient);
   }
 
   /**

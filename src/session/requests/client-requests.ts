@@ -5,7 +5,7 @@ import { isHarmless } from '../../call/rerun.ts';
 import { readTaskUpdate, taskStatus } from '../../call/tasks.ts';
 import { faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { createMessage, type Message } from '../../protocol/message/message.ts';
+import { cancelled, type Message } from '../../protocol/message/message.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { PendingCall } from '../../store/event-log.ts';
 import type { BackendSupervisor } from '../backend/supervisor.ts';
@@ -210,8 +210,7 @@ export class ClientRequests {
     for (const request of this.#leases?.expired() ?? []) this.call([request], discardingAnswer);
     for (const call of calls.overdue(limits)) {
       if (call.method === 'initialize') continue; // it has a limit of its own, and is never cancelled
-      const params = { requestId: call.id, reason: 'The request took too long.' };
-      this.#supervisor.send(createMessage({ method: 'notifications/cancelled', params }));
+      this.#supervisor.send(cancelled(call.id, 'The request took too long.'));
       this.fail(call, 'request_timeout');
     }
   }

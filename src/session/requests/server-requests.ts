@@ -1,8 +1,9 @@
 import type { StreamTarget } from '../../call/call-table.ts';
 import { readTaskUpdate, Tasks, type TaskUpdate } from '../../call/tasks.ts';
-import { faultMessage, type RequestId } from '../../protocol/faults.ts';
-import { spliceCancelledId, spliceId } from '../../protocol/json/splice.ts';
-import { changedMessage, createMessage, type Message, readGatewayMessage } from '../../protocol/message/message.ts';
+import type { RequestId } from '../../protocol/faults.ts';
+import { spliceCancelledId } from '../../protocol/json/splice.ts';
+import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
+import { cancelled, changedMessage, createMessage, type Message, withId } from '../../protocol/message/message.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
 
 /** The most open requests of one server; more are a fault of the server (P8). */
@@ -15,6 +16,12 @@ interface OpenRequest {
   /** The task changes that the client's answer can report, and the task that is asked about. */
   readonly taskNews?: TaskUpdate | undefined;
   readonly taskId?: string | undefined;
+}
+
+/** The cancellation of a server request, under the id that the client knows, and its destination. */
+export interface CancelledRequest {
+  readonly destination: StreamTarget;
+  readonly cancellation: Message;
 }
 
 /**
@@ -39,16 +46,16 @@ export class ServerRequests {
   /**
    * Adds a request that goes to the client.
    * @param incarnation identifies the session's backend; empty for the very first one
-   * @returns its text for the client; undefined if too many are open, so that it must not be sent
+   * @returns the request as the client gets it; undefined if too many are open, so that it must not be sent
    */
-  add(message: Message, incarnation: string, destination: StreamTarget): Buffer | undefined {
+  add(message: Message, incarnation: string, destination: StreamTarget): Message | undefined {
     const serverId = message.id as RequestId;
     if (this.#open.size >= maxOpen) return undefined;
     const clientId = incarnation === '' ? serverId : `mcp-gangway-${incarnation}-${++this.#renamedCount}`;
     this.#open.set(clientId, { destination, serverId, taskNews: readTaskUpdate(message), taskId: message.taskId });
     this.#clientIds.set(serverId, clientId);
     if (destination !== 'get') destination.report?.waitsForClient();
-    return clientId === serverId ? message.text : spliceId(message.text, JSON.stringify(clientId));
+    return clientId === serverId ? message : withId(message, clientId);
   }
 
   /**
@@ -71,29 +78,30 @@ export class ServerRequests {
     if (open.destination !== 'get') open.destination.activeAt = performance.now(); // the call goes on
     if (open.taskNews !== undefined) this.tasks.answered(open.taskNews, open.taskId, text);
     const { serverId } = open;
-    return serverId === id
-      ? response
-      : changedMessage(response, spliceId(text, JSON.stringify(serverId)), { id: serverId });
+    return serverId === id ? response : withId(response, serverId);
   }
 
   /**
    * The cancellation of a server request, under the id that the client knows, and its destination. It follows the
    * request if that destination can still be reached. Undefined for any other message.
    */
-  cancelledBy(message: Message): { readonly destination: StreamTarget; readonly text: Buffer } | undefined {
-    const clientId = message.cancels === undefined ? undefined : this.#clientIds.get(message.cancels);
+  cancelledBy(cancellation: Message): CancelledRequest | undefined {
+    const { cancels, text } = cancellation;
+    const clientId = cancels === undefined ? undefined : this.#clientIds.get(cancels);
     const open = clientId === undefined ? undefined : this.#open.get(clientId);
     if (open === undefined || clientId === undefined) return undefined;
     this.#forget(clientId, open);
-    const text = open.serverId === clientId ? message.text : spliceCancelledId(message.text, JSON.stringify(clientId));
-    return { destination: reachable(open.destination), text };
+    const destination = reachable(open.destination);
+    if (open.serverId === clientId) return { destination, cancellation };
+    const renamed = spliceCancelledId(text, JSON.stringify(clientId));
+    return { destination, cancellation: changedMessage(cancellation, renamed, { cancels: clientId }) };
   }
 
   /** The backend is lost: returns cancellations for all its open requests, and their destinations. */
-  cancelAll(): { readonly destination: StreamTarget; readonly text: Buffer }[] {
+  cancelAll(): CancelledRequest[] {
     const cancelled = [...this.#open].map(([requestId, open]) => {
       this.#forget(requestId, open);
-      return { destination: reachable(open.destination), text: cancellation(requestId) };
+      return { destination: reachable(open.destination), cancellation: requestEnded(requestId) };
     });
     this.tasks.clear();
     return cancelled;
@@ -101,7 +109,7 @@ export class ServerRequests {
 
   /** The error for a server request that cannot be sent, so that the server does not wait for an answer. */
   static refusal({ id = null }: Message): Message {
-    return readGatewayMessage(Buffer.from(faultMessage('server_request_refused', id)));
+    return createFaultResponse('server_request_refused', id);
   }
 
   /** The answer to a server's ping. */
@@ -116,9 +124,8 @@ export class ServerRequests {
   }
 }
 
-/** Tells a client that a server request needs no answer any more, usually because that server was lost. */
-export const cancellation = (requestId: RequestId, reason = 'The server that sent the request has ended.'): Buffer =>
-  Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason } }));
+/** Tells a client that a server request needs no answer any more, because that server was lost. */
+export const requestEnded = (id: RequestId): Message => cancelled(id, 'The server that sent the request has ended.');
 
 const reachable = (destination: StreamTarget): StreamTarget =>
   destination === 'get' || destination.answer.hasStream ? destination : 'get';

@@ -53,7 +53,7 @@ export function createTranslation(maxQueuedBytes = 1_000_000) {
     request(message, logLevel, answer, headers) {
       const request = JSON.parse(message.text.toString());
       const respond = (outcome: object): void =>
-        answer.response(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: request.id, ...outcome })), 200);
+        answer.response(asMessage({ jsonrpc: '2.0', id: request.id, ...outcome }), 200);
       const entry: Asked = {
         ...{
           request,
@@ -66,8 +66,7 @@ export function createTranslation(maxQueuedBytes = 1_000_000) {
         },
         result: (result) => respond({ result: { resultType: 'complete', ...result } }),
         error: (error) => respond({ error: { code: 1, message: 'x', ...error } }),
-        notify: (method, params = {}) =>
-          answer.message(Buffer.from(JSON.stringify({ jsonrpc: '2.0', method, params }))),
+        notify: (method, params = {}) => answer.message(asMessage({ jsonrpc: '2.0', method, params })),
       };
       asked.push(entry);
       return (reason) => {

@@ -6,8 +6,8 @@ import { readMessage } from '../../support/fake-backend.ts';
 function told(uri: string): { text: string; data: unknown } {
   const request = readMessage(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":${uri}}}`);
   const response = readMessage({ jsonrpc: '2.0', id: 1, error: { code: -32002, message: 'not found' } });
-  const of = { request, idText: '1', serverInfoText: undefined, isRetry: false, capabilitiesText: '{}' };
-  const text = modernForm.answered(response, of).text.toString();
+  const of = { request, clientId: 1, idText: '1', serverInfoText: undefined, isRetry: false, capabilitiesText: '{}' };
+  const text = modernForm.answered(response, of).response.text.toString();
   return { text, data: JSON.parse(text).error.data };
 }
 

@@ -1,12 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ModernCallAnswer } from '../../../src/call/modern-answer.ts';
 import { ChangeFeed, type SubscribeOutcome } from '../../../src/modern/changes/change-feed.ts';
+import type { Message } from '../../../src/protocol/message/message.ts';
 import type { SubscriptionFilter } from '../../../src/protocol/modern/subscription-filter.ts';
+import { asMessage } from '../../support/as-message.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-const textOf = (value: object): Buffer => Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...value }));
+const messageOf = (value: object): Message => asMessage({ jsonrpc: '2.0', ...value });
 const subscription = { _meta: { 'io.modelcontextprotocol/subscriptionId': 0 } };
 const updated = (uri: string) => ({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } });
 
@@ -21,11 +23,11 @@ function createFeed(isUnordered = false) {
         listen.isCancelled = true;
       };
     },
-    onChange: (text) => changes.push(JSON.parse(text.toString())) > 0,
+    onChange: ({ text }) => changes.push(JSON.parse(text.toString())) > 0,
     isUnordered,
   });
   const notify = (index: number, method: string, params: object) =>
-    opened[index]?.answer.message(textOf({ method, params: { ...params, ...subscription } }));
+    opened[index]?.answer.message(messageOf({ method, params: { ...params, ...subscription } }));
   return {
     ...{ feed, opened, changes },
     unsubscribe(uri: string) {
@@ -42,7 +44,7 @@ function createFeed(isUnordered = false) {
       notify(index, 'notifications/subscriptions/acknowledged', { notifications }),
     update: (index: number, uri: string) => notify(index, 'notifications/resources/updated', { uri }),
     end: (index: number, outcome: object = { result: {} }) =>
-      opened[index]?.answer.response(textOf({ id: 0, ...outcome }), 200),
+      opened[index]?.answer.response(messageOf({ id: 0, ...outcome }), 200),
     subscribe(uri: string): SubscribeOutcome[] {
       const outcomes: SubscribeOutcome[] = [];
       feed.subscribe(uri, (outcome) => outcomes.push(outcome));

@@ -2,8 +2,10 @@ import { describe, expect, it } from 'vitest';
 import type { ModernCallAnswer } from '../../../src/call/modern-answer.ts';
 import { TaskDirectory } from '../../../src/modern/process/task-directory.ts';
 import { TaskOwners, type TaskRequester } from '../../../src/modern/process/task-owners.ts';
+import type { Message } from '../../../src/protocol/message/message.ts';
 import type { TaskOwnerStore } from '../../../src/store/shared/owners.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
+import { asMessage } from '../../support/as-message.ts';
 import { createMemoryTaskOwners } from '../../support/memory-cluster/memory-owners.ts';
 import { metaKeys } from '../../support/modern-client.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -19,8 +21,8 @@ const away: TaskOwnerStore = {
 const meta = { [metaKeys.clientCapabilities]: { extensions: { 'io.modelcontextprotocol/tasks': {} } } };
 const begin = readRequest(call(1, 'tools/call', { _meta: meta }));
 const get = (taskId: string) => readRequest(call(1, 'tasks/get', { taskId }));
-const task = (taskId: string): Buffer =>
-  Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { resultType: 'task', taskId, ttlMs: 1_000 } }));
+const task = (taskId: string): Message =>
+  asMessage({ jsonrpc: '2.0', id: 1, result: { resultType: 'task', taskId, ttlMs: 1_000 } });
 
 /** An instance, whose server begins this task with each call. */
 function createInstance(owners: TaskOwnerStore) {
@@ -33,7 +35,7 @@ function createInstance(owners: TaskOwnerStore) {
     async begins(taskId: string, asker: TaskRequester): Promise<void> {
       const { got, answer } = createClient();
       directory.request(begin, answer, asker, known, (to) => {
-        known.recordTask(task(taskId), asker, 60_000);
+        known.recordTask(task(taskId).text, asker, 60_000);
         to.response(task(taskId), 200);
         return () => undefined;
       });

@@ -34,13 +34,16 @@ describe('the answer to server/discover', () => {
   });
 
   it('[R2.23] names no version that is not served here, and is the same text otherwise', () => {
-    const served = (text: string) => withServedVersions(Buffer.from(text)).toString();
-    const fine = '{"id":1,"result":{"supportedVersions":[ "2026-07-28", "2025-11-25" ],"x":1e400}}';
+    const served = (text: string) => withServedVersions(read(text)).text.toString();
+    const fine = '{"jsonrpc":"2.0","id":1,"result":{"supportedVersions":[ "2026-07-28", "2025-11-25" ],"x":1e400}}';
     expect(served(fine)).toBe(fine);
-    expect(served('{"id":1,"result":{"supportedVersions":["2027-01-01","2026-07-28"],"x":1e400}}')).toBe(
-      '{"id":1,"result":{"supportedVersions":["2026-07-28"],"x":1e400}}',
-    );
-    for (const text of ['{"id":1,"error":{}}', '{"result":{"supportedVersions":1}}']) expect(served(text)).toBe(text);
+    expect(
+      served('{"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2027-01-01","2026-07-28"],"x":1e400}}'),
+    ).toBe('{"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"],"x":1e400}}');
+    for (const outcome of ['"error":{}', '"result":{"supportedVersions":1}']) {
+      const text = `{"jsonrpc":"2.0","id":1,${outcome}}`;
+      expect(served(text)).toBe(text);
+    }
   });
 });
 

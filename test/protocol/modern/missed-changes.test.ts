@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { missedChanges } from '../../../src/protocol/modern/missed-changes.ts';
+import { readFilter } from '../../../src/protocol/modern/subscription-filter.ts';
 import { read } from './read.ts';
 
 const key = 'io.modelcontextprotocol/subscriptionId';
 const changesOf = (notifications: unknown, id = '7') =>
   missedChanges(
-    read({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params: { notifications } }),
+    readFilter(read({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params: { notifications } })),
     id,
-  ).map((text) => JSON.parse(text.toString()));
+  ).map(({ text }) => JSON.parse(text.toString()));
 
 describe('what a subscription may have missed', () => {
   it('[R5.09] is all that it was agreed to be told', () => {

@@ -93,16 +93,16 @@ describe('the filter of a subscription', () => {
   it.each(['1', '1.0', '"1"', '"ü"'])(
     '[R5.01] [R5.02] is acknowledged under the id %s, and so is each change',
     (id) => {
-      expect(acknowledgementOf({ toolsListChanged: true }, id).toString()).toBe(
+      expect(acknowledgementOf({ toolsListChanged: true }, id).text.toString()).toBe(
         `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"${key}":${id}},"notifications":{"toolsListChanged":true}}}`,
       );
       const updated = read(
         '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a:b","big":1.0}}',
       );
-      expect(toSubscriptionNotification(updated, id).toString()).toContain(
+      expect(toSubscriptionNotification(updated, id).text.toString()).toContain(
         `"params":{"_meta":{"${key}":${id}},"uri":"a:b","big":1.0}`,
       );
-      expect(toSubscriptionNotification(change('tools/list_changed'), id).toString()).toContain(
+      expect(toSubscriptionNotification(change('tools/list_changed'), id).text.toString()).toContain(
         `"_meta":{"${key}":${id}}`,
       );
     },

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { RequestId } from '../../../src/protocol/faults.ts';
 import { LoggedAnswer } from '../../../src/session/events/logged-answer.ts';
+import { asMessage } from '../../support/as-message.ts';
 
 function createFixture({ missing = 1 } = {}) {
   // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
@@ -11,25 +12,25 @@ function createFixture({ missing = 1 } = {}) {
 }
 
 const response = (id: RequestId, result: unknown = {}) => ({ jsonrpc: '2.0', id, result });
-const bytes = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
+const note = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x' } };
 
 describe('the answer of a call that an earlier owner left', () => {
   it('goes to the stream that it had, message by message, and ends it with the response', () => {
     const { answer, emitted } = createFixture();
     expect([answer.hasStream, answer.stream]).toEqual([true, 5]);
-    answer.message(bytes({ n: 1 }));
-    answer.response('a', bytes(response('a')));
+    answer.message(asMessage(note));
+    answer.response(asMessage(response('a')));
     expect(emitted).toEqual([
-      { stream: 5, message: { n: 1 }, last: false, settles: undefined },
+      { stream: 5, message: note, last: false, settles: undefined },
       { stream: 5, message: response('a'), last: true, settles: 'a' },
     ]);
   });
 
   it('[P3] of a batch ends with the last missing response, however that comes', () => {
     const { answer, emitted } = createFixture({ missing: 3 });
-    answer.response(1, bytes(response(1)));
+    answer.response(asMessage(response(1)));
     answer.fail('two', 'outcome_unknown');
-    answer.response(3, bytes(response(3)));
+    answer.response(asMessage(response(3)));
     expect(emitted.map(({ settles, last }) => [settles, last])).toEqual([
       [1, false],
       ['two', false],
@@ -40,7 +41,7 @@ describe('the answer of a call that an earlier owner left', () => {
 
   it('[P8] is an error where the response is larger than an event may be', () => {
     const { answer, emitted } = createFixture();
-    answer.response(1, bytes(response(1, 'x'.repeat(300))));
+    answer.response(asMessage(response(1, 'x'.repeat(300))));
     expect(emitted).toMatchObject([
       { message: { id: 1, error: { data: { reason: 'event_too_large' } } }, last: true, settles: 1 },
     ]);

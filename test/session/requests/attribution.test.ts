@@ -67,7 +67,7 @@ function createFixture({ hasGet = false } = {}) {
       startedAt: 0,
       report: watch,
     });
-    if (isStream) answer.message(Buffer.from('{}'));
+    if (isStream) answer.message(readMessage(log));
     return texts;
   };
   /** True if the client's response to this request is one that the server waits for. */

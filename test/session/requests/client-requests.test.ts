@@ -267,7 +267,7 @@ describe('calls that an earlier owner left unanswered', () => {
 describe('messages that are retried because their connection was lost', () => {
   const list = (id: string | number) => request(id, 'tools/list');
   const answer = (calls: CallTable, id: string | number): void =>
-    calls.take(id)?.answer.response(id, Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: {} })));
+    calls.take(id)?.answer.response(readMessage({ jsonrpc: '2.0', id, result: {} }));
 
   it('[P3] are answered by the running call, and do not reach the server again', () => {
     const { calls, backend, post } = createFixture();
@@ -281,7 +281,7 @@ describe('messages that are retried because their connection was lost', () => {
   it('[P3] are answered on the stream that the answer has become', () => {
     const { calls, joined, backend, post } = createFixture();
     post([request(1)], false, false, acceptsBoth);
-    calls.get(1)?.answer.message(Buffer.from(JSON.stringify(note())));
+    calls.get(1)?.answer.message(readMessage(note()));
     const again = post([request(1)], false, true, acceptsBoth);
     expect([joined, again.given?.kind, backend.sent.items]).toEqual([[4], 'stream', [request(1)]]);
   });

@@ -8,8 +8,7 @@ const ask = (id: string | number) => readMessage({ jsonrpc: '2.0', id, method: '
 const reply = (id: string | number | null) => readMessage({ jsonrpc: '2.0', id, result: {} });
 const cancel = (requestId: string | number) =>
   readMessage({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason: 'r' } });
-const parse = (message: Message | Buffer | undefined) =>
-  message && JSON.parse((Buffer.isBuffer(message) ? message : message.text).toString());
+const parse = (message: Message | undefined) => message && JSON.parse(message.text.toString());
 const callWith = (hasStream: boolean): Call => ({ answer: { hasStream } }) as unknown as Call;
 
 describe('the table of server requests', () => {
@@ -20,7 +19,7 @@ describe('the table of server requests', () => {
       expect(parse(requests.settle(reply(id)))).toEqual({ jsonrpc: '2.0', id, result: {} });
     }
     const message = ask(7);
-    expect(requests.add(message, '', 'get')).toBe(message.text);
+    expect(requests.add(message, '', 'get')).toBe(message);
     expect(requests.settle(reply('7'))).toBeUndefined();
     const answer = reply(7);
     expect(requests.settle(answer)).toBe(answer);
@@ -71,7 +70,7 @@ describe('the table of server requests', () => {
     requests.settle(reply(4));
     const cancelled = requests.cancelAll();
     expect(
-      cancelled.map(({ destination, text }) => [destination, parse(text).method, parse(text).params.requestId]),
+      cancelled.map(({ destination, cancellation: { method, cancels } }) => [destination, method, cancels]),
     ).toEqual([
       [open, 'notifications/cancelled', 1],
       ['get', 'notifications/cancelled', 2],
@@ -85,10 +84,10 @@ describe('the table of server requests', () => {
     const requests = new ServerRequests();
     const call = callWith(true);
     requests.add(ask(1), '', call);
-    expect(requests.cancelledBy(cancel(1))).toEqual({ destination: call, text: cancel(1).text });
+    expect(requests.cancelledBy(cancel(1))).toEqual({ destination: call, cancellation: cancel(1) });
     expect(requests.cancelledBy(cancel(1))).toBeUndefined();
     const { id } = parse(requests.add(ask(1), '5-1', call));
-    expect(parse(requests.cancelledBy(cancel(1))?.text)).toEqual({
+    expect(parse(requests.cancelledBy(cancel(1))?.cancellation)).toEqual({
       jsonrpc: '2.0',
       method: 'notifications/cancelled',
       params: { requestId: id, reason: 'r' },

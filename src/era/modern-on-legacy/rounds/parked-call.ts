@@ -51,15 +51,17 @@ export function inputRequiredResult(
   questions: readonly ServerQuestion[],
   state: string,
   serverInfoText: string | undefined,
-): Buffer {
+): Message {
   const inputRequests = questions.map(({ key, method, params }) => {
     const text = params === undefined ? '' : `,"params":${params}`;
     return `${JSON.stringify(key)}:{"method":${JSON.stringify(method)}${text}}`;
   });
   const meta = serverInfoText === undefined ? '' : `,"_meta":{"io.modelcontextprotocol/serverInfo":${serverInfoText}}`;
-  return Buffer.from(
-    `{"jsonrpc":"2.0","id":${idText},"result":{"resultType":"input_required","inputRequests":{${inputRequests.join()}},` +
-      `"requestState":${JSON.stringify(state)}${meta}}}`,
+  return readGatewayMessage(
+    Buffer.from(
+      `{"jsonrpc":"2.0","id":${idText},"result":{"resultType":"input_required","inputRequests":{${inputRequests.join()}},` +
+        `"requestState":${JSON.stringify(state)}${meta}}}`,
+    ),
   );
 }
 

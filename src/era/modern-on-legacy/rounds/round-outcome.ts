@@ -1,11 +1,12 @@
 import { isReason, type Reason, type RequestId } from '../../../protocol/faults.ts';
+import { type Message, readGatewayMessage } from '../../../protocol/message/message.ts';
 import type { RoundOutcomeStore } from '../../../store/shared/outcomes.ts';
 
 /**
  * The answer to a client: a response under some id with its HTTP status, or an error of the gateway with its `data`.
  */
 export type KeptOutcome =
-  | { readonly text: Buffer; readonly status: number }
+  | { readonly response: Message; readonly status: number }
   | { readonly reason: Reason; readonly data?: Record<string, unknown> | undefined };
 
 /**
@@ -41,8 +42,9 @@ const newline = 0x0a;
 
 /** Encodes an outcome as a line of JSON, followed by the unchanged text. */
 function format(digest: string, outcome: KeptOutcome): Buffer {
-  const { text, ...rest } = 'text' in outcome ? outcome : { text: Buffer.alloc(0), ...outcome };
-  return Buffer.concat([Buffer.from(`${JSON.stringify({ digest, ...rest })}\n`), text]);
+  const { response, ...rest } = 'response' in outcome ? outcome : { response: undefined, ...outcome };
+  const head = Buffer.from(`${JSON.stringify({ digest, ...rest })}\n`);
+  return response === undefined ? head : Buffer.concat([head, response.text]);
 }
 
 function read(kept: Buffer, expectedDigest: string): KeptOutcome {
@@ -50,5 +52,5 @@ function read(kept: Buffer, expectedDigest: string): KeptOutcome {
   const { digest, status, reason, data } = JSON.parse(kept.toString('utf8', 0, end)) as Record<string, unknown>;
   if (digest !== expectedDigest) return { reason: 'bad_request_state' };
   if (isReason(reason)) return { reason, data: data as Record<string, unknown> | undefined };
-  return { text: kept.subarray(end + 1), status: Number(status) };
+  return { response: readGatewayMessage(kept.subarray(end + 1)), status: Number(status) };
 }

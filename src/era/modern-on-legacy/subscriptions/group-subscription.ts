@@ -2,7 +2,7 @@
 import type { ModernAnswer } from '../../../call/modern-answer.ts';
 import type { Reason } from '../../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../protocol/http/forwarded-headers.ts';
-import { type Message, memberRange, readGatewayMessage } from '../../../protocol/message/message.ts';
+import { createMessage, type Message, memberRange, readGatewayMessage } from '../../../protocol/message/message.ts';
 import { changesMatching } from '../../../protocol/modern/missed-changes.ts';
 import { listenResult } from '../../../protocol/modern/renumber.ts';
 import {
@@ -111,7 +111,8 @@ export class GroupSubscription {
       else this.#early = [undefined];
       return;
     }
-    for (const text of changesMatching(change, this.#filter, this.#idText)) this.#options.answer.message(text);
+    for (const notification of changesMatching(change, this.#filter, this.#idText))
+      this.#options.answer.message(notification);
   }
 
   /**
@@ -171,12 +172,12 @@ export class GroupSubscription {
   ): Promise<Reason | 'refused' | undefined> {
     const { name, forwarded } = this.#options;
     const id = `${name} ${++this.#lastId}`;
-    const message = readGatewayMessage(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params })));
+    const message = createMessage({ id, method, params });
     return new Promise((resolve) => {
       const reply = new SessionReply(
         {
-          message({ kind, memberRanges: places }) {
-            if (kind === 'response') resolve(places.message?.keys.includes('error') ? 'refused' : undefined);
+          message({ kind, isError }) {
+            if (kind === 'response') resolve(isError ? 'refused' : undefined);
           },
           fault: resolve,
           ended: () => resolve('outcome_unknown'),

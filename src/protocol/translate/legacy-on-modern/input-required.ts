@@ -2,7 +2,7 @@ import { readScalar } from '../../json/scalar.ts';
 import { scanObject } from '../../json/scan.ts';
 import { findRange, scalarAt, valueAt } from '../../json/splice.ts';
 import { putMembers, withoutMember } from '../../message/edit-members.ts';
-import type { Message } from '../../message/message.ts';
+import { changedMessage, type Message, readGatewayMessage } from '../../message/message.ts';
 
 /**
  * Translates the questions of a modern server in the middle of a request (2026-07-28, basic/patterns/mrtr) for a legacy
@@ -63,14 +63,14 @@ export function readInputRequired({ text }: Message): InputRequired | undefined 
  * Writes a question as a request to a legacy client. A question to answer at a URL has an `elicitationId` there
  * (2025-11-25, client/elicitation), which the modern era removed. The id of the request takes its place.
  */
-export function toLegacyRequest({ method, params }: InputQuestion, id: string): Buffer {
+export function toLegacyRequest({ method, params }: InputQuestion, id: string): Message {
   const idText = JSON.stringify(id);
   const name = JSON.stringify(method);
-  if (params === undefined) return Buffer.from(`{"jsonrpc":"2.0","id":${idText},"method":${name}}`);
+  if (params === undefined) return readGatewayMessage(Buffer.from(`{"jsonrpc":"2.0","id":${idText},"method":${name}}`));
   const isAtUrl = valueAt(params, ['mode'])?.toString() === '"url"';
   const rest = isAtUrl ? withoutMember(params, ['elicitationId']).toString() : params.toString();
   const paramsText = isAtUrl ? `{"elicitationId":${idText},${rest.slice(1)}` : rest;
-  return Buffer.from(`{"jsonrpc":"2.0","id":${idText},"method":${name},"params":${paramsText}}`);
+  return readGatewayMessage(Buffer.from(`{"jsonrpc":"2.0","id":${idText},"method":${name},"params":${paramsText}}`));
 }
 
 /**
@@ -81,10 +81,11 @@ export function toRetryRequest(
   request: Message,
   answers: ReadonlyMap<string, string>,
   stateText: Buffer | undefined,
-): Buffer {
+): Message {
   const responses = [...answers].map(([key, text]) => `${JSON.stringify(key)}:${text}`);
-  return putMembers(request, 'params', [
+  const text = putMembers(request, 'params', [
     ...(answers.size === 0 ? [] : ([['inputResponses', `{${responses.join()}}`]] as const)),
     ...(stateText === undefined ? [] : ([['requestState', stateText.toString()]] as const)),
   ]);
+  return changedMessage(request, text, {});
 }

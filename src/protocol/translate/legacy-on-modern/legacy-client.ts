@@ -1,7 +1,7 @@
 // src/protocol/translate/legacy-on-modern: messages of legacy clients for modern servers, and the way back.
 
 import { putMembers, withoutMember } from '../../message/edit-members.ts';
-import { type Message, memberRange, memberValue, protocolVersionKey } from '../../message/message.ts';
+import { changedMessage, type Message, memberRange, memberValue, protocolVersionKey } from '../../message/message.ts';
 import { clientCapabilitiesKey, clientInfoKey, logLevelKey } from '../../modern/envelope.ts';
 import type { LogLevel } from '../../modern/log-levels.ts';
 import { legacyRevisions } from '../../revisions.ts';
@@ -53,11 +53,12 @@ export function withEnvelope(
   { infoText, capabilitiesText }: LegacyClient,
   protocolVersion: string,
   logLevel: LogLevel | undefined,
-): Buffer {
-  return putMembers(request, 'meta', [
+): Message {
+  const text = putMembers(request, 'meta', [
     [protocolVersionKey, JSON.stringify(protocolVersion)],
     ...(infoText === undefined ? [] : ([[clientInfoKey, infoText]] as const)),
     [clientCapabilitiesKey, capabilitiesText],
     ...(logLevel === undefined ? [] : ([[logLevelKey, JSON.stringify(logLevel)]] as const)),
   ]);
+  return changedMessage(request, text, { isModern: true });
 }

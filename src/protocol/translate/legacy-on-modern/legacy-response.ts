@@ -1,7 +1,7 @@
 import { readScalar } from '../../json/scalar.ts';
 import { findRange, replaceParts } from '../../json/splice.ts';
 import { findRemoval, removeFromEach, withoutMember } from '../../message/edit-members.ts';
-import type { Message } from '../../message/message.ts';
+import { changedMessage, type Message } from '../../message/message.ts';
 
 /**
  * Converts a modern server's response for a legacy client. Members that the modern era added to results (`resultType`,
@@ -9,9 +9,13 @@ import type { Message } from '../../message/message.ts';
  * clients refuse are changed.
  * @param method the method of the request
  */
-export function asLegacyResponse(response: Message, method: string): Buffer {
-  const { text } = response;
-  if (response.memberRanges.message?.keys.includes('error')) return withLegacyCode(text, method);
+export function asLegacyResponse(response: Message, method: string): Message {
+  const text = legacyText(response, method);
+  return text === response.text ? response : changedMessage(response, text, {});
+}
+
+function legacyText({ text, isError }: Message, method: string): Buffer {
+  if (isError) return withLegacyCode(text, method);
   if (method === 'tools/list') return withLegacySchemas(text);
   return method === 'tools/call' ? withLegacyStructure(text) : text;
 }

@@ -1,5 +1,5 @@
 import { valueAt } from '../../json/splice.ts';
-import type { Message } from '../../message/message.ts';
+import { type Message, readGatewayMessage } from '../../message/message.ts';
 import { withoutTasks } from '../legacy-on-modern/legacy-client.ts';
 import { serverInfoKey } from '../legacy-on-modern/opening.ts';
 import { noCaching } from './modern-response.ts';
@@ -13,10 +13,10 @@ export interface InitializedServer {
 }
 
 /** Reads a legacy server's answer to `initialize`. An error counts as a server without capabilities. */
-export function readInitialized(response: Message): InitializedServer {
-  const capabilities = valueAt(response.text, ['result', 'capabilities']);
-  const serverInfo = valueAt(response.text, ['result', 'serverInfo']);
-  const instructions = valueAt(response.text, ['result', 'instructions']);
+export function readInitialized(response: Buffer): InitializedServer {
+  const capabilities = valueAt(response, ['result', 'capabilities']);
+  const serverInfo = valueAt(response, ['result', 'serverInfo']);
+  const instructions = valueAt(response, ['result', 'instructions']);
   return {
     capabilitiesText: capabilities?.[0] === openBrace ? withoutTasks(capabilities).toString() : '{}',
     serverInfoText: serverInfo?.[0] === openBrace ? serverInfo.toString() : undefined,
@@ -30,7 +30,7 @@ export function readInitialized(response: Message): InitializedServer {
  * @param idText the id of the request, as JSON text
  * @param versions the revisions in which clients can use the server here
  */
-export function toDiscovery(opened: InitializedServer, idText: string, versions: readonly string[]): Buffer {
+export function toDiscovery(opened: InitializedServer, idText: string, versions: readonly string[]): Message {
   const { capabilitiesText, serverInfoText, instructionsText } = opened;
   const members = [
     '"resultType":"complete"',
@@ -40,7 +40,7 @@ export function toDiscovery(opened: InitializedServer, idText: string, versions:
     ...(instructionsText === undefined ? [] : [`"instructions":${instructionsText}`]),
     ...(serverInfoText === undefined ? [] : [`"_meta":{"${serverInfoKey}":${serverInfoText}}`]),
   ];
-  return Buffer.from(`{"jsonrpc":"2.0","id":${idText},"result":{${members.join()}}}`);
+  return readGatewayMessage(Buffer.from(`{"jsonrpc":"2.0","id":${idText},"result":{${members.join()}}}`));
 }
 
 const openBrace = 0x7b;

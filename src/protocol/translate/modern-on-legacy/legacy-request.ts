@@ -2,7 +2,7 @@ import type { RequestId } from '../../faults.ts';
 import type { ByteRange } from '../../json/byte-range.ts';
 import { replaceParts } from '../../json/splice.ts';
 import { findRemovals } from '../../message/edit-members.ts';
-import { type Message, protocolVersionKey, readGatewayMessage } from '../../message/message.ts';
+import { changedMessage, type Message, protocolVersionKey } from '../../message/message.ts';
 import { clientCapabilitiesKey, clientInfoKey, logLevelKey } from '../../modern/envelope.ts';
 import { type RenumberedRequest, renumber } from '../../modern/renumber.ts';
 import { retryMemberKeys } from '../../modern/retry.ts';
@@ -24,18 +24,18 @@ const paramsKeys = [...retryMemberKeys, 'task'];
  */
 export function asLegacyRequest(request: Message, id: RequestId): RenumberedRequest {
   const renumbered = renumber(request, id, findLegacyRemovals(request));
-  return { ...renumbered, request: readGatewayMessage(renumbered.request.text) };
+  const { text } = renumbered.request;
+  return { ...renumbered, request: changedMessage(renumbered.request, text, { isModern: false, asksForTask: false }) };
 }
 
 /** Converts a modern client's notification for a legacy server. */
-export const asLegacyNotification = (notification: Message): Buffer =>
-  replaceParts(
-    notification.text,
-    (hasMoreMeta(notification)
-      ? findRemovals(notification, 'meta', envelopeKeys)
-      : findRemovals(notification, 'params', ['_meta'])
-    ).map((range) => ({ ...range, by: '' })),
-  );
+export function asLegacyNotification(notification: Message): Message {
+  const removals = hasMoreMeta(notification)
+    ? findRemovals(notification, 'meta', envelopeKeys)
+    : findRemovals(notification, 'params', ['_meta']);
+  const replacements = removals.map((range) => ({ ...range, by: '' }));
+  return changedMessage(notification, replaceParts(notification.text, replacements), { isModern: false });
+}
 
 function findLegacyRemovals(request: Message): ByteRange[] {
   if (!hasMoreMeta(request)) return findRemovals(request, 'params', ['_meta', ...paramsKeys]);

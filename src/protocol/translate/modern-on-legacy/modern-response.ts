@@ -6,14 +6,13 @@ import { readScalar } from '../../json/scalar.ts';
 import { scanObject } from '../../json/scan.ts';
 import { findRange, type Replacement, replaceParts, sortByStart } from '../../json/splice.ts';
 import { findRemoval, type NewMembers, removeFromEach } from '../../message/edit-members.ts';
-import { type Message, memberRange } from '../../message/message.ts';
+import { changedMessage, type Message, memberRange } from '../../message/message.ts';
+import type { ClientId } from '../../modern/renumber.ts';
 import { serverInfoKey } from '../legacy-on-modern/opening.ts';
 
 /** The request that a legacy server's response answers, and the data that the translation adds. */
-export interface TranslatedRequest {
+export interface TranslatedRequest extends ClientId {
   readonly method: string;
-  /** The id as its client wrote it, as JSON text. */
-  readonly idText: string;
   /** The URI of `resources/read`, as JSON text. */
   readonly uriText?: string | undefined;
   /** The server's identity, as JSON text; undefined if it gave none. */
@@ -53,12 +52,13 @@ const completeAndUncached: NewMembers = [...complete, ...noCaching];
  * Converts a legacy server's response for a modern client (2026-07-28, basic, "Result Responses" and "Error Codes").
  * Nothing else of its text changes (P1).
  */
-export function asModernResponse(response: Message, request: TranslatedRequest): Buffer {
+export function asModernResponse(response: Message, request: TranslatedRequest): Message {
   const id = memberRange(response, 'message', 'id');
   const replacements = findChanges(response, request);
   if (id !== undefined) replacements.push({ start: id.start, end: id.end, by: request.idText });
   const text = replaceParts(response.text, sortByStart(replacements));
-  return request.method === 'tools/list' ? withoutTaskSupport(text) : text;
+  const modernText = request.method === 'tools/list' ? withoutTaskSupport(text) : text;
+  return changedMessage(response, modernText, { id: request.clientId });
 }
 
 function findChanges(response: Message, request: TranslatedRequest): Replacement[] {

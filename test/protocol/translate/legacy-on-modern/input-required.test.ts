@@ -73,7 +73,7 @@ describe('a question as a request', () => {
     toLegacyRequest(
       { key: 'k', method, params: params === undefined ? undefined : Buffer.from(params) },
       'q-1',
-    ).toString();
+    ).text.toString();
 
   it.each([
     ['roots/list', undefined, '{"jsonrpc":"2.0","id":"q-1","method":"roots/list"}'],
@@ -107,14 +107,14 @@ describe('the retry', () => {
       ['a"', '{"roots":[]}'],
       ['__proto__', '{"action":"accept"}'],
     ]);
-    expect(toRetryRequest(request, answers, Buffer.from('"s\\u0041"')).toString()).toBe(
+    expect(toRetryRequest(request, answers, Buffer.from('"s\\u0041"')).text.toString()).toBe(
       '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"inputResponses":{"a\\"":{"roots":[]},"__proto__":{"action":"accept"}},' +
         '"requestState":"s\\u0041","name":"x","arguments":{"n":1.0}}}',
     );
   });
 
   it('[R4.08] has no state if the server sent none', () => {
-    expect(JSON.parse(toRetryRequest(request, new Map([['a', '{}']]), undefined).toString()).params).toEqual({
+    expect(JSON.parse(toRetryRequest(request, new Map([['a', '{}']]), undefined).text.toString()).params).toEqual({
       name: 'x',
       arguments: { n: 1 },
       inputResponses: { a: {} },

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { readLegacyClient, withEnvelope } from '../../../../src/protocol/translate/legacy-on-modern/legacy-client.ts';
 import { toInitializeResult } from '../../../../src/protocol/translate/legacy-on-modern/opening.ts';
 import { readMessage } from '../../../support/fake-backend.ts';
+import { fieldsInText, routingFields } from '../../../support/routing-fields.ts';
 
 const initialize = (params: object) => readMessage({ jsonrpc: '2.0', id: 1, method: 'initialize', params });
 
@@ -38,12 +39,14 @@ describe('what a legacy client said of itself', () => {
       '{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"progressToken":1.0},"x":1e400}}',
     );
     const key = (name: string) => `"io.modelcontextprotocol/${name}"`;
-    expect(withEnvelope(request, client, '2026-07-28', 'warning').toString()).toBe(
+    const enveloped = withEnvelope(request, client, '2026-07-28', 'warning');
+    expect(routingFields(enveloped)).toEqual(fieldsInText(enveloped));
+    expect(enveloped.text.toString()).toBe(
       `{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{${key('protocolVersion')}:"2026-07-28",` +
         `${key('clientInfo')}:{"name":"ü","version":"1"},${key('clientCapabilities')}:{"roots":{}},` +
         `${key('logLevel')}:"warning","progressToken":1.0},"x":1e400}}`,
     );
-    const silent = withEnvelope(request, { ...client, infoText: undefined }, '2026-07-28', undefined).toString();
+    const silent = withEnvelope(request, { ...client, infoText: undefined }, '2026-07-28', undefined).text.toString();
     expect(silent).not.toContain('clientInfo');
     expect(silent).not.toContain('logLevel');
   });
@@ -52,7 +55,12 @@ describe('what a legacy client said of itself', () => {
 describe('the answer to initialize', () => {
   const opening = (result: object) =>
     JSON.parse(
-      toInitializeResult(readMessage({ jsonrpc: '2.0', id: 'a', result }), '2025-06-18', 'configured').toString(),
+      toInitializeResult(
+        readMessage({ jsonrpc: '2.0', id: 0, result }),
+        'a',
+        '2025-06-18',
+        'configured',
+      ).text.toString(),
     );
 
   it('says what the server said of itself, without tasks', () => {
@@ -86,6 +94,8 @@ describe('the answer to initialize', () => {
 
   it('is the error of the server, if that is what it answers', () => {
     const error = '{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"x"}}';
-    expect(toInitializeResult(readMessage(error), '2025-06-18', 'x').toString()).toBe(error);
+    const answer = toInitializeResult(readMessage(error), 'a', '2025-06-18', 'x');
+    expect(answer.text.toString()).toBe(error.replace('"id":1', '"id":"a"'));
+    expect(routingFields(answer)).toEqual(fieldsInText(answer));
   });
 });

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { asLegacyResponse } from '../../../../src/protocol/translate/legacy-on-modern/legacy-response.ts';
 import { readMessage } from '../../../support/fake-backend.ts';
 
-const translated = (text: string, method: string): string => asLegacyResponse(readMessage(text), method).toString();
+const translated = (text: string, method: string): string =>
+  asLegacyResponse(readMessage(text), method).text.toString();
 
 describe('a response of a modern server for a legacy client', () => {
   it.each([

@@ -1,12 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { readInitialized, toDiscovery } from '../../../../src/protocol/translate/modern-on-legacy/legacy-discovery.ts';
-import { read } from '../../modern/read.ts';
 
 const discovered = (result: string): string =>
-  toDiscovery(readInitialized(read(`{"jsonrpc":"2.0","id":0,"result":${result}}`)), '"d"', [
+  toDiscovery(readInitialized(Buffer.from(`{"jsonrpc":"2.0","id":0,"result":${result}}`)), '"d"', [
     '2026-07-28',
     '2025-11-25',
-  ]).toString();
+  ]).text.toString();
 
 describe('the discovery of a legacy server', () => {
   it('[P1] [R3.02] says what it said at initialize, but of tasks', () => {

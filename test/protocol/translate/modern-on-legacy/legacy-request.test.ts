@@ -3,13 +3,18 @@ import {
   asLegacyNotification,
   asLegacyRequest,
 } from '../../../../src/protocol/translate/modern-on-legacy/legacy-request.ts';
+import { fieldsInText, routingFields } from '../../../support/routing-fields.ts';
 import { read } from '../../modern/read.ts';
 
 const prefix = 'io.modelcontextprotocol/';
 const envelope = `"${prefix}protocolVersion":"2026-07-28","${prefix}clientCapabilities":{"sampling":{}}`;
 const request = (params: string, id = '"a"'): string =>
   `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`;
-const translated = (params: string): string => asLegacyRequest(read(request(params)), 42).request.text.toString();
+function translated(params: string): string {
+  const { request: sent } = asLegacyRequest(read(request(params)), 42);
+  expect(routingFields(sent)).toEqual(fieldsInText(sent));
+  return sent.text.toString();
+}
 
 describe('a request of a modern client for a legacy server', () => {
   it.each([
@@ -49,5 +54,7 @@ it.each([
   const envelope =
     '"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}';
   const text = (of: string) => `{"jsonrpc":"2.0","method":"notifications/acme/hello","params":${of}}`;
-  expect(asLegacyNotification(read(text(params.replace('ENVELOPE', envelope)))).toString()).toBe(text(expected));
+  const notification = asLegacyNotification(read(text(params.replace('ENVELOPE', envelope))));
+  expect(notification.text.toString()).toBe(text(expected));
+  expect(routingFields(notification)).toEqual(fieldsInText(notification));
 });

@@ -3,10 +3,14 @@ import {
   asModernResponse,
   type TranslatedRequest,
 } from '../../../../src/protocol/translate/modern-on-legacy/modern-response.ts';
+import { fieldsInText, routingFields } from '../../../support/routing-fields.ts';
 import { read } from '../../modern/read.ts';
 
-const translated = (text: string, request: Partial<TranslatedRequest> & { method: string }): string =>
-  asModernResponse(read(text), { idText: '"ü"', ...request }).toString();
+function translated(text: string, request: Partial<TranslatedRequest> & { method: string }): string {
+  const response = asModernResponse(read(text), { clientId: 'ü', idText: '"ü"', ...request });
+  expect(routingFields(response)).toEqual(fieldsInText(response));
+  return response.text.toString();
+}
 const response = (members: string, id = '"ü"'): string => `{"jsonrpc":"2.0","id":${id},${members}}`;
 const hints = '"ttlMs":0,"cacheScope":"private"';
 const infoKey = 'io.modelcontextprotocol/serverInfo';
