@@ -47,8 +47,11 @@ export class IssuerKeys {
     this.#options = options;
   }
 
-  /** The keys, if they may still be used. A token that they verified is valid while this remains the same object. */
-  get current(): KeySet | undefined {
+  /**
+   * Returns the keys if they may still be used, and fetches them again in the background if that is due. A token that
+   * they verified is valid while this is the same object.
+   */
+  use(): KeySet | undefined {
     if (this.#known !== undefined && this.#ageMs > refreshMs) detach('request', this.refresh());
     return this.#usable;
   }

@@ -73,7 +73,7 @@ export async function verifyToken(token: string, options: VerifyOptions): Promis
     requiredClaims: ['exp', 'sub', 'aud'],
   };
 
-  let keySet = keys.current ?? (await keys.refresh());
+  let keySet = keys.use() ?? (await keys.refresh());
   if (keySet === undefined) return notChecked;
   let claims = await signedClaims(token, keySet.keyFor, required, onInvalid);
   if (claims === 'unknown_key') {

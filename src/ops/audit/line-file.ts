@@ -1,4 +1,5 @@
 import { close, constants, openSync, write } from 'node:fs';
+import { backoff } from '../../util/timing/backoff.ts';
 import { openNonblocking } from '../nonblocking-output.ts';
 
 /** The target of lines: a file by its path, or a descriptor that this process was started with. */
@@ -9,8 +10,6 @@ export interface LineFileOptions {
   readonly target: LineTarget;
   /** The limit for bytes that wait for a stalled target. Further lines are lost (P8). */
   readonly maxQueuedBytes?: number;
-  /** The longest pause before another attempt to write. The first pause is some milliseconds. */
-  readonly retryMs?: number;
   /** Called once when lines cannot be written. A reader that is only slow is reported after a second. */
   onStuck(cause: unknown): void;
   /**
@@ -25,8 +24,8 @@ export interface LineFileOptions {
 /** The limit for one write. Lines of one write are adjacent in the file. */
 const maxPortionBytes = 256 * 1024;
 
-/** The first pause before another attempt to write. The pause doubles each time. */
-const firstPauseMs = 2;
+/** The pause before another attempt to write. It begins with milliseconds, because most readers are only slow. */
+const pauseAfter = backoff({ firstMs: 2, maxMs: 1_000 });
 
 /** A pipe whose reader is slow is not reported before this time has passed. */
 const slowReaderGraceMs = 1_000;
@@ -37,7 +36,7 @@ const exitWaitMs = 1_000;
 /**
  * Appends lines to a file, in order, and never blocks a caller. If the disk is full or nobody reads a pipe, lines wait,
  * and the newest are lost above a limit. Losses are never silent: `onStuck` reports the begin, and a line in the file
- * counts them where lines are missing.
+ * counts them where lines are missing. docs/decisions/0080 says why no library does this.
  */
 export class LineFile {
   readonly #options: LineFileOptions;
@@ -50,7 +49,8 @@ export class LineFile {
   #isStuck = false;
   /** When the target stopped taking bytes, on the monotonic clock. */
   #stalledAt: number | undefined;
-  #pauseMs = firstPauseMs;
+  /** Failed attempts since the target took bytes. */
+  #failures = 0;
   #isWriting = false;
   /** Descriptors to close when no write is in progress. */
   readonly #retired: number[] = [];
@@ -149,7 +149,7 @@ export class LineFile {
 
   #onWritten(): void {
     this.#stalledAt = undefined;
-    this.#pauseMs = firstPauseMs;
+    this.#failures = 0;
     if (this.#isStuck) {
       this.#isStuck = false;
       this.#options.onUnstuck(this.#lost);
@@ -165,8 +165,8 @@ export class LineFile {
       this.#isStuck = true;
       this.#options.onStuck(cause);
     }
-    this.#timer = setTimeout(() => this.#writeNext(), this.#pauseMs).unref();
-    this.#pauseMs = Math.min(2 * this.#pauseMs, this.#options.retryMs ?? 1_000);
+    this.#timer = setTimeout(() => this.#writeNext(), pauseAfter(this.#failures)).unref();
+    this.#failures += 1;
   }
 }
 

@@ -1,12 +1,13 @@
 import { writeSync } from 'node:fs';
+import { backoff } from '../../util/timing/backoff.ts';
 import { openNonblocking } from '../nonblocking-output.ts';
 
 /** The limit for lines that wait for a reader (P8): some thousand lines. Further lines are lost. */
 const maxWaitingBytes = 1024 * 1024;
 
-/** The first pause before another attempt to write. The pause doubles each time. */
+/** The pause before another attempt to write. */
 const firstPauseMs = 2;
-const longestPauseMs = 250;
+const pauseAfter = backoff({ firstMs: firstPauseMs, maxMs: 250 });
 
 /** How long the exit of the process waits for the reader. */
 const exitWaitMs = 500;
@@ -37,7 +38,8 @@ export class LogOutput {
   #waitingBytes = 0;
   #lost = 0;
   #timer: NodeJS.Timeout | undefined;
-  #pauseMs = firstPauseMs;
+  /** Attempts since the reader took bytes. */
+  #failures = 0;
 
   constructor({ target, lostLine }: LogOutputOptions) {
     this.#lostLine = lostLine;
@@ -85,7 +87,7 @@ export class LogOutput {
       const { bytes, lines } = first;
       const written = this.#tryWrite(bytes);
       if (written === undefined) return;
-      this.#pauseMs = firstPauseMs;
+      this.#failures = 0;
       this.#waitingBytes -= written;
       if (written < bytes.length) this.#waiting[0] = { bytes: bytes.subarray(written), lines };
       else this.#waiting.shift();
@@ -106,8 +108,8 @@ export class LogOutput {
   }
 
   #scheduleRetry(): void {
-    this.#timer = setTimeout(() => this.#writeWaiting(), this.#pauseMs).unref();
-    this.#pauseMs = Math.min(2 * this.#pauseMs, longestPauseMs);
+    this.#timer = setTimeout(() => this.#writeWaiting(), pauseAfter(this.#failures)).unref();
+    this.#failures += 1;
   }
 
   /**

@@ -4,7 +4,7 @@ import { VerifiedTokens } from '../../../src/auth/oauth/verified-tokens.ts';
 import type { VerifiedToken } from '../../../src/auth/oauth/verify-token.ts';
 
 const keys = {};
-const verified = (): VerifiedToken => ({ expiresAtMs: 1_000, issuer: { current: keys }, keys }) as never;
+const verified = (): VerifiedToken => ({ expiresAtMs: 1_000, issuer: { use: () => keys }, keys }) as never;
 
 it('keeps 4,096 tokens, and of more the ones that were used last', () => {
   const tokens = new VerifiedTokens();

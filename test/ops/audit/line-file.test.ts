@@ -52,6 +52,31 @@ it('[E-02] lines on a pipe whose reader pauses go on as soon as it reads again, 
   expect(await file.close()).toBe(0);
 });
 
+it('[E-02] a reader that is away for 100 ms costs no line of 3,000 in a second, and is not reported', async () => {
+  const { path, read } = createPipe();
+  const told: string[] = [];
+  const file = new LineFile({
+    target: path,
+    onStuck: () => told.push('stuck'),
+    onUnstuck: (lost) => told.push(`unstuck ${lost}`),
+    gapLine: (lost) => `${lost} lost`,
+  });
+  const lines = Array.from({ length: 3_000 }, (_, n) => `${n} ${'x'.repeat(300)}`);
+  const startedAt = performance.now();
+  for (let written = 0; written < lines.length; ) {
+    const due = Math.min(lines.length, Math.ceil(3 * (performance.now() - startedAt)));
+    for (; written < due; written += 1) file.write(lines[written] as string);
+    const sinceStartMs = performance.now() - startedAt;
+    if (sinceStartMs < 500 || sinceStartMs >= 600) read();
+    await delay(1);
+  }
+  // The pipe is read at once from here on, so that it is empty within a few pauses of milliseconds.
+  const before = performance.now();
+  await waitFor(() => read().length >= lines.join('\n').length + 1, { what: 'all lines', intervalMs: 1 });
+  expect(performance.now() - before).toBeLessThan(1_000);
+  expect([read(), told]).toEqual([`${lines.join('\n')}\n`, []]);
+});
+
 it('[E-02] [P8] a reader that pauses for long is told of once, and what is missing stands in its place', async () => {
   const { path, read } = createPipe();
   const told: string[] = [];
