@@ -77,6 +77,17 @@ const questionRow = ({ question, queries }: Question): string =>
 const row = ({ name, type, help, labels }: Metric): string =>
   `| \`${name}\` | ${type} | ${labels.map((label) => `\`${label.name}\``).join(', ')} | ${help} |`;
 
+/** The meanings of labels with too many values for a list. */
+const meaningsByLabel: Readonly<Record<string, string>> = {
+  server: 'the configured name of a server',
+  method: 'an MCP method, or `other`',
+  reason: 'an error reason from errors.md',
+  kind: 'the cause, such as `noise` (a line that is not a message) or `late` (a message after a cancellation)',
+};
+
+const meaningOf = ({ name, values }: Label): string | undefined =>
+  values?.map((value) => `\`${value}\``).join(', ') ?? meaningsByLabel[name];
+
 /** A label, and the metrics in which it has the same meaning. */
 interface Meaning {
   readonly label: Label;
@@ -88,7 +99,7 @@ function meanings(): Meaning[] {
   const all = new Map<string, Meaning>();
   for (const { name: metric, labels } of Object.values<Metric>(catalogue)) {
     for (const label of labels) {
-      const text = label.values ?? label.meaning;
+      const text = meaningOf(label);
       if (text === undefined) continue;
       const key = `${label.name} ${text}`;
       const meaning = all.get(key) ?? { label, metrics: [] };
@@ -99,12 +110,9 @@ function meanings(): Meaning[] {
   return [...all.values()].sort((a, b) => a.label.name.localeCompare(b.label.name));
 }
 
-function meaningRow(
-  { label: { name, values, meaning }, metrics }: Meaning,
-  _: number,
-  all: readonly Meaning[],
-): string {
-  const isOnly = all.filter(({ label }) => label.name === name).length === 1;
+function meaningRow({ label, metrics }: Meaning, _: number, all: readonly Meaning[]): string {
+  const { name } = label;
+  const isOnly = all.filter((other) => other.label.name === name).length === 1;
   const where = isOnly ? '' : ` in ${metrics.map((metric) => `\`${metric}\``).join(', ')}`;
-  return `| \`${name}\`${where} | ${values?.map((value) => `\`${value}\``).join(', ') ?? meaning} |`;
+  return `| \`${name}\`${where} | ${meaningOf(label)} |`;
 }

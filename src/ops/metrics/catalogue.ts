@@ -21,14 +21,12 @@ export interface Label {
   readonly name: string;
   /** All values, if they are few. Their numbers start at 0, so that Prometheus sees the first change. */
   readonly values?: readonly string[];
-  /** The meaning of the value, if `values` is undefined. */
-  readonly meaning?: string;
 }
 
-const server: Label = { name: 'server', meaning: 'the configured name of a server' };
+const server: Label = { name: 'server' };
 const era: Label = { name: 'era', values: ['legacy', 'modern'] };
-const method: Label = { name: 'method', meaning: 'an MCP method, or `other`' };
-const reason: Label = { name: 'reason', meaning: 'an error reason from errors.md' };
+const method: Label = { name: 'method' };
+const reason: Label = { name: 'reason' };
 /** Each era has only its own methods, which saves a third of the series. */
 const presetRequestLabels = (['legacy', 'modern'] as const).flatMap((eraName) =>
   [...methodsOf[eraName], methodLabel(undefined)].flatMap((methodName) =>
@@ -224,13 +222,7 @@ export const catalogue = {
     server,
     oneOf('direction', 'sent', 'received'),
   ]),
-  dropped: counter('messages_dropped_total', 'Messages that were not forwarded.', [
-    server,
-    {
-      name: 'kind',
-      meaning: 'the cause, such as `noise` (a line that is not a message) or `late` (a message after a cancellation)',
-    },
-  ]),
+  dropped: counter('messages_dropped_total', 'Messages that were not forwarded.', [server, { name: 'kind' }]),
   processes: gauge('server_processes', 'Processes of local servers, including their child processes.', [server]),
   processMemory: gauge(
     'server_memory_bytes',
