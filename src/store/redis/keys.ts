@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { BoundedMap } from '../../util/bounded-map.ts';
 
 /** The keys of one session, which are all in one slot of a cluster. */
 export interface SessionKeys {
@@ -60,7 +61,7 @@ const maxRemembered = 100;
  */
 export function createKeys(prefix: string): Keys {
   if (/[{}]/.test(prefix)) throw new TypeError('the prefix of Redis keys has no braces');
-  const instances = new Map<string, InstanceKeys>();
+  const instances = new BoundedMap<string, InstanceKeys>(maxRemembered);
   return {
     session(key) {
       const base = `${prefix}:session:{${digest(key)}}`;
@@ -76,7 +77,6 @@ export function createKeys(prefix: string): Keys {
         posted: `${base}:posted`,
         freed: `${base}:freed`,
       };
-      if (instances.size >= maxRemembered) instances.clear();
       instances.set(name, instanceKeys);
       return instanceKeys;
     },
