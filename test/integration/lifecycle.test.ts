@@ -444,14 +444,14 @@ describe('the program', () => {
       modernUrl: { url: remote[1].url, era: 'legacy' },
     };
     const { code, stdout } = await run('check', '--config', tempFile('servers.json', JSON.stringify({ mcpServers })));
-    const speaks = (name: string, era: string, forced: string): string =>
-      `FAIL  ${name}: The server speaks the ${era} era, but --era is ${forced}. Remove --era. `;
+    const supports = (name: string, era: string, forced: string): string =>
+      `FAIL  ${name}: The server supports the ${era} era, but --era is ${forced}. Remove --era. `;
     expect(code).toBe(1);
     expect(stdout.split('\n')).toEqual([
-      expect.stringContaining(speaks('legacy', 'legacy', 'modern')),
-      expect.stringContaining(speaks('modern', 'modern', 'legacy')),
-      expect.stringContaining(speaks('legacyUrl', 'legacy', 'modern')),
-      expect.stringContaining(speaks('modernUrl', 'modern', 'legacy')),
+      expect.stringContaining(supports('legacy', 'legacy', 'modern')),
+      expect.stringContaining(supports('modern', 'modern', 'legacy')),
+      expect.stringContaining(supports('legacyUrl', 'legacy', 'modern')),
+      expect.stringContaining(supports('modernUrl', 'modern', 'legacy')),
       '',
     ]);
     const start = await run('--era', 'modern', remote[0].url);
