@@ -66,13 +66,13 @@ export function createTelemetry(config: GatewayConfig, log: Log, watchers: Watch
     config.audit === undefined ? undefined : createAudit({ target: config.audit, instance, logger: log.app });
   const metrics = config.adminPort === 0 ? undefined : new Metrics();
   const connectionLog = createConnectionLog(log);
+  const callSinks = [audit?.receive, metrics && new CallMetrics(metrics).receive, consoleHook?.receive];
   const emit = emitTo([
     ...logSinks(config, log),
     connectionLog.receive,
     createHealthSink(health),
-    ...(audit ? [audit.receive] : []),
-    ...(metrics ? [countEvents(metrics), new CallMetrics(metrics).receive] : []),
-    ...(consoleHook ? [consoleHook.receive] : []),
+    metrics && countEvents(metrics),
+    ...callSinks,
   ]);
   reportFaultsTo(
     createFaultReporter(
@@ -85,7 +85,9 @@ export function createTelemetry(config: GatewayConfig, log: Log, watchers: Watch
   if (metrics && backends) watchProcesses(metrics, { live: backends.live, usageOf });
   const meterOf = metrics?.meter;
   const delivered = (source: 'live' | 'replayed') => meterOf?.('eventsDelivered', source) ?? unreadMeter;
-  const calls = audit || metrics || consoleHook ? { emit, wantsNames: audit !== undefined } : undefined;
+  // Calls are far more frequent than any other event, so they go only to the sinks that want calls.
+  const calls =
+    audit || metrics || consoleHook ? { emit: emitTo(callSinks), wantsNames: audit !== undefined } : undefined;
   return {
     emit,
     meterOf,

@@ -28,7 +28,7 @@ export interface Call {
   readonly logLevel?: LogLevel | undefined;
   /** True for a request of the gateway itself. No client waits for the answer. */
   readonly isGatewayRequest?: boolean;
-  /** The report of the call; set if there is an observer. */
+  /** The report of the call; set if somebody wants reports. */
   readonly report?: CallReport | undefined;
   /** True if the server has sent the client a request on behalf of the call. */
   hasAsked?: boolean;

@@ -36,7 +36,7 @@ export interface ModernAnswerOptions {
    * True to send server errors in band, with 200: a client that probes for the era takes a 5xx as a refusal of the era.
    */
   readonly hidesServerErrors?: boolean;
-  /** The report of the call, if there is an observer. The endpoint reports a fault that is the whole answer. */
+  /** The report of the call, if somebody wants reports. The endpoint reports a fault that is the whole answer. */
   readonly watch?: CallReport | undefined;
 }
 

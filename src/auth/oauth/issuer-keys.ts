@@ -10,7 +10,7 @@ export interface KeySet {
   readonly text: string;
 }
 
-/** The source of an issuer's keys, and the observers of failures. */
+/** The source of an issuer's keys, and the listeners for failures. */
 export interface IssuerKeysOptions {
   /** Fetches the document with the keys (RFC 7517, section 5). */
   readonly fetchKeys: () => Promise<Readonly<Record<string, unknown>>>;

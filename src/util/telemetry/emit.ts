@@ -15,11 +15,12 @@ export type Sink<Event> = (event: Event) => void;
 
 /**
  * Joins sinks: each event goes to all of them, in this order. A sink that throws harms neither the emitter nor the
- * other sinks; its fault is reported.
+ * other sinks; its fault is reported. Undefined sinks are left out.
  */
-export function emitTo<Event>(sinks: readonly Sink<Event>[]): Emit<Event> {
+export function emitTo<Event>(sinks: readonly (Sink<Event> | undefined)[]): Emit<Event> {
+  const present = sinks.filter((sink) => sink !== undefined);
   return (event) => {
-    for (const sink of sinks) {
+    for (const sink of present) {
       try {
         sink(event);
       } catch (cause) {

@@ -1,0 +1,124 @@
+import { pino } from 'pino';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createTelemetry, type Watchers } from '../../src/app/create-telemetry.ts';
+import type { OpenBackend } from '../../src/backend/backend.ts';
+import { CallReport } from '../../src/call/call-report.ts';
+import type { GatewayConfig } from '../../src/config/config.ts';
+import type { ConsoleHook } from '../../src/ops/admin/console-hook.ts';
+import { ServerHealth } from '../../src/ops/health/server-health.ts';
+import type { Log } from '../../src/ops/log/log.ts';
+import { logParts } from '../../src/ops/log/log-parts.ts';
+import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
+import { reportFault, reportFaultsTo } from '../../src/util/boundary.ts';
+import { createFakeServer } from '../support/fake-backend.ts';
+
+function create(adminPort: number, watchers: Partial<Watchers> = {}) {
+  onTestFinished(reportFaultsTo(() => undefined));
+  const lines: Record<string, unknown>[] = [];
+  const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) });
+  const log = Object.fromEntries(logParts.map((part) => [part, logger])) as Log;
+  const config = { adminPort, logFormat: 'json' } as unknown as GatewayConfig;
+  const health = new ServerHealth();
+  health.add('s', { transport: 'stdio', isRequired: false, era: () => undefined });
+  return { telemetry: createTelemetry(config, log, { health, ...watchers }), lines, health };
+}
+
+const hookOf = (parts: Partial<ConsoleHook>): ConsoleHook => ({
+  receive: () => undefined,
+  decorateBackends: (_, open) => open,
+  open: () => Promise.reject(new Error('no page')),
+  ...parts,
+});
+
+const origin = { server: 's', era: 'legacy', principal: undefined } as const;
+
+describe('the telemetry of a gateway', () => {
+  test('has no meters and no reports of calls where nobody reads them', () => {
+    const { telemetry } = create(0);
+    expect([telemetry.meterOf, telemetry.calls, telemetry.metrics]).toEqual([undefined, undefined, undefined]);
+    expect(() => telemetry.sessions.delivered.live.add(1)).not.toThrow();
+  });
+
+  test('gives an event to the log, the health of servers and the console', () => {
+    const received: string[] = [];
+    const consoleHook = hookOf({ receive: ({ type }) => void received.push(type) });
+    const { telemetry, lines, health } = create(1, { consoleHook });
+    telemetry.emit({ type: 'command-not-found', server: 's', detail: 'No such command.' });
+    expect(lines).toMatchObject([{ msg: 'cannot start the server; its sessions will fail' }]);
+    expect(health.lastFailureOf('s')?.reason).toBe('not_found');
+    expect(received).toEqual(['command-not-found']);
+  });
+
+  test('gives calls to metrics and console, and no names without an audit log', () => {
+    const received: unknown[] = [];
+    const { telemetry } = create(1, { consoleHook: hookOf({ receive: (event) => void received.push(event) }) });
+    const { calls, metrics } = telemetry;
+    if (calls === undefined) throw new Error('nobody wants calls');
+    const report = new CallReport(calls, origin);
+    report.left();
+    expect([calls.wantsNames, received]).toEqual([false, [report]]);
+    expect(metrics?.samples('requests').filter(({ value }) => value > 0)).toHaveLength(1);
+  });
+
+  test('a console that throws is logged and counted once, and harms no other sink', () => {
+    const consoleHook = hookOf({
+      receive() {
+        throw new Error('slip');
+      },
+    });
+    const { telemetry, lines } = create(1, { consoleHook });
+    telemetry.emit({ type: 'client-cut', server: 's' });
+    expect(lines.map(({ msg, seam }) => [msg, seam])).toEqual([
+      ['disconnected a client that does not read its stream', undefined],
+      ['internal error', 'background'],
+    ]);
+    const counted = telemetry.metrics?.samples('internalErrors').filter(({ value }) => value > 0);
+    expect(counted).toMatchObject([{ labels: { seam: 'background' }, value: 1 }]);
+    expect(telemetry.metrics?.samples('clientsCut')).toMatchObject([{ value: 1 }]);
+  });
+
+  test('a boundary reports a store that is away as such, and anything else as a fault', () => {
+    const { telemetry, lines } = create(1);
+    const faults = () => telemetry.metrics?.samples('internalErrors').filter(({ value }) => value > 0);
+    reportFault('session', new StoreUnavailable('unreachable'));
+    expect([lines.map(({ msg }) => msg), faults()]).toEqual([['Redis is unavailable'], []]);
+    reportFault('session', new Error('slip'));
+    expect(lines.map(({ msg }) => msg)).toEqual(['Redis is unavailable', 'internal error']);
+    expect(faults()).toMatchObject([{ labels: { seam: 'session' }, value: 1 }]);
+  });
+
+  test('meters are the numbers of the catalogue', () => {
+    const { telemetry } = create(1);
+    telemetry.sessions.delivered.replayed.add(3);
+    telemetry.meterOf?.('streams', 's').add(2);
+    telemetry.meterOf?.('streams', 's').add(-1);
+    telemetry.meterOf?.('redisSeconds').add(0.5);
+    const { metrics } = telemetry;
+    expect(metrics?.samples('eventsDelivered').map(({ value }) => value)).toEqual([0, 3]);
+    expect(metrics?.samples('streams')).toMatchObject([{ labels: { server: 's' }, value: 1 }]);
+    expect(metrics?.samples('redisSeconds').at(-1)).toMatchObject({ value: 1 });
+  });
+
+  test('processes are decorated to be counted and traced, and backends of clients for the console', () => {
+    const decorated: string[] = [];
+    const decorator =
+      (what: string) =>
+      (server: string, open: OpenBackend): OpenBackend => {
+        decorated.push(`${what} ${server}`);
+        return open;
+      };
+    const consoleHook = hookOf({ decorateBackends: decorator('console') });
+    const { telemetry } = create(1, { consoleHook, traceBackends: decorator('trace') });
+    const { open } = createFakeServer();
+    const processes = telemetry.decorateProcesses('s', open);
+    expect([decorated.splice(0), processes === open]).toEqual([['trace s'], false]);
+    processes({
+      onMessages: () => undefined,
+      onNoise: () => undefined,
+      onUnanswered: () => undefined,
+      onEnd: () => undefined,
+    });
+    expect(telemetry.metrics?.samples('backendStarts')).toMatchObject([{ labels: { server: 's' }, value: 1 }]);
+    expect([telemetry.decorateClientBackends('s', open), decorated]).toEqual([open, ['console s']]);
+  });
+});

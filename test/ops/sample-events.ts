@@ -1,0 +1,131 @@
+import type { BackendEnd } from '../../src/backend/backend.ts';
+import type { GatewayEvent } from '../../src/ops/gateway-events.ts';
+import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
+import type { EventOf } from '../../src/util/telemetry/emit.ts';
+
+type Type = GatewayEvent['type'];
+
+const server = 's';
+const name = { server, session: 'abcd1234' };
+const exited: BackendEnd = {
+  reason: 'exited',
+  detail: 'The server exited with code 1.',
+  exitCode: 1,
+  signal: null,
+  lastOutput: ['Traceback'],
+};
+const silent: BackendEnd = { reason: 'closed', detail: 'The gateway closed it.' };
+const text = Buffer.from(`not a message ${'x'.repeat(300)}`);
+const call = {
+  origin: { server, era: 'legacy', principal: { issuer: 'i', subject: 'u', client: '' }, session: 'abcd1234' },
+  method: 'tools/call',
+  name: 'echo',
+  durationMs: 110.4,
+  serverMs: 100,
+  waitedMs: 5,
+  bytesIn: 10,
+  bytesOut: 20,
+  requestId: 'r1',
+} as const;
+
+/** Events of every type that a gateway emits, for the tables of its sinks. */
+export const sampleEvents: { readonly [T in Type]: readonly EventOf<GatewayEvent, T>[] } = {
+  'call-ended': [
+    { type: 'call-ended', ...call, outcome: { kind: 'ok' } },
+    { type: 'call-ended', ...call, outcome: { kind: 'error', code: -32602 } },
+    { type: 'call-ended', ...call, outcome: { kind: 'fault', reason: 'server_exited' }, serverMs: undefined },
+    { type: 'call-ended', ...call, outcome: { kind: 'left' } },
+  ],
+  'request-refused': [{ type: 'request-refused', server, reason: 'not_json' }],
+
+  'connection-dropped': [{ type: 'connection-dropped', maxConnections: 9 }],
+  'sender-refused': [
+    {
+      type: 'sender-refused',
+      server,
+      challenge: { reason: 'credentials_required', wwwAuthenticate: 'resource_metadata=' },
+    },
+    { type: 'sender-refused', server, challenge: { reason: 'host_not_allowed', detail: { why: 'Host', seen: 'h' } } },
+  ],
+
+  'server-stderr': [{ type: 'server-stderr', server, line: 'a line', pid: 7 }],
+  'server-post-failed': [{ type: 'server-post-failed', server, detail: 'HTTP 500', dropped: 3 }],
+  'transport-found': [{ type: 'transport-found', server, transport: 'sse' }],
+  'tools-hidden': [{ type: 'tools-hidden', server, names: ['a', 'b'] }],
+  'spare-ended': [{ type: 'spare-ended', server, end: exited }],
+  'server-answered': [
+    { type: 'server-answered', server },
+    { type: 'server-answered', server, era: 'modern' },
+  ],
+  'server-silent': [{ type: 'server-silent', server, detail: 'No answer.', help: 'Look.', output: ['out'] }],
+  'command-not-found': [{ type: 'command-not-found', server, detail: 'No such command.' }],
+  'era-seen': [{ type: 'era-seen', server, era: 'legacy' }],
+  'server-removed': [{ type: 'server-removed', server }],
+
+  'session-started': [{ type: 'session-started', name, protocolVersion: '2025-11-25', startMs: 12, pid: 7 }],
+  'session-ended': [
+    { type: 'session-ended', name, reason: 'deleted', dropped: { late: 1 }, errorCode: undefined },
+    { type: 'session-ended', name, reason: 'refused', dropped: {}, errorCode: -32022 },
+    { type: 'session-ended', name, reason: 'server_start_timeout', dropped: {}, errorCode: undefined },
+    { type: 'session-ended', name, reason: 'crash_loop', dropped: {}, errorCode: undefined },
+  ],
+  'session-adopted': [{ type: 'session-adopted', name, pending: 2 }],
+  'takeover-limit-reached': [{ type: 'takeover-limit-reached', name }],
+  'backend-ended': [
+    { type: 'backend-ended', name, end: exited, isAtStart: true },
+    { type: 'backend-ended', name, end: exited, isAtStart: false },
+  ],
+  'session-hibernated': [{ type: 'session-hibernated', name }],
+  'backend-restored': [
+    { type: 'backend-restored', name, pid: 8, restoration: { isWaking: true, losses: 0 } },
+    { type: 'backend-restored', name, pid: 9, restoration: { isWaking: false, losses: 1 } },
+  ],
+  'session-message-dropped': [
+    { type: 'session-message-dropped', name, reason: 'noise', text, isAtStart: true },
+    { type: 'session-message-dropped', name, reason: 'history_lost', text: undefined, isAtStart: false },
+  ],
+  'session-failed': [{ type: 'session-failed', name, cause: new Error('slip') }],
+  'stream-resumed': [
+    { type: 'stream-resumed', server, session: 'abcd1234', outcome: 'resumed' },
+    { type: 'stream-resumed', server, outcome: 'complete' },
+  ],
+
+  'era-found': [{ type: 'era-found', server, era: 'modern', probeMs: 4 }],
+  'isolation-unused': [{ type: 'isolation-unused', server }],
+  'shared-server-ready': [{ type: 'shared-server-ready', server, revisions: ['2026-07-28'], startMs: 5, pid: 7 }],
+  'shared-server-ended': [
+    { type: 'shared-server-ended', server, end: exited, inFlight: 2, runAgain: 1, dropped: { log: 1 } },
+  ],
+  'shared-start-failed': [
+    { type: 'shared-start-failed', server, end: silent, isByProbe: false },
+    { type: 'shared-start-failed', server, end: exited, isByProbe: true },
+  ],
+  'probe-output': [{ type: 'probe-output', server, lastOutput: ['out'] }],
+  'shared-crash-loop': [{ type: 'shared-crash-loop', server, pauseMs: 30_000 }],
+  'client-cut': [{ type: 'client-cut', server }],
+  'filters-truncated': [{ type: 'filters-truncated', server }],
+  'shared-server-closed': [
+    { type: 'shared-server-closed', server, dropped: {} },
+    { type: 'shared-server-closed', server, dropped: { late: 2 } },
+  ],
+  'shared-server-failed': [{ type: 'shared-server-failed', server, cause: new Error('slip') }],
+  'shared-message-dropped': [
+    { type: 'shared-message-dropped', server, reason: 'noise', text },
+    { type: 'shared-message-dropped', server, reason: 'server_request', text: undefined },
+  ],
+
+  'store-joined': [{ type: 'store-joined' }],
+  'store-failed': [
+    { type: 'store-failed', cause: new StoreUnavailable('unreachable') },
+    { type: 'store-failed', cause: new Error('slip') },
+  ],
+  'store-command-failed': [{ type: 'store-command-failed', reason: 'full' }],
+};
+
+/** The types of all events. */
+export const eventTypes = Object.keys(sampleEvents).filter((type): type is Type => type in sampleEvents);
+
+/** All sample events with their number: `session-ended 2`. */
+export const numberedEvents: readonly (readonly [title: string, event: GatewayEvent])[] = eventTypes.flatMap((type) =>
+  sampleEvents[type].map((event, index) => [`${type} ${index + 1}`, event] as const),
+);
