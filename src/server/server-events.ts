@@ -22,6 +22,8 @@ export type ServerEvent =
   | { readonly type: 'tools-hidden'; readonly server: string; readonly names: readonly string[] }
   /** A spare process ended before a session used it. */
   | { readonly type: 'spare-ended'; readonly server: string; readonly end: BackendEnd }
+  /** A message or line of a spare process was dropped, because the process had written too much before its use. */
+  | { readonly type: 'spare-output-dropped'; readonly server: string }
   /** A single server answered the startup ping; the era is given if the answer shows it. */
   | { readonly type: 'server-answered'; readonly server: string; readonly era?: Era | undefined }
   /** A single server has not answered the startup ping yet. `output` is from the time before the first client. */

@@ -53,6 +53,7 @@ export const sampleEvents: { readonly [T in Type]: readonly EventOf<GatewayEvent
   'transport-found': [{ type: 'transport-found', server, transport: 'sse' }],
   'tools-hidden': [{ type: 'tools-hidden', server, names: ['a', 'b'] }],
   'spare-ended': [{ type: 'spare-ended', server, end: exited }],
+  'spare-output-dropped': [{ type: 'spare-output-dropped', server }],
   'server-answered': [
     { type: 'server-answered', server },
     { type: 'server-answered', server, era: 'modern' },

@@ -3,6 +3,7 @@ import type { OpenBackend } from '../../backend/backend.ts';
 import type { DecorateBackends } from '../../backend/backend-decorator.ts';
 import { containFaults } from '../../backend/contain-faults.ts';
 import { failedBackend } from '../../backend/failed-backend.ts';
+import { createWarmPool, type WarmPool } from '../../backend/starting/warm-pool.ts';
 import { childEnvironment } from '../../backend/stdio/launch/child-environment.ts';
 import { locate } from '../../backend/stdio/launch/locate-program.ts';
 import {
@@ -16,7 +17,6 @@ import { findSetpriv, launcherOf } from '../../backend/stdio/launch/setpriv.ts';
 import { explainSpawnFailure } from '../../backend/stdio/launch/spawn-failure.ts';
 import { canWatchMemory } from '../../backend/stdio/processes/memory-limit.ts';
 import { openStdio } from '../../backend/stdio/stdio-backend.ts';
-import { createWarmPool, type WarmPool } from '../../backend/warm-pool.ts';
 import type { GatewayConfig, LocalServer, ServerConfig } from '../../config/config.ts';
 import { configuredCredentials } from '../../config/options/client-credential-options.ts';
 import { flagOf } from '../../config/options/option-names.ts';
@@ -187,6 +187,7 @@ export function runServer(
     open,
     size: config.warm,
     onSpareEnd: (end) => telemetry.emit({ type: 'spare-ended', server: config.name, end }),
+    onOutputDropped: () => telemetry.emit({ type: 'spare-output-dropped', server: config.name }),
   });
   const { name, era, startTimeoutMs, onBackendExit, rerun, forwardHeaders } = config;
   const hibernateAfterMs = config.hibernateAfterMs || undefined;

@@ -1,4 +1,5 @@
 import type { Backend, BackendEnd, RequestIds } from '../../backend/backend.ts';
+import { openStartingBackend, type StartFailure } from '../../backend/starting/starting-backend.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
@@ -6,6 +7,7 @@ import { readDiscovery } from '../../protocol/modern/discovery.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import { modernRevisions } from '../../protocol/revisions.ts';
 import type { Server } from '../../server/server.ts';
+import { failedStartReason } from '../../session/requests/lost-calls.ts';
 import { contain, detach } from '../../util/boundary.ts';
 import { backoff } from '../../util/timing/backoff.ts';
 import { LossWindow } from '../../util/timing/loss-window.ts';
@@ -127,65 +129,49 @@ export class SharedProcess {
   }
 
   #open(headers: ForwardedHeaders): void {
-    const { server, version, nextNumber, onMessages, onNoise } = this.#options;
+    const { server, version, nextNumber, onMessages, onNoise, onUnanswered, onLost } = this.#options;
     const startedAt = performance.now();
-    const discover = nextNumber();
-    let reason: Reason = 'server_start_failed';
-    /** The reason, if the gateway itself ends the process. */
-    let detail: string | undefined;
-    const backend = server.open({
-      onNoise,
-      onMessages: (messages, requestIds) => {
-        if (this.#state === 'ready') return onMessages(messages, requestIds);
-        const index = messages.findIndex(({ kind, id }) => kind === 'response' && id === discover);
-        if (index < 0) return onMessages(messages, requestIds);
-        onMessages(messages.slice(0, index), requestIds);
-        const response = messages[index];
-        if (this.#state !== 'starting' || response === undefined) return;
-        clearTimeout(this.#timer);
-        const discovery = readDiscovery(response);
-        if (discovery.era === 'modern' && discovery.revisions.length > 0) {
-          this.#state = 'ready';
-          const { revisions, capabilities } = discovery;
-          this.#options.onReady({ revisions, capabilities, startMs: Math.round(performance.now() - startedAt) });
-          onMessages(messages.slice(index + 1), requestIds);
-        } else {
-          reason = 'server_not_modern';
-          detail = notModern;
-          detach('shared_process', backend.close());
-        }
-      },
-      onUnanswered: (ids, why, isFinal) => this.#options.onUnanswered(ids, why, isFinal),
-      onEnd: (end) => {
-        const reportedEnd = detail === undefined ? end : { ...end, detail };
-        this.#handleEnd(
-          reportedEnd,
-          end.isOtherTransport ? 'server_not_modern' : end.isUnauthorized ? 'server_unauthorized' : reason,
-          headers,
-        );
-      },
+    const [protocolVersion] = modernRevisions.slice(-1) as [string];
+    const request = readGatewayMessage(ownRequest(nextNumber(), 'server/discover', {}, { version, protocolVersion }));
+    const backend = openStartingBackend(server.open, {
+      request,
+      timeoutMs: server.startTimeoutMs,
+      events: { onMessages, onNoise, onUnanswered, onEnd: (end) => this.#handleEnd(() => onLost(end)) },
+      onAnswer: (response) => this.#handleDiscovery(response, Math.round(performance.now() - startedAt)),
+      onFailed: (end, why) => this.#handleEnd(() => this.#reportFailedStart(end, why, headers)),
     });
     this.#backend = backend;
-    this.#timer = setTimeout(() => {
-      reason = 'server_start_timeout';
-      detail = `The server did not answer server/discover within ${server.startTimeoutMs} ms (--start-timeout-ms). ${eraAdvice}`;
-      detach('shared_process', backend.close());
-    }, server.startTimeoutMs);
-    const [protocolVersion] = modernRevisions.slice(-1) as [string];
-    const request = ownRequest(discover, 'server/discover', {}, { version, protocolVersion });
-    backend.send(readGatewayMessage(request), headers);
+    backend.send(request, headers);
   }
 
-  #handleEnd(end: BackendEnd, reason: Reason, headers: ForwardedHeaders): void {
-    clearTimeout(this.#timer);
+  /** Returns false if the server is not modern. */
+  #handleDiscovery(response: Message, startMs: number): boolean {
+    const discovery = readDiscovery(response);
+    if (discovery.era !== 'modern' || discovery.revisions.length === 0) return false;
+    this.#state = 'ready';
+    const { revisions, capabilities } = discovery;
+    this.#options.onReady({ revisions, capabilities, startMs });
+    return true;
+  }
+
+  #reportFailedStart(end: BackendEnd, why: StartFailure, headers: ForwardedHeaders): void {
+    const { server, onStartFailed } = this.#options;
+    if (end.isOtherTransport) onStartFailed('server_not_modern', end, headers);
+    else if (why === 'refused') onStartFailed('server_not_modern', { ...end, detail: notModern }, headers);
+    else if (why === 'silent') {
+      const detail = `The server did not answer server/discover within ${server.startTimeoutMs} ms (--start-timeout-ms). ${eraAdvice}`;
+      onStartFailed('server_start_timeout', { ...end, detail }, headers);
+    } else onStartFailed(failedStartReason(end), end, headers);
+  }
+
+  #handleEnd(report: () => void): void {
     if (this.#state === 'closed') return;
     const wasReady = this.#state === 'ready';
     this.#backend = undefined;
     this.#failures += 1;
     const isCrashLoop = (wasReady || !this.#options.server.isRemote) && this.#ends.count();
     this.#state = isCrashLoop ? 'crash_loop' : 'idle';
-    if (wasReady) this.#options.onLost(end);
-    else this.#options.onStartFailed(reason, end, headers);
+    report();
     if (!isCrashLoop) return;
     this.#timer = setTimeout(() => {
       this.#state = 'idle';

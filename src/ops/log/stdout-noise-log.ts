@@ -19,10 +19,13 @@ export interface StdoutNoiseLogOptions {
  *
  * The line may contain what a client sent (P12). A log that is kept shows the line only if the server wrote it before
  * it answered `initialize`: no client has sent anything before that.
+ *
+ * A second warning tells that output of a spare process was dropped.
  */
 export class StdoutNoiseLog {
   readonly #options: StdoutNoiseLogOptions;
   readonly #warnedServers = new Set<string>();
+  readonly #serversWithExcess = new Set<string>();
 
   constructor(options: StdoutNoiseLogOptions) {
     this.#options = options;
@@ -33,8 +36,21 @@ export class StdoutNoiseLog {
       this.#report(event.name.server, event.text, event.isAtStart);
     if (event.type === 'shared-message-dropped' && event.reason === 'noise')
       this.#report(event.server, event.text, false);
-    if (event.type === 'server-removed') this.#warnedServers.delete(event.server);
+    if (event.type === 'spare-output-dropped') this.#reportExcess(event.server);
+    if (event.type === 'server-removed') {
+      this.#warnedServers.delete(event.server);
+      this.#serversWithExcess.delete(event.server);
+    }
   };
+
+  #reportExcess(server: string): void {
+    if (this.#serversWithExcess.has(server)) return;
+    this.#serversWithExcess.add(server);
+    this.#options.logger.warn(
+      { server, help: advice },
+      'a spare process of the server wrote a lot to stdout before its first use; the gateway drops the rest',
+    );
+  }
 
   #report(server: string, text: Buffer | undefined, isAtStart: boolean): void {
     if (this.#warnedServers.has(server)) return;

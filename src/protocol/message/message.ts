@@ -1,4 +1,5 @@
 // src/protocol/message: JSON-RPC messages: reading them from text, and changing single members of their text.
+import { detachedCopy } from '../../util/detached-bytes.ts';
 import { inOwnTurns, isLarge } from '../../util/large-reads.ts';
 import type { Reason, RequestId } from '../faults.ts';
 import type { ByteRange } from '../json/byte-range.ts';
@@ -219,7 +220,7 @@ export const withId = (message: Message, id: RequestId): Message =>
   changedMessage(message, spliceId(message.text, JSON.stringify(id)), { id });
 
 /** The same message, with a text that shares no memory with a larger buffer, so that it can be kept. */
-export const detachedMessage = (message: Message): Message => changedMessage(message, Buffer.from(message.text), {});
+export const detachedMessage = (message: Message): Message => changedMessage(message, detachedCopy(message.text), {});
 
 class ChangedMessage implements Message {
   readonly kind: Message['kind'];

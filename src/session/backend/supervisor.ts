@@ -1,5 +1,6 @@
 import type { Backend, BackendEnd, BackendEvents, RequestIds, Resume } from '../../backend/backend.ts';
 import { reportListenerFaults } from '../../backend/contain-faults.ts';
+import { openStartingBackend } from '../../backend/starting/starting-backend.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { canReplace, type Handshake, readHandshake } from '../../protocol/handshake.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
@@ -58,6 +59,9 @@ export interface BackendSupervisorOptions {
  * started (P8).
  */
 const maxEarlyBytes = 1024 * 1024;
+
+/** The end of a new process that the gateway closed. */
+const noAnswer: BackendEnd = { reason: 'failed', detail: 'The server did not send a valid answer to initialize.' };
 
 const nothingToReplay: ReturnType<ClientState['replay']> = { messages: [], ids: new Set() };
 
@@ -137,10 +141,8 @@ export class BackendSupervisor {
   }
 
   #openFirst(resume?: Resume): void {
-    const { onMessages, onNoise, onUnanswered, onState } = this.#options;
     this.#state = 'live';
-    const events = { onMessages, onNoise, onUnanswered, onState, onEnd: (end: BackendEnd) => this.#onLost(end) };
-    this.#backend = this.#openBackend(events, resume);
+    this.#backend = this.#openBackend(this.#liveEvents(), resume);
     this.#forgetHeaders();
   }
 
@@ -261,69 +263,42 @@ export class BackendSupervisor {
     });
   }
 
+  /** The events of a backend in use. */
+  #liveEvents(): BackendEvents {
+    const { onMessages, onNoise, onUnanswered, onState } = this.#options;
+    return { onMessages, onNoise, onUnanswered, onState, onEnd: (end) => this.#onLost(end) };
+  }
+
   #onLost(end: BackendEnd): void {
     // A hibernated backend was closed; its session still exists.
     if (this.#state !== 'closed' && end.reason !== 'closed') this.#options.onLost(end);
   }
 
   #reopen(client: ClientState, handshake: Handshake): void {
-    const { server, onMessages, onNoise, onUnanswered, onState } = this.#options;
     this.#replacements += 1;
     const initialize = readGatewayMessage(client.initialize);
-    const earlyMessages: Message[] = [];
-    const earlyNoise: Buffer[] = [];
-    let earlyBytes = 0;
-    let isReady = false;
-
-    /** False if the process has sent too much, and is ended. */
-    const countEarly = (text: Buffer): boolean => {
-      earlyBytes += text.length;
-      if (earlyBytes <= maxEarlyBytes) return true;
-      earlyMessages.length = 0;
-      earlyNoise.length = 0;
-      detach('session', backend.close()); // its end starts the next attempt
-      return false;
-    };
-    const retry = (end: BackendEnd): void => {
-      clearTimeout(this.#timer);
-      if (this.#state !== 'restoring') return;
-      const noAnswer: BackendEnd = {
-        reason: 'failed',
-        detail: 'The server did not send a valid answer to initialize.',
-      };
-      if (this.#restartPolicy.failures === 0) this.#options.onAway(end.reason === 'closed' ? noAnswer : end);
-      this.#restartPolicy.failures += 1;
-      this.restore(client, handshake);
-    };
-    const backend = this.#openBackend({
-      onUnanswered: (ids, reason, isFinal) => isReady && onUnanswered(ids, reason, isFinal),
-      onState: (state) => isReady && onState(state),
-      onNoise(text) {
-        if (isReady) return onNoise(text);
-        earlyNoise.push(text);
-        countEarly(text);
+    const events = this.#liveEvents();
+    const backend = openStartingBackend((startEvents) => this.#openBackend(startEvents), {
+      request: initialize,
+      timeoutMs: this.#options.server.startTimeoutMs,
+      maxEarlyBytes,
+      events: {
+        ...events,
+        onMessages: (messages, ids) => events.onMessages(this.#removeReplayAnswers(messages), ids),
       },
-      onMessages: (messages, relatedRequests) => {
-        if (isReady) return onMessages(this.#removeReplayAnswers(messages), relatedRequests);
-        for (const [index, message] of messages.entries()) {
-          if (message.kind !== 'response' || message.id !== initialize.id) {
-            earlyMessages.push(message);
-            if (countEarly(message.text)) continue;
-            return;
-          }
-          isReady = this.#completeRestore(message.text, handshake);
-          if (!isReady) return;
-          for (const text of earlyNoise) onNoise(text);
-          onMessages(this.#removeReplayAnswers([...earlyMessages, ...messages.slice(index + 1)]));
-          return;
-        }
-      },
-      onEnd: (end) => (isReady ? this.#onLost(end) : retry(end)),
+      onAnswer: ({ text }) => this.#completeRestore(text, handshake),
+      onFailed: (end) => this.#retry(end, client, handshake),
     });
     this.#backend = backend;
-    // its end starts the next attempt
-    this.#timer = setTimeout(() => detach('session', backend.close()), server.startTimeoutMs);
     backend.send(initialize, this.#newestHeaders);
+  }
+
+  /** The new backend did not start: the next attempt follows. */
+  #retry(end: BackendEnd, client: ClientState, handshake: Handshake): void {
+    if (this.#state !== 'restoring') return;
+    if (this.#restartPolicy.failures === 0) this.#options.onAway(end.reason === 'closed' ? noAnswer : end);
+    this.#restartPolicy.failures += 1;
+    this.restore(client, handshake);
   }
 
   /**
@@ -331,7 +306,6 @@ export class BackendSupervisor {
    * server now.
    */
   #completeRestore(response: Buffer, handshake: Handshake): boolean {
-    clearTimeout(this.#timer);
     const newHandshake = readHandshake(response);
     if (newHandshake === undefined || !canReplace(newHandshake, handshake)) {
       this.#state = 'closed';

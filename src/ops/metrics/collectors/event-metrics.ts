@@ -50,6 +50,8 @@ export function countEvents(metrics: Metrics): GatewaySink {
         return add('dropped', event.server, event.reason);
       case 'shared-server-failed':
         return add('internalErrors', 'shared_process');
+      case 'spare-output-dropped':
+        return add('dropped', event.server, 'unused');
       case 'connection-dropped':
         return add('droppedConnections');
       case 'store-command-failed':

@@ -1,12 +1,19 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { BackendEnd } from '../../src/backend/backend.ts';
-import { createWarmPool } from '../../src/backend/warm-pool.ts';
-import { createFakeServer } from '../support/fake-backend.ts';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { BackendEnd } from '../../../src/backend/backend.ts';
+import { createWarmPool } from '../../../src/backend/starting/warm-pool.ts';
+import { reportFaultsTo } from '../../../src/util/boundary.ts';
+import { createFakeServer } from '../../support/fake-backend.ts';
 
 function createFixture(size: number) {
   const server = createFakeServer();
   const spareEnds: BackendEnd[] = [];
-  const pool = createWarmPool({ open: server.open, size, onSpareEnd: (end) => void spareEnds.push(end) });
+  const onOutputDropped = vi.fn();
+  const pool = createWarmPool({
+    open: server.open,
+    size,
+    onSpareEnd: (end) => void spareEnds.push(end),
+    onOutputDropped,
+  });
   /** Takes a backend as a session does. */
   const use = () => {
     const lines: string[] = [];
@@ -19,7 +26,7 @@ function createFixture(size: number) {
     });
     return { backend, lines, ends };
   };
-  return { server, pool, spareEnds, use };
+  return { server, pool, spareEnds, onOutputDropped, use };
 }
 
 beforeEach(() => void vi.useFakeTimers());
@@ -76,18 +83,44 @@ describe('a pool of warm spares', () => {
     expect(lines).toEqual(['one', 'two', 'three', 'four']);
   });
 
-  it('[P8] keeps no more than 64 KiB of it', async () => {
-    const { server, use } = createFixture(1);
+  it('[P8] keeps no more than 64 KiB of it, and reports each text that it drops', async () => {
+    const { server, use, onOutputDropped } = createFixture(1);
     for (let n = 0; n < 100; n++) server.opened[0]?.says(`${n}`.padEnd(1024));
     const { lines } = use();
     await Promise.resolve();
     expect(lines.map(Number)).toEqual(Array.from({ length: 64 }, (_, n) => n));
+    server.opened[0]?.says('100');
+    expect([lines.at(-1), onOutputDropped.mock.calls.length]).toEqual(['100', 36]);
   });
 
-  it('tells the user, and not the pool, of the end of a spare that is used', () => {
+  it('delivers what a spare wrote before the end that follows its use at once', async () => {
+    const { server, use } = createFixture(1);
+    server.opened[0]?.says('one');
+    const { lines, ends } = use();
+    server.opened[0]?.ends();
+    expect([lines, ends]).toEqual([[], []]);
+    await Promise.resolve();
+    expect([lines, ends]).toEqual([['one'], ['exited']]);
+  });
+
+  it('[P8] is closed if its user cannot handle what it wrote before', async () => {
+    const reported: unknown[] = [];
+    onTestFinished(reportFaultsTo((seam) => void reported.push(seam)));
+    const { server, pool } = createFixture(1);
+    server.opened[0]?.says('noise');
+    const fail = (): never => {
+      throw new Error('a slip');
+    };
+    pool.open({ onMessages: fail, onNoise: fail, onUnanswered: fail, onEnd: () => undefined });
+    await Promise.resolve();
+    expect([server.opened[0]?.isClosed, reported]).toEqual([true, ['backend']]);
+  });
+
+  it('tells the user, and not the pool, of the end of a spare that is used', async () => {
     const { server, use, spareEnds } = createFixture(1);
     const { ends } = use();
     server.opened[0]?.ends();
+    await Promise.resolve();
     expect({ ends, spareEnds }).toEqual({ ends: ['exited'], spareEnds: [] });
   });
 

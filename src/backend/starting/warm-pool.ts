@@ -1,7 +1,7 @@
-import { detachedMessage, type Message } from '../protocol/message/message.ts';
-import { detach } from '../util/boundary.ts';
-import { backoff } from '../util/timing/backoff.ts';
-import type { Backend, BackendEnd, BackendEvents, OpenBackend } from './backend.ts';
+import { contain, detach } from '../../util/boundary.ts';
+import { backoff } from '../../util/timing/backoff.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenBackend } from '../backend.ts';
+import { EarlyOutput } from './early-output.ts';
 
 /** Options of a pool of warm spares. */
 export interface WarmPoolOptions {
@@ -10,6 +10,8 @@ export interface WarmPoolOptions {
   readonly size: number;
   /** A spare ended before it was used: its server does not start, or does not wait. */
   onSpareEnd(end: BackendEnd): void;
+  /** A message or line of a spare was dropped, because the spare had written too much before its use. */
+  onOutputDropped(): void;
 }
 
 /** A pool of backends started ahead, so that a new session need not wait for its server to start. */
@@ -29,11 +31,11 @@ const pauseAfter = backoff({ firstMs: 1_000, maxMs: 60_000 });
 /** Delay between the use of a spare and the start of its successor: longer than the handshakes of a burst take. */
 const refillAfterMs = 50;
 
-/** Output that a spare may write before it is used, such as a banner: more is not kept (P8). */
+/** The limit on the output of a spare before it is used, such as a banner. The rest is dropped and counted (P8). */
 const maxEarlyBytes = 64 * 1024;
 
 /** Creates a pool that begins to start its spares. */
-export function createWarmPool({ open, size, onSpareEnd }: WarmPoolOptions): WarmPool {
+export function createWarmPool({ open, size, onSpareEnd, onOutputDropped }: WarmPoolOptions): WarmPool {
   const spares: Spare[] = [];
   let isClosed = false;
   /** Spares that ended in a row. */
@@ -47,7 +49,8 @@ export function createWarmPool({ open, size, onSpareEnd }: WarmPoolOptions): War
   };
 
   const start = (): Spare => {
-    const spare = openSpare(open, (end) => {
+    const early = new EarlyOutput(maxEarlyBytes, onOutputDropped);
+    const spare = openSpare(open, early, (end) => {
       remove(spare);
       onSpareEnd(end);
       restartTimer ??= setTimeout(() => {
@@ -109,39 +112,27 @@ interface Spare {
   use(events: BackendEvents): Backend;
 }
 
-function openSpare(open: OpenBackend, onUnusedEnd: (end: BackendEnd) => void): Spare {
-  let user: BackendEvents | undefined;
-  const earlyMessages: Message[] = [];
-  const earlyNoise: Buffer[] = [];
-  let earlyBytes = 0;
+function openSpare(open: OpenBackend, early: EarlyOutput, onUnusedEnd: (end: BackendEnd) => void): Spare {
+  let isUsed = false;
+  let receiver: BackendEvents = early;
   const backend = open({
-    onMessages(messages, relatedRequests) {
-      if (user !== undefined) return user.onMessages(messages, relatedRequests);
-      for (const message of messages) {
-        earlyBytes += message.text.length;
-        if (earlyBytes <= maxEarlyBytes) earlyMessages.push(detachedMessage(message));
-      }
-    },
-    onNoise(text) {
-      if (user !== undefined) return user.onNoise(text);
-      earlyBytes += text.length;
-      if (earlyBytes <= maxEarlyBytes) earlyNoise.push(Buffer.from(text));
-    },
-    // no request is sent before there is a user
-    onUnanswered: (ids, reason, isFinal) => user?.onUnanswered(ids, reason, isFinal),
-    onState: (state) => user?.onState?.(state),
+    onMessages: (messages, relatedRequests) => receiver.onMessages(messages, relatedRequests),
+    onNoise: (text) => receiver.onNoise(text),
+    onUnanswered: (ids, reason, isFinal) => receiver.onUnanswered(ids, reason, isFinal),
+    onState: (state) => receiver.onState?.(state),
     onEnd(end) {
-      if (user !== undefined) user.onEnd(end);
+      if (isUsed) receiver.onEnd(end);
       else if (end.reason !== 'closed') onUnusedEnd(end);
     },
   });
   return {
     backend,
     use(events) {
-      user = events;
+      isUsed = true;
       queueMicrotask(() => {
-        for (const text of earlyNoise) events.onNoise(text);
-        if (earlyMessages.length > 0) events.onMessages(earlyMessages);
+        receiver = events;
+        const close = (): void => detach('backend', backend.close());
+        contain('backend', () => early.deliver(events), close);
       });
       return backend;
     },
