@@ -53,7 +53,7 @@ export interface ClusterOptions extends Pick<DirectoryOptions, 'find' | 'formerS
 /** The interval of the check whether the owners and ingresses that matter here are alive. */
 const checkMs = 500;
 
-/** The interval of the check of all other receivers. Dead ones are forgotten. */
+/** The interval of the check of all other peers. Dead ones are forgotten. */
 const idleCheckMs = 60_000;
 
 /** A client that waits for a lost owner or store gets an end within a lease plus this time (P3). */
@@ -303,7 +303,7 @@ export class Cluster {
     const owners = [...this.#requests.values()].map(({ owner }) => owner).filter((owner) => owner !== undefined);
     const isIdleCheckDue = performance.now() - this.#idleCheckedAt >= idleCheckMs;
     if (isIdleCheckDue) this.#idleCheckedAt = performance.now();
-    const idle = isIdleCheckDue ? this.#peerLink.receivers : [];
+    const idle = isIdleCheckDue ? this.#peerLink.peers : [];
     const peers = [...new Set([...owners, ...this.#ownerEndpoint.ingresses, ...idle])];
     if (peers.length === 0) return;
     const alive = await this.#options.store.instances.areAlive(peers).catch(() => undefined);

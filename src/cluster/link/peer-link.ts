@@ -71,7 +71,7 @@ export class PeerLink {
   #firstNumber = 1;
   /** The number of the last message of each sender; the most recent sender is last. */
   readonly #lastNumbers = new BoundedMap<string, number>(maxSenders);
-  /** The parts of an incomplete message, by sender. */
+  /** The parts of an incomplete message, by sender. `Cluster` forgets a sender that died before its last part (P8). */
   readonly #parts = new Map<string, Buffer[]>();
   readonly #closing = new AbortController();
 
@@ -158,14 +158,14 @@ export class PeerLink {
     else this.#parts.set(from, parts);
   }
 
-  /** The instances that messages were sent to and that are not forgotten. */
-  get receivers(): readonly string[] {
-    return [...this.#queues.keys()];
+  /** The instances of which something is kept: those that messages were sent to, and senders of incomplete messages. */
+  get peers(): readonly string[] {
+    return [...new Set([...this.#queues.keys(), ...this.#parts.keys()])];
   }
 
   /** Makes every receiver look for holes, since the store may have lost the last messages. */
   sendHello(): void {
-    for (const to of this.receivers) detach('cluster', this.send(to, { kind: 'hello' }));
+    for (const to of [...this.#queues.keys()]) detach('cluster', this.send(to, { kind: 'hello' }));
   }
 
   /** Forgets a dead peer. Its last number is kept, so that a repeated delivery is still recognised as a repeat. */

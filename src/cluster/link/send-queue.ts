@@ -72,7 +72,8 @@ export class SendQueue {
   /**
    * Sends a message, which may have several parts. Never rejects.
    * @param waitMs how long the message may wait for room in the mailbox; infinite if it must not be lost
-   * @param isNotice true for a message that reports a loss, and so must not be lost itself
+   * @param isNotice true for a message that reports a loss, and so must not be lost itself. It is `full` right behind
+   *   the same notice, which tells the receiver enough: the notices to a receiver that is stuck must not pile up (P8)
    * @param onNumber receives the number of the last part, if that part is known to have been enqueued exactly once
    */
   send(
@@ -84,7 +85,7 @@ export class SendQueue {
     if (this.#isGone) return Promise.resolve('gone');
     const bytes = parts.reduce((sum, { length }) => sum + length, 0);
     const isFull = this.#bytes > 0 && this.#bytes + bytes > this.#options.maxBytes;
-    if (isFull && !isNotice) return Promise.resolve('full');
+    if (isNotice ? this.#endsWith(parts) : isFull) return Promise.resolve('full');
     return new Promise((settle) => {
       const message = { deadline: performance.now() + waitMs, settle, onNumber };
       for (const [index, content] of parts.entries()) {
@@ -95,6 +96,12 @@ export class SendQueue {
       this.#isRunning = true;
       queueMicrotask(() => detach('cluster', this.#run())); // after the other messages of this tick
     });
+  }
+
+  /** True if this notice is the last part of the queue, and is not being enqueued. */
+  #endsWith([notice]: readonly Buffer[]): boolean {
+    const last = this.#queue.length > this.#inFlight ? this.#queue.at(-1) : undefined;
+    return notice !== undefined && last?.content.equals(notice) === true;
   }
 
   /** The number of the next message. */

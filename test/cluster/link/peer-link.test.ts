@@ -181,12 +181,14 @@ describe('a peer message on the link', () => {
       }
     });
 
-    it('is forgotten with its sender, and with the instance name that it was sent to', async () => {
+    it('[C-11] [P8] is forgotten with its sender, which the link names until then, and with the instance name that it was sent to', async () => {
       const { contents } = await largeLetters();
       for (const end of ['forget', 'restart'] as const) {
         const { mail, letters } = createFixture();
         mail.receive({ from: 'peer', number: 1, content: contents[0] as Buffer });
+        expect(mail.peers).toEqual(['peer']);
         mail[end]('peer');
+        expect(mail.peers).toEqual([]);
         mail.receive({ from: 'peer', number: 1, content: contents[1] as Buffer });
         mail.receive({ from: 'peer', number: 2, content: contents[2] as Buffer });
         expect(letters).toEqual([]);
@@ -287,12 +289,12 @@ describe('a peer message on the link', () => {
     for (let n = 0; n < 5; n += 1) await send('early');
     await send('busy');
     for (let n = 0; n < 999; n += 1) await send(`${n}`);
-    expect(mail.receivers).toHaveLength(1_000);
-    expect(mail.receivers).not.toContain('early');
+    expect(mail.peers).toHaveLength(1_000);
+    expect(mail.peers).not.toContain('early');
     await send('busy');
     await send('early');
-    expect(mail.receivers).toHaveLength(1_000);
-    expect(mail.receivers).toContain('busy');
+    expect(mail.peers).toHaveLength(1_000);
+    expect(mail.peers).toContain('busy');
     const [toBusy, toEarly] = posts().slice(-2);
     expect([toBusy?.[2], toEarly?.[2]]).toEqual([2, 6]);
   });

@@ -179,6 +179,24 @@ describe('messages in the send queue to another instance', () => {
     expect(outcomes).toEqual({ 12345: 'full', 123456: 'posted', 1234: 'posted' });
   });
 
+  it('[P8] that report a loss are sent above the limit, but not twice in a row', async () => {
+    const { outbox, send, posts, pass, answer } = createFixture({ maxBytes: 10 });
+    const notify = (text: string): Promise<SendOutcome> => outbox.send([Buffer.from(text)], undefined, true);
+    send('1234567890');
+    await pass();
+    const outcomes = ['hole', 'hole', 'hello', 'hole', 'hole'].map(notify);
+    await answer(0, 'posted');
+    notify('hole'); // the one before is being sent, so this one reports a later loss
+    await answer(1, 'posted');
+    await answer(2, 'posted');
+    expect(posts()).toEqual([
+      [1, '1234567890'],
+      [2, 'hole', 'hello', 'hole'],
+      [5, 'hole'],
+    ]);
+    expect(await Promise.all(outcomes)).toEqual(['posted', 'full', 'posted', 'posted', 'full']);
+  });
+
   it('to a dead instance are reported as never received, and so is every later one', async () => {
     const { outbox, send, outcomes, posts, pass, answer } = createFixture();
     send('a');
