@@ -2,6 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { everythingFixture, type Gateway, root, startGateway } from '../support/gateway.ts';
 import { initialize, open, post } from '../support/http-client.ts';
+import { waitForMetric } from '../support/metrics.ts';
+import { findFreePort } from '../support/redis-process.ts';
 import { startRedis } from '../support/redis-server.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -216,6 +218,20 @@ describe('what a server writes beside the protocol', () => {
       lines.map((line) => ['noise', line]),
     );
     expect(alarms(gateway)).toEqual([noiseNotice]);
+  });
+
+  test('[R6.03] [P8] on stdout of a spare process is kept up to 64 KiB, and the rest is counted and logged once', async () => {
+    const adminPort = await findFreePort();
+    const code = `process.stdout.write((${JSON.stringify('canary-noise')}.padEnd(1023) + '\\n').repeat(200)); process.stdin.resume()`;
+    const command = [process.execPath, '-e', code];
+    const gateway = await startGateway({ adminPort, command, args: ['--warm', '1', '--log-level', 'debug'] });
+    const dropped = { kind: 'unused' }; // of one spare for `--warm`, and of one that the gateway starts to test the server
+    await waitForMetric(adminPort, 'mcp_gangway_messages_dropped_total', dropped, (value) => value === 2 * (200 - 64));
+    const help = expect.stringContaining('log to stderr');
+    const told = gateway.logs().filter(({ msg }) => String(msg).startsWith('a spare process of the server wrote'));
+    expect(told).toEqual([expect.objectContaining({ level: 40, part: 'server', help })]);
+    await gateway.stop();
+    expectNone(gateway, ['canary-noise']);
   });
 
   test('[R6.04] on stderr is logged at debug, however it sounds, and its call succeeds', async () => {
