@@ -101,7 +101,15 @@ export class Cluster {
   readonly #reportFailure = (cause: unknown): void => this.#options.telemetry.emit({ type: 'store-failed', cause });
 
   constructor(options: ClusterOptions) {
-    const { store, limits, find, formerServer, mayAdopt, endingHere, telemetry } = options;
+    const {
+      store,
+      limits,
+      find,
+      formerServer,
+      mayAdopt,
+      endingHere,
+      telemetry: { emit },
+    } = options;
     const { leaseMs, leaseRenewMs: renewMs, leaseMarginMs: marginMs, storeWaitMs, mailboxMaxBytes } = limits;
     this.#options = options;
     this.lease = new Lease({
@@ -133,8 +141,7 @@ export class Cluster {
         detach('cluster', this.opened(options.adopt(key, server, adoption), term)),
       mayAdopt,
       endingHere,
-      onTakeoverLimit: (key, { name }) =>
-        telemetry.emit({ type: 'takeover-limit-reached', name: sessionName(key, name) }),
+      onTakeoverLimit: (key, { name }) => emit({ type: 'takeover-limit-reached', name: sessionName(key, name) }),
       hadBreak: () => this.#wasStoreAway,
     });
     this.#ownerEndpoint = new OwnerEndpoint({

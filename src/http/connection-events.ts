@@ -2,11 +2,12 @@ import type { Challenge } from '../auth/identity.ts';
 import type { Meter } from '../util/telemetry/meter.ts';
 
 /** An event of client connections. */
-export type ConnectionEvent =
+export type ConnectionEvent = Readonly<
   /** A connection was closed at once, because this many are open. */
-  | { readonly type: 'connection-dropped'; readonly maxConnections: number }
+  | { type: 'connection-dropped'; maxConnections: number }
   /** A request was not admitted, because of its headers or its sender. */
-  | { readonly type: 'sender-refused'; readonly server: string; readonly challenge: Challenge };
+  | { type: 'sender-refused'; server: string; challenge: Challenge }
+>;
 
 /** The numbers of open streams and WebSockets of a server's clients. */
 export interface ConnectionMeters {

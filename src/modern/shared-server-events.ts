@@ -29,60 +29,51 @@ export type ModernDropReason =
 export type DropCounts = Readonly<Partial<Record<ModernDropReason, number>>>;
 
 /** An event of a modern server, or of the search for its era. Events carry no ids, and contents only for debugging. */
-export type SharedServerEvent =
+export type SharedServerEvent = Readonly<
   /** A probe has found the era of a server. */
-  | { readonly type: 'era-found'; readonly server: string; readonly era: Era; readonly probeMs: number }
+  | { type: 'era-found'; server: string; era: Era; probeMs: number }
   /**
    * An isolation is configured for a server at a URL, where it has no effect: each request has a connection of its own.
    */
-  | { readonly type: 'isolation-unused'; readonly server: string }
+  | { type: 'isolation-unused'; server: string }
   /** A process answered `server/discover`. */
   | {
-      readonly type: 'shared-server-ready';
-      readonly server: string;
-      readonly revisions: readonly string[];
-      readonly startMs: number;
-      readonly pid: number | undefined;
+      type: 'shared-server-ready';
+      server: string;
+      revisions: readonly string[];
+      startMs: number;
+      pid: number | undefined;
     }
   /** A process ended by itself. `inFlight` counts its requests, `runAgain` those that are run again. */
   | {
-      readonly type: 'shared-server-ended';
-      readonly server: string;
-      readonly end: BackendEnd;
-      readonly inFlight: number;
-      readonly runAgain: number;
-      readonly dropped: DropCounts;
+      type: 'shared-server-ended';
+      server: string;
+      end: BackendEnd;
+      inFlight: number;
+      runAgain: number;
+      dropped: DropCounts;
     }
   /**
    * A process was not started, or did not answer like a modern server. Only the gateway had spoken to it. `isByProbe`:
    * no client waits for the start, and the caller of the probe reports the outcome.
    */
-  | {
-      readonly type: 'shared-start-failed';
-      readonly server: string;
-      readonly end: BackendEnd;
-      readonly isByProbe: boolean;
-    }
+  | { type: 'shared-start-failed'; server: string; end: BackendEnd; isByProbe: boolean }
   /**
    * The last output of a probe process that did not answer, or that ended like the process of a session before it. It
    * is safe to log: the process served no client, and servers that get credentials of clients have no such process. The
    * failed start itself is reported elsewhere.
    */
-  | { readonly type: 'probe-output'; readonly server: string; readonly lastOutput: readonly string[] }
+  | { type: 'probe-output'; server: string; lastOutput: readonly string[] }
   /** The server ended so often that it is not started again for a while. */
-  | { readonly type: 'shared-crash-loop'; readonly server: string; readonly pauseMs: number }
+  | { type: 'shared-crash-loop'; server: string; pauseMs: number }
   /** A client did not read its stream and was disconnected. */
-  | { readonly type: 'client-cut'; readonly server: string }
+  | { type: 'client-cut'; server: string }
   /** Too much is subscribed to: other instances do not report changes of all of it. */
-  | { readonly type: 'filters-truncated'; readonly server: string }
+  | { type: 'filters-truncated'; server: string }
   /** The gateway has ended the process. */
-  | { readonly type: 'shared-server-closed'; readonly server: string; readonly dropped: DropCounts }
+  | { type: 'shared-server-closed'; server: string; dropped: DropCounts }
   /** A fault of the gateway itself. */
-  | { readonly type: 'shared-server-failed'; readonly server: string; readonly cause: unknown }
+  | { type: 'shared-server-failed'; server: string; cause: unknown }
   /** A message was dropped. `text` is the message, for debugging only: it may hold anything. */
-  | {
-      readonly type: 'shared-message-dropped';
-      readonly server: string;
-      readonly reason: ModernDropReason;
-      readonly text: Buffer | undefined;
-    };
+  | { type: 'shared-message-dropped'; server: string; reason: ModernDropReason; text: Buffer | undefined }
+>;

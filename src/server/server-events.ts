@@ -3,40 +3,30 @@ import type { WebTransport } from '../backend/detect-transport.ts';
 import type { Era } from '../protocol/revisions.ts';
 
 /** An event of a configured server outside of sessions: of its processes, its connections and its configuration. */
-export type ServerEvent =
+export type ServerEvent = Readonly<
   /** A line of the server's stderr, truncated, escaped and rate-limited. */
-  | {
-      readonly type: 'server-stderr';
-      readonly server: string;
-      readonly line: string;
-      readonly pid: number | undefined;
-    }
+  | { type: 'server-stderr'; server: string; line: string; pid: number | undefined }
   /**
    * A remote server did not accept a message. `dropped` counts all notifications and responses that were lost in this
    * way.
    */
-  | { readonly type: 'server-post-failed'; readonly server: string; readonly detail: string; readonly dropped: number }
+  | { type: 'server-post-failed'; server: string; detail: string; dropped: number }
   /** The gateway has detected the transport of an http(s):// server. */
-  | { readonly type: 'transport-found'; readonly server: string; readonly transport: WebTransport }
+  | { type: 'transport-found'; server: string; transport: WebTransport }
   /** Tools of a modern http(s):// server are hidden, because their x-mcp-header annotations are invalid. */
-  | { readonly type: 'tools-hidden'; readonly server: string; readonly names: readonly string[] }
+  | { type: 'tools-hidden'; server: string; names: readonly string[] }
   /** A spare process ended before a session used it. */
-  | { readonly type: 'spare-ended'; readonly server: string; readonly end: BackendEnd }
+  | { type: 'spare-ended'; server: string; end: BackendEnd }
   /** A message or line of a spare process was dropped, because the process had written too much before its use. */
-  | { readonly type: 'spare-output-dropped'; readonly server: string }
+  | { type: 'spare-output-dropped'; server: string }
   /** A single server answered the startup ping; the era is given if the answer shows it. */
-  | { readonly type: 'server-answered'; readonly server: string; readonly era?: Era | undefined }
+  | { type: 'server-answered'; server: string; era?: Era | undefined }
   /** A single server has not answered the startup ping yet. `output` is from the time before the first client. */
-  | {
-      readonly type: 'server-silent';
-      readonly server: string;
-      readonly detail: string;
-      readonly help: string;
-      readonly output: readonly string[];
-    }
+  | { type: 'server-silent'; server: string; detail: string; help: string; output: readonly string[] }
   /** The command of a server does not exist. Its sessions will fail. */
-  | { readonly type: 'command-not-found'; readonly server: string; readonly detail: string }
+  | { type: 'command-not-found'; server: string; detail: string }
   /** A session has found that the server speaks this era. */
-  | { readonly type: 'era-seen'; readonly server: string; readonly era: Era }
+  | { type: 'era-seen'; server: string; era: Era }
   /** A server was removed from the configuration. What is kept about it can go. */
-  | { readonly type: 'server-removed'; readonly server: string };
+  | { type: 'server-removed'; server: string }
+>;

@@ -51,65 +51,45 @@ export interface Restoration {
 }
 
 /** An event of a session. Contents and ids are never passed, except `text` for debugging. */
-export type SessionEvent =
+export type SessionEvent = Readonly<
+  | { type: 'session-started'; name: SessionName; protocolVersion: string; startMs: number; pid: number | undefined }
   | {
-      readonly type: 'session-started';
-      readonly name: SessionName;
-      readonly protocolVersion: string;
-      readonly startMs: number;
-      readonly pid: number | undefined;
-    }
-  | {
-      readonly type: 'session-ended';
-      readonly name: SessionName;
-      readonly reason: SessionEndReason;
-      readonly dropped: Readonly<Partial<Record<SessionDropReason, number>>>;
+      type: 'session-ended';
+      name: SessionName;
+      reason: SessionEndReason;
+      dropped: Readonly<Partial<Record<SessionDropReason, number>>>;
       /** The code of the error with which the server refused `initialize`. */
-      readonly errorCode: number | undefined;
+      errorCode: number | undefined;
     }
   /** A session was taken over from another instance, with this many unanswered calls. */
-  | { readonly type: 'session-adopted'; readonly name: SessionName; readonly pending: number }
+  | { type: 'session-adopted'; name: SessionName; pending: number }
   /** A session was ended because its owners were lost too often in a short time. The session may be the cause. */
-  | { readonly type: 'takeover-limit-reached'; readonly name: SessionName }
+  | { type: 'takeover-limit-reached'; name: SessionName }
   /**
    * The server ended by itself, or could not be started. `isAtStart`: the session's first server has not answered
    * `initialize`.
    */
-  | {
-      readonly type: 'backend-ended';
-      readonly name: SessionName;
-      readonly end: BackendEnd;
-      readonly isAtStart: boolean;
-    }
+  | { type: 'backend-ended'; name: SessionName; end: BackendEnd; isAtStart: boolean }
   /** The session is unused, so its backend is ended until the next message. */
-  | { readonly type: 'session-hibernated'; readonly name: SessionName }
+  | { type: 'session-hibernated'; name: SessionName }
   /** A lost backend was replaced, or a hibernated session has a backend again. */
-  | {
-      readonly type: 'backend-restored';
-      readonly name: SessionName;
-      readonly pid: number | undefined;
-      readonly restoration: Restoration;
-    }
+  | { type: 'backend-restored'; name: SessionName; pid: number | undefined; restoration: Restoration }
   /**
    * `text` is the dropped message, for debugging only: it may hold anything. `isAtStart`: the session's first backend
    * has not answered `initialize`.
    */
   | {
-      readonly type: 'session-message-dropped';
-      readonly name: SessionName;
-      readonly reason: SessionDropReason;
-      readonly text: Buffer | undefined;
-      readonly isAtStart: boolean;
+      type: 'session-message-dropped';
+      name: SessionName;
+      reason: SessionDropReason;
+      text: Buffer | undefined;
+      isAtStart: boolean;
     }
   /** A fault of the gateway itself. */
-  | { readonly type: 'session-failed'; readonly name: SessionName; readonly cause: unknown }
+  | { type: 'session-failed'; name: SessionName; cause: unknown }
   /** A client has asked to continue a stream. The session is unknown if this instance answered for its lost owner. */
-  | {
-      readonly type: 'stream-resumed';
-      readonly server: string;
-      readonly session?: string | undefined;
-      readonly outcome: ResumeOutcome;
-    };
+  | { type: 'stream-resumed'; server: string; session?: string | undefined; outcome: ResumeOutcome }
+>;
 
 /** How sessions report what happens to them. All sessions of an instance share it. */
 export interface SessionTelemetry {

@@ -3,13 +3,14 @@ import type { Meter } from '../util/telemetry/meter.ts';
 import type { StoreUnavailable } from './store-unavailable.ts';
 
 /** An event of the shared store. */
-export type StoreEvent =
+export type StoreEvent = Readonly<
   /** The store answers, for the first time or again. */
-  | { readonly type: 'store-joined' }
+  | { type: 'store-joined' }
   /** Work with the store failed. Any cause other than `StoreUnavailable` is a fault of the gateway. */
-  | { readonly type: 'store-failed'; readonly cause: unknown }
+  | { type: 'store-failed'; cause: unknown }
   /** One command of the store failed. The work that needs the command reports `store-failed`, if it cannot go on. */
-  | { readonly type: 'store-command-failed'; readonly reason: StoreUnavailable['reason'] };
+  | { type: 'store-command-failed'; reason: StoreUnavailable['reason'] }
+>;
 
 /** How a store outside of this process reports its commands. */
 export interface StoreTelemetry {
