@@ -8,7 +8,7 @@ import type { Requirement } from './requirement.ts';
 export const floor: readonly Requirement[] = [
   {
     id: 'S-01',
-    text: 'A hostile answer of a modern server at a URL ends at most the call that it answers.',
+    text: 'A hostile answer from a modern server at a URL can end only the call that it answers.',
   },
   {
     id: 'S-02',
@@ -16,11 +16,11 @@ export const floor: readonly Requirement[] = [
   },
   {
     id: 'S-03',
-    text: 'A key is refused if it equals another key or a known key under simple case folding, on the levels that route a message.',
+    text: 'At the levels used for routing, a key is refused if simple case folding makes it equal to another key or to a known key.',
   },
   {
     id: 'S-04',
-    text: 'With authentication, the admin port requires a key even on loopback. Otherwise, the port requires the code from its printed URL.',
+    text: 'With authentication, the admin port requires a key even on loopback. Without authentication, the port requires the code from its printed URL.',
   },
   {
     id: 'S-05',
@@ -42,7 +42,7 @@ export const floor: readonly Requirement[] = [
   { id: 'S-10', text: 'HEAD requests and requests for unknown paths produce no output outside the log.' },
   {
     id: 'S-11',
-    text: 'A mirrored parameter is compared regardless of the number of other members.',
+    text: 'A mirrored parameter is compared with its header regardless of the number of other members in the arguments.',
   },
   { id: 'S-12', text: 'An endpoint is reachable only at its exact path.' },
   {
@@ -58,7 +58,7 @@ export const floor: readonly Requirement[] = [
   { id: 'S-17', text: 'A uri that is not a string never appears in an event.' },
   {
     id: 'S-18',
-    text: "The documentation's advice on tokens, DNS rebinding and tools beside Redis is safe to follow.",
+    text: "The documentation's advice on tokens, DNS rebinding, and tools on the same network as Redis is safe to follow.",
   },
   {
     id: 'C-01',
@@ -66,7 +66,7 @@ export const floor: readonly Requirement[] = [
   },
   {
     id: 'C-02',
-    text: 'A request that waited for its scopes does not continue in a session that has ended.',
+    text: 'A request that waited for its scopes to be stored does not continue in a session that has ended.',
   },
   { id: 'C-03', text: 'The amount of output that a server can write during the era probe is limited.' },
   { id: 'C-04', text: 'initialize has its own size limit.' },
@@ -79,7 +79,7 @@ export const floor: readonly Requirement[] = [
   { id: 'C-08', text: 'No promise rejection remains unhandled.' },
   {
     id: 'C-09',
-    text: 'An exception while the gateway routes one line of a server ends only the session of that server.',
+    text: "If the gateway throws an exception while it routes a line from a server, only that server's session ends.",
   },
   {
     id: 'C-10',
@@ -89,8 +89,8 @@ export const floor: readonly Requirement[] = [
     id: 'C-11',
     text: 'Data kept for other instances is limited, and is deleted when those instances are gone.',
   },
-  { id: 'C-12', text: 'An exception in a listener loses no changes and is logged.' },
-  { id: 'C-13', text: 'A cached text is parsed again if the next reader has stricter limits.' },
+  { id: 'C-12', text: 'An exception in a listener is logged, and no changes are lost.' },
+  { id: 'C-13', text: 'A cached message is parsed again if the next reader has stricter limits.' },
   { id: 'C-14', text: "A lost call is sent again completely, including the client's progress notifications." },
   {
     id: 'C-15',
@@ -103,7 +103,7 @@ export const floor: readonly Requirement[] = [
     text: "Timers are unref'd and end with the object that created them. A guarded reply keeps its status.",
   },
   { id: 'E-01', text: 'A refused reload does not change the health of any server.' },
-  { id: 'E-02', text: 'Audit output to a pipe continues after its reader has paused.' },
+  { id: 'E-02', text: 'Audit output to a pipe resumes when its reader reads again after a pause.' },
   { id: 'E-03', text: 'An exception in one request ends only that request.' },
   { id: 'E-04', text: 'A stalled reader of the log does not stall the gateway.' },
   { id: 'E-05', text: 'A flood of connections does not flood the log.' },
@@ -116,11 +116,11 @@ export const floor: readonly Requirement[] = [
   { id: 'J-02', text: 'A vendor notification is forwarded, or its loss is counted and logged.' },
   {
     id: 'J-03',
-    text: 'The failure of a modern HTTP server is reported within one time limit per call.',
+    text: 'If a modern HTTP server fails, the client gets an error within a single time limit, however often the gateway retries.',
   },
   {
     id: 'J-04',
-    text: 'Mirrored parameters of a modern request are also compared for a legacy server.',
+    text: 'The mirrored parameters of a modern request are also compared with the body if the server is legacy.',
   },
   { id: 'J-05', text: 'If a server first answers -32022 and lists 2026-07-28, the gateway tries again.' },
   {
@@ -131,7 +131,7 @@ export const floor: readonly Requirement[] = [
   { id: 'J-08', text: 'If an upstream server refuses credentials, the client gets an error that says so.' },
   {
     id: 'J-09',
-    text: 'TLS offers no CBC cipher suites. Every response has nosniff, and HSTS is sent only over TLS.',
+    text: 'TLS offers no CBC cipher suites. Every response has the nosniff header, and the HSTS header is sent only over TLS.',
   },
   {
     id: 'U-01',
@@ -151,9 +151,9 @@ export const floor: readonly Requirement[] = [
   },
   {
     id: 'U-05',
-    text: 'If the session of a stream is gone, the SDKs are notified within lease + 2 s.',
+    text: 'If the session of a stream is gone, the SDKs are notified within the lease time plus 2 s.',
   },
-  { id: 'U-06', text: 'A network partition delays no call by more than lease + 2 s.' },
+  { id: 'U-06', text: 'A network partition does not delay any call by more than the lease time plus 2 s.' },
   {
     id: 'U-07',
     text: 'A call that is posted right after its owner was killed goes to the next owner.',
@@ -183,7 +183,7 @@ export const floor: readonly Requirement[] = [
   },
   {
     id: 'P-03',
-    text: 'Printed URLs and URLs offered for copying work without changes.',
+    text: 'URLs that are printed or offered for copying can be used as they are.',
   },
   { id: 'P-04', text: 'Plain HTTP on the TLS port gets an error message that names https://.' },
   { id: 'P-05', text: 'Refused keys cause a rate-limited log line with the reason.' },

@@ -4,7 +4,7 @@ import type { Requirement } from './requirement.ts';
 export const advisories: readonly Requirement[] = [
   {
     id: 'A01',
-    text: 'No data of a client or peer reaches a command line.',
+    text: 'No data from a client or peer reaches a command line.',
     source: 'CVE-2025-6514, CVE-2026-55887, mcp-bridgekit #3, MCP-connect #12',
   },
   {
@@ -24,7 +24,7 @@ export const advisories: readonly Requirement[] = [
   },
   {
     id: 'A05',
-    text: 'A session id of another principal is treated as unknown and displaces no session. An empty identity is refused.',
+    text: 'A session id of another principal is treated as unknown and does not displace a session. An empty identity is refused.',
     source: 'CVE-2026-33946, CVE-2025-6515, python-sdk #2100, mcp-gateway-registry #1357, Yuzu #4754',
   },
   {
@@ -34,7 +34,7 @@ export const advisories: readonly Requirement[] = [
   },
   {
     id: 'A07',
-    text: 'An SSE endpoint must have the origin of its stream, and redirects are not followed.',
+    text: 'An SSE endpoint must have the same origin as its stream, and redirects are not followed.',
     source: 'worldmonitor #4054, ContextForge',
   },
   {
@@ -49,7 +49,7 @@ export const advisories: readonly Requirement[] = [
   },
   {
     id: 'A10',
-    text: 'The installed HTTP libraries contain the fixes, and limits also apply to chunked bodies.',
+    text: 'The installed HTTP libraries include the fixes for these vulnerabilities, and limits also apply to chunked bodies.',
     source:
       'CVE-2026-44456, CVE-2026-54288, CVE-2026-29085, CVE-2026-47676, CVE-2026-47673, CVE-2026-29087, CVE-2026-39406',
   },

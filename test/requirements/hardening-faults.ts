@@ -4,7 +4,7 @@ import type { Requirement } from './requirement.ts';
 export const faults: readonly Requirement[] = [
   {
     id: 'F01',
-    text: 'If an owner is killed (kill -9) during requests, another instance takes over within lease + 2 s. Each pending request is repeated or answered.',
+    text: 'If an owner is killed (kill -9) during requests, another instance takes over within the lease time plus 2 s. Each pending request is repeated or answered.',
   },
   {
     id: 'F02',
@@ -12,7 +12,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     id: 'F03',
-    text: "If a client's instance is not the owner and is killed (kill -9), a resume on another instance gets identical events.",
+    text: 'If an instance that is not the owner is killed (kill -9), clients that resume on another instance get identical events.',
   },
   {
     id: 'F04',
@@ -28,7 +28,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     id: 'F07',
-    text: 'After a failover that loses writes, clients with events that the store lost are notified. No event id is used twice.',
+    text: 'After a failover that loses writes, clients are notified if the store lost their events. No event id is used twice.',
   },
   {
     id: 'F08',
@@ -60,7 +60,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     id: 'F15',
-    text: 'A giant line is stopped at the limit in linear time, and all calls in flight are answered.',
+    text: 'The gateway stops reading an oversized line at the limit, in linear time, and all calls in flight are answered.',
   },
   {
     id: 'F16',
@@ -90,7 +90,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     id: 'F24',
-    text: 'After an instance dies, 2,000 resumes in a second cause no error except 503. Redis commands are bounded, and recovery takes at most 30 s.',
+    text: 'After an instance dies, 2,000 resumes in a second cause no errors except 503. Redis commands are bounded, and recovery takes at most 30 s.',
   },
   {
     id: 'F25',
@@ -114,9 +114,9 @@ export const faults: readonly Requirement[] = [
   },
   {
     id: 'F29',
-    text: 'A clock jump or a stalled event loop causes no loss on a single instance.',
+    text: 'On a single instance, nothing is lost after a clock jump or a stalled event loop.',
   },
-  { id: 'F29b', text: 'A clock jump or a stalled event loop causes no false takeover.' },
+  { id: 'F29b', text: 'A clock jump or a stalled event loop does not cause a false takeover.' },
   {
     id: 'F30',
     text: 'In a long soak test with random faults, resource use stays flat and no promise is broken.',

@@ -14,7 +14,7 @@ export const inputs: readonly Requirement[] = [
   },
   {
     id: 'B05',
-    text: 'A request with an id that is already in flight in its session gets 400 and -32600. The ids 1 and "1" differ.',
+    text: 'A request with an id that is already in flight in its session gets 400 and -32600. The ids 1 and "1" are different.',
   },
   {
     id: 'B06',
@@ -23,7 +23,7 @@ export const inputs: readonly Requirement[] = [
   { id: 'B07', text: 'A body with Content-Encoding gets 415 and is never decompressed.' },
   {
     id: 'B08',
-    text: 'A wrong Content-Type gets 415, and an Accept header with neither type gets 406. If Accept has one type, the answer uses that type.',
+    text: 'A wrong Content-Type gets 415, and an Accept header with neither application/json nor text/event-stream gets 406. If it has only one of them, the answer uses that type.',
   },
   { id: 'B09', text: 'Any other HTTP method gets 405 with Allow.' },
   {
@@ -43,17 +43,17 @@ export const inputs: readonly Requirement[] = [
   { id: 'B14', text: 'Modern headers that differ from the body get 400 and -32020.' },
   {
     id: 'B15',
-    text: 'A second GET of a session, or a second resume of a POST stream, takes over the stream.',
+    text: 'A second GET in a session, or a second resume of a POST stream, takes over the stream.',
   },
   {
     id: 'B16',
-    text: 'A malformed or future Last-Event-ID gets 400, and one from another session gets 404. The errors disclose nothing.',
+    text: 'A malformed or future Last-Event-ID gets 400, and an event id from another session gets 404. The errors disclose nothing.',
   },
   {
     id: 'B17',
     text: 'An evicted Last-Event-ID is reported and counted. A partial replay is always announced.',
   },
-  { id: 'B18', text: 'A wrong, null or foreign Origin or Host gets 403, and a duplicate gets 400.' },
+  { id: 'B18', text: 'A wrong, null or foreign Origin or Host gets 403. A duplicate Origin or Host header gets 400.' },
   {
     id: 'B19',
     text: 'A missing token, an invalid token or a token in the query gets 401 with WWW-Authenticate.',

@@ -4,11 +4,11 @@ import type { Requirement } from './requirement.ts';
 export const properties: readonly Requirement[] = [
   {
     id: 'S01',
-    text: 'A session id is visible ASCII with at least 128 bits from a secure source. Session ids never appear in URLs or logs.',
+    text: 'A session id is visible ASCII with at least 128 bits from a secure random source. Session ids never appear in URLs or logs.',
   },
   {
     id: 'S01b',
-    text: 'An HTTP+SSE endpoint token differs from the session id. The token is useless at the main endpoint and bound to its principal.',
+    text: 'An HTTP+SSE endpoint token differs from the session id. The token is useless at the main endpoint, and is bound to its principal.',
   },
   {
     id: 'S02',
@@ -20,7 +20,7 @@ export const properties: readonly Requirement[] = [
   },
   {
     id: 'S04',
-    text: "A client's token reaches no child process and no upstream server unless that is configured.",
+    text: "A client's token never reaches a child process or an upstream server unless this is configured.",
   },
   {
     id: 'S05',
@@ -43,7 +43,7 @@ export const properties: readonly Requirement[] = [
   { id: 'S11', text: 'The session id of a legacy server never reaches clients or logs.' },
   {
     id: 'S12',
-    text: 'Commands come only from the configuration, as an argument array without a shell. No client data is in argv.',
+    text: 'Commands come only from the configuration, as an argument array without a shell. The argument array contains no client data.',
   },
   {
     id: 'S13',
@@ -63,7 +63,7 @@ export const properties: readonly Requirement[] = [
   { id: 'S18', text: 'Keys such as __proto__ and constructor have no special effect wherever a peer may send them.' },
   { id: 'S19', text: 'No regular expression takes more than 5 ms for any input of 64 KiB.' },
   { id: 'S20', text: 'Quotas apply to each principal separately, and other principals are unaffected.' },
-  { id: 'S21', text: 'Metrics and health reports have no ids and no high-cardinality labels.' },
+  { id: 'S21', text: 'Metrics and health reports contain no ids or high-cardinality labels.' },
   {
     id: 'S22',
     text: 'The container runs as a non-root user on a read-only root with an init. Its layers contain no secrets.',

@@ -36,7 +36,7 @@ export const section2: readonly ProtocolRequirement[] = [
     id: 'R2.06',
     source: 'S26',
     level: 'SHOULD',
-    text: 'A modern request needs no session id. The gateway ignores any session id in the request, and neither creates nor returns one.',
+    text: 'A modern request does not need a session id. The gateway ignores any session id in the request, and neither creates nor returns one.',
   },
   {
     id: 'R2.07',

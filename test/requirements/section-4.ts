@@ -42,13 +42,13 @@ export const section4: readonly ProtocolRequirement[] = [
     id: 'R4.07',
     source: 'MRTR',
     level: 'MUST',
-    text: 'The requestState of a modern server returns to that server byte for byte.',
+    text: 'The requestState of a modern server is returned to that server byte for byte.',
   },
   {
     id: 'R4.08',
     source: 'MRTR',
     level: 'MUST',
-    text: 'If the server sent no requestState, the retry to the server has none either.',
+    text: 'If the server sent no requestState, the retry to the server does not contain one either.',
   },
   {
     id: 'R4.09',

@@ -30,7 +30,7 @@ export const section5: readonly ProtocolRequirement[] = [
     id: 'R5.05',
     source: 'S26, LOG',
     level: 'MUST',
-    text: 'Progress and log notifications never go on a listen stream.',
+    text: 'Progress and log notifications are never sent on a listen stream.',
   },
   {
     id: 'R5.06',
@@ -48,13 +48,13 @@ export const section5: readonly ProtocolRequirement[] = [
     id: 'R5.08',
     source: 'SUB, STD26',
     level: 'MUST',
-    text: 'When a client closes its listen stream, the gateway cancels the listen request at a stdio server.',
+    text: 'When a client closes its listen stream, the gateway sends a cancellation of the listen request to a stdio server.',
   },
   {
     id: 'R5.09',
     source: 'SUB, STD26',
     level: 'MUST',
-    text: 'The gateway repeats all listen requests to a restarted server.',
+    text: 'The gateway sends all listen requests again when a server has restarted.',
   },
   {
     id: 'R5.10',

@@ -6,7 +6,7 @@ export const section6: readonly ProtocolRequirement[] = [
     id: 'R6.01',
     source: 'STD26, T25',
     level: 'MUST',
-    text: 'Each message to the child process is one line of UTF-8 without inner line breaks. U+2028 and U+2029 are not line breaks.',
+    text: 'Each message to the child process is one line of UTF-8 without embedded line breaks. U+2028 and U+2029 are not line breaks.',
   },
   {
     id: 'R6.02',
@@ -18,7 +18,7 @@ export const section6: readonly ProtocolRequirement[] = [
     id: 'R6.02b',
     source: 'STD26',
     level: 'MUST',
-    text: 'The gateway writes no response to the stdin of a modern server.',
+    text: 'The gateway never writes a response to the stdin of a modern server.',
   },
   {
     id: 'R6.03',

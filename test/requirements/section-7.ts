@@ -78,7 +78,7 @@ export const section7: readonly ProtocolRequirement[] = [
     id: 'R7.11b',
     source: 'T25',
     level: 'SHOULD',
-    text: "Messages of a call after its client's disconnect are stored and replayed.",
+    text: 'After a client disconnects, the messages of its call are stored and replayed.',
   },
   {
     id: 'R7.12',
@@ -102,13 +102,13 @@ export const section7: readonly ProtocolRequirement[] = [
     id: 'R7.14',
     source: 'T25',
     level: 'SHOULD',
-    text: 'From 2025-11-25 on, but not in earlier revisions, a stream begins with an event that has an id, empty data and retry.',
+    text: 'From 2025-11-25 on, but not in earlier revisions, a stream begins with an event that has an id, empty data and a retry value.',
   },
   {
     id: 'R7.14b',
     source: 'T25',
     level: 'SHOULD',
-    text: 'From 2025-11-25 on, the gateway sends retry before it deliberately closes a stream.',
+    text: 'From 2025-11-25 on, the gateway sends a retry value before it deliberately closes a stream.',
   },
   {
     id: 'R7.15',
@@ -168,7 +168,7 @@ export const section7: readonly ProtocolRequirement[] = [
     id: 'R7.22',
     source: 'T25',
     level: 'MUST',
-    text: 'If its owner dies, a session is taken over and restored, or gets 404 if so configured. Its clients never hang.',
+    text: 'If the owner of a session dies, another instance takes over and restores the session, or answers 404 if so configured. Clients never hang.',
   },
   {
     id: 'R7.23',
@@ -180,7 +180,7 @@ export const section7: readonly ProtocolRequirement[] = [
     id: 'R7.23b',
     source: 'T25',
     level: 'MUST',
-    text: 'A posted response reaches the requesting process on any instance.',
+    text: 'A response that is posted to any instance reaches the process that sent the request.',
   },
   {
     id: 'R7.24',

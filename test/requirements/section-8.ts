@@ -12,13 +12,13 @@ export const section8: readonly ProtocolRequirement[] = [
     id: 'R8.02',
     source: 'SSE24',
     level: 'MUST',
-    text: 'Only message events carry messages of the server. Other events and comments are ignored.',
+    text: 'Only message events carry messages from the server. Other events and comments are ignored.',
   },
   {
     id: 'R8.03',
     source: 'SSE24',
     level: 'MUST',
-    text: 'The gateway does not need the body of a 2xx answer to a POST. An error status becomes an error of that request.',
+    text: 'The gateway does not need the body of a 2xx answer to a POST. An error status becomes an error for that request.',
   },
   {
     id: 'R8.04',

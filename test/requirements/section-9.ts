@@ -48,7 +48,7 @@ export const section9: readonly ProtocolRequirement[] = [
     id: 'R9.07',
     source: 'V2',
     level: 'V2',
-    text: 'A modern client cancels a request by closing its stream, and the gateway waits for no notification.',
+    text: 'A modern client cancels a request by closing its stream, and the gateway does not wait for a notification.',
   },
   {
     id: 'R9.08',
@@ -102,7 +102,7 @@ export const section9: readonly ProtocolRequirement[] = [
     id: 'R9.15',
     source: 'V2',
     level: 'V2',
-    text: 'From 2025-11-25 on, a resumed stream first sends an empty event with the Last-Event-ID itself.',
+    text: 'From 2025-11-25 on, a resumed stream begins with an empty event whose id is the Last-Event-ID.',
   },
   {
     id: 'R9.16',
@@ -114,7 +114,7 @@ export const section9: readonly ProtocolRequirement[] = [
     id: 'R9.17',
     source: 'V2',
     level: 'V2',
-    text: "If the response of a stream was already delivered, a resume ends the client's retry loop.",
+    text: "If the response on a stream was already delivered, a resume ends the client's retry loop.",
   },
   {
     id: 'R9.18',
