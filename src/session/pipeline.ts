@@ -1,8 +1,10 @@
-import type { BackendEnd, QueuedMessage } from '../backend/backend.ts';
+import type { BackendEnd, QueuedMessage, RequestIds } from '../backend/backend.ts';
 import type { Call } from '../call/call-table.ts';
+import type { Reason } from '../protocol/faults.ts';
 import { declaredListChanges, type Handshake } from '../protocol/handshake.ts';
+import type { Message } from '../protocol/message/message.ts';
 import { CheckpointKeeper } from './backend/checkpoint.ts';
-import { BackendSupervisor } from './backend/supervisor.ts';
+import { BackendSupervisor, type SupervisorListener } from './backend/supervisor.ts';
 import type { ServerOutput } from './events/backpressure.ts';
 import { EventDelivery, type OutputReceiver } from './events/delivery.ts';
 import { OneStream } from './events/one-stream.ts';
@@ -22,7 +24,7 @@ const collectMs = 3_000;
  * (`ClientRequests`). Server messages go to their answer or stream (`Attribution`) through the event log
  * (`EventDelivery`). A lost backend is restored (`BackendSupervisor`), also after the loss of its instance.
  */
-export class SessionPipeline implements OutputReceiver {
+export class SessionPipeline implements OutputReceiver, SupervisorListener {
   readonly delivery: EventDelivery;
   readonly supervisor: BackendSupervisor;
   readonly requests: ClientRequests;
@@ -36,32 +38,9 @@ export class SessionPipeline implements OutputReceiver {
   #endTimer: NodeJS.Timeout | undefined;
 
   constructor(context: SessionContext) {
-    const { parts, limits, policy } = context;
+    const { limits, policy } = context;
     this.#context = context;
-    this.supervisor = new BackendSupervisor({
-      server: parts.server,
-      session: context.name.session,
-      principal: parts.principal,
-      epoch: context.epoch,
-      isAdopted: context.earlier !== undefined,
-      maxQueuedBytes: limits.maxQueuedBytes / 2,
-      onStart: parts.onStart,
-      onMessages: (messages, relatedRequests) =>
-        this.delivery.take(messages.map((message) => ({ message, relatedRequests }))),
-      onNoise: (text) => context.drop('noise', text),
-      onUnanswered: (ids, reason, isFinal) => {
-        this.delivery.finish(); // earlier messages of the server come first
-        this.#lostCalls.unanswered(ids, reason, isFinal);
-      },
-      onState: (state) => this.delivery.take([{ state }]),
-      onNeeded: () => this.supervisor.restore(context.client, context.handshake as Handshake),
-      onLost: (end) => this.#onLost(end),
-      onAway: (end) => parts.telemetry.emit({ type: 'backend-ended', name: context.name, end, isAtStart: false }),
-      onUnsent: (message) => this.#lostCalls.unsent(message),
-      onRestored: () => this.#onRestored(),
-      onGivenUp: (reason) => context.end(reason),
-      onFault: (cause) => context.fail(cause),
-    });
+    this.supervisor = new BackendSupervisor(context, this);
     this.delivery = new EventDelivery(context, this.supervisor, this);
     if (policy.hasOneStream) this.#oneStream = new OneStream(this.delivery, limits);
     this.requests = new ClientRequests(context, this.supervisor, this.delivery, this.#oneStream);
@@ -69,6 +48,27 @@ export class SessionPipeline implements OutputReceiver {
     this.#attribution = new Attribution(context, this.supervisor, this.delivery, this.opening);
     this.#checkpoint = new CheckpointKeeper(context, this.delivery, this.supervisor);
     this.#lostCalls = new LostCalls(context, this.supervisor, this.requests);
+  }
+
+  onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
+    this.delivery.take(messages.map((message) => ({ message, relatedRequests })));
+  }
+
+  onNoise(text: Buffer): void {
+    this.#context.drop('noise', text);
+  }
+
+  onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void {
+    this.delivery.finish(); // earlier messages of the server come first
+    this.#lostCalls.unanswered(ids, reason, isFinal);
+  }
+
+  onState(state: string): void {
+    this.delivery.take([{ state }]);
+  }
+
+  onUnsent(message: Message): void {
+    this.#lostCalls.unsent(message);
   }
 
   /** Routes what the backend reported. */
@@ -109,7 +109,7 @@ export class SessionPipeline implements OutputReceiver {
     if (onBackendExit === 'end') this.#endTimer = setTimeout(() => context.end('server_exited'), collectMs).unref();
     // A lost instance may leave thousands of sessions whose clients only listen.
     else if (hibernateAfterMs !== undefined && !isNeeded) this.supervisor.hibernate();
-    else this.#restore(handshake, []);
+    else this.#restore([]);
   }
 
   /** The session ends. Requests that wait at the input gate go to another session. */
@@ -129,7 +129,7 @@ export class SessionPipeline implements OutputReceiver {
    * The backend has ended by itself. Calls that can be run again wait for the next backend. The others end now with the
    * known outcome (P3).
    */
-  #onLost(end: BackendEnd): void {
+  onLost(end: BackendEnd): void {
     const { parts, name, handshake, calls, serverRequests } = this.#context;
     parts.telemetry.emit({ type: 'backend-ended', name, end, isAtStart: handshake === undefined });
     this.delivery.finish();
@@ -145,13 +145,13 @@ export class SessionPipeline implements OutputReceiver {
       const { undelivered = [] } = end;
       this.#lostCalls.end(reason, undelivered);
       this.delivery.flush();
-      this.#restore(handshake, undelivered);
+      this.#restore(undelivered);
     }
   }
 
   /** Starts the server again. Undelivered messages and reruns are queued before new messages of the client. */
-  #restore(handshake: Handshake, undelivered: readonly QueuedMessage[]): void {
-    this.supervisor.restore(this.#context.client, handshake);
+  #restore(undelivered: readonly QueuedMessage[]): void {
+    this.supervisor.restore();
     for (const { report } of this.#context.calls.all()) report?.awaitsStart();
     this.#lostCalls.sendAgain(undelivered);
   }
@@ -169,7 +169,7 @@ export class SessionPipeline implements OutputReceiver {
   }
 
   /** The new backend has replaced the lost one. The client is told to refresh its lists. */
-  #onRestored(): void {
+  onRestored(): void {
     const { parts, name, calls, handshake } = this.#context;
     for (const { report } of calls.all()) report?.started();
     this.#attribution.reportReplacement(declaredListChanges(handshake as Handshake));

@@ -1,3 +1,4 @@
+import type { SupervisorListener } from '../../src/session/backend/supervisor.ts';
 import { SessionContext, type SessionStart } from '../../src/session/session-context.ts';
 import type { SessionOptions, SessionParts } from '../../src/session/session-options.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
@@ -50,3 +51,14 @@ export function createContext({ limits, parts, start, store }: ContextInit = {})
   const context = new SessionContext(all, begin, async (reason) => void ends.push(reason));
   return { context, telemetry, ends };
 }
+
+/** A listener to a session's backends that does nothing. */
+export const silentListener: SupervisorListener = {
+  onMessages: () => undefined,
+  onNoise: () => undefined,
+  onUnanswered: () => undefined,
+  onState: () => undefined,
+  onLost: () => undefined,
+  onUnsent: () => undefined,
+  onRestored: () => undefined,
+};

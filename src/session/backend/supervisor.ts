@@ -1,14 +1,12 @@
-import type { Backend, BackendEnd, BackendEvents, RequestIds, Resume } from '../../backend/backend.ts';
+import type { Backend, BackendEnd, BackendEvents, Resume } from '../../backend/backend.ts';
 import { reportListenerFaults } from '../../backend/contain-faults.ts';
 import { openStartingBackend } from '../../backend/starting/starting-backend.ts';
-import type { Reason } from '../../protocol/faults.ts';
 import { canReplace, type Handshake, readHandshake } from '../../protocol/handshake.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
-import type { Principal } from '../../protocol/principal.ts';
-import type { Server } from '../../server/server.ts';
 import { detach } from '../../util/boundary.ts';
 import type { ClientState } from '../record/client-state.ts';
+import type { SessionContext } from '../session-context.ts';
 import type { Restoration } from '../session-events.ts';
 import { RestartPolicy } from './restart-policy.ts';
 import { UnsentMessages } from './unsent.ts';
@@ -17,41 +15,14 @@ import { removeResponses } from './without-answers.ts';
 /** `hibernating`: the backend is ended until the next message for it. */
 export type BackendSupervisorState = 'unopened' | 'live' | 'hibernating' | 'restoring' | 'closed';
 
-/** Options of `BackendSupervisor`. */
-export interface BackendSupervisorOptions {
-  readonly server: Server;
-  /** The owner of the session. */
-  readonly principal?: Principal;
-  /** The short name of the session; see `OpenOptions`. */
-  readonly session?: string;
-  /** The session's epoch, and whether it had owners before. */
-  readonly epoch: number;
-  readonly isAdopted: boolean;
-  /** The most bytes of messages that wait for a restored backend (P8). */
-  readonly maxQueuedBytes: number;
-  /** A backend is opened. */
-  onStart(): void;
-  /** As `BackendEvents.onMessages`. */
-  onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void;
-  /** As `BackendEvents.onNoise`. */
-  onNoise(text: Buffer): void;
-  /** The server will not answer these requests; see `BackendEvents.onUnanswered`. */
-  onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void;
-  /** The state of the backend; see `BackendEvents.onState`. */
-  onState(state: string): void;
-  /** A message is waiting for a hibernating server. The listener restores the server. */
-  onNeeded(): void;
+/** Receives what the backends of a session report, and decides after a loss. */
+export interface SupervisorListener extends Required<Omit<BackendEvents, 'onEnd'>> {
   /** The backend has ended by itself. The listener decides whether to `restore` it. */
   onLost(end: BackendEnd): void;
-  /** The first attempt to restore failed, for this reason. */
-  onAway(end: BackendEnd): void;
   /** A message has waited too long for the server and is not sent any more. */
   onUnsent(message: Message): void;
   /** A new backend has replaced the lost one. */
   onRestored(): void;
-  /** A message of the backend or a timer could not be handled. The session cannot go on. */
-  onFault(cause: unknown): void;
-  onGivenUp(why: 'crash_loop' | 'server_changed'): void;
 }
 
 /**
@@ -77,7 +48,8 @@ export class BackendSupervisor {
   #replacements = 0;
   /** The newest restore. */
   restoration: Restoration = { isWaking: false, losses: 0 };
-  readonly #options: BackendSupervisorOptions;
+  readonly #context: SessionContext;
+  readonly #listener: SupervisorListener;
   #backend: Backend | undefined;
   #state: BackendSupervisorState = 'unopened';
   /** The end of a hibernated backend. The next backend is not started before it. */
@@ -100,15 +72,17 @@ export class BackendSupervisor {
   /** Replayed requests that the server has not answered. Their answers go to no client. */
   #replayIds: ReadonlySet<string> = nothingToReplay.ids;
 
-  constructor(options: BackendSupervisorOptions) {
-    this.#options = options;
-    this.#hasEnvironmentCredentials = options.server.credentials?.as === 'variables';
-    this.#restartPolicy = new RestartPolicy(options.server.isRemote);
+  constructor(context: SessionContext, listener: SupervisorListener) {
+    const { server } = context.parts;
+    this.#context = context;
+    this.#listener = listener;
+    this.#hasEnvironmentCredentials = server.credentials?.as === 'variables';
+    this.#restartPolicy = new RestartPolicy(server.isRemote);
     this.#unsent = new UnsentMessages({
-      maxBytes: options.maxQueuedBytes,
+      maxBytes: context.limits.maxQueuedBytes / 2,
       // A local server is started by the gateway, within a limit of its own, and is given up if it does not start.
-      maxMs: options.server.isRemote ? maxWaitMs : undefined,
-      onExpired: (message) => this.#runGuarded(() => options.onUnsent(message)),
+      maxMs: server.isRemote ? maxWaitMs : undefined,
+      onExpired: (message) => this.#runGuarded(() => listener.onUnsent(message)),
     });
   }
 
@@ -125,7 +99,8 @@ export class BackendSupervisor {
    * backend. Empty for the first backend of a session, and unique across all instances.
    */
   get incarnation(): string {
-    const { epoch, isAdopted } = this.#options;
+    const { epoch, earlier } = this.#context;
+    const isAdopted = earlier !== undefined;
     return this.#replacements === 0 && (!isAdopted || this.#isStillFirst) ? '' : `${epoch}-${this.#replacements}`;
   }
 
@@ -175,7 +150,7 @@ export class BackendSupervisor {
   send(message: Message, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
     if (this.#state === 'closed') return 'ended';
     if (this.#state === 'live') return (this.#backend as Backend).send(message, headers ?? this.#newestHeaders);
-    if (this.#state === 'hibernating') this.#options.onNeeded();
+    if (this.#state === 'hibernating') this.restore();
     // headers of a call that is run again
     if (this.#start !== undefined && headers !== undefined) this.rememberHeaders(headers);
     return this.#unsent.add({ message, headers }) ? 'sent' : 'full';
@@ -206,13 +181,14 @@ export class BackendSupervisor {
   }
 
   /** Starts the server again to replace a lost backend, also one of another instance. */
-  restore(client: ClientState, handshake: Handshake): void {
-    const { server, epoch, onGivenUp } = this.#options;
+  restore(): void {
+    const { client, epoch, parts } = this.#context;
+    const { server } = parts;
     const isRetry = this.#state === 'restoring';
     const isLoss = this.#state !== 'hibernating' && !(isRetry && server.isRemote);
     if (isLoss && this.#restartPolicy.countLoss()) {
       this.#state = 'closed';
-      onGivenUp('crash_loop');
+      this.#context.end('crash_loop');
       return;
     }
     // Captured once for all attempts: newHandshake messages of the client wait.
@@ -225,10 +201,7 @@ export class BackendSupervisor {
     const start = async (): Promise<void> => {
       await this.#ending;
       if (this.#state === 'restoring')
-        this.#timer = setTimeout(
-          () => this.#runGuarded(() => this.#reopen(client, handshake)),
-          this.#restartPolicy.pauseMs,
-        );
+        this.#timer = setTimeout(() => this.#runGuarded(() => this.#reopen()), this.#restartPolicy.pauseMs);
     };
     if (this.#hasEnvironmentCredentials && this.#newestHeaders === noHeaders)
       this.#start = () => detach('session', start());
@@ -248,68 +221,80 @@ export class BackendSupervisor {
     try {
       work();
     } catch (cause) {
-      this.#options.onFault(cause);
+      this.#context.fail(cause);
     }
   }
 
   #openBackend(events: BackendEvents, resume?: Resume): Backend {
-    this.#options.onStart();
-    const { server, principal, session, onFault } = this.#options;
-    return server.open(reportListenerFaults(events, onFault), {
-      headers: () => this.#newestHeaders,
-      principal,
-      session,
-      resume,
-    });
+    const context = this.#context;
+    const { server, principal, onStart } = context.parts;
+    onStart();
+    return server.open(
+      reportListenerFaults(events, (cause) => context.fail(cause)),
+      { headers: () => this.#newestHeaders, principal, session: context.name.session, resume },
+    );
   }
 
   /** The events of a backend in use. */
   #liveEvents(): BackendEvents {
-    const { onMessages, onNoise, onUnanswered, onState } = this.#options;
-    return { onMessages, onNoise, onUnanswered, onState, onEnd: (end) => this.#onLost(end) };
+    const listener = this.#listener;
+    return {
+      onMessages: (messages, relatedRequests) => listener.onMessages(messages, relatedRequests),
+      onNoise: (text) => listener.onNoise(text),
+      onUnanswered: (ids, reason, isFinal) => listener.onUnanswered(ids, reason, isFinal),
+      onState: (state) => listener.onState(state),
+      onEnd: (end) => this.#onLost(end),
+    };
   }
 
   #onLost(end: BackendEnd): void {
     // A hibernated backend was closed; its session still exists.
-    if (this.#state !== 'closed' && end.reason !== 'closed') this.#options.onLost(end);
+    if (this.#state !== 'closed' && end.reason !== 'closed') this.#listener.onLost(end);
   }
 
-  #reopen(client: ClientState, handshake: Handshake): void {
+  #reopen(): void {
+    const { client, parts } = this.#context;
     this.#replacements += 1;
     const initialize = readGatewayMessage(client.initialize);
     const events = this.#liveEvents();
     const backend = openStartingBackend((startEvents) => this.#openBackend(startEvents), {
       request: initialize,
-      timeoutMs: this.#options.server.startTimeoutMs,
+      timeoutMs: parts.server.startTimeoutMs,
       maxEarlyBytes,
       events: {
         ...events,
         onMessages: (messages, ids) => events.onMessages(this.#removeReplayAnswers(messages), ids),
       },
-      onAnswer: ({ text }) => this.#completeRestore(text, handshake),
-      onFailed: (end) => this.#retry(end, client, handshake),
+      onAnswer: ({ text }) => this.#completeRestore(text),
+      onFailed: (end) => this.#retry(end),
     });
     this.#backend = backend;
     backend.send(initialize, this.#newestHeaders);
   }
 
   /** The new backend did not start: the next attempt follows. */
-  #retry(end: BackendEnd, client: ClientState, handshake: Handshake): void {
+  #retry(end: BackendEnd): void {
     if (this.#state !== 'restoring') return;
-    if (this.#restartPolicy.failures === 0) this.#options.onAway(end.reason === 'closed' ? noAnswer : end);
+    if (this.#restartPolicy.failures === 0) this.#reportAway(end.reason === 'closed' ? noAnswer : end);
     this.#restartPolicy.failures += 1;
-    this.restore(client, handshake);
+    this.restore();
+  }
+
+  /** The first attempt to restore failed, for this reason. */
+  #reportAway(end: BackendEnd): void {
+    const { parts, name } = this.#context;
+    parts.telemetry.emit({ type: 'backend-ended', name, end, isAtStart: false });
   }
 
   /**
    * The new backend has answered `initialize`: brings it to the state of the lost one. False if it is a different
    * server now.
    */
-  #completeRestore(response: Buffer, handshake: Handshake): boolean {
-    const newHandshake = readHandshake(response);
-    if (newHandshake === undefined || !canReplace(newHandshake, handshake)) {
+  #completeRestore(response: Buffer): boolean {
+    const handshake = readHandshake(response);
+    if (handshake === undefined || !canReplace(handshake, this.#context.handshake as Handshake)) {
       this.#state = 'closed';
-      this.#options.onGivenUp('server_changed');
+      this.#context.end('server_changed');
       return false;
     }
     this.#restartPolicy.failures = 0;
@@ -320,7 +305,7 @@ export class BackendSupervisor {
     for (const message of messages) backend.send(message, this.#newestHeaders);
     for (const { message, headers } of this.#unsent.takeAll()) backend.send(message, headers ?? this.#newestHeaders);
     this.#forgetHeaders();
-    this.#options.onRestored();
+    this.#listener.onRestored();
     if (this.#isPaused) backend.pause();
     return true;
   }

@@ -3,9 +3,11 @@ import type { BackendEnd } from '../../../src/backend/backend.ts';
 import type { Handshake } from '../../../src/protocol/handshake.ts';
 import { createMessage, type Message } from '../../../src/protocol/message/message.ts';
 import { BackendSupervisor } from '../../../src/session/backend/supervisor.ts';
-import { ClientState } from '../../../src/session/record/client-state.ts';
+import type { SessionTelemetry } from '../../../src/session/session-events.ts';
 import { asMessage } from '../../support/as-message.ts';
 import { createFakeServer, type FakeBackend, readMessage } from '../../support/fake-backend.ts';
+import { createContext, silentListener } from '../context-fixture.ts';
+import { createServer, silentTelemetry } from '../session-fixture.ts';
 
 const epoch = 5;
 const handshake: Handshake = { protocolVersion: '2025-11-25', capabilities: { tools: {} } };
@@ -16,48 +18,45 @@ const message = (n: number | string): Message => createMessage({ method: 'x', pa
 const note = (n: number | string) => JSON.parse(message(n).text.toString());
 
 /** An upstream whose losses are always restored, on a clock that the test moves. */
-function createFixture({ maxQueuedBytes = 1_000, answers = true, isAdopted = false, isRemote = false } = {}) {
+function createFixture({
+  maxQueuedBytes = 1_000,
+  answers = true,
+  isAdopted = false,
+  isRemote = false,
+  isInitialized = true,
+} = {}) {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());
-  const client = new ClientState(Buffer.from(JSON.stringify(initialize)));
-  client.noteSent(readMessage(initialized));
   const lines: string[] = [];
   const losses: BackendEnd[] = [];
-  const givenUp: string[] = [];
   const away: BackendEnd[] = [];
-  const expired: (Message | undefined)[] = [];
+  const expired: Message[] = [];
   const onRestored = vi.fn();
   const fake = createFakeServer((sent, backend) => {
     if (answers && sent['method'] === 'initialize') backend.says(welcome);
   });
-  const upstream = new BackendSupervisor({
-    server: {
-      name: 's',
-      digest: 'd',
-      open: fake.open,
-      startTimeoutMs: 10_000,
-      isRemote,
-      onBackendExit: 'restore',
-      rerun: 'safe',
-    },
-    epoch,
-    isAdopted,
-    maxQueuedBytes,
-    onStart: () => undefined,
+  const { server } = createServer({ open: fake.open, startTimeoutMs: 10_000, isRemote });
+  const emit: SessionTelemetry['emit'] = (event) => event.type === 'backend-ended' && away.push(event.end);
+  const { context, ends: givenUp } = createContext({
+    limits: { maxQueuedBytes: 2 * maxQueuedBytes },
+    parts: { server, telemetry: { ...silentTelemetry, emit } },
+    start: { epoch, initialize: Buffer.from(JSON.stringify(initialize)) },
+  });
+  const { client } = context;
+  context.handshake = handshake;
+  if (isInitialized) client.noteSent(readMessage(initialized));
+  if (isAdopted) Object.assign(context, { earlier: { tails: new Map(), newestStream: 0, pending: [] } });
+  vi.spyOn(context, 'fail').mockImplementation((cause) => expect.fail(String(cause)));
+  const upstream = new BackendSupervisor(context, {
+    ...silentListener,
     onMessages: (some) => void lines.push(...some.map(({ text }) => text.toString())),
     onNoise: (text) => void lines.push(text.toString()),
     onLost: (end) => {
       losses.push(end);
-      upstream.restore(client, handshake);
+      upstream.restore();
     },
-    onNeeded: () => upstream.restore(client, handshake),
-    onUnanswered: () => undefined,
-    onState: () => undefined,
-    onAway: (end) => void away.push(end),
     onUnsent: (unsent) => void expired.push(unsent),
     onRestored,
-    onFault: (cause) => expect.fail(String(cause)),
-    onGivenUp: (why) => void givenUp.push(why),
   });
   if (!isAdopted) upstream.open();
   const sent = ({ sent: { items } }: FakeBackend): unknown[] => [...items];
@@ -161,10 +160,9 @@ describe('a lost backend', () => {
     await pass(0);
     // It had said so before too: what is replayed is what was said up to the loss, what waits is said again.
     expect(sent(fake.backend)).toEqual([initialize, initialized, initialized]);
-    const late = createFixture();
-    const client2 = new ClientState(Buffer.from(JSON.stringify(initialize)));
-    late.upstream.restore(client2, handshake);
-    client2.noteSent(readMessage(initialized));
+    const late = createFixture({ isInitialized: false });
+    late.upstream.restore();
+    late.client.noteSent(readMessage(initialized));
     late.upstream.send(asMessage(initialized));
     await late.pass(0);
     expect(late.sent(late.fake.backend)).toEqual([initialize, initialized]);
@@ -205,10 +203,10 @@ describe('a lost backend', () => {
 
 describe('the backend supervisor of a session that was taken over', () => {
   it('[F12] has no backend until the restore, and keeps earlier messages waiting', async () => {
-    const { upstream, fake, client, sent, onRestored, pass } = createFixture({ isAdopted: true });
+    const { upstream, fake, sent, onRestored, pass } = createFixture({ isAdopted: true });
     expect([fake.opened, upstream.incarnation, upstream.pid]).toEqual([[], `${epoch}-0`, undefined]);
     expect(upstream.send(message(1))).toBe('sent');
-    upstream.restore(client, handshake);
+    upstream.restore();
     await pass(0);
     expect(sent(fake.backend)).toEqual([initialize, initialized, note(1)]);
     expect([onRestored.mock.calls.length, upstream.incarnation]).toEqual([1, `${epoch}-1`]);

@@ -8,37 +8,20 @@ import { ClientRequests } from '../../../src/session/requests/client-requests.ts
 import type { SessionOptions } from '../../../src/session/session-options.ts';
 import { createFakeServer, readMessage } from '../../support/fake-backend.ts';
 import { acceptsBoth, acceptsJson, createFakeReply } from '../../support/fake-reply.ts';
-import { createContext } from '../context-fixture.ts';
+import { createContext, silentListener } from '../context-fixture.ts';
 import { createServer, silentTelemetry } from '../session-fixture.ts';
 
 function createFixture(limits: Partial<SessionOptions> = {}, calls?: CallTelemetry) {
   const fake = createFakeServer();
   const { server } = createServer({ open: fake.open });
   const { context, telemetry } = createContext({
-    limits: { maxEventBytes: 1_000, maxCalls: 3, cancelGraceMs: 10, ...limits },
+    limits: { maxEventBytes: 1_000, maxCalls: 3, cancelGraceMs: 10, maxQueuedBytes: 2_000, ...limits },
     parts: { server, ...(calls && { telemetry: { ...silentTelemetry, calls } }) },
   });
   const changes: Buffer[] = [];
   const { client, serverRequests } = context;
   vi.spyOn(context.record, 'amend').mockImplementation(() => void changes.push(client.save().clientSaid));
-  const upstream = new BackendSupervisor({
-    server,
-    epoch: 5,
-    isAdopted: false,
-    onStart: () => undefined,
-    maxQueuedBytes: 1_000,
-    onMessages: () => undefined,
-    onNoise: () => undefined,
-    onNeeded: () => undefined,
-    onLost: () => undefined,
-    onUnanswered: () => undefined,
-    onState: () => undefined,
-    onAway: () => undefined,
-    onUnsent: () => undefined,
-    onRestored: () => undefined,
-    onFault: (cause) => expect.fail(String(cause)),
-    onGivenUp: () => undefined,
-  });
+  const upstream = new BackendSupervisor(context, silentListener);
   upstream.open();
   onTestFinished(async () => {
     for (const call of context.calls.takeAll()) call.answer.fail(call.id, 'session_ended');
