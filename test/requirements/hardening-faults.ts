@@ -40,7 +40,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     id: 'F10',
-    text: 'After the Redis script cache is flushed or a reply is lost, the command is repeated with the same ids. An append that already ran returns ALREADY and stores no duplicate.',
+    text: 'After the Redis script cache is flushed or a reply is lost, the command is repeated with the same ids. An append that already ran returns ALREADY and does not store a duplicate.',
   },
   {
     id: 'F11',
@@ -94,7 +94,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     id: 'F25',
-    text: 'Under load, a resume has no gap and no duplicate between replayed and live events.',
+    text: 'Under load, a resume has no gaps or duplicates between replayed and live events.',
   },
   {
     id: 'F26',

@@ -96,7 +96,7 @@ export const section2: readonly ProtocolRequirement[] = [
     id: 'R2.16',
     source: 'S26',
     level: 'MUST',
-    text: "Mcp-Param-* headers are compared with the body according to the tool's input schema, and numbers are compared by value. Null and absent parameters need no header.",
+    text: "Mcp-Param-* headers are compared with the body according to the tool's input schema, and numbers are compared by value. Null and absent parameters do not need a header.",
   },
   {
     id: 'R2.17',
