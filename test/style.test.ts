@@ -59,6 +59,19 @@ function spreadLiterals({ path, text }: Source): string[] {
   return found;
 }
 
+/** How many functions each interface of a source expects from whoever implements it, by the interface's name. */
+function functionMembersIn({ text }: Source): Record<string, number> {
+  const interfaces = [...text.matchAll(/^(?:export )?interface (\w+)[^{]*\{\n(.*?)\n\}/gms)];
+  return Object.fromEntries(
+    interfaces.map(([, name = '', body = '']) => {
+      const members = body.replaceAll(/\/\*.*?\*\/|\/\/[^\n]*/gs, '');
+      const methods = members.match(/^ {2}(?:readonly )?\w+\??\(/gm) ?? [];
+      const functions = members.match(/^ {2}(?:readonly )?\w+\??: \(.*=>/gm) ?? [];
+      return [name, methods.length + functions.length];
+    }),
+  );
+}
+
 describe('one word, one meaning', () => {
   test('no two files have the same name for different things', () => {
     const names = repeated(sources.map(({ path }) => [basename(path), path] as const));
@@ -92,5 +105,23 @@ describe('typography', () => {
     ['a name', 'const a = { ...b };', 0],
   ])('the check knows %s', (_, text, count) => {
     expect(spreadLiterals({ path: 'a.ts', text })).toHaveLength(count);
+  });
+});
+
+describe('a session reads downwards', () => {
+  /** A stage that needs more functions than this from its caller should call the stages that it knows. */
+  const maxFunctions = 5;
+
+  test('no interface in src/session has more than five function members', () => {
+    const found = sources
+      .filter(({ path }) => path.startsWith('src/session/'))
+      .flatMap((source) => Object.entries(functionMembersIn(source)));
+    expect(found.length).toBeGreaterThan(20);
+    expect(found.filter(([, count]) => count > maxFunctions)).toEqual([]);
+  });
+
+  test('the count finds methods and functions, with or without a result', () => {
+    const text = `interface A {\n  readonly a: string;\n  b(): void;\n  /** c(): no */\n  readonly d: () => void;\n  e?(x: number): number;\n}`;
+    expect(functionMembersIn({ path: '', text })).toEqual({ A: 3 });
   });
 });
