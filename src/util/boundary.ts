@@ -14,7 +14,7 @@ export type Seam =
   | 'store'
   | 'cluster'
   | 'admin'
-  /** Timers, probes, sweeps and watched files. */
+  /** Timers, probes, sweeps, watched files, and sinks of events. */
   | 'background';
 
 /** Receives every fault that a boundary stops. */
