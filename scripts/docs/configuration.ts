@@ -84,7 +84,7 @@ Errors never contain the values of options.
 
 ${optionTable(globalOptions)}
 
-Some options limit each other:
+Some options must not be larger than others:
 
 | Option | Must not be larger than | Otherwise |
 | --- | --- | --- |

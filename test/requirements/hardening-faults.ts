@@ -90,7 +90,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     id: 'F24',
-    text: 'After an instance dies, 2,000 resumes in a second cause no errors except 503. Redis commands are bounded, and recovery takes at most 30 s.',
+    text: 'After an instance dies, 2,000 resumes in a second cause no errors except 503. The number of Redis commands is bounded, and recovery takes at most 30 s.',
   },
   {
     id: 'F25',
