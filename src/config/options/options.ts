@@ -55,7 +55,7 @@ export const globalOptions = {
     { inHelp: true },
   ),
   port: integer(8080, [0, 65535], 'Port to listen on; 0 for any free port.', { inHelp: true }),
-  path: text('/mcp', path, 'Endpoint path; follows /<name> if several servers run.', { inHelp: true }),
+  path: text('/mcp', path, 'Endpoint path, after /<name> for several servers.', { inHelp: true }),
   ssePath: text('/sse', path, 'Path of the event stream for HTTP+SSE (2024-11-05) clients.'),
   messagesPath: text(
     '/messages',
