@@ -6,8 +6,8 @@ import type { Message } from '../protocol/message/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
 import { SparseMap } from '../util/sparse-map.ts';
+import type { SessionAnswer } from './call-answer.ts';
 import type { CallReport } from './call-report.ts';
-import type { LegacyCallAnswer } from './legacy-answer.ts';
 import { isPoll, Tasks, type TaskUpdate } from './tasks.ts';
 
 /** A client's request that its backend has not answered yet. */
@@ -19,7 +19,7 @@ export interface Call {
   readonly taskId: string | undefined;
   /** The kind of information about tasks that the answer may contain. */
   readonly taskNews?: TaskUpdate | undefined;
-  answer: LegacyCallAnswer;
+  answer: SessionAnswer;
   /** The request as it was sent; undefined if it cannot be needed again. */
   readonly request: Message | undefined;
   /** The headers of the client's request for the server; undefined if an earlier owner had the request. */
@@ -206,6 +206,6 @@ export class CallTable {
 
 /** Answers a removed call with an error of the gateway. */
 export function failCall({ answer, id, report }: Call, reason: Reason): void {
-  const isRefusal = answer.fail(id, reason);
-  if (!isRefusal) report?.failed(reason);
+  if (answer.faultsInBand) report?.failed(reason);
+  answer.fault(reason, undefined, id);
 }

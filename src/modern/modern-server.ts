@@ -1,5 +1,6 @@
 // src/modern: serves clients of the modern era at servers of the modern era. It finds eras and shares processes and changes.
-import type { ModernAnswer, ModernCallAnswer } from '../call/modern-answer.ts';
+import type { Answer } from '../call/answer.ts';
+import type { CallAnswer } from '../call/call-answer.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import { type Message, memberValue } from '../protocol/message/message.ts';
@@ -145,14 +146,14 @@ export class ModernServer {
   }
 
   /** Sends a client's request to the server. */
-  request(request: Message, logLevel: LogLevel | undefined, answer: ModernAnswer, origin: ClientOrigin): void {
+  request(request: Message, logLevel: LogLevel | undefined, answer: Answer, origin: ClientOrigin): void {
     const { server, emit } = this.#options;
     const { principal, forwarded } = origin;
     const cancel = this.#request(request, logLevel, answer, principal, {
       headers: forwarded,
       requester: principal === anonymous || isSameUser(principal, anonymous) ? undefined : origin,
     });
-    answer.onGone((why) => {
+    answer.onCancelled((why) => {
       cancel();
       if (why === 'slow') emit({ type: 'client-cut', server: server.name });
     });
@@ -180,7 +181,7 @@ export class ModernServer {
   }
 
   /** As `request`, for a health probe, which no client waits for. Only where all clients share a process. */
-  probe(request: Message, answer: ModernCallAnswer): CancelRequest {
+  probe(request: Message, answer: CallAnswer): CancelRequest {
     return this.#request(request, undefined, answer, anonymous, { isOfSession: true, isOfProbe: true });
   }
 
@@ -208,7 +209,7 @@ export class ModernServer {
   #request(
     request: Message,
     logLevel: LogLevel | undefined,
-    answer: ModernCallAnswer,
+    answer: CallAnswer,
     principal: Principal,
     origin: RequestOrigin,
   ): CancelRequest {
@@ -230,11 +231,11 @@ export class ModernServer {
     tenant: Tenant,
     request: Message,
     logLevel: LogLevel | undefined,
-    answer: ModernCallAnswer,
+    answer: CallAnswer,
     origin: RequestOrigin,
   ): CancelRequest {
     const end = (): void => detach('shared_process', this.#tenants.end(tenant));
-    const once: ModernCallAnswer = {
+    const once: CallAnswer = {
       message: (notification) => answer.message(notification),
       response(response, status) {
         answer.response(response, status);

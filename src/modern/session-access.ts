@@ -1,4 +1,4 @@
-import type { ModernCallAnswer } from '../call/modern-answer.ts';
+import type { CallAnswer } from '../call/call-answer.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Message } from '../protocol/message/message.ts';
@@ -40,7 +40,7 @@ export class SessionAccess {
   request(
     request: Message,
     logLevel: LogLevel | undefined,
-    answer: ModernCallAnswer,
+    answer: CallAnswer,
     headers?: ForwardedHeaders,
   ): CancelRequest {
     const tenant = this.#hasLeft ? 'unknown_session' : (this.#tenant ?? this.#options.acquireTenant());

@@ -38,11 +38,10 @@ export class SessionPipeline implements OutputReceiver, SupervisorListener {
   #endTimer: NodeJS.Timeout | undefined;
 
   constructor(context: SessionContext) {
-    const { limits, policy } = context;
     this.#context = context;
     this.supervisor = new BackendSupervisor(context, this);
     this.delivery = new EventDelivery(context, this.supervisor, this);
-    if (policy.hasOneStream) this.#oneStream = new OneStream(this.delivery, limits);
+    if (context.policy.hasOneStream) this.#oneStream = new OneStream(context, this.delivery);
     this.requests = new ClientRequests(context, this.supervisor, this.delivery, this.#oneStream);
     this.opening = new SessionOpening(context, this.supervisor, this.delivery, this.requests, this.#oneStream);
     this.#attribution = new Attribution(context, this.supervisor, this.delivery, this.opening);

@@ -7,6 +7,7 @@ import type { LogState } from '../store/session-records.ts';
 import { detach } from '../util/boundary.ts';
 import { type ClientPolicy, createClientPolicy } from './client/client-policy.ts';
 import type { SessionEndReason } from './end-reason.ts';
+import { AttemptStreams } from './events/attempt-streams.ts';
 import { retryingLog } from './events/retrying-log.ts';
 import type { Adoption } from './record/adoption.ts';
 import { type ClientKind, ClientState } from './record/client-state.ts';
@@ -40,6 +41,7 @@ export class SessionContext {
   readonly record: SessionRecordKeeper;
   readonly calls = new CallTable();
   readonly serverRequests = new ServerRequests();
+  readonly attemptStreams = new AttemptStreams();
   readonly reruns: RerunPolicy;
   /** How many messages were dropped, by reason. */
   readonly dropped: Partial<Record<SessionDropReason, number>> = {};

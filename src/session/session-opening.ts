@@ -1,5 +1,5 @@
+import type { OpeningAnswer } from '../call/call-answer.ts';
 import { type Call, failCall } from '../call/call-table.ts';
-import type { OpeningAnswer } from '../call/legacy-answer.ts';
 import { isAnswerTooLarge, readHandshake } from '../protocol/handshake.ts';
 import { errorCodeIn } from '../protocol/json/splice.ts';
 import { type Message, readGatewayMessage } from '../protocol/message/message.ts';
@@ -52,7 +52,9 @@ export class SessionOpening implements OpeningHandler {
     const { startTimeoutMs } = context.parts.server;
     this.#startTimer = setTimeout(() => context.end('server_start_timeout'), startTimeoutMs);
     const initialize = readGatewayMessage(context.client.initialize);
-    this.#answer = this.#oneStream?.opening(requestId(initialize), reply) ?? this.#answerTo(initialize, reply, headers);
+    const id = requestId(initialize);
+    this.#answer =
+      this.#oneStream?.opening(id, reply) ?? createOpeningAnswer(context, this.#delivery, id, reply, headers);
     this.#supervisor.open();
     this.#requests.call([initialize], this.#answer, reply);
   }
@@ -69,14 +71,6 @@ export class SessionOpening implements OpeningHandler {
   close(): void {
     clearTimeout(this.#startTimer);
     this.#startTimer = undefined; // frees what its callback refers to
-  }
-
-  #answerTo(initialize: Message, reply: Reply, headers?: Headers): OpeningAnswer {
-    const { limits } = this.#context;
-    return createOpeningAnswer(requestId(initialize), reply, headers, limits, {
-      onUndeliverable: () => this.#context.drop('undeliverable'),
-      onBlocked: (isBlocked) => this.#delivery.setPaused(isBlocked),
-    });
   }
 
   /** Only after this the session exists for other requests. */
@@ -120,7 +114,7 @@ export class SessionOpening implements OpeningHandler {
     const { text } = response;
     if (isAnswerTooLarge(text)) {
       call.report?.failed('handshake_too_large');
-      answer.fail(call.id, 'handshake_too_large');
+      answer.fault('handshake_too_large', undefined, call.id);
     } else {
       call.report?.answered(response);
       answer.refused(response);

@@ -1,16 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { type Call, CallTable } from '../../src/call/call-table.ts';
-import { LegacyAnswer } from '../../src/call/legacy-answer.ts';
 import type { RequestId } from '../../src/protocol/faults.ts';
+import { createFakeAnswer } from '../support/fake-answer.ts';
 import { readMessage } from '../support/fake-backend.ts';
 import { acceptsBoth, acceptsJson, createFakeReply, type FakeReply } from '../support/fake-reply.ts';
-
-const host = {
-  openStream: () => 1,
-  emit: () => undefined,
-  flush: () => undefined,
-  onUndeliverable: () => undefined,
-};
 
 interface Draft {
   readonly token?: RequestId;
@@ -23,8 +16,7 @@ interface Draft {
 
 function aCall(id: RequestId, draft: Draft = {}): Call {
   const { token, taskId, method = 'tools/call', isGone, reply = createFakeReply(acceptsBoth) } = draft;
-  const options = { reply, ids: [id], isBatch: false, primes: false, upgradeAfterMs: 2 ** 30, maxEventBytes: 1_000 };
-  const answer = new LegacyAnswer(host, options);
+  const answer = createFakeAnswer(id, { reply });
   if (isGone) reply.leave();
   return { id, method, progressToken: token, taskId, answer, request: undefined, activeAt: 0, startedAt: 0 };
 }

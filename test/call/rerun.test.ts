@@ -1,14 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Call } from '../../src/call/call-table.ts';
-import { LegacyAnswer } from '../../src/call/legacy-answer.ts';
 import { RerunPolicy } from '../../src/call/rerun.ts';
 import { createMessage } from '../../src/protocol/message/message.ts';
-import { createFakeReply } from '../support/fake-reply.ts';
+import { createFakeAnswer } from '../support/fake-answer.ts';
 
-const answer = new LegacyAnswer(
-  { openStream: () => 1, emit: () => undefined, flush: () => undefined, onUndeliverable: () => undefined },
-  { reply: createFakeReply(), ids: [1], isBatch: false, primes: false, upgradeAfterMs: 2 ** 30, maxEventBytes: 1 },
-);
+const answer = createFakeAnswer(1);
 
 /** A call as the session makes it: with its request where that may be needed. */
 function aCall(reruns: RerunPolicy, method: string, params: unknown = {}, more: Partial<Call> = {}): Call {

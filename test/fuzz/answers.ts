@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { examineEras } from '../../src/app/commands/check/examine-server.ts';
 import type { OpenBackend } from '../../src/backend/backend.ts';
-import { ModernAnswer } from '../../src/call/modern-answer.ts';
+import { Answer, modernPolicy } from '../../src/call/answer.ts';
+import { LiveTarget } from '../../src/call/live-target.ts';
 import { CredentialMarks } from '../../src/era/keys/credential-marks.ts';
 import { RequestStates } from '../../src/era/keys/request-state.ts';
 import { configuredKeys } from '../../src/era/keys/state-keys.ts';
@@ -221,14 +222,17 @@ const modernRequests: readonly (readonly [method: string, params: object])[] = [
 /** Modern clients with one request each. */
 function askAll(
   chosen: readonly number[],
-  ask: (request: ReturnType<typeof readMessage>, answer: ModernAnswer) => void,
+  ask: (request: ReturnType<typeof readMessage>, answer: Answer) => void,
 ): CountingReply[] {
   return chosen.map((which, index) => {
     const [method, params] = modernRequests[which % modernRequests.length] as (typeof modernRequests)[number];
     const meta = { [metaKeys.clientCapabilities]: index % 2 === 0 ? { elicitation: {}, sampling: {} } : {} };
     const request = readMessage(modernBody(method, params, { id: index, meta }));
     const reply = new CountingReply(index);
-    ask(request, new ModernAnswer({ reply, id: index, commitAfterMs: never, slowReaderMs: never }));
+    ask(
+      request,
+      new Answer(new LiveTarget(never), { policy: modernPolicy, reply, ids: [index], commitAfterMs: never }),
+    );
     return reply;
   });
 }
@@ -285,7 +289,7 @@ const inShared = subject(
     const first = given.isHonestAtFirst ? [0, ...given.chosen] : given.chosen;
     const replies = askAll(first, (request, answer) => {
       const cancel = shared.request(request, 'debug', answer);
-      answer.onGone(cancel);
+      answer.onCancelled(cancel);
     });
     await settle(() => replies.every(({ answers }) => answers > 0));
     await shared.drain(0);

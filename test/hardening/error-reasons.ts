@@ -53,7 +53,7 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'modern/process/task-owners': ['unknown_task'],
   'protocol/json/scan': ['key_too_long', 'too_many_values'],
   'modern/process/shared-server': ['server_full', 'no_server_requests'],
-  'call/legacy-answer': ['event_too_large'],
+  'session/events/logged-target': ['event_too_large'],
   'cluster/ownership/directory': ['other_configuration', 'takeover_paused'],
   'cluster/forward/forwarded-request': ['internal'],
   'cluster/two-instances/two-instances': ['instances_differ', 'server_busy', 'session_ended'],

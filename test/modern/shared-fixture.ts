@@ -1,4 +1,4 @@
-import type { ModernCallAnswer } from '../../src/call/modern-answer.ts';
+import type { CallAnswer } from '../../src/call/call-answer.ts';
 import type { RequestOrigin } from '../../src/modern/process/shared-calls.ts';
 import type { SharedProcessLimits } from '../../src/modern/process/shared-process-limits.ts';
 import { SharedServer } from '../../src/modern/process/shared-server.ts';
@@ -14,7 +14,7 @@ export const subscriptionKey = 'io.modelcontextprotocol/subscriptionId';
 
 /** What a client got, in order. */
 export interface Client {
-  readonly answer: ModernCallAnswer;
+  readonly answer: CallAnswer;
   // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
   readonly got: Inbox<any>;
   /** It does not wait any more. */

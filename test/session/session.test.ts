@@ -260,6 +260,7 @@ describe('an initialize request', () => {
       json: refusal,
       text: JSON.stringify(refusal),
       headers: undefined,
+      status: 200,
     });
     expect(await ended.next()).toBe('refused');
     expect({ living: fake.living, size: sessions.all.length }).toEqual({ living: [], size: 0 });

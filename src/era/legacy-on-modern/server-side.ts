@@ -1,4 +1,4 @@
-import type { ModernCallAnswer } from '../../call/modern-answer.ts';
+import type { CallAnswer } from '../../call/call-answer.ts';
 import type { EraEvidence } from '../../modern/era-finder.ts';
 import type { CancelRequest } from '../../modern/process/shared-calls.ts';
 import type { Reason } from '../../protocol/faults.ts';
@@ -20,7 +20,7 @@ export interface ModernServerAccess {
   request(
     request: Message,
     logLevel: LogLevel | undefined,
-    answer: ModernCallAnswer,
+    answer: CallAnswer,
     headers: ForwardedHeaders | undefined,
   ): CancelRequest;
   /** Passes on a client's notification. Returns the reason if it was not taken. */

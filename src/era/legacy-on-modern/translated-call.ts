@@ -1,4 +1,4 @@
-import type { ModernCallAnswer } from '../../call/modern-answer.ts';
+import type { CallAnswer } from '../../call/call-answer.ts';
 import { mayRequestInput } from '../../call/rerun.ts';
 import type { CancelRequest } from '../../modern/process/shared-calls.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
@@ -51,7 +51,7 @@ const maxRounds = 10;
  * that the server requires becomes requests to the client, all of one round at once. When all are answered, the request
  * is sent again with the answers and the server's state. The client sees one request and one response.
  */
-export class TranslatedCall implements ModernCallAnswer {
+export class TranslatedCall implements CallAnswer {
   readonly id: RequestId;
   /** The bytes that are kept while the call may have to be sent again. */
   heldBytes: number;

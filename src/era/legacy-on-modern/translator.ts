@@ -1,5 +1,5 @@
 import type { Backend, BackendEvents, OpenOptions } from '../../backend/backend.ts';
-import type { ModernCallAnswer } from '../../call/modern-answer.ts';
+import type { CallAnswer } from '../../call/call-answer.ts';
 import { ChangeFeed, type SubscribeOutcome } from '../../modern/changes/change-feed.ts';
 import { entryOf, type Reason, type RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
@@ -196,7 +196,7 @@ export class Translator implements Backend {
     const id = requestId(request);
     this.#client = readLegacyClient(request);
     const discover = this.#ownRequest('server/discover', {});
-    const answer: ModernCallAnswer = {
+    const answer: CallAnswer = {
       message: () => false,
       response: (response) => {
         const { revision } = this.#client;
@@ -245,7 +245,7 @@ export class Translator implements Backend {
     this.#output.respond(id, createMessage({ id, result: {} }));
   }
 
-  #listen(filter: SubscriptionFilter, answer: ModernCallAnswer): () => void {
+  #listen(filter: SubscriptionFilter, answer: CallAnswer): () => void {
     const request = this.#ownRequest('subscriptions/listen', { notifications: filter });
     return this.#options.server.request(request, undefined, answer, this.#newestHeaders());
   }

@@ -23,8 +23,6 @@ export interface ResponseForm {
   sent(request: Message, id: RequestId): RenumberedRequest;
   /** Converts a server's response to the form that the client gets, with its HTTP status. */
   answered(response: Message, context: FormedAnswer): { readonly response: Message; readonly status: number };
-  /** True if a disconnect of the client cancels its request. */
-  readonly cancelsByLeaving: boolean;
   /** True if an undeclared capability that a question needs ends the request with an error that names it. */
   readonly namesMissingCapabilities: boolean;
 }
@@ -40,7 +38,6 @@ export const modernForm: ResponseForm = {
       typeof findRange(Buffer.from(capabilitiesText), [capability]) === 'object';
     return { response: translated, status: statusOf(translated, method, declares) };
   },
-  cancelsByLeaving: true,
   namesMissingCapabilities: true,
 };
 
@@ -52,12 +49,11 @@ function uriTextOf(request: Message): string | undefined {
 
 /**
  * The form of a legacy client without a session (docs/decisions/0031). Messages pass unchanged, except for the id and
- * the progress token. A disconnect is not a cancel (2025-11-25, basic/transports, "Sending Messages to the Server").
+ * the progress token.
  */
 export const legacyForm: ResponseForm = {
   sent: renumber,
   answered: (response, context) => ({ response: restoreId(response, context), status: 200 }),
-  cancelsByLeaving: false,
   namesMissingCapabilities: false,
 };
 

@@ -75,7 +75,7 @@ export class GroupCall {
       message: (message, at) => this.#handleMessage(message, at),
       failed: (reason) => detach('session', this.#handleLoss(reason), () => this.#fail('internal')),
     });
-    if (form.cancelsByLeaving) answer.onGone(() => this.#cancel('The client no longer waits for the answer.'));
+    answer.onCancelled(() => this.#cancel('The client no longer waits for the answer.'));
   }
 
   /** Runs the request at the first of these slots that can serve it. */

@@ -1,4 +1,4 @@
-import type { ModernAnswer } from '../../call/modern-answer.ts';
+import type { Answer } from '../../call/answer.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
@@ -35,6 +35,6 @@ export interface GroupRequest {
   readonly form: ResponseForm;
   readonly askable: ReadonlySet<ClientFeature>;
   readonly logLevel: LogLevel | undefined;
-  readonly answer: ModernAnswer;
+  readonly answer: Answer;
   readonly forwarded: ForwardedHeaders | undefined;
 }

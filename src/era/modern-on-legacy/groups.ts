@@ -1,6 +1,6 @@
 // src/era/modern-on-legacy: serves modern clients, and legacy clients without a session, in sessions of the gateway's own.
 import { randomBytes } from 'node:crypto';
-import type { ModernAnswer } from '../../call/modern-answer.ts';
+import type { Answer } from '../../call/answer.ts';
 import { mayRequestInput } from '../../call/rerun.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
@@ -121,7 +121,7 @@ export class Groups {
   }
 
   /** Serves a request of the modern era, whose envelope and headers were checked. */
-  request(request: Message, { logLevel }: Envelope, caller: GroupCaller, answer: ModernAnswer): void {
+  request(request: Message, { logLevel }: Envelope, caller: GroupCaller, answer: Answer): void {
     this.#reportFailure(this.#serve(request, logLevel, caller, answer), answer);
   }
 
@@ -129,7 +129,7 @@ export class Groups {
    * Serves a request of the legacy era that names no session, at a server of either era (docs/decisions/0031). Such a
    * client cannot be asked for input, and requests that only a session could remember are refused.
    */
-  sessionless(request: Message, caller: GroupCaller, answer: ModernAnswer): void {
+  sessionless(request: Message, caller: GroupCaller, answer: Answer): void {
     if (needsSession(request)) return answer.fault('session_required');
     this.#reportFailure(this.#serveSessionless(request, caller, answer), answer);
   }
@@ -165,7 +165,7 @@ export class Groups {
     return refusals.includes(undefined);
   }
 
-  async #serveSessionless(request: Message, caller: GroupCaller, answer: ModernAnswer): Promise<void> {
+  async #serveSessionless(request: Message, caller: GroupCaller, answer: Answer): Promise<void> {
     const member = await this.#memberOf(caller);
     if (answer.isOver) return;
     const { forwarded } = caller;
@@ -189,7 +189,7 @@ export class Groups {
     return marks.markOf(server.name, forwarded).then((credentials) => ({ principal, credentials }));
   }
 
-  #reportFailure(served: Promise<void>, answer: ModernAnswer): void {
+  #reportFailure(served: Promise<void>, answer: Answer): void {
     served.catch((cause: unknown) => {
       const reason = this.#reasonOf(cause);
       if (!answer.isOver) answer.fault(reason);
@@ -202,12 +202,7 @@ export class Groups {
     return 'internal';
   }
 
-  async #serve(
-    request: Message,
-    logLevel: Envelope['logLevel'],
-    caller: GroupCaller,
-    answer: ModernAnswer,
-  ): Promise<void> {
+  async #serve(request: Message, logLevel: Envelope['logLevel'], caller: GroupCaller, answer: Answer): Promise<void> {
     const { method } = request;
     if (untranslated.has(method)) return answer.fault('method_removed');
     const declared = memberRange(request, 'meta', clientCapabilitiesKey) as { start: number; end: number };
@@ -297,7 +292,7 @@ export class Groups {
     return this.#options.isolation === 'shared' ? { ...member, principal: anonymous } : member;
   }
 
-  #listen(request: Message, group: GroupKey, answer: ModernAnswer): Promise<void> {
+  #listen(request: Message, group: GroupKey, answer: Answer): Promise<void> {
     const [slot] = this.#slotsFor(group, false) as [PoolSlot];
     return this.#listeners.listen({
       request,
@@ -313,7 +308,7 @@ export class Groups {
   }
 
   /** Answers `server/discover` with the server's answer to `initialize`. */
-  async #discover(request: Message, group: GroupKey, answer: ModernAnswer): Promise<void> {
+  async #discover(request: Message, group: GroupKey, answer: Answer): Promise<void> {
     const known =
       this.#opened.get(openedKey(groupTopic(this.#options.server, group), group.capabilitiesText)) ??
       (await this.#open(group));

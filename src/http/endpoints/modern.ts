@@ -1,6 +1,7 @@
+import { Answer, discoveryPolicy, modernPolicy } from '../../call/answer.ts';
 import type { CallOrigin, CallTelemetry } from '../../call/call-events.ts';
 import { CallReport } from '../../call/call-report.ts';
-import { ModernAnswer } from '../../call/modern-answer.ts';
+import { LiveTarget } from '../../call/live-target.ts';
 import type { GroupCaller, Groups } from '../../era/modern-on-legacy/groups.ts';
 import type { ClientOrigin, ModernServer } from '../../modern/modern-server.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
@@ -103,7 +104,7 @@ class ModernRequest {
   readonly #reply: Reply;
   readonly #origin: ClientOrigin & GroupCaller;
   readonly #report: CallReport | undefined;
-  readonly #answer: ModernAnswer;
+  readonly #answer: Answer;
 
   constructor(endpoint: ModernEndpointOptions, { headers, sender }: RequestContext, message: Message, reply: Reply) {
     const { modern, calls, commitAfterMs, slowReaderMs } = endpoint;
@@ -116,13 +117,12 @@ class ModernRequest {
     this.#reply = reply;
     this.#origin = { principal, forwarded, scopes, needs };
     this.#report = calls && new CallReport(calls, callOrigin, message, reply);
-    this.#answer = new ModernAnswer({
+    this.#answer = new Answer(new LiveTarget(slowReaderMs), {
+      policy: message.method === 'server/discover' ? discoveryPolicy : modernPolicy,
       reply,
-      id: message.id as RequestId,
+      ids: [message.id as RequestId],
       commitAfterMs,
-      slowReaderMs,
-      hidesServerErrors: message.method === 'server/discover',
-      watch: this.#report,
+      report: this.#report,
     });
   }
 

@@ -1,6 +1,7 @@
+import { Answer, legacyPolicy } from '../../call/answer.ts';
 import type { CallOrigin, CallTelemetry } from '../../call/call-events.ts';
 import { CallReport } from '../../call/call-report.ts';
-import { ModernAnswer } from '../../call/modern-answer.ts';
+import { LiveTarget } from '../../call/live-target.ts';
 import type { Groups } from '../../era/modern-on-legacy/groups.ts';
 import { isServedRevision } from '../../protocol/revisions.ts';
 import type { Reply } from '../../reply/reply.ts';
@@ -40,8 +41,9 @@ export class SessionlessEndpoint {
     if (message.kind === 'notification') return reply.accepted();
     const origin: CallOrigin = { server: server.name, era: 'legacy', principal };
     const report = calls && new CallReport(calls, origin, message, reply);
-    const limits = { commitAfterMs, slowReaderMs };
-    const answer = new ModernAnswer({ ...limits, reply, id: message.id ?? '', era: 'legacy', watch: report });
+    const ids = [message.id ?? ''];
+    const target = new LiveTarget(slowReaderMs);
+    const answer = new Answer(target, { policy: legacyPolicy, reply, ids, commitAfterMs, report });
     groups.sessionless(message, { principal, forwarded: reply.forwarded }, answer);
     report?.sent();
   }

@@ -1,4 +1,4 @@
-import type { ModernCallAnswer } from '../../call/modern-answer.ts';
+import type { CallAnswer } from '../../call/call-answer.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { errorCodeIn } from '../../protocol/json/splice.ts';
 import { withoutMember } from '../../protocol/message/edit-members.ts';
@@ -15,7 +15,7 @@ export type SubscribeOutcome = 'subscribed' | { readonly error: Message } | { re
 
 export interface ChangeFeedOptions {
   /** Opens a subscription at the server, under any id. Returns the function that cancels it. */
-  listen(filter: SubscriptionFilter, answer: ModernCallAnswer): () => void;
+  listen(filter: SubscriptionFilter, answer: CallAnswer): () => void;
   /** Reports a change as a notification of the legacy era. Returns false if it could not be passed on. */
   onChange(notification: Message): boolean;
   /**

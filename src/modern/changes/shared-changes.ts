@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { ModernCallAnswer } from '../../call/modern-answer.ts';
+import type { CallAnswer } from '../../call/call-answer.ts';
 import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
 import type { SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
 import { retryWhileUnavailable } from '../../store/retry-unavailable.ts';
@@ -25,7 +25,7 @@ export interface SharedChangesOptions {
   /** The server's topic, the same on all instances and different from every other server's. */
   readonly topic: string;
   /** Opens a subscription of the gateway's own at the running process. Returns the function that ends it. */
-  listen(filter: SubscriptionFilter, answer: ModernCallAnswer): () => void;
+  listen(filter: SubscriptionFilter, answer: CallAnswer): () => void;
   /** Too much is subscribed to: other instances do not report changes of all of it. */
   onTruncated(): void;
 }
@@ -88,9 +88,9 @@ export class SharedChanges {
    */
   listen(
     request: Message,
-    answer: ModernCallAnswer,
+    answer: CallAnswer,
     waitsForPeers: boolean,
-    open: (answer: ModernCallAnswer) => () => void,
+    open: (answer: CallAnswer) => () => void,
   ): () => void {
     this.join();
     const subscription = new ListenSubscription(request, answer, () => {

@@ -1,4 +1,4 @@
-import type { ModernCallAnswer } from '../../call/modern-answer.ts';
+import type { CallAnswer } from '../../call/call-answer.ts';
 import { type Message, memberRange } from '../../protocol/message/message.ts';
 import { changesMatching } from '../../protocol/modern/missed-changes.ts';
 import { readFilter, type SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
@@ -8,17 +8,17 @@ import { readFilter, type SubscriptionFilter } from '../../protocol/modern/subsc
  * sends its notifications. `notify` adds changes of other instances, after the acknowledgement and only what was
  * agreed.
  */
-export class ListenSubscription implements ModernCallAnswer {
+export class ListenSubscription implements CallAnswer {
   /** The filter that the client asks for. */
   readonly filter: SubscriptionFilter;
-  readonly #answer: ModernCallAnswer;
+  readonly #answer: CallAnswer;
   readonly #onOver: () => void;
   readonly #idText: string;
   #agreed: SubscriptionFilter | undefined;
   #isOver = false;
 
   /** @param onOver called once, when the subscription has ended */
-  constructor(request: Message, answer: ModernCallAnswer, onOver: () => void) {
+  constructor(request: Message, answer: CallAnswer, onOver: () => void) {
     this.filter = readFilter(request);
     this.#answer = answer;
     this.#onOver = onOver;
@@ -36,12 +36,12 @@ export class ListenSubscription implements ModernCallAnswer {
     return this.#answer.message(notification);
   }
 
-  response(...how: Parameters<ModernCallAnswer['response']>): void {
+  response(...how: Parameters<CallAnswer['response']>): void {
     this.end();
     this.#answer.response(...how);
   }
 
-  fault(...why: Parameters<ModernCallAnswer['fault']>): void {
+  fault(...why: Parameters<CallAnswer['fault']>): void {
     this.end();
     this.#answer.fault(...why);
   }

@@ -1,4 +1,4 @@
-import type { ModernCallAnswer } from '../../call/modern-answer.ts';
+import type { CallAnswer } from '../../call/call-answer.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
@@ -37,7 +37,7 @@ export interface SharedCall {
   readonly logLevel: LogLevel | undefined;
   /** True for a subscription: it stays open, and is sent again to a process that replaces its own. */
   readonly isListen: boolean;
-  readonly answer: ModernCallAnswer;
+  readonly answer: CallAnswer;
   /** The client's headers for the server; they go with this request only. */
   readonly headers: ForwardedHeaders;
   /**

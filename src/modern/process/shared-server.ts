@@ -1,5 +1,5 @@
 import type { BackendEnd, RequestIds } from '../../backend/backend.ts';
-import type { ModernCallAnswer } from '../../call/modern-answer.ts';
+import type { CallAnswer } from '../../call/call-answer.ts';
 import { RerunPolicy } from '../../call/rerun.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
@@ -123,7 +123,7 @@ export class SharedServer {
   request(
     original: Message,
     logLevel: LogLevel | undefined,
-    answer: ModernCallAnswer,
+    answer: CallAnswer,
     { headers = noHeaders, requester: sender, isOfSession = false, isOfProbe = false }: RequestOrigin = {},
   ): CancelRequest {
     const refused = this.#refusal(original, isOfSession) ?? (sender && this.tasks.refusal(original, sender));

@@ -1,4 +1,4 @@
-import type { ModernCallAnswer } from '../../call/modern-answer.ts';
+import type { CallAnswer } from '../../call/call-answer.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import type { TaskOwnerStore } from '../../store/shared/owners.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
@@ -50,10 +50,10 @@ export class TaskDirectory {
    */
   request(
     request: Message,
-    answer: ModernCallAnswer,
+    answer: CallAnswer,
     requester: TaskRequester,
     localOwners: TaskOwners,
-    send: (answer: ModernCallAnswer) => CancelRequest,
+    send: (answer: CallAnswer) => CancelRequest,
   ): CancelRequest {
     const ids = readTaskIds(request);
     if (ids.length === 0) return send(knowsTasks(request) ? this.#recordingAnswer(answer, requester) : answer);
@@ -88,7 +88,7 @@ export class TaskDirectory {
     });
   }
 
-  #recordingAnswer(answer: ModernCallAnswer, requester: TaskRequester): ModernCallAnswer {
+  #recordingAnswer(answer: CallAnswer, requester: TaskRequester): CallAnswer {
     const { owners } = this.#options;
     return {
       message: (notification) => answer.message(notification),

@@ -1,4 +1,4 @@
-import type { ModernCallAnswer } from '../../call/modern-answer.ts';
+import type { CallAnswer } from '../../call/call-answer.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { type Message, memberValue, readGatewayMessage } from '../../protocol/message/message.ts';
@@ -131,12 +131,7 @@ export class Tenant {
   }
 
   /** As `SharedServer.request`; a subscription gets the changes of all instances. */
-  request(
-    request: Message,
-    logLevel: LogLevel | undefined,
-    answer: ModernCallAnswer,
-    origin: RequestOrigin,
-  ): CancelRequest {
+  request(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer, origin: RequestOrigin): CancelRequest {
     const { directory } = this.#host;
     const { requester } = origin;
     if (directory === undefined || requester === undefined) return this.#request(request, logLevel, answer, origin);
@@ -145,17 +140,12 @@ export class Tenant {
     );
   }
 
-  #request(
-    request: Message,
-    logLevel: LogLevel | undefined,
-    answer: ModernCallAnswer,
-    origin: RequestOrigin,
-  ): CancelRequest {
+  #request(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer, origin: RequestOrigin): CancelRequest {
     const changes = this.#changes;
     changes?.join();
     if (changes === undefined || request.method !== 'subscriptions/listen')
       return this.#shared.request(request, logLevel, answer, origin);
-    const send = (target: ModernCallAnswer): CancelRequest => this.#shared.request(request, logLevel, target, origin);
+    const send = (target: CallAnswer): CancelRequest => this.#shared.request(request, logLevel, target, origin);
     // A session's calls must not overtake its subscription, and go to the process of this instance.
     return changes.listen(request, answer, origin.isOfSession !== true, send);
   }
@@ -182,7 +172,7 @@ export class Tenant {
         cancel();
         settle();
       }, listTimeoutMs);
-      const answer: ModernCallAnswer = {
+      const answer: CallAnswer = {
         message: () => false,
         response: ({ text }) => settle(text),
         fault: () => settle(),

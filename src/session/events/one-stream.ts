@@ -1,11 +1,12 @@
-import { eventText, type OpeningAnswer } from '../../call/legacy-answer.ts';
+import type { Answer } from '../../call/answer.ts';
+import type { OpeningAnswer } from '../../call/call-answer.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { PendingCall } from '../../store/event-log.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
-import type { SessionOptions } from '../session-options.ts';
+import type { SessionContext } from '../session-context.ts';
 import type { EventDelivery } from './delivery.ts';
-import { LoggedAnswer } from './logged-answer.ts';
+import { answerOnStream, eventText } from './logged-target.ts';
 import { getStream } from './streams.ts';
 
 /** How many accepted requests are remembered for retries of ingresses: many more than wait for an owner at once. */
@@ -19,23 +20,21 @@ const nothing = Buffer.alloc(0);
  * next owner answers them (P3).
  */
 export class OneStream {
+  readonly #context: SessionContext;
   readonly #delivery: EventDelivery;
-  readonly #limits: Pick<SessionOptions, 'maxEventBytes' | 'requestIdleMs'>;
   /** The newest accepted requests, oldest first. A retry of one needs no second answer. */
   readonly #accepted = new BoundedMap<RequestId, true>(maxRemembered);
   /** POSTs that wait for the store. */
   #unconfirmed: { readonly since: number; answer(isStored: boolean): void }[] = [];
 
-  constructor(delivery: EventDelivery, limits: Pick<SessionOptions, 'maxEventBytes' | 'requestIdleMs'>) {
+  constructor(context: SessionContext, delivery: EventDelivery) {
+    this.#context = context;
     this.#delivery = delivery;
-    this.#limits = limits;
   }
 
   /** The answer to the requests of one POST. */
-  answer(count: number): LoggedAnswer {
-    const emit = (stream: number, text: Buffer, last: boolean, settles?: RequestId): void =>
-      this.#delivery.add(stream, text, last, { settles });
-    return new LoggedAnswer({ emit }, getStream, count, this.#limits.maxEventBytes);
+  answer(ids: readonly RequestId[]): Answer {
+    return answerOnStream(this.#context, this.#delivery, getStream, ids);
   }
 
   /**
@@ -57,7 +56,7 @@ export class OneStream {
       if (isStored) reply.accepted();
       else reply.fault('outcome_unknown', ids[0] ?? null);
     });
-    const timer = setTimeout(() => answer(false), this.#limits.requestIdleMs).unref();
+    const timer = setTimeout(() => answer(false), this.#context.limits.requestIdleMs).unref();
     this.#unconfirmed.push({ since: performance.now(), answer });
     this.#delivery.whenStored((isStored) => {
       this.#unconfirmed = this.#unconfirmed.filter((post) => post.answer !== answer);
@@ -86,18 +85,19 @@ export class OneStream {
     const answer = once((how: () => void) => how());
     return {
       stream: undefined,
+      faultsInBand: false,
       hasStream: false, // earlier server messages are kept for the GET stream, within its limits
-      message: ({ text }) => this.#delivery.add(getStream, text, false),
+      message: ({ text }) => {
+        this.#delivery.add(getStream, text, false);
+        return true;
+      },
       response: (response) =>
         answer(() => {
-          this.#delivery.add(getStream, eventText(response, this.#limits.maxEventBytes), false);
+          this.#delivery.add(getStream, eventText(response, this.#context.limits.maxEventBytes), false);
           this.confirm([id], reply);
         }),
       refused: ({ text }) => answer(() => reply.json(text)),
-      fail: (_, reason) => {
-        answer(() => reply.fault(reason, id));
-        return true;
-      },
+      fault: (reason) => answer(() => reply.fault(reason, id)),
       abandon: () => answer(() => reply.fault('outcome_unknown', id)),
     };
   }

@@ -1,4 +1,4 @@
-import type { LegacyCallAnswer } from '../../call/legacy-answer.ts';
+import type { SessionAnswer } from '../../call/call-answer.ts';
 import { createMessage, type Message } from '../../protocol/message/message.ts';
 
 /** Asks the server of a group for all its log messages. Each client then filters them by request. */
@@ -13,11 +13,12 @@ export const unsubscribeRequest = (uri: string, number: number): Message =>
   createMessage({ id: `mcp-gangway-unsubscribe-${number}`, method: 'resources/unsubscribe', params: { uri } });
 
 /** The answer to a request of the gateway itself. It discards everything. */
-export const discardingAnswer: LegacyCallAnswer = {
+export const discardingAnswer: SessionAnswer = {
   stream: undefined,
   hasStream: false,
-  message: () => undefined,
+  faultsInBand: true,
+  message: () => false,
   response: () => undefined,
-  fail: () => false,
+  fault: () => undefined,
   abandon: () => undefined,
 };

@@ -1,16 +1,16 @@
+import { Answer, legacyPolicy } from '../../call/answer.ts';
+import type { SessionAnswer } from '../../call/call-answer.ts';
 import { type ArrivalInfo, createCallReporter } from '../../call/call-report.ts';
 import { type Call, failCall } from '../../call/call-table.ts';
-import { LegacyAnswer, type LegacyAnswerHost, type LegacyCallAnswer } from '../../call/legacy-answer.ts';
 import { isHarmless } from '../../call/rerun.ts';
 import { readTaskUpdate, taskStatus } from '../../call/tasks.ts';
 import { faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { cancelled, type Message } from '../../protocol/message/message.ts';
 import type { Reply } from '../../reply/reply.ts';
-import type { PendingCall } from '../../store/event-log.ts';
 import type { BackendSupervisor } from '../backend/supervisor.ts';
 import type { EventDelivery } from '../events/delivery.ts';
-import { LoggedAnswer } from '../events/logged-answer.ts';
+import { answerOnStream, LoggedTarget, pendingCalls } from '../events/logged-target.ts';
 import type { OneStream } from '../events/one-stream.ts';
 import { getStream } from '../events/streams.ts';
 import { discardingAnswer, logLevelRequest } from '../group/gateway-requests.ts';
@@ -20,7 +20,6 @@ import { SubscriptionLeases } from '../group/subscription-leases.ts';
 import type { PendingCallState } from '../record/adoption.ts';
 import type { SessionContext } from '../session-context.ts';
 import type { ClientPost, GroupRequestOptions } from '../session-handle.ts';
-import { AttemptStreams } from './attempt-streams.ts';
 
 /** What a request brings beside its message. */
 type CallContext = Pick<Reply, 'forwarded'> & ArrivalInfo;
@@ -34,12 +33,9 @@ export class ClientRequests {
   readonly #oneStream: OneStream | undefined;
   /** Creates the report of a call; undefined if calls are not observed. */
   readonly #createReport: ReturnType<typeof createCallReporter>;
-  /** The host of all answers. */
-  readonly #host: LegacyAnswerHost;
   /** Set for a group whose clients accept server requests. */
   readonly #inputGate: InputGate | undefined;
   readonly #rounds = new InputRounds();
-  readonly #attemptStreams = new AttemptStreams();
   /** Set for a group: the leases on resource subscriptions. */
   readonly #leases: SubscriptionLeases | undefined;
   /** True once this owner has asked the server for its log messages, on behalf of a group. */
@@ -51,20 +47,6 @@ export class ClientRequests {
     this.#supervisor = supervisor;
     this.#delivery = delivery;
     this.#oneStream = oneStream;
-    this.#host = {
-      openStream: (sink, ids, attempt) => {
-        const stream = delivery.streams.open(sink, ids);
-        if (attempt !== undefined) this.#attemptStreams.remember(attempt, stream);
-        return stream;
-      },
-      emit: (stream, text, last, settles, ids) => {
-        if (ids === undefined && settles === undefined) return delivery.add(stream, text, last);
-        const opens = ids && this.#pendingOn(stream, ids);
-        delivery.add(stream, text, last, { opens: opens?.length === 0 ? undefined : opens, settles });
-      },
-      flush: () => delivery.flush(),
-      onUndeliverable: () => context.drop('undeliverable'),
-    };
     if (!policy.isShared) {
       this.#createReport = createCallReporter(parts.telemetry.calls, parts.principal, name);
       return;
@@ -104,8 +86,8 @@ export class ClientRequests {
     if (requests.length === 0) reply.accepted();
     else if (oneStream === undefined) this.call(requests, this.#createAnswer(ids, isBatch, reply), reply, group);
     else {
-      this.call(requests, oneStream.answer(ids.length), reply);
-      oneStream.accept(ids, this.#pendingOn(getStream, ids), reply);
+      this.call(requests, oneStream.answer(ids), reply);
+      oneStream.accept(ids, pendingCalls(calls, getStream, ids), reply);
     }
   }
 
@@ -115,20 +97,21 @@ export class ClientRequests {
    * run again if that is harmless. False if nothing is known of them.
    */
   #rejoin(requests: readonly Message[], isBatch: boolean, reply: Reply): boolean {
-    const { calls } = this.#context;
+    const { calls, attemptStreams } = this.#context;
     const delivery = this.#delivery;
     const ids = requests.map(requestId);
     const running = ids.map((id) => calls.get(id)).filter((call) => call !== undefined);
     for (const { answer } of running) answer.supersede?.();
     const stream =
       running.map(({ answer }) => answer.stream).find((number) => number !== undefined) ??
-      this.#attemptStreams.streamOf(reply.attempt);
+      attemptStreams.streamOf(reply.attempt);
     if (stream !== undefined) delivery.streams.join(stream, reply);
     if (stream !== undefined || running.length === 0) return stream !== undefined;
     const answer = this.#createAnswer(ids, isBatch, reply);
     for (const call of running) call.answer = answer;
     const others = requests.filter((request) => !running.some(({ id }) => id === requestId(request)));
-    for (const request of others) if (!isHarmless(request)) answer.fail(requestId(request), 'outcome_unknown');
+    for (const request of others)
+      if (!isHarmless(request)) answer.fault('outcome_unknown', undefined, requestId(request));
     this.call(others.filter(isHarmless), answer, reply);
     return true;
   }
@@ -136,7 +119,7 @@ export class ClientRequests {
   /** Passes on requests that share one answer, with the headers of their POST. */
   call(
     requests: readonly Message[],
-    answer: LegacyCallAnswer,
+    answer: SessionAnswer,
     context: CallContext = {},
     group?: GroupRequestOptions,
   ): void {
@@ -155,15 +138,12 @@ export class ClientRequests {
   }
 
   /** Adopts calls that an earlier owner left unanswered. Their answers go to their streams in the log. */
-  adopt(pendingCalls: readonly PendingCallState[]): readonly Call[] {
-    const missing = new Map<number, number>();
-    for (const { stream } of pendingCalls) missing.set(stream, (missing.get(stream) ?? 0) + 1);
-    this.#oneStream?.rememberAccepted(pendingCalls.map(({ id }) => id));
-    const answers = new Map<number, LoggedAnswer>();
-    return pendingCalls.map(({ stream, id, method, name, request, progressToken, taskId, hasAsked, lastProgress }) => {
-      const answer =
-        answers.get(stream) ??
-        new LoggedAnswer(this.#host, stream, missing.get(stream) as number, this.#context.limits.maxEventBytes);
+  adopt(pending: readonly PendingCallState[]): readonly Call[] {
+    this.#oneStream?.rememberAccepted(pending.map(({ id }) => id));
+    const answers = new Map<number, Answer>();
+    const idsOn = (number: number) => pending.filter(({ stream }) => stream === number).map(({ id }) => id);
+    return pending.map(({ stream, id, method, name, request, progressToken, taskId, hasAsked, lastProgress }) => {
+      const answer = answers.get(stream) ?? answerOnStream(this.#context, this.#delivery, stream, idsOn(stream));
       answers.set(stream, answer);
       const now = performance.now();
       const call: Call = {
@@ -215,22 +195,10 @@ export class ClientRequests {
     }
   }
 
-  #createAnswer(ids: readonly RequestId[], isBatch: boolean, reply: Reply): LegacyAnswer {
-    const { limits, primes } = this.#context;
-    const { upgradeAfterMs, maxEventBytes } = limits;
-    return new LegacyAnswer(this.#host, { reply, ids, isBatch, primes, upgradeAfterMs, maxEventBytes });
-  }
-
-  /** The calls that a stream has yet to answer. The next owner of the session finds them in the log. */
-  #pendingOn(stream: number, ids: readonly RequestId[]): readonly PendingCall[] {
-    const calls = ids.map((id) => this.#context.calls.get(id)).filter((call) => call !== undefined);
-    return calls.map(({ id, method, request, report }) => ({
-      stream,
-      id,
-      method,
-      text: request?.text,
-      ...(report?.name !== undefined && { name: report.name }),
-    }));
+  #createAnswer(ids: readonly RequestId[], isBatch: boolean, reply: Reply): Answer {
+    const { upgradeAfterMs: commitAfterMs } = this.#context.limits;
+    const target = new LoggedTarget(this.#context, this.#delivery);
+    return new Answer(target, { policy: legacyPolicy, reply, ids, isBatch, commitAfterMs });
   }
 
   /** A server sends only the log messages that a client has asked for. They are then filtered by request. */
@@ -240,7 +208,7 @@ export class ClientRequests {
     this.call([logLevelRequest], discardingAnswer);
   }
 
-  #createCall(request: Message, answer: LegacyCallAnswer, context: CallContext, group?: GroupRequestOptions): Call {
+  #createCall(request: Message, answer: SessionAnswer, context: CallContext, group?: GroupRequestOptions): Call {
     const method = request.method as string;
     const now = performance.now();
     const isGatewayRequest = answer === discardingAnswer;

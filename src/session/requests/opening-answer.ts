@@ -1,42 +1,53 @@
+import { Answer, legacyPolicy, type StreamTarget } from '../../call/answer.ts';
+import type { OpeningAnswer } from '../../call/call-answer.ts';
 import type { Call } from '../../call/call-table.ts';
-import { LegacyAnswer, type LegacyAnswerHost } from '../../call/legacy-answer.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { createMessageBatch } from '../../reply/event-batch.ts';
 import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
-import type { SessionOptions } from '../session-options.ts';
+import type { EventDelivery } from '../events/delivery.ts';
+import { eventText } from '../events/logged-target.ts';
+import type { SessionContext } from '../session-context.ts';
 
 /** Takes the server's answer to `initialize`. */
 export interface OpeningHandler {
   answered(call: Call, response: Message): void;
 }
 
-/** Callbacks of such a stream. */
-export interface UnloggedStreamOptions {
-  onUndeliverable(): void;
-  /** The client does not keep up, or does again. No other limit bounds the bytes that wait for it. */
-  onBlocked(isBlocked: boolean): void;
-}
-
 /**
  * The stream of the answer to `initialize`, which cannot be resumed. Before that answer the session has no record to
- * log events in, so they are sent without an id (P5).
+ * log events in, so they are sent without an id (P5). The server is paused while the client does not keep up, since no
+ * other limit bounds the bytes that wait for the client.
  */
-function createUnloggedStream({ onUndeliverable, onBlocked }: UnloggedStreamOptions): LegacyAnswerHost {
-  let sink: EventSink | undefined;
-  return {
-    openStream(opened) {
-      sink = opened;
-      opened?.onDrain(() => onBlocked(false));
-      return 0;
-    },
-    emit(_stream, text, last) {
-      if (sink?.write(createMessageBatch(text)) === false) onBlocked(true);
-      if (last) sink?.end();
-    },
-    flush: () => undefined,
-    onUndeliverable,
-  };
+class OpeningTarget implements StreamTarget {
+  readonly isLogged = false;
+  readonly #context: SessionContext;
+  readonly #delivery: EventDelivery;
+  #sink: EventSink | undefined;
+
+  constructor(context: SessionContext, delivery: EventDelivery) {
+    this.#context = context;
+    this.#delivery = delivery;
+  }
+
+  open(answer: Answer): void {
+    this.#sink = answer.connect();
+    this.#sink?.onDrain(() => this.#delivery.setPaused(false));
+  }
+
+  write(text: Buffer): boolean {
+    if (this.#sink?.write(createMessageBatch(text)) === false) this.#delivery.setPaused(true);
+    return true;
+  }
+
+  respond(response: Message, isLast: boolean): void {
+    this.write(eventText(response, this.#context.limits.maxEventBytes));
+    if (isLast) this.#sink?.end();
+  }
+
+  undeliverable(): void {
+    this.#context.drop('undeliverable');
+  }
 }
 
 /**
@@ -44,19 +55,13 @@ function createUnloggedStream({ onUndeliverable, onBlocked }: UnloggedStreamOpti
  * @param headers of a successful answer
  */
 export function createOpeningAnswer(
+  context: SessionContext,
+  delivery: EventDelivery,
   id: RequestId,
   reply: Reply,
   headers: Headers | undefined,
-  { commitAfterMs, maxEventBytes }: Pick<SessionOptions, 'commitAfterMs' | 'maxEventBytes'>,
-  stream: UnloggedStreamOptions,
-): LegacyAnswer {
-  return new LegacyAnswer(createUnloggedStream(stream), {
-    reply,
-    ids: [id],
-    isBatch: false,
-    primes: false,
-    upgradeAfterMs: commitAfterMs,
-    maxEventBytes,
-    ...(headers && { headers }),
-  });
+): OpeningAnswer {
+  const { commitAfterMs } = context.limits;
+  const target = new OpeningTarget(context, delivery);
+  return new Answer(target, { policy: legacyPolicy, reply, ids: [id], commitAfterMs, headers });
 }

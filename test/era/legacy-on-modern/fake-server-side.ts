@@ -1,5 +1,5 @@
 import type { BackendEnd } from '../../../src/backend/backend.ts';
-import type { ModernCallAnswer } from '../../../src/call/modern-answer.ts';
+import type { CallAnswer } from '../../../src/call/call-answer.ts';
 import type { ModernServerAccess } from '../../../src/era/legacy-on-modern/server-side.ts';
 import { Translator } from '../../../src/era/legacy-on-modern/translator.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
@@ -15,7 +15,7 @@ export interface Asked {
   readonly text: string;
   readonly logLevel: string | undefined;
   readonly headers: unknown;
-  readonly answer: ModernCallAnswer;
+  readonly answer: CallAnswer;
   /** Its client does not wait any more. */
   isCancelled: boolean;
   /** The reason that it gave. */

@@ -1,5 +1,6 @@
 import { onTestFinished } from 'vitest';
-import { ModernAnswer } from '../../../src/call/modern-answer.ts';
+import { Answer, modernPolicy } from '../../../src/call/answer.ts';
+import { LiveTarget } from '../../../src/call/live-target.ts';
 import { CredentialMarks } from '../../../src/era/keys/credential-marks.ts';
 import { RequestStates } from '../../../src/era/keys/request-state.ts';
 import { configuredKeys, type StateKeys } from '../../../src/era/keys/state-keys.ts';
@@ -128,7 +129,12 @@ export function createGroups(options: GroupsFixture) {
       const request = readMessage(modernBody(method, params, { id: 'mine', meta }));
       const { envelope } = readEnvelope(request) as { envelope: Envelope };
       const reply = createFakeReply(acceptsBoth);
-      const answer = new ModernAnswer({ reply, id: 'mine', commitAfterMs: never, slowReaderMs: never });
+      const answer = new Answer(new LiveTarget(never), {
+        policy: modernPolicy,
+        reply,
+        ids: ['mine'],
+        commitAfterMs: never,
+      });
       groups.request(request, envelope, { principal, forwarded }, answer);
       return reply;
     },

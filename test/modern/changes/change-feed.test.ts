@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { ModernCallAnswer } from '../../../src/call/modern-answer.ts';
+import type { CallAnswer } from '../../../src/call/call-answer.ts';
 import { ChangeFeed, type SubscribeOutcome } from '../../../src/modern/changes/change-feed.ts';
 import type { Message } from '../../../src/protocol/message/message.ts';
 import type { SubscriptionFilter } from '../../../src/protocol/modern/subscription-filter.ts';
@@ -13,7 +13,7 @@ const subscription = { _meta: { 'io.modelcontextprotocol/subscriptionId': 0 } };
 const updated = (uri: string) => ({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } });
 
 function createFeed(isUnordered = false) {
-  const opened: { filter: SubscriptionFilter; answer: ModernCallAnswer; isCancelled: boolean }[] = [];
+  const opened: { filter: SubscriptionFilter; answer: CallAnswer; isCancelled: boolean }[] = [];
   const changes: unknown[] = [];
   const feed = new ChangeFeed({
     listen(filter, answer) {

@@ -80,11 +80,11 @@ function createInstance(changes: Changes | undefined, { isMute = false, isRemote
     async listen(notifications: object, waitMs = 50) {
       const { got, answer } = createClient();
       let leave = (): void => undefined;
-      const onGone = (listener: (why: 'left') => void): void => {
+      const onCancelled = (listener: (why: 'left') => void): void => {
         leave = () => listener('left');
       };
       const request = readRequest(call('l', 'subscriptions/listen', { notifications }));
-      modern.request(request, undefined, Object.assign(answer, { onGone }) as never, { principal: anonymous });
+      modern.request(request, undefined, Object.assign(answer, { onCancelled }) as never, { principal: anonymous });
       await vi.advanceTimersByTimeAsync(waitMs);
       const heard = (): unknown[] =>
         got.items.slice(1).map(({ method, params }) => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ModernCallAnswer } from '../../../src/call/modern-answer.ts';
+import type { CallAnswer } from '../../../src/call/call-answer.ts';
 import { TaskDirectory } from '../../../src/modern/process/task-directory.ts';
 import { TaskOwners, type TaskRequester } from '../../../src/modern/process/task-owners.ts';
 import type { Message } from '../../../src/protocol/message/message.ts';
@@ -110,7 +110,7 @@ describe('the task directory', () => {
   it('passes requests unchanged that have nothing to do with tasks', () => {
     const instance = createInstance(away);
     const { answer } = createClient();
-    const seen: ModernCallAnswer[] = [];
+    const seen: CallAnswer[] = [];
     instance.directory.request(readRequest(call(1)), answer, alice, instance.known, (to) => {
       seen.push(to);
       return () => undefined;

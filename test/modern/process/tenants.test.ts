@@ -44,10 +44,10 @@ function createModern(isolation: Isolation, room?: ProcessCapacity) {
   const ask = (principal: Principal) => {
     const { got, answer } = createClient();
     let leave = (): void => undefined;
-    const onGone = (listener: (why: 'left') => void): void => {
+    const onCancelled = (listener: (why: 'left') => void): void => {
       leave = () => listener('left');
     };
-    modern.request(readRequest(call(1)), undefined, Object.assign(answer, { onGone }) as never, { principal });
+    modern.request(readRequest(call(1)), undefined, Object.assign(answer, { onCancelled }) as never, { principal });
     return { got, leave: () => leave() };
   };
   return {

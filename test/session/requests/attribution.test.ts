@@ -1,14 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { CallEvent } from '../../../src/call/call-events.ts';
 import { CallReport } from '../../../src/call/call-report.ts';
-import { LegacyAnswer } from '../../../src/call/legacy-answer.ts';
 import { type Message, readSmallTexts } from '../../../src/protocol/message/message.ts';
 import type { BackendSupervisor } from '../../../src/session/backend/supervisor.ts';
 import type { EventDelivery } from '../../../src/session/events/delivery.ts';
 import { Attribution } from '../../../src/session/requests/attribution.ts';
 import { toText } from '../../support/as-message.ts';
+import { createFakeAnswer, FakeTarget } from '../../support/fake-answer.ts';
 import { readMessage } from '../../support/fake-backend.ts';
-import { createFakeReply } from '../../support/fake-reply.ts';
 import { createContext } from '../context-fixture.ts';
 
 const maxEventBytes = 1_000;
@@ -45,17 +44,10 @@ function createFixture({ hasGet = false } = {}) {
   };
   /** A call in flight and the texts that its stream gets. */
   const call = (id: string | number, method = 'tools/call', { watch, isStream = false }: Watched = {}): string[] => {
-    const texts: string[] = [];
+    const target = new FakeTarget();
+    const { texts } = target;
     streams.set(id, texts);
-    const answer = new LegacyAnswer(
-      {
-        openStream: () => 1,
-        emit: (_stream, text) => void texts.push(text.toString()),
-        flush: () => undefined,
-        onUndeliverable: () => undefined,
-      },
-      { reply: createFakeReply(), ids: [id], isBatch: false, primes: false, upgradeAfterMs: 2 ** 30, maxEventBytes },
-    );
+    const answer = createFakeAnswer(id, { target });
     calls.add({
       id,
       method,

@@ -24,7 +24,7 @@ function createFixture(limits: Partial<SessionOptions> = {}, calls?: CallTelemet
   const upstream = new BackendSupervisor(context, silentListener);
   upstream.open();
   onTestFinished(async () => {
-    for (const call of context.calls.takeAll()) call.answer.fail(call.id, 'session_ended');
+    for (const call of context.calls.takeAll()) call.answer.fault('session_ended', undefined, call.id);
     await upstream.close();
   });
   const joined: number[] = [];

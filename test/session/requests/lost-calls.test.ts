@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { LegacyAnswer } from '../../../src/call/legacy-answer.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
 import { noHeaders } from '../../../src/protocol/http/forwarded-headers.ts';
 import { createMessage, type Message } from '../../../src/protocol/message/message.ts';
@@ -7,7 +6,7 @@ import type { BackendSupervisor } from '../../../src/session/backend/supervisor.
 import type { ClientRequests } from '../../../src/session/requests/client-requests.ts';
 import { LostCalls } from '../../../src/session/requests/lost-calls.ts';
 import { asMessage } from '../../support/as-message.ts';
-import { createFakeReply } from '../../support/fake-reply.ts';
+import { createFakeAnswer } from '../../support/fake-answer.ts';
 import { createContext } from '../context-fixture.ts';
 
 /** One list in flight, and what was sent for it and answered in its place. */
@@ -15,10 +14,7 @@ function createList() {
   const { context } = createContext();
   const { calls } = context;
   const request = createMessage({ id: 1, method: 'tools/list' });
-  const answer = new LegacyAnswer(
-    { openStream: () => 1, emit: () => undefined, flush: () => undefined, onUndeliverable: () => undefined },
-    { reply: createFakeReply(), ids: [1], isBatch: false, primes: false, upgradeAfterMs: 2 ** 30, maxEventBytes: 1 },
-  );
+  const answer = createFakeAnswer(1);
   const base = { id: 1, method: 'tools/list', progressToken: undefined, taskId: undefined };
   calls.add({ ...base, answer, request, activeAt: 0, startedAt: 0 });
   const happened: string[] = [];

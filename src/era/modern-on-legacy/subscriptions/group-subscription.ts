@@ -1,5 +1,5 @@
 // src/era/modern-on-legacy/subscriptions: serves `subscriptions/listen` of modern clients at legacy servers.
-import type { ModernAnswer } from '../../../call/modern-answer.ts';
+import type { Answer } from '../../../call/answer.ts';
 import type { Reason } from '../../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../../protocol/http/forwarded-headers.ts';
 import { createMessage, type Message, memberRange, readGatewayMessage } from '../../../protocol/message/message.ts';
@@ -32,7 +32,7 @@ export interface SubscriptionSlot {
 
 export interface GroupSubscriptionOptions {
   readonly request: Message;
-  readonly answer: ModernAnswer;
+  readonly answer: Answer;
   readonly slot: SubscriptionSlot;
   readonly forwarded: ForwardedHeaders | undefined;
   readonly changes: Changes;
@@ -66,7 +66,7 @@ export class GroupSubscription {
     this.#options = options;
     const { start, end } = memberRange(options.request, 'message', 'id') as { start: number; end: number };
     this.#idText = options.request.text.toString('utf8', start, end);
-    options.answer.onGone(() => this.#end());
+    options.answer.onCancelled(() => this.#end());
   }
 
   /** Begins to listen, or answers with the reason why not. */

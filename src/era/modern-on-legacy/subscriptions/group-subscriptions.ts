@@ -1,4 +1,4 @@
-import type { ModernAnswer } from '../../../call/modern-answer.ts';
+import type { Answer } from '../../../call/answer.ts';
 import type { ForwardedHeaders } from '../../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../../protocol/message/message.ts';
 import type { Changes } from '../../../store/shared/changes.ts';
@@ -7,7 +7,7 @@ import { GroupSubscription, type SubscriptionSlot } from './group-subscription.t
 /** A client's `subscriptions/listen` and its surroundings. */
 export interface GroupSubscriptionRequest {
   readonly request: Message;
-  readonly answer: ModernAnswer;
+  readonly answer: Answer;
   /** The slot whose session subscribes to the resources. */
   readonly slot: SubscriptionSlot;
   /** The topic under which the clients of the group get changes. */

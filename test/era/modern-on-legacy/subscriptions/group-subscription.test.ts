@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ModernAnswer } from '../../../../src/call/modern-answer.ts';
+import { Answer, modernPolicy } from '../../../../src/call/answer.ts';
+import { LiveTarget } from '../../../../src/call/live-target.ts';
 import { GroupSubscription } from '../../../../src/era/modern-on-legacy/subscriptions/group-subscription.ts';
 import type { Reason } from '../../../../src/protocol/faults.ts';
 import type { SessionHandle } from '../../../../src/session/session-handle.ts';
@@ -56,7 +57,7 @@ function createListener(notifications: object, { capabilities, refuses = [] }: W
     request: readMessage(
       JSON.stringify({ jsonrpc: '2.0', id: 'L', method: 'subscriptions/listen', params: { notifications } }),
     ),
-    answer: new ModernAnswer({ reply, id: 'L', commitAfterMs: 1e9, slowReaderMs: 1e9 }),
+    answer: new Answer(new LiveTarget(1e9), { policy: modernPolicy, reply, ids: ['L'], commitAfterMs: 1e9 }),
     slot: {
       open: async () => {
         if (session.isGone) return 'unknown_session';

@@ -1,16 +1,18 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ModernAnswer, type ModernAnswerOptions } from '../../src/call/modern-answer.ts';
+import { Answer, type AnswerPolicy, discoveryPolicy, legacyPolicy, modernPolicy } from '../../src/call/answer.ts';
+import { LiveTarget } from '../../src/call/live-target.ts';
+import { codeOf } from '../../src/protocol/faults.ts';
 import { asMessage } from '../support/as-message.ts';
 import { acceptsBoth, acceptsJson, acceptsSse, createFakeReply } from '../support/fake-reply.ts';
 
 const result = { jsonrpc: '2.0', id: 'x', result: {} };
 const note = (n: number) => ({ jsonrpc: '2.0', method: 'notifications/progress', params: { n } });
 
-function answerTo(accepts = acceptsBoth, more: Partial<ModernAnswerOptions> = {}) {
+function answerTo(accepts = acceptsBoth, policy: AnswerPolicy = modernPolicy) {
   const reply = createFakeReply(accepts);
-  const answer = new ModernAnswer({ reply, id: 'x', commitAfterMs: 15_000, slowReaderMs: 1_000, ...more });
+  const answer = new Answer(new LiveTarget(1_000), { policy, reply, ids: ['x'], commitAfterMs: 15_000 });
   const gone: string[] = [];
-  answer.onGone((why) => gone.push(why));
+  answer.onCancelled((why) => gone.push(why));
   return { reply, answer, gone };
 }
 
@@ -71,10 +73,10 @@ describe('the answer to a modern request', () => {
   });
 
   it('[R9.02] hides the faults of a server behind 200 where a client would take them for the end', () => {
-    const { reply, answer } = answerTo(acceptsBoth, { hidesServerErrors: true });
+    const { reply, answer } = answerTo(acceptsBoth, discoveryPolicy);
     answer.fault('server_start_failed');
     expect(reply.given).toMatchObject({ kind: 'json', status: 200, json: { id: 'x', error: { code: -31000 } } });
-    const refused = answerTo(acceptsBoth, { hidesServerErrors: true });
+    const refused = answerTo(acceptsBoth, discoveryPolicy);
     refused.answer.fault('header_mismatch');
     expect(refused.reply.given).toMatchObject({ kind: 'fault', reason: 'header_mismatch' });
   });
@@ -95,6 +97,24 @@ describe('the answer to a modern request', () => {
       expect(reply.given?.kind).not.toBe('json');
     }
     expect(streaming.reply.sink.messages).toEqual([note(1)]);
+  });
+
+  it('to a legacy client ends too when the client leaves, but that cancels nothing', () => {
+    const { reply, answer, gone } = answerTo(acceptsBoth, legacyPolicy);
+    answer.message(asMessage(note(1)));
+    reply.leave();
+    expect([answer.isOver, gone]).toEqual([true, []]);
+  });
+
+  it('has the code of an error in the form of its era', () => {
+    const codes = [modernPolicy, legacyPolicy].map((policy) => {
+      const { reply, answer } = answerTo(acceptsBoth, policy);
+      answer.message(asMessage(note(1)));
+      answer.fault('server_exited');
+      return reply.sink.messages[1].error.code;
+    });
+    expect(codes).toEqual([-31000, codeOf('server_exited', 'legacy')]);
+    expect(codes[1]).not.toBe(-31000);
   });
 
   it('[F20] waits for a slow reader, in order, and ends when it has caught up', () => {

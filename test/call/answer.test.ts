@@ -1,55 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { LegacyAnswer, type LegacyAnswerHost, type LegacyAnswerOptions } from '../../src/call/legacy-answer.ts';
+import type { AnswerOptions } from '../../src/call/answer.ts';
 import type { RequestId } from '../../src/protocol/faults.ts';
-import type { EventSink } from '../../src/reply/reply.ts';
 import { asMessage } from '../support/as-message.ts';
+import { createFakeAnswer, FakeTarget } from '../support/fake-answer.ts';
 import { acceptsBoth, acceptsJson, acceptsSse, createFakeReply, type FakeReply } from '../support/fake-reply.ts';
 
-const upgradeAfterMs = 100;
+const commitAfterMs = 100;
 
-/** An event that an answer added to its stream: the parsed message, or '' for a priming event. */
-interface Emitted {
-  readonly stream: number;
-  // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
-  readonly message: any;
-  readonly last: boolean;
-}
-
-function createHost() {
-  const emitted: Emitted[] = [];
-  const opened: { sink: EventSink | undefined; ids: readonly RequestId[] }[] = [];
-  let undeliverable = 0;
-  let flushes = 0;
-  const host: LegacyAnswerHost = {
-    openStream(sink, ids) {
-      opened.push({ sink, ids });
-      return opened.length;
-    },
-    emit(stream, text, last) {
-      emitted.push({ stream, message: text.length === 0 ? '' : JSON.parse(text.toString()), last });
-    },
-    flush() {
-      flushes += 1;
-    },
-    onUndeliverable() {
-      undeliverable += 1;
-    },
-  };
-  return { host, emitted, opened, undeliverable: () => undeliverable, flushes: () => flushes };
-}
-
-function createAnswer(reply: FakeReply = createFakeReply(), options: Partial<LegacyAnswerOptions> = {}) {
-  const fixture = createHost();
-  const answer = new LegacyAnswer(fixture.host, {
-    reply,
-    ids: [1],
-    isBatch: false,
-    primes: false,
-    upgradeAfterMs,
-    maxEventBytes: 1_000,
-    ...options,
-  });
-  return { ...fixture, answer, reply };
+function createAnswer(reply: FakeReply = createFakeReply(), options: Partial<AnswerOptions> = {}, primes = false) {
+  const target = new FakeTarget(primes);
+  const answer = createFakeAnswer(1, { reply, target, commitAfterMs, ...options });
+  return { target, answer, reply };
 }
 
 const response = (id: RequestId, result: unknown = {}) => ({ jsonrpc: '2.0', id, result });
@@ -62,34 +23,34 @@ afterEach(() => void vi.useRealTimers());
 
 describe('an answer to one request', () => {
   it('is JSON if the response comes first, and stays it', () => {
-    const { answer, reply, emitted, opened } = createAnswer();
+    const { answer, reply, target } = createAnswer();
     answer.response(asMessage(response(1, { n: 1 })));
     expect(reply.given).toMatchObject({ kind: 'json', text: JSON.stringify(response(1, { n: 1 })) });
-    vi.advanceTimersByTime(10 * upgradeAfterMs);
-    expect({ emitted, opened }).toEqual({ emitted: [], opened: [] });
+    vi.advanceTimersByTime(10 * commitAfterMs);
+    expect([target.emitted, target.opened]).toEqual([[], []]);
     expect(answer.hasStream).toBe(false);
   });
 
   it('becomes a stream by another message that comes first', () => {
-    const { answer, reply, emitted, opened } = createAnswer();
+    const { answer, reply, target } = createAnswer();
     answer.message(asMessage(notification));
-    expect(opened).toEqual([{ sink: reply.sink, ids: [1] }]);
+    expect(target.opened).toEqual([{ sink: reply.sink, ids: [1] }]);
     answer.response(asMessage(response(1)));
-    expect(emitted).toEqual([
-      { stream: 1, message: notification, last: false },
-      { stream: 1, message: response(1), last: true },
+    expect(target.emitted).toEqual([
+      { message: notification, last: false },
+      { message: response(1), last: true },
     ]);
   });
 
   it('becomes a stream when the time is up, stored at once, and not before', () => {
-    const { answer, reply, emitted, flushes } = createAnswer(createFakeReply(), { primes: true });
-    vi.advanceTimersByTime(upgradeAfterMs - 1);
+    const { answer, reply, target } = createAnswer(createFakeReply(), {}, true);
+    vi.advanceTimersByTime(commitAfterMs - 1);
     expect(reply.given).toBeUndefined();
     vi.advanceTimersByTime(1);
     expect(reply.given?.kind).toBe('stream');
-    expect(flushes()).toBe(1);
+    expect(target.flushes).toBe(1);
     answer.response(asMessage(response(1)));
-    expect(emitted.map(({ message, last }) => [message, last])).toEqual([
+    expect(target.emitted.map(({ message, last }) => [message, last])).toEqual([
       ['', false],
       [response(1), true],
     ]);
@@ -97,29 +58,29 @@ describe('an answer to one request', () => {
 
   it('begins its stream with a priming event only if told so', () => {
     for (const primes of [true, false]) {
-      const { answer, emitted } = createAnswer(createFakeReply(), { primes });
+      const { answer, target } = createAnswer(createFakeReply(), {}, primes);
       answer.message(asMessage(notification));
-      expect(emitted.map(({ message }) => message)).toEqual(primes ? ['', notification] : [notification]);
+      expect(target.emitted.map(({ message }) => message)).toEqual(primes ? ['', notification] : [notification]);
     }
   });
 
   it('never becomes a stream for a client that accepts only JSON', () => {
-    const { answer, reply, opened } = createAnswer(createFakeReply(acceptsJson));
+    const { answer, reply, target } = createAnswer(createFakeReply(acceptsJson));
     expect(answer.hasStream).toBe(false);
-    vi.advanceTimersByTime(100 * upgradeAfterMs);
+    vi.advanceTimersByTime(100 * commitAfterMs);
     expect(reply.given).toBeUndefined();
     answer.response(asMessage(response(1)));
     expect(reply.given?.kind).toBe('json');
-    expect(opened).toEqual([]);
+    expect(target.opened).toEqual([]);
   });
 
   it('is always a stream for a client that accepts only SSE', () => {
-    const { answer, reply, emitted } = createAnswer(createFakeReply(acceptsSse), { primes: true });
+    const { answer, reply, target } = createAnswer(createFakeReply(acceptsSse), {}, true);
     answer.response(asMessage(response(1)));
     expect(reply.given?.kind).toBe('stream');
-    expect(emitted).toEqual([
-      { stream: 1, message: '', last: false },
-      { stream: 1, message: response(1), last: true },
+    expect(target.emitted).toEqual([
+      { message: '', last: false },
+      { message: response(1), last: true },
     ]);
   });
 
@@ -155,13 +116,13 @@ describe('an answer to a batch', () => {
   });
 
   it('[R7.02] is one stream with the responses so far, if another message comes between', () => {
-    const { answer, opened, emitted } = createAnswer(createFakeReply(), batch);
+    const { answer, target } = createAnswer(createFakeReply(), batch);
     answer.response(asMessage(response(1)));
     answer.message(asMessage(notification));
     answer.response(asMessage(response('two')));
     answer.response(asMessage(response(3)));
-    expect(opened.map(({ ids }) => ids)).toEqual([[1, 'two', 3]]);
-    expect(emitted.map(({ message, last }) => [message, last])).toEqual([
+    expect(target.opened.map(({ ids }) => ids)).toEqual([[1, 'two', 3]]);
+    expect(target.emitted.map(({ message, last }) => [message, last])).toEqual([
       [response(1), false],
       [notification, false],
       [response('two'), false],
@@ -170,82 +131,75 @@ describe('an answer to a batch', () => {
   });
 
   it('becomes a stream when the time is up', () => {
-    const { answer, emitted } = createAnswer(createFakeReply(), batch);
+    const { answer, target } = createAnswer(createFakeReply(), batch);
     answer.response(asMessage(response(1)));
-    vi.advanceTimersByTime(upgradeAfterMs);
-    expect(emitted.map(({ message }) => message)).toEqual([response(1)]);
+    vi.advanceTimersByTime(commitAfterMs);
+    expect(target.emitted.map(({ message }) => message)).toEqual([response(1)]);
   });
 
   it('has the failures of single requests in it', () => {
     const { answer, reply } = createAnswer(createFakeReply(), batch);
     answer.response(asMessage(response(1)));
-    answer.fail('two', 'server_busy');
+    answer.fault('server_busy', undefined, 'two');
     answer.response(asMessage(response(3)));
     expect(reply.given).toMatchObject({
       kind: 'json',
       json: [response(1), errorOf('two', 'server_busy'), response(3)],
     });
   });
-
-  it('has an oversized response as an error, also if it came before the answer became a stream', () => {
-    const { answer, emitted } = createAnswer(createFakeReply(), { ...batch, maxEventBytes: 100 });
-    answer.response(asMessage(response(1, 'x'.repeat(100))));
-    answer.message(asMessage(notification));
-    expect(emitted.map(({ message }) => message)).toEqual([errorOf(1, 'event_too_large'), notification]);
-  });
 });
 
 describe('an answer whose client has gone', () => {
   it('[P4] is lost before the first event: nobody can collect it', () => {
-    const { answer, reply, opened, undeliverable } = createAnswer();
+    const { answer, reply, target } = createAnswer();
     reply.leave();
     expect(answer.hasStream).toBe(false);
-    vi.advanceTimersByTime(10 * upgradeAfterMs);
+    vi.advanceTimersByTime(10 * commitAfterMs);
     answer.response(asMessage(response(1)));
-    expect([opened, undeliverable(), reply.given]).toEqual([[], 1, undefined]);
+    expect([target.opened, target.lost, reply.given]).toEqual([[], 1, undefined]);
   });
 
   it('[P4] goes on after an event: what follows is kept for the client to collect', async () => {
-    const { answer, reply, emitted, undeliverable } = createAnswer(createFakeReply(), { primes: true });
+    const { answer, reply, target } = createAnswer(createFakeReply(), {}, true);
     answer.message(asMessage(notification));
     reply.leave();
     await vi.runAllTimersAsync();
     expect(answer.hasStream).toBe(true);
     answer.response(asMessage(response(1)));
-    expect(emitted.at(-1)).toEqual({ stream: 1, message: response(1), last: true });
-    expect(undeliverable()).toBe(0);
+    expect(target.emitted.at(-1)).toEqual({ message: response(1), last: true });
+    expect(target.lost).toBe(0);
   });
 
   it('[P2] [P4] is lost if its stream had no event yet, as before 2025-11-25, where no priming event comes', async () => {
-    const { answer, reply, undeliverable } = createAnswer(createFakeReply(), { primes: false });
-    vi.advanceTimersByTime(upgradeAfterMs);
+    const { answer, reply, target } = createAnswer();
+    vi.advanceTimersByTime(commitAfterMs);
     expect(reply.given?.kind).toBe('stream');
     reply.leave();
     await vi.runAllTimersAsync();
     expect(answer.hasStream).toBe(false);
     answer.response(asMessage(response(1)));
-    expect(undeliverable()).toBe(1);
+    expect(target.lost).toBe(1);
   });
 
   it('fails without a word', () => {
-    const { answer, reply, undeliverable } = createAnswer();
+    const { answer, reply, target } = createAnswer();
     reply.leave();
-    answer.fail(1, 'server_exited');
-    expect([undeliverable(), reply.given]).toEqual([1, undefined]);
+    answer.fault('server_exited');
+    expect([target.lost, reply.given]).toEqual([1, undefined]);
   });
 
   it('is not lost by a connection that goes after the answer was sent', () => {
-    const { answer, reply, undeliverable } = createAnswer();
+    const { answer, reply, target } = createAnswer();
     answer.response(asMessage(response(1)));
     reply.leave();
-    expect([undeliverable(), reply.given]).toMatchObject([0, { kind: 'json' }]);
+    expect([target.lost, reply.given]).toMatchObject([0, { kind: 'json' }]);
     // Of a batch of which a part is still to come: what was collected stays, and the stream takes the rest.
-    const part = createAnswer(createFakeReply(), { ids: [1, 2], isBatch: true, primes: true });
+    const part = createAnswer(createFakeReply(), { ids: [1, 2], isBatch: true }, true);
     part.answer.response(asMessage(response(1)));
     part.answer.message(asMessage(notification));
     part.reply.leave();
     part.answer.response(asMessage(response(2)));
-    expect(part.undeliverable()).toBe(0);
+    expect(part.target.lost).toBe(0);
   });
 });
 
@@ -255,65 +209,35 @@ describe('[P3] a failure', () => {
     ['only JSON', acceptsJson],
     ['only SSE', acceptsSse],
   ] as const)('has its HTTP status as long as the answer has not begun, for a client that accepts %s', (_, accepts) => {
-    const { answer, reply, opened } = createAnswer(createFakeReply(accepts));
-    answer.fail(1, 'server_exited');
+    const { answer, reply, target } = createAnswer(createFakeReply(accepts));
+    answer.fault('server_exited');
     expect(reply.given).toEqual({ kind: 'fault', reason: 'server_exited', id: 1 });
-    vi.advanceTimersByTime(10 * upgradeAfterMs);
-    expect(opened).toEqual([]);
+    vi.advanceTimersByTime(10 * commitAfterMs);
+    expect(target.opened).toEqual([]);
   });
 
   it('is the last event of a stream that has begun', () => {
-    const { answer, emitted } = createAnswer();
+    const { answer, target } = createAnswer();
     answer.message(asMessage(notification));
-    answer.fail(1, 'server_exited');
-    expect(emitted.at(-1)).toEqual({ stream: 1, message: errorOf(1, 'server_exited'), last: true });
+    answer.fault('server_exited');
+    expect(target.emitted.at(-1)).toEqual({ message: errorOf(1, 'server_exited'), last: true });
     expect(answer.hasStream).toBe(false);
   });
 
   it('of one of a batch leaves the stream open for the others', () => {
-    const { answer, emitted } = createAnswer(createFakeReply(), { ids: [1, 2], isBatch: true });
+    const { answer, target } = createAnswer(createFakeReply(), { ids: [1, 2], isBatch: true });
     answer.message(asMessage(notification));
-    answer.fail(1, 'cancelled');
+    answer.fault('cancelled');
     answer.response(asMessage(response(2)));
-    expect(emitted.slice(1)).toEqual([
-      { stream: 1, message: errorOf(1, 'cancelled'), last: false },
-      { stream: 1, message: response(2), last: true },
+    expect(target.emitted.slice(1)).toEqual([
+      { message: errorOf(1, 'cancelled'), last: false },
+      { message: response(2), last: true },
     ]);
   });
 });
 
-describe('[P8] a response larger than an event may be', () => {
-  const large = response(1, 'x'.repeat(1_000));
-
-  it('becomes an error for its request in a stream', () => {
-    const { answer, emitted } = createAnswer();
-    answer.message(asMessage(notification));
-    answer.response(asMessage(large));
-    expect(emitted.at(-1)).toEqual({ stream: 1, message: errorOf(1, 'event_too_large'), last: true });
-  });
-
-  it('becomes an error for a client that accepts only SSE', () => {
-    const { answer, emitted } = createAnswer(createFakeReply(acceptsSse));
-    answer.response(asMessage(large));
-    expect(emitted).toEqual([{ stream: 1, message: errorOf(1, 'event_too_large'), last: true }]);
-  });
-
-  it('passes as JSON', () => {
-    const { answer, reply } = createAnswer();
-    answer.response(asMessage(large));
-    expect(reply.given).toMatchObject({ kind: 'json', json: large });
-  });
-
-  it('passes at the limit', () => {
-    const exact = asMessage(large);
-    const { answer, emitted } = createAnswer(createFakeReply(acceptsSse), { maxEventBytes: exact.text.length });
-    answer.response(exact);
-    expect(emitted).toEqual([{ stream: 1, message: large, last: true }]);
-  });
-});
-
 describe('an answer whose way to the client is lost, of which another instance may ask again', () => {
-  const createParted = (accepts = acceptsBoth, options: Partial<LegacyAnswerOptions> = {}) => {
+  const createParted = (accepts = acceptsBoth, primes = false) => {
     let isDetached = false;
     const attempt = {
       id: 'in 1',
@@ -323,34 +247,35 @@ describe('an answer whose way to the client is lost, of which another instance m
       },
     };
     const reply = Object.assign(createFakeReply(accepts), { attempt });
-    const fixture = createAnswer(reply, options);
+    const fixture = createAnswer(reply, {}, primes);
     isDetached = true;
     reply.leave();
     return fixture;
   };
 
   it('[P3] is kept as a stream without a connection, with all that is said before it', () => {
-    const { answer, reply, emitted, opened, undeliverable } = createParted(acceptsBoth, { primes: true });
+    const { answer, reply, target } = createParted(acceptsBoth, true);
     expect([answer.hasStream, answer.isDetached]).toEqual([true, true]);
     answer.message(asMessage(notification));
     answer.response(asMessage(response(1)));
-    expect(opened).toEqual([{ sink: undefined, ids: [1] }]);
-    expect(emitted.map(({ message, last }) => [message, last])).toEqual([
+    expect(target.opened).toEqual([{ sink: undefined, ids: [1] }]);
+    expect(target.emitted.map(({ message, last }) => [message, last])).toEqual([
       ['', false],
       [notification, false],
       [response(1), true],
     ]);
-    expect([reply.given, undeliverable(), answer.isDetached]).toEqual([undefined, 0, false]);
+    expect([reply.given, target.lost, answer.isDetached]).toEqual([undefined, 0, false]);
   });
 
   it('is kept also where it would have been JSON, or is an error', () => {
     const answered = createParted();
     answered.answer.response(asMessage(response(1)));
     const failed = createParted();
-    expect(failed.answer.fail(1, 'server_busy')).toBe(false);
-    expect([answered.emitted, failed.emitted]).toEqual([
-      [{ stream: 1, message: response(1), last: true }],
-      [{ stream: 1, message: errorOf(1, 'server_busy'), last: true }],
+    expect(failed.answer.faultsInBand).toBe(true);
+    failed.answer.fault('server_busy');
+    expect([answered.target.emitted, failed.target.emitted]).toEqual([
+      [{ message: response(1), last: true }],
+      [{ message: errorOf(1, 'server_busy'), last: true }],
     ]);
   });
 
@@ -359,6 +284,6 @@ describe('an answer whose way to the client is lost, of which another instance m
     json.answer.response(asMessage(response(1)));
     const abandoned = createParted();
     abandoned.answer.abandon(1);
-    expect([json.undeliverable(), json.opened, abandoned.opened]).toEqual([1, [], []]);
+    expect([json.target.lost, json.target.opened, abandoned.target.opened]).toEqual([1, [], []]);
   });
 });

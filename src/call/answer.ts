@@ -1,0 +1,286 @@
+import { entryOf, type Reason, type RequestId } from '../protocol/faults.ts';
+import { createFaultResponse } from '../protocol/message/gateway-fault.ts';
+import type { Message } from '../protocol/message/message.ts';
+import type { Era } from '../protocol/revisions.ts';
+import type { EventSink, Headers, Reply, RequestAttempt } from '../reply/reply.ts';
+import type { FaultData, OpeningAnswer } from './call-answer.ts';
+import type { CallReport } from './call-report.ts';
+
+/** What answers do differently by era. */
+export interface AnswerPolicy {
+  /** The era of the client, which decides the codes of errors. */
+  readonly era: Era;
+  /**
+   * True if a client that leaves cancels its request (2026-07-28, basic/patterns/cancellation). In the legacy era, a
+   * disconnect is not a cancellation (2025-11-25, basic/transports, "Sending Messages to the Server").
+   */
+  readonly cancelsByLeaving: boolean;
+  /**
+   * True to send server errors in band, with 200: a client that probes for the era takes a 5xx as a refusal of the era.
+   */
+  readonly hidesServerErrors?: boolean;
+}
+
+export const legacyPolicy: AnswerPolicy = { era: 'legacy', cancelsByLeaving: false };
+export const modernPolicy: AnswerPolicy = { era: 'modern', cancelsByLeaving: true };
+export const discoveryPolicy: AnswerPolicy = { ...modernPolicy, hidesServerErrors: true };
+
+/** The POST to answer, and the options of its answer. */
+export interface AnswerOptions {
+  readonly policy: AnswerPolicy;
+  /** Absent for an answer on a stream that exists already: one of an earlier owner, or the GET stream. */
+  readonly reply?: Reply;
+  /** The ids of the requests in the POST: one, or those of a batch. */
+  readonly ids: readonly RequestId[];
+  /** True if the POST was an array. The JSON answer is then an array too. */
+  readonly isBatch?: boolean;
+  /** How long to wait for the response before the answer becomes a stream. */
+  readonly commitAfterMs: number;
+  /** Sent with the head of a successful answer. */
+  readonly headers?: Headers | undefined;
+  /** The report of the only call, unless the session reports it. The endpoint reports a fault that is the whole answer. */
+  readonly report?: CallReport | undefined;
+}
+
+/**
+ * Carries an answer that has become an event stream, in one of these ways:
+ *
+ * - `LoggedTarget` puts the events into the log of a session. They come back to the connections of the client (P5).
+ * - `LiveTarget` writes the events to the connection at once. They end with the connection.
+ * - `OpeningTarget` does so for the answer to `initialize`, and pauses the server for a slow client.
+ */
+export interface StreamTarget {
+  /** The number of the session's stream; undefined if there is none. */
+  readonly number?: number | undefined;
+  /** True once the log has an event of the stream. The client can then resume, and the log needs the end as well. */
+  readonly isLogged: boolean;
+  /** True while events wait for a client that does not keep up. */
+  readonly hasUnread?: boolean;
+  /** Opens the stream with `Answer.connect`, or without a connection if the answer is detached. */
+  open(answer: Answer): void;
+  /** Sends the text of a message. Returns false if the client was cut off instead. */
+  write(text: Buffer): boolean;
+  /** Sends the response to one of the requests. The last one ends the stream. */
+  respond(response: Message, isLast: boolean): void;
+  /** Stores the events now. Events of a server's burst are stored at the end of the burst without this call. */
+  flush?(): void;
+  /** The client is gone and cannot resume. */
+  close?(): void;
+  /** A response was lost with its connection. */
+  undeliverable?(): void;
+}
+
+/**
+ * How long an answer is kept for a client that may come back. Its instance retries within seconds after it has lost the
+ * connection or the store.
+ */
+const detachGraceMs = 30_000;
+
+/**
+ * The answer to one POST with requests, in both eras (docs/design.md, D1): JSON if the responses come first. From the
+ * first other message on, or after `commitAfterMs`, the answer is an event stream, so that no proxy drops the client.
+ * Until then an error has an HTTP status of its own, and after that it is sent in band.
+ *
+ * If the connection breaks before the log has an event of the stream, the answer is lost. If only the connection to the
+ * client's instance is lost, the answer is kept for a while as a stream. The next attempt joins that stream
+ * (`RequestAttempt`).
+ */
+export class Answer implements OpeningAnswer {
+  readonly #target: StreamTarget;
+  readonly #options: AnswerOptions;
+  /** The responses of a batch so far. */
+  #collected: Message[] | undefined;
+  #state: 'waiting' | 'streaming' | 'done' | 'lost';
+  #missing: number;
+  #headers: Headers | undefined;
+  /** True once the client has come back, or has not come back in time. */
+  #hasDetachEnded = false;
+  #detachTimer: NodeJS.Timeout | undefined;
+  readonly #commitTimer: NodeJS.Timeout | undefined;
+  #onCancelled: ((reason: 'left' | 'slow') => void) | undefined;
+
+  constructor(target: StreamTarget, options: AnswerOptions) {
+    const { reply, ids, headers, commitAfterMs } = options;
+    this.#target = target;
+    this.#options = options;
+    this.#missing = ids.length;
+    this.#headers = headers;
+    this.#state = reply === undefined ? 'streaming' : 'waiting';
+    reply?.onGone(() => this.#handleLostConnection());
+    if (reply?.accepts.sse) this.#commitTimer = setTimeout(() => this.#commitNow(), commitAfterMs);
+  }
+
+  get ids(): readonly RequestId[] {
+    return this.#options.ids;
+  }
+
+  /** Set for a request that another instance forwarded. */
+  get attempt(): RequestAttempt | undefined {
+    return this.#options.reply?.attempt;
+  }
+
+  get stream(): number | undefined {
+    return this.#state === 'lost' ? undefined : this.#target.number;
+  }
+
+  get hasStream(): boolean {
+    return this.#state === 'streaming' || (this.#state === 'waiting' && this.#options.reply?.accepts.sse === true);
+  }
+
+  get faultsInBand(): boolean {
+    return this.#state !== 'waiting' || this.#options.isBatch === true || this.isDetached;
+  }
+
+  /** True once nothing more can be sent: the answer is complete, or the client has left. */
+  get isOver(): boolean {
+    return this.#state === 'done' || this.#state === 'lost';
+  }
+
+  get isDetached(): boolean {
+    const { reply } = this.#options;
+    if (reply?.attempt?.isDetached !== true) return false;
+    return reply.accepts.sse && !this.#hasDetachEnded && this.#state !== 'done';
+  }
+
+  /**
+   * Calls the listener once if the client cancels by leaving before the answer is complete, or by reading too slowly;
+   * see `AnswerPolicy.cancelsByLeaving`.
+   */
+  onCancelled(listener: (reason: 'left' | 'slow') => void): void {
+    if (this.#options.policy.cancelsByLeaving) this.#onCancelled = listener;
+  }
+
+  message({ text }: Message): boolean {
+    if (!this.hasStream) return false;
+    this.#commit();
+    return this.#target.write(text);
+  }
+
+  response(response: Message, status = 200): void {
+    const { report } = this.#options;
+    report?.responseReceived();
+    this.#missing -= 1;
+    this.#respond(response, status);
+    report?.answered(response);
+  }
+
+  fault(reason: Reason, data?: FaultData, id: RequestId = this.ids[0] as RequestId): void {
+    const { reply, policy, report } = this.#options;
+    const isHidden = policy.hidesServerErrors === true && entryOf(reason).status >= 500;
+    if (this.faultsInBand || isHidden) {
+      report?.failed(reason);
+      this.response(createFaultResponse(reason, id, data, policy.era));
+    } else {
+      this.#settle('done');
+      reply?.fault(reason, id, data);
+    }
+  }
+
+  refused(response: Message): void {
+    this.#headers = undefined; // the headers are only for a success
+    this.response(response);
+  }
+
+  awaitsStart(): void {
+    this.#options.report?.awaitsStart();
+  }
+
+  started(): void {
+    this.#options.report?.started();
+  }
+
+  supersede(): void {
+    if (this.#state === 'waiting' && this.isDetached) this.#commitNow();
+    else if (this.#state === 'waiting') this.#settle('lost');
+    this.#hasDetachEnded = true;
+    clearTimeout(this.#detachTimer);
+  }
+
+  abandon(id: RequestId): void {
+    if (this.#state === 'waiting' && !this.isDetached) this.fault('outcome_unknown', undefined, id);
+  }
+
+  /** Sends the head of the HTTP response, for the target. Returns the event stream; undefined without a connection. */
+  connect(): EventSink | undefined {
+    return this.isDetached ? undefined : this.#options.reply?.stream(this.#headers);
+  }
+
+  /** The target is about to cut the connection, because the client reads too slowly. */
+  cutOff(): void {
+    this.#lose('slow');
+  }
+
+  #respond(response: Message, status: number): void {
+    const accepts = this.#options.reply?.accepts;
+    const isJson = status !== 200 || (accepts?.json === true && !this.isDetached);
+    if (this.#state === 'waiting' && isJson) return this.#respondWithJson(response, status);
+    this.#commit();
+    if (this.#state === 'lost') this.#target.undeliverable?.();
+    const isSent = this.#state === 'streaming' || (this.#state === 'lost' && this.#target.isLogged);
+    if (!isSent) return;
+    const isLast = this.#missing === 0;
+    if (isLast) this.#settle('done');
+    this.#target.respond(response, isLast);
+  }
+
+  #respondWithJson(response: Message, status: number): void {
+    const { reply, isBatch = false } = this.#options;
+    if (!isBatch) {
+      this.#settle('done');
+      reply?.json(response.text, this.#headers, status);
+      return;
+    }
+    this.#collected ??= [];
+    this.#collected.push(response);
+    if (this.#missing > 0) return;
+    this.#settle('done');
+    reply?.json(asArray(this.#collected.map(({ text }) => text)), this.#headers);
+  }
+
+  #commit(): void {
+    if (this.#state !== 'waiting') return;
+    this.#settle('streaming');
+    this.#target.open(this);
+    for (const response of this.#collected ?? []) this.#target.respond(response, false);
+    this.#collected = undefined;
+  }
+
+  #commitNow(): void {
+    this.#commit();
+    this.#target.flush?.();
+  }
+
+  #handleLostConnection(): void {
+    const canResume = this.#target.isLogged;
+    if (!this.isDetached) {
+      if (!canResume) this.#lose('left');
+      return;
+    }
+    this.#detachTimer = setTimeout(() => {
+      this.#hasDetachEnded = true;
+      if (!canResume) this.#lose('left');
+    }, detachGraceMs).unref();
+  }
+
+  #lose(reason: 'left' | 'slow'): void {
+    if (this.isOver && !this.#target.hasUnread) return;
+    this.#settle('lost');
+    this.#target.close?.();
+    this.#options.report?.left();
+    this.#onCancelled?.(reason);
+  }
+
+  #settle(state: 'streaming' | 'done' | 'lost'): void {
+    this.#state = state;
+    clearTimeout(this.#commitTimer);
+    if (state === 'done') clearTimeout(this.#detachTimer);
+  }
+}
+
+function asArray(texts: readonly Buffer[]): Buffer {
+  const parts: Buffer[] = [Buffer.from('[')];
+  texts.forEach((text, index) => {
+    parts.push(...(index > 0 ? [Buffer.from(','), text] : [text]));
+  });
+  return Buffer.concat([...parts, Buffer.from(']')]);
+}

@@ -1,0 +1,53 @@
+import type { Reason, RequestId } from '../protocol/faults.ts';
+import type { Message } from '../protocol/message/message.ts';
+
+/** Further members of an error's `data`; see `faultMessage`. */
+export type FaultData = Readonly<Record<string, unknown>>;
+
+/** The destination of the messages and the response of a call, in both eras. */
+export interface CallAnswer {
+  /** Sends a message that belongs to the call. Returns false if no stream can carry the message. */
+  message(message: Message): boolean;
+  /**
+   * Takes the response to the request, or to one of several requests. The last response completes the answer.
+   * @param status the HTTP status if the answer has not begun; 200 by default
+   */
+  response(response: Message, status?: number): void;
+  /**
+   * Sends an error of the catalogue in place of the response.
+   * @param id the request; only needed if there are several
+   */
+  fault(reason: Reason, data?: FaultData, id?: RequestId): void;
+  /** The server is being started before it gets the request; see `CallReport`. */
+  awaitsStart?(): void;
+  started?(): void;
+}
+
+/** The answer to requests of a session, whose streams clients can resume. */
+export interface SessionAnswer extends CallAnswer {
+  /** The number of the session's stream that carries the answer; undefined if there is none or the answer is lost. */
+  readonly stream: number | undefined;
+  /** True if messages that belong to the call can be sent with its answer. */
+  readonly hasStream: boolean;
+  /** True while the connection to the client's instance is lost and the client may come back; see `RequestAttempt`. */
+  readonly isDetached?: boolean;
+  /** True if an error is sent in band. Otherwise the error refuses the whole POST, and the endpoint reports that. */
+  readonly faultsInBand: boolean;
+  /**
+   * Makes room for a new attempt of the client. A detached answer becomes a stream that the attempt can join. Any other
+   * waiting answer is lost, and the attempt gets another answer in its place.
+   */
+  supersede?(): void;
+  /**
+   * Gives the answer up because another instance has the session now. The new owner completes an answer that is a
+   * stream, from the log (`Streams.closeAll`). A client that still waits for the first byte gets an error: outcome
+   * unknown (P3).
+   */
+  abandon(id: RequestId): void;
+}
+
+/** The answer to `initialize`. */
+export interface OpeningAnswer extends SessionAnswer {
+  /** Passes an error, or an invalid answer of the server, on to the client. No session is opened. */
+  refused(response: Message): void;
+}

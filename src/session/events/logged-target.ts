@@ -1,0 +1,97 @@
+import { Answer, legacyPolicy, type StreamTarget } from '../../call/answer.ts';
+import type { CallTable } from '../../call/call-table.ts';
+import { faultMessage, type RequestId } from '../../protocol/faults.ts';
+import type { Message } from '../../protocol/message/message.ts';
+import { noData } from '../../protocol/wire/sse.ts';
+import type { PendingCall } from '../../store/event-log.ts';
+import type { SessionContext } from '../session-context.ts';
+import type { EventDelivery } from './delivery.ts';
+import { getStream } from './streams.ts';
+
+/**
+ * Puts the events of an answer into the log of its session. They come back to the client's connections, which follow
+ * or resume the stream.
+ */
+export class LoggedTarget implements StreamTarget {
+  number: number | undefined;
+  isLogged: boolean;
+  readonly #context: SessionContext;
+  readonly #delivery: EventDelivery;
+  /** The requests that a new stream is to answer, until the log knows them. */
+  #opens: readonly RequestId[] | undefined;
+
+  /** @param number the stream, if the log knows it already */
+  constructor(context: SessionContext, delivery: EventDelivery, number?: number) {
+    this.#context = context;
+    this.#delivery = delivery;
+    this.number = number;
+    this.isLogged = number !== undefined;
+  }
+
+  open(answer: Answer): void {
+    const { attemptStreams, primes } = this.#context;
+    const { attempt, ids } = answer;
+    this.number = this.#delivery.streams.open(answer.connect(), ids);
+    if (attempt !== undefined) attemptStreams.remember(attempt, this.number);
+    this.#opens = ids;
+    if (primes) this.#add(noData, false);
+  }
+
+  write(text: Buffer): boolean {
+    this.#add(text, false);
+    return true;
+  }
+
+  respond(response: Message, isLast: boolean): void {
+    const text = eventText(response, this.#context.limits.maxEventBytes);
+    const endsStream = isLast && this.number !== getStream; // the GET stream never ends
+    this.#add(text, endsStream, response.id ?? undefined);
+  }
+
+  flush(): void {
+    this.#delivery.flush();
+  }
+
+  undeliverable(): void {
+    this.#context.drop('undeliverable');
+  }
+
+  #add(text: Buffer, last: boolean, settles?: RequestId): void {
+    const stream = this.number as number;
+    const opens = this.#opens && pendingCalls(this.#context.calls, stream, this.#opens);
+    this.#opens = undefined;
+    this.isLogged = true;
+    if (opens === undefined && settles === undefined) return this.#delivery.add(stream, text, last);
+    this.#delivery.add(stream, text, last, { opens: opens?.length === 0 ? undefined : opens, settles });
+  }
+}
+
+/**
+ * Creates the answer to requests on a stream that exists already: one of an earlier owner, or the GET stream of a client
+ * that gets everything there.
+ */
+export function answerOnStream(
+  context: SessionContext,
+  delivery: EventDelivery,
+  stream: number,
+  ids: readonly RequestId[],
+): Answer {
+  const { upgradeAfterMs: commitAfterMs } = context.limits;
+  return new Answer(new LoggedTarget(context, delivery, stream), { policy: legacyPolicy, ids, commitAfterMs });
+}
+
+/** The calls that a stream has yet to answer. The next owner of the session finds them in the log. */
+export function pendingCalls(calls: CallTable, stream: number, ids: readonly RequestId[]): readonly PendingCall[] {
+  const pending = ids.map((id) => calls.get(id)).filter((call) => call !== undefined);
+  return pending.map(({ id, method, request, report }) => ({
+    stream,
+    id,
+    method,
+    text: request?.text,
+    ...(report?.name !== undefined && { name: report.name }),
+  }));
+}
+
+/** Returns the text of a response as an event. A response that is too large for the log becomes an error. */
+export const eventText = ({ id = null, text }: Message, maxEventBytes: number): Buffer =>
+  text.length <= maxEventBytes ? text : Buffer.from(faultMessage('event_too_large', id));
