@@ -49,7 +49,7 @@ export interface AnswerOptions {
  * - `LiveTarget` writes the events to the connection at once. They end with the connection.
  * - `OpeningTarget` does so for the answer to `initialize`, and pauses the server for a slow client.
  */
-export interface StreamTarget {
+export interface AnswerTarget {
   /** The number of the session's stream; undefined if there is none. */
   readonly number?: number | undefined;
   /** True once the log has an event of the stream. The client can then resume, and the log needs the end as well. */
@@ -86,7 +86,7 @@ const detachGraceMs = 30_000;
  * (`RequestAttempt`).
  */
 export class Answer implements OpeningAnswer {
-  readonly #target: StreamTarget;
+  readonly #target: AnswerTarget;
   readonly #options: AnswerOptions;
   /** The responses of a batch so far. */
   #collected: Message[] | undefined;
@@ -99,7 +99,7 @@ export class Answer implements OpeningAnswer {
   readonly #commitTimer: NodeJS.Timeout | undefined;
   #onCancelled: ((reason: 'left' | 'slow') => void) | undefined;
 
-  constructor(target: StreamTarget, options: AnswerOptions) {
+  constructor(target: AnswerTarget, options: AnswerOptions) {
     const { reply, ids, headers, commitAfterMs } = options;
     this.#target = target;
     this.#options = options;

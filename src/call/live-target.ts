@@ -1,7 +1,7 @@
 import type { Message } from '../protocol/message/message.ts';
 import { createMessageBatch, type EventBatch } from '../reply/event-batch.ts';
 import type { EventSink } from '../reply/reply.ts';
-import type { Answer, StreamTarget } from './answer.ts';
+import type { Answer, AnswerTarget } from './answer.ts';
 
 /**
  * The limit of bytes that wait for one slow client (P8). The gateway keeps reading from the server for the sake of
@@ -13,7 +13,7 @@ const maxUnreadBytes = 4 * 1024 * 1024;
  * Writes the events of an answer to its connection at once (2026-07-28, basic/transports/streamable-http). Events wait
  * for a slow client, within limits of bytes and time.
  */
-export class LiveTarget implements StreamTarget {
+export class LiveTarget implements AnswerTarget {
   readonly isLogged = false;
   readonly #slowReaderMs: number;
   #answer: Answer | undefined;

@@ -1,10 +1,10 @@
-import { Answer, type AnswerOptions, legacyPolicy, type StreamTarget } from '../../src/call/answer.ts';
+import { Answer, type AnswerOptions, type AnswerTarget, legacyPolicy } from '../../src/call/answer.ts';
 import type { RequestId } from '../../src/protocol/faults.ts';
 import type { EventSink } from '../../src/reply/reply.ts';
 import { createFakeReply } from './fake-reply.ts';
 
 /** A stream whose events are only noted. Clients can resume it, as if it were in a log. */
-export class FakeTarget implements StreamTarget {
+export class FakeTarget implements AnswerTarget {
   number: number | undefined;
   /** The events: parsed messages, or '' for a priming event, and whether they end the stream. */
   // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
@@ -51,7 +51,7 @@ export class FakeTarget implements StreamTarget {
 }
 
 interface FakeAnswer extends Partial<AnswerOptions> {
-  readonly target?: StreamTarget;
+  readonly target?: AnswerTarget;
 }
 
 /** The answer to a request, over such a stream. It never becomes a stream because of the time. */

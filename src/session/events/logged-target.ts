@@ -1,4 +1,4 @@
-import { Answer, legacyPolicy, type StreamTarget } from '../../call/answer.ts';
+import { Answer, type AnswerTarget, legacyPolicy } from '../../call/answer.ts';
 import type { CallTable } from '../../call/call-table.ts';
 import { faultMessage, type RequestId } from '../../protocol/faults.ts';
 import type { Message } from '../../protocol/message/message.ts';
@@ -12,7 +12,7 @@ import { getStream } from './streams.ts';
  * Puts the events of an answer into the log of its session. They come back to the client's connections, which follow
  * or resume the stream.
  */
-export class LoggedTarget implements StreamTarget {
+export class LoggedTarget implements AnswerTarget {
   number: number | undefined;
   isLogged: boolean;
   readonly #context: SessionContext;

@@ -1,4 +1,4 @@
-import { Answer, legacyPolicy, type StreamTarget } from '../../call/answer.ts';
+import { Answer, type AnswerTarget, legacyPolicy } from '../../call/answer.ts';
 import type { OpeningAnswer } from '../../call/call-answer.ts';
 import type { Call } from '../../call/call-table.ts';
 import type { RequestId } from '../../protocol/faults.ts';
@@ -19,7 +19,7 @@ export interface OpeningHandler {
  * log events in, so they are sent without an id (P5). The server is paused while the client does not keep up, since no
  * other limit bounds the bytes that wait for the client.
  */
-class OpeningTarget implements StreamTarget {
+class OpeningTarget implements AnswerTarget {
   readonly isLogged = false;
   readonly #context: SessionContext;
   readonly #delivery: EventDelivery;
