@@ -112,8 +112,10 @@ const messages = createFuzzer({
   check(bytes) {
     const read = readBody(Buffer.from(bytes), maxDepth); // of the same buffer it knows the answer
     const text = bytes.toString();
+    // Another message takes the place of one that is too deep, if its id is found. The rest of the text is not read then.
+    const isStandIn = read.ok && read.messages.every((one) => one.ok && one.message.isStandIn === true);
     if (!Buffer.from(text).equals(bytes) || !parses(text)) {
-      assert.equal(read.ok, false);
+      assert.ok(!read.ok || (isStandIn && text.replaceAll(/[^[{]/g, '').length > maxDepth));
       return;
     }
     const root = readPlainly(text);
@@ -123,8 +125,6 @@ const messages = createFuzzer({
       ...(roots.some((one) => hasDuplicates(one)) ? ['duplicate_key'] : []),
     ];
     if (reasons.length > 0) {
-      // Another message takes the place of one that is too deep, if its id is found.
-      const isStandIn = read.ok && read.messages.every((one) => one.ok && one.message.isStandIn === true);
       assert.ok(isStandIn ? reasons.includes('too_deep') : !read.ok && reasons.includes(read.reason));
       return;
     }
