@@ -125,7 +125,7 @@ Each error from the gateway is a JSON-RPC error with its reason in \`error.data.
 
 - The **status** is the HTTP status. If the response is already an event stream, the same error arrives as an event.
 - Errors of \`server/discover\` have the status 200 instead of 5xx. Otherwise, clients would fall back to an older revision.
-- Errors of the MCP server itself have no \`error.data.reason\` from this page.
+- Errors from the MCP server itself have no \`error.data.reason\` that this page lists.
 - **Reached the server: no** means that it is safe to repeat the request. **Reached the server: possible** means that the request may have taken effect.
 - The **retry after** time is also sent in the header \`Retry-After\`.
 
