@@ -100,7 +100,7 @@ export const floor: readonly Requirement[] = [
   { id: 'C-17', text: 'Once the scopes that a request uses are stored, they are kept.' },
   {
     id: 'C-18',
-    text: "Timers are unref'd and end with the object that created them. A guarded reply keeps its status.",
+    text: "Timers are unref'd and end with the object that created them. A reply keeps its status while the owner checks its lease.",
   },
   { id: 'E-01', text: 'A refused reload does not change the health of any server.' },
   { id: 'E-02', text: 'Audit output to a pipe resumes when its reader reads again after a pause.' },

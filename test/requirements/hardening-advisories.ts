@@ -39,7 +39,7 @@ export const advisories: readonly Requirement[] = [
   },
   {
     id: 'A08',
-    text: 'A key that differs from a protocol key in case or folding is not treated as that key. Duplicate keys are refused.',
+    text: 'A key that matches a protocol key only after case folding is not treated as that key. Duplicate keys are refused.',
     source: 'CVE-2026-27896, Envoy reject_duplicate_keys',
   },
   {
