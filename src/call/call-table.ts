@@ -1,70 +1,34 @@
 // src/call: client requests in flight: the table of calls, their answers, reruns, tasks and reports.
-import type { RequestIds } from '../backend/backend.ts';
-import type { Reason, RequestId } from '../protocol/faults.ts';
-import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
-import type { Message } from '../protocol/message/message.ts';
-import type { LogLevel } from '../protocol/modern/log-levels.ts';
-import { BoundedMap } from '../util/bounded-map.ts';
+import type { RequestId } from '../protocol/faults.ts';
 import { SparseMap } from '../util/sparse-map.ts';
-import type { SessionAnswer } from './call-answer.ts';
-import type { CallReport } from './call-report.ts';
-import { isPoll, Tasks, type TaskUpdate } from './tasks.ts';
 
-/** A client's request that its backend has not answered yet. */
-export interface Call {
+/** A request in flight, as a table sees it. */
+export interface CallInFlight {
+  /** The id under which the server knows the request. */
   readonly id: RequestId;
-  readonly method: string;
-  readonly progressToken: RequestId | undefined;
-  /** The task that the request asks about (`tasks/result` and its siblings). */
-  readonly taskId: string | undefined;
-  /** The kind of information about tasks that the answer may contain. */
-  readonly taskNews?: TaskUpdate | undefined;
-  answer: SessionAnswer;
-  /** The request as it was sent; undefined if it cannot be needed again. */
-  readonly request: Message | undefined;
-  /** The headers of the client's request for the server; undefined if an earlier owner had the request. */
-  readonly forwarded?: ForwardedHeaders;
-  /** The least level of log messages that the client in a group wants; undefined for none. */
-  readonly logLevel?: LogLevel | undefined;
-  /** True for a request of the gateway itself. No client waits for the answer. */
-  readonly isGatewayRequest?: boolean;
-  /** The report of the call; set if somebody wants reports. */
-  readonly report?: CallReport | undefined;
-  /** True if the server has sent the client a request on behalf of the call. */
-  hasAsked?: boolean;
-  /** The newest progress that the client got. */
-  lastProgress?: number;
-  /** The reason of the call's rerun, if any: its POST broke while the server went on, or the server was lost. */
-  rerunAfter?: 'broken_post' | 'loss';
   /** The time of sending or of the last progress, and the time of sending, on the monotonic clock in milliseconds. */
   activeAt: number;
   readonly startedAt: number;
-  /** Runs after the client cancelled the call. */
-  cancelTimer?: NodeJS.Timeout;
 }
 
-/** The destination of a server message: the answer of a call, or the standalone GET stream. */
-export type StreamTarget = Call | 'get';
+/** How long a request may be silent, and how long it may take, in milliseconds. */
+export interface CallTimeLimits {
+  readonly requestIdleMs: number;
+  readonly requestMaxMs: number;
+}
 
-/** How many progress tokens of calls that the gateway has ended are remembered. */
-const maxRetiredTokens = 100;
+/** Why an overdue request is cancelled, for the server. */
+export const overdueReason = 'The request took too long.';
 
-/** The calls in flight of one session, by id, in the order of their arrival, and the tasks that they have started. */
-export class CallTable {
-  readonly tasks = new Tasks();
-  /** True if the server's messages name the request that they relate to. */
-  areIdentified = false;
-  readonly #byId = new SparseMap<RequestId, Call>();
-  readonly #byToken = new SparseMap<RequestId, Call>();
-  /** Progress tokens of calls that the gateway has ended, oldest first. Any further progress with them is late. */
-  readonly #retiredTokens = new BoundedMap<RequestId, true>(maxRetiredTokens);
+/**
+ * The requests in flight at one server, in the order of their arrival. The two kinds of it decide where the server's
+ * messages belong: `SessionCalls` for one session, and `SharedCalls` for the many clients of a process.
+ */
+export class CallTable<C extends CallInFlight> {
+  readonly #byId = new SparseMap<RequestId, C>();
   #emptyListeners: (() => void)[] = [];
-  /** True once the session ends: there are no more calls, and all progress is late. */
-  #isClosed = false;
   /** When the last call was answered, on the monotonic clock in milliseconds. */
   emptySince = performance.now();
-  /** Called for each call that was removed. */
-  onTaken: ((call: Call) => void) | undefined;
 
   get size(): number {
     return this.#byId.size;
@@ -74,27 +38,44 @@ export class CallTable {
     return this.#byId.has(id);
   }
 
-  get(id: RequestId): Call | undefined {
-    return this.#byId.get(id);
+  get(id: RequestId | null | undefined): C | undefined {
+    return id == null ? undefined : this.#byId.get(id);
   }
 
-  add(call: Call): void {
+  /** True if the call is still in flight. */
+  holds(call: C): boolean {
+    return this.#byId.get(call.id) === call;
+  }
+
+  add(call: C): void {
     this.#byId.set(call.id, call);
-    if (call.progressToken !== undefined) this.#byToken.set(call.progressToken, call);
   }
 
-  /** Removes a call that is being answered, and returns it; undefined if there is no call with this id. */
-  take(id: RequestId): Call | undefined {
-    const call = this.#byId.get(id);
+  /** Removes the call with this id, and returns it; undefined if there is none. */
+  take(id: RequestId | null | undefined): C | undefined {
+    const call = this.get(id);
     if (call === undefined) return undefined;
-    this.#byId.delete(id);
-    if (call.progressToken !== undefined && this.#byToken.get(call.progressToken) === call) {
-      this.#byToken.delete(call.progressToken);
-    }
-    clearTimeout(call.cancelTimer);
-    if (this.#byId.size === 0) this.#notifyEmpty();
-    this.onTaken?.(call);
+    this.#byId.delete(call.id);
+    if (this.#byId.size > 0) return call;
+    this.emptySince = performance.now();
+    for (const notify of this.#emptyListeners.splice(0)) notify();
     return call;
+  }
+
+  /** The calls, oldest first, as long as none is added or removed. */
+  values(): IterableIterator<C> {
+    return this.#byId.values();
+  }
+
+  /** Returns all calls, oldest first. */
+  all(): C[] {
+    return [...this.#byId.values()];
+  }
+
+  /** Returns the calls that were silent or in flight for too long. */
+  overdue({ requestIdleMs, requestMaxMs }: CallTimeLimits): C[] {
+    const now = performance.now();
+    return this.all().filter((call) => now - call.activeAt >= requestIdleMs || now - call.startedAt >= requestMaxMs);
   }
 
   /** Resolves when no call is in flight. */
@@ -102,110 +83,4 @@ export class CallTable {
     if (this.#byId.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#emptyListeners.push(resolve));
   }
-
-  /** Removes a call that its server has not answered, and remembers its progress token to recognise late progress. */
-  retire(id: RequestId): Call | undefined {
-    const call = this.take(id);
-    if (call?.progressToken === undefined) return call;
-    this.#retiredTokens.set(call.progressToken, true);
-    return call;
-  }
-
-  /** Restarts the idle time of the call with this token. */
-  noteProgress(progressToken: RequestId): void {
-    const call = this.#byToken.get(progressToken);
-    if (call !== undefined) call.activeAt = performance.now();
-  }
-
-  /**
-   * True for progress of a call that the gateway has ended while its server went on. Nobody waits for such progress.
-   */
-  isLate({ progressToken }: Message): boolean {
-    if (progressToken === undefined || this.#byToken.has(progressToken)) return false;
-    return this.#isClosed || this.#retiredTokens.has(progressToken);
-  }
-
-  /** Returns all calls, oldest first. */
-  all(): Call[] {
-    return [...this.#byId.values()];
-  }
-
-  /**
-   * Returns the calls that were silent or in flight for too long. A call that waits for an unfinished task may be
-   * silent.
-   */
-  overdue({ requestIdleMs, requestMaxMs }: { readonly requestIdleMs: number; readonly requestMaxMs: number }): Call[] {
-    const now = performance.now();
-    this.tasks.areUnfinished(requestMaxMs); // removes expired tasks
-    const isWaiting = ({ taskNews, taskId }: Call) => taskNews === 'result' && this.tasks.has(taskId);
-    return this.all().filter(
-      (call) => (now - call.activeAt >= requestIdleMs && !isWaiting(call)) || now - call.startedAt >= requestMaxMs,
-    );
-  }
-
-  /** Removes and returns all calls, oldest first, because the session ends. */
-  takeAll(): Call[] {
-    this.#isClosed = true;
-    const ids = [...this.#byId.keys()];
-    return ids.map((id) => this.take(id)).filter((call) => call !== undefined);
-  }
-
-  /**
-   * Finds the stream for a request or notification of the server (P2):
-   *
-   * - A message whose progress token, task or source stream names a call goes to the stream of that call.
-   * - With one call in flight, the message goes to the stream of that call.
-   * - With several calls, the message goes to the GET stream if it is open, else to the newest call's stream.
-   * - Without a call, the message goes to the GET stream, which keeps it for the next GET.
-   *
-   * A call whose client accepts only JSON, or has left, has no stream. If there is a GET stream, two further kinds of
-   * calls count as without one. The first is a poll of a task, which should be answered at once. The second, for a
-   * request of the server, is a call whose client may never come back.
-   * @param relatedRequests as in `BackendEvents.onMessages`. With an empty list the message belongs to no request, and
-   *   goes to the GET stream if that is open.
-   */
-  attribute(message: Message, hasGetStream: boolean, relatedRequests?: RequestIds): StreamTarget {
-    const known = this.known(message, relatedRequests);
-    const mayNeverArrive = ({ answer }: Call) => message.kind === 'request' && answer.isDetached === true;
-    const hasStream = (call: Call) =>
-      call.answer.hasStream && !(hasGetStream && (isPoll(call.method) || mayNeverArrive(call)));
-    if (known !== undefined) return hasStream(known) ? known : 'get';
-    if (relatedRequests?.length === 0 && hasGetStream) return 'get';
-    let newest: Call | undefined;
-    let count = 0;
-    for (const call of this.#byId.values()) {
-      if (!hasStream(call)) continue;
-      if (newest === undefined || mayNeverArrive(newest) || !mayNeverArrive(call)) newest = call;
-      count += 1;
-    }
-    return newest === undefined || (count > 1 && hasGetStream) ? 'get' : newest;
-  }
-
-  /** Finds the call that a server message names or relates to; `relatedRequests` as in `attribute`. */
-  known(message: Message, relatedRequests?: RequestIds): Call | undefined {
-    return this.#findNamed(message) ?? this.#findNewest(relatedRequests);
-  }
-
-  #notifyEmpty(): void {
-    this.emptySince = performance.now();
-    for (const notify of this.#emptyListeners.splice(0)) notify();
-  }
-
-  /** Finds the newest call of a batch. Any call of the batch would do, since they share one stream. */
-  #findNewest(relatedRequests: RequestIds = []): Call | undefined {
-    return relatedRequests.map((id) => this.#byId.get(id)).findLast((call) => call !== undefined);
-  }
-
-  #findNamed(message: Message): Call | undefined {
-    const byToken = message.progressToken === undefined ? undefined : this.#byToken.get(message.progressToken);
-    if (byToken !== undefined || message.taskId === undefined) return byToken;
-    const taskCalls = this.all().filter(({ taskId }) => taskId === message.taskId);
-    return taskCalls.find(({ method }) => !isPoll(method)) ?? taskCalls[0];
-  }
-}
-
-/** Answers a removed call with an error of the gateway. */
-export function failCall({ answer, id, report }: Call, reason: Reason): void {
-  if (answer.faultsInBand) report?.failed(reason);
-  answer.fault(reason, undefined, id);
 }

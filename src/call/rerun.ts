@@ -2,7 +2,7 @@ import { scanList } from '../protocol/json/scan.ts';
 import { scalarAt, valueAt } from '../protocol/json/splice.ts';
 import { type Message, memberValue } from '../protocol/message/message.ts';
 import { SparseMap } from '../util/sparse-map.ts';
-import type { Call } from './call-table.ts';
+import type { Call } from './session-calls.ts';
 
 /** Requests that a server can answer twice without harm: they only read, or set a state to the same value again. */
 const harmless: ReadonlySet<string> = new Set([

@@ -1,4 +1,4 @@
-import { type Call, failCall } from '../call/call-table.ts';
+import { type Call, failCall } from '../call/session-calls.ts';
 import type { Reason } from '../protocol/faults.ts';
 
 /** Why a session ended. */

@@ -1,5 +1,5 @@
 import type { BackendEnd, QueuedMessage, RequestIds } from '../backend/backend.ts';
-import type { Call } from '../call/call-table.ts';
+import type { Call } from '../call/session-calls.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { declaredListChanges, type Handshake } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message/message.ts';

@@ -1,5 +1,5 @@
-import { CallTable } from '../call/call-table.ts';
 import { RerunPolicy } from '../call/rerun.ts';
+import { SessionCalls } from '../call/session-calls.ts';
 import type { Handshake } from '../protocol/handshake.ts';
 import { assumedRevision } from '../protocol/revisions.ts';
 import type { EventLog } from '../store/event-log.ts';
@@ -39,7 +39,7 @@ export class SessionContext {
   /** The log state that an earlier owner left; undefined for a new session. */
   readonly earlier: LogState | undefined;
   readonly record: SessionRecordKeeper;
-  readonly calls = new CallTable();
+  readonly calls = new SessionCalls();
   readonly serverRequests = new ServerRequests();
   readonly attemptStreams = new AttemptStreams();
   readonly reruns: RerunPolicy;

@@ -1,5 +1,5 @@
 import type { OpeningAnswer } from '../call/call-answer.ts';
-import { type Call, failCall } from '../call/call-table.ts';
+import { type Call, failCall } from '../call/session-calls.ts';
 import { isAnswerTooLarge, readHandshake } from '../protocol/handshake.ts';
 import { errorCodeIn } from '../protocol/json/splice.ts';
 import { type Message, readGatewayMessage } from '../protocol/message/message.ts';

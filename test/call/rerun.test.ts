@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Call } from '../../src/call/call-table.ts';
 import { RerunPolicy } from '../../src/call/rerun.ts';
+import type { Call } from '../../src/call/session-calls.ts';
 import { createMessage } from '../../src/protocol/message/message.ts';
 import { createFakeAnswer } from '../support/fake-answer.ts';
 

@@ -105,10 +105,9 @@ export class ProcessAttribution {
 
   #deliverResponse(response: Message): void {
     const { calls } = this.#options;
-    const call = calls.get(response.id);
+    const call = calls.take(response.id);
     calls.noteAnswered(response.id);
     if (call === undefined) return this.#drop('late', response.text);
-    calls.remove(call);
     // A fault ends this call only, not the other calls of the process.
     const onFault = (): void => call.answer.fault('internal');
     contain('shared_process', () => this.#answer(call, response), onFault);
@@ -145,7 +144,7 @@ export class ProcessAttribution {
     else this.#send(call, notification);
   }
 
-  #deliverToSubscriber(notification: Message, subscription: unknown): void {
+  #deliverToSubscriber(notification: Message, subscription: RequestId): void {
     const { method, text } = notification;
     const call = this.#options.calls.get(subscription);
     if (method === 'notifications/tools/list_changed') this.#options.onToolsChanged();
@@ -191,7 +190,7 @@ export class ProcessAttribution {
     const { calls } = this.#options;
     const call = calls.get(cancels);
     if (call?.isListen !== true) return this.#drop('late', text);
-    calls.remove(call);
+    calls.take(call.id);
     call.answer.response(listenResult(call.idText), 200);
   }
 
@@ -200,7 +199,7 @@ export class ProcessAttribution {
       if (!call.answer.message(notification)) this.#drop('undeliverable', notification.text);
     };
     contain('shared_process', send, () => {
-      this.#options.calls.remove(call);
+      this.#options.calls.take(call.id);
       call.answer.fault('internal');
     });
   }

@@ -1,4 +1,5 @@
 import type { CallAnswer } from '../../call/call-answer.ts';
+import { type CallInFlight, CallTable, type CallTimeLimits } from '../../call/call-table.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
@@ -24,9 +25,9 @@ export interface RequestOrigin {
 export type CancelRequest = (reason?: string) => void;
 
 /** A request in flight at a shared server. */
-export interface SharedCall {
-  /** The request's id and progress token at the server. Never used twice. */
-  readonly number: number;
+export interface SharedCall extends CallInFlight {
+  /** The request's id and progress token at the server: a number that is never used twice. */
+  readonly id: number;
   readonly method: string;
   /** The id and the progress token of the client's request, and their JSON texts; see `RenumberedRequest`. */
   readonly clientId: RequestId;
@@ -57,58 +58,6 @@ export interface SharedCall {
   isRerun: boolean;
   /** The newest progress value that the client got. */
   lastProgress: number;
-  /** When the request came or last reported progress, on the monotonic clock in milliseconds. */
-  activeAt: number;
-  readonly startedAt: number;
-}
-
-/** The members of a call that are known before it is sent. */
-type SharedCallInit = Pick<
-  SharedCall,
-  | 'number'
-  | 'method'
-  | 'clientId'
-  | 'idText'
-  | 'clientToken'
-  | 'tokenText'
-  | 'logLevel'
-  | 'isListen'
-  | 'answer'
-  | 'headers'
-  | 'requester'
-  | 'isOfSession'
-  | 'isOfProbe'
-  | 'request'
->;
-
-/**
- * Creates a call that is not sent yet. It is written member by member, since copying an object for each request costs
- * more.
- */
-export function createSharedCall(init: SharedCallInit): SharedCall {
-  const now = performance.now();
-  return {
-    number: init.number,
-    method: init.method,
-    clientId: init.clientId,
-    idText: init.idText,
-    clientToken: init.clientToken,
-    tokenText: init.tokenText,
-    logLevel: init.logLevel,
-    isListen: init.isListen,
-    answer: init.answer,
-    headers: init.headers,
-    requester: init.requester,
-    isOfSession: init.isOfSession,
-    isOfProbe: init.isOfProbe,
-    request: init.request,
-    isSent: false,
-    isAcknowledged: false,
-    isRerun: false,
-    lastProgress: Number.NEGATIVE_INFINITY,
-    activeAt: now,
-    startedAt: now,
-  };
 }
 
 /** A cancelled call. */
@@ -119,9 +68,8 @@ interface Retired {
   readonly timer: NodeJS.Timeout;
 }
 
-/** The requests in flight at one server, in the order in which they came. */
-export class SharedCalls {
-  readonly #byNumber = new Map<number, SharedCall>();
+/** The requests in flight at one server. */
+export class SharedCalls extends CallTable<SharedCall> {
   /** The calls that a log message can belong to, including cancelled ones. */
   readonly #loggable = new Set<SharedCall>();
   /** All calls except subscriptions. */
@@ -135,7 +83,6 @@ export class SharedCalls {
    */
   #doubt: { readonly newest: number; readonly untilMs: number } | undefined;
   #heldBytes = 0;
-  #emptyWaiters: (() => void)[] = [];
 
   /** True if there are calls and no client waits for any of them. */
   get areAllProbes(): boolean {
@@ -143,39 +90,31 @@ export class SharedCalls {
     return all.length > 0 && all.every(({ isOfProbe }) => isOfProbe);
   }
 
-  get size(): number {
-    return this.#byNumber.size;
-  }
-
   /** The bytes of requests that may still have to be sent. */
   get heldBytes(): number {
     return this.#heldBytes;
   }
 
-  add(call: SharedCall): void {
-    this.#byNumber.set(call.number, call);
-    this.#newest = call.number;
+  override add(call: SharedCall): void {
+    super.add(call);
+    this.#newest = call.id;
     if (!call.isListen) this.#requests.add(call);
     if (call.logLevel !== undefined && !call.isListen) this.#loggable.add(call);
     this.#heldBytes += call.request?.text.length ?? 0;
   }
 
-  get(number: unknown): SharedCall | undefined {
-    return this.#byNumber.get(number as number);
-  }
-
-  /** True if the call is still in flight. */
-  has(call: SharedCall): boolean {
-    return this.#byNumber.get(call.number) === call;
-  }
-
-  /** Removes a call. Later messages for it are dropped. */
-  remove(call: SharedCall): void {
-    if (!this.#byNumber.delete(call.number)) return;
+  override take(id: RequestId | null | undefined): SharedCall | undefined {
+    const call = super.take(id);
+    if (call === undefined) return undefined;
     this.#loggable.delete(call);
     this.#requests.delete(call);
     this.forgetRequest(call);
-    if (this.#byNumber.size === 0) for (const resolve of this.#emptyWaiters.splice(0)) resolve();
+    return call;
+  }
+
+  /** As in any table, but a subscription stays open. */
+  override overdue(limits: CallTimeLimits): SharedCall[] {
+    return super.overdue(limits).filter(({ isListen }) => !isListen);
   }
 
   /**
@@ -187,11 +126,11 @@ export class SharedCalls {
     const mayLog = call.isSent && this.#loggable.has(call);
     const maySpeak = call.isSent && !call.isListen;
     if (maySpeak) this.#doubt = { newest: this.#newest, untilMs: performance.now() + graceMs };
-    this.remove(call);
+    this.take(call.id);
     if (!mayLog) return;
     this.#loggable.add(call);
-    const timer = setTimeout(() => this.#dropRetiredCall(call.number), graceMs);
-    this.#retired.set(call.number, { call, newest: this.#newest, timer });
+    const timer = setTimeout(() => this.#dropRetiredCall(call.id), graceMs);
+    this.#retired.set(call.id, { call, newest: this.#newest, timer });
   }
 
   /**
@@ -201,7 +140,7 @@ export class SharedCalls {
   noteAnswered(number: unknown): void {
     if (this.#doubt !== undefined && this.#doubt.newest < (number as number)) this.#doubt = undefined;
     for (const { call, newest } of [...this.#retired.values()]) {
-      if (call.number === number || newest < (number as number)) this.#dropRetiredCall(call.number);
+      if (call.id === number || newest < (number as number)) this.#dropRetiredCall(call.id);
     }
   }
 
@@ -225,14 +164,10 @@ export class SharedCalls {
     call.request = undefined;
   }
 
-  all(): SharedCall[] {
-    return [...this.#byNumber.values()];
-  }
-
   /** The only request that a log message can belong to: no other request wants log messages. */
   get onlyLoggable(): SharedCall | undefined {
     const [first] = this.#loggable;
-    return this.#loggable.size === 1 && first !== undefined && this.has(first) ? first : undefined;
+    return this.#loggable.size === 1 && first !== undefined && this.holds(first) ? first : undefined;
   }
 
   /** The only request, apart from subscriptions, that the server can be working on. */
@@ -240,11 +175,5 @@ export class SharedCalls {
     const [first] = this.#requests;
     const isInDoubt = this.#doubt !== undefined && performance.now() < this.#doubt.untilMs;
     return this.#requests.size === 1 && first?.isSent === true && !isInDoubt ? first : undefined;
-  }
-
-  /** Resolves when no call is in flight. */
-  whenEmpty(): Promise<void> {
-    if (this.#byNumber.size === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#emptyWaiters.push(resolve));
   }
 }

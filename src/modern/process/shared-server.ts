@@ -1,5 +1,6 @@
 import type { BackendEnd, RequestIds } from '../../backend/backend.ts';
 import type { CallAnswer } from '../../call/call-answer.ts';
+import { overdueReason } from '../../call/call-table.ts';
 import { RerunPolicy } from '../../call/rerun.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
@@ -14,13 +15,7 @@ import { settlesWithin } from '../../util/timing/within.ts';
 import type { DropCounts, ModernDropReason, SharedServerEvent } from '../shared-server-events.ts';
 import { ProcessAttribution } from './attribution.ts';
 import { HeldNotifications } from './held-notifications.ts';
-import {
-  type CancelRequest,
-  createSharedCall,
-  type RequestOrigin,
-  type SharedCall,
-  SharedCalls,
-} from './shared-calls.ts';
+import { type CancelRequest, type RequestOrigin, type SharedCall, SharedCalls } from './shared-calls.ts';
 import { SharedProcess } from './shared-process.ts';
 import type { SharedProcessLimits } from './shared-process-limits.ts';
 import { knowsTasks, TaskOwners } from './task-owners.ts';
@@ -131,28 +126,35 @@ export class SharedServer {
       answer.fault(refused);
       return () => undefined;
     }
-    const number = ++this.#lastNumber;
-    const { request: renumbered, clientId, idText, clientToken, tokenText } = renumber(original, number);
+    const id = ++this.#lastNumber;
+    const { request: renumbered, clientId, idText, clientToken, tokenText } = renumber(original, id);
     const method = original.method as string;
     const isListen = method === listen;
     const request = isListen && sender !== undefined ? this.tasks.withOwnTasks(renumbered, sender) : renumbered;
     const requester = sender !== undefined && (isListen || knowsTasks(original)) ? sender : undefined;
-    const call = createSharedCall({
-      number,
+    const now = performance.now();
+    const call: SharedCall = {
+      id,
       method,
       clientId,
       idText,
       clientToken,
       tokenText,
       logLevel,
-      request,
       isListen,
       answer,
       headers,
       requester,
       isOfSession,
       isOfProbe,
-    });
+      request,
+      isSent: false,
+      isAcknowledged: false,
+      isRerun: false,
+      lastProgress: Number.NEGATIVE_INFINITY,
+      activeAt: now,
+      startedAt: now,
+    };
     this.#calls.add(call);
     if (this.#process.isReady) this.#send(call);
     else this.#startFor([call]);
@@ -219,7 +221,7 @@ export class SharedServer {
     clearInterval(this.#sweep);
     for (const call of this.#calls.all()) {
       if (!call.isListen || call.isOfSession) continue;
-      this.#calls.remove(call);
+      this.#calls.take(call.id);
       if (call.isAcknowledged) call.answer.response(listenResult(call.idText), 200);
       else call.answer.fault('draining');
     }
@@ -256,14 +258,9 @@ export class SharedServer {
 
   /** Cancels a call whose client no longer waits, and tells the server to stop. */
   #cancel(call: SharedCall, reason = 'The client no longer waits for the answer.'): void {
-    if (!this.#calls.has(call)) return;
-    const { isSent, number } = call;
+    if (!this.#calls.holds(call)) return;
     this.#calls.retire(call, this.#options.limits.cancelGraceMs);
-    if (isSent) this.#sendCancelled(number, reason);
-  }
-
-  #sendCancelled(requestId: number, reason: string): void {
-    if (this.#process.send(cancelled(requestId, reason)) === 'full') this.#drop('cancellation');
+    if (call.isSent && this.#process.send(cancelled(call.id, reason)) === 'full') this.#drop('cancellation');
   }
 
   #handleReady(revisions: readonly string[], startMs: number): void {
@@ -272,7 +269,7 @@ export class SharedServer {
     onReady(revisions);
     for (const call of this.#calls.all()) {
       if (call.isSent) continue;
-      this.#sendHeld(call.number);
+      this.#sendHeld(call.id);
       call.answer.started?.();
       this.#send(call);
     }
@@ -351,19 +348,14 @@ export class SharedServer {
   }
 
   #fail(call: SharedCall, reason: Reason): void {
-    this.#calls.remove(call);
+    this.#calls.take(call.id);
     call.answer.fault(reason);
   }
 
   /** Ends requests that the server neither answers nor reports progress of, and tells the server to stop them. */
   #endOverdue(): void {
-    const { requestIdleMs, requestMaxMs, cancelGraceMs } = this.#options.limits;
-    const now = performance.now();
-    for (const call of this.#calls.all()) {
-      if (call.isListen || (now - call.activeAt < requestIdleMs && now - call.startedAt < requestMaxMs)) continue;
-      const { isSent, number } = call;
-      this.#calls.retire(call, cancelGraceMs);
-      if (isSent) this.#sendCancelled(number, 'The request took too long.');
+    for (const call of this.#calls.overdue(this.#options.limits)) {
+      this.#cancel(call, overdueReason);
       call.answer.fault('request_timeout');
     }
   }

@@ -1,6 +1,6 @@
 // src/session/client: how sessions differ by the kind of their client.
 import type { RequestIds } from '../../backend/backend.ts';
-import type { CallTable, StreamTarget } from '../../call/call-table.ts';
+import type { SessionCalls, StreamTarget } from '../../call/session-calls.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { isChange } from '../../protocol/modern/subscription-filter.ts';
 import { hasPrimingEvent } from '../../protocol/revisions.ts';
@@ -30,7 +30,7 @@ export interface ClientPolicy {
   /** Finds the stream for a request or notification of the server (P2); `hasGet` if a client listens to the GET stream. */
   attribute(
     message: Message,
-    calls: CallTable,
+    calls: SessionCalls,
     hasGet: boolean,
     relatedRequests: RequestIds | undefined,
   ): StreamTarget | Unattributed;
@@ -61,7 +61,7 @@ class OwnClient implements ClientPolicy {
     return hasPrimingEvent(protocolVersion);
   }
 
-  attribute(message: Message, calls: CallTable, hasGet: boolean, relatedRequests: RequestIds | undefined) {
+  attribute(message: Message, calls: SessionCalls, hasGet: boolean, relatedRequests: RequestIds | undefined) {
     return calls.attribute(message, hasGet, relatedRequests);
   }
 
@@ -107,7 +107,7 @@ class GroupClient implements ClientPolicy {
     return true;
   }
 
-  attribute(message: Message, calls: CallTable, _hasGet: boolean, relatedRequests: RequestIds | undefined) {
+  attribute(message: Message, calls: SessionCalls, _hasGet: boolean, relatedRequests: RequestIds | undefined) {
     return attributeInGroup(message, calls, relatedRequests);
   }
 

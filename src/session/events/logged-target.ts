@@ -1,5 +1,5 @@
 import { Answer, type AnswerTarget, legacyPolicy } from '../../call/answer.ts';
-import type { CallTable } from '../../call/call-table.ts';
+import type { SessionCalls } from '../../call/session-calls.ts';
 import { faultMessage, type RequestId } from '../../protocol/faults.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { noData } from '../../protocol/wire/sse.ts';
@@ -81,7 +81,7 @@ export function answerOnStream(
 }
 
 /** The calls that a stream has yet to answer. The next owner of the session finds them in the log. */
-export function pendingCalls(calls: CallTable, stream: number, ids: readonly RequestId[]): readonly PendingCall[] {
+export function pendingCalls(calls: SessionCalls, stream: number, ids: readonly RequestId[]): readonly PendingCall[] {
   const pending = ids.map((id) => calls.get(id)).filter((call) => call !== undefined);
   return pending.map(({ id, method, request, report }) => ({
     stream,

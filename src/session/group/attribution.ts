@@ -1,6 +1,6 @@
 import type { RequestIds } from '../../backend/backend.ts';
-import type { Call, CallTable, StreamTarget } from '../../call/call-table.ts';
 import { mayRequestInput } from '../../call/rerun.ts';
+import type { Call, SessionCalls, StreamTarget } from '../../call/session-calls.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
 import { isWanted } from '../../protocol/modern/log-levels.ts';
@@ -18,7 +18,7 @@ export type Unattributed = 'unwanted' | 'nobodys';
  */
 export function attributeInGroup(
   message: Message,
-  calls: CallTable,
+  calls: SessionCalls,
   relatedRequests: RequestIds | undefined,
 ): StreamTarget | Unattributed {
   const { kind, method } = message;
@@ -31,7 +31,7 @@ export function attributeInGroup(
 /** If the transport names related requests, a message without one has no recipient. */
 function vendorDestination(
   message: Message,
-  calls: CallTable,
+  calls: SessionCalls,
   relatedRequests: RequestIds | undefined,
 ): Call | Unattributed {
   const call =
@@ -39,7 +39,11 @@ function vendorDestination(
   return reachable(call) ?? 'nobodys';
 }
 
-function findRequester(message: Message, calls: CallTable, relatedRequests: RequestIds | undefined): Call | undefined {
+function findRequester(
+  message: Message,
+  calls: SessionCalls,
+  relatedRequests: RequestIds | undefined,
+): Call | undefined {
   const known = calls.known(message, relatedRequests);
   if (known !== undefined) return mayRequestInput(known.method) ? reachable(known) : undefined;
   return onlyCall(calls, ({ method }) => mayRequestInput(method));
@@ -47,7 +51,7 @@ function findRequester(message: Message, calls: CallTable, relatedRequests: Requ
 
 function logDestination(
   message: Message,
-  calls: CallTable,
+  calls: SessionCalls,
   relatedRequests: RequestIds | undefined,
 ): Call | Unattributed {
   const wantsMessage = ({ logLevel }: Call): boolean => isWanted(message, logLevel);
@@ -57,7 +61,7 @@ function logDestination(
 }
 
 /** The only matching call that a client waits for; undefined if there are several, or none. */
-function onlyCall(calls: CallTable, matches: (call: Call) => boolean): Call | undefined {
+function onlyCall(calls: SessionCalls, matches: (call: Call) => boolean): Call | undefined {
   const [first, ...others] = calls.all().filter((call) => matches(call) && !call.isGatewayRequest);
   return others.length === 0 ? reachable(first) : undefined;
 }

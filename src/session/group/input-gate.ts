@@ -1,12 +1,12 @@
-import type { CallTable } from '../../call/call-table.ts';
 import { mayRequestInput } from '../../call/rerun.ts';
+import type { SessionCalls } from '../../call/session-calls.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { ClientPost } from '../session-handle.ts';
 
 /** Options of `InputGate`. */
 export interface InputGateOptions {
-  readonly calls: CallTable;
+  readonly calls: SessionCalls;
   /** The most requests that wait at once (P8). */
   readonly maxWaiting: number;
   /** A waiting request may now run. */

@@ -1,6 +1,6 @@
 import type { RequestIds } from '../../backend/backend.ts';
-import { type Call, failCall, type StreamTarget } from '../../call/call-table.ts';
 import { mayRequestInput } from '../../call/rerun.ts';
+import { type Call, failCall, type StreamTarget } from '../../call/session-calls.ts';
 import { taskStatus } from '../../call/tasks.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { readProgressValue } from '../../protocol/message/progress-value.ts';
@@ -59,9 +59,9 @@ export class Attribution implements UnsolicitedSink {
   }
 
   #routeResponse(response: Message): void {
-    const { id, text } = response;
+    const { text } = response;
     const { calls } = this.#context;
-    const call = id == null ? undefined : calls.take(id);
+    const call = calls.take(response.id);
     call?.report?.responseReceived();
     if (call === undefined) this.drop('unknown_response', text);
     else if (call.method === 'initialize') this.#opening.answered(call, response);

@@ -1,8 +1,9 @@
 import { Answer, legacyPolicy } from '../../call/answer.ts';
 import type { SessionAnswer } from '../../call/call-answer.ts';
 import { type ArrivalInfo, createCallReporter } from '../../call/call-report.ts';
-import { type Call, failCall } from '../../call/call-table.ts';
+import { overdueReason } from '../../call/call-table.ts';
 import { isHarmless } from '../../call/rerun.ts';
+import { type Call, failCall } from '../../call/session-calls.ts';
 import { readTaskUpdate, taskStatus } from '../../call/tasks.ts';
 import { faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
@@ -168,7 +169,7 @@ export class ClientRequests {
   fail(call: Call, reason: Reason): void {
     const { calls } = this.#context;
     const delivery = this.#delivery;
-    if (calls.get(call.id) !== call) return;
+    if (!calls.holds(call)) return;
     calls.retire(call.id);
     failCall(call, reason);
     delivery.flush();
@@ -190,7 +191,7 @@ export class ClientRequests {
     for (const request of this.#leases?.expired() ?? []) this.call([request], discardingAnswer);
     for (const call of calls.overdue(limits)) {
       if (call.method === 'initialize') continue; // it has a limit of its own, and is never cancelled
-      this.#supervisor.send(cancelled(call.id, 'The request took too long.'));
+      this.#supervisor.send(cancelled(call.id, overdueReason));
       this.fail(call, 'request_timeout');
     }
   }

@@ -1,5 +1,5 @@
 import type { BackendEnd, QueuedMessage, RequestIds } from '../../backend/backend.ts';
-import type { Call } from '../../call/call-table.ts';
+import type { Call } from '../../call/session-calls.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
@@ -54,7 +54,7 @@ export class LostCalls {
     const { calls } = this.#context;
     for (const { message, headers } of undelivered) {
       const { kind, id } = message;
-      const call = id == null ? undefined : calls.get(id);
+      const call = calls.get(id);
       if (kind === 'request' ? call !== undefined : kind === 'notification') this.#send(message, headers, call);
     }
     for (const call of calls.all())
@@ -82,7 +82,7 @@ export class LostCalls {
     call.rerunAfter = 'broken_post';
     setTimeout(() => {
       const isStillDue = call.rerunAfter === 'broken_post' && call.cancelTimer === undefined;
-      if (isStillDue && this.#context.calls.get(call.id) === call) this.#rerun(call, 'broken_post');
+      if (isStillDue && this.#context.calls.holds(call)) this.#rerun(call, 'broken_post');
     }, resendDelayMs).unref();
   }
 

@@ -1,6 +1,6 @@
 import { Answer, type AnswerTarget, legacyPolicy } from '../../call/answer.ts';
 import type { OpeningAnswer } from '../../call/call-answer.ts';
-import type { Call } from '../../call/call-table.ts';
+import type { Call } from '../../call/session-calls.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { createMessageBatch } from '../../reply/event-batch.ts';

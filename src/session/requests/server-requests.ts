@@ -1,4 +1,4 @@
-import type { StreamTarget } from '../../call/call-table.ts';
+import type { StreamTarget } from '../../call/session-calls.ts';
 import { readTaskUpdate, Tasks, type TaskUpdate } from '../../call/tasks.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import { spliceCancelledId } from '../../protocol/json/splice.ts';

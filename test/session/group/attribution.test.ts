@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CallTable } from '../../../src/call/call-table.ts';
+import { SessionCalls } from '../../../src/call/session-calls.ts';
 import { readGatewayMessage } from '../../../src/protocol/message/message.ts';
 import type { LogLevel } from '../../../src/protocol/modern/log-levels.ts';
 import { attributeInGroup } from '../../../src/session/group/attribution.ts';
@@ -15,7 +15,7 @@ function setUp(
     readonly isGone?: boolean;
   }[]
 ) {
-  const table = new CallTable();
+  const table = new SessionCalls();
   for (const { id, method = 'tools/call', logLevel, isGone = false } of calls) {
     const answer = isGone ? discardingAnswer : heard;
     table.add({

@@ -1,12 +1,12 @@
 import { describe, expect, it, vi } from 'vitest';
-import { CallTable } from '../../../src/call/call-table.ts';
+import { SessionCalls } from '../../../src/call/session-calls.ts';
 import { readGatewayMessage } from '../../../src/protocol/message/message.ts';
 import { discardingAnswer } from '../../../src/session/group/gateway-requests.ts';
 import { InputGate } from '../../../src/session/group/input-gate.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
 
 function setUp({ maxWaiting = 10, tellsRequests = false } = {}) {
-  const calls = new CallTable();
+  const calls = new SessionCalls();
   calls.areIdentified = tellsRequests;
   const ran: unknown[] = [];
   const turns = new InputGate({

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { CallEvent, CallTelemetry } from '../../../src/call/call-events.ts';
-import type { CallTable } from '../../../src/call/call-table.ts';
+import type { SessionCalls } from '../../../src/call/session-calls.ts';
 import type { Reply } from '../../../src/reply/reply.ts';
 import { BackendSupervisor } from '../../../src/session/backend/supervisor.ts';
 import type { EventDelivery } from '../../../src/session/events/delivery.ts';
@@ -249,7 +249,7 @@ describe('calls that an earlier owner left unanswered', () => {
 
 describe('messages that are retried because their connection was lost', () => {
   const list = (id: string | number) => request(id, 'tools/list');
-  const answer = (calls: CallTable, id: string | number): void =>
+  const answer = (calls: SessionCalls, id: string | number): void =>
     calls.take(id)?.answer.response(readMessage({ jsonrpc: '2.0', id, result: {} }));
 
   it('[P3] are answered by the running call, and do not reach the server again', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Call } from '../../../src/call/call-table.ts';
+import type { Call } from '../../../src/call/session-calls.ts';
 import type { Message } from '../../../src/protocol/message/message.ts';
 import { ServerRequests } from '../../../src/session/requests/server-requests.ts';
 import { readMessage } from '../../support/fake-backend.ts';

@@ -1,0 +1,167 @@
+import type { RequestIds } from '../backend/backend.ts';
+import type { Reason, RequestId } from '../protocol/faults.ts';
+import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
+import type { Message } from '../protocol/message/message.ts';
+import type { LogLevel } from '../protocol/modern/log-levels.ts';
+import { BoundedMap } from '../util/bounded-map.ts';
+import { SparseMap } from '../util/sparse-map.ts';
+import type { SessionAnswer } from './call-answer.ts';
+import type { CallReport } from './call-report.ts';
+import { type CallInFlight, CallTable, type CallTimeLimits } from './call-table.ts';
+import { isPoll, Tasks, type TaskUpdate } from './tasks.ts';
+
+/** A client's request that its backend has not answered yet. */
+export interface Call extends CallInFlight {
+  readonly method: string;
+  readonly progressToken: RequestId | undefined;
+  /** The task that the request asks about (`tasks/result` and its siblings). */
+  readonly taskId: string | undefined;
+  /** The kind of information about tasks that the answer may contain. */
+  readonly taskNews?: TaskUpdate | undefined;
+  answer: SessionAnswer;
+  /** The request as it was sent; undefined if it cannot be needed again. */
+  readonly request: Message | undefined;
+  /** The headers of the client's request for the server; undefined if an earlier owner had the request. */
+  readonly forwarded?: ForwardedHeaders;
+  /** The least level of log messages that the client in a group wants; undefined for none. */
+  readonly logLevel?: LogLevel | undefined;
+  /** True for a request of the gateway itself. No client waits for the answer. */
+  readonly isGatewayRequest?: boolean;
+  /** The report of the call; set if somebody wants reports. */
+  readonly report?: CallReport | undefined;
+  /** True if the server has sent the client a request on behalf of the call. */
+  hasAsked?: boolean;
+  /** The newest progress that the client got. */
+  lastProgress?: number;
+  /** The reason of the call's rerun, if any: its POST broke while the server went on, or the server was lost. */
+  rerunAfter?: 'broken_post' | 'loss';
+  /** Runs after the client cancelled the call. */
+  cancelTimer?: NodeJS.Timeout;
+}
+
+/** The destination of a server message: the answer of a call, or the standalone GET stream. */
+export type StreamTarget = Call | 'get';
+
+/** How many progress tokens of calls that the gateway has ended are remembered. */
+const maxRetiredTokens = 100;
+
+/** The calls in flight of one session, and the tasks that they have started. */
+export class SessionCalls extends CallTable<Call> {
+  readonly tasks = new Tasks();
+  /** True if the server's messages name the request that they relate to. */
+  areIdentified = false;
+  readonly #byToken = new SparseMap<RequestId, Call>();
+  /** Progress tokens of calls that the gateway has ended, oldest first. Any further progress with them is late. */
+  readonly #retiredTokens = new BoundedMap<RequestId, true>(maxRetiredTokens);
+  /** True once the session ends: there are no more calls, and all progress is late. */
+  #isClosed = false;
+  /** Called for each call that was removed. */
+  onTaken: ((call: Call) => void) | undefined;
+
+  override add(call: Call): void {
+    super.add(call);
+    if (call.progressToken !== undefined) this.#byToken.set(call.progressToken, call);
+  }
+
+  override take(id: RequestId | null | undefined): Call | undefined {
+    const call = super.take(id);
+    if (call === undefined) return undefined;
+    const { progressToken, cancelTimer } = call;
+    if (progressToken !== undefined && this.#byToken.get(progressToken) === call) this.#byToken.delete(progressToken);
+    clearTimeout(cancelTimer);
+    this.onTaken?.(call);
+    return call;
+  }
+
+  /** Removes a call that its server has not answered, and remembers its progress token to recognise late progress. */
+  retire(id: RequestId): Call | undefined {
+    const call = this.take(id);
+    if (call?.progressToken === undefined) return call;
+    this.#retiredTokens.set(call.progressToken, true);
+    return call;
+  }
+
+  /** Restarts the idle time of the call with this token. */
+  noteProgress(progressToken: RequestId): void {
+    const call = this.#byToken.get(progressToken);
+    if (call !== undefined) call.activeAt = performance.now();
+  }
+
+  /**
+   * True for progress of a call that the gateway has ended while its server went on. Nobody waits for such progress.
+   */
+  isLate({ progressToken }: Message): boolean {
+    if (progressToken === undefined || this.#byToken.has(progressToken)) return false;
+    return this.#isClosed || this.#retiredTokens.has(progressToken);
+  }
+
+  /** As in any table, but a call that waits for an unfinished task may be silent. */
+  override overdue(limits: CallTimeLimits): Call[] {
+    this.tasks.areUnfinished(limits.requestMaxMs); // removes expired tasks
+    const latest = performance.now() - limits.requestMaxMs;
+    const isWaiting = ({ taskNews, taskId }: Call) => taskNews === 'result' && this.tasks.has(taskId);
+    return super.overdue(limits).filter((call) => call.startedAt <= latest || !isWaiting(call));
+  }
+
+  /** Removes and returns all calls, oldest first, because the session ends. */
+  takeAll(): Call[] {
+    this.#isClosed = true;
+    const calls = this.all();
+    for (const { id } of calls) this.take(id);
+    return calls;
+  }
+
+  /**
+   * Finds the stream for a request or notification of the server (P2):
+   *
+   * - A message whose progress token, task or source stream names a call goes to the stream of that call.
+   * - With one call in flight, the message goes to the stream of that call.
+   * - With several calls, the message goes to the GET stream if it is open, else to the newest call's stream.
+   * - Without a call, the message goes to the GET stream, which keeps it for the next GET.
+   *
+   * A call whose client accepts only JSON, or has left, has no stream. If there is a GET stream, two further kinds of
+   * calls count as without one. The first is a poll of a task, which should be answered at once. The second, for a
+   * request of the server, is a call whose client may never come back.
+   * @param relatedRequests as in `BackendEvents.onMessages`. With an empty list the message belongs to no request, and
+   *   goes to the GET stream if that is open.
+   */
+  attribute(message: Message, hasGetStream: boolean, relatedRequests?: RequestIds): StreamTarget {
+    const known = this.known(message, relatedRequests);
+    const mayNeverArrive = ({ answer }: Call) => message.kind === 'request' && answer.isDetached === true;
+    const hasStream = (call: Call) =>
+      call.answer.hasStream && !(hasGetStream && (isPoll(call.method) || mayNeverArrive(call)));
+    if (known !== undefined) return hasStream(known) ? known : 'get';
+    if (relatedRequests?.length === 0 && hasGetStream) return 'get';
+    let newest: Call | undefined;
+    let count = 0;
+    for (const call of this.values()) {
+      if (!hasStream(call)) continue;
+      if (newest === undefined || mayNeverArrive(newest) || !mayNeverArrive(call)) newest = call;
+      count += 1;
+    }
+    return newest === undefined || (count > 1 && hasGetStream) ? 'get' : newest;
+  }
+
+  /** Finds the call that a server message names or relates to; `relatedRequests` as in `attribute`. */
+  known(message: Message, relatedRequests?: RequestIds): Call | undefined {
+    return this.#findNamed(message) ?? this.#findNewest(relatedRequests);
+  }
+
+  /** Finds the newest call of a batch. Any call of the batch would do, since they share one stream. */
+  #findNewest(relatedRequests: RequestIds = []): Call | undefined {
+    return relatedRequests.map((id) => this.get(id)).findLast((call) => call !== undefined);
+  }
+
+  #findNamed(message: Message): Call | undefined {
+    const byToken = message.progressToken === undefined ? undefined : this.#byToken.get(message.progressToken);
+    if (byToken !== undefined || message.taskId === undefined) return byToken;
+    const taskCalls = this.all().filter(({ taskId }) => taskId === message.taskId);
+    return taskCalls.find(({ method }) => !isPoll(method)) ?? taskCalls[0];
+  }
+}
+
+/** Answers a removed call with an error of the gateway. */
+export function failCall({ answer, id, report }: Call, reason: Reason): void {
+  if (answer.faultsInBand) report?.failed(reason);
+  answer.fault(reason, undefined, id);
+}
