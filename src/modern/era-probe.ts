@@ -1,6 +1,6 @@
 import type { Backend, BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
-import { createMessage, readGatewayMessage, responsesIn } from '../protocol/message/message.ts';
+import { createMessage, responsesIn } from '../protocol/message/message.ts';
 import { readDiscovery } from '../protocol/modern/discovery.ts';
 import { ownRequest } from '../protocol/modern/envelope.ts';
 import { type Era, legacyRevisions, modernRevisions } from '../protocol/revisions.ts';
@@ -78,7 +78,7 @@ export function probeEra(options: ProbeOptions): EraProbe {
   }, timeoutMs);
 
   const [protocolVersion] = modernRevisions.slice(-1) as [string];
-  const discovery = readGatewayMessage(ownRequest(discover, 'server/discover', {}, { version, protocolVersion }));
+  const discovery = ownRequest(discover, 'server/discover', {}, { version, protocolVersion });
   const clientInfo = { name: 'mcp-gangway', version };
   const params = { protocolVersion: legacyRevisions.at(-1), capabilities: {}, clientInfo };
   const initializeRequest = createMessage({ id: initialize, method: 'initialize', params });

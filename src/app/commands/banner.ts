@@ -77,6 +77,6 @@ function openSession(): string {
 function listTools(): string {
   const method = 'tools/list';
   const [protocolVersion] = modernRevisions.slice(-1) as [string];
-  const body = ownRequest(1, method, {}, { version, protocolVersion });
+  const { text: body } = ownRequest(1, method, {}, { version, protocolVersion });
   return `-H 'MCP-Protocol-Version: ${protocolVersion}' -H 'Mcp-Method: ${method}' -d '${body}'`;
 }

@@ -3,7 +3,7 @@
 import type { Backend, BackendEnd, OpenBackend } from '../../backend/backend.ts';
 import { helpIfEnded, helpIfSilent } from '../../ops/health/start-help.ts';
 import { entryOf } from '../../protocol/faults.ts';
-import { createMessage, type Message, readGatewayMessage, responsesIn } from '../../protocol/message/message.ts';
+import { createMessage, type Message, responsesIn } from '../../protocol/message/message.ts';
 import { readDiscovery } from '../../protocol/modern/discovery.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import { type Era, legacyRevisions, modernRevisions } from '../../protocol/revisions.ts';
@@ -149,7 +149,7 @@ export function openProbeSession(open: OpenBackend, timeoutMs: number, era: Era 
   const createRequest = (method: string, params: object): Message => {
     if (era === 'legacy') return createMessage({ id: lastId, method, params });
     const [protocolVersion] = modernRevisions.slice(-1) as [string];
-    return readGatewayMessage(ownRequest(lastId, method, { ...params }, { version, protocolVersion }));
+    return ownRequest(lastId, method, { ...params }, { version, protocolVersion });
   };
 
   const backend: Backend = open({

@@ -1,5 +1,5 @@
 import type { BackendEvents, OpenBackend } from '../../backend/backend.ts';
-import { createMessage, type Message, readGatewayMessage } from '../../protocol/message/message.ts';
+import { createMessage, type Message } from '../../protocol/message/message.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import { type Era, modernRevisions } from '../../protocol/revisions.ts';
 import { version } from '../version.ts';
@@ -91,5 +91,5 @@ export function createStartupPing({ era, onAnswered, onSilent }: StartupPingOpti
 function createPing(method: string): Message {
   if (method === 'ping') return createMessage({ id, method });
   const [protocolVersion] = modernRevisions.slice(-1) as [string];
-  return readGatewayMessage(ownRequest(id, method, {}, { version, protocolVersion }));
+  return ownRequest(id, method, {}, { version, protocolVersion });
 }

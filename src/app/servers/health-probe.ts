@@ -2,7 +2,6 @@ import type { Logger } from 'pino';
 import { usesClientCredentials } from '../../config/options/client-credential-options.ts';
 import { type ServerFailure, serverFailure } from '../../ops/health/server-failure.ts';
 import type { ServerHealth } from '../../ops/health/server-health.ts';
-import { readGatewayMessage } from '../../protocol/message/message.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import { detach } from '../../util/boundary.ts';
 import { within } from '../../util/timing/within.ts';
@@ -122,7 +121,7 @@ function askModern({ modern, config }: ServedServer): Promise<void> {
       clearTimeout(timer);
       settled();
     };
-    const cancel = modern.probe(readGatewayMessage(question), {
+    const cancel = modern.probe(question, {
       message: () => false,
       response: () => settle(resolve),
       fault: (reason) => settle(() => reject(new Error(reason))),

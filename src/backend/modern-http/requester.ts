@@ -1,12 +1,6 @@
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { errorCodeIn } from '../../protocol/json/splice.ts';
-import {
-  changedMessage,
-  type Message,
-  memberValue,
-  protocolVersionKey,
-  readGatewayMessage,
-} from '../../protocol/message/message.ts';
+import { changedMessage, type Message, memberValue, protocolVersionKey } from '../../protocol/message/message.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import { mirroredHeaders } from '../../protocol/modern/mirrored-headers.ts';
 import { offeredTools } from '../../protocol/modern/offered-tools.ts';
@@ -68,8 +62,11 @@ export function createModernRequester({ version, onToolsHidden, ...parts }: Mode
     params: object,
     forwarded: ForwardedHeaders,
   ): Promise<ModernPostOutcome> => {
-    const request = readGatewayMessage(
-      ownRequest(`gangway ${method}`, method, { ...params }, { version, protocolVersion: newestRevision }),
+    const request = ownRequest(
+      `gangway ${method}`,
+      method,
+      { ...params },
+      { version, protocolVersion: newestRevision },
     );
     const canceller = new Canceller();
     const timer = setTimeout(() => canceller.abort(), ownTimeoutMs);

@@ -2,7 +2,7 @@ import type { Backend, BackendEnd, RequestIds } from '../../backend/backend.ts';
 import { openStartingBackend, type StartFailure } from '../../backend/starting/starting-backend.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import { readDiscovery } from '../../protocol/modern/discovery.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import { modernRevisions } from '../../protocol/revisions.ts';
@@ -132,7 +132,7 @@ export class SharedProcess {
     const { server, version, nextNumber, onMessages, onNoise, onUnanswered, onLost } = this.#options;
     const startedAt = performance.now();
     const [protocolVersion] = modernRevisions.slice(-1) as [string];
-    const request = readGatewayMessage(ownRequest(nextNumber(), 'server/discover', {}, { version, protocolVersion }));
+    const request = ownRequest(nextNumber(), 'server/discover', {}, { version, protocolVersion });
     const backend = openStartingBackend(server.open, {
       request,
       timeoutMs: server.startTimeoutMs,

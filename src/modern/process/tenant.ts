@@ -1,7 +1,7 @@
 import type { CallAnswer } from '../../call/call-answer.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { type Message, memberValue, readGatewayMessage } from '../../protocol/message/message.ts';
+import { type Message, memberValue } from '../../protocol/message/message.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import type { RequestHeaders } from '../../protocol/modern/mirrored-headers.ts';
@@ -200,7 +200,7 @@ export class Tenant {
 
   #ownRequest(method: string, params: Readonly<Record<string, unknown>>): Message {
     const { version, revision } = this.#host;
-    return readGatewayMessage(ownRequest('own', method, params, { version, protocolVersion: revision() }));
+    return ownRequest('own', method, params, { version, protocolVersion: revision() });
   }
 }
 

@@ -1,7 +1,7 @@
 // src/protocol/modern: requests, responses and headers of the modern era (2026-07-28), without translation.
 
 import type { RequestId } from '../faults.ts';
-import { type Message, memberRange, memberValue, protocolVersionKey } from '../message/message.ts';
+import { createMessage, type Message, memberRange, memberValue, protocolVersionKey } from '../message/message.ts';
 import { type LogLevel, readLogLevel } from './log-levels.ts';
 
 /**
@@ -61,11 +61,11 @@ export function ownRequest(
   method: string,
   params: Readonly<Record<string, unknown>>,
   { version, protocolVersion }: { readonly version: string; readonly protocolVersion: string },
-): Buffer {
+): Message {
   const _meta = {
     [protocolVersionKey]: protocolVersion,
     [clientInfoKey]: { name: 'mcp-gangway', version },
     [clientCapabilitiesKey]: {},
   };
-  return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, _meta } }));
+  return createMessage({ id, method, params: { ...params, _meta } });
 }

@@ -55,10 +55,9 @@ describe('log levels', () => {
 
 describe('a request of our own', () => {
   it('has a whole envelope', () => {
-    const text = ownRequest(7, 'tools/list', { cursor: 'c' }, { version: '1.2.3', protocolVersion: '2026-07-28' });
-    const request = read(text.toString());
+    const request = ownRequest(7, 'tools/list', { cursor: 'c' }, { version: '1.2.3', protocolVersion: '2026-07-28' });
     expect(request).toMatchObject({ kind: 'request', id: 7, method: 'tools/list', isModern: true });
     expect(readEnvelope(request).ok).toBe(true);
-    expect(JSON.parse(text.toString()).params.cursor).toBe('c');
+    expect(JSON.parse(request.text.toString()).params.cursor).toBe('c');
   });
 });
