@@ -45,6 +45,8 @@ export interface SessionsOptions extends SessionOptions {
   /** How long the store keeps a session that is not renewed, in milliseconds. */
   readonly recordTtlMs: number;
   readonly sessionIdleMs: number;
+  /** How long a session keeps its process after its client closed the GET stream; see `Session.leaveIfAbandoned`. */
+  readonly abandonedMs: number;
   /** How long a one-stream session lives without its stream, and the stream without its session. */
   readonly sseLingerMs: number;
   /** The limits of principals; absent for none. */
@@ -82,11 +84,11 @@ export class Sessions implements ProcessCapacity {
   constructor(options: SessionsOptions) {
     this.#options = options;
     this.#quotas = options.quotas ?? noQuotas;
-    const { cluster, store, sessionIdleMs, sseLingerMs, requestIdleMs, requestMaxMs } = options;
+    const { cluster, store, sessionIdleMs, abandonedMs, sseLingerMs, requestIdleMs, requestMaxMs } = options;
     // A single instance needs this too: the memory store also forgets a session that is not renewed.
     this.#recordRenewal = new RecordRenewal(store, options.recordTtlMs, options.telemetry.emit);
-    const shortestMs = Math.min(sessionIdleMs, sseLingerMs, requestIdleMs, requestMaxMs, this.#recordRenewal.everyMs);
-    this.#sweep.notice(shortestMs);
+    const shortestMs = Math.min(sessionIdleMs, abandonedMs, sseLingerMs, requestIdleMs, requestMaxMs);
+    this.#sweep.notice(Math.min(shortestMs, this.#recordRenewal.everyMs));
     this.#awaited = new AwaitedSessions({
       find: (lookup) => this.#findAnywhere(lookup),
       maxWaiting: options.maxSessions,
@@ -353,6 +355,7 @@ export class Sessions implements ProcessCapacity {
     session.endOverdueCalls();
     if (session.idleness.isIdleSince(this.#options.sessionIdleMs)) detach('session', session.end('idle'));
     else session.hibernateIfUnused();
+    session.leaveIfAbandoned(this.#options.abandonedMs);
     if (session.idleness.isDesertedSince(this.#options.sseLingerMs)) detach('session', session.end('client_gone'));
   }
 

@@ -20,11 +20,23 @@ export class Idleness {
   }
 
   /**
-   * True if for this long no request was in flight, no task was unfinished, and the client sent nothing. An open GET
-   * stream alone does not count as activity, except for a one-stream client.
+   * True if for this long no request was in flight, no task was unfinished, and the client sent nothing. A client that
+   * listens to its GET stream is never idle: it is connected.
    */
   isIdleSince(ms: number): boolean {
-    return !(this.#context.policy.hasOneStream && this.#pipeline.delivery.streams.hasGet) && this.#isQuietSince(ms);
+    return !this.#pipeline.delivery.streams.hasGet && this.#isQuietSince(ms);
+  }
+
+  /**
+   * True if the client closed its GET stream this long ago, has sent nothing since, and waits for nothing. A client
+   * that never had a GET stream, or whose stream the gateway ended, may still be there.
+   */
+  isAbandonedSince(ms: number): boolean {
+    const { policy, serverRequests } = this.#context;
+    const { supervisor, delivery } = this.#pipeline;
+    const { leftMs } = delivery.streams;
+    const isLeft = !policy.hasOneStream && leftMs !== undefined && leftMs >= ms;
+    return isLeft && supervisor.state === 'live' && serverRequests.size === 0 && this.#isQuietSince(ms);
   }
 
   /** True if a one-stream client has not listened to its stream for this long and waits for no answer. */

@@ -102,6 +102,21 @@ export class Session implements SessionHandle {
   hibernateIfUnused(): void {
     const { hibernateAfterMs } = this.server;
     if (hibernateAfterMs === undefined || !this.isReady || !this.idleness.isUnusedSince(hibernateAfterMs)) return;
+    this.#hibernate();
+  }
+
+  /**
+   * Frees the process of a session whose client has closed its GET stream and has not come back for this long. The
+   * session hibernates. It ends if its server must not be restored, because its client must then learn of the loss.
+   */
+  leaveIfAbandoned(ms: number): void {
+    const { isRemote, onBackendExit } = this.server;
+    if (isRemote || !this.isReady || !this.idleness.isAbandonedSince(ms)) return;
+    if (onBackendExit === 'end') detach('session', this.end('client_gone'));
+    else this.#hibernate();
+  }
+
+  #hibernate(): void {
     this.#pipeline.supervisor.hibernate();
     this.#context.parts.telemetry.emit({ type: 'session-hibernated', name: this.name });
   }

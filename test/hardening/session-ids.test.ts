@@ -54,6 +54,7 @@ describe('session ids of one instance', () => {
     maxSessions: 20_000,
     recordTtlMs: 2 ** 30,
     sessionIdleMs: 600_000,
+    abandonedMs: 600_000,
     sseLingerMs: 600_000,
     upgradeAfterMs: 60_000,
     commitAfterMs: 60_000,

@@ -26,7 +26,15 @@ function createFixture(options: Partial<SessionsOptions> = {}) {
   const telemetry = createTelemetry();
   const sessions = new Sessions({
     ...wideLimits,
-    ...{ store: shared, telemetry, maxSessions: 2, recordTtlMs: never, sessionIdleMs: never, sseLingerMs: never },
+    ...{
+      store: shared,
+      telemetry,
+      maxSessions: 2,
+      recordTtlMs: never,
+      sessionIdleMs: never,
+      abandonedMs: never,
+      sseLingerMs: never,
+    },
     ...options,
   });
   onTestFinished(async () => {

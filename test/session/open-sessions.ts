@@ -39,6 +39,7 @@ export function openSessions(): {
       maxSessions: 10,
       recordTtlMs: never,
       sessionIdleMs: never,
+      abandonedMs: never,
       sseLingerMs: never,
     },
   });

@@ -46,6 +46,7 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
     maxSessions: 10,
     recordTtlMs: never,
     sessionIdleMs: never,
+    abandonedMs: never,
     sseLingerMs: never,
     upgradeAfterMs: never,
     commitAfterMs: never,
@@ -525,6 +526,53 @@ describe('legacy sessions', () => {
     expect(session.idleness.isIdleSince(0)).toBe(false);
     post(session, { jsonrpc: '2.0', method: 'notifications/tasks/status', params: { taskId: 't', status: 'failed' } });
     expect(session.idleness.isIdleSince(0)).toBe(true);
+  });
+
+  it('are not idle while their client listens to the GET stream', async () => {
+    const { open } = createFixture();
+    const { session } = await open();
+    const get = createFakeReply();
+    session.listen(undefined, get);
+    expect(session.idleness.isIdleSince(0)).toBe(false);
+    get.sink.leave();
+    await turn();
+    expect(session.idleness.isIdleSince(0)).toBe(true);
+  });
+
+  it('free their process after their client has left the GET stream, and start it again for the next call', async () => {
+    const { open, fake, ended } = createFixture({ abandonedMs: 40, onBackendExit: 'restore' });
+    const { session, backend } = await open();
+    const get = createFakeReply();
+    session.listen(undefined, get);
+    await new Promise((resolve) => setTimeout(resolve, 100)); // longer than an abandoned process is kept
+    expect(backend.isClosed).toBe(false);
+    get.sink.leave();
+    await waitFor(() => backend.isClosed, { what: 'the end of the abandoned process' });
+    const reply = post(session, call(1));
+    await waitFor(() => fake.opened.length === 2, { what: 'the next process' });
+    fake.backend.says(response(0, { protocolVersion: '2025-11-25' }));
+    fake.backend.says(response(1));
+    expect((await reply.answered()).kind).toBe('json');
+    expect(ended.items).toEqual([]);
+  });
+
+  it('end after their client has left the GET stream, if their server must not be restored', async () => {
+    const { open, ended } = createFixture({ abandonedMs: 40 });
+    const { session } = await open();
+    const get = createFakeReply();
+    session.listen(undefined, get);
+    get.sink.leave();
+    expect(await ended.next()).toBe('client_gone');
+  });
+
+  it('keep their process if their client never had a GET stream, or the gateway ended it', async () => {
+    const { open } = createFixture({ streamMaxAgeMs: 10 });
+    const [{ session: silent }, { session: aged }] = [await open(), await open()];
+    const get = createFakeReply();
+    aged.listen(undefined, get);
+    await waitFor(() => get.sink.state === 'ended', { what: 'the end of the GET stream at its maximum age' });
+    await turn();
+    expect([silent, aged].map(({ idleness }) => idleness.isAbandonedSince(0))).toEqual([false, false]);
   });
 
   it('[P8] are refused over the limit, before a backend is opened', async () => {

@@ -134,10 +134,15 @@ export const globalOptions = {
   sessionIdleMs: integer(
     30 * minute,
     [1, longestMs],
-    'Time (ms) after which an idle session ends. Unfinished tasks and open HTTP+SSE streams prevent this.',
+    'Time (ms) after which an idle session ends. Unfinished tasks and open GET or HTTP+SSE streams prevent this.',
     {
       inHelp: true,
     },
+  ),
+  abandonedMs: integer(
+    5 * minute,
+    [1, longestMs],
+    'Time (ms) for which a session keeps its STDIO process after its client closed the GET stream without a new request. The session then hibernates, or ends with --on-backend-exit end.',
   ),
   sseLingerMs: integer(
     60 * second,

@@ -41,6 +41,8 @@ export class StreamCursor {
   readonly openedAt = performance.now();
   /** The position of the last event written to the connection. */
   cursor: LogPosition | undefined;
+  /** True once the client has closed the connection, or a slow client was cut off. */
+  isClosedByClient = false;
   /** Events and bytes stored since the client stopped keeping up. */
   lag = { events: 0, bytes: 0 };
   readonly #options: StreamCursorOptions;
@@ -57,7 +59,10 @@ export class StreamCursor {
     this.cursor = options.after;
     this.#options = options;
     options.sink.onDrain(() => this.#unblock());
-    options.sink.onClose(() => this.#onClosed());
+    options.sink.onClose(() => {
+      this.isClosedByClient = this.#state !== 'closed';
+      this.#onClosed();
+    });
     if (start === 'live') this.#state = 'live';
     else this.#read(start);
   }

@@ -78,6 +78,8 @@ export class Streams {
   #getCursor: LogPosition | undefined;
   /** Since when the GET stream has no listener, on the monotonic clock in milliseconds. */
   #unreadSince = performance.now();
+  /** True if the newest listener closed the GET stream itself. */
+  #hasLeft = false;
   #pressureIsHigh = false;
   /** How often events were delivered. A read of the log that began before the latest delivery may lack events. */
   #deliveries = 0;
@@ -102,6 +104,14 @@ export class Streams {
   /** How long the GET stream has had no listener, in milliseconds; 0 while it has one. */
   get unreadGetMs(): number {
     return this.hasGet ? 0 : performance.now() - this.#unreadSince;
+  }
+
+  /**
+   * How long ago the client closed its GET stream, in milliseconds. Undefined if the client listens, never listened
+   * here, or was cut off by the gateway.
+   */
+  get leftMs(): number | undefined {
+    return this.#hasLeft && !this.hasGet ? this.unreadGetMs : undefined;
   }
 
   /** The number of connections. */
@@ -321,6 +331,7 @@ export class Streams {
   #detach(streamCursor: StreamCursor): void {
     if (streamCursor.stream === getStream) {
       this.#unreadSince = performance.now();
+      this.#hasLeft = streamCursor.isClosedByClient;
       this.#getCursor = streamCursor.cursor;
       this.#options.onGetCursor(streamCursor.cursor);
     }

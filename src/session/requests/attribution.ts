@@ -92,7 +92,8 @@ export class Attribution implements UnsolicitedSink {
       this.#supervisor.send(ServerRequests.refusal(message));
       return;
     }
-    if (policy.isShared && message.kind === 'request' && message.method === 'ping') {
+    const isPing = message.kind === 'request' && message.method === 'ping';
+    if (isPing && policy.isShared) {
       this.#supervisor.send(ServerRequests.pong(message)); // there is no client to ask
       return;
     }
@@ -109,6 +110,11 @@ export class Attribution implements UnsolicitedSink {
     if (destination === 'unwanted' || destination === 'nobodys') {
       if (destination === 'nobodys') this.drop('unattributable', message.text);
       if (message.kind === 'request') this.#supervisor.send(ServerRequests.refusal(message));
+      return;
+    }
+    // Some servers drop a session whose ping is unanswered, and a client need not listen to a GET stream.
+    if (isPing && destination === 'get' && !policy.hasOneStream && !this.#delivery.streams.hasGet) {
+      this.#supervisor.send(ServerRequests.pong(message));
       return;
     }
     if (message.method === taskStatus) calls.tasks.update(message);

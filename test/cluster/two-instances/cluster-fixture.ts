@@ -112,7 +112,15 @@ function createInstance(shared: ClusterStore, options: Partial<SessionsOptions>,
   const telemetry = createTelemetry();
   const sessions = new Sessions({
     ...wideLimits,
-    ...{ store, telemetry, maxSessions: 10, recordTtlMs: never, sessionIdleMs: never, sseLingerMs: never },
+    ...{
+      store,
+      telemetry,
+      maxSessions: 10,
+      recordTtlMs: never,
+      sessionIdleMs: never,
+      abandonedMs: never,
+      sseLingerMs: never,
+    },
     cluster: { store, limits: cluster },
     ...options,
   });

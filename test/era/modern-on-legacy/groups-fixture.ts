@@ -78,7 +78,15 @@ export function createGroups(options: GroupsFixture) {
   const limited = {
     ...wideLimits,
     ...limits,
-    ...{ store, telemetry, maxSessions: 100, recordTtlMs: never, sessionIdleMs: never, sseLingerMs: never },
+    ...{
+      store,
+      telemetry,
+      maxSessions: 100,
+      recordTtlMs: never,
+      sessionIdleMs: never,
+      abandonedMs: never,
+      sseLingerMs: never,
+    },
     onGroupChange: (topic: string, text = Buffer.alloc(0)) => teller.notify(topic, text),
   };
   const sessions = new Sessions(limited);

@@ -39,7 +39,15 @@ function createFixture(options: Partial<SessionsOptions> = {}, answerTo?: readon
   const telemetry = createTelemetry();
   const sessions = new Sessions({
     ...wideLimits,
-    ...{ store, telemetry, maxSessions: 10, recordTtlMs: never, sessionIdleMs: never, sseLingerMs: never },
+    ...{
+      store,
+      telemetry,
+      maxSessions: 10,
+      recordTtlMs: never,
+      sessionIdleMs: never,
+      abandonedMs: never,
+      sseLingerMs: never,
+    },
     ...options,
   });
   onTestFinished(async () => {

@@ -187,6 +187,15 @@ describe('requests of a server to its client', () => {
     expect([toGet.length, toServer.length]).toEqual([1_001, 1]);
   });
 
+  it.each([
+    { hasGet: false, toServer: ['{"jsonrpc":"2.0","id":"p","result":{}}'], onGet: 0 },
+    { hasGet: true, toServer: [], onGet: 1 },
+  ])('that are pings are answered by the gateway if no client listens: a GET stream is $hasGet', (expected) => {
+    const { receive, toServer, toGet } = createFixture({ hasGet: expected.hasGet });
+    receive({ jsonrpc: '2.0', id: 'p', method: 'ping' });
+    expect([toServer, toGet.length]).toEqual([expected.toServer, expected.onGet]);
+  });
+
   it('[P8] larger than an event may be are answered by the gateway, so that the server does not wait', () => {
     const { receive, settles, toGet, toServer, dropped } = createFixture();
     receive(ask('s1', { text: 'x'.repeat(maxEventBytes) }));
