@@ -97,7 +97,7 @@ export const axes = [
       { name: 'ours, one string', target: named('ours'), scenarioAt: echoOf('string') },
       { name: 'ideal, one string', target: named('ideal'), scenarioAt: echoOf('string') },
       { name: 'ours, many tokens', target: named('ours'), scenarioAt: echoOf('tokens') },
-      { name: 'ours, escapes', target: named('ours'), scenarioAt: echoOf('escapes') },
+      { name: 'ours, words', target: named('ours'), scenarioAt: echoOf('words') },
       { name: 'mcp-proxy, string', target: named('mcp-proxy'), scenarioAt: echoOf('string'), most: mib },
     ],
     cost: (row, bytes) => perCall(row) / (bytes / kib),

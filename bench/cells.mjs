@@ -1,7 +1,7 @@
 // Which scenario says something about which target. Each rule says what is left out, and why.
 
 const isModern = ({ era }) => era === 'modern';
-const opensSessions = ({ kind }) => kind === 'sessions' || kind === 'idle';
+const opensSessions = ({ kind }) => kind === 'sessions' || kind === 'session-calls' || kind === 'idle';
 
 export const rules = [
   {

@@ -1,25 +1,11 @@
 // The processor time of reading one text of 64 MiB, of each kind that was made to cost much, in milliseconds. Each line has the
 // least and the median of some runs in one go, and the longest step where the text is read in steps (docs/decisions/0060).
 // `npm run build && node bench/scan.mjs [runs] [kinds]`, on a quiet machine.
+import { importSource } from './lib/source.mjs';
 
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { buildSync } from 'esbuild';
-
-const outfile = join(tmpdir(), `gangway-scan-${process.pid}.mjs`);
-buildSync({
-  stdin: {
-    contents:
-      "export * from './src/protocol/message/message.ts'; export { SteppedScan } from './src/protocol/json/scan.ts';",
-    resolveDir: process.cwd(),
-  },
-  bundle: true,
-  platform: 'node',
-  format: 'esm',
-  target: 'node20',
-  outfile,
-});
-const { maxServerDepth, readBody, SteppedScan } = await import(outfile);
+const { maxServerDepth, readBody, SteppedScan } = await importSource(
+  "export * from './src/protocol/message/message.ts'; export { SteppedScan } from './src/protocol/json/scan.ts';",
+);
 
 const size = 64 * 2 ** 20;
 const runs = Number(process.argv[2] ?? 5);

@@ -2,14 +2,17 @@
 
 const kib = 1024;
 const sizes = { 100: 100, '64k': 64 * kib, '1m': 1024 * kib };
-const payloads = ['string', 'tokens', 'escapes'];
+/** Real text is `words` (with quotes and line breaks), `code`, `json` (JSON in a string) and `unicode` (non-ASCII text). */
+const smallPayloads = ['string', 'words', 'tokens', 'escapes'];
+const largePayloads = [...smallPayloads, 'code', 'json', 'unicode'];
+const payloadsOf = (size) => (size === '100' ? smallPayloads : largePayloads);
 /** In its first seconds under load a program is measured that is still being compiled; `start` shows what that costs. */
 const times = { warmMs: 4_000, runMs: 1500, limitMs: 30_000 };
 const quickTimes = { warmMs: 150, runMs: 400, limitMs: 10_000 };
 
 /** `sessions` x `inflight` echo calls at all times, each answered before the next one of its slot. */
 function echo(sessions, inflight, size) {
-  return payloads.map((payload) => [
+  return payloadsOf(size).map((payload) => [
     `echo-${sessions}x${inflight}-${size}-${payload}`,
     { kind: 'echo', sessions, inflight, bytes: sizes[size], payload, ...times },
   ]);
@@ -42,6 +45,27 @@ const opened = (name, inflight, more) => [
   { kind: 'sessions', inflight, restMs: 0, maxCount: 100, runMs: 4_000, limitMs: 30_000, ...more },
 ];
 
+/** Echo calls at random times, at half the rate that the target reaches with all slots busy, which is measured first. */
+const paced = (size) => [
+  `paced-16x4-${size}-words`,
+  {
+    kind: 'paced',
+    sessions: 16,
+    inflight: 4,
+    bytes: sizes[size],
+    payload: 'words',
+    share: 0.5,
+    ...times,
+    runMs: 3_000,
+  },
+];
+
+/** Clients that open a session for each call and never delete it, as many do. All sessions together stay below the usual limit. */
+const sessionPerCall = {
+  ...{ kind: 'session-calls', clients: 16, bytes: 100, payload: 'words', isFresh: true },
+  ...{ warmCount: 160, maxCount: 640, runMs: 20_000, limitMs: 40_000 },
+};
+
 const idle = { kind: 'idle', isFresh: true, settleMs: 2_000, watchMs: 1_000, limitMs: 120_000 };
 
 const all = [
@@ -60,6 +84,9 @@ const all = [
   opened('sessions-1', 1),
   opened('sessions-4', 4),
   opened('bursts-4', 4, { restMs: 400, maxCount: 40 }), // what warm spares are for: bursts, with the time to start the next ones between
+  paced('100'),
+  paced('64k'),
+  ['session-per-call', sessionPerCall],
   ['idle', { ...idle, steps: [1, 50, 200, 1_000] }],
   [
     'hibernated',
@@ -75,11 +102,14 @@ const quickNames = [
   'echo-1x1-100-string',
   'echo-16x8-100-escapes',
   'echo-16x1-64k-tokens',
+  'echo-16x1-64k-unicode',
   'echo-1x1-1m-escapes',
   'modern-16x8-100-string',
   'stream-16',
   'modern-stream-16',
   'sessions-4',
+  'paced-16x4-100-words',
+  'session-per-call',
   'idle',
 ];
 
@@ -90,6 +120,7 @@ export const quickScenarios = Object.fromEntries(
 
 function quickOf({ kind }) {
   if (kind === 'sessions') return { maxCount: 12 };
+  if (kind === 'session-calls') return { warmCount: 16, maxCount: 32 };
   if (kind === 'idle') return { steps: [1, 5], settleMs: 200, watchMs: 200 };
   return {};
 }

@@ -1,4 +1,5 @@
 // The gateways that are measured: how each is started. To add one, add an entry.
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { publicUrl } from './lib/issuer.mjs';
@@ -9,6 +10,15 @@ const here = path.dirname(fileURLToPath(import.meta.url));
 /** Our program; another build is measured by naming it in BENCH_OURS. */
 export const ourProgram = process.env.BENCH_OURS ?? path.join(here, '../dist/main.js');
 const quote = (word) => `'${word.replaceAll("'", `'\\''`)}'`;
+
+/**
+ * The arguments of Node.js with which the image starts the gateway. Ours and the ideals are measured with them, so that V8 collects
+ * garbage by the same rules in both; peers run as they come.
+ */
+export const nodeFlags = /"node", (.*"), "\/app\/dist\/main.js"/
+  .exec(readFileSync(path.join(here, '../Dockerfile'), 'utf8'))[1]
+  .split(', ')
+  .map((word) => JSON.parse(word));
 
 /** What the sessions are kept in. `cluster`: instances that share a Redis, to which the requests of each client go in turn. */
 const stores = ['memory', 'redis', 'cluster'];
@@ -41,7 +51,7 @@ export function ours({
       const redis = ['--redis', `redis://127.0.0.1:${redisPort}`];
       const prefix = ['--redis-prefix', `bench-${group}`];
       return [
-        ...[program, '--port', port, '--admin-port', adminPort],
+        ...[...nodeFlags, program, '--port', port, '--admin-port', adminPort],
         ...(store === 'memory' ? [] : [...redis, ...prefix]),
         ...eraOptions[server],
         ...(typeof more === 'function' ? more(places) : more),
@@ -67,10 +77,10 @@ const matrix = stores.flatMap((store) =>
   ),
 );
 
-const ideal = ({ isNode = false, more = () => [], ...rest } = {}) => ({
+const ideal = ({ isNode = false, flags = [], more = () => [], ...rest } = {}) => ({
   ...{ isIdeal: true, transport: 'stdio' },
   argv: ({ port }, { command, nodeCommand, redisPort }) => [
-    ...[path.join(here, 'targets/ideal.mjs'), '--port', port],
+    ...[...nodeFlags, ...flags, path.join(here, 'targets/ideal.mjs'), '--port', port],
     ...[...more(redisPort), '--', ...(isNode ? nodeCommand : command)],
   ],
   ...rest,
@@ -79,7 +89,7 @@ const ideal = ({ isNode = false, more = () => [], ...rest } = {}) => ({
 const idealRemote = (transport) => ({
   ...{ isIdeal: true, transport },
   argv: ({ port }, { urls }) => [
-    ...[path.join(here, 'targets/ideal-remote.mjs'), '--port', port],
+    ...[...nodeFlags, path.join(here, 'targets/ideal-remote.mjs'), '--port', port],
     ...['--transport', transport, urls[transport]],
   ],
 });
@@ -88,7 +98,8 @@ const isStream = ({ kind }) => kind === 'stream';
 const isOpening = ({ kind }) => kind === 'sessions';
 const isBurst = ({ name }) => name.startsWith('bursts');
 const isSmallEcho = ({ name }) => /^echo-16x8-100-/.test(name);
-const isTextEcho = ({ name }) => /^echo-.*-(string|escapes)$/.test(name);
+const isLargeEcho = ({ name }) => /^echo-.*-(64k|1m)-/.test(name);
+const isTextEcho = ({ name }) => /^(echo|paced)-/.test(name) && !name.endsWith('-tokens');
 const isHibernation = ({ hibernates }) => hibernates === true;
 
 /**
@@ -115,12 +126,13 @@ export const targets = {
     more: ({ issuer }) => ['--auth-issuer', issuer, '--public-url', publicUrl, '--required-scopes', 'mcp:use'],
   }),
   ideal: ideal(),
+  'ideal-collect': ideal({ only: isLargeEcho, flags: ['--expose-gc'], more: () => ['--collect'] }),
   'ideal-node': ideal({ only: isBurst, isNode: true }),
   'ideal-redis': ideal({ only: isStream, usesRedis: true, more: (port) => ['--redis', port] }),
   'ideal-redis-batch': ideal({ only: isStream, usesRedis: true, more: (port) => ['--redis', port, '--batch'] }),
   'http-alone': {
     ...{ isIdeal: true, transport: 'stdio', only: isTextEcho },
-    argv: ({ port }) => [path.join(here, 'targets/http-alone.mjs'), '--port', port],
+    argv: ({ port }) => [...nodeFlags, path.join(here, 'targets/http-alone.mjs'), '--port', port],
   },
   'ideal-sse': idealRemote('sse'),
   'ideal-http': idealRemote('http'),

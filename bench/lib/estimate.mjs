@@ -13,7 +13,10 @@ export function estimateMs({
   watchMs = 0,
   count = 1,
   sessions = 0,
+  warmCount = 0,
+  maxCount = 0,
 }) {
+  if (kind === 'session-calls') return startMs + (warmCount + maxCount) * perSessionMs;
   if (kind === 'start') return count * startMs;
   const idleMs = steps.length * (settleMs + watchMs) + (steps.at(-1) ?? sessions) * perSessionMs;
   return startMs + warmMs + runMs + idleMs;

@@ -1,6 +1,7 @@
 // The bars as a table: what was measured last, whether it is enough, and how to measure it again.
 import { bars, barsOfTests } from '../bars.mjs';
 import { newestCells } from '../lib/results.mjs';
+import { scenarios as allScenarios } from '../scenarios.mjs';
 import { median, number } from './measures.mjs';
 
 /** Fewer rounds than this are no measurement. */
@@ -59,9 +60,17 @@ function verdict({ atLeast = 0, atMost = Number.POSITIVE_INFINITY }, result) {
 }
 
 /** With all that these cells are compared with by any bar: measured again without, they would have no ratio to it. */
-function commandOf({ scenarios, target }) {
+function commandOf({ scenarios, target, command }) {
+  if (command !== undefined) return command;
   const same = bars.filter((bar) => bar.target === target && bar.scenarios.some((name) => scenarios.includes(name)));
   const all = new Set([target, ...same.flatMap(({ against = [] }) => against)]);
-  const names = scenarios.length === 3 ? `'${scenarios[0].replace(/[a-z]+$/, '')}*'` : scenarios.join(',');
-  return `node bench/bench.mjs --rounds ${leastRounds} --scenario ${names} --target ${[...all].join(',')}`;
+  return `node bench/bench.mjs --rounds ${leastRounds} --scenario ${scenariosWord(scenarios)} --target ${[...all].join(',')}`;
+}
+
+/** The scenarios as `--scenario` takes them: by what they begin with, if no others do. */
+function scenariosWord(scenarios) {
+  const start = scenarios[0].replace(/[a-z]+$/, '');
+  const same = Object.keys(allScenarios).filter((name) => name.startsWith(start));
+  const isAll = start !== '' && same.length === scenarios.length && scenarios.every((name) => same.includes(name));
+  return isAll && same.length > 1 ? `'${start}*'` : scenarios.join(',');
 }

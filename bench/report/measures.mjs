@@ -9,14 +9,28 @@ export const p99Ms = (row) => positive(row.latency?.p99);
 /** CPU seconds of the gateway's processes per 10,000 calls, or events. */
 export const cpuOfCalls = (row) => positive((row.gatewayCpu / row.answers) * 1e4);
 export const cpuOfEvents = (row) => positive((row.gatewayCpu / row.events) * 1e4);
+/** Calls per CPU second of the gateway's processes: what one core that does nothing else would reach. */
+export const callsPerCore = (row) => positive(row.answers / row.gatewayCpu);
+/** Median and 99th percentile of the latency, in microseconds. */
+export const medianUs = (row) => positive(row.latency?.p50 * 1e3);
+export const p99Us = (row) => positive(row.latency?.p99 * 1e3);
 export const startMs = (row) => positive(row.startMs);
 /** Of the gateway's processes, resident, at the end of a measurement. */
 export const memoryMib = (row) => positive(row.residentKib / 1024);
+
+/** Of a search for the worst input (worst.mjs): its CPU per byte as a multiple of that of many small tokens, and the longest step. */
+export const worstCpuRatio = ({ worstCpu, tokensCpu }) => positive(worstCpu / tokensCpu);
+export const worstStepMs = ({ stepMs }) => positive(stepMs);
 
 const growth = (from, to) => (to.residentKib - from.residentKib) / (to.sessions - from.sessions);
 
 /** KiB by which the gateway grows with each session, from the fewest to the most. */
 export const kibPerSession = ({ steps }) => steps && positive(growth(steps[0], steps.at(-1)));
+/** The same from 200 sessions to 1,000: what one session more takes, without what is there once. */
+export const kibAtMargin = ({ steps }) => {
+  const [from, to] = [200, 1_000].map((count) => steps?.find(({ sessions }) => sessions === count));
+  return from && to && positive(growth(from, to));
+};
 /** The same between the last two steps, as a multiple of that between all others: 1 for growth that is linear. */
 export const bend = ({ steps }) =>
   steps && positive(growth(steps.at(-2), steps.at(-1)) / growth(steps[0], steps.at(-2)));

@@ -1,5 +1,5 @@
 // Results as markdown tables: the median over the rounds, and in brackets the median of the ratios to the reference
-// within one round.
+// within one round; in tables of added time, the median of the differences.
 import { maxBusyShare, maxStealShare } from '../lib/quiet.mjs';
 import { newestCells } from '../lib/results.mjs';
 import { referenceOf } from '../targets.mjs';
@@ -13,13 +13,22 @@ const tables = [
   { title: 'Median latency, ms', kind: 'echo', value: of.medianMs },
   { title: '99th percentile, ms', kind: 'echo', value: of.p99Ms },
   { title: 'Gateway CPU seconds per 10,000 calls', kind: 'echo', value: of.cpuOfCalls },
+  { title: 'Calls per second per core of the gateway', kind: 'echo', value: of.callsPerCore },
   { title: 'Gateway memory during these calls, MiB', kind: 'echo', value: of.memoryMib },
+  { title: 'Median latency at half load, µs (added)', kind: 'paced', value: of.medianUs, isAdded: true },
+  { title: '99th percentile at half load, µs (added)', kind: 'paced', value: of.p99Us, isAdded: true },
+  { title: 'Calls per second at half load', kind: 'paced', value: of.callsPerSecond },
   { title: 'Progress events per second (1,000 events in each call)', kind: 'stream', value: of.eventsPerSecond },
   { title: 'Gateway CPU seconds per 10,000 progress events', kind: 'stream', value: of.cpuOfEvents },
   { title: 'Gateway memory during these events, MiB', kind: 'stream', value: of.memoryMib },
   { title: 'Sessions opened per second', kind: 'sessions', value: of.callsPerSecond, without: ['bursts-4'] },
   { title: 'Session handshake, median, ms', kind: 'sessions', value: of.medianMs },
   { title: 'Session handshake, 99th percentile, ms', kind: 'sessions', value: of.p99Ms },
+  { title: 'Sessions with one call and no DELETE per second', kind: 'session-calls', value: of.callsPerSecond },
+  { title: 'Duration of such a session, median, ms', kind: 'session-calls', value: of.medianMs },
+  { title: 'Duration of such a session, 99th percentile, ms', kind: 'session-calls', value: of.p99Ms },
+  { title: 'Gateway CPU seconds per 10,000 such sessions', kind: 'session-calls', value: of.cpuOfCalls },
+  { title: 'Gateway memory after such sessions, MiB', kind: 'session-calls', value: of.memoryMib },
   { title: 'Time from process start to the first answer, ms', kind: 'start', value: of.startMs },
 ];
 
@@ -72,12 +81,13 @@ export function describe(rows, cells) {
   ].join('');
 }
 
-function byScenario(cells, names, { title, kind, value, without = [] }, beside) {
+function byScenario(cells, names, { title, kind, value, isAdded, without = [] }, beside) {
   const own = cells.filter((row) => row.kind === kind && !without.includes(row.scenario));
   const rows = [...new Set(own.map(({ scenario }) => scenario))].map((scenario) => ({
     label: scenario,
     cells: own.filter((cell) => cell.scenario === scenario),
     value,
+    isAdded,
   }));
   return grid(title, names, rows, beside);
 }
@@ -92,6 +102,7 @@ function memoryTable(cells, names, scenario, beside) {
       value: of.mibWith(count),
     })),
     { label: 'KiB per session', cells: own, value: of.kibPerSession },
+    { label: 'KiB per session from 200 to 1,000', cells: own, value: of.kibAtMargin },
   ];
   const title =
     scenario === 'idle' ? 'idle sessions, each with a GET stream' : 'hibernating sessions, each with a GET stream';
@@ -102,22 +113,30 @@ function memoryTable(cells, names, scenario, beside) {
 function grid(title, names, rows, beside) {
   const used = names.filter((name) => rows.some(({ cells }) => cells.some(({ target }) => target === name)));
   if (used.length === 0) return '';
-  const lines = rows.map((row) => `| ${row.label} | ${used.map((name) => cellText(row, name, beside)).join(' | ')} |`);
+  const isMeasured = ({ cells, value }) => cells.some((cell) => value(cell) !== undefined);
+  const lines = rows
+    .filter(isMeasured)
+    .map((row) => `| ${row.label} | ${used.map((name) => cellText(row, name, beside)).join(' | ')} |`);
   return [`**${title}**`, '', `| | ${used.join(' | ')} |`, `|:--|${'--:|'.repeat(used.length)}`, ...lines].join('\n');
 }
 
-function cellText({ cells, value }, target, beside) {
+function cellText({ cells, value, isAdded }, target, beside) {
   const own = cells.filter((cell) => cell.target === target);
   const middle = median(own.map(value));
   if (middle === undefined) return '–';
-  const ratio = median(
+  const compared = median(
     own.map((cell) => {
       const reference = referenceOf(target, cell.kind);
-      return reference === target ? undefined : value(cell) / value(beside(cell, reference) ?? {});
+      if (reference === target) return undefined;
+      const other = value(beside(cell, reference) ?? {});
+      return isAdded ? value(cell) - other : value(cell) / other;
     }),
   );
-  return ratio === undefined ? number(middle) : `${number(middle)} (${ratio.toFixed(2)})`;
+  if (compared === undefined) return number(middle);
+  return `${number(middle)} (${isAdded ? signed(compared) : compared.toFixed(2)})`;
 }
+
+const signed = (value) => `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(0)}`;
 
 /** Everything that was not right, summed over the rounds. */
 function faultTable(rows) {

@@ -1,8 +1,9 @@
 // The least that any gateway must do, as the measure for all: node:http in, a child's pipe out, text passed through.
 // No checks, no back-pressure, no event ids, no logs: not a gateway to use.
-// node ideal.mjs --port N [--redis PORT [--batch]] -- <command> [args]
+// node ideal.mjs --port N [--redis PORT [--batch]] [--collect] -- <command> [args]
 // --redis: each message of the server is in a Redis Stream before the client sees it; the XADDs of one chunk go together.
 // --batch: one XADD for all the messages of a chunk.
+// --collect: a minor garbage collection after every 16 MiB of messages (node --expose-gc), so that large messages cause no full ones.
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import http from 'node:http';
@@ -13,6 +14,9 @@ const [command, ...args] = process.argv.slice(split + 1);
 const redisAt = process.argv.slice(0, split).indexOf('--redis');
 const isBatch = process.argv.slice(0, split).includes('--batch');
 const redis = redisAt === -1 ? undefined : await connectRedis(Number(process.argv[redisAt + 1]));
+
+const collectBytes = process.argv.slice(0, split).includes('--collect') ? 16 * 2 ** 20 : Number.POSITIVE_INFINITY;
+let bytesSince = 0;
 
 const lineFeed = Buffer.from('\n');
 const [idKey, tokenKey] = ['"id":', '"progressToken":'];
@@ -84,6 +88,7 @@ function deliver(session, lines) {
     parts = [];
   };
   for (const line of lines) {
+    countBytes(line);
     const { id, method, token } = look(line);
     const isResponse = method === undefined;
     const call = isResponse ? session.calls.get(id) : session.tokens.get(token);
@@ -132,7 +137,15 @@ function postShared(text, response) {
   send(shared.child, isQuiet ? numbered : replace(numbered, tokenKey, token, number));
 }
 
+function countBytes(text) {
+  bytesSince += text.length;
+  if (bytesSince < collectBytes) return;
+  bytesSince = 0;
+  globalThis.gc({ type: 'minor' });
+}
+
 function send(child, text) {
+  countBytes(text);
   child.stdin.cork();
   child.stdin.write(text);
   child.stdin.write(lineFeed);

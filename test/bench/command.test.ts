@@ -89,7 +89,7 @@ describe('a command that makes no sense is refused in one line', () => {
   });
 });
 
-test.each(['bench', 'curves', 'hop', 'profile', 'redis-cost', 'report', 'scale', 'wrk'])(
+test.each(['bench', 'curves', 'hop', 'profile', 'redis-cost', 'report', 'scale', 'worst', 'wrk'])(
   '%s.mjs --help says how it is called and what it does',
   async (name) => {
     const { code, stdout } = await run(`bench/${name}.mjs`, '--help');
