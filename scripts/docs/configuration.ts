@@ -66,16 +66,15 @@ A URL must not contain a user name or a password. Use a header instead:
 \`mcp-gangway --header 'X-Team: tools' https://mcp.example.com/sse\`
 
 **Several servers.** With \`--config\`, the endpoint of each server is \`/<name>\` followed by \`path\`. If the file has only one server, its
-endpoint is also at \`path\` itself. The same applies to \`ssePath\` for HTTP+SSE (2024-11-05) clients and to \`wsPath\` for
+endpoint is also at \`path\` itself. \`ssePath\` for HTTP+SSE (2024-11-05) clients works in the same way, and so does \`wsPath\` for
 [WebSocket](../websocket.md) clients.
 
 The [command line reference](command-line.md) describes the commands.
 
 ## Order of precedence
 
-The gateway looks for the value of an option in this order: command line, environment, file, default. It uses
-the first value that it finds. Lists from different sources are not combined. Server options on the command line, in the environment or at the top level of the file are defaults for
-all servers. An entry of \`mcpServers\` overrides them. \`env\` is merged: the variables of the entry override the others.
+The gateway looks for the value of an option in this order: command line, environment, file, default. The gateway uses the first value that it finds. Lists from different sources are not combined. Server options on the command line, in the environment or at the top level of the file are defaults for
+all servers. An entry of \`mcpServers\` overrides these defaults. \`env\` is merged: the variables of the entry override the others.
 
 The gateway reports all errors of a configuration at once. Each error names the option or the position in the file.
 Errors never contain the values of options.
@@ -121,11 +120,11 @@ The tables above list the environment variable of each option.
 - \`${configFileVariable}\` names the configuration file if the command line names no server.
 - \`${apiKeysVariable}\` contains API keys as \`name:sha256:hash\` or \`name:key\`, separated by commas.
 - \`REDIS_URL\` is used if \`GANGWAY_REDIS\` is unset.
-- In Kubernetes, a service with the name \`gangway\` sets \`${environmentNameOf('port')}=tcp://…\` in every pod. Set \`enableServiceLinks: false\` to prevent that.
+- In Kubernetes, a service with the name \`gangway\` sets \`${environmentNameOf('port')}=tcp://…\` in every pod. To avoid this variable, set \`enableServiceLinks: false\`.
 
 ## File
 
-The file is a JSON object. It may contain comments (\`//\` and \`/* */\`) and trailing commas (JSONC). It can contain any option under its key, but
+The file is a JSON object. Comments (\`//\` and \`/* */\`) and trailing commas are allowed (JSONC). The file can contain any option under its key, but
 each key only once in its object. The servers are in \`mcpServers\` (or \`servers\`, as in VS Code):
 
 \`\`\`jsonc
@@ -142,7 +141,7 @@ ${exampleFile}
 | server options | See [Server options](#server-options). |
 
 The gateway ignores \`autoApprove\`, \`alwaysAllow\`, \`timeout\` and \`description\` of a server, and \`inputs\` and \`$schema\` at the top level. Any
-other key is an error. A server name has 1 to 64 letters, digits, dots, underscores and hyphens. It must not begin with a dot. \`healthz\`, \`readyz\`,
+other key is an error. A server name has 1 to 64 letters, digits, dots, underscores and hyphens, and does not begin with a dot. \`healthz\`, \`readyz\`,
 \`metrics\` and the first segment of \`path\` are reserved.
 
 In all strings of a server, \`\${VAR}\` is replaced by the value of the gateway's environment variable. \`\${VAR:-default}\` provides a default for a variable

@@ -34,7 +34,7 @@ const notes: Partial<Record<Reason, string>> = {
   origin_not_allowed:
     'The request comes from a web page on another site. The value of `--allow-origin`, such as `https://app.example.com`, needs the scheme and any non-default port.',
   host_not_allowed:
-    'On 127.0.0.1 the gateway accepts only local names, which prevents DNS rebinding. A proxy or a container often uses another name. Allow it with `--allow-host mcp.example.com`.',
+    'On 127.0.0.1 the gateway accepts only local names, which prevents DNS rebinding. A proxy or a container often uses another name. Allow the other name with `--allow-host mcp.example.com`.',
   modern_not_served:
     'A 2026-07-28 request arrived at an endpoint for older clients, `/sse` or `/ws`. Use `/mcp`, or a version from `error.data.supported`.',
   bad_envelope:
@@ -74,18 +74,18 @@ const notes: Partial<Record<Reason, string>> = {
   server_start_timeout:
     'The time limit is `--start-timeout-ms` (60 s). Often `npx` or `uvx` is still downloading the server, or the program is not an MCP server. `mcp-gangway check` downloads the server and shows its output.',
   server_exited:
-    'The gateway starts the server again, and the session continues. After six exits within a minute, the session ends and the log contains the reason `crash_loop`. The log also has the exit code. With `--log-level debug`, the log has the output too.',
+    'The gateway starts the server again, and the session continues. After six exits within a minute, the session ends and the log contains the reason `crash_loop`. The log also contains the exit code and, with `--log-level debug`, the output of the server.',
   server_refused:
     'The remote server answered with an error status, or ended its response early. `--log-level debug` shows the status.',
   server_unauthorized:
-    'The status is not 401, because clients would then look for credentials for the gateway. `--header` sets credentials for all clients. `--forward-header Authorization` lets each client send its own. The gateway does not pass on the OAuth metadata of the server.',
+    'The status is not 401, because clients would then look for credentials for the gateway. `--header` sets credentials for all clients. `--forward-header Authorization` lets each client send its own credentials. The gateway does not pass on the OAuth metadata of the server.',
   server_unreachable:
     'The remote server was unreachable for more than 15 s, or its answer could not be resumed. The session continues when the server is reachable again.',
   server_silent: 'The time limit is `--upstream-idle-ms`.',
   group_busy: 'Clients should answer elicitations faster, or the operator can raise `--pool-max`.',
   server_not_modern: '`--era modern` is set, or the gateway previously detected that the server supports 2026-07-28.',
   server_crash_loop:
-    'A process that all clients share exited six times within a minute, so the gateway waits 30 s before the next start. The log has the exit codes. With `--log-level debug`, the log has the output too.',
+    'A process that all clients share exited six times within a minute, so the gateway waits 30 s before the next start. The log contains the exit codes and, with `--log-level debug`, the output of the server.',
   server_full: 'The limit is `--max-shared-calls` (4,096) requests per server, including subscriptions.',
   line_too_long: 'The limit is `--max-line-bytes` (64 MiB).',
   memory_limit: 'The limit is `--max-memory-bytes`.',
@@ -124,7 +124,7 @@ export function renderErrors(): string {
 Each error from the gateway is a JSON-RPC error with its reason in \`error.data.reason\`. SDKs show only the message.
 
 - The **status** is the HTTP status. If the response is already an event stream, the same error arrives as an event.
-- Errors of \`server/discover\` have the status 200 instead of 5xx. Otherwise, clients would fall back to an older revision.
+- Errors of \`server/discover\` have the status 200 instead of 5xx, because clients would otherwise fall back to an older revision.
 - Errors from the MCP server itself have no \`error.data.reason\` that this page lists.
 - **Reached the server: no** means that it is safe to repeat the request. **Reached the server: possible** means that the request may have taken effect.
 - The **retry after** time is also sent in the header \`Retry-After\`.

@@ -83,7 +83,7 @@ const catalogue = {
     status: 400,
     code: -32600,
     message:
-      'Invalid request: the JSON is larger than 8 MiB and has more than 1,048,576 values or 2,097,152 escape sequences. Split it into smaller requests.',
+      'Invalid request: the JSON is larger than 8 MiB and has more than 1,048,576 values or 2,097,152 escape sequences. Split the request into smaller ones.',
   },
   key_too_long: {
     status: 400,
@@ -114,7 +114,7 @@ const catalogue = {
   batch_too_large: {
     status: 400,
     code: -32600,
-    message: 'Invalid request: the batch has too many messages. Split it into smaller batches.',
+    message: 'Invalid request: the batch has too many messages. Split the batch into smaller ones.',
   },
   body_too_large: {
     status: 413,
@@ -168,7 +168,8 @@ const catalogue = {
   origin_not_allowed: {
     status: 403,
     code: -32000,
-    message: 'Forbidden: requests from this Origin are not allowed. The operator can allow it with --allow-origin.',
+    message:
+      'Forbidden: requests from this Origin are not allowed. The operator can allow the origin with --allow-origin.',
   },
   bad_host: {
     status: 400,
@@ -178,7 +179,7 @@ const catalogue = {
   host_not_allowed: {
     status: 403,
     code: -32000,
-    message: 'Forbidden: this Host is not allowed. The operator can allow it with --allow-host.',
+    message: 'Forbidden: this Host is not allowed. The operator can allow the host with --allow-host.',
   },
   unsupported_version: {
     status: 400,
@@ -201,7 +202,7 @@ const catalogue = {
     status: 400,
     code: -32020,
     message:
-      'Header mismatch: a header that repeats a value of the body is missing or differs from the body. Send both with the same value.',
+      'Header mismatch: a header that repeats a value of the body is missing or differs from the body. Send the same value in the header and the body.',
     explain: explainHeader,
   },
   missing_capability: {
@@ -209,7 +210,7 @@ const catalogue = {
     code: -32021,
     reached: 'maybe',
     message:
-      'Missing required client capability: the MCP server needs a capability that the client did not declare. Declare it, or use another client.',
+      'Missing required client capability: the MCP server needs a capability that the client did not declare. Declare the capability, or use another client.',
   },
   version_not_served: {
     status: 400,
@@ -306,7 +307,7 @@ const catalogue = {
     status: 404,
     code: -32000,
     message:
-      'Not found: the operator port does not have this path. It serves / (the status page), /metrics, /healthz and /readyz. MCP endpoints are on the client port.',
+      'Not found: the operator port does not have this path. The operator port serves / (the status page), /metrics, /healthz and /readyz. MCP endpoints are on the client port.',
   },
 
   // The sender
@@ -314,19 +315,19 @@ const catalogue = {
     status: 401,
     code: -32000,
     message:
-      'Unauthorized: the request has no credentials. With every request, send the header Authorization: Bearer with a key or token for this gateway.',
+      'Unauthorized: the request has no credentials. With every request, send a Bearer key or token for this gateway in the Authorization header.',
   },
   credentials_invalid: {
     status: 401,
     code: -32000,
     message:
-      'Unauthorized: the key or token is not valid here. It was not issued for this endpoint, was revoked or has expired. Send a valid one.',
+      'Unauthorized: the key or token is not valid here. The credential was not issued for this endpoint, was revoked or has expired. Send a valid key or token.',
   },
   credentials_in_query: {
     status: 401,
     code: -32000,
     message:
-      'Unauthorized: the URL contains credentials, which is not accepted. Send them in the Authorization: Bearer header.',
+      'Unauthorized: the URL contains credentials, which is not accepted. Send a Bearer key or token in the Authorization header.',
   },
   untrusted_proxy: {
     status: 403,
@@ -405,7 +406,7 @@ const catalogue = {
     status: 400,
     code: -32000,
     message:
-      'Bad request: the WebSocket handshake is malformed. It must be a GET with Sec-WebSocket-Key and Sec-WebSocket-Version: 13.',
+      'Bad request: the WebSocket handshake is malformed. The handshake must be a GET with Sec-WebSocket-Key and Sec-WebSocket-Version: 13.',
   },
   subprotocol_required: {
     status: 400,
@@ -506,20 +507,20 @@ const catalogue = {
     status: 502,
     code: -32000,
     message:
-      "The MCP server's answer to initialize is too large: more than 1 MiB, or an oversized version or capabilities. The server's author must fix this.",
+      "The MCP server's answer to initialize is too large: more than 1 MiB, or an oversized version or capabilities. The server's author must make the answer smaller.",
   },
   server_start_failed: {
     status: 502,
     code: -32000,
     message:
-      "The MCP server could not be started. The gateway's log contains the reason. The operator can also run mcp-gangway check to see it.",
+      "The MCP server could not be started. The gateway's log contains the reason. The operator can also run mcp-gangway check to see the reason.",
     retryAfterS: 5,
   },
   server_start_timeout: {
     status: 504,
     code: -32000,
     message:
-      'The MCP server did not answer initialize or server/discover in time. To see its output, the operator can run mcp-gangway check or set --log-level debug.',
+      "The MCP server did not answer initialize or server/discover in time. To see the server's output, the operator can run mcp-gangway check or set --log-level debug.",
     retryAfterS: 5,
   },
   server_exited: {
@@ -541,7 +542,7 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'The MCP server refused access (401 or 403). The operator can set its credentials with --header, or let clients send their own with --forward-header.',
+      "The MCP server refused access (401 or 403). The operator can set the server's credentials with --header, or let clients send their own credentials with --forward-header.",
   },
   server_unreachable: {
     status: 502,
@@ -558,7 +559,7 @@ const catalogue = {
   server_busy: {
     status: 503,
     code: -32000,
-    message: 'The MCP server does not read its input fast enough. This request did not reach it. Retry.',
+    message: 'The MCP server does not read its input fast enough. This request did not reach the server. Retry.',
     retryAfterS: 1,
   },
   group_busy: {
@@ -578,14 +579,14 @@ const catalogue = {
   server_crash_loop: {
     status: 503,
     code: -32000,
-    message: 'The MCP server exited repeatedly. The gateway starts it again after a pause. Retry later.',
+    message: 'The MCP server exited repeatedly. The gateway starts the server again after a pause. Retry later.',
     retryAfterS: 30,
   },
   server_full: {
     status: 503,
     code: -32000,
     message:
-      'This MCP server has reached its limit of requests in flight. This request did not reach it. Retry; the operator can raise --max-shared-calls.',
+      'This MCP server has reached its limit of requests in flight. This request did not reach the server. Retry; the operator can raise --max-shared-calls.',
     retryAfterS: 1,
   },
   line_too_long: {
@@ -628,7 +629,7 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'The MCP server did not answer in time, and the request was cancelled. Whether it took effect is unknown. The operator can raise --request-idle-ms or --request-max-ms.',
+      'The MCP server did not answer in time, and the request was cancelled. Whether the request took effect is unknown. The operator can raise --request-idle-ms or --request-max-ms.',
   },
   too_many_calls: {
     status: 429,
@@ -643,7 +644,7 @@ const catalogue = {
     status: 400,
     code: -32602,
     message:
-      'Invalid params: requestState is not valid. It may have expired, belong to another request, or have been used with other answers. Send the newest requestState, or send the request without one.',
+      'Invalid params: requestState is not valid. The requestState may have expired, belong to another request, or have been used with other answers. Send the newest requestState, or send the request without one.',
   },
   no_server_requests: {
     status: 404,
@@ -655,7 +656,7 @@ const catalogue = {
     status: 200,
     code: -32602,
     message:
-      'Invalid params: the task does not exist. It has ended, was lost when its server exited, or never existed.',
+      'Invalid params: the task does not exist. The task has ended, was lost when its server exited, or never existed.',
   },
   method_of_other_era: {
     status: 200,
@@ -689,7 +690,7 @@ const catalogue = {
     status: 400,
     code: -32602,
     message:
-      'Invalid params: the subscription names more than 500 resources, or more than 256 KiB of URIs. Split it into several subscriptions.',
+      'Invalid params: the subscription names more than 500 resources, or more than 256 KiB of URIs. Split the subscription into several.',
   },
   input_refused: {
     status: 200,
@@ -743,7 +744,7 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'The gateway cannot reach its store, so these answers did not reach the MCP server. The server still waits for them. Send the answers again with the same requestState.',
+      'The gateway cannot reach its store, so these answers did not reach the MCP server. The server still waits for the answers. Send the answers again with the same requestState.',
     retryAfterS: 2,
   },
   owner_busy: {

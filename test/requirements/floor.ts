@@ -128,7 +128,7 @@ export const floor: readonly Requirement[] = [
     text: 'The messages of header_mismatch and unsupported_version name the header and the versions.',
   },
   { id: 'J-07', text: 'The reason for a cancellation is passed on unchanged.' },
-  { id: 'J-08', text: 'If an upstream server refuses credentials, the client gets an error that says so.' },
+  { id: 'J-08', text: 'If an upstream server refuses credentials, the client gets an error that reports the refusal.' },
   {
     id: 'J-09',
     text: 'TLS offers no CBC cipher suites. Every response has the nosniff header, and the HSTS header is sent only over TLS.',
@@ -156,7 +156,7 @@ export const floor: readonly Requirement[] = [
   { id: 'U-06', text: 'A network partition does not delay any call by more than the lease time plus 2 s.' },
   {
     id: 'U-07',
-    text: 'A call that is posted right after its owner was killed goes to the next owner.',
+    text: "A call that is posted right after the session's owner was killed goes to the next owner.",
   },
   {
     id: 'M-01',

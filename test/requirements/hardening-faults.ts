@@ -48,7 +48,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     id: 'F12',
-    text: 'If a child process exits, is killed or never starts, pending calls are answered. Its session is restored or ended.',
+    text: 'If a child process exits, is killed or never starts, pending calls are answered. The session of the child process is restored or ended.',
   },
   {
     id: 'F13',

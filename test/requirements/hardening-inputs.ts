@@ -23,7 +23,7 @@ export const inputs: readonly Requirement[] = [
   { id: 'B07', text: 'A body with Content-Encoding gets 415 and is never decompressed.' },
   {
     id: 'B08',
-    text: 'A wrong Content-Type gets 415, and an Accept header with neither application/json nor text/event-stream gets 406. If it has only one of them, the answer uses that type.',
+    text: 'A wrong Content-Type gets 415, and an Accept header with neither application/json nor text/event-stream gets 406. If Accept has only one of the two types, the answer uses that type.',
   },
   { id: 'B09', text: 'Any other HTTP method gets 405 with Allow.' },
   {

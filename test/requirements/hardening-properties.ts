@@ -20,7 +20,7 @@ export const properties: readonly Requirement[] = [
   },
   {
     id: 'S04',
-    text: "A client's token never reaches a child process or an upstream server unless this is configured.",
+    text: "A client's token never reaches a child process or an upstream server unless forwarding is configured.",
   },
   {
     id: 'S05',

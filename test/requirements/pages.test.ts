@@ -84,7 +84,7 @@ function renderProtocol(): string {
 
 This page lists the MCP requirements that apply to a gateway. Each requirement has one or two testable sentences. The gateway
 acts as a server for HTTP clients and as a client of the servers behind it, so both sets of requirements apply. Tests cite a
-requirement by its id, for example \`it('[R7.04] …')\`. The build fails if no test cites a requirement.
+requirement by its id, for example \`it('[R7.04] …')\`. The build fails if a requirement is not cited by any test.
 
 *Level* is the level in the source: MUST, SHOULD or MAY. V2 marks behaviour that the official SDKs depend on.
 
@@ -102,7 +102,7 @@ function renderHardening(): string {
 
 This page describes how the gateway behaves under faults, bad input and attacks. Each row has one or two testable sentences.
 The outcomes follow from the [promises](design.md#promises). Tests cite a row by its id, for example \`it('[F16] …')\`. The
-build fails if no test cites a row. [SECURITY.md](../SECURITY.md) contains the threat model.
+build fails if a row is not cited by any test. [SECURITY.md](../SECURITY.md) contains the threat model.
 
 A normal test run uses small sizes. \`FAULT_SIZE=full\` uses the full sizes: 50 sessions when an owner is killed, 2,000 resumes
 within a second, 200 starts and ends of a process, 10,000 disconnects between replayed and live events, and one-minute outages.
@@ -121,7 +121,7 @@ ${tableOf(properties)}
 
 ## Advisories about other programs
 
-Each row covers a vulnerability of another gateway, SDK or proxy. A test shows that mcp-gangway does not have it.
+Each row covers a vulnerability of another gateway, SDK or proxy. For each vulnerability, a test shows that mcp-gangway does not have it.
 
 ${tableOf(advisories)}
 

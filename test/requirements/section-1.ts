@@ -36,7 +36,7 @@ export const section1: readonly ProtocolRequirement[] = [
     id: 'R1.06',
     source: 'VER',
     level: 'MAY',
-    text: 'Modern and legacy clients can use the endpoint at the same time. They do not share any state.',
+    text: 'Modern and legacy clients can use the endpoint at the same time. The two kinds of clients do not share any state.',
   },
   {
     id: 'R1.07',

@@ -84,7 +84,7 @@ export const section6: readonly ProtocolRequirement[] = [
     id: 'R6.12',
     source: 'STD26',
     level: 'MUST',
-    text: 'JSON-RPC requests from a modern server never reach a client. The gateway answers them with -32601.',
+    text: 'JSON-RPC requests from a modern server never reach a client. The gateway answers these requests with -32601.',
   },
   {
     id: 'R6.13',

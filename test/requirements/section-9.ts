@@ -42,7 +42,7 @@ export const section9: readonly ProtocolRequirement[] = [
     id: 'R9.06',
     source: 'V2',
     level: 'V2',
-    text: 'The official clients resume a POST stream that was cut between an event id and its response. They resume a GET stream too.',
+    text: 'The official clients resume a GET stream, and a POST stream that was cut between an event id and the response.',
   },
   {
     id: 'R9.07',

@@ -114,7 +114,7 @@ export const globalOptions = {
   connectionIdleMs: integer(
     75 * second,
     [1, longestMs],
-    'Time (ms) after which an idle client connection is closed. It should be longer than the idle time of your load balancer.',
+    'Time (ms) after which an idle client connection is closed. This time should be longer than the idle time of your load balancer.',
   ),
   bodyTimeoutMs: integer(
     30 * second,

@@ -19,7 +19,7 @@ export const quotaOptions = {
   ),
   principalStartsPerMinute: optionalInteger(
     countBounds,
-    'Maximum number of server starts per user per minute on an instance. They may all occur at once.',
+    'Maximum number of server starts per user per minute on an instance. All these starts may occur at once.',
   ),
   principalStreams: optionalInteger(
     countBounds,
@@ -37,11 +37,11 @@ export const quotaOptions = {
   principalBytes: optionalInteger(byteBounds, 'Maximum total bytes of unanswered requests per user on an instance.'),
   maxStartsPerMinute: optionalInteger(
     countBounds,
-    'Maximum number of server starts for sessions per minute on an instance. They may all occur at once.',
+    'Maximum number of server starts for sessions per minute on an instance. All these starts may occur at once.',
   ),
   maxRequestsPerS: optionalInteger(
     countBounds,
-    'Maximum number of requests per second on an instance. They may all arrive at once.',
+    'Maximum number of requests per second on an instance. All these requests may arrive at once.',
   ),
   maxBytesInFlight: optionalInteger(byteBounds, 'Maximum total bytes of unanswered requests on an instance.'),
 } as const;
