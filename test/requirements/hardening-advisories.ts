@@ -65,7 +65,7 @@ export const advisories: readonly Requirement[] = [
   },
   {
     id: 'A12b',
-    text: 'The idle limit also applies while a GET is open.',
+    text: 'A half-open GET does not keep a session open forever.',
     source: 'supergateway #108, #124, #137, #141, #160',
   },
 ];

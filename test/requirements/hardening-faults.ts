@@ -81,7 +81,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     id: 'F21',
-    text: 'The maximum stream age limits the lifetime of half-open connections. Idle sessions end even while a GET is open.',
+    text: 'The maximum stream age limits the lifetime of half-open connections. A session whose client is gone then becomes idle and ends.',
   },
   { id: 'F22', text: 'A client that disconnects during a POST stream can retrieve its answer with GET.' },
   {
