@@ -104,7 +104,7 @@ client request. Requests from the gateway itself, such as the request for an eve
 with \`warm\`, or with the same name in \`headers\`. All forwarded headers together are limited to 8 KiB.
 \`mcp-gangway --forward-header Authorization https://mcp.example.com/mcp\`
 
-\`check\` and start-up probes cannot use a server that requires forwarded credentials. A client without those credentials gets
+\`check\` and start-up probes cannot use a server that requires forwarded credentials. A client without the forwarded credentials gets
 \`server_unauthorized\`. The gateway does not pass on the server's 401 or its authorization metadata.
 
 **Client credentials.** Every client must provide the header or claim that \`credentials\` names. \`{header:X-Token}\` is a header of the client's request, and

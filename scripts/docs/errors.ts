@@ -19,7 +19,7 @@ const notes: Partial<Record<Reason, string>> = {
   duplicate_key:
     'The gateway treats keys that differ only in case, such as `Name` and `name`, as duplicates. Servers in Go and .NET ignore the case of keys.',
   too_many_members: 'The limit does not apply to tool arguments.',
-  too_many_values: 'Such a body would take too much time and memory to parse.',
+  too_many_values: 'Parsing a larger body would take too much time and memory.',
   too_deep: 'The limit is `--max-depth` (100).',
   batch_not_allowed: 'The session uses a protocol revision other than 2025-03-26.',
   body_too_large: 'The limit is `--max-body-bytes` (4 MiB).',
@@ -62,11 +62,11 @@ const notes: Partial<Record<Reason, string>> = {
   websocket_required: 'Use `ws://…/ws` in a WebSocket client, and `/mcp` for HTTP.',
   slow_reader: 'The time limit is `--slow-reader-ms` (30 s).',
   session_required:
-    'Browsers, and curl without `initialize`, also get this error. With `--sessionless serve`, the gateway answers such requests.',
+    'Browsers, and curl without `initialize`, also get this error. With `--sessionless serve`, the gateway answers requests without a session.',
   unknown_session:
     'The session was idle for `--session-idle-ms` (30 min), was deleted, or ended because its server ended. A gateway without Redis loses all sessions when it restarts. The log line `session ended` contains the reason. Clients must open a new session.',
   unknown_token:
-    'The session of an HTTP+SSE client has ended, or the client opened a second stream. Most of these clients must be reconnected manually. With a larger `--sse-linger-ms`, sessions survive longer disconnects.',
+    'The session of an HTTP+SSE client has ended, or the client opened a second stream. Most HTTP+SSE clients must be reconnected manually. With a larger `--sse-linger-ms`, sessions survive longer disconnects.',
   history_lost: 'The limits are `--log-max-events`, `--log-max-bytes`, `--log-total-max-bytes` and `--log-max-age-ms`.',
   handshake_too_large: 'The limits are 64 characters for the version and 64 KiB for the capabilities.',
   server_start_failed:
@@ -92,7 +92,7 @@ const notes: Partial<Record<Reason, string>> = {
   event_too_large: 'The limit is `--max-event-bytes` (4 MiB).',
   response_too_complex: 'A server can return large data as one string or as a resource.',
   request_timeout:
-    'The time limits are `--request-idle-ms` (10 min) without progress and `--request-max-ms` (6 h) in total. SDK clients have their own limit of 60 s. To change it, pass the request options `{ timeout, resetTimeoutOnProgress: true }`.',
+    'The time limits are `--request-idle-ms` (10 min) without progress and `--request-max-ms` (6 h) in total. SDK clients have their own limit of 60 s. To change this limit, pass the request options `{ timeout, resetTimeoutOnProgress: true }`.',
   too_many_calls: 'The limit is `--max-calls` (256) per session.',
   bad_request_state:
     'If neither Redis nor `--state-key` is configured, a restart of the gateway makes all request states invalid. The gateway accepts only one set of answers for each request state.',

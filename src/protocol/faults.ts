@@ -145,7 +145,7 @@ const catalogue = {
     status: 400,
     code: -32000,
     message:
-      'Bad request: a header that may appear only once was sent twice, or its value has characters outside visible ASCII. Send the header once, and encode such characters.',
+      'Bad request: a header that may appear only once was sent twice, or its value has characters outside visible ASCII. Send the header once, and encode all other characters.',
   },
   forwarded_too_large: {
     status: 431,
@@ -196,7 +196,7 @@ const catalogue = {
     status: 400,
     code: -32602,
     message:
-      'Invalid params: params._meta lacks the protocol version or the client capabilities. This protocol version requires both in every request.',
+      'Invalid params: params._meta lacks the protocol version or the client capabilities. This protocol version requires both members in every request.',
   },
   header_mismatch: {
     status: 400,
@@ -697,7 +697,7 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'The MCP server needed input that the client did not provide. The client returned an error, or does not support such requests.',
+      'The MCP server needed input that the client did not provide. The client returned an error, or does not support requests for input.',
   },
   input_too_large: {
     status: 413,

@@ -47,7 +47,7 @@ export const properties: readonly Requirement[] = [
   },
   {
     id: 'S13',
-    text: 'A child process inherits only allow-listed environment variables, and no file descriptor beyond 0 to 2.',
+    text: 'A child process inherits only allow-listed environment variables and the file descriptors 0 to 2.',
   },
   { id: 'S14', text: 'Logs at level info contain no session ids, tokens, params or results.' },
   {
