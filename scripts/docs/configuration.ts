@@ -100,8 +100,7 @@ ${optionTable(serverOptions)}
 HTTP+SSE server must name an endpoint with the same origin as its URL. The gateway does not follow redirects.
 
 **Forwarded headers.** The gateway forwards only the client headers that \`forwardHeaders\` names. Each message carries the headers of its own
-client request. Requests from the gateway itself, such as the request for an event stream, carry the client's newest headers. You cannot combine \`forwardHeaders\`
-with \`warm\`, or with the same name in \`headers\`. All forwarded headers together are limited to 8 KiB.
+client request. Requests from the gateway itself, such as the request for an event stream, carry the client's newest headers. You cannot combine \`forwardHeaders\` with \`warm\`, and no header may be in both \`forwardHeaders\` and \`headers\`. All forwarded headers together are limited to 8 KiB.
 \`mcp-gangway --forward-header Authorization https://mcp.example.com/mcp\`
 
 \`check\` and start-up probes cannot use a server that requires forwarded credentials. A client without the forwarded credentials gets

@@ -173,7 +173,7 @@ export const floor: readonly Requirement[] = [
   { id: 'M-04', text: "The client's name reaches the server if the client has its own process." },
   {
     id: 'M-05',
-    text: 'Authenticated users never share a process of a server in any era unless the operator allows sharing.',
+    text: 'In both eras, authenticated users never share a server process unless the operator allows sharing.',
   },
   { id: 'M-06', text: 'An isolation option that does not apply to a server is refused.' },
   { id: 'P-01', text: 'Invalid output on stdout is logged once, with its first line.' },

@@ -24,7 +24,7 @@ export const properties: readonly Requirement[] = [
   },
   {
     id: 'S05',
-    text: 'Origin is always checked. Host is checked on loopback addresses or if configured. Lookalike names are refused.',
+    text: 'Origin is always checked. Host is checked on loopback addresses, and on other addresses if configured. Lookalike names are refused.',
   },
   {
     id: 'S06',
