@@ -97,7 +97,7 @@ export const floor: readonly Requirement[] = [
     text: 'The listeners of a forwarded request are removed when the attempt ends.',
   },
   { id: 'C-16', text: 'Session data that changes with each GET is stored separately from large data.' },
-  { id: 'C-17', text: 'Once the scopes that a request uses are stored, they are kept.' },
+  { id: 'C-17', text: 'Once stored, the scopes that a request uses are kept.' },
   {
     id: 'C-18',
     text: "Timers are unref'd and end with the object that created them. A reply keeps its status while the owner checks its lease.",

@@ -127,7 +127,7 @@ ${tableOf(advisories)}
 
 ## Findings of audits and reviews
 
-The letter of an id is the source of the finding: S is the security audit of November 2026, C the review of the core, and E the
+The letter of an id names the source of the finding: S is the security audit of November 2026, C the review of the core, and E the
 review of the other parts. J stands for the test suites of other projects, U for false refusals under faults, M for modern clients on
 legacy servers, and P for troubleshooting by operators.
 
