@@ -134,7 +134,7 @@ export const globalOptions = {
   sessionIdleMs: integer(
     30 * minute,
     [1, longestMs],
-    'Time (ms) after which an idle session ends. Unfinished tasks and open GET or HTTP+SSE streams prevent this.',
+    'Time (ms) after which an idle session ends. Unfinished tasks and open event streams prevent this.',
     {
       inHelp: true,
     },
