@@ -68,7 +68,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     id: 'F17',
-    text: 'Invalid UTF-8, non-JSON, non-JSON-RPC, batches and answers to unknown ids are dropped and counted. The session continues.',
+    text: 'Server output that is not valid UTF-8, JSON or JSON-RPC is dropped and counted, and so are answers to unknown ids. Batches are split. The session continues.',
   },
   { id: 'F18', text: 'A flood on stderr is always drained and logged at a limited rate, and never reaches a client.' },
   {

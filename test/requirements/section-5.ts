@@ -42,7 +42,7 @@ export const section5: readonly ProtocolRequirement[] = [
     id: 'R5.07',
     source: 'SUB',
     level: 'SHOULD',
-    text: 'If the server or the gateway ends a listen stream, the client first gets the result of its listen request. A stdio server may send a result or a cancellation.',
+    text: 'If the server or the gateway ends a listen stream, the client first gets the result of its listen request. A stdio server may end its stream with a result or a cancellation.',
   },
   {
     id: 'R5.08',
