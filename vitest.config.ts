@@ -25,6 +25,17 @@ const alone = [
   'test/integration/{groups,metrics}-many.test.ts',
 ];
 
+/** What depends on how JSON is read. It runs once more with the kernel forced on, in small windows, and once with it off. */
+const scanners = ['test/protocol/{json,message}/**/*.test.ts', 'test/protocol/stepped-scan.test.ts'];
+const scannerProject = (mode: 'on' | 'off') => ({
+  test: {
+    name: `kernel-${mode}`,
+    include: scanners,
+    setupFiles: [`test/support/kernel/kernel-${mode}.ts`],
+    testTimeout: 20_000,
+  },
+});
+
 /**
  * GitHub's parser of workflows imports JSON in a way that bundlers know and Node.js does not; and it names maps of
  * sources that it does not bring, with a warning for each.
@@ -58,6 +69,8 @@ export default defineConfig({
         },
         plugins: [withoutMaps],
       },
+      scannerProject('on'),
+      scannerProject('off'),
       { test: { name: 'fuzz', include: ['test/fuzz/fuzz.test.ts'] } },
       {
         test: {

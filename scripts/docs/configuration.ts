@@ -2,7 +2,7 @@ import type { Option } from '../../src/config/options/option-kinds.ts';
 import { environmentNameOf, flagOf } from '../../src/config/options/option-names.ts';
 import { globalOptions, type OptionTable, orderedPairs, serverOptions } from '../../src/config/options/options.ts';
 import { forms } from '../../src/config/sources/command-line.ts';
-import { apiKeysVariable, configFileVariable } from '../../src/config/sources/environment-variables.ts';
+import { apiKeysVariable, configFileVariable, kernelVariable } from '../../src/config/sources/environment-variables.ts';
 
 /** The example of a configuration file in the reference. A test reads it as a configuration. */
 export const exampleFile = `{
@@ -118,6 +118,7 @@ The tables above list the environment variable of each option.
 - An empty variable is treated as unset.
 - \`${configFileVariable}\` names the configuration file if the command line names no server.
 - \`${apiKeysVariable}\` contains API keys as \`name:sha256:hash\` or \`name:key\`, separated by commas.
+- \`${kernelVariable}=off\` scans JSON without WebAssembly, and \`on\` refuses to start if WebAssembly cannot run. The default \`auto\` uses WebAssembly if it can.
 - \`REDIS_URL\` is used if \`GANGWAY_REDIS\` is unset.
 - In Kubernetes, a service with the name \`gangway\` sets \`${environmentNameOf('port')}=tcp://…\` in every pod. To avoid this variable, set \`enableServiceLinks: false\`.
 

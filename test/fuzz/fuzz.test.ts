@@ -5,6 +5,7 @@ import { fuzzers as configuration } from './configuration.ts';
 import { fuzzers as eventIds } from './event-ids.ts';
 import { fuzzers as headers } from './headers.ts';
 import { fuzzers as json } from './json.ts';
+import { fuzzers as kernel } from './kernel.ts';
 import { fuzzers as lines } from './lines.ts';
 import { fuzzers as redis } from './redis.ts';
 import { fuzzers as requestState } from './request-state.ts';
@@ -19,6 +20,7 @@ vi.mock('ws', async () => ({ WebSocket: (await import('./fake-sockets.ts')).Fake
 const fuzzers = [
   ...answers,
   ...json,
+  ...kernel,
   ...splice,
   ...lines,
   ...sse,

@@ -16,6 +16,9 @@ const redisVariable = 'REDIS_URL';
  */
 export const apiKeysVariable = 'GANGWAY_API_KEYS';
 
+/** Forces the WebAssembly scanner of JSON on or off, for tests. */
+export const kernelVariable = 'GANGWAY_JSON_KERNEL';
+
 const options = Object.entries({ ...globalOptions, ...serverOptions });
 
 /**
@@ -37,7 +40,12 @@ export function givenByEnvironment(env: Environment): Given {
 
 /** Warnings about misspelled variables. They contain names only, never values. */
 export function environmentWarnings(env: Environment): string[] {
-  const known = new Set([configFileVariable, apiKeysVariable, ...options.map(([key]) => environmentNameOf(key))]);
+  const known = new Set([
+    configFileVariable,
+    apiKeysVariable,
+    kernelVariable,
+    ...options.map(([key]) => environmentNameOf(key)),
+  ]);
   // Only similar names: Kubernetes itself sets GANGWAY_SERVICE_HOST and the like for a service named gangway.
   return Object.keys(env).flatMap((name) => {
     if (!name.startsWith('GANGWAY_') || known.has(name)) return [];

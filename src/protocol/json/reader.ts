@@ -1,5 +1,8 @@
-import { digits, endOfRun, plain, releasePairs, spaces } from './byte-pairs.ts';
+import { endOfRun, plain, releasePairs } from './byte-pairs.ts';
+import { kernelFor } from './kernel/choose-kernel.ts';
+import { escapesPerValue, type PausedValue, type ValueKernel } from './kernel/value-kernel.ts';
 import { endsStringRun, StringRuns, shortRun } from './string-run.ts';
+import { byteAt, hexAt, scalarEnd, spaceEnd } from './token-end.ts';
 
 /** Why a text was refused: names from the catalogue of faults. */
 export type ScanFault =
@@ -18,10 +21,9 @@ export type ScanFault =
  */
 const minValueLimit = 2 ** 20;
 const unboundedBytes = 8 * 2 ** 20;
-const escapesPerValue = 2;
 
 /** The limit for the values in a text, counted in escapes. */
-const maxEscapesFor = (bytes: number): number =>
+const maxWorkFor = (bytes: number): number =>
   escapesPerValue * Math.max(minValueLimit, Math.floor((unboundedBytes / bytes) * (unboundedBytes / 2)));
 
 export const quote = 0x22;
@@ -33,21 +35,9 @@ export const closeBracket = 0x5d;
 export const openBrace = 0x7b;
 export const closeBrace = 0x7d;
 
-const isSpace = new Uint8Array(256);
-for (const byte of [0x20, 0x09, 0x0a, 0x0d]) isSpace[byte] = 1;
-
 /** The bytes that may follow a backslash, without `u`. */
 const isEscape = new Uint8Array(256);
 for (const byte of Buffer.from('"\\/bfnrt')) isEscape[byte] = 1;
-
-const isHex = new Uint8Array(256);
-for (const byte of Buffer.from('0123456789abcdefABCDEF')) isHex[byte] = 1;
-
-const isDigit = new Uint8Array(256);
-for (const byte of Buffer.from('0123456789')) isDigit[byte] = 1;
-
-/** This much white space, or this many digits, are read byte by byte. Longer runs are rare. */
-const nearBytes = 8;
 
 /**
  * In a text of more bytes than this, strings are read by pairs and words from `nearBytesOfLarge` bytes on. In a small
@@ -56,6 +46,9 @@ const nearBytes = 8;
 const largeBytes = 64 * 1024;
 const nearBytesOfLarge = 16;
 const pairedRun = 128;
+
+/** A string of fewer bytes is read before the kernel could begin. */
+const shortString = 24;
 
 const emptyBuffer: Buffer = Buffer.alloc(0);
 
@@ -96,15 +89,15 @@ export class JsonReader {
   #runs: StringRuns | undefined;
   /** This many bytes of a string are read one by one. */
   #nearBytes = shortRun;
-  #values = 0;
-  #escapes = 0;
-  /** The limit for the text, in escapes. */
-  #maxEscapes = 0;
-  /** The work of one call, in escapes. */
+  /** The values and escapes so far, counted in escapes. */
+  #work = 0;
+  /** The limit for the text, the limit of one call, and the work at which the current call ends. */
+  #maxWork = 0;
   #step = 0;
-  /** The call ends when values and escapes together reach the first limit, or escapes alone the second. */
   #stopAt = 0;
-  #stopAtEscapes = 0;
+  /** Undefined if the text is too small for the kernel, or if the kernel does not run. */
+  #kernel: ValueKernel | undefined;
+  #paused: PausedValue | undefined;
 
   /**
    * Begins with a text.
@@ -118,25 +111,26 @@ export class JsonReader {
     this.fault = 'not_json';
     this.#runs = undefined;
     this.#nearBytes = text.length > largeBytes ? nearBytesOfLarge : shortRun;
-    this.#values = 0;
-    this.#escapes = 0;
-    this.#maxEscapes = text.length <= unboundedBytes ? Number.MAX_SAFE_INTEGER : maxEscapesFor(text.length);
+    this.#work = 0;
+    this.#maxWork = text.length <= unboundedBytes ? Number.MAX_SAFE_INTEGER : maxWorkFor(text.length);
     this.#step = step;
     this.#interruption = undefined;
+    this.#kernel = kernelFor(text.length);
+    this.#paused = undefined;
     this.proceed();
   }
 
   /** Lets the next call do as much work as the one before. */
   proceed(): void {
     this.isInterrupted = false;
-    this.#stopAt = Math.min(this.#maxEscapes, escapesPerValue * this.#values + this.#escapes + this.#step);
-    this.#stopAtEscapes = Math.min(this.#maxEscapes, this.#escapes + this.#step);
+    this.#stopAt = Math.min(this.#maxWork, this.#work + this.#step);
   }
 
   /** Drops the reference to the text, which would otherwise stay alive. */
   release(): void {
     this.text = emptyBuffer;
     this.#runs = undefined;
+    this.#kernel?.release();
     releasePairs();
   }
 
@@ -150,13 +144,63 @@ export class JsonReader {
     return byteAt(this.text, at) === colon;
   }
 
-  /** Skips one value of any kind that has `depth` arrays and objects around it. Iterative: depth costs no stack. */
+  /** Skips one value of any kind that has `depth` arrays and objects around it. */
   skipValue(depth: number): boolean {
+    const kernel = this.#kernel;
+    const isForKernel =
+      kernel !== undefined &&
+      (this.#paused !== undefined || (this.#interruption === undefined && this.#mayBeLarge(kernel.minBytes)));
+    return isForKernel ? this.#skipByKernel(kernel, depth) : this.#walkValue(depth);
+  }
+
+  /** True if the value here can have this many bytes. */
+  #mayBeLarge(bytes: number): boolean {
+    const { text, at } = this;
+    if (text.length - at < bytes) return false;
+    const first = text[at] as number;
+    if (first !== quote) return first === openBrace || first === openBracket;
+    const far = Math.min(at + shortString, text.length);
+    for (let i = at + 1; i < far; i += 1) if (text[i] === quote) return false;
+    return true;
+  }
+
+  #skipByKernel(kernel: ValueKernel, depth: number): boolean {
+    const paused = this.#paused;
+    this.#paused = undefined;
+    const maxWork = this.#stopAt - this.#work;
+    const outcome =
+      paused === undefined
+        ? kernel.skip(this.text, this.at, this.maxDepth - depth, maxWork)
+        : kernel.resume(this.text, paused, maxWork);
+    this.#work += kernel.work;
+    if (this.#work > this.#maxWork) return this.#refuse('too_many_values');
+    switch (outcome) {
+      case 'skipped':
+        this.at = kernel.at;
+        return true;
+      case 'paused':
+        this.isInterrupted = true;
+        this.#paused = kernel.pause();
+        kernel.release();
+        return false;
+      case 'too_many_open': {
+        const stack = kernel.openBrackets;
+        this.#interruption = { at: kernel.at, inside: undefined, stack, open: stack.length };
+        return this.#walkValue(depth);
+      }
+      case 'too_deep':
+        return this.#refuse(outcome);
+      case 'not_json':
+        return false;
+    }
+  }
+
+  /** Skips a value without the kernel. Iterative: depth costs no stack. */
+  #walkValue(depth: number): boolean {
     const { text, maxDepth } = this;
     let stack = shallowOpen;
     let open = 0;
     let at = this.at;
-    let values = this.#values;
     let isInString = false;
     if (this.#interruption !== undefined) {
       const { inside } = this.#interruption;
@@ -164,22 +208,18 @@ export class JsonReader {
       this.#interruption = undefined;
       isInString = inside === 'value';
       if (inside === 'key') at = this.#colonEnd(this.#stringEnd(at));
-      if (at < 0) return this.#suspend('key', stack, open, values);
+      if (at < 0) return this.#suspend('key', stack, open);
     }
     for (;;) {
       if (isInString) {
         isInString = false;
         at = this.#stringEnd(at);
-        if (at < 0) return this.#suspend('value', stack, open, values);
+        if (at < 0) return this.#suspend('value', stack, open);
       } else {
-        values += 1;
-        if (escapesPerValue * values + this.#escapes > this.#stopAt) {
-          this.#stopAtLimit(escapesPerValue * values + this.#escapes, at);
-          return this.#suspend(undefined, stack, open, values - 1);
-        }
+        if (!this.#hasRoomFor(escapesPerValue, at)) return this.#suspend(undefined, stack, open);
         const byte = byteAt(text, at);
         if (byte === openBrace || byte === openBracket) {
-          if (depth + open + 1 > maxDepth) return this.tooDeep() !== undefined;
+          if (depth + open + 1 > maxDepth) return this.#refuse('too_deep');
           const close = byte + 2; // in ASCII, `}` is `{` + 2 and `]` is `[` + 2
           at = spaceEnd(text, at + 1);
           if (byteAt(text, at) === close) at += 1;
@@ -187,18 +227,17 @@ export class JsonReader {
             if (open === stack.length) stack = growStack(stack);
             stack[open++] = close;
             if (close === closeBrace) at = this.#keyEnd(at);
-            if (at < 0) return this.#suspend('key', stack, open, values);
+            if (at < 0) return this.#suspend('key', stack, open);
             continue;
           }
         } else {
           at = byte === quote ? this.#stringEnd(at) : scalarEnd(text, at, byte);
-          if (at < 0) return this.#suspend('value', stack, open, values);
+          if (at < 0) return this.#suspend('value', stack, open);
         }
       }
       for (;;) {
         if (open === 0) {
           this.at = at;
-          this.#values = values;
           return true;
         }
         at = spaceEnd(text, at);
@@ -206,7 +245,7 @@ export class JsonReader {
         if (next === comma) {
           at = spaceEnd(text, at);
           if (stack[open - 1] === closeBrace) at = this.#keyEnd(at);
-          if (at < 0) return this.#suspend('key', stack, open, values);
+          if (at < 0) return this.#suspend('key', stack, open);
           break;
         }
         if (next !== stack[open - 1]) return false;
@@ -224,21 +263,22 @@ export class JsonReader {
   }
 
   /** Keeps the state if the value was interrupted. Otherwise the value is invalid. */
-  #suspend(inside: Interruption['inside'], stack: Uint8Array<ArrayBuffer>, open: number, values: number): false {
-    if (!this.isInterrupted) return false;
-    this.#values = values;
-    this.#interruption = { at: this.interruptedAt, inside, stack: stack.slice(), open };
+  #suspend(inside: Interruption['inside'], stack: Uint8Array<ArrayBuffer>, open: number): false {
+    if (this.isInterrupted) this.#interruption = { at: this.interruptedAt, inside, stack: stack.slice(), open };
     return false;
   }
 
-  /** Handles this many escapes at this position: they exceed the limit of the text, or end the current step. */
-  #stopAtLimit(escapes: number, at: number): void {
-    if (escapes > this.#maxEscapes) {
-      this.fault = 'too_many_values';
-      return;
+  /** Counts work that is about to be done. False if it exceeds the limit of the text, or belongs to the next call. */
+  #hasRoomFor(work: number, at: number): boolean {
+    const sum = this.#work + work;
+    if (sum > this.#maxWork) return this.#refuse('too_many_values');
+    if (sum > this.#stopAt) {
+      this.isInterrupted = true;
+      this.interruptedAt = at;
+      return false;
     }
-    this.isInterrupted = true;
-    this.interruptedAt = at;
+    this.#work = sum;
+    return true;
   }
 
   /** The position of the value behind a key and its colon, or -1. */
@@ -272,11 +312,7 @@ export class JsonReader {
       const byte = byteAt(text, at);
       if (byte === quote) return at + 1;
       if (byte !== backslash) return -1;
-      if (this.#escapes >= this.#stopAtEscapes) {
-        this.#stopAtLimit(this.#escapes + 1, at - 1);
-        return -1;
-      }
-      this.#escapes += 1;
+      if (!this.#hasRoomFor(1, at - 1)) return -1;
       const escaped = byteAt(text, at + 1);
       if (isEscape[escaped] === 1) at += 2;
       else if (escaped === 0x75 && hexAt(text, at + 2)) at += 6;
@@ -288,64 +324,11 @@ export class JsonReader {
     this.fault = 'too_deep';
     return undefined;
   }
-}
 
-/**
- * The byte at a position, or 0, which no JSON contains, behind the end. V8 makes all reads at this place in the code
- * slow after one read past the end of a buffer.
- */
-const byteAt = (text: Buffer, at: number): number => (at < text.length ? (text[at] as number) : 0);
-
-function spaceEnd(text: Buffer, start: number): number {
-  let at = start;
-  const far = Math.min(start + nearBytes, text.length);
-  while (at < far && isSpace[text[at] as number] === 1) at += 1;
-  return at < far || at === text.length ? at : endOfRun(text, at, spaces);
-}
-
-/** The position behind a number, `true`, `false` or `null`, or -1. */
-function scalarEnd(text: Buffer, at: number, first: number): number {
-  if (first === 0x74) return literalEnd(text, at, literals.true);
-  if (first === 0x66) return literalEnd(text, at, literals.false);
-  if (first === 0x6e) return literalEnd(text, at, literals.null);
-  return numberEnd(text, at);
-}
-
-const literals = { true: Buffer.from('true'), false: Buffer.from('false'), null: Buffer.from('null') };
-
-function literalEnd(text: Buffer, at: number, literal: Buffer): number {
-  for (let i = 1; i < literal.length; i++) if (text[at + i] !== literal[i]) return -1;
-  return at + literal.length;
-}
-
-/**
- * The position behind a number of the form `-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?`, or -1. Its value does not
- * matter here.
- */
-export function numberEnd(text: Buffer, start: number): number {
-  let at = byteAt(text, start) === 0x2d ? start + 1 : start;
-  at = byteAt(text, at) === 0x30 ? at + 1 : digitsEnd(text, at);
-  if (at >= 0 && byteAt(text, at) === 0x2e) at = digitsEnd(text, at + 1);
-  if (at >= 0 && (byteAt(text, at) === 0x65 || byteAt(text, at) === 0x45)) {
-    at += 1;
-    if (byteAt(text, at) === 0x2b || byteAt(text, at) === 0x2d) at += 1;
-    at = digitsEnd(text, at);
+  #refuse(fault: ScanFault): false {
+    this.fault = fault;
+    return false;
   }
-  return at;
-}
-
-/** The position behind one or more digits, or -1. */
-function digitsEnd(text: Buffer, start: number): number {
-  let at = start;
-  const far = Math.min(start + nearBytes, text.length);
-  while (at < far && isDigit[text[at] as number] === 1) at += 1;
-  if (at === far && at < text.length) return endOfRun(text, at, digits);
-  return at > start ? at : -1;
-}
-
-function hexAt(text: Buffer, at: number): boolean {
-  for (let i = at; i < at + 4; i++) if (isHex[byteAt(text, i)] !== 1) return false;
-  return true;
 }
 
 function growStack(stack: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {

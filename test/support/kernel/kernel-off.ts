@@ -1,0 +1,3 @@
+import { setKernel } from '../../../src/protocol/json/kernel/choose-kernel.ts';
+
+setKernel(undefined);
