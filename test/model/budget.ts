@@ -15,6 +15,8 @@ export interface Budget {
   readonly lose: number;
   readonly delay: number;
   readonly repeatLetter: number;
+  /** A direct connection between the instances breaks, as its sender sees it. */
+  readonly linkBreak: number;
   /** The client's connection breaks; it deletes its session. */
   readonly drop: number;
   readonly remove: number;
@@ -31,6 +33,7 @@ export const noFaults: Budget = {
   lose: 0,
   delay: 0,
   repeatLetter: 0,
+  linkBreak: 0,
   drop: 0,
   remove: 0,
 };

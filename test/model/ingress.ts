@@ -1,6 +1,7 @@
 /** What an ingress does for its client's request: finds the owner, hears from it, reads the log, notices a loss. */
 import { answer, deliver, notFound } from './client.ts';
 import { canSpeak, mayTakeOver, replies } from './conditions.ts';
+import { canDial, isQueued, sendByLink } from './link.ts';
 import { frontLetters, take, withdrawable } from './mail.ts';
 import { handOver, withReader } from './owner.ts';
 import { post, readAfter } from './redis.ts';
@@ -31,7 +32,9 @@ export function ingressSteps(state: State, index: number, rules: Rules, add: Add
   if (!isCut) {
     for (const [box, letter] of frontLetters(state, process)) {
       if (!replies.includes(letter.kind)) continue;
-      step(`gets ${letter.kind} (letter ${letter.number})`, (next, self) => hear(next, self, box, letter, rules));
+      step(`gets ${letter.kind} (letter ${letter.number})`, (next, self) =>
+        hear(next, self, take(next, self, box, letter, rules), letter, rules),
+      );
     }
   }
   if (exchange.step === 'none') return;
@@ -72,16 +75,25 @@ export function ingressSteps(state: State, index: number, rules: Rules, add: Add
     return;
   }
   const kind = client.cursor > 0 ? 'resume' : exchange.isUnsure ? 'ask' : 'run';
-  const send = (after: State, self: Process) => {
+  const letter = (self: Process) => {
     self.exchange.asking += 1;
-    const { asking } = self.exchange;
-    return post(after, self, owner, { kind, asking, cursor: client.cursor, event: null });
+    return { kind, asking: self.exchange.asking, cursor: client.cursor, event: null } as const;
   };
-  step(`posts ${kind} to ${owner}`, (after, self) => {
-    send(after, self);
-    Object.assign(self.exchange, { step: 'sent', to: owner });
-  });
-  if (state.budget.lose > 0 && kind === 'run') {
+  const send = (after: State, self: Process) => post(after, self, owner, letter(self));
+  const mayPost = !isQueued(state, process, owner);
+  if (mayPost) {
+    step(`posts ${kind} to ${owner}`, (after, self) => {
+      send(after, self);
+      Object.assign(self.exchange, { step: 'sent', to: owner });
+    });
+  }
+  if (canDial(state, process, owner, rules)) {
+    step(`sends ${kind} to ${owner} by link`, (after, self) => {
+      sendByLink(after, self, owner, letter(self));
+      Object.assign(self.exchange, { step: 'sent', to: owner });
+    });
+  }
+  if (mayPost && state.budget.lose > 0 && kind === 'run') {
     const postUnsure = (after: State, self: Process) => {
       after.budget = { ...after.budget, lose: after.budget.lose - 1 };
       send(after, self);
@@ -104,13 +116,18 @@ function serveHere(next: State, self: Process, rules: Rules): void {
   session.readers = withReader(session.readers, reader);
 }
 
-function hear(next: State, self: Process, box: number, letter: Letter, rules: Rules): void {
-  const number = take(next, self, box, letter, rules);
+/** What the ingress does about a letter, whose number tells whether it is the next one. */
+export function hear(next: State, self: Process, number: ReturnType<typeof take>, letter: Letter, rules: Rules): void {
   const { exchange } = self;
   const { kind, from, asking, event } = letter;
   const isFromOwner = (exchange.step === 'sent' && exchange.to === from) || !has(rules, 'senderOnly');
   const isAsked = exchange.asking === asking || !has(rules, 'askingNumbers');
-  if (number === 'repeat' || exchange.step === 'none' || !isFromOwner || !isAsked) return;
+  if (number === 'repeat' || exchange.step === 'none' || !isFromOwner) return;
+  if (!isAsked) {
+    // A hole concerns every request, whatever the letter behind it is about.
+    if (number === 'hole') Object.assign(exchange, { step: 'unsent', isUnsure: next.client.cursor === 0 });
+    return;
+  }
   const index = processOf(self.name);
   const { cursor } = next.client;
   if (kind === 'answer' || kind === 'broken') answer(next, index);

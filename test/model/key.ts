@@ -1,6 +1,6 @@
 /** When two states are the same. */
 import { replies } from './conditions.ts';
-import { type Command, type Event, type Process, processOf, type Redis, type State } from './state.ts';
+import { type Command, type Event, type Letter, type Process, processOf, type Redis, type State } from './state.ts';
 
 const ofEvent = (event: Event | null): string =>
   event === null ? '' : `${event.id},${event.previous},${event.content},${event.isLast ? 1 : 0}`;
@@ -34,6 +34,15 @@ function ofRedis(redis: Redis, state: State | null): string {
   });
   return text;
 }
+
+const ofLetters = (letters: readonly Letter[], to: number, state: State): string =>
+  letters
+    .map(({ from, number, kind, asking, cursor, event, isRepeat }) => {
+      // A number that was taken is a repeat, and an earlier asking is over, however old they are.
+      const asked = Math.max(-1, asking - askingOf(state, replies.includes(kind) ? to : from));
+      return `${Math.max(0, number - gotFrom(state, to, from))},${kind},${asked},${cursor},${ofEvent(event)},${flags(isRepeat)};`;
+    })
+    .join('');
 
 const gotFrom = ({ processes }: State, box: number, from: number): number =>
   processes[processOf(box)]?.gotFrom[`${box} ${from}`] ?? 0;
@@ -89,7 +98,11 @@ function ofProcess(process: Process, state: State): string {
 export function keyOf(state: State): string {
   const { redis, replica, delayed, processes, client, ghost, budget } = state;
   let text = `${ofRedis(redis, state)}#${replica === null ? '' : ofReplica(replica)}#${ofCommand(delayed)}#`;
-  text += `${ofProcess(processes[0], state)}#${ofProcess(processes[1], state)}#`;
+  for (const { from, to, isOpen, letters, handled, toRepost } of state.wires) {
+    text += `w${from},${to},${flags(isOpen)}`;
+    for (const each of [letters, handled, toRepost]) text += `${ofLetters(each, to, state)}/`;
+  }
+  text += `#${ofProcess(processes[0], state)}#${ofProcess(processes[1], state)}#`;
   text += `${client.at},${client.cursor},${client.answers},${flags(client.isOver, ghost.isDeleted, ghost.hasLost)}`;
   text += `#${client.seen.join()}#${ghost.issued},${ghost.holders.join()},${ghost.handedOver},${ghost.fault}#`;
   for (const id in ghost.everStored) text += `${id}${ghost.everStored[id]}`;

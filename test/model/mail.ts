@@ -35,6 +35,11 @@ export function take(
   rules: Rules,
 ): 'next' | 'repeat' | 'hole' {
   next.redis.mail[box] = (next.redis.mail[box] ?? []).slice(1);
+  return takeNumber(self, box, letter, rules);
+}
+
+/** Says what the number of a letter tells, and remembers it. */
+export function takeNumber(self: Process, box: number, letter: Letter, rules: Rules): 'next' | 'repeat' | 'hole' {
   if (!has(rules, 'letterNumbers')) return 'next';
   // Numbers count from a sender's name to a mailbox; a new name of the receiver begins again.
   const got = self.gotFrom[`${box} ${letter.from}`] ?? 0;

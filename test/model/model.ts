@@ -3,6 +3,7 @@ import { canSpeak } from './conditions.ts';
 import { clientSteps, faultSteps, timeSteps } from './environment.ts';
 import { ingressSteps } from './ingress.ts';
 import { instanceSteps } from './instance.ts';
+import { linkSteps } from './link.ts';
 import { ownerSteps } from './owner.ts';
 import type { Rules } from './rules.ts';
 import { copyOf, type State } from './state.ts';
@@ -28,6 +29,7 @@ export function transitions(state: State, rules: Rules): Transition[] {
     ownerSteps(state, index, rules, add);
     ingressSteps(state, index, rules, add);
   }
+  linkSteps(state, rules, add);
   timeSteps(state, add);
   clientSteps(state, add);
   faultSteps(state, rules, add);

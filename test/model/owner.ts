@@ -1,6 +1,7 @@
 /** What an owner does for the session: requests from the mailbox, the backend, answers, the feed of the stream. */
 import { answer, deliver } from './client.ts';
 import { canSpeak, replies } from './conditions.ts';
+import { canDial, isQueued, sendByLink } from './link.ts';
 import { frontLetters, give, take } from './mail.ts';
 import { post, readAfter } from './redis.ts';
 import { has, type Rules } from './rules.ts';
@@ -33,16 +34,15 @@ export function ownerSteps(state: State, index: number, rules: Rules, add: Add):
     );
 
   if (!isCut) {
-    const isElsewhere = session === null && state.redis.owner !== process.name && process.command === null;
     for (const [box, letter] of frontLetters(state, process)) {
       if (!letter.isGiven) {
         step(`is given ${letter.kind} (letter ${letter.number})`, (next) => give(next, box));
         continue;
       }
-      // Under a new name it says nothing about what came for the old one: that name is lost.
-      const mayTake = speaks || (isElsewhere && box === process.name);
-      if (replies.includes(letter.kind) || !mayTake) continue;
-      step(`takes ${letter.kind} (letter ${letter.number})`, (next, self) => serve(next, self, box, letter, rules));
+      if (replies.includes(letter.kind) || !mayServe(state, process, box, rules)) continue;
+      step(`takes ${letter.kind} (letter ${letter.number})`, (next, self) =>
+        receiveLetter(next, self, take(next, self, box, letter, rules), letter, rules),
+      );
     }
   }
   if (session === null) return;
@@ -50,15 +50,25 @@ export function ownerSteps(state: State, index: number, rules: Rules, add: Add):
   for (const reader of session.readers) {
     if (reader === null) continue;
     const isLocal = processOf(reader.name) === index;
-    if (!isLocal && isCut) continue;
-    if (session.call === 'answered' && speaks) {
-      step(`answers ${reader.name}`, (next, self, own) => tell(next, self, own, reader, null));
-    }
+    const hasLink = !isLocal && canDial(state, process, reader.name, rules);
+    const both = (label: string, said: Event | 'broken' | null): void => {
+      const mayPost = !isCut && !isQueued(state, process, reader.name);
+      if (isLocal || mayPost) step(label, (next, self, own) => tell(next, self, own, reader, said, false));
+      if (hasLink) step(`${label} by link`, (next, self, own) => tell(next, self, own, reader, said, true));
+    };
+    if (session.call === 'answered' && speaks) both(`answers ${reader.name}`, null);
     const event = rules.request === 'call' ? 'nothing' : feed(state, process, session, reader.cursor, rules);
     if (event === 'nothing') continue;
     const label = event === 'broken' ? `tells ${reader.name} of the break` : `sends ${event.id} to ${reader.name}`;
-    step(label, (next, self, own) => tell(next, self, own, reader, event));
+    both(label, event);
   }
+}
+
+/** May it act on a letter to this name? Under a new name it says nothing about what came for the old one. */
+export function mayServe(state: State, process: Process, box: number, rules: Rules): boolean {
+  const { session, command, name } = process;
+  const isElsewhere = session === null && state.redis.owner !== name && command === null;
+  return canSpeak(process, rules) || (isElsewhere && box === name);
 }
 
 /** The readers with this one in the place of its process, unless that has asked again since. */
@@ -66,14 +76,23 @@ export const withReader = (readers: Session['readers'], reader: Reader): Session
   readers.map((old, index) => (index === processOf(reader.name) && (old?.asking ?? 0) <= reader.asking ? reader : old));
 
 /** Gives a reader its answer (null), an event or the break: on the connection here, or by letter. */
-function tell(next: State, self: Process, session: Session, reader: Reader, said: Event | 'broken' | null): void {
+function tell(
+  next: State,
+  self: Process,
+  session: Session,
+  reader: Reader,
+  said: Event | 'broken' | null,
+  isByLink: boolean,
+): void {
   const index = processOf(self.name);
   const event = said === 'broken' ? null : said;
   const { name, asking } = reader;
   let isReading = true;
   if (processOf(name) !== index) {
     const kind = said === null ? 'answer' : event === null ? 'broken' : 'event';
-    isReading = post(next, self, name, { kind, asking, cursor: 0, event }) && isReading;
+    const letter = { kind, asking, cursor: 0, event } as const;
+    if (isByLink) sendByLink(next, self, name, letter);
+    else isReading = post(next, self, name, letter);
   } else if (self.exchange.step === 'sent' && processOf(self.exchange.to) === index) {
     if (event === null) answer(next, index);
     else deliver(next, index, event);
@@ -83,8 +102,15 @@ function tell(next: State, self: Process, session: Session, reader: Reader, said
   if (said === null && session.readers.every((old) => old === null)) session.call = 'none';
 }
 
-function serve(next: State, self: Process, box: number, letter: Letter, rules: Rules): void {
-  if (take(next, self, box, letter, rules) === 'repeat') return;
+/** What an instance does about a request of another one. */
+export function receiveLetter(
+  next: State,
+  self: Process,
+  number: ReturnType<typeof take>,
+  letter: Letter,
+  rules: Rules,
+): void {
+  if (number === 'repeat') return;
   const { session } = self;
   const { kind, from, asking, cursor } = letter;
   const isKnown = session !== null && (session.call !== 'none' || session.base.newest > 0 || session.events.length > 0);

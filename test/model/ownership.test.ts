@@ -18,6 +18,11 @@ import { everywhere, initialState } from './state.ts';
  * A frozen process is one that takes no step: nothing makes any of them take one. Its reading of its own clock and what
  * it does by it are one step. A reply that waits in its socket is handled whenever it wakes.
  *
+ * With `hasLink` each letter between instances goes by the mailbox or by a direct connection, in every mix. A connection
+ * is pinned to both names. It breaks for its sender at any moment (`linkBreak`), before or after the acks; what is on it
+ * may arrive all the same, later, beside a new connection. A receiver that takes no step is a half-open or frozen one. A
+ * letter out of order, or to an instance that does not hold its lease, is refused, and goes to the mailbox.
+ *
  * Left out: a second request; idle limits, drains and releases; the limits of logs, mailboxes and takeovers; who runs a
  * pending request again; a client that gives up; two masters at once (a split brain that takes writes on both sides);
  * a Redis clock that jumps; shards of a cluster that fail one by one; what is delayed beyond one command. `all at once`
@@ -33,6 +38,8 @@ interface Configuration {
   readonly events?: number;
   readonly isHarmless?: boolean;
   readonly isPrompt?: boolean;
+  /** Letters may go by direct connections, too. */
+  readonly hasLink?: boolean;
   /** A failover goes back to the first state; without it to any that `replicate` chose. */
   readonly hasReplica?: boolean;
   readonly faults: Partial<Budget>;
@@ -40,11 +47,13 @@ interface Configuration {
 
 function run(configuration: Configuration, without: readonly Guard[] = []): Exploration {
   const { request, events = 2, isHarmless = false, isPrompt = false, hasReplica = false, faults } = configuration;
+  const { hasLink = false } = configuration;
   const state = initialState(configuration.at ?? everywhere, faults, hasReplica);
-  return explore(state, { request, events, isHarmless, isPrompt, without: new Set(without) });
+  return explore(state, { request, events, isHarmless, isPrompt, hasLink, without: new Set(without) });
 }
 
 const failover = { failover: 1 };
+const byLink = { at: 1, isPrompt: true, hasLink: true };
 const configurations: readonly Configuration[] = [
   { name: '[P6] lapses and a crash', request: 'any', faults: { lapse: 3, crash: 1 } },
   { name: '[P6] lost and late commands', request: 'any', faults: { lapse: 2, lose: 1, delay: 1 } },
@@ -79,6 +88,18 @@ const configurations: readonly Configuration[] = [
     isPrompt: true,
     faults: { ...failover, replicate: 1, crash: 1 },
   },
+  { name: '[P3] a call by link', ...byLink, request: 'call', faults: { linkBreak: 1, lapse: 1, crash: 1 } },
+  { name: '[P3] a call by links that break twice', ...byLink, request: 'call', faults: { linkBreak: 2, lapse: 1 } },
+  {
+    name: '[P3] a harmless call by link',
+    ...byLink,
+    request: 'call',
+    isHarmless: true,
+    faults: { linkBreak: 1, lapse: 1 },
+  },
+  { name: '[P3] [P7] a call by link and FLUSHALL', ...byLink, request: 'call', faults: { linkBreak: 1, flush: 1 } },
+  { name: '[P4] [P5] a stream by link', ...byLink, request: 'stream', faults: { linkBreak: 1, lapse: 1 } },
+  { name: '[P4] a stream by links that break twice', ...byLink, request: 'stream', faults: { linkBreak: 2 } },
 ];
 
 interface Mutant extends Omit<Configuration, 'name'> {
@@ -151,6 +172,20 @@ const mutants: readonly Mutant[] = [
     request: 'call',
     at: 1,
     faults: { repeatLetter: 1, lapse: 1, crash: 1 },
+  },
+  {
+    without: ['linkNumbers'],
+    finds: '[P3] a call was handed',
+    request: 'call',
+    ...byLink,
+    faults: { linkBreak: 1 },
+  },
+  {
+    without: ['linkUnsure'],
+    finds: '[P3] a call was handed',
+    request: 'call',
+    ...byLink,
+    faults: { linkBreak: 1, lapse: 1 },
   },
   { without: ['unsurePost'], finds: '[P3] a call was handed', request: 'call', at: 1, faults: { lose: 1, lapse: 1 } },
   {

@@ -68,14 +68,14 @@ export function readAfter({ redis }: State, cursor: number): Event | 'nothing' |
 type Sent = Omit<Letter, 'from' | 'number' | 'isGiven' | 'isRepeat'>;
 
 /** Puts a letter into a mailbox; false if its owner does not live. */
-export function post(state: State, from: Process, to: number, letter: Sent): boolean {
+export function post(state: State, from: Process, to: number, letter: Sent, isRepeat = false): boolean {
   const { redis } = state;
   if (redis.leases[to] !== 'held') return false;
   const number = (from.sentTo[to] ?? 0) + 1;
   from.sentTo[to] = number;
   redis.mail[to] = [
     ...(redis.mail[to] ?? []),
-    { ...letter, from: from.name, number, isGiven: letter.kind !== 'run', isRepeat: false },
+    { ...letter, from: from.name, number, isGiven: letter.kind !== 'run', isRepeat },
   ];
   return true;
 }

@@ -57,6 +57,10 @@ export const amendments = [
   'unseen',
   /** …and only if it is known to have been posted once. */
   'postedOnce',
+  /** What goes from a broken link to the mailbox keeps its number. */
+  'linkNumbers',
+  /** …and counts as perhaps posted before, so that it is not taken back. */
+  'linkUnsure',
   /** No command is sent again by the client library after a reconnect: a retry meets the conditions again. */
   'noResend',
 ] as const;
@@ -78,6 +82,8 @@ export interface Rules {
   readonly isHarmless: boolean;
   /** A command reaches Redis in the step that sends it; only its reply takes time. */
   readonly isPrompt: boolean;
+  /** Instances may reach each other directly, and choose the way of each letter. */
+  readonly hasLink?: boolean;
   readonly without: ReadonlySet<Guard>;
 }
 

@@ -32,6 +32,20 @@ export interface Letter {
   readonly isRepeat: boolean;
 }
 
+/** A direct connection from one name to another. */
+export interface Wire {
+  readonly from: number;
+  readonly to: number;
+  /** Its sender still uses it. */
+  readonly isOpen: boolean;
+  /** On their way, in order. They may arrive after the sender has given the connection up. */
+  readonly letters: readonly Letter[];
+  /** What the receiver has taken from it. Whether their sender knows shows when the connection breaks. */
+  readonly handled: readonly Letter[];
+  /** What its sender has to put into the mailbox, since it may not have arrived. */
+  readonly toRepost: readonly Letter[];
+}
+
 /** What of a log an owner and the record know: the newest event of the stream, whether that ended it, the pending table. */
 export interface LogState {
   readonly newest: number;
@@ -162,6 +176,7 @@ export interface Ghost {
 export interface State {
   redis: Redis;
   replica: Redis | null;
+  wires: readonly Wire[];
   delayed: Command | null;
   processes: [Process, Process];
   client: Client;
@@ -233,6 +248,7 @@ export function initialState(clientAt: number, budget: Partial<Budget>, hasRepli
   return {
     redis,
     replica: hasReplica ? copyRedis(redis) : null,
+    wires: [],
     delayed: null,
     processes,
     client: { at: clientAt, cursor: 0, seen: [], answers: 0, isOver: false },
@@ -266,6 +282,7 @@ const copyProcess = (process: Process): Process => ({
 export const copyOf = (state: State, only?: number): State => ({
   redis: copyRedis(state.redis),
   replica: state.replica,
+  wires: state.wires,
   delayed: state.delayed,
   processes: [
     only === 1 ? state.processes[0] : copyProcess(state.processes[0]),
