@@ -16,7 +16,7 @@ import {
 import { findSetpriv, launcherOf } from '../../backend/stdio/launch/setpriv.ts';
 import { explainSpawnFailure } from '../../backend/stdio/launch/spawn-failure.ts';
 import { canWatchMemory } from '../../backend/stdio/processes/memory-limit.ts';
-import { openStdio } from '../../backend/stdio/stdio-backend.ts';
+import { openStdio, type StdioOptions } from '../../backend/stdio/stdio-backend.ts';
 import type { GatewayConfig, LocalServer, ServerConfig } from '../../config/config.ts';
 import { configuredCredentials } from '../../config/options/client-credential-options.ts';
 import { flagOf } from '../../config/options/option-names.ts';
@@ -92,7 +92,23 @@ function createLocalOpener(
   }
   const launcher = launcherFor(config, environment);
   const own = childEnvironment(environment, env);
-  const program = { command, args, cwd, env: own, uid, gid, launcher, isOnCommandLine };
+  const options: StdioOptions = {
+    command,
+    args,
+    cwd,
+    env: own,
+    uid,
+    gid,
+    launcher,
+    isOnCommandLine,
+    stdinCloseGraceMs,
+    terminateGraceMs,
+    maxMemoryBytes,
+    maxLineBytes,
+    maxQueuedBytes,
+    onStarted,
+    onStderr: (line, pid) => emit({ type: 'server-stderr', server, line, pid }),
+  };
   const credentials = configuredCredentials(config);
   return (events, opening) => {
     const received = opening?.headers?.() ?? noHeaders;
@@ -102,21 +118,7 @@ function createLocalOpener(
       const detail = `The server needs ${lacking} from a client, and no client is connected.`;
       return failedBackend(Promise.resolve({ reason: 'failed', detail }), events);
     }
-    const backend = openStdio(
-      {
-        ...program,
-        ...(credentials && { env: { ...program.env, ...received } }),
-        stdinCloseGraceMs,
-        terminateGraceMs,
-        maxMemoryBytes,
-        maxLineBytes,
-        maxQueuedBytes,
-        onStarted,
-        onStderr: (line) => emit({ type: 'server-stderr', server, line, pid: backend.pid }),
-      },
-      events,
-    );
-    return backend;
+    return openStdio(credentials ? { ...options, env: { ...own, ...received } } : options, events);
   };
 }
 

@@ -1,5 +1,5 @@
 // src/backend/stdio: runs STDIO servers as local processes.
-import { readServerTexts, type ServerMessages } from '../../protocol/message/message.ts';
+import { type Message, readServerTexts, type ServerMessages } from '../../protocol/message/message.ts';
 import { flattenLineBreaks, LineSplitter } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
 import { type Backend, type BackendEnd, type BackendEvents, closedByGateway } from '../backend.ts';
@@ -8,15 +8,15 @@ import { OrderedDelivery } from '../in-order.ts';
 import type { Program } from './launch/program.ts';
 import { launchFailure } from './launch/setpriv.ts';
 import { explainSpawnFailure } from './launch/spawn-failure.ts';
-import { type Spawned, spawnProgram } from './launch/spawn-program.ts';
+import { type RunningProgram, spawnProgram } from './launch/spawn-program.ts';
 import { drainPipes } from './pipes/drain-pipes.ts';
-import { createReadBudget } from './pipes/read-budget.ts';
-import { drainStderr } from './pipes/stderr.ts';
-import { createStdin } from './pipes/stdin.ts';
+import { ReadBudget } from './pipes/read-budget.ts';
+import { StderrReader } from './pipes/stderr.ts';
+import { StdioInput } from './pipes/stdin.ts';
 import { watchMemory } from './processes/memory-limit.ts';
 import { describeProcessExit, type ProcessExit } from './processes/process-exit.ts';
-import { trackProcessGroup } from './processes/process-group.ts';
-import { type TerminationGrace, terminateGroup } from './processes/terminate-group.ts';
+import { type ProcessGroup, trackProcessGroup } from './processes/process-group.ts';
+import { type Termination, type TerminationGrace, terminateGroup } from './processes/terminate-group.ts';
 
 /** Options of a STDIO server and the limits of its backend. */
 export interface StdioOptions extends Program, TerminationGrace {
@@ -31,10 +31,14 @@ export interface StdioOptions extends Program, TerminationGrace {
   /** The program runs; this says nothing about whether it speaks MCP. */
   onStarted?(pid: number): void;
   /** One line of the server's stderr, rate-limited, truncated and escaped. */
-  onStderr?(line: string): void;
+  onStderr?(line: string, pid: number): void;
 }
 
 const carriageReturn = 0x0d;
+
+const defaultMaxLineBytes = 64 * 1024 * 1024;
+const defaultMaxQueuedBytes = 16 * 1024 * 1024;
+const defaultDrainAfterExitMs = 100;
 
 /**
  * More than an operating system keeps in a pipe: bytes beyond it after the exit come from another process that floods.
@@ -57,7 +61,7 @@ export function openStdio(options: StdioOptions, events: BackendEvents): Backend
   const spawned = spawnProgram(options);
   return 'failure' in spawned
     ? failedStdioBackend(spawned.failure, options, events)
-    : liveBackend(spawned, options, events);
+    : new StdioBackend(spawned, options, events);
 }
 
 function failedStdioBackend(failure: Promise<unknown>, program: Program, events: BackendEvents): Backend {
@@ -65,140 +69,176 @@ function failedStdioBackend(failure: Promise<unknown>, program: Program, events:
   return failedBackend(why, events);
 }
 
-function liveBackend(
-  { pid, child, isLaunched }: Extract<Spawned, { pid: number }>,
-  options: StdioOptions,
-  events: BackendEvents,
-): Backend {
-  const {
-    maxLineBytes = 64 * 1024 * 1024,
-    maxQueuedBytes = 16 * 1024 * 1024,
-    drainAfterExitMs = 100,
-    maxMemoryBytes,
-    onStarted,
-    onStderr,
-    ...grace
-  } = options;
-  const { stdin, stdout, stderr } = child;
-  const group = trackProcessGroup(pid);
-  const splitter = new LineSplitter({ maxLineBytes });
-  const { recentLines } = drainStderr(stderr, { onLine: onStderr });
-  /** Output is no longer delivered, only read. */
-  let isDiscarding = false;
-  let isClosing = false;
-  let hasExited = false;
-  let isEndReported = false;
-  let bytesAfterExit = 0;
-  /** Lines hold no LF. Until the server writes a CR, no line needs to be searched for line breaks. */
-  let hasWrittenCr = false;
-  /** The pipe that the server closed itself while running; it was ended for that. */
-  let closedPipe: 'stdin' | 'stdout' | undefined;
-
-  const exited = new Promise<ProcessExit>((resolve) => {
-    child.once('exit', (exitCode, signal) => {
-      hasExited = true;
-      // check at once: if no member is left, the number can be given to others and must not be used again
-      group.exists();
-      resolve({ exitCode, signal });
-    });
-  });
-
-  const reportEnd = (end: BackendEnd) => {
-    if (isEndReported) return;
-    isEndReported = true;
-    isDiscarding = true;
-    reading.resume(); // a paused backend would not be resumed any more
-    events.onEnd({ ...end, lastOutput: recentLines() });
-  };
-
-  let ended: Promise<void> | undefined;
-  /** Ends the process group, once. */
-  const end = (): Promise<void> => {
-    ended ??= terminateGroup({ ...grace, group, exited, closeStdin: input.end }).then(() => {
-      if (!hasExited) reportEnd({ reason: isClosing ? 'closed' : 'exited', detail: 'The server survived SIGKILL.' });
-    });
-    return ended;
-  };
-  const endIfPipeClosed = (by: 'stdin' | 'stdout') => {
-    if (hasExited || isClosing) return;
-    closedPipe ??= by;
-    detach('backend', end());
-  };
-
-  const onMemoryExceeded = (bytes: number) => {
-    if (hasExited || isClosing) return;
-    const detail = `The server was killed because it used ${bytes} bytes of memory. The limit is ${maxMemoryBytes} (--max-memory-bytes).`;
-    reportEnd({ reason: 'memory_limit', detail });
-    group.signal('SIGKILL'); // a server that allocates without end gets no chance to end in order
-    detach('backend', end());
-  };
-  const stopMemoryWatch = maxMemoryBytes === undefined ? undefined : watchMemory(pid, maxMemoryBytes, onMemoryExceeded);
-
-  const reading = createReadBudget(stdout, maxBytesPerTurn);
-  const input = createStdin(stdin, { maxQueuedBytes, onBroken: () => endIfPipeClosed('stdin') });
-
-  const deliver = ({ messages, noise }: ServerMessages): void => {
-    if (isDiscarding) return;
-    for (const line of noise) events.onNoise(line);
-    if (messages.length > 0) events.onMessages(messages);
-    if (!splitter.overflowed) return;
-    reportEnd({
-      reason: 'line_too_long',
-      detail: `The server wrote a line of more than ${maxLineBytes} bytes (--max-line-bytes).`,
-    });
-    detach('backend', end());
-  };
+/** A running server: a class, since every session has one. */
+class StdioBackend implements Backend, Termination {
+  readonly pid: number;
+  readonly group: ProcessGroup;
+  readonly stdinCloseGraceMs: number | undefined;
+  readonly terminateGraceMs: number | undefined;
+  readonly #spawned: RunningProgram;
+  readonly #options: StdioOptions;
+  readonly #events: BackendEvents;
+  readonly #splitter: LineSplitter;
+  readonly #stderr: StderrReader;
+  readonly #reading: ReadBudget;
+  readonly #input: StdioInput;
   /** Stops reading until a large line is delivered. */
-  const inOrder = new OrderedDelivery('backend', reading);
-  const flattenLines = (lines: Buffer[]): Buffer[] =>
-    hasWrittenCr ? lines.map((line) => flattenLineBreaks(line)) : lines;
-  stdout.on('data', (chunk: Buffer) => {
-    reading.consumed(chunk.length);
-    if (hasExited) bytesAfterExit += chunk.length;
-    if (bytesAfterExit > maxBytesAfterExit) isDiscarding = true;
-    if (isDiscarding) return;
-    hasWrittenCr ||= chunk.includes(carriageReturn);
-    inOrder.take(readServerTexts(flattenLines(splitter.push(chunk))), deliver);
-  });
-  stdout.once('end', () => endIfPipeClosed('stdout'));
-  stdout.on('error', () => endIfPipeClosed('stdout'));
-  if (onStarted) child.once('spawn', () => onStarted(pid));
+  readonly #inOrder: OrderedDelivery;
+  readonly #stopMemoryWatch: (() => void) | undefined;
+  /** Output is no longer delivered, only read. */
+  #isDiscarding = false;
+  #isClosing = false;
+  #hasExited = false;
+  #isEndReported = false;
+  #bytesAfterExit = 0;
+  /** Lines hold no LF. Until the server writes a CR, no line needs to be searched for line breaks. */
+  #hasWrittenCr = false;
+  /** The pipe that the server closed itself while running; it was ended for that. */
+  #closedPipe: 'stdin' | 'stdout' | undefined;
+  /** The end of the process group, once it has begun. */
+  #ended: Promise<void> | undefined;
+  /** Settles when everything after the exit is done; undefined before the exit. */
+  #settled: Promise<void> | undefined;
 
-  const settled = exited.then(async (exit) => {
+  constructor(spawned: RunningProgram, options: StdioOptions, events: BackendEvents) {
+    const { pid, child } = spawned;
+    const { maxLineBytes = defaultMaxLineBytes, maxQueuedBytes = defaultMaxQueuedBytes } = options;
+    const { maxMemoryBytes, onStarted, onStderr } = options;
+    const { stdin, stdout, stderr } = child;
+    this.pid = pid;
+    this.group = trackProcessGroup(pid);
+    this.stdinCloseGraceMs = options.stdinCloseGraceMs;
+    this.terminateGraceMs = options.terminateGraceMs;
+    this.#spawned = spawned;
+    this.#options = options;
+    this.#events = events;
+    this.#splitter = new LineSplitter({ maxLineBytes });
+    this.#stderr = new StderrReader(stderr, onStderr && ((line) => onStderr(line, pid)));
+    this.#reading = new ReadBudget(stdout, maxBytesPerTurn);
+    this.#input = new StdioInput(stdin, maxQueuedBytes);
+    this.#inOrder = new OrderedDelivery('backend', this.#reading);
+    this.#stopMemoryWatch =
+      maxMemoryBytes === undefined ? undefined : watchMemory(pid, maxMemoryBytes, (bytes) => this.#endForMemory(bytes));
+    child.on('exit', (exitCode, signal) => this.#onExit({ exitCode, signal }));
+    if (onStarted) child.once('spawn', () => onStarted(pid));
+    stdin.on('error', () => this.#endForPipe('stdin'));
+    stdout.on('data', (chunk: Buffer) => this.#take(chunk));
+    const onStdoutClosed = (): void => this.#endForPipe('stdout');
+    stdout.on('end', onStdoutClosed);
+    stdout.on('error', onStdoutClosed);
+  }
+
+  send(message: Message): 'sent' | 'full' | 'ended' {
+    return this.#isDiscarding || this.#ended || this.#hasExited ? 'ended' : this.#input.send(message);
+  }
+
+  pause(): void {
+    if (!this.#isDiscarding && !this.#hasExited) this.#reading.pause();
+  }
+
+  resume(): void {
+    this.#reading.resume();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing ||= !this.#hasExited;
+    this.#isDiscarding = true;
+    this.#reading.resume();
+    await this.#end();
+    await this.#settled;
+  }
+
+  closeStdin(): void {
+    this.#input.end();
+  }
+
+  get exited(): Promise<unknown> {
+    return this.#hasExited ? Promise.resolve() : new Promise((resolve) => this.#spawned.child.once('exit', resolve));
+  }
+
+  /** Ends the process group, once. */
+  #end(): Promise<void> {
+    this.#ended ??= terminateGroup(this).then(() => {
+      const reason = this.#isClosing ? 'closed' : 'exited';
+      if (!this.#hasExited) this.#reportEnd({ reason, detail: 'The server survived SIGKILL.' });
+    });
+    return this.#ended;
+  }
+
+  #reportEnd(end: BackendEnd): void {
+    if (this.#isEndReported) return;
+    this.#isEndReported = true;
+    this.#isDiscarding = true;
+    this.#reading.resume(); // a paused backend would not be resumed any more
+    this.#events.onEnd({ ...end, lastOutput: this.#stderr.recentLines() });
+  }
+
+  #endForPipe(pipe: 'stdin' | 'stdout'): void {
+    if (this.#hasExited || this.#isClosing) return;
+    this.#closedPipe ??= pipe;
+    detach('backend', this.#end());
+  }
+
+  #endForMemory(bytes: number): void {
+    if (this.#hasExited || this.#isClosing) return;
+    const { maxMemoryBytes } = this.#options;
+    const detail = `The server was killed because it used ${bytes} bytes of memory. The limit is ${maxMemoryBytes} (--max-memory-bytes).`;
+    this.#reportEnd({ reason: 'memory_limit', detail });
+    this.group.signal('SIGKILL'); // a server that allocates without end gets no chance to end in order
+    detach('backend', this.#end());
+  }
+
+  #take(chunk: Buffer): void {
+    this.#reading.consumed(chunk.length);
+    if (this.#hasExited) this.#bytesAfterExit += chunk.length;
+    if (this.#bytesAfterExit > maxBytesAfterExit) this.#isDiscarding = true;
+    if (this.#isDiscarding) return;
+    this.#hasWrittenCr ||= chunk.includes(carriageReturn);
+    this.#inOrder.take(this.#read(this.#splitter.push(chunk)), (read) => this.#deliver(read));
+  }
+
+  #read(lines: Buffer[]): ServerMessages | Promise<ServerMessages> {
+    return readServerTexts(this.#hasWrittenCr ? lines.map((line) => flattenLineBreaks(line)) : lines);
+  }
+
+  #deliver({ messages, noise }: ServerMessages): void {
+    if (this.#isDiscarding) return;
+    for (const line of noise) this.#events.onNoise(line);
+    if (messages.length > 0) this.#events.onMessages(messages);
+    if (!this.#splitter.overflowed) return;
+    const { maxLineBytes = defaultMaxLineBytes } = this.#options;
+    const detail = `The server wrote a line of more than ${maxLineBytes} bytes (--max-line-bytes).`;
+    this.#reportEnd({ reason: 'line_too_long', detail });
+    detach('backend', this.#end());
+  }
+
+  #onExit(exit: ProcessExit): void {
+    this.#hasExited = true;
+    // check at once: if no member is left, the number can be given to others and must not be used again
+    this.group.exists();
+    this.#settled = this.#settle(exit);
+  }
+
+  async #settle(exit: ProcessExit): Promise<void> {
+    const { child, isLaunched } = this.#spawned;
+    const { stdin, stdout, stderr } = child;
+    const { drainAfterExitMs = defaultDrainAfterExitMs } = this.#options;
     const detail =
-      closedPipe && group.lastSignal
-        ? `The server was stopped because it closed its ${closedPipe} and kept running.`
+      this.#closedPipe && this.group.lastSignal
+        ? `The server was stopped because it closed its ${this.#closedPipe} and kept running.`
         : describeProcessExit(exit);
-    reading.resume();
-    await inOrder.idle;
+    this.#reading.resume();
+    await this.#inOrder.idle;
     await drainPipes([stdout, stderr], drainAfterExitMs);
-    await inOrder.idle;
-    const lastLine = isDiscarding ? undefined : splitter.flush();
-    if (lastLine) deliver(await readServerTexts(flattenLines([lastLine])));
-    const cause = isLaunched ? launchFailure(exit.exitCode, recentLines()) : undefined;
-    if (isClosing) reportEnd({ ...closedByGateway, ...exit });
-    else if (cause) reportEnd({ reason: 'failed', ...explainSpawnFailure(cause, options), cause });
-    else reportEnd({ reason: 'exited', detail, ...exit });
-    stopMemoryWatch?.();
-    await end();
+    await this.#inOrder.idle;
+    const lastLine = this.#isDiscarding ? undefined : this.#splitter.flush();
+    if (lastLine) this.#deliver(await this.#read([lastLine]));
+    const cause = isLaunched ? launchFailure(exit.exitCode, this.#stderr.recentLines()) : undefined;
+    if (this.#isClosing) this.#reportEnd({ ...closedByGateway, ...exit });
+    else if (cause) this.#reportEnd({ reason: 'failed', ...explainSpawnFailure(cause, this.#options), cause });
+    else this.#reportEnd({ reason: 'exited', detail, ...exit });
+    this.#stopMemoryWatch?.();
+    await this.#end();
     for (const stream of [stdin, stdout, stderr]) stream.destroy(); // a process that left the group can hold them open
-  });
-
-  return {
-    pid,
-    send: (message) => (isDiscarding || ended || hasExited ? 'ended' : input.send(message)),
-    pause() {
-      if (!isDiscarding && !hasExited) reading.pause();
-    },
-    resume() {
-      reading.resume();
-    },
-    async close() {
-      isClosing ||= !hasExited;
-      isDiscarding = true;
-      reading.resume();
-      await end();
-      if (hasExited) await settled;
-    },
-  };
+  }
 }

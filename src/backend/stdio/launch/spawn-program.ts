@@ -4,22 +4,25 @@ import type { Readable, Writable } from 'node:stream';
 import { looksRunnable } from './locate-program.ts';
 import type { Program } from './program.ts';
 
-/** A running program, or the error that explains why it does not run. */
-export type Spawned =
-  | {
-      readonly pid: number;
-      readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
-      /** The launcher was used: its exit code tells whether the command could be started. */
-      readonly isLaunched: boolean;
-    }
-  | { readonly failure: Promise<unknown> };
+/** A program that runs. */
+export interface RunningProgram {
+  readonly pid: number;
+  readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
+  /** The launcher was used: its exit code tells whether the command could be started. */
+  readonly isLaunched: boolean;
+}
+
+/** The error that explains why a program does not run. */
+export interface FailedSpawn {
+  readonly failure: Promise<unknown>;
+}
 
 /**
  * Starts a program without a shell, as the leader of its own process group, with three pipes and no other descriptor. A
  * command that cannot be started gets no launcher, so that the error comes from the operating system and not the
  * launcher. Never throws.
  */
-export function spawnProgram(program: Program): Spawned {
+export function spawnProgram(program: Program): RunningProgram | FailedSpawn {
   const { command, args, cwd, env, uid, gid, launcher = [] } = program;
   const user = { ...(uid !== undefined && { uid }), ...(gid !== undefined && { gid }) };
   const isLaunched = launcher.length > 0 && looksRunnable(program);

@@ -1,62 +1,66 @@
 import type { Readable } from 'node:stream';
-import { afterLoopTurn } from './end-of-loop-turn.ts';
+import type { Gate } from '../../in-order.ts';
+import { afterLoopTurn, type TurnListener } from './end-of-loop-turn.ts';
 
 /**
- * Controls reading, which stops for three reasons: the caller paused it, the budget is spent, or a delivery is pending.
+ * Controls the reading of a stream, which stops for three reasons: the caller paused it, the budget is spent, or a
+ * delivery is pending. The budget limits how much is read in one turn of the event loop, so that other streams get their
+ * share (P8). Reading continues in the next turn. Without the limit Node.js reads up to 2 MiB from each of many flooding
+ * servers before it handles a client with one small request.
  */
-export interface ReadBudget {
+export class ReadBudget implements Gate, TurnListener {
+  readonly #stream: Readable;
+  readonly #maxBytesPerTurn: number;
+  #bytes = 0;
+  #isPaused = false;
+  #hasBudget = true;
+  #isHeld = false;
+
+  constructor(stream: Readable, maxBytesPerTurn: number) {
+    this.#stream = stream;
+    this.#maxBytesPerTurn = maxBytesPerTurn;
+  }
+
   /** Counts bytes that were read. */
-  consumed(bytes: number): void;
-  /** Stops and starts reading for a reason of the caller. */
-  pause(): void;
-  resume(): void;
-  /** Stops reading until `release`, whatever else resumes it: the input so far has to be delivered first. */
-  hold(): void;
-  release(): void;
-}
+  consumed(bytes: number): void {
+    if (this.#bytes === 0) afterLoopTurn(this);
+    this.#bytes += bytes;
+    if (this.#bytes < this.#maxBytesPerTurn || !this.#hasBudget) return;
+    this.#hasBudget = false;
+    this.#stream.pause();
+  }
 
-/**
- * Limits how much is read from a stream in one turn of the event loop, so that other streams get their share (P8).
- * Reading continues in the next turn. Without the limit Node.js reads up to 2 MiB from each of many flooding servers
- * before it handles a client with one small request.
- */
-export function createReadBudget(stream: Readable, maxBytesPerTurn: number): ReadBudget {
-  let bytes = 0;
-  let isPaused = false;
-  let hasBudget = true;
-  let isHeld = false;
-  const resumeIfAllowed = (): void => {
-    if (hasBudget && !isPaused && !isHeld) stream.resume();
-  };
-  const renewBudget = (): void => {
-    bytes = 0;
-    if (hasBudget) return;
-    hasBudget = true;
-    resumeIfAllowed();
-  };
-  return {
-    consumed(more) {
-      if (bytes === 0) afterLoopTurn(renewBudget);
-      bytes += more;
-      if (bytes < maxBytesPerTurn || !hasBudget) return;
-      hasBudget = false;
-      stream.pause();
-    },
-    pause() {
-      isPaused = true;
-      stream.pause();
-    },
-    resume() {
-      isPaused = false;
-      resumeIfAllowed();
-    },
-    hold() {
-      isHeld = true;
-      stream.pause();
-    },
-    release() {
-      isHeld = false;
-      resumeIfAllowed();
-    },
-  };
+  /** Stops and starts reading for a reason of the caller. */
+  pause(): void {
+    this.#isPaused = true;
+    this.#stream.pause();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#resumeIfAllowed();
+  }
+
+  /** Stops reading until `release`, whatever else resumes it: the input so far has to be delivered first. */
+  hold(): void {
+    this.#isHeld = true;
+    this.#stream.pause();
+  }
+
+  release(): void {
+    this.#isHeld = false;
+    this.#resumeIfAllowed();
+  }
+
+  /** Renews the budget. */
+  endTurn(): void {
+    this.#bytes = 0;
+    if (this.#hasBudget) return;
+    this.#hasBudget = true;
+    this.#resumeIfAllowed();
+  }
+
+  #resumeIfAllowed(): void {
+    if (this.#hasBudget && !this.#isPaused && !this.#isHeld) this.#stream.resume();
+  }
 }

@@ -1,18 +1,18 @@
 import type { Readable } from 'node:stream';
 import { detachedCopy } from '../../../util/detached-bytes.ts';
-import { createLineTail } from './line-tail.ts';
+import { LineTail } from './line-tail.ts';
 import { escapeControlCharacters } from './printable.ts';
 
-/** Options for a server's stderr. */
-export interface StderrOptions {
-  /** Called with one line for the log: at most `maxLoggedBytes` of it, control characters escaped. */
-  onLine?: ((line: string) => void) | undefined;
+/** Limits on the lines of a server's stderr. */
+export interface StderrLimits {
   /** How much of a line is held and reported; stops a server that writes without a line end from filling the memory. */
-  readonly maxLoggedBytes?: number;
+  readonly maxLoggedBytes: number;
   /** Above this rate lines are counted instead of reported; stops a server from filling the disk with our log. */
-  readonly linesPerSecond?: number;
-  readonly burstLines?: number;
+  readonly linesPerSecond: number;
+  readonly burstLines: number;
 }
+
+const defaultLimits: StderrLimits = { maxLoggedBytes: 2_048, linesPerSecond: 20, burstLines: 100 };
 
 const lf = 0x0a;
 const cr = 0x0d;
@@ -21,83 +21,98 @@ const recentBytes = 8 * 1024;
 const recentLineCount = 20;
 const emptyBuffer: Buffer = Buffer.alloc(0);
 
-/**
- * Reads a server's stderr to its end, even if nobody wants it: a server whose stderr is full stands still.
- * @returns the last lines for messages to the operator (at most 20, of the last 8 KiB), whatever the rate
- */
-export function drainStderr(
-  stream: Readable,
-  { onLine, maxLoggedBytes = 2_048, linesPerSecond = 20, burstLines = 100 }: StderrOptions = {},
-): { recentLines(): string[] } {
-  const tail = createLineTail(recentBytes);
-  let partialLine = emptyBuffer; // the kept part of the unfinished line; thousands of silent servers hold nothing
-  let lineBytes = 0; // length of that line, including dropped bytes
-  let allowedLines = burstLines;
-  let refilledAt = performance.now();
-  let droppedLines = 0;
-  let reportTimer: NodeJS.Timeout | undefined;
+const ignoreError = (): void => undefined; // the stream has ended; 'close' follows
 
-  const refill = () => {
-    const now = performance.now();
-    allowedLines = Math.min(burstLines, allowedLines + ((now - refilledAt) / 1_000) * linesPerSecond);
-    refilledAt = now;
-  };
+/** Reads a server's stderr to its end, even if nobody wants it: a server whose stderr is full stands still. */
+export class StderrReader {
+  readonly #onLine: ((line: string) => void) | undefined;
+  readonly #limits: StderrLimits;
+  /** Undefined until the server writes: thousands of silent servers hold nothing. */
+  #tail: LineTail | undefined;
+  /** The kept part of the unfinished line. */
+  #partialLine = emptyBuffer;
+  /** Length of that line, including dropped bytes. */
+  #lineBytes = 0;
+  #allowedLines: number;
+  #refilledAt = 0;
+  #droppedLines = 0;
+  #reportTimer: NodeJS.Timeout | undefined;
 
-  const reportDropped = () => {
-    clearTimeout(reportTimer);
-    reportTimer = undefined;
-    if (droppedLines > 0) onLine?.(`(${droppedLines} more lines of stderr were dropped: too many per second)`);
-    droppedLines = 0;
-  };
+  /** @param onLine called with one line for the log: at most `maxLoggedBytes` of it, control characters escaped */
+  constructor(stream: Readable, onLine?: (line: string) => void, limits = defaultLimits) {
+    this.#onLine = onLine;
+    this.#limits = limits;
+    this.#allowedLines = limits.burstLines;
+    stream.on('data', (chunk: Buffer) => this.#take(chunk));
+    stream.on('error', ignoreError);
+    stream.on('close', () => this.#close());
+  }
 
-  const add = (part: Buffer) => {
-    const kept = part.subarray(0, maxLoggedBytes - partialLine.length);
-    lineBytes += part.length;
-    partialLine = partialLine.length === 0 ? kept : Buffer.concat([partialLine, kept]);
-  };
+  /** The last lines for messages to the operator (at most 20, of the last 8 KiB), whatever the rate. */
+  recentLines(): string[] {
+    const recent = this.#tail?.read() ?? emptyBuffer;
+    return recent
+      .toString('latin1') // keeps bytes as they are; each line is decoded separately
+      .split(/\r?\n/)
+      .filter((text) => text.length > 0)
+      .slice(-recentLineCount)
+      .map((text) => escapeControlCharacters(Buffer.from(text, 'latin1').subarray(0, this.#limits.maxLoggedBytes)));
+  }
 
-  const endLine = () => {
-    const text = partialLine.at(-1) === cr ? partialLine.subarray(0, -1) : partialLine;
-    const droppedBytes = lineBytes - partialLine.length;
-    partialLine = emptyBuffer;
-    lineBytes = 0;
-    if (text.length === 0) return;
-    if (allowedLines < 1) {
-      droppedLines += 1;
-      reportTimer ??= setTimeout(reportDropped, reportDroppedAfterMs).unref();
-      return;
-    }
-    allowedLines -= 1;
-    onLine?.(escapeControlCharacters(text) + (droppedBytes > 0 ? ` … (${droppedBytes} more bytes)` : ''));
-  };
-
-  stream.on('data', (chunk: Buffer) => {
-    tail.push(chunk);
-    refill();
+  #take(chunk: Buffer): void {
+    this.#tail ??= new LineTail(recentBytes);
+    this.#tail.push(chunk);
+    this.#refill();
     for (let from = 0; from < chunk.length; ) {
       const end = chunk.indexOf(lf, from);
       const to = end === -1 ? chunk.length : end;
-      add(chunk.subarray(from, to));
-      if (end !== -1) endLine();
+      this.#add(chunk.subarray(from, to));
+      if (end !== -1) this.#endLine();
       from = to + 1;
     }
-    if (partialLine.length > 0) partialLine = detachedCopy(partialLine); // releases the chunk
-  });
-  stream.on('error', () => undefined); // the stream has ended; 'close' follows
-  stream.once('close', () => {
-    refill();
-    endLine();
-    reportDropped();
-  });
+    if (this.#partialLine.length > 0) this.#partialLine = detachedCopy(this.#partialLine); // releases the chunk
+  }
 
-  return {
-    recentLines: () =>
-      tail
-        .read()
-        .toString('latin1') // keeps bytes as they are; each line is decoded separately
-        .split(/\r?\n/)
-        .filter((text) => text.length > 0)
-        .slice(-recentLineCount)
-        .map((text) => escapeControlCharacters(Buffer.from(text, 'latin1').subarray(0, maxLoggedBytes))),
-  };
+  #close(): void {
+    this.#refill();
+    this.#endLine();
+    this.#reportDropped();
+  }
+
+  #refill(): void {
+    const { burstLines, linesPerSecond } = this.#limits;
+    const now = performance.now();
+    this.#allowedLines = Math.min(burstLines, this.#allowedLines + ((now - this.#refilledAt) / 1_000) * linesPerSecond);
+    this.#refilledAt = now;
+  }
+
+  #add(part: Buffer): void {
+    const kept = part.subarray(0, this.#limits.maxLoggedBytes - this.#partialLine.length);
+    this.#lineBytes += part.length;
+    this.#partialLine = this.#partialLine.length === 0 ? kept : Buffer.concat([this.#partialLine, kept]);
+  }
+
+  #endLine(): void {
+    const line = this.#partialLine;
+    const text = line.at(-1) === cr ? line.subarray(0, -1) : line;
+    const droppedBytes = this.#lineBytes - line.length;
+    this.#partialLine = emptyBuffer;
+    this.#lineBytes = 0;
+    if (text.length === 0) return;
+    if (this.#allowedLines < 1) {
+      this.#droppedLines += 1;
+      this.#reportTimer ??= setTimeout(() => this.#reportDropped(), reportDroppedAfterMs).unref();
+      return;
+    }
+    this.#allowedLines -= 1;
+    this.#onLine?.(escapeControlCharacters(text) + (droppedBytes > 0 ? ` … (${droppedBytes} more bytes)` : ''));
+  }
+
+  #reportDropped(): void {
+    clearTimeout(this.#reportTimer);
+    this.#reportTimer = undefined;
+    if (this.#droppedLines > 0)
+      this.#onLine?.(`(${this.#droppedLines} more lines of stderr were dropped: too many per second)`);
+    this.#droppedLines = 0;
+  }
 }

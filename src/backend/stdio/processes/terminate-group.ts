@@ -7,9 +7,9 @@ import { listProcesses } from './process-identity.ts';
 /** How long each step of an orderly end may take. */
 export interface TerminationGrace {
   /** From the end of its input to SIGTERM (2025-11-25, basic/lifecycle, "Shutdown", stdio). */
-  readonly stdinCloseGraceMs?: number;
+  readonly stdinCloseGraceMs?: number | undefined;
   /** From SIGTERM to SIGKILL. */
-  readonly terminateGraceMs?: number;
+  readonly terminateGraceMs?: number | undefined;
 }
 
 /** The process group to end. */
@@ -32,8 +32,8 @@ const zombiesFromPollMs = 40;
  * as no process is left, at the latest after all periods. Never rejects.
  */
 export async function terminateGroup(termination: Termination): Promise<void> {
-  const { group, exited, closeStdin, stdinCloseGraceMs = 2_000, terminateGraceMs = 3_000 } = termination;
-  closeStdin();
+  const { group, exited, stdinCloseGraceMs = 2_000, terminateGraceMs = 3_000 } = termination;
+  termination.closeStdin();
   const leaderIsGone = await settlesWithin(exited, stdinCloseGraceMs);
   if (!leaderIsGone || group.exists()) {
     group.signal('SIGTERM');

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { createReadBudget } from '../../../../src/backend/stdio/pipes/read-budget.ts';
+import { ReadBudget } from '../../../../src/backend/stdio/pipes/read-budget.ts';
 
 const chunk = Buffer.alloc(16 * 1024, 'x');
 
@@ -12,7 +12,7 @@ function flood() {
   for (let n = 0; n < chunks; n += 1) stream.write(chunk);
   let read = 0;
 
-  const turns = createReadBudget(stream, 4 * chunk.length);
+  const turns = new ReadBudget(stream, 4 * chunk.length);
   stream.on('data', ({ length }: Buffer) => {
     turns.consumed(length);
     read += length;

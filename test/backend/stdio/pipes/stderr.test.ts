@@ -1,21 +1,26 @@
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createLineTail } from '../../../../src/backend/stdio/pipes/line-tail.ts';
+import { LineTail } from '../../../../src/backend/stdio/pipes/line-tail.ts';
 import { escapeControlCharacters } from '../../../../src/backend/stdio/pipes/printable.ts';
-import { drainStderr, type StderrOptions } from '../../../../src/backend/stdio/pipes/stderr.ts';
+import { type StderrLimits, StderrReader } from '../../../../src/backend/stdio/pipes/stderr.ts';
 import { openChild } from '../harness.ts';
 
-function drain(options: StderrOptions = {}) {
+function drain(limits: Partial<StderrLimits> = {}) {
   const stream = new PassThrough();
   const lines: string[] = [];
-  const stderr = drainStderr(stream, { onLine: (line) => lines.push(line), ...options });
+  const stderr = new StderrReader(stream, (line) => lines.push(line), {
+    maxLoggedBytes: 2_048,
+    linesPerSecond: 20,
+    burstLines: 100,
+    ...limits,
+  });
   const write = (chunk: string | Buffer) => {
     stream.emit('data', Buffer.from(chunk));
   };
   return { stream, lines, write, stderr };
 }
 
-describe('drainStderr', () => {
+describe('StderrReader', () => {
   beforeEach(() => {
     vi.useFakeTimers();
   });
@@ -97,11 +102,11 @@ describe('printable', () => {
   });
 });
 
-describe('createTail', () => {
+describe('LineTail', () => {
   it('keeps the last bytes of chunks of any size', () => {
     const text = [...Array(500).keys()].join(' ');
     for (const chunkBytes of [1, 3, 10, 11, 100, 5_000]) {
-      const tail = createLineTail(10);
+      const tail = new LineTail(10);
       for (let at = 0; at < text.length; at += chunkBytes) tail.push(Buffer.from(text.slice(at, at + chunkBytes)));
       expect(tail.read().toString()).toBe(text.slice(-10));
     }
