@@ -1,6 +1,4 @@
-import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
-import type { Message } from '../protocol/message/message.ts';
-import type { Backend, OpenBackend } from './backend.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenBackend, OpenOptions } from './backend.ts';
 
 /** Wraps the opener of a server's backends, to see their messages or to trace them. */
 export type DecorateBackends = (server: string, open: OpenBackend) => OpenBackend;
@@ -11,19 +9,27 @@ export const decorateBackends =
   (server, open) =>
     decorators.reduce((inner, decorate) => decorate?.(server, inner) ?? inner, open);
 
-/** Base of a backend that observes messages on their way and passes everything else on unchanged. */
-export abstract class BackendDecorator implements Backend {
+/**
+ * Base of an observer between a backend and its user. It passes everything on unchanged, in both directions. A subclass
+ * overrides what it observes.
+ */
+export abstract class BackendDecorator implements Backend, BackendEvents {
   protected readonly backend: Backend;
+  protected readonly events: BackendEvents;
 
-  constructor(backend: Backend) {
-    this.backend = backend;
+  /** Opens the backend. By the contract of `BackendEvents`, no event comes before the constructor has ended. */
+  constructor(open: OpenBackend, events: BackendEvents, options: OpenOptions | undefined) {
+    this.events = events;
+    this.backend = open(this, options);
   }
 
   get pid(): number | undefined {
     return this.backend.pid;
   }
 
-  abstract send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']>;
+  send(...[message, headers]: Parameters<Backend['send']>): ReturnType<Backend['send']> {
+    return this.backend.send(message, headers);
+  }
 
   pause(): void {
     this.backend.pause();
@@ -33,7 +39,27 @@ export abstract class BackendDecorator implements Backend {
     this.backend.resume();
   }
 
-  close(how?: { readonly isForGood?: boolean }): Promise<void> {
+  close(how?: Parameters<Backend['close']>[0]): Promise<void> {
     return this.backend.close(how);
+  }
+
+  onMessages(...[messages, relatedRequests]: Parameters<BackendEvents['onMessages']>): void {
+    this.events.onMessages(messages, relatedRequests);
+  }
+
+  onNoise(text: Buffer): void {
+    this.events.onNoise(text);
+  }
+
+  onUnanswered(...args: Parameters<BackendEvents['onUnanswered']>): void {
+    this.events.onUnanswered(...args);
+  }
+
+  onState(state: string): void {
+    this.events.onState?.(state);
+  }
+
+  onEnd(end: BackendEnd): void {
+    this.events.onEnd(end);
   }
 }

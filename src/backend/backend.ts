@@ -52,8 +52,8 @@ export interface Backend {
 export type RequestIds = readonly RequestId[];
 
 /**
- * Callbacks by which a backend reports. They are set when it is opened. Each is called outside of any other call into
- * the backend.
+ * Receives what a backend reports. Each method is called outside of any other call into the backend, and not before
+ * `OpenBackend` has returned. An implementation may be a class: wrap it, and never spread it into another object.
  */
 export interface BackendEvents {
   /**

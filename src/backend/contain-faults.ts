@@ -1,26 +1,50 @@
 import { contain, detach, reportFault } from '../util/boundary.ts';
-import type { Backend, BackendEnd, BackendEvents, OpenBackend } from './backend.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenBackend, OpenOptions } from './backend.ts';
 import { failedBackend } from './failed-backend.ts';
 
 /**
- * Wraps event callbacks: an exception of the listener goes to `onFault`. It must not propagate into the backend that
- * calls it.
+ * Passes events on, until the first fault. An exception of the listener goes to `fail`. It must not propagate into the
+ * backend that reports the event.
  */
-export function reportListenerFaults(events: BackendEvents, onFault: (cause: unknown) => void): BackendEvents {
-  const callListener = (work: () => void): void => {
+export abstract class GuardedEvents implements BackendEvents {
+  protected readonly events: BackendEvents;
+  protected isFaulty = false;
+
+  constructor(events: BackendEvents) {
+    this.events = events;
+  }
+
+  /** Ends what the events belong to, after a fault of the gateway. */
+  abstract fail(cause: unknown): void;
+
+  onMessages(...[messages, relatedRequests]: Parameters<BackendEvents['onMessages']>): void {
+    this.#guard(() => this.events.onMessages(messages, relatedRequests));
+  }
+
+  onNoise(text: Buffer): void {
+    this.#guard(() => this.events.onNoise(text));
+  }
+
+  onUnanswered(...args: Parameters<BackendEvents['onUnanswered']>): void {
+    this.#guard(() => this.events.onUnanswered(...args));
+  }
+
+  onState(state: string): void {
+    this.#guard(() => this.events.onState?.(state));
+  }
+
+  onEnd(end: BackendEnd): void {
+    this.#guard(() => this.events.onEnd(end));
+  }
+
+  #guard(work: () => void): void {
+    if (this.isFaulty) return;
     try {
       work();
     } catch (cause) {
-      onFault(cause);
+      this.fail(cause);
     }
-  };
-  return {
-    onMessages: (...args) => callListener(() => events.onMessages(...args)),
-    onNoise: (text) => callListener(() => events.onNoise(text)),
-    onUnanswered: (...args) => callListener(() => events.onUnanswered(...args)),
-    onEnd: (end) => callListener(() => events.onEnd(end)),
-    ...(events.onState && { onState: (state: string) => callListener(() => events.onState?.(state)) }),
-  };
+  }
 }
 
 /** The end of a backend after an internal error. */
@@ -35,57 +59,80 @@ export const endedByFault: BackendEnd = {
  */
 export const containFaults =
   (open: OpenBackend): OpenBackend =>
-  (events, options) => {
-    let isEnded = false;
-    let isFaulty = false;
-    const fail = (cause: unknown): void => {
-      if (isFaulty) return;
-      isFaulty = true;
-      // Outside of any call into the backend, and after `open` has returned it to its caller.
-      queueMicrotask(() => {
-        detach('backend', backend.close());
-        end({ ...endedByFault, cause });
-      });
-    };
-    const end = (reason: BackendEnd): void => {
-      if (isEnded) return;
-      isEnded = true;
-      contain('backend', () => events.onEnd(reason));
-    };
-    const failAndReport = (cause: unknown): void => {
-      fail(cause);
-      reportFault('backend', cause);
-    };
-    // After a fault nothing is reported except the end it causes.
-    const eventsUntilFault: BackendEvents = {
-      onMessages: (...args) => isFaulty || events.onMessages(...args),
-      onNoise: (text) => isFaulty || events.onNoise(text),
-      onUnanswered: (...args) => isFaulty || events.onUnanswered(...args),
-      onEnd: (reason) => isFaulty || end(reason),
-      ...(events.onState && { onState: (state: string) => isFaulty || events.onState?.(state) }),
-    };
-    let backend: Backend;
+  (events, options) =>
+    new ContainedBackend(events).open(open, options);
+
+class ContainedBackend extends GuardedEvents implements Backend {
+  #backend: Backend | undefined;
+  #isEnded = false;
+
+  /** Opens the backend whose faults are contained. */
+  open(open: OpenBackend, options: OpenOptions | undefined): Backend {
     try {
-      backend = open(reportListenerFaults(eventsUntilFault, failAndReport), options);
+      this.#backend = open(this, options);
+      return this;
     } catch (cause) {
       reportFault('backend', cause);
-      return failedBackend(Promise.resolve({ ...endedByFault, cause }), { ...events, onEnd: end });
+      return failedBackend(Promise.resolve({ ...endedByFault, cause }), this);
     }
-    return {
-      get pid() {
-        return backend.pid;
-      },
-      send(message, headers) {
-        if (isFaulty) return 'ended';
-        try {
-          return backend.send(message, headers);
-        } catch (cause) {
-          failAndReport(cause);
-          return 'ended';
-        }
-      },
-      pause: () => contain('backend', () => backend.pause(), fail),
-      resume: () => contain('backend', () => backend.resume(), fail),
-      close: (how) => backend.close(how),
-    };
-  };
+  }
+
+  get pid(): number | undefined {
+    return this.#backend?.pid;
+  }
+
+  send(...[message, headers]: Parameters<Backend['send']>): ReturnType<Backend['send']> {
+    if (this.isFaulty || this.#backend === undefined) return 'ended';
+    try {
+      return this.#backend.send(message, headers);
+    } catch (cause) {
+      this.fail(cause);
+      return 'ended';
+    }
+  }
+
+  pause(): void {
+    contain(
+      'backend',
+      () => this.#backend?.pause(),
+      (cause) => this.#end(cause),
+    );
+  }
+
+  resume(): void {
+    contain(
+      'backend',
+      () => this.#backend?.resume(),
+      (cause) => this.#end(cause),
+    );
+  }
+
+  async close(how?: Parameters<Backend['close']>[0]): Promise<void> {
+    await this.#backend?.close(how);
+  }
+
+  override onEnd(end: BackendEnd): void {
+    if (!this.isFaulty) this.#reportEnd(end);
+  }
+
+  fail(cause: unknown): void {
+    this.#end(cause);
+    reportFault('backend', cause);
+  }
+
+  #end(cause: unknown): void {
+    if (this.isFaulty) return;
+    this.isFaulty = true;
+    // Outside of any call into the backend, and after `open` has returned it to its caller.
+    queueMicrotask(() => {
+      detach('backend', this.close());
+      this.#reportEnd({ ...endedByFault, cause });
+    });
+  }
+
+  #reportEnd(end: BackendEnd): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    contain('backend', () => this.events.onEnd(end));
+  }
+}

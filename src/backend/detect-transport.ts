@@ -62,7 +62,7 @@ function openEither(
           events.onMessages(messages, relatedRequests);
         },
         onNoise: (text) => events.onNoise(text),
-        onUnanswered: events.onUnanswered,
+        onUnanswered: (ids, reason, isFinal) => events.onUnanswered(ids, reason, isFinal),
         onState: (state) => events.onState?.(state),
         onEnd(end) {
           if (end.isOtherTransport && !hasAnswered && !isClosed) onOther(end);

@@ -54,7 +54,9 @@ export function createStartupPing({ era, onAnswered, onSilent }: StartupPingOpti
     return true;
   };
   const withoutAnswer = (events: BackendEvents): BackendEvents => ({
-    ...events,
+    onNoise: (text) => events.onNoise(text),
+    onUnanswered: (ids, reason, isFinal) => events.onUnanswered(ids, reason, isFinal),
+    onState: (state) => events.onState?.(state),
     onMessages(messages, relatedRequests) {
       const others = state === 'sent' ? messages.filter((message) => !isAnswer(message)) : messages;
       if (others.length > 0) events.onMessages(others, relatedRequests);

@@ -1,4 +1,4 @@
-import type { Backend, BackendEnd, BackendEvents, OpenBackend } from '../../backend/backend.ts';
+import type { Backend, BackendEnd, OpenBackend, RequestIds } from '../../backend/backend.ts';
 import { BackendDecorator } from '../../backend/backend-decorator.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
@@ -15,7 +15,10 @@ export interface ObservedBackend extends BackendOwner {
   readonly openedAt: number;
 }
 
-/** A live backend that reports its sent messages to the tap. */
+/** A restart is reported as `exited`, so that the owner restores the backend instead of treating it as closed. */
+const restartEnd = { reason: 'exited', detail: 'The server was restarted from the status page.' } as const;
+
+/** A live backend that reports its messages to the tap. */
 class LiveBackend extends BackendDecorator implements ObservedBackend {
   readonly session: ObservedBackend['session'];
   readonly server: string;
@@ -26,19 +29,40 @@ class LiveBackend extends BackendDecorator implements ObservedBackend {
   readonly #owned: OwnedBackends;
   readonly #tap: MessageTap;
 
-  constructor(backend: Backend, owned: OwnedBackends, tap: MessageTap) {
-    super(backend);
+  constructor(owned: OwnedBackends, tap: MessageTap, ...backend: ConstructorParameters<typeof BackendDecorator>) {
+    super(...backend);
     this.session = owned.owner.session;
     this.server = owned.owner.server;
     this.restarts = owned.losses;
     this.#owned = owned;
     this.#tap = tap;
+    owned.live.add(this);
   }
 
-  send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+  override send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
     this.#owned.messages += 1;
     if (this.#tap.isWatched) this.#tap.passed(this.#owned.owner, 'client', message);
     return this.backend.send(message, headers);
+  }
+
+  override onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
+    const { owner } = this.#owned;
+    this.#owned.messages += messages.length;
+    if (this.#tap.isWatched) for (const message of messages) this.#tap.passed(owner, 'server', message);
+    this.events.onMessages(messages, relatedRequests);
+  }
+
+  override onNoise(text: Buffer): void {
+    this.#owned.messages += 1;
+    if (this.#tap.isWatched) this.#tap.passedNoise(this.#owned.owner, text);
+    this.events.onNoise(text);
+  }
+
+  override onEnd(end: BackendEnd): void {
+    this.#owned.live.delete(this);
+    const reported = this.isRestarted ? { ...end, ...restartEnd } : end;
+    if (reported.reason !== 'closed') this.#owned.losses += 1;
+    this.events.onEnd(reported);
   }
 }
 
@@ -51,9 +75,6 @@ interface OwnedBackends {
   /** Messages in both directions. */
   messages: number;
 }
-
-/** A restart is reported as `exited`, so that the owner restores the backend instead of treating it as closed. */
-const restartEnd = { reason: 'exited', detail: 'The server was restarted from the status page.' } as const;
 
 /** Observes the live backends by owner, and passes their messages to the tap. */
 export class ObservedBackends {
@@ -71,16 +92,7 @@ export class ObservedBackends {
   observe(server: string, open: OpenBackend): OpenBackend {
     return (events, options) => {
       const owned = this.#findOrCreate({ server, session: options?.session });
-      const onEnd = (end: BackendEnd): void => {
-        owned.live.delete(entry);
-        const reported = entry.isRestarted ? { ...end, ...restartEnd } : end;
-        if (reported.reason !== 'closed') owned.losses += 1;
-        events.onEnd(reported);
-      };
-      const backend = open(this.#tapEvents(owned, { ...events, onEnd }), options);
-      const entry = new LiveBackend(backend, owned, this.#tap);
-      owned.live.add(entry);
-      return entry;
+      return new LiveBackend(owned, this.#tap, open, events, options);
     };
   }
 
@@ -113,24 +125,6 @@ export class ObservedBackends {
       detach('admin', entry.close());
     }
     return live.length;
-  }
-
-  #tapEvents(owned: OwnedBackends, events: BackendEvents): BackendEvents {
-    return {
-      onMessages: (messages, relatedRequests) => {
-        owned.messages += messages.length;
-        if (this.#tap.isWatched) for (const message of messages) this.#tap.passed(owned.owner, 'server', message);
-        events.onMessages(messages, relatedRequests);
-      },
-      onNoise: (text) => {
-        owned.messages += 1;
-        if (this.#tap.isWatched) this.#tap.passedNoise(owned.owner, text);
-        events.onNoise(text);
-      },
-      onUnanswered: (ids, reason, isFinal) => events.onUnanswered(ids, reason, isFinal),
-      onState: (state) => events.onState?.(state),
-      onEnd: (end) => events.onEnd(end),
-    };
   }
 
   #findOrCreate(owner: BackendOwner): OwnedBackends {

@@ -77,19 +77,18 @@ export class HeldOutput {
   }
 
   #flush(): void {
-    const { onMessages, onUnanswered } = this.#events;
     while (!this.#isPaused && this.#entries.length > 0) {
       const [first] = this.#entries as [Entry];
       if ('reason' in first) {
         this.#entries.shift();
-        onUnanswered([first.unanswered], first.reason, true); // final: the shared server has run the call again where it may
+        this.#events.onUnanswered([first.unanswered], first.reason, true); // final: the shared server has run the call again where it may
         continue;
       }
       const { requestId } = first;
       const end = this.#entries.findIndex((entry) => !('message' in entry) || entry.requestId !== requestId);
       const messages = this.#entries.splice(0, end < 0 ? this.#entries.length : end).flatMap(messageIn);
       for (const { text } of messages) this.#heldBytes -= text.length;
-      onMessages(messages, requestId === undefined ? [] : [requestId]);
+      this.#events.onMessages(messages, requestId === undefined ? [] : [requestId]);
     }
   }
 }

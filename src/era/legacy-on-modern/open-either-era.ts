@@ -1,6 +1,13 @@
 // src/era/legacy-on-modern: serves legacy sessions at servers of the modern era.
-import type { Backend, BackendEnd, BackendEvents, OpenBackend, RequestIds } from '../../backend/backend.ts';
-import type { RequestId } from '../../protocol/faults.ts';
+import type {
+  Backend,
+  BackendEnd,
+  BackendEvents,
+  OpenBackend,
+  OpenOptions,
+  RequestIds,
+} from '../../backend/backend.ts';
+import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { errorCodeIn } from '../../protocol/json/splice.ts';
 import { type Message, responsesIn } from '../../protocol/message/message.ts';
@@ -37,57 +44,64 @@ export interface EitherEraOptions {
  * started, and the client tries again.
  */
 export function openEitherEra(options: EitherEraOptions): OpenBackend {
-  const { direct, translated, eras, isOverHttp, onLegacy, silentMs } = options;
-  let hasNoLegacy = false;
-  let wasSilent = false;
-  return (events, opening) => {
-    if (opening?.resume !== undefined) return direct(events, opening);
-    const openTranslated = (sessionEvents: BackendEvents): Backend =>
-      translated(
-        {
-          ...sessionEvents,
-          onEnd(end) {
-            if (end.reason !== 'closed') hasNoLegacy = false;
-            sessionEvents.onEnd(end);
-          },
-        },
-        opening,
-      );
-    if (hasNoLegacy) return openTranslated(events);
-    return new UndecidedBackend(events, {
-      openDirect: (backendEvents) => direct(backendEvents, opening),
-      openTranslated,
-      eras,
-      silentMs,
-      isRefusal: ({ reason }) => reason === 'exited' || (isOverHttp && reason === 'failed'),
-      onNoLegacy: () => {
-        hasNoLegacy = true;
-      },
-      onAnswered: () => {
-        wasSilent = false;
-        onLegacy();
-      },
-      onSilent: () => {
-        hasNoLegacy ||= wasSilent;
-        wasSilent = true;
-      },
-    });
-  };
+  const server = new EitherEraServer(options);
+  return (events, opening) => server.open(events, opening);
 }
 
-interface UndecidedOptions {
-  openDirect(events: BackendEvents): Backend;
-  openTranslated(events: BackendEvents): Backend;
-  readonly eras: EraLookup;
-  readonly silentMs: number;
-  /** True if the backend's end may be a refusal of `initialize`. */
-  isRefusal(end: BackendEnd): boolean;
+/** A server whose era is unknown, and what its sessions have shown of it. */
+class EitherEraServer {
+  readonly options: EitherEraOptions;
+  #hasNoLegacy = false;
+  #wasSilent = false;
+
+  constructor(options: EitherEraOptions) {
+    this.options = options;
+  }
+
+  open(events: BackendEvents, opening: OpenOptions | undefined): Backend {
+    if (opening?.resume !== undefined) return this.options.direct(events, opening);
+    if (this.#hasNoLegacy) return this.openTranslated(events, opening);
+    return new UndecidedBackend(this, events, opening);
+  }
+
+  openTranslated(events: BackendEvents, opening: OpenOptions | undefined): Backend {
+    const onEnd = (end: BackendEnd): void => {
+      if (end.reason !== 'closed') this.#hasNoLegacy = false;
+      events.onEnd(end);
+    };
+    return this.options.translated(
+      {
+        onMessages: (messages, relatedRequests) => events.onMessages(messages, relatedRequests),
+        onNoise: (text) => events.onNoise(text),
+        onUnanswered: (ids, reason, isFinal) => events.onUnanswered(ids, reason, isFinal),
+        onState: (state) => events.onState?.(state),
+        onEnd,
+      },
+      opening,
+    );
+  }
+
+  /** True if a backend's end may be a refusal of `initialize`. */
+  isRefusal({ reason }: BackendEnd): boolean {
+    return reason === 'exited' || (this.options.isOverHttp && reason === 'failed');
+  }
+
   /** The server has ruled out a legacy era. */
-  onNoLegacy(): void;
+  noteNoLegacy(): void {
+    this.#hasNoLegacy = true;
+  }
+
   /** The server has opened a legacy session. */
-  onAnswered(): void;
+  noteAnswer(): void {
+    this.#wasSilent = false;
+    this.options.onLegacy();
+  }
+
   /** The server is modern and does not answer `initialize`. */
-  onSilent(): void;
+  noteSilence(): void {
+    this.#hasNoLegacy ||= this.#wasSilent;
+    this.#wasSilent = true;
+  }
 }
 
 /** The client's `initialize`. */
@@ -101,37 +115,27 @@ interface Opening {
 type Refusal = Message | 'ended' | 'unanswered';
 
 /** A backend whose era is decided by the answer to `initialize`. Nothing else is sent before that answer. */
-class UndecidedBackend implements Backend {
-  readonly #options: UndecidedOptions;
+class UndecidedBackend implements Backend, BackendEvents {
+  readonly #server: EitherEraServer;
   readonly #events: BackendEvents;
+  readonly #options: OpenOptions | undefined;
   #backend: Backend;
   #state: 'opening' | 'probing' | 'decided' = 'opening';
+  /** Undefined before `initialize`, and once the era is decided. */
   #opening: Opening | undefined;
   /** Events of the backend while its era is probed. They are reported if the backend keeps its session. */
-  #deferredEvents: (() => void)[] = [];
+  #deferredEvents: (() => void)[] | undefined;
   #isPaused = false;
   #isClosed = false;
   #silenceTimer: NodeJS.Timeout | undefined;
   /** Resolves when the backend that a translator has replaced is gone. */
   #replaced: Promise<void> | undefined;
 
-  constructor(events: BackendEvents, options: UndecidedOptions) {
+  constructor(server: EitherEraServer, events: BackendEvents, options: OpenOptions | undefined) {
+    this.#server = server;
     this.#events = events;
     this.#options = options;
-    this.#backend = options.openDirect({
-      onMessages: (messages, requestIds) => this.#handleMessages(messages, requestIds),
-      onNoise: (text) => this.#handleEvent(undefined, () => events.onNoise(text)),
-      onUnanswered: (ids, reason, isFinal) => {
-        const isRefusal = this.#opening !== undefined && ids.includes(this.#opening.id);
-        this.#handleEvent(isRefusal ? 'unanswered' : undefined, () => events.onUnanswered(ids, reason, isFinal));
-      },
-      onState: (state) => this.#handleEvent(undefined, () => events.onState?.(state)),
-      onEnd: (end) =>
-        this.#handleEvent(options.isRefusal(end) ? 'ended' : undefined, () => {
-          this.#decide();
-          events.onEnd(end);
-        }),
-    });
+    this.#backend = server.options.direct(this, options);
   }
 
   get pid(): number | undefined {
@@ -139,9 +143,9 @@ class UndecidedBackend implements Backend {
   }
 
   send(message: Message, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
-    if (this.#opening === undefined && message.method === 'initialize') {
+    if (this.#state === 'opening' && message.method === 'initialize') {
       this.#opening = { message, headers, id: message.id as RequestId };
-      this.#silenceTimer = setTimeout(() => detach('session', this.#probeWhenSilent()), this.#options.silentMs);
+      this.#silenceTimer = setTimeout(() => detach('session', this.#probeWhenSilent()), this.#server.options.silentMs);
     }
     return this.#backend.send(message, headers);
   }
@@ -162,7 +166,7 @@ class UndecidedBackend implements Backend {
     await Promise.all([this.#backend.close(how), this.#replaced]);
   }
 
-  #handleMessages(messages: readonly Message[], requestIds: RequestIds | undefined): void {
+  onMessages(messages: readonly Message[], requestIds?: RequestIds): void {
     if (this.#state === 'decided' && this.#replaced === undefined) return this.#events.onMessages(messages, requestIds);
     const report = (): void => this.#events.onMessages(messages, requestIds);
     if (this.#state !== 'opening') return this.#handleEvent(undefined, report);
@@ -170,9 +174,30 @@ class UndecidedBackend implements Backend {
     const answer = responsesIn(messages).find((response) => response.id === id);
     if (answer?.isError === false) {
       this.#decide();
-      this.#options.onAnswered();
+      this.#opening = undefined; // the session keeps its own copy
+      this.#server.noteAnswer();
     }
     this.#handleEvent(answer, report);
+  }
+
+  onNoise(text: Buffer): void {
+    this.#handleEvent(undefined, () => this.#events.onNoise(text));
+  }
+
+  onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void {
+    const isRefusal = this.#opening !== undefined && ids.includes(this.#opening.id);
+    this.#handleEvent(isRefusal ? 'unanswered' : undefined, () => this.#events.onUnanswered(ids, reason, isFinal));
+  }
+
+  onState(state: string): void {
+    this.#handleEvent(undefined, () => this.#events.onState?.(state));
+  }
+
+  onEnd(end: BackendEnd): void {
+    this.#handleEvent(this.#server.isRefusal(end) ? 'ended' : undefined, () => {
+      this.#decide();
+      this.#events.onEnd(end);
+    });
   }
 
   /**
@@ -182,8 +207,9 @@ class UndecidedBackend implements Backend {
     if (this.#replaced !== undefined) return;
     const canProbe = this.#state === 'opening' && this.#opening !== undefined && !this.#isClosed;
     if (refusal !== undefined && canProbe) this.#probe(refusal);
-    if (this.#state === 'probing') this.#deferredEvents.push(report);
-    else report();
+    if (this.#state !== 'probing') return report();
+    this.#deferredEvents ??= [];
+    this.#deferredEvents.push(report);
   }
 
   /**
@@ -191,10 +217,10 @@ class UndecidedBackend implements Backend {
    * the probe decides instead.
    */
   async #probeWhenSilent(): Promise<void> {
-    const era = await this.#options.eras.findEra(this.#opening?.headers);
+    const era = await this.#server.options.eras.findEra(this.#opening?.headers);
     if (era !== 'modern' || this.#state !== 'opening' || this.#isClosed) return;
     this.#decide();
-    this.#options.onSilent();
+    this.#server.noteSilence();
     this.#translate();
   }
 
@@ -212,14 +238,14 @@ class UndecidedBackend implements Backend {
     const evidence = isDoubted ? 'modern' : refusal === 'ended' ? 'end' : undefined;
     detach(
       'session',
-      this.#options.eras.findEra(this.#opening?.headers, evidence).then((era) => {
+      this.#server.options.eras.findEra(this.#opening?.headers, evidence).then((era) => {
         this.#decide();
         const isModern = era === 'modern' && !this.#isClosed;
-        if (isModern && answer !== undefined && rulesOutLegacy(answer)) this.#options.onNoLegacy();
+        if (isModern && answer !== undefined && rulesOutLegacy(answer)) this.#server.noteNoLegacy();
         if (isModern) return this.#translate();
         const isLegacy = era === 'legacy' && (answer === undefined || readDiscovery(answer).era === 'legacy');
         if (isDoubted && !isLegacy && !this.#isClosed) return this.#endUnclear();
-        for (const report of this.#deferredEvents.splice(0)) report();
+        for (const report of this.#deferredEvents?.splice(0) ?? []) report();
         if (!this.#isPaused) this.#backend.resume();
       }),
     );
@@ -236,7 +262,7 @@ class UndecidedBackend implements Backend {
   #translate(): void {
     const { message, headers } = this.#opening as Opening;
     this.#replaced = this.#backend.close();
-    this.#backend = this.#options.openTranslated(this.#events);
+    this.#backend = this.#server.openTranslated(this.#events, this.#options);
     if (this.#isPaused) this.#backend.pause();
     this.#backend.send(message, headers);
   }

@@ -1,6 +1,7 @@
-import type { Backend, BackendEnd, BackendEvents, Resume } from '../../backend/backend.ts';
-import { reportListenerFaults } from '../../backend/contain-faults.ts';
+import type { Backend, BackendEnd, BackendEvents, RequestIds, Resume } from '../../backend/backend.ts';
+import { GuardedEvents } from '../../backend/contain-faults.ts';
 import { openStartingBackend } from '../../backend/starting/starting-backend.ts';
+import type { Reason } from '../../protocol/faults.ts';
 import { canReplace, type Handshake, readHandshake } from '../../protocol/handshake.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
@@ -39,11 +40,25 @@ const nothingToReplay: ReturnType<ClientState['replay']> = { messages: [], ids: 
 /** The longest that a client waits for a remote server to come back. Then it gets a fault and can retry. */
 const maxWaitMs = 15_000;
 
+/** The events of a session's backend: a fault in their handling ends the session. */
+class SessionEvents extends GuardedEvents {
+  readonly #context: SessionContext;
+
+  constructor(events: BackendEvents, context: SessionContext) {
+    super(events);
+    this.#context = context;
+  }
+
+  fail(cause: unknown): void {
+    this.#context.fail(cause);
+  }
+}
+
 /**
  * Connects a session to its server through a series of backends. A lost backend is restored on demand. The server is
  * started again, brought to the client's state, and checked to be the same server. Messages sent meanwhile wait.
  */
-export class BackendSupervisor {
+export class BackendSupervisor implements BackendEvents {
   /** Counts the attempts to replace a backend. */
   #replacements = 0;
   /** The newest restore. */
@@ -117,7 +132,7 @@ export class BackendSupervisor {
 
   #openFirst(resume?: Resume): void {
     this.#state = 'live';
-    this.#backend = this.#openBackend(this.#liveEvents(), resume);
+    this.#backend = this.#openBackend(this, resume);
     this.#forgetHeaders();
   }
 
@@ -229,25 +244,27 @@ export class BackendSupervisor {
     const context = this.#context;
     const { server, principal, onStart } = context.parts;
     onStart();
-    return server.open(
-      reportListenerFaults(events, (cause) => context.fail(cause)),
-      { headers: () => this.#newestHeaders, principal, session: context.name.session, resume },
-    );
+    const options = { headers: () => this.#newestHeaders, principal, session: context.name.session, resume };
+    return server.open(new SessionEvents(events, context), options);
   }
 
-  /** The events of a backend in use. */
-  #liveEvents(): BackendEvents {
-    const listener = this.#listener;
-    return {
-      onMessages: (messages, relatedRequests) => listener.onMessages(messages, relatedRequests),
-      onNoise: (text) => listener.onNoise(text),
-      onUnanswered: (ids, reason, isFinal) => listener.onUnanswered(ids, reason, isFinal),
-      onState: (state) => listener.onState(state),
-      onEnd: (end) => this.#onLost(end),
-    };
+  onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
+    this.#listener.onMessages(this.#removeReplayAnswers(messages), relatedRequests);
   }
 
-  #onLost(end: BackendEnd): void {
+  onNoise(text: Buffer): void {
+    this.#listener.onNoise(text);
+  }
+
+  onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void {
+    this.#listener.onUnanswered(ids, reason, isFinal);
+  }
+
+  onState(state: string): void {
+    this.#listener.onState(state);
+  }
+
+  onEnd(end: BackendEnd): void {
     // A hibernated backend was closed; its session still exists.
     if (this.#state !== 'closed' && end.reason !== 'closed') this.#listener.onLost(end);
   }
@@ -256,15 +273,11 @@ export class BackendSupervisor {
     const { client, parts } = this.#context;
     this.#replacements += 1;
     const initialize = readGatewayMessage(client.initialize);
-    const events = this.#liveEvents();
     const backend = openStartingBackend((startEvents) => this.#openBackend(startEvents), {
       request: initialize,
       timeoutMs: parts.server.startTimeoutMs,
       maxEarlyBytes,
-      events: {
-        ...events,
-        onMessages: (messages, ids) => events.onMessages(this.#removeReplayAnswers(messages), ids),
-      },
+      events: this,
       onAnswer: ({ text }) => this.#completeRestore(text),
       onFailed: (end) => this.#retry(end),
     });

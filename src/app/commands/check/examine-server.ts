@@ -111,7 +111,15 @@ async function findEra(open: OpenBackend, timeoutMs: number, isOverHttp: boolean
       noise.note(line);
       events.onNoise(line);
     };
-    return open({ ...events, onNoise, onEnd }, opening);
+    return open(
+      {
+        onMessages: (messages, relatedRequests) => events.onMessages(messages, relatedRequests),
+        onUnanswered: (ids, reason, isFinal) => events.onUnanswered(ids, reason, isFinal),
+        onNoise,
+        onEnd,
+      },
+      opening,
+    );
   };
   const probe = probeEra({ open: openObserved, version, timeoutMs, isOverHttp });
   const outcome = await probe.outcome;

@@ -1,4 +1,4 @@
-import type { Backend, OpenBackend } from '../../../backend/backend.ts';
+import type { Backend, BackendEnd, OpenBackend, RequestIds } from '../../../backend/backend.ts';
 import { BackendDecorator } from '../../../backend/backend-decorator.ts';
 import type { ForwardedHeaders } from '../../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../../protocol/message/message.ts';
@@ -27,58 +27,70 @@ export class BackendMetrics {
   readonly countBackends = (server: string, open: OpenBackend): OpenBackend => {
     const live = this.#live.get(server) ?? new Set();
     this.#live.set(server, live);
-    const starts = this.#metrics.tallies('backendStarts').of(server);
     const tallies = (direction: string) => ({
       messages: this.#metrics.tallies('messages').of(server, direction),
       bytes: this.#metrics.tallies('messageBytes').of(server, direction),
     });
-    const sent = tallies('sent');
-    const received = tallies('received');
+    const starts = this.#metrics.tallies('backendStarts').of(server);
+    const countEnd = (reason: BackendEnd['reason']): void => {
+      this.#metrics.tallies('backendEnds').of(server, reason).value += 1;
+    };
+    const counts = { live, sent: tallies('sent'), received: tallies('received'), countEnd };
     return (events, options) => {
       starts.value += 1;
-      const backend = open(
-        {
-          onMessages(messages, relatedRequests) {
-            received.messages.value += messages.length;
-            for (const { text } of messages) received.bytes.value += text.length;
-            events.onMessages(messages, relatedRequests);
-          },
-          onNoise: (text) => {
-            received.messages.value += 1;
-            received.bytes.value += text.length;
-            events.onNoise(text);
-          },
-          onUnanswered: (ids, reason, isFinal) => events.onUnanswered(ids, reason, isFinal),
-          onState: (state) => events.onState?.(state),
-          onEnd: (end) => {
-            live.delete(countedBackend);
-            this.#metrics.tallies('backendEnds').of(server, end.reason).value += 1;
-            events.onEnd(end);
-          },
-        },
-        options,
-      );
-      const countedBackend = new CountedBackend(backend, sent);
-      live.add(countedBackend);
-      return countedBackend;
+      return new CountedBackend(counts, open, events, options);
     };
   };
 }
 
-/** A backend whose sent messages are counted. */
-class CountedBackend extends BackendDecorator {
-  readonly #sent: { readonly messages: Tally; readonly bytes: Tally };
+/** Messages in one direction. */
+interface MessageTallies {
+  readonly messages: Tally;
+  readonly bytes: Tally;
+}
 
-  constructor(backend: Backend, sent: { readonly messages: Tally; readonly bytes: Tally }) {
-    super(backend);
-    this.#sent = sent;
+/** What is counted for one server. */
+interface BackendCounts {
+  readonly live: Set<Backend>;
+  readonly sent: MessageTallies;
+  readonly received: MessageTallies;
+  countEnd(reason: BackendEnd['reason']): void;
+}
+
+/** A backend whose messages and end are counted. */
+class CountedBackend extends BackendDecorator {
+  readonly #counts: BackendCounts;
+
+  constructor(counts: BackendCounts, ...backend: ConstructorParameters<typeof BackendDecorator>) {
+    super(...backend);
+    this.#counts = counts;
+    counts.live.add(this);
   }
 
-  send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+  override send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
     const outcome = this.backend.send(message, headers);
-    if (outcome !== 'sent') return outcome;
-    this.#sent.messages.value += 1;
-    this.#sent.bytes.value += message.text.length;
+    if (outcome === 'sent') countText(this.#counts.sent, message.text);
     return outcome;
   }
+
+  override onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
+    for (const { text } of messages) countText(this.#counts.received, text);
+    this.events.onMessages(messages, relatedRequests);
+  }
+
+  override onNoise(text: Buffer): void {
+    countText(this.#counts.received, text);
+    this.events.onNoise(text);
+  }
+
+  override onEnd(end: BackendEnd): void {
+    this.#counts.live.delete(this);
+    this.#counts.countEnd(end.reason);
+    this.events.onEnd(end);
+  }
+}
+
+function countText({ messages, bytes }: MessageTallies, text: Buffer): void {
+  messages.value += 1;
+  bytes.value += text.length;
 }
