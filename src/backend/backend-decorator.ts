@@ -1,4 +1,6 @@
-import type { Backend, BackendEnd, BackendEvents, OpenBackend, OpenOptions } from './backend.ts';
+import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
+import type { Message } from '../protocol/message/message.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenBackend, OpenOptions, RequestIds } from './backend.ts';
 
 /** Wraps the opener of a server's backends, to see their messages or to trace them. */
 export type DecorateBackends = (server: string, open: OpenBackend) => OpenBackend;
@@ -27,7 +29,7 @@ export abstract class BackendDecorator implements Backend, BackendEvents {
     return this.backend.pid;
   }
 
-  send(...[message, headers]: Parameters<Backend['send']>): ReturnType<Backend['send']> {
+  send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
     return this.backend.send(message, headers);
   }
 
@@ -43,7 +45,7 @@ export abstract class BackendDecorator implements Backend, BackendEvents {
     return this.backend.close(how);
   }
 
-  onMessages(...[messages, relatedRequests]: Parameters<BackendEvents['onMessages']>): void {
+  onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
     this.events.onMessages(messages, relatedRequests);
   }
 

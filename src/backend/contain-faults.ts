@@ -1,5 +1,7 @@
+import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
+import type { Message } from '../protocol/message/message.ts';
 import { contain, detach, reportFault } from '../util/boundary.ts';
-import type { Backend, BackendEnd, BackendEvents, OpenBackend, OpenOptions } from './backend.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenBackend, OpenOptions, RequestIds } from './backend.ts';
 import { failedBackend } from './failed-backend.ts';
 
 /**
@@ -17,7 +19,7 @@ export abstract class GuardedEvents implements BackendEvents {
   /** Ends what the events belong to, after a fault of the gateway. */
   abstract fail(cause: unknown): void;
 
-  onMessages(...[messages, relatedRequests]: Parameters<BackendEvents['onMessages']>): void {
+  onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
     this.#guard(() => this.events.onMessages(messages, relatedRequests));
   }
 
@@ -81,7 +83,7 @@ class ContainedBackend extends GuardedEvents implements Backend {
     return this.#backend?.pid;
   }
 
-  send(...[message, headers]: Parameters<Backend['send']>): ReturnType<Backend['send']> {
+  send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
     if (this.isFaulty || this.#backend === undefined) return 'ended';
     try {
       return this.#backend.send(message, headers);
