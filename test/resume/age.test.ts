@@ -70,7 +70,7 @@ describe(`streams of ${maxAgeMs} ms at most`, () => {
 
 describe('an idle session', () => {
   test('[F21] [A12b] ends though a half-open GET is "open", and its child with it', async () => {
-    const gateway = await startGateway(withCounting('--stream-max-age-ms', '60000', '--session-idle-ms', '1500'));
+    const gateway = await startGateway(withCounting('--stream-max-age-ms', '2000', '--session-idle-ms', '1500'));
     const session = await openCounting(gateway.url);
     await using proxy = await startNetProxy(gateway.port);
     const listening = session.listen({}, proxy.urlOf(gateway.url));
