@@ -1,4 +1,7 @@
 #!/usr/bin/env node
-import { runCommand } from './app/commands/run-command.ts';
+import { useCompileCache } from './app/compile-cache.ts';
 
+useCompileCache();
+// Loaded now, so that the cache has its code.
+const { runCommand } = await import('./app/commands/run-command.ts');
 await runCommand();

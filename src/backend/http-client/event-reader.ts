@@ -1,4 +1,4 @@
-import { createParser } from 'eventsource-parser';
+import { loadLibrary } from '../../util/load-library.ts';
 
 /** One event of a stream. */
 export interface StreamEvent {
@@ -52,7 +52,7 @@ export function createEventReader({ maxEventBytes }: { readonly maxEventBytes: n
   let lines = 0;
   let isAtLineStart = true;
   const tooLong = `The server wrote an event of more than ${maxEventBytes} bytes.`;
-  const parser = createParser({
+  const parser = loadLibrary('eventsource-parser').createParser({
     maxBufferSize: maxEventBytes,
     onEvent({ event = 'message', data, id }) {
       if (overflow !== undefined) return;

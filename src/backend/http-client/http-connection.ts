@@ -1,7 +1,7 @@
 // src/backend/http-client: the HTTP client for servers: connections, bodies, event streams, and the order of POSTs.
 import type { IncomingHttpHeaders } from 'node:http';
-import { createRequire } from 'node:module';
 import type { Dispatcher } from 'undici';
+import { loadLibrary } from '../../util/load-library.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
 import type { Canceller } from './canceller.ts';
 import { ResponseBody } from './response-body.ts';
@@ -33,19 +33,6 @@ export interface HttpConnection {
   close(): Promise<void>;
 }
 
-type HttpClient = typeof import('undici');
-
-let client: HttpClient | undefined;
-
-/**
- * Loads the HTTP client library for the first server that needs it. Its hundred files would be a fifth of the start
- * time of a gateway that has only STDIO servers.
- */
-function loadUndici(): HttpClient {
-  client ??= createRequire(import.meta.url)('undici') as HttpClient;
-  return client;
-}
-
 /** Headers of a POST with a message: the response may be JSON or a stream. */
 export const postHeaders = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
@@ -70,7 +57,7 @@ export function openHttpConnection({
 }): HttpConnection {
   // The gateway cannot read compressed streams, and they are of no use over a short distance.
   const common = { ...configured, 'accept-encoding': 'identity' };
-  const pool = new (loadUndici().Pool)(origin, {
+  const pool = new (loadLibrary('undici').Pool)(origin, {
     connect: { timeout: connectTimeoutMs, ...tls },
     connections: maxConnections,
     pipelining: 1,
@@ -96,7 +83,7 @@ export function openHttpConnection({
   };
 }
 
-const createAbortError = (): Error => new (loadUndici().errors.RequestAbortedError)();
+const createAbortError = (): Error => new (loadLibrary('undici').errors.RequestAbortedError)();
 
 function readMediaType({ 'content-type': type, 'content-encoding': encoding }: IncomingHttpHeaders): string {
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return '';
@@ -132,7 +119,7 @@ class ResponseHandler implements Dispatcher.DispatchHandlers {
 
   onHeaders(status: number, rawHeaders: Buffer[], resume: () => void): boolean {
     if (status < 200) return true;
-    const headers = loadUndici().util.parseHeaders(rawHeaders);
+    const headers = loadLibrary('undici').util.parseHeaders(rawHeaders);
     this.#body = new ResponseBody({ resume, abort: (cause) => this.#abortRequest(cause) });
     this.#callbacks.resolve({ status, mediaType: readMediaType(headers), headers, body: this.#body });
     return true;

@@ -1,9 +1,10 @@
 // src/backend/websocket: servers on a WebSocket.
 import type { IncomingMessage } from 'node:http';
-import { type RawData, WebSocket } from 'ws';
+import type { RawData } from 'ws';
 import { readServerTexts } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
+import { loadLibrary } from '../../util/load-library.ts';
 import { type Backend, type BackendEnd, type BackendEvents, closedByGateway, type OpenOptions } from '../backend.ts';
 import { isUnauthorized } from '../connect-failure.ts';
 import { OrderedDelivery } from '../in-order.ts';
@@ -59,6 +60,7 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     onStarted,
   } = options;
   const where = url.origin; // only the origin: the query of a URL can hold a secret
+  const { WebSocket } = loadLibrary('ws');
   const peer = new WebSocket(url, subprotocol, {
     ...tls,
     ...webSocketLimits(maxLineBytes, closeGraceMs),

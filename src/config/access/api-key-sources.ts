@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod/mini';
 import { type ApiKey, digestOfKey } from '../../auth/api-keys.ts';
 import type { ReportIssue } from '../issues.ts';
 import { matching } from '../options/option-kinds.ts';
@@ -19,9 +19,11 @@ const scope = matching(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, 'must be a scope: vi
 const entry = z.strictObject(
   {
     name: keyName,
-    sha256: matching(/^[0-9a-f]{64}$/i, 'must be 64 hexadecimal digits; mcp-gangway key prints them').toLowerCase(),
-    expires: z.iso.datetime({ offset: true, error: 'must be a time such as 2027-01-31T00:00:00Z' }).optional(),
-    scopes: z.array(scope, { error: 'must be a list of scopes' }).optional(),
+    sha256: matching(/^[0-9a-f]{64}$/i, 'must be 64 hexadecimal digits; mcp-gangway key prints them').check(
+      z.toLowerCase(),
+    ),
+    expires: z.optional(z.iso.datetime({ offset: true, error: 'must be a time such as 2027-01-31T00:00:00Z' })),
+    scopes: z.optional(z.array(scope, { error: 'must be a list of scopes' })),
   },
   {
     error: (issue) =>

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod/mini';
 import { parseNetwork } from '../../auth/proxy-identity.ts';
 import { file, list, type Option, text, turnedOn } from './option-kinds.ts';
 
@@ -9,15 +9,19 @@ import { file, list, type Option, text, turnedOn } from './option-kinds.ts';
 const reservedHeaders =
   /^(?:authorization|cookie|host|origin|connection|content-.*|transfer-encoding|upgrade|mcp-.*|sec-.*|last-event-id)$/;
 
-const identityHeader = z
-  .string({ error: 'must be the name of a header' })
-  .toLowerCase()
-  .regex(/^[!#$%&'*+.^_`|~0-9a-z-]+$/, { error: 'is not a valid header name' })
-  .refine((name) => !reservedHeaders.test(name), { error: 'is a header with another meaning; choose another header' });
+const identityHeader = z.string({ error: 'must be the name of a header' }).check(
+  z.toLowerCase(),
+  z.regex(/^[!#$%&'*+.^_`|~0-9a-z-]+$/, { error: 'is not a valid header name' }),
+  z.refine((name) => !reservedHeaders.test(name), {
+    error: 'is a header with another meaning; choose another header',
+  }),
+);
 
-const network = z.string({ error: 'must be an address' }).refine((value) => parseNetwork(value) !== undefined, {
-  error: 'must be an IP address or a network, such as 10.0.0.0/8',
-});
+const network = z.string({ error: 'must be an address' }).check(
+  z.refine((value) => parseNetwork(value) !== undefined, {
+    error: 'must be an IP address or a network, such as 10.0.0.0/8',
+  }),
+);
 
 /** Options for API keys and the identity that a trusted proxy sends; a part of `globalOptions`. */
 export const authOptions = {

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod/mini';
 import { type ClientCredentials, parseCredential } from '../../protocol/http/client-credentials.ts';
 import type { IssueMessage, ReportIssue } from '../issues.ts';
 import { hasHeaders, type ServerAddress } from '../server-url.ts';
@@ -8,14 +8,19 @@ import { headerFault } from './remote-options.ts';
 const entries = z
   .record(
     z.string(),
-    z.string({ error: 'must be a string' }).refine((text) => parseCredential(text) !== undefined, {
-      error: 'must contain a header or a claim, such as {header:X-Token} or Bearer {claim:token}, and no other braces',
-    }),
+    z.string({ error: 'must be a string' }).check(
+      z.refine((text) => parseCredential(text) !== undefined, {
+        error:
+          'must contain a header or a claim, such as {header:X-Token} or Bearer {claim:token}, and no other braces',
+      }),
+    ),
     { error: 'must be NAME=VALUE on the command line and an object of strings in the file' },
   )
-  .refine((value) => Object.values(value).every((text) => /^[\x20-\x7e]*$/.test(text)), {
-    error: 'must be visible ASCII on one line',
-  });
+  .check(
+    z.refine((value) => Object.values(value).every((text) => /^[\x20-\x7e]*$/.test(text)), {
+      error: 'must be visible ASCII on one line',
+    }),
+  );
 
 /** Options for the credentials that a server receives from each client; a part of `serverOptions`. */
 export const credentialOptions = {

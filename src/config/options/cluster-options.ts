@@ -1,15 +1,17 @@
-import { z } from 'zod';
+import * as z from 'zod/mini';
 import { parseRedisUrl } from '../../store/redis/connection/redis-url.ts';
 import { largestTotalBytes, longestMs, mebibyte, minute, second } from '../units.ts';
 import { file, integer, list, matching, type Option, text } from './option-kinds.ts';
 
-const redisUrl = z.string({ error: 'must be a URL' }).superRefine((url, context) => {
-  try {
-    parseRedisUrl(url);
-  } catch (cause) {
-    context.addIssue({ code: 'custom', message: (cause as Error).message });
-  }
-});
+const redisUrl = z.string({ error: 'must be a URL' }).check(
+  z.superRefine((url, context) => {
+    try {
+      parseRedisUrl(url);
+    } catch (cause) {
+      context.addIssue({ code: 'custom', message: (cause as Error).message });
+    }
+  }),
+);
 
 /** Options for Redis and the instances that share it; a part of `globalOptions`. */
 export const clusterOptions = {

@@ -1,14 +1,14 @@
-import { z } from 'zod';
+import * as z from 'zod/mini';
 import { type LogLevelsFault, logLevels, logParts, readLogLevels } from '../../ops/log/log-parts.ts';
 import { type Option, text } from './option-kinds.ts';
 import { nearestName } from './option-names.ts';
 
-const levels = z
-  .string({ error: 'must be a level such as info, or levels per part such as info,store=debug' })
-  .superRefine((value, context) => {
+const levels = z.string({ error: 'must be a level such as info, or levels per part such as info,store=debug' }).check(
+  z.superRefine((value, context) => {
     const read = readLogLevels(value);
     if (!read.ok) context.addIssue({ code: 'custom', message: explain(read.fault, value.includes(',')) });
-  });
+  }),
+);
 
 /** Describes the fault and the position of its item. Like any value, the item itself is not repeated. */
 function explain({ index, wrong, name }: LogLevelsFault, isOneOfSeveral: boolean): string {

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod/mini';
 import { isLoopback } from '../../auth/origin-rules.ts';
 import { minute, second } from '../units.ts';
 import { integer, list, type Option, text } from './option-kinds.ts';
@@ -23,33 +23,37 @@ const signatures = [
 
 /** A URL without credentials, query or fragment, so that all parsers read it in the same way. */
 const plainUrl = (isSecure: boolean) =>
-  z.string({ error: 'must be a URL' }).superRefine((value, context) => {
-    const report = (message: string) => context.addIssue({ code: 'custom', message });
-    const url = URL.canParse(value) ? new URL(value) : undefined;
-    if (url === undefined || !['http:', 'https:'].includes(url.protocol)) return report('must be an https:// URL');
-    if (url.username !== '' || url.password !== '') report('must not contain a user name or a password');
-    if (/[?#\s"\\]/.test(value)) report('must not contain a query, a fragment, spaces or quotation marks');
-    if (isSecure && url.protocol === 'http:' && !isLoopback(url.hostname)) {
-      report('must use https, except on this machine: otherwise others on the network could forge tokens');
-    }
-  });
+  z.string({ error: 'must be a URL' }).check(
+    z.superRefine((value, context) => {
+      const report = (message: string) => context.addIssue({ code: 'custom', message });
+      const url = URL.canParse(value) ? new URL(value) : undefined;
+      if (url === undefined || !['http:', 'https:'].includes(url.protocol)) return report('must be an https:// URL');
+      if (url.username !== '' || url.password !== '') report('must not contain a user name or a password');
+      if (/[?#\s"\\]/.test(value)) report('must not contain a query, a fragment, spaces or quotation marks');
+      if (isSecure && url.protocol === 'http:' && !isLoopback(url.hostname)) {
+        report('must use https, except on this machine: otherwise others on the network could forge tokens');
+      }
+    }),
+  );
 
 /** RFC 6749, section 3.3. */
-const scope = z.string({ error: 'must be a scope' }).regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, {
-  error: 'must be visible ASCII without spaces, quotation marks or backslashes',
-});
+const scope = z.string({ error: 'must be a scope' }).check(
+  z.regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, {
+    error: 'must be visible ASCII without spaces, quotation marks or backslashes',
+  }),
+);
 
 /** `read write` or `["read", "write"]`. */
-const scopes = z.preprocess(
-  (value) => (typeof value === 'string' ? value.split(' ').filter((word) => word !== '') : value),
+const scopes: z.ZodMiniType<readonly string[]> = z.pipe(
+  z.transform((value) => (typeof value === 'string' ? value.split(' ').filter((word) => word !== '') : value)),
   z
     .array(scope, { error: 'must be scopes separated by spaces, or a list of scopes' })
-    .min(1, { error: 'must contain at least one scope' }),
-) as unknown as z.ZodType<readonly string[]>;
+    .check(z.minLength(1, { error: 'must contain at least one scope' })),
+);
 
 const scopesByKey = (description: string, error: string): Option<Readonly<Record<string, readonly string[]>>> => ({
   kind: 'map',
-  schema: z.record(z.string().min(1, { error: 'must not contain an empty key' }), scopes, { error }),
+  schema: z.record(z.string().check(z.minLength(1, { error: 'must not contain an empty key' })), scopes, { error }),
   default: {},
   description,
   bounds: '',
@@ -67,12 +71,15 @@ export const oauthOptions = {
   },
   publicUrl: text<string | undefined>(
     undefined,
-    plainUrl(false).transform((value) => value.replace(/\/$/, '')) as unknown as z.ZodType<string>,
+    z.pipe(
+      plainUrl(false),
+      z.transform((value) => value.replace(/\/$/, '')),
+    ),
     'URL at which clients reach the gateway, without the path of an endpoint. The audience of a token is an endpoint URL below it.',
   ),
   authAudience: {
     ...list(
-      z.string({ error: 'must be a string' }).min(1, { error: 'must not be empty' }),
+      z.string({ error: 'must be a string' }).check(z.minLength(1, { error: 'must not be empty' })),
       'Token audience to accept in addition to the URL of the endpoint; repeatable.',
     ),
     inHelp: false,

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod/mini';
 
 /** One option: its kind, its schema and its documentation. */
 export interface Option<T = unknown> {
@@ -8,7 +8,7 @@ export interface Option<T = unknown> {
    */
   readonly kind: 'string' | 'integer' | 'list' | 'map' | 'headers' | 'boolean';
   /** Checks a value in the form of the file. Its messages never repeat the value, which may be a secret (P12). */
-  readonly schema: z.ZodType<T>;
+  readonly schema: z.ZodMiniType<T>;
   readonly default: T;
   /** The text for `--help` and the reference. */
   readonly description: string;
@@ -31,7 +31,7 @@ export function integer(
 ) {
   const bounds = `${min} to ${max}`;
   const error = `must be an integer from ${bounds}`;
-  const schema = z.number({ error }).int({ error }).min(min, { error }).max(max, { error });
+  const schema = z.int({ error }).check(z.gte(min, { error }), z.lte(max, { error }));
   return { kind: 'integer', schema, default: value, description, bounds, inHelp } as const;
 }
 
@@ -44,7 +44,7 @@ export function optionalInteger(
 ): Option<number | undefined> {
   const bounds = `${min} to ${max}`;
   const error = `must be an integer from ${bounds}`;
-  const schema = z.number({ error }).int({ error }).min(min, { error }).max(max, { error });
+  const schema = z.int({ error }).check(z.gte(min, { error }), z.lte(max, { error }));
   return { kind: 'integer', schema, default: undefined, description, bounds, inHelp: false };
 }
 
@@ -62,7 +62,7 @@ export function turnedOn(description: string, setting: HelpSetting = {}): Option
 /** An option for one text. */
 export function text<T>(
   value: T,
-  schema: z.ZodType<T>,
+  schema: z.ZodMiniType<T>,
   description: string,
   { inHelp = false }: HelpSetting = {},
 ): Option<T> {
@@ -70,20 +70,20 @@ export function text<T>(
 }
 
 /** An option for several texts, shown in `--help`. */
-export function list(item: z.ZodType<string>, description: string): Option<readonly string[]> {
+export function list(item: z.ZodMiniType<string>, description: string): Option<readonly string[]> {
   const schema = z.array(item, { error: 'must be a list of strings' });
   return { kind: 'list', schema, default: [], description, bounds: '', inHelp: true };
 }
 
 /** A schema for text that matches a pattern. */
 export function matching(pattern: RegExp, error: string) {
-  return z.string({ error }).regex(pattern, { error });
+  return z.string({ error }).check(z.regex(pattern, { error }));
 }
 
 /** A schema for text that the operating system receives. A NUL character would cut the text or make the start throw. */
-export const systemText = z.string({ error: 'must be a string' }).refine((value) => !value.includes('\0'), {
-  error: 'must not contain a NUL character',
-});
+export const systemText = z
+  .string({ error: 'must be a string' })
+  .check(z.refine((value) => !value.includes('\0'), { error: 'must not contain a NUL character' }));
 
 /** A schema for the path of a file. */
-export const file = systemText.min(1, { error: 'must not be empty' });
+export const file = systemText.check(z.minLength(1, { error: 'must not be empty' }));

@@ -1,6 +1,6 @@
 // src/config/options: the table of all options, with their schemas, defaults and descriptions.
 
-import { z } from 'zod';
+import * as z from 'zod/mini';
 import type { Era } from '../../protocol/revisions.ts';
 import type { Isolation } from '../../server/isolation.ts';
 import { largestMessageBytes, largestTotalBytes, longestMs, mebibyte, minute, second } from '../units.ts';
@@ -34,17 +34,21 @@ const parentDeathSignals = ['SIGTERM', 'SIGKILL', 'off'] as const;
 const path = matching(
   /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/,
   'must begin with / and contain only letters, digits and . _ ~ - between slashes, without a query or a trailing slash',
-).refine((value) => !/^\/(?:healthz|readyz|metrics|\.well-known)(?:\/|$)/.test(value), {
-  error: 'must not begin with /healthz, /readyz, /metrics or /.well-known: the gateway uses these paths itself',
-});
+).check(
+  z.refine((value) => !/^\/(?:healthz|readyz|metrics|\.well-known)(?:\/|$)/.test(value), {
+    error: 'must not begin with /healthz, /readyz, /metrics or /.well-known: the gateway uses these paths itself',
+  }),
+);
 
 const variables = z
   .record(z.string(), systemText, {
     error: 'must be KEY=VALUE on the command line and an object of strings in the file',
   })
-  .refine((value) => Object.keys(value).every((name) => /^[^=\0]+$/.test(name)), {
-    error: 'has an environment variable whose name is empty or contains =',
-  });
+  .check(
+    z.refine((value) => Object.keys(value).every((name) => /^[^=\0]+$/.test(name)), {
+      error: 'has an environment variable whose name is empty or contains =',
+    }),
+  );
 
 /** Options of the gateway as a whole. */
 export const globalOptions = {
@@ -89,14 +93,14 @@ export const globalOptions = {
     matching(
       /^(?:\*|[a-z][a-z0-9+.-]*:\/\/(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?)$/i,
       'must be * or an origin such as https://app.example.com, without a path',
-    ).toLowerCase(),
+    ).check(z.toLowerCase()),
     'Web origin to allow; * for all; repeatable.',
   ),
   allowHost: list(
     matching(
       /^(?:\*|(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?)$/i,
       'must be * or a host name such as mcp.example.com, with or without a port',
-    ).toLowerCase(),
+    ).check(z.toLowerCase()),
     'Host name to allow; * for all; repeatable.',
   ),
   tlsCert: text<string | undefined>(
@@ -288,12 +292,7 @@ export const serverOptions = {
     [0, longestMs],
     'Time (ms) without a client message after which the process of a session is stopped. The next message starts a new process, without the old state. 0 disables hibernation.',
   ),
-  cwd: text<string | undefined>(
-    undefined,
-    systemText.min(1, { error: 'must not be empty' }),
-    'Working directory of the server.',
-    { inHelp: true },
-  ),
+  cwd: text<string | undefined>(undefined, file, 'Working directory of the server.', { inHelp: true }),
   env: {
     kind: 'map',
     schema: variables,

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod/mini';
 import type { TransportChoice } from '../server-url.ts';
 import { longestMs, second } from '../units.ts';
 import { file, integer, list, type Option, text } from './option-kinds.ts';
@@ -40,19 +40,23 @@ const nameForm = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const headers = z
   .record(
     z.string(),
-    z.string({ error: 'must be a string' }).regex(/^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/, {
-      error: 'must be visible ASCII on one line, and not empty',
-    }),
+    z.string({ error: 'must be a string' }).check(
+      z.regex(/^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/, {
+        error: 'must be visible ASCII on one line, and not empty',
+      }),
+    ),
     { error: "must be 'Name: value' on the command line and an object of strings in the file" },
   )
-  .superRefine((value, context) => {
-    const names = Object.keys(value).map((name) => name.toLowerCase());
-    const report = (message: string) => context.addIssue({ code: 'custom', message });
-    if (!names.every((name) => nameForm.test(name))) report('has an invalid header name');
-    if (new Set(names).size < names.length) report('has the same header twice');
-    const own = names.find(isOwn);
-    if (own !== undefined) report(`must not have ${own}, which the gateway sets itself`);
-  });
+  .check(
+    z.superRefine((value, context) => {
+      const names = Object.keys(value).map((name) => name.toLowerCase());
+      const report = (message: string) => context.addIssue({ code: 'custom', message });
+      if (!names.every((name) => nameForm.test(name))) report('has an invalid header name');
+      if (new Set(names).size < names.length) report('has the same header twice');
+      const own = names.find(isOwn);
+      if (own !== undefined) report(`must not have ${own}, which the gateway sets itself`);
+    }),
+  );
 
 /** The reason why a header must not pass from a client to a server. The name is in lower case. */
 export function headerFault(name: string): string | undefined {
@@ -61,13 +65,13 @@ export function headerFault(name: string): string | undefined {
   return name === 'proxy-authorization' ? `is ${name}, which is only for the next proxy` : undefined;
 }
 
-const forwardHeader = z
-  .string({ error: 'must be the name of a header' })
-  .toLowerCase()
-  .superRefine((name, context) => {
+const forwardHeader = z.string({ error: 'must be the name of a header' }).check(
+  z.toLowerCase(),
+  z.superRefine((name, context) => {
     const message = headerFault(name);
     if (message !== undefined) context.addIssue({ code: 'custom', message });
-  });
+  }),
+);
 
 /** Options of a server at a URL; a part of `serverOptions`. */
 export const remoteOptions = {

@@ -1,6 +1,6 @@
 // src/config/sources: reads values from the command line, the environment and the configuration file.
 
-import type { z } from 'zod';
+import type * as z from 'zod/mini';
 import { type ConfigurationIssue, memberPath, type ReportIssue } from '../issues.ts';
 import type { Option } from '../options/option-kinds.ts';
 import type { OptionTable, OptionValues } from '../options/options.ts';
@@ -67,7 +67,11 @@ export function resolveOptions<T extends OptionTable>(
 }
 
 /** Checks a value with its schema. Reports each fault and returns undefined if there is one. */
-export function checkValue<T>(schema: z.ZodType<T>, { path, value }: GivenValue, report: ReportIssue): T | undefined {
+export function checkValue<T>(
+  schema: z.ZodMiniType<T>,
+  { path, value }: GivenValue,
+  report: ReportIssue,
+): T | undefined {
   const checked = schema.safeParse(value);
   if (checked.success) return checked.data;
   for (const issue of checked.error.issues) report(issue.path.reduce<string>(memberPath, path), issue.message);

@@ -1,4 +1,4 @@
-import { createRequire } from 'node:module';
+import { loadLibrary } from '../../util/load-library.ts';
 
 /** A syntax error. Lines and columns count from 1. */
 export interface JsoncSyntaxError {
@@ -28,7 +28,7 @@ interface OpenObject {
  * of which would silently be lost. Never throws, and no message repeats a part of the text, which may be a secret.
  */
 export function readJsonc(text: string): JsoncRead {
-  const { visit, printParseErrorCode } = loadParser();
+  const { visit, printParseErrorCode } = loadLibrary('jsonc-parser');
   const root: unknown[] = [];
   const open: (OpenObject | unknown[])[] = [root];
 
@@ -106,8 +106,3 @@ const messages: ReadonlyMap<string, string> = new Map([
   ['InvalidEscapeCharacter', 'this text has an unknown escape; known ones are \\n, \\", \\\\ and \\u0041 for example'],
   ['InvalidCharacter', 'this text has a raw control character; write \\n or another escape'],
 ]);
-
-/** Loads the parser with the first file, because loading takes milliseconds and many starts need no file. */
-function loadParser(): typeof import('jsonc-parser') {
-  return createRequire(import.meta.url)('jsonc-parser');
-}

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod/mini';
 import { docsPage } from '../../util/docs-page.ts';
 import { memberPath, type ReportIssue } from '../issues.ts';
 import { systemText } from '../options/option-kinds.ts';
@@ -33,7 +33,7 @@ const fields = ['command', 'args', 'url', 'type', 'disabled'];
 /** Keys in the files of MCP clients that concern only the client. */
 const withoutMeaning = ['autoApprove', 'alwaysAllow', 'timeout', 'description'];
 
-const commandSchema = systemText.refine((value) => value.trim() !== '', { error: 'must not be empty' });
+const commandSchema = systemText.check(z.refine((value) => value.trim() !== '', { error: 'must not be empty' }));
 const argsSchema = z.array(systemText, { error: 'must be a list of strings' });
 
 /** True for a JSON object. */

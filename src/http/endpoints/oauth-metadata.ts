@@ -1,4 +1,5 @@
-import { honoEndpoint, jsonResponse } from '../hono-endpoint.ts';
+import { jsonResponse } from '../complete-response.ts';
+import { honoEndpoint } from '../hono-endpoint.ts';
 import type { Endpoint } from '../http-context.ts';
 import { byMethod } from '../router.ts';
 

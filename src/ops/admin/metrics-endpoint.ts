@@ -1,4 +1,5 @@
-import { honoEndpoint, textResponse } from '../../http/hono-endpoint.ts';
+import { textResponse } from '../../http/complete-response.ts';
+import { honoEndpoint } from '../../http/hono-endpoint.ts';
 import type { Endpoint } from '../../http/http-context.ts';
 import { readable } from '../../http/router.ts';
 import type { Exposition } from '../metrics/exposition.ts';

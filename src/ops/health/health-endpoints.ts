@@ -1,4 +1,5 @@
-import { honoEndpoint, jsonResponse } from '../../http/hono-endpoint.ts';
+import { jsonResponse } from '../../http/complete-response.ts';
+import { honoEndpoint } from '../../http/hono-endpoint.ts';
 import type { Endpoint } from '../../http/http-context.ts';
 import { readable } from '../../http/router.ts';
 import { type ReadinessReport, serverReadiness } from './readiness-report.ts';

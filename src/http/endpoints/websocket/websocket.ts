@@ -2,10 +2,11 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Server as NetServer, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type WebSocket, WebSocketServer } from 'ws';
+import type { WebSocket, WebSocketServer } from 'ws';
 import { subprotocol, webSocketLimits } from '../../../backend/websocket-peer.ts';
 import type { Reason } from '../../../protocol/faults.ts';
 import { contain } from '../../../util/boundary.ts';
+import { loadLibrary } from '../../../util/load-library.ts';
 import type { Endpoint } from '../../http-context.ts';
 import { type AdmissionOptions, behindAdmission } from '../../pipeline/admission.ts';
 import { serveWithoutUpgrade, wantsWebSocket } from './other-upgrades.ts';
@@ -39,12 +40,15 @@ export function createWebSocketEndpoint(options: WebSocketEndpointOptions): WebS
   const { sessions, maxBodyBytes, slowReaderMs } = options;
   let byPath: ReadonlyMap<string, (context: UpgradeContext) => void> = new Map();
   const connections = new Map<WebSocketConnection, Promise<void>>();
-  const sockets = new WebSocketServer({
-    noServer: true,
-    clientTracking: true,
-    ...webSocketLimits(maxBodyBytes, slowReaderMs),
-    handleProtocols: (offered) => offered.has(subprotocol) && subprotocol,
-  });
+  /** Undefined until a client opens the first WebSocket. */
+  let sockets: WebSocketServer | undefined;
+  const createSockets = (): WebSocketServer =>
+    new (loadLibrary('ws').WebSocketServer)({
+      noServer: true,
+      clientTracking: true,
+      ...webSocketLimits(maxBodyBytes, slowReaderMs),
+      handleProtocols: (offered) => offered.has(subprotocol) && subprotocol,
+    });
   const accept = (context: UpgradeContext, { server, authorization, meters }: AdmissionOptions): void => {
     const { incoming, socket, head, sender, permit } = context;
     const perConnection = { server, authorization, sender, permit };
@@ -61,6 +65,7 @@ export function createWebSocketEndpoint(options: WebSocketEndpointOptions): WebS
       connections.set(connection, closed);
     };
     const refuse = (): void => context.refuse({ reason: 'bad_handshake' });
+    sockets ??= createSockets();
     sockets.once('wsClientError', refuse); // a bad handshake is reported before the call returns
     try {
       sockets.handleUpgrade(incoming, socket, head, begin);
@@ -96,7 +101,7 @@ export function createWebSocketEndpoint(options: WebSocketEndpointOptions): WebS
     async close(graceMs) {
       for (const connection of connections.keys()) connection.close('draining');
       const timer = setTimeout(() => {
-        for (const peer of sockets.clients) peer.terminate();
+        for (const peer of sockets?.clients ?? []) peer.terminate();
       }, graceMs);
       await Promise.all(connections.values());
       clearTimeout(timer);

@@ -1,4 +1,3 @@
-import { ReplyError } from 'ioredis';
 import { StoreUnavailable } from '../../store-unavailable.ts';
 
 /** Codes of a server that cannot serve now: it loads, follows a master, waits for its cluster, or runs a script. */
@@ -23,7 +22,8 @@ const denied = /^ERR The user executing the script can't /;
 
 /** Returns the protocol code of an error reply; undefined for an error that is no reply, such as a time-out. */
 export function replyErrorCode(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !(error instanceof ReplyError)) return undefined;
+  // By name, because `explainTrouble` is part of every start, and ioredis is not.
+  if (!(error instanceof Error) || error.name !== 'ReplyError') return undefined;
   if (denied.test(error.message)) return 'NOPERM';
   return wrapped.exec(error.message)?.[1] ?? /^[A-Z]+(?=\s|$)/.exec(error.message)?.[0] ?? 'ERR';
 }
