@@ -140,7 +140,12 @@ function readSubscription({ url, path }: HttpContext): PageSubscription {
   const server = query.get('server') ?? '';
   const session = query.get('session') ?? '';
   const watched = server === '' ? undefined : { server, ...(session !== '' && { session }) };
-  return { search: (query.get('search') ?? '').slice(0, maxSearch), watched };
+  const page = Number(query.get('page'));
+  return {
+    search: (query.get('search') ?? '').slice(0, maxSearch),
+    page: Number.isSafeInteger(page) && page > 0 ? page : 0,
+    watched,
+  };
 }
 
 /** Reads the body of an action request: an object of texts. Returns undefined for anything else. */

@@ -47,7 +47,7 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
   const subscriptions = new PageSubscriptions({
     tap,
     events,
-    snapshot: (search) => snapshots.snapshot(search, instances),
+    snapshot: (query) => snapshots.snapshot(query, instances),
     session: (watched) => snapshots.session(watched),
   });
   const endSession = ({ server, session }: SessionName, reason: 'operator' | 'client_gone'): boolean => {

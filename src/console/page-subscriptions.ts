@@ -3,11 +3,10 @@ import { contain } from '../util/boundary.ts';
 import type { BackendOwner } from './record/backend-owner.ts';
 import type { MessageTap, PassedMessage } from './record/message-tap.ts';
 import type { RecentEvents } from './record/recent-events.ts';
-import type { SessionView, Snapshot } from './snapshot/snapshot.ts';
+import type { SessionQuery, SessionView, Snapshot } from './snapshot/snapshot.ts';
 
 /** The data that one open page subscribes to. */
-export interface PageSubscription {
-  readonly search: string;
+export interface PageSubscription extends SessionQuery {
   /** The session whose messages the page shows. */
   readonly watched: BackendOwner | undefined;
 }
@@ -16,7 +15,7 @@ export interface PageSubscription {
 export interface PageSubscriptionsOptions {
   readonly tap: MessageTap;
   readonly events: RecentEvents;
-  snapshot(search: string): Snapshot;
+  snapshot(query: SessionQuery): Snapshot;
   /** Returns a session that a page watches; undefined if it is not on this instance. */
   session(watched: BackendOwner): SessionView | undefined;
 }
@@ -126,7 +125,7 @@ export class PageSubscriptions {
       clearInterval(this.#timer);
       this.#timer = undefined;
     });
-    page.sendSnapshot(this.#options.snapshot(subscription.search), this.#options);
+    page.sendSnapshot(this.#options.snapshot(subscription), this.#options);
     page.flush(this.#options.events);
     this.#timer ??= setInterval(() => contain('admin', () => this.#flush()), flushMs).unref();
   }
@@ -142,13 +141,13 @@ export class PageSubscriptions {
     const { events } = this.#options;
     for (const page of this.#pages) this.#contain(page, () => page.flush(events));
     if (this.#flushes % flushesPerSnapshot !== 0) return;
-    const snapshotsBySearch = new Map<string, Snapshot>();
+    const snapshotsByQuery = new Map<string, Snapshot>();
     for (const page of this.#pages) {
       if (page.isBehind) continue;
       this.#contain(page, () => {
-        const { search } = page.subscription;
-        const snapshot = snapshotsBySearch.get(search) ?? this.#options.snapshot(search);
-        snapshotsBySearch.set(search, snapshot);
+        const query = `${page.subscription.page} ${page.subscription.search}`;
+        const snapshot = snapshotsByQuery.get(query) ?? this.#options.snapshot(page.subscription);
+        snapshotsByQuery.set(query, snapshot);
         page.sendSnapshot(snapshot, this.#options);
       });
     }

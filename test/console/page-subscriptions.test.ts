@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { maxOpenPages, PageSubscriptions } from '../../src/console/page-subscriptions.ts';
 import { MessageTap } from '../../src/console/record/message-tap.ts';
 import { RecentEvents } from '../../src/console/record/recent-events.ts';
-import type { SessionView, Snapshot } from '../../src/console/snapshot/snapshot.ts';
+import type { SessionQuery, SessionView, Snapshot } from '../../src/console/snapshot/snapshot.ts';
 import { asMessage } from '../support/as-message.ts';
 
 beforeEach(() => vi.useFakeTimers());
@@ -29,12 +29,12 @@ class FakeOutgoing extends EventEmitter {
 function createViewers() {
   const flow = new MessageTap(false);
   const happenings = new RecentEvents();
-  const snapshot = vi.fn((search: string) => ({ search }) as unknown as Snapshot);
+  const snapshot = vi.fn((query: SessionQuery) => ({ query }) as unknown as Snapshot);
   const session = vi.fn((): SessionView | undefined => undefined);
   const viewers = new PageSubscriptions({ tap: flow, events: happenings, snapshot, session });
   const open = (search = '', watched?: { server: string; session: string }) => {
     const outgoing = new FakeOutgoing();
-    viewers.add(outgoing as unknown as ServerResponse, { search, watched });
+    viewers.add(outgoing as unknown as ServerResponse, { search, page: 0, watched });
     return outgoing;
   };
   return { flow, happenings, snapshot, session, viewers, open };
@@ -56,7 +56,7 @@ test('pages that ask for the same share a look, one a second', () => {
   const [one, two, other] = [open(), open(), open('files')];
   snapshot.mockClear();
   vi.advanceTimersByTime(3_000);
-  expect(snapshot.mock.calls.map(([search]) => search)).toEqual(['', 'files', '', 'files', '', 'files']);
+  expect(snapshot.mock.calls.map(([{ search }]) => search)).toEqual(['', 'files', '', 'files', '', 'files']);
   for (const { types } of [one, two, other]) expect(types).toEqual(new Array(4).fill('state'));
 });
 

@@ -47,7 +47,11 @@ describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
   describe.each(Object.entries(sizes))('%s', (_, viewport) => {
     test.each(['overview', 'sessions', 'playground', 'connect'])('%s', async (view) => {
       const page = await openPage(watched.admin, view, { colorScheme, viewport });
-      if (view === 'overview') await page.getByText(/^\d+ process/).click();
+      if (view === 'overview')
+        await page
+          .getByRole('article')
+          .getByText(/^\d+ process/)
+          .click();
       if (view === 'sessions') await page.getByRole('rowheader').getByRole('link').first().click();
       if (view === 'playground') {
         await page.getByRole('button', { name: 'Connect', exact: true }).click();

@@ -33,7 +33,7 @@ test('with 5,000 open streams the page stays live, and counts them', { timeout: 
   const gaps = seen.slice(1).map((at, index) => at - (seen[index] as number));
   expect(Math.max(...gaps)).toBeLessThan(2_000);
   const startedAt = performance.now();
-  await page.getByRole('link', { name: 'Playground' }).click();
+  await page.getByRole('navigation').getByRole('link', { name: 'Playground' }).click();
   await page.getByRole('button', { name: 'Connect', exact: true }).click();
   await page.getByText(/^Connected to /).waitFor();
   expect(performance.now() - startedAt).toBeLessThan(5_000);

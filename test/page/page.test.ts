@@ -110,7 +110,11 @@ describe('the overview', () => {
       body: '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}',
     });
     const server = page.getByRole('article');
-    await server.getByText(/^Down: .*3/).waitFor();
+    await server.getByText('Down', { exact: true }).waitFor();
+    await server
+      .getByText(/exit.* 3/)
+      .first()
+      .waitFor();
     await server.getByText('no such database').waitFor();
     await server.getByText('Last lines of stderr').click();
     await server.getByText('no such database').waitFor({ state: 'hidden' });
@@ -157,7 +161,7 @@ describe('sessions', () => {
     await page.getByLabel('Search').fill(short);
     await page.getByText('1 of 2 sessions found').waitFor();
     expect(await page.getByRole('link', { name: otherShort }).count()).toBe(0);
-    await page.getByRole('cell', { name: '2025-11-25' }).click();
+    await page.getByRole('cell', { name: 'everything-server' }).click();
     await page.getByRole('heading', { name: `Session ${short}` }).waitFor();
     await session.callTool('echo', { text: 'canary-content' });
     await page.getByText('result of tools/call').waitFor();
@@ -245,7 +249,7 @@ describe('the playground', () => {
       Array.from({ length: 12 }, (_, index) => index + 1),
     );
     expect(gateway.logs().filter(({ msg }) => msg === 'session ended')).toEqual([]);
-    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByRole('navigation').getByRole('link', { name: 'Overview' }).click();
     await page.getByText('Stream resumed').waitFor();
   });
 
@@ -324,10 +328,10 @@ describe('the playground', () => {
     await page.getByLabel('notification').fill('{"method":"notifications/tools/list_changed"}');
     await page.getByRole('button', { name: 'Call', exact: true }).click();
     await page.getByText('notifications/tools/list_changed', { exact: true }).waitFor();
-    await page.getByRole('link', { name: 'Sessions' }).click();
+    await page.getByRole('navigation').getByRole('link', { name: 'Sessions' }).click();
     await page.getByRole('button', { name: /^End session / }).click();
     await page.getByRole('button', { name: 'End session', exact: true }).click();
-    await page.getByRole('link', { name: 'Playground' }).click();
+    await page.getByRole('navigation').getByRole('link', { name: 'Playground' }).click();
     await page.getByRole('status').getByText('The session has ended. Press Connect to start another one.').waitFor();
     await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByText(/^Connected to /).waitFor();
@@ -380,7 +384,7 @@ describe('the page', () => {
     await page.getByRole('link', { name: 'Skip to content' }).focus();
     await page.keyboard.press('Enter');
     expect(await page.evaluate('document.activeElement.id')).toBe('content');
-    await page.getByRole('link', { name: 'Playground' }).focus();
+    await page.getByRole('navigation').getByRole('link', { name: 'Playground' }).focus();
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Playground' }).waitFor();
     expect(await page.evaluate('document.activeElement.id')).toBe('playground-title');

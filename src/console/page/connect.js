@@ -43,6 +43,14 @@ export function createConnect(section, { servers, needsToken }) {
     list,
   );
   choose();
+  return {
+    /** Chooses a server by its name. */
+    choose(name) {
+      if (!servers.some((one) => one.name === name)) return;
+      server.value = name;
+      choose();
+    },
+  };
 }
 
 function createSnippet({ title, where }) {

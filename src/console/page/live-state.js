@@ -4,18 +4,24 @@ import { readEvents } from './event-stream.js';
 const firstPauseMs = 500;
 const maxPauseMs = 5_000;
 
+/** The gateway sends its state every second. Without any for this time, the page says so. */
+const staleMs = 5_000;
+
 /**
  * Receives the state, events and messages of the gateway while the page is open. A hidden page (another tab is in
  * front) does not listen, so that it costs nothing.
  */
 export class Live {
-  #subscription = { search: '', session: '', server: '' };
+  #subscription = { search: '', page: 0, session: '', server: '' };
   #abort = new AbortController();
   #listeners = new Map();
   #onLink;
   #pauseMs = firstPauseMs;
 
-  /** @param {(state: 'live' | 'away' | 'hidden' | 'refused') => void} onLink receives the state of the connection */
+  /**
+   * @param {(state: 'live' | 'stale' | 'away' | 'hidden' | 'refused') => void} onLink receives the state of the
+   *   connection
+   */
   constructor(onLink) {
     this.#onLink = onLink;
   }
@@ -57,7 +63,7 @@ export class Live {
         if (!response.ok) throw Object.assign(new Error(response.statusText), { status: response.status });
         this.#onLink('live');
         this.#pauseMs = firstPauseMs;
-        for await (const { type, data } of readEvents(response.body)) {
+        for await (const { type, data } of this.#watchForSilence(readEvents(response.body))) {
           const value = JSON.parse(data);
           for (const listener of this.#listeners.get(type) ?? []) listener(value);
         }
@@ -67,6 +73,23 @@ export class Live {
       }
       await Promise.race([aborted(signal), new Promise((resolve) => setTimeout(resolve, this.#pauseMs))]);
       this.#pauseMs = Math.min(this.#pauseMs * 2, maxPauseMs);
+    }
+  }
+
+  /** Passes events on, and reports when none arrives for `staleMs`, as from a gateway that hangs. */
+  async *#watchForSilence(events) {
+    let timer;
+    const expectNext = () => setTimeout(() => this.#onLink('stale'), staleMs);
+    try {
+      timer = expectNext();
+      for await (const event of events) {
+        clearTimeout(timer);
+        this.#onLink('live');
+        timer = expectNext();
+        yield event;
+      }
+    } finally {
+      clearTimeout(timer);
     }
   }
 }

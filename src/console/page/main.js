@@ -10,7 +10,13 @@ import { createSessions } from './sessions.js';
 import { startTheme } from './theme.js';
 
 const views = ['overview', 'sessions', 'playground', 'connect'];
-const linkTexts = { live: 'Live', away: 'Not connected. Retrying …', hidden: 'Paused', refused: 'Not allowed' };
+const linkTexts = {
+  live: 'Live',
+  stale: 'No data for 5 s: the gateway does not respond',
+  away: 'Not connected. Retrying …',
+  hidden: 'Paused',
+  refused: 'Not allowed',
+};
 
 /** Loads the facts that stay the same while the gateway runs, or a refusal with `message`. */
 async function readAbout() {
@@ -73,23 +79,26 @@ async function start() {
   const about = first.message === undefined ? first : await signIn(first);
   const link = document.getElementById('link');
   const live = new Live((state) => {
+    if (link.dataset.state === state) return;
     link.dataset.state = state;
     setText(link, linkTexts[state]);
     if (state === 'refused') void signInAgain();
   });
   createOverview(section('overview'), live);
   const sessions = createSessions(section('sessions'), live, about);
-  createPlayground(section('playground'), about);
-  createConnect(section('connect'), about);
+  const playground = createPlayground(section('playground'), about);
+  const connect = createConnect(section('connect'), about);
   const show = () => {
     const [name, ...rest] = location.hash.slice(1).split('/').map(decodeURIComponent);
     const view = views.includes(name) ? name : views[0];
     for (const other of views) section(other).hidden = other !== view;
-    for (const anchor of document.querySelectorAll('nav a')) {
+    for (const anchor of document.querySelectorAll('.bar nav a')) {
       if (anchor.hash === `#${view}`) anchor.setAttribute('aria-current', 'page');
       else anchor.removeAttribute('aria-current');
     }
     sessions.show(...(view === 'sessions' ? rest : []));
+    if (view === 'playground') playground.choose(rest[0]);
+    if (view === 'connect') connect.choose(rest[0]);
     document.title = `${view[0].toUpperCase()}${view.slice(1)} · mcp-gangway`;
     return view;
   };
@@ -102,7 +111,7 @@ async function start() {
   addEventListener('hashchange', () => {
     if (takeStartToken()) return; // the URL of a restarted gateway was opened in this tab
     const view = show();
-    const isDetail = location.hash.split('/').length > 1;
+    const isDetail = view === 'sessions' && location.hash.split('/').length > 2;
     document.getElementById(isDetail ? 'flow-title' : `${view}-title`).focus();
   });
   live.start();

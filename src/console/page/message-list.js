@@ -76,9 +76,11 @@ export function createMessageList(live, { inspects }) {
 /** Describes a session; `found` is undefined if it is not on this instance. */
 function describeSession(server, found) {
   if (found === undefined) return `${server} · has ended or moved to another instance`;
-  const { revision, upMs, pid, isHibernating } = found;
+  const { revision, client, user, upMs, pid, isHibernating, failures } = found;
   const process = isHibernating ? ' · hibernating, without a process' : pid === undefined ? '' : ` · pid ${pid}`;
-  return `${server} · ${revision} · started ${duration(upMs)} ago${process}`;
+  const owner = [client, user].filter(Boolean).map((name) => ` · ${name}`);
+  const failed = failures === undefined ? '' : ` · last error at ${time(failures.at)}: ${failures.last}`;
+  return `${server}${owner.join('')} · ${revision} · started ${duration(upMs)} ago${process}${failed}`;
 }
 
 function createMessage(message) {

@@ -2,7 +2,7 @@ import { drainInstance } from './actions.js';
 import { h, setText, showList } from './dom.js';
 import { bytes, count, counted, duration, number } from './formats.js';
 import { createRecentEvents } from './recent-events.js';
-import { createServerCard } from './server-card.js';
+import { conditionTexts, createServerCard, failedShare, isFailing } from './server-card.js';
 
 /** Numbers of the instance, in the order of the questions: does it work, for how many, how fast. */
 const figures = [
@@ -14,20 +14,42 @@ const figures = [
   [
     'Open streams',
     ({ instance }) => count(instance.streams),
-    ({ instance }) => `${counted(instance.calls, 'call')} in flight`,
+    ({ instance }) => `${counted(instance.inFlight, 'call')} in flight`,
+  ],
+  ['Calls per second', ({ instance }) => number(instance.callsPerSecond), () => 'average of the last 5 s'],
+  [
+    'Failed calls',
+    ({ instance }) => failedShare(instance),
+    ({ instance }) => `${count(instance.failures)} of ${counted(instance.calls, 'call')} in the last 2 min`,
+    ({ instance }) => (isFailing(instance) ? 'bad' : ''),
   ],
   [
-    'Calls per second',
-    ({ instance }) => number(instance.callsPerSecond),
-    ({ instance }) => `${number(instance.errorsPerSecond)} failed per second`,
-  ],
-  [
-    'Response time',
+    'Response time (p95)',
     ({ instance }) => (instance.p95Ms === null ? '–' : duration(instance.p95Ms)),
-    ({ instance }) => (instance.p95Ms === null ? 'no answer in the last 2 min' : 'p95, last 2 min'),
+    ({ instance: { p50Ms, p99Ms } }) =>
+      p50Ms === null ? 'no answer in the last 2 min' : `median ${duration(p50Ms)}, p99 ${duration(p99Ms)}, last 2 min`,
   ],
-  ['Memory', ({ instance }) => bytes(instance.memoryBytes), ({ instance }) => `up ${duration(instance.upMs)}`],
+  [
+    'Memory of servers',
+    ({ instance }) => bytes(instance.childBytes),
+    ({ servers }) => counted(sum(servers, 'childCount'), 'process', 'processes'),
+  ],
+  [
+    'Memory of the gateway',
+    ({ instance }) => bytes(instance.memoryBytes),
+    ({ instance }) => `up ${duration(instance.upMs)}`,
+  ],
 ];
+
+const sum = (items, member) => items.reduce((total, item) => total + item[member], 0);
+
+/** Counts the servers by condition: `1 down, 2 up`. */
+const countConditions = (servers) =>
+  Object.keys(conditionTexts)
+    .map((state) => [state, servers.filter(({ condition }) => condition.state === state).length])
+    .filter(([, found]) => found > 0)
+    .map(([state, found]) => `${count(found)} ${conditionTexts[state].toLowerCase()}`)
+    .join(', ');
 
 /** Creates the view of the instance, its servers and its recent events. */
 export function createOverview(section, live) {
@@ -35,6 +57,7 @@ export function createOverview(section, live) {
   const state = h('p.muted.lead');
   const numbers = h('dl.figures');
   const servers = h('div.servers');
+  const conditions = h('span.muted');
   const instances = h('ul.rows', { 'aria-labelledby': 'instances-title' });
   const cluster = h(
     'section',
@@ -57,7 +80,12 @@ export function createOverview(section, live) {
       ),
     ),
     numbers,
-    h('section', { 'aria-labelledby': 'servers-title' }, h('h2', { id: 'servers-title' }, 'Servers'), servers),
+    h(
+      'section',
+      { 'aria-labelledby': 'servers-title' },
+      h('h2', { id: 'servers-title' }, 'Servers ', conditions),
+      servers,
+    ),
     h('div.columns', {}, recentEvents.element, cluster),
   );
   live.on('happened', (events) => recentEvents.add(events));
@@ -66,7 +94,13 @@ export function createOverview(section, live) {
     setText(state, `${instance.name}, version ${instance.version}`);
     pill.className = instance.readiness === 'ready' ? 'pill good' : 'pill bad';
     setText(pill, readinessTexts[instance.readiness] ?? instance.readiness);
-    const shown = figures.map(([name, value, detail]) => ({ name, value: value(snapshot), detail: detail(snapshot) }));
+    const shown = figures.map(([name, value, detail, mood = () => '']) => ({
+      name,
+      value: value(snapshot),
+      detail: detail(snapshot),
+      mood: mood(snapshot),
+    }));
+    setText(conditions, countConditions(snapshot.servers));
     showList(numbers, shown, ({ name }) => name, createFigure);
     showList(servers, snapshot.servers, ({ name }) => name, createServerCard);
     cluster.hidden = snapshot.instances.length < 2;
@@ -88,6 +122,7 @@ function createFigure({ name }) {
     element: h('div', {}, h('dt', {}, name), h('dd', {}, value, detail)),
     update(figure) {
       setText(value, figure.value);
+      value.className = figure.mood;
       setText(detail, figure.detail);
     },
   };

@@ -94,6 +94,12 @@ export function createPlayground(section, { servers }) {
       connect.disabled = false;
     }
   });
+  return {
+    /** Chooses a server by its name. */
+    choose(name) {
+      if (servers.some((one) => one.name === name)) server.value = name;
+    },
+  };
 }
 
 const createTool = (choose) => (first) => {

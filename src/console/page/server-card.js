@@ -5,18 +5,32 @@ import { createPlot } from './plot.js';
 
 const eraWords = { legacy: 'legacy era', modern: 'modern era', unknown: 'era not detected yet' };
 
-/** Creates the card of a server: its health, numbers, plots, processes and stderr. */
+/** The word for each condition of a server, worst first. */
+export const conditionTexts = { down: 'Down', degraded: 'Degraded', up: 'Up', unused: 'Not used yet' };
+
+const conditionMoods = { down: 'bad', degraded: 'warn', up: 'good', unused: '' };
+
+/** True if a person should look at the failed calls. */
+export const isFailing = ({ calls, failures }) => failures >= 3 && failures >= calls / 10;
+
+/** Formats the share of failed calls. */
+export const failedShare = ({ calls, failures }) => (calls === 0 ? '–' : `${number((failures / calls) * 100)} %`);
+
+/** Creates the card of a server: its condition, numbers, plots, processes and last lines of output. */
 export function createServerCard(first) {
   let current = first;
-  const dot = h('span.dot');
+  const pill = h('span.pill');
   const health = h('p.health');
+  const reasons = h('ul.reasons');
   const chips = h('p.chips');
   const calls = createPlot(['calls']);
   const callsNow = h('b');
+  const failed = h('span');
   const answers = createPlot(['p95', 'p50']);
   const answersNow = h('b');
   const numbers = h('p.counts');
   const children = createChildren();
+  const noise = createNoise();
   const stderr = createStderr();
   const title = `server-${first.name}`;
   const element = h(
@@ -25,7 +39,7 @@ export function createServerCard(first) {
     h(
       'div.heading',
       {},
-      h('div', {}, h('h3', { id: title }, dot, first.name), health),
+      h('div', {}, h('h3', { id: title }, h('bdi', {}, first.name), pill), health, reasons),
       h(
         'button',
         {
@@ -40,12 +54,20 @@ export function createServerCard(first) {
     h(
       'div.plots',
       {},
-      h('figure', {}, h('figcaption', {}, 'Calls per second ', callsNow), calls.element),
+      h('figure', {}, h('figcaption', {}, 'Calls per second ', h('span', {}, callsNow, failed)), calls.element),
       h('figure', {}, h('figcaption', {}, 'Answered in ', answersNow), answers.element),
     ),
     numbers,
     children.element,
+    noise.element,
     stderr.element,
+    h(
+      'p.links',
+      {},
+      ...['Sessions', 'Playground', 'Connect'].map((view) =>
+        h('a', { href: `#${view.toLowerCase()}/${encodeURIComponent(first.name)}` }, view),
+      ),
+    ),
   );
   return {
     element,
@@ -53,8 +75,14 @@ export function createServerCard(first) {
       current = server;
       const { health: state } = server;
       const plots = dropNewestSecond(server.plots);
-      dot.className = `dot ${{ up: 'good', down: 'bad' }[state.state] ?? ''}`;
+      const { condition, recent } = server;
+      pill.className = `pill ${conditionMoods[condition.state]}`;
+      setText(pill, conditionTexts[condition.state]);
       setText(health, describeHealth(state));
+      health.hidden = health.textContent === '';
+      showList(reasons, condition.reasons, (text) => text.replace(/\d+/g, '#'), createReason);
+      failed.className = isFailing(recent) ? 'bad' : '';
+      setText(failed, recent.failures === 0 ? '' : ` · ${failedShare(recent)} failed`);
       showList(chips, chipsOf(server), (text) => text, createChip);
       const rate = plots.calls.at(-1) ?? 0;
       setText(callsNow, number(rate));
@@ -75,10 +103,11 @@ export function createServerCard(first) {
         [
           counted(server.sessions, 'session'),
           counted(server.streams, 'stream'),
-          `${counted(server.calls, 'call')} in flight`,
+          `${counted(server.inFlight, 'call')} in flight`,
         ].join(' · '),
       );
       children.update(server);
+      noise.update(server);
       stderr.update(server);
     },
   };
@@ -91,9 +120,16 @@ const dropNewestSecond = ({ calls, p50, p95 }) => ({
   p95: p95.slice(0, -1),
 });
 
-/** Describes the health of a server. */
-const describeHealth = ({ state, summary, at }) =>
-  `${{ up: 'Up', down: 'Down' }[state] ?? 'Not used yet'}${summary ? `: ${summary}` : ''}${at === undefined ? '' : ` (${time(at)})`}`;
+/** Describes the last start or probe of a server. */
+function describeHealth({ state, summary, at }) {
+  if (at === undefined) return '';
+  return state === 'down' ? `${summary ?? 'The last probe failed.'} (${time(at)})` : `Last started at ${time(at)}`;
+}
+
+function createReason() {
+  const element = h('li');
+  return { element, update: (text) => setText(element, text) };
+}
 
 const chipsOf = ({ transport, era, revisions = [] }) => [transport, eraWords[era] ?? era, ...revisions.slice(-1)];
 
@@ -130,6 +166,19 @@ function createChild({ pid }) {
         details,
         `${memoryBytes === undefined ? 'memory unknown' : bytes(memoryBytes)} · ${owner} · up ${duration(upMs)} · ${counted(restarts, 'restart')}`,
       );
+    },
+  };
+}
+
+/** Creates the list of the last lines on stdout that are not messages. */
+function createNoise() {
+  const lines = h('pre', { tabindex: '0', 'aria-label': 'Lines on stdout that are not MCP messages' });
+  const element = h('details', {}, h('summary', {}, 'Lines on stdout that are not MCP messages'), lines);
+  return {
+    element,
+    update({ noise }) {
+      element.hidden = noise.length === 0;
+      setText(lines, noise.join('\n'));
     },
   };
 }

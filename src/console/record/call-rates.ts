@@ -20,6 +20,13 @@ export interface Plots {
   readonly p95: readonly (number | null)[];
 }
 
+/** Quantiles of response times over the span of the plots, in milliseconds; null without answers. */
+export interface AnswerTimes {
+  readonly p50Ms: number | null;
+  readonly p95Ms: number | null;
+  readonly p99Ms: number | null;
+}
+
 /** The calls of one server in the last seconds. Every call runs `add`, so it allocates nothing. */
 class Rates {
   readonly #calls = new Uint32Array(slotCount);
@@ -94,13 +101,17 @@ function quantileOf(counts: readonly number[], share: number): number | null {
   return bounds[Math.min(bucket, bounds.length - 1)] as number;
 }
 
-/** The totals of all servers. */
-export interface Totals {
+const answerTimesOf = (counts: readonly number[]): AnswerTimes => ({
+  p50Ms: quantileOf(counts, 0.5),
+  p95Ms: quantileOf(counts, 0.95),
+  p99Ms: quantileOf(counts, 0.99),
+});
+
+/** The totals of all servers. Their answer times cover the whole span of the plots, for servers with few calls. */
+export interface Totals extends AnswerTimes {
   /** The average over the last complete seconds. */
   readonly callsPerSecond: number;
   readonly errorsPerSecond: number;
-  /** The 95th percentile over the whole span of the plots, so that it covers servers with few calls. */
-  readonly p95Ms: number | null;
 }
 
 /** The number of seconds in an average rate, so that a person can read it. */
@@ -130,6 +141,12 @@ export class CallRates {
     return this.#ratesOf(server).plots(this.#second);
   }
 
+  answerTimes(server: string): AnswerTimes {
+    const answers = new Array<number>(bucketCount).fill(0);
+    this.#ratesOf(server).addAnswers(answers, this.#second);
+    return answerTimesOf(answers);
+  }
+
   totals(servers: readonly Plots[]): Totals {
     const average = (counts: readonly number[]): number =>
       counts.slice(-totalSeconds - 1, -1).reduce((total, value) => total + value, 0) / totalSeconds;
@@ -138,7 +155,7 @@ export class CallRates {
     return {
       callsPerSecond: servers.reduce((total, { calls }) => total + average(calls), 0),
       errorsPerSecond: servers.reduce((total, { errors }) => total + average(errors), 0),
-      p95Ms: quantileOf(answers, 0.95),
+      ...answerTimesOf(answers),
     };
   }
 

@@ -5,6 +5,8 @@ import { CallRates } from './call-rates.ts';
 import { MessageTap } from './message-tap.ts';
 import { ObservedBackends } from './observed-backends.ts';
 import { RecentEvents } from './recent-events.ts';
+import { ServerIncidents } from './server-incidents.ts';
+import { SessionFailures } from './session-failures.ts';
 import { StderrLines } from './stderr-lines.ts';
 
 /**
@@ -18,6 +20,8 @@ export class ConsoleRecord {
   readonly backends: ObservedBackends;
   readonly events = new RecentEvents();
   readonly rates = new CallRates();
+  readonly failures = new SessionFailures();
+  readonly incidents = new ServerIncidents();
   readonly stderr = new StderrLines();
 
   /** @param inspects true if the page shows the contents of messages */
@@ -31,14 +35,29 @@ export class ConsoleRecord {
   readonly receive = (event: GatewayEvent): void => {
     switch (event.type) {
       case 'call-ended':
+        this.failures.count(event);
         return this.rates.count(event);
       case 'server-stderr':
         return this.stderr.add(event.server, event.line, event.pid);
       case 'session-ended':
         this.backends.forget(event.name);
+        this.failures.forget(event.name);
+        break;
+      case 'backend-ended':
+        if (event.end.reason !== 'closed') this.incidents.addExit(event.name.server);
+        break;
+      case 'shared-server-ended':
+        if (event.end.reason !== 'closed') this.incidents.addExit(event.server);
+        break;
+      case 'session-message-dropped':
+        if (event.reason === 'noise') this.incidents.addNoise(event.name.server, event.text);
+        break;
+      case 'shared-message-dropped':
+        if (event.reason === 'noise') this.incidents.addNoise(event.server, event.text);
         break;
       case 'server-removed':
         this.rates.forget(event.server);
+        this.incidents.forget(event.server);
         this.stderr.forget(event.server);
     }
     this.events.receive(event);

@@ -2,11 +2,13 @@ import type { Readiness } from '../../registry/readiness.ts';
 import { type BackendOwner, backendOwnerKey } from '../record/backend-owner.ts';
 import type { ConsoleRecord } from '../record/console-record.ts';
 import type { InstanceSummary, KnownInstances } from './known-instances.ts';
+import { byTrouble, findCondition } from './server-condition.ts';
 import {
-  type BackendsOf,
   type ChildView,
+  type RecordOf,
   type ServerHealthView,
   type ServerView,
+  type SessionQuery,
   type SessionState,
   type SessionView,
   type Snapshot,
@@ -56,8 +58,8 @@ export class SnapshotBuilder {
     return { name, version, readiness: readiness(), sessions: all.length, streams: streams + shared };
   }
 
-  /** Builds a snapshot with the sessions that match the search. */
-  snapshot(search: string, instances: KnownInstances): Snapshot {
+  /** Builds a snapshot with the sessions that match the query. */
+  snapshot(query: SessionQuery, instances: KnownInstances): Snapshot {
     const { record, maxSessions, sessions } = this.#sources;
     const all = sessions();
     const servers = this.#servers(all);
@@ -66,12 +68,15 @@ export class SnapshotBuilder {
         ...this.summary(),
         ...record.rates.totals(servers.map(({ plots }) => plots)),
         maxSessions,
-        calls: servers.reduce((sum, { calls }) => sum + calls, 0),
+        calls: total(servers.map(({ recent }) => recent.calls)),
+        failures: total(servers.map(({ recent }) => recent.failures)),
+        inFlight: total(servers.map(({ inFlight }) => inFlight)),
         memoryBytes: process.memoryUsage.rss(),
+        childBytes: total(servers.map(({ childBytes }) => childBytes)),
         upMs: Math.round(process.uptime() * 1_000),
       },
-      servers,
-      sessions: showSessions(all, search, this.#backendsOf()),
+      servers: byTrouble(servers),
+      sessions: showSessions(all, query, this.#recordOf()),
       instances: instances.list(),
     };
   }
@@ -79,13 +84,17 @@ export class SnapshotBuilder {
   /** Returns one session; undefined if it is not on this instance. */
   session({ server, session }: BackendOwner): SessionView | undefined {
     const found = this.#sources.sessions().find(({ name }) => name.server === server && name.session === session);
-    return found && showSession(found, this.#backendsOf());
+    return found && showSession(found, this.#recordOf());
   }
 
-  #backendsOf(): BackendsOf {
-    const { backends } = this.#sources.record;
+  #recordOf(): RecordOf {
+    const { backends, failures } = this.#sources.record;
     const pids = new Map(Array.from(backends.live(), (owner) => [backendOwnerKey(owner), owner.pid]));
-    return (name) => ({ messages: backends.countsOf(name)?.messages ?? 0, pid: pids.get(backendOwnerKey(name)) });
+    return (name) => ({
+      messages: backends.countsOf(name)?.messages ?? 0,
+      pid: pids.get(backendOwnerKey(name)),
+      failures: failures.of(name),
+    });
   }
 
   #servers(sessions: readonly SessionState[]): ServerView[] {
@@ -95,20 +104,26 @@ export class SnapshotBuilder {
     return this.#sources.servers().map(({ name, transport, era, health, shared }) => {
       const own = children.get(name) ?? [];
       const count = counts.get(name);
+      const plots = record.rates.plots(name);
+      const recent = { calls: total(plots.calls), failures: total(plots.errors), ...record.rates.answerTimes(name) };
+      const incidents = record.incidents.of(name);
       return {
         name,
         transport,
         era,
         health,
+        condition: findCondition(health.state, recent, incidents),
         sessions: count?.sessions ?? 0,
         streams: (count?.streams ?? 0) + shared.streams,
-        calls: (count?.calls ?? 0) + shared.calls,
-        plots: record.rates.plots(name),
+        inFlight: (count?.calls ?? 0) + shared.calls,
+        recent,
+        plots,
         children: showChildren(own),
         childCount: own.length,
-        childBytes: own.reduce((sum, { memoryBytes = 0 }) => sum + memoryBytes, 0),
-        restarts: own.reduce((sum, { restarts }) => sum + restarts, 0),
+        childBytes: total(own.map(({ memoryBytes = 0 }) => memoryBytes)),
+        restarts: total(own.map(({ restarts }) => restarts)),
         stderr: record.stderr.of(name),
+        noise: incidents.noiseLines,
       };
     });
   }
@@ -127,6 +142,8 @@ export class SnapshotBuilder {
     return byServer;
   }
 }
+
+const total = (numbers: readonly number[]): number => numbers.reduce((sum, value) => sum + value, 0);
 
 interface Counts {
   sessions: number;

@@ -1,18 +1,26 @@
 // Snapshot: the state of the gateway that the page shows.
 
 import type { ConsoleSession } from '../../ops/admin/console-hook.ts';
-import type { Plots, Totals } from '../record/call-rates.ts';
+import type { AnswerTimes, Plots, Totals } from '../record/call-rates.ts';
+import type { Incidents } from '../record/server-incidents.ts';
+import type { Failures } from '../record/session-failures.ts';
 import type { StderrLine } from '../record/stderr-lines.ts';
 import type { InstanceSummary } from './known-instances.ts';
+import type { RecentCalls, ServerCondition } from './server-condition.ts';
+import { clientNameOf } from './session-client.ts';
 
 /** The state of the gateway, sent to each page every second. */
 export interface Snapshot {
   readonly instance: InstanceSummary &
-    Totals & {
+    Totals &
+    RecentCalls & {
       readonly maxSessions: number;
       /** Calls in flight. */
-      readonly calls: number;
+      readonly inFlight: number;
+      /** The memory of the gateway itself. */
       readonly memoryBytes: number;
+      /** The memory of all processes of servers, as far as measured. */
+      readonly childBytes: number;
       readonly upMs: number;
     };
   readonly servers: readonly ServerView[];
@@ -26,10 +34,13 @@ export interface ServerView {
   readonly transport: string;
   readonly era: string;
   readonly health: ServerHealthView;
+  readonly condition: ServerCondition;
   readonly sessions: number;
   readonly streams: number;
   /** Calls in flight. */
-  readonly calls: number;
+  readonly inFlight: number;
+  /** The ended calls in the span of the plots. */
+  readonly recent: RecentCalls & AnswerTimes;
   readonly plots: Plots;
   /** The processes that use the most memory. */
   readonly children: readonly ChildView[];
@@ -37,6 +48,8 @@ export interface ServerView {
   readonly childBytes: number;
   readonly restarts: number;
   readonly stderr: readonly StderrLine[];
+  /** The last lines on stdout that are not messages. */
+  readonly noise: Incidents['noiseLines'];
 }
 
 /** The health of a server. */
@@ -58,10 +71,13 @@ export interface ChildView {
   readonly upMs: number;
 }
 
-/** The matching sessions that were used last. */
+/** One page of the matching sessions, newest first. The order is stable while sessions are used. */
 export interface SessionViews {
   readonly total: number;
   readonly found: number;
+  /** From 0. */
+  readonly page: number;
+  readonly pages: number;
   readonly shown: readonly SessionView[];
 }
 
@@ -71,11 +87,17 @@ export interface SessionView {
   readonly session: string;
   readonly revision: string;
   readonly kind: string;
+  /** The name and version that the client gave itself; empty if it gave none. */
+  readonly client: string;
+  /** The user; undefined without authentication. */
+  readonly user: string | undefined;
   /** True if the session has no process and gets one with the next request. */
   readonly isHibernating: boolean;
   readonly calls: number;
   readonly streams: number;
   readonly messages: number;
+  /** The failed calls; undefined if no call has failed. */
+  readonly failures: Failures | undefined;
   readonly idleMs: number;
   readonly upMs: number;
   readonly pid: number | undefined;
@@ -84,37 +106,68 @@ export interface SessionView {
 /** The state of a session as its owner reports it. */
 export type SessionState = Pick<ConsoleSession, 'name' | 'protocolVersion' | 'snapshot'>;
 
-/** The maximum number of listed sessions and processes (P8). */
-const maxSessionsShown = 50;
+/** The maximum number of sessions in a page, and of listed processes (P8). */
+const sessionsPerPage = 50;
 const maxChildrenShown = 5;
 
-/** Returns the process and the message count of the backends of a session. */
-export type BackendsOf = (name: SessionState['name']) => Pick<SessionView, 'messages' | 'pid'>;
+/** Returns what the record has about a session. */
+export type RecordOf = (name: SessionState['name']) => Pick<SessionView, 'messages' | 'pid' | 'failures'>;
 
 /** Returns one session in the form that the page shows. */
 export function showSession(
   { name, protocolVersion, snapshot }: SessionState,
-  backendsOf: BackendsOf,
+  recordOf: RecordOf,
   now = performance.now(),
 ): SessionView {
-  const { kind, isHibernating, calls, streams, startedAt, lastActivityAt } = snapshot;
+  const { kind, isHibernating, calls, streams, startedAt, lastActivityAt, initialize, principal } = snapshot;
   const times = { idleMs: calls > 0 ? 0 : Math.round(now - lastActivityAt), upMs: Math.round(now - startedAt) };
-  return { ...name, revision: protocolVersion, kind, isHibernating, calls, streams, ...times, ...backendsOf(name) };
+  return {
+    ...name,
+    revision: protocolVersion,
+    kind,
+    client: clientNameOf(initialize),
+    user: principal.subject || undefined,
+    isHibernating,
+    calls,
+    streams,
+    ...times,
+    ...recordOf(name),
+  };
 }
 
-/** Returns the sessions that match a search text, last used first. */
-export function showSessions(all: readonly SessionState[], search: string, backendsOf: BackendsOf): SessionViews {
-  const searchText = search.toLowerCase();
-  const isMatch = ({ name, protocolVersion, snapshot }: SessionState): boolean =>
-    `${name.server} ${name.session} ${protocolVersion} ${snapshot.kind}${snapshot.isHibernating ? ' hibernating' : ''}`
-      .toLowerCase()
-      .includes(searchText);
-  const found = searchText === '' ? [...all] : all.filter(isMatch);
+/** What an open page asks for: the sessions that match a text, and which page of them. */
+export interface SessionQuery {
+  readonly search: string;
+  /** From 0. */
+  readonly page: number;
+}
+
+/** Returns a page of the sessions that match, newest first. A page beyond the last one is the last one. */
+export function showSessions(
+  all: readonly SessionState[],
+  { search, page }: SessionQuery,
+  recordOf: RecordOf,
+): SessionViews {
+  const words = search.toLowerCase().split(/\s+/);
+  const isMatch = (session: SessionState): boolean => {
+    const text = searchTextOf(session);
+    return words.every((word) => text.includes(word));
+  };
+  const found = search === '' ? [...all] : all.filter(isMatch);
+  const pages = Math.max(1, Math.ceil(found.length / sessionsPerPage));
+  const at = Math.min(page, pages - 1);
   const shown = found
-    .sort((a, b) => b.snapshot.lastActivityAt - a.snapshot.lastActivityAt)
-    .slice(0, maxSessionsShown)
-    .map((session) => showSession(session, backendsOf));
-  return { total: all.length, found: found.length, shown };
+    .sort((a, b) => b.snapshot.startedAt - a.snapshot.startedAt)
+    .slice(at * sessionsPerPage, (at + 1) * sessionsPerPage)
+    .map((session) => showSession(session, recordOf));
+  return { total: all.length, found: found.length, page: at, pages, shown };
+}
+
+/** The texts of a session that a search looks through. */
+function searchTextOf({ name, protocolVersion, snapshot }: SessionState): string {
+  const { kind, initialize, principal, isHibernating } = snapshot;
+  const texts = [name.server, name.session, protocolVersion, kind, clientNameOf(initialize), principal.subject];
+  return `${texts.join(' ')}${isHibernating ? ' hibernating' : ''}`.toLowerCase();
 }
 
 /** Returns the processes that use the most memory. */

@@ -69,9 +69,15 @@ test('totals are of the last seconds that are over, and times to answer of all t
     pass(1_000);
   }
   const totals = of.totals([of.plots('files'), of.plots('mail')]);
-  expect(totals).toEqual({ callsPerSecond: 8 + 1, errorsPerSecond: 1, p95Ms: 50 });
+  expect(totals).toEqual({ callsPerSecond: 8 + 1, errorsPerSecond: 1, p50Ms: 50, p95Ms: 50, p99Ms: 50 });
   pass(60_000);
-  expect(of.totals([of.plots('files')])).toEqual({ callsPerSecond: 0, errorsPerSecond: 0, p95Ms: 50 });
+  expect(of.totals([of.plots('files')])).toEqual({
+    callsPerSecond: 0,
+    errorsPerSecond: 0,
+    p50Ms: 50,
+    p95Ms: 50,
+    p99Ms: 50,
+  });
   of.count(ended('mail', 700));
   expect(of.totals([of.plots('files')]).p95Ms).toBe(50);
   pass(60_000);
