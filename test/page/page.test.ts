@@ -286,7 +286,7 @@ describe('the playground', () => {
     await page.getByLabel('params').fill('{');
     await page.getByRole('button', { name: 'Call', exact: true }).click();
     await page.getByText('params is not valid JSON').waitFor();
-    await page.getByLabel('method').fill('sampling/createMessage');
+    await page.getByLabel('method').fill('no/such_method');
     await page.getByLabel('params').fill('{}');
     await page.getByRole('button', { name: 'Call', exact: true }).click();
     await page.getByText('Method not found').first().waitFor();

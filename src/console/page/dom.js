@@ -48,6 +48,16 @@ export function showList(parent, items, keyOf, create) {
   viewsOf.set(parent, views);
 }
 
+/** Copies a text, or says why it could not be copied. */
+export async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    showToast('Copied.');
+  } catch {
+    showToast('The browser does not allow this page to copy. Open the page on localhost or with HTTPS.', true);
+  }
+}
+
 /** Shows a message for some seconds and announces it to screen readers. */
 export function showToast(text, isBad = false) {
   const toast = h(isBad ? 'p.toast.bad' : 'p.toast', {}, text);

@@ -21,6 +21,7 @@ export class McpClient {
   #token;
   #onEntry;
   #onRequest;
+  #capabilities;
   #sessionId;
   #version;
   #nextId = 1;
@@ -28,15 +29,18 @@ export class McpClient {
   #abort = new AbortController();
   #closing = new AbortController();
   #open = 0;
+  /** The receivers of progress, by token. */
+  #onProgress = new Map();
 
   /**
-   * @param {{ path: string, token: string, onEntry(entry: object): void, onRequest(request: object): Promise<object> }}
-   *   options `onEntry` receives every message and event of the connection; `onRequest` resolves with the result of a
-   *   request of the server
+   * @param {{ path: string, token: string, capabilities: object, onEntry(entry: object): void,
+   *   onRequest(request: object): Promise<object> }} options `onEntry` receives every message and event of the
+   *   connection; `onRequest` resolves with the result of a request of the server
    */
-  constructor({ path, token, onEntry, onRequest }) {
+  constructor({ path, token, capabilities, onEntry, onRequest }) {
     this.#path = path;
     this.#token = token;
+    this.#capabilities = capabilities;
     this.#onEntry = onEntry;
     this.#onRequest = onRequest;
   }
@@ -50,7 +54,7 @@ export class McpClient {
   async open() {
     const result = await this.request('initialize', {
       protocolVersion: revision,
-      capabilities: { elicitation: { form: {} } },
+      capabilities: this.#capabilities,
       clientInfo: { name: 'mcp-gangway-playground', version: '1' },
     });
     this.#version = result.protocolVersion;
@@ -82,14 +86,34 @@ export class McpClient {
   /**
    * Sends a request. Resolves with its result; rejects with the error of the server, or with the reason why there is no
    * answer.
+   * @param {{ signal?: AbortSignal, onProgress?(progress: object): void }} options `signal` cancels the request
    */
-  async request(method, params) {
+  async request(method, params, { signal, onProgress } = {}) {
     const id = this.#nextId++;
-    const response = await this.#send({ jsonrpc: '2.0', id, method, params }, id);
-    if (response === undefined) throw new Error('The stream ended without an answer and could not be resumed.');
-    if (response.error !== undefined)
-      throw Object.assign(new Error(response.error.message), { code: response.error.code });
-    return response.result;
+    const progressToken = `play-${id}`;
+    // The progress token asks for progress, which shows that the answer is a stream.
+    const sent = onProgress === undefined ? params : { ...params, _meta: { progressToken } };
+    if (onProgress !== undefined) this.#onProgress.set(progressToken, onProgress);
+    try {
+      const response = await Promise.race([
+        this.#send({ jsonrpc: '2.0', id, method, params: sent }, id),
+        this.#cancelled(id, signal),
+      ]);
+      return resultOf(response);
+    } finally {
+      this.#onProgress.delete(progressToken);
+    }
+  }
+
+  /** Cancels a request when the signal is aborted, and rejects (2025-11-25, basic/utilities/cancellation). */
+  #cancelled(requestId, signal) {
+    return new Promise((_, reject) => {
+      signal?.addEventListener('abort', () => {
+        const params = { requestId, reason: 'Cancelled in the playground.' };
+        void this.#send({ jsonrpc: '2.0', method: 'notifications/cancelled', params }).catch(() => undefined);
+        reject(new Error('You cancelled the request.'));
+      });
+    });
   }
 
   /** Breaks the connection of the open stream, as a lost network would. */
@@ -177,6 +201,8 @@ export class McpClient {
           const message = JSON.parse(data);
           this.#onEntry({ kind: 'message', from: 'server', message, eventId });
           if (message.method === undefined && message.id === id) return message;
+          if (message.method === 'notifications/progress')
+            this.#onProgress.get(message.params?.progressToken)?.(message.params);
           if (message.method !== undefined && message.id !== undefined) void this.#answer(message);
         }
       }
@@ -190,7 +216,7 @@ export class McpClient {
     const { id } = request;
     const answer = await this.#onRequest(request).then(
       (result) => ({ jsonrpc: '2.0', id, result }),
-      (error) => ({ jsonrpc: '2.0', id, error: { code: -32601, message: error.message } }),
+      (error) => ({ jsonrpc: '2.0', id, error: { code: error.code ?? -32603, message: error.message } }),
     );
     await this.#send(answer).catch((error) => this.#onEntry({ kind: 'failed', text: error.message }));
   }
@@ -212,3 +238,11 @@ export class McpClient {
 }
 
 const isEventStream = ({ headers }) => (headers.get('content-type') ?? '').startsWith('text/event-stream');
+
+/** Returns the result of a response; throws its error, or the reason why there is no response. */
+function resultOf(response) {
+  if (response === undefined) throw new Error('The stream ended without an answer and could not be resumed.');
+  if (response.error !== undefined)
+    throw Object.assign(new Error(response.error.message), { code: response.error.code });
+  return response.result;
+}

@@ -1,10 +1,12 @@
 import { h, setText, showList } from './dom.js';
 import { McpClient } from './mcp-client.js';
-import { createSchemaForm } from './schema-form.js';
+import { createOperationForm } from './operation-form.js';
+import { operationKinds } from './operations.js';
+import { answerByHand, clientCapabilities } from './server-request-forms.js';
 import { createTranscript } from './transcript.js';
 
 /** Creates the view in which a person tries a server. */
-export function createPlayground(section, { servers }) {
+export function createPlayground(section, { servers, needsToken }) {
   const server = h('select', { id: 'play-server' }, ...servers.map(({ name }) => h('option', { value: name }, name)));
   const token = h('input', {
     id: 'play-token',
@@ -14,11 +16,8 @@ export function createPlayground(section, { servers }) {
   });
   const connect = h('button.primary', { type: 'submit' }, 'Connect');
   const status = h('p', { role: 'status' }, 'Press Connect: the playground opens its own session.');
-  const tools = h('ul.choices', { 'aria-label': 'Tools' });
-  const cut = h('button', { type: 'button', disabled: true }, 'Cut the connection');
-  const workshop = h('div.workshop', { hidden: true });
   const bench = h('div.card');
-  const inputForms = h('div', { 'aria-live': 'polite' });
+  const serverRequests = h('div', { 'aria-live': 'polite' });
   const transcript = createTranscript();
   const form = h(
     'form.card.inline',
@@ -27,7 +26,15 @@ export function createPlayground(section, { servers }) {
     h('div.field', {}, h('label', { for: 'play-token' }, 'Token or API key'), token),
     h('div.buttons', {}, connect),
   );
-  workshop.append(h('div', {}, h('h2', {}, 'Tools'), tools), h('div', {}, bench, inputForms));
+  let client;
+  let operationForm;
+  const choose = (operation) => {
+    const { url } = servers.find(({ name }) => name === server.value);
+    operationForm = createOperationForm(operation, { client, url, needsToken });
+    bench.replaceChildren(...operationForm.elements);
+  };
+  const chooser = createChooser(choose);
+  const workshop = h('div.workshop', { hidden: true }, chooser.element, h('div', {}, bench, serverRequests));
   section.append(
     h(
       'div.heading',
@@ -46,48 +53,41 @@ export function createPlayground(section, { servers }) {
     form,
     status,
     workshop,
-    h('div.heading', {}, h('h2', {}, 'Messages'), h('div.buttons', {}, cut)),
+    h('h2', {}, 'Messages'),
     transcript.element,
   );
-
-  let client;
-  cut.addEventListener('click', () => client?.cut());
-
-  const choose = (tool) => {
-    for (const button of tools.querySelectorAll('button'))
-      button.setAttribute('aria-pressed', String(button.dataset.tool === tool.name));
-    bench.replaceChildren(...createBench(tool, () => client));
-  };
 
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     connect.disabled = true;
     await client?.close();
     transcript.clear();
-    inputForms.replaceChildren();
+    serverRequests.replaceChildren();
     workshop.hidden = true;
     setText(status, 'Connecting …');
     client = new McpClient({
       path: `status/play/${encodeURIComponent(server.value)}`,
       token: token.value.trim(),
+      capabilities: clientCapabilities,
       onEntry(entry) {
-        cut.disabled = client?.hasStream !== true;
+        operationForm?.update();
         if (entry.kind === 'over') setText(status, entry.text);
         transcript.add(entry);
       },
-      onRequest: (request) => requestInput(inputForms, request),
+      onRequest: (request) => answerByHand(serverRequests, request),
     });
     try {
-      const { serverInfo, protocolVersion } = await client.open();
-      const offered = await client.list('tools/list', 'tools');
+      const { serverInfo, protocolVersion, capabilities } = await client.open();
+      const kinds = operationKinds.filter(({ capability }) => capabilities[capability] !== undefined);
+      const offered = await Promise.all(kinds.map(({ list }) => list(client)));
       setText(
         status,
         `Connected to ${serverInfo.title ?? serverInfo.name} ${serverInfo.version}, revision ${protocolVersion}.`,
       );
-      showList(tools, offered, ({ name }) => `${server.value} ${name}`, createTool(choose));
       workshop.hidden = false;
-      if (offered.length > 0) choose(offered[0]);
-      else bench.replaceChildren(h('p.muted', {}, 'This server has no tools.'));
+      operationForm = undefined;
+      bench.replaceChildren(h('p.muted', {}, 'This server has no tools, prompts or resources.'));
+      chooser.show(kinds.map(({ title }, index) => ({ title, operations: offered[index] })));
     } catch (error) {
       setText(status, `Not connected: ${error.message}`);
     } finally {
@@ -102,97 +102,73 @@ export function createPlayground(section, { servers }) {
   };
 }
 
-const createTool = (choose) => (first) => {
-  let tool = first;
+/** Creates the searchable list of the operations of a server. */
+function createChooser(onChoose) {
+  const search = h('input', { type: 'search', 'aria-label': 'Find', placeholder: 'Find', autocomplete: 'off' });
+  const groups = h('div.choices');
+  let kinds = [];
+  let chosen;
+  const draw = () => {
+    const words = search.value.toLowerCase().split(/\s+/);
+    const isMatch = ({ name, title = '', description }) =>
+      words.every((word) => `${name} ${title} ${description}`.toLowerCase().includes(word));
+    const shown = kinds
+      .map(({ title, operations }) => ({ title, operations: operations.filter(isMatch), all: operations.length }))
+      .filter(({ operations }) => operations.length > 0);
+    showList(
+      groups,
+      shown,
+      ({ title }) => title,
+      createGroup(choose, () => chosen),
+    );
+  };
+  const choose = (operation) => {
+    chosen = operation;
+    draw();
+    onChoose(operation);
+  };
+  search.addEventListener('input', draw);
+  return {
+    element: h('div', {}, search, groups),
+    /** Shows the operations of a server, and chooses the first one. */
+    show(found) {
+      kinds = found;
+      search.value = '';
+      groups.replaceChildren();
+      const [first] = kinds.flatMap(({ operations }) => operations);
+      if (first === undefined) draw();
+      else choose(first);
+    },
+  };
+}
+
+const createGroup =
+  (choose, chosen) =>
+  ({ title }) => {
+    const heading = h('h2', {});
+    const list = h('ul', { 'aria-label': title });
+    return {
+      element: h('div', {}, heading, list),
+      update({ operations, all }) {
+        setText(heading, operations.length === all ? `${title} (${all})` : `${title} (${operations.length} of ${all})`);
+        showList(list, operations, ({ name }) => name, createChoice(choose, chosen));
+      },
+    };
+  };
+
+const createChoice = (choose, chosen) => (first) => {
+  let operation = first;
   const button = h(
     'button',
-    { type: 'button', 'data-tool': first.name, 'aria-pressed': 'false', onclick: () => choose(tool) },
+    { type: 'button', onclick: () => choose(operation) },
     first.title ?? first.name,
+    first.title === undefined ? undefined : h('span.muted', {}, ` ${first.name}`),
   );
   return {
     element: h('li', {}, button),
     update(newest) {
-      tool = newest;
+      operation = newest;
+      button.setAttribute('aria-pressed', String(chosen() === newest));
     },
   };
 };
-
-/** Creates the form of a tool and the result of its calls. */
-function createBench({ name, title, description, inputSchema }, clientOf) {
-  const fields = createSchemaForm(inputSchema);
-  const call = h('button.primary', { type: 'submit' }, 'Call');
-  const result = h('div', { role: 'status' });
-  const form = h('form', {}, fields.element, h('div.buttons', {}, call));
-  form.addEventListener('submit', async (event) => {
-    event.preventDefault();
-    const startedAt = performance.now();
-    try {
-      const values = fields.read();
-      call.disabled = true;
-      result.replaceChildren(h('p.muted', {}, 'Running …'));
-      // The progress token asks for progress, which shows that the answer is a stream.
-      const params = { name, arguments: values, _meta: { progressToken: `play-${Math.round(startedAt)}` } };
-      const answer = await clientOf().request('tools/call', params);
-      const ms = Math.round(performance.now() - startedAt);
-      result.replaceChildren(
-        h(answer.isError ? 'p.bad' : 'p.good', {}, `${answer.isError ? 'The tool failed' : 'Done'} after ${ms} ms`),
-        h('pre', { tabindex: '0', 'aria-label': 'Result' }, formatResult(answer)),
-      );
-    } catch (error) {
-      result.replaceChildren(h('p.bad', {}, error.message));
-    } finally {
-      call.disabled = false;
-    }
-  });
-  return [h('h2', {}, title ?? name), h('p.muted', {}, description ?? ''), form, result];
-}
-
-/** Returns the texts of a result if it has nothing else, or JSON. */
-function formatResult({ content = [], structuredContent }) {
-  const isText = structuredContent === undefined && content.length > 0 && content.every(({ type }) => type === 'text');
-  return isText
-    ? content.map(({ text }) => text).join('\n')
-    : JSON.stringify(structuredContent ?? content, undefined, 2);
-}
-
-/**
- * Asks the person for the input that a server requests (2025-11-25, client/elicitation), and resolves with the result.
- */
-function requestInput(container, { method, params }) {
-  if (method === 'ping') return Promise.resolve({});
-  if (method !== 'elicitation/create' || (params.mode ?? 'form') !== 'form')
-    return Promise.reject(new Error('Method not found'));
-  return new Promise((resolve) => {
-    const fields = createSchemaForm(params.requestedSchema);
-    const wrong = h('p.bad', { role: 'alert' });
-    const settle = (result) => {
-      form.remove();
-      resolve(result);
-    };
-    const form = h(
-      'form.card.asked',
-      { 'aria-labelledby': 'asked-title' },
-      h('h2', { id: 'asked-title', tabindex: '-1' }, 'The server requests input'),
-      h('p', {}, params.message),
-      fields.element,
-      wrong,
-      h(
-        'div.buttons',
-        {},
-        h('button', { type: 'button', onclick: () => settle({ action: 'cancel' }) }, 'Cancel'),
-        h('button', { type: 'button', onclick: () => settle({ action: 'decline' }) }, 'Decline'),
-        h('button.primary', { type: 'submit' }, 'Answer'),
-      ),
-    );
-    form.addEventListener('submit', (event) => {
-      event.preventDefault();
-      try {
-        settle({ action: 'accept', content: fields.read() });
-      } catch (error) {
-        setText(wrong, error.message);
-      }
-    });
-    container.append(form);
-    form.querySelector('h2').focus();
-  });
-}

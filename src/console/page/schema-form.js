@@ -6,7 +6,8 @@ let fieldCount = 0;
  * Creates form fields for a JSON schema. A property without a field of its own (nested objects, unions) is entered as
  * JSON.
  * @param {object} schema of an object
- * @returns {{ element: HTMLElement, read(): object }} `read` throws an error with a sentence for the person
+ * @returns {{ element: HTMLFieldSetElement, read(): object, peek(): object }} `read` throws an error with a sentence
+ *   for the person; `peek` returns the values that are valid
  */
 export function createSchemaForm(schema) {
   const required = new Set(schema?.required ?? []);
@@ -15,8 +16,8 @@ export function createSchemaForm(schema) {
     isRequired: required.has(name),
     ...createField(name, property ?? {}, required.has(name)),
   }));
-  const element = h('div.fields', {}, ...fields.map((field) => field.element));
-  if (fields.length === 0) element.append(h('p.muted', {}, 'The tool has no arguments.'));
+  const element = h('fieldset.fields', {}, ...fields.map((field) => field.element));
+  if (fields.length === 0) element.append(h('p.muted', {}, 'There are no arguments.'));
   return {
     element,
     read() {
@@ -28,7 +29,20 @@ export function createSchemaForm(schema) {
       }
       return values;
     },
+    peek: () =>
+      Object.fromEntries(
+        fields.map(({ name, read }) => [name, validOf(() => read(name))]).filter(([, value]) => value !== undefined),
+      ),
   };
+}
+
+/** Returns the value that a function reads; undefined if it is not valid. */
+function validOf(read) {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
 }
 
 function createField(name, schema, isRequired) {

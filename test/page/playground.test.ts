@@ -1,0 +1,158 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { waitFor } from '../support/wait-for.ts';
+import { closeBrowser, openPage, startWatched, type WatchedGateway } from './browser.ts';
+
+/** The operations of the playground, against a server with tools, prompts and resources. */
+
+let watched: WatchedGateway;
+
+beforeAll(async () => {
+  watched = await startWatched({ isStoppedWithTest: false });
+});
+
+afterAll(async () => {
+  await closeBrowser();
+  await watched.gateway.stop();
+});
+
+async function openPlayground(options?: Parameters<typeof openPage>[2]): Promise<Page> {
+  const page = await openPage(watched.admin, 'playground', options);
+  await page.getByRole('button', { name: 'Connect', exact: true }).click();
+  await page.getByText(/^Connected to /).waitFor();
+  return page;
+}
+
+const choose = (page: Page, name: string): Promise<void> => page.getByRole('button', { name, exact: true }).click();
+
+describe('results', () => {
+  test('images and sounds are shown, not written as base64', async () => {
+    const page = await openPlayground();
+    await choose(page, 'test_image_content');
+    await choose(page, 'Call');
+    const image = page.getByRole('img', { name: 'Image of the result' });
+    await image.waitFor();
+    await waitFor(async () => (await image.evaluate('(element) => element.naturalWidth')) !== 0, {
+      what: 'the pixels',
+    });
+    await choose(page, 'test_audio_content');
+    await choose(page, 'Call');
+    await page.locator('audio').waitFor();
+    expect(await page.getByLabel('Result').textContent()).toMatch(/^audio\/wav, \d+ B$/);
+  });
+
+  test('a failed tool is red, with what it says', async () => {
+    const page = await openPlayground();
+    await choose(page, 'test_error_handling');
+    await choose(page, 'Call');
+    await page.getByText(/^The tool failed after/).waitFor();
+    await page.getByLabel('Result').getByText('intentionally returns an error').waitFor();
+  });
+});
+
+describe('operations', () => {
+  test('tools, prompts and resources are found by a word', async () => {
+    const page = await openPlayground();
+    await page.getByRole('heading', { name: /^Tools \(\d+\)$/ }).waitFor();
+    await page.getByRole('searchbox', { name: 'Find' }).fill('template');
+    await page.getByRole('heading', { name: /^Resources \(1 of \d+\)$/ }).waitFor();
+    expect(await page.getByRole('button', { name: 'test_simple_prompt', exact: true }).count()).toBe(0);
+  });
+
+  test('a prompt is filled in and shown by roles', async () => {
+    const page = await openPlayground();
+    await choose(page, 'test_prompt_with_arguments');
+    await page.getByLabel('arg1').fill('one');
+    await page.getByLabel('arg2').fill('two');
+    await choose(page, 'Get');
+    await page.getByLabel('Result').getByText("Prompt with arguments: arg1='one', arg2='two'").waitFor();
+    await page.getByLabel('Result').getByText('user', { exact: true }).waitFor();
+  });
+
+  test('a resource is read, and a template is expanded', async () => {
+    const page = await openPlayground();
+    await choose(page, 'static-text test://static-text');
+    await choose(page, 'Read');
+    await page.getByLabel('Result').getByText('This is the content of the static text resource.').waitFor();
+    await choose(page, 'template test://template/{id}/data');
+    await page.getByLabel('id').fill('a b');
+    await choose(page, 'Read');
+    await page.getByLabel('Result').getByText('test://template/a%20b/data').first().waitFor();
+  });
+});
+
+describe('a call', () => {
+  test('takes its arguments as JSON as well', async () => {
+    const page = await openPlayground();
+    await choose(page, 'progress');
+    await page.getByLabel('marker').fill('kept');
+    await choose(page, 'Edit as JSON');
+    const json = page.getByLabel('Arguments as JSON');
+    expect(JSON.parse(await json.inputValue())).toEqual({ marker: 'kept' });
+    await json.fill('{');
+    await choose(page, 'Call');
+    await page.getByText('The arguments are not valid JSON').waitFor();
+    await json.fill('{"marker":"from JSON"}');
+    await choose(page, 'Call');
+    await page.getByLabel('Result').getByText('from JSON').waitFor();
+    await choose(page, 'Use the form');
+    await page.getByLabel('marker').waitFor();
+  });
+
+  test('shows its progress, and is cancelled', async () => {
+    const page = await openPlayground();
+    await choose(page, 'progress');
+    await page.getByLabel('count').fill('100');
+    await page.getByLabel('gapMs').fill('200');
+    await choose(page, 'Call');
+    await page.getByText('notifications/progress 2 of 100').waitFor();
+    expect(Number(await page.getByLabel('Progress').getAttribute('value'))).toBeGreaterThanOrEqual(2);
+    await choose(page, 'Cancel the request');
+    await page.getByText('You cancelled the request.').waitFor();
+    await page.getByText('notifications/cancelled', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Call', exact: true, disabled: false }).waitFor();
+  });
+
+  test('is copied as a command that works, and as code', async () => {
+    const page = await openPlayground({ permissions: ['clipboard-read', 'clipboard-write'] });
+    await choose(page, 'echo');
+    await page.getByLabel('text').fill("it's here");
+    await choose(page, 'Copy as curl');
+    await page.getByText('Copied.').first().waitFor();
+    const command = (await page.evaluate('navigator.clipboard.readText()')) as string;
+    const { execFile } = await import('node:child_process');
+    const { promisify } = await import('node:util');
+    const { stdout } = await promisify(execFile)('sh', ['-c', `${command} -sS`]);
+    expect(stdout).toContain("it's here");
+    await choose(page, 'Copy as SDK code');
+    await waitFor(async () => String(await page.evaluate('navigator.clipboard.readText()')).includes('callTool'), {
+      what: 'the code',
+    });
+  });
+});
+
+describe('a request of the server', () => {
+  test('for a message of the model is answered by the person', async () => {
+    const page = await openPlayground();
+    await choose(page, 'test_sampling');
+    await page.getByRole('textbox', { name: /^prompt/ }).fill('What is the capital of France?');
+    await choose(page, 'Call');
+    await page.getByText('user: What is the capital of France?').waitFor();
+    await page.getByLabel('Answer of the model').fill('Paris');
+    await choose(page, 'Answer');
+    await page.getByLabel('Result').getByText('LLM response: Paris').waitFor();
+  });
+
+  test('for roots is answered, and can be refused', async () => {
+    const page = await openPlayground();
+    await choose(page, 'ask_client');
+    await page.getByLabel('method').fill('roots/list');
+    await choose(page, 'Call');
+    await page.getByLabel('One URI for each line').fill('file:///a\nfile:///b\n');
+    await choose(page, 'Answer');
+    await page.getByLabel('Result').getByText('{"roots":[{"uri":"file:///a"},{"uri":"file:///b"}]}').waitFor();
+    await choose(page, 'Call');
+    await choose(page, 'Decline');
+    await page.getByText('The user rejected the request').first().waitFor();
+  });
+});
