@@ -8,6 +8,7 @@ import type { AccessPolicy, ConsoleScope } from './access-policy.ts';
 import type { OperatorActions } from './operator-actions.ts';
 import type { Asset } from './page-assets.ts';
 import type { PageSubscription, PageSubscriptions } from './page-subscriptions.ts';
+import { type History, type HistoryRange, historyRanges } from './record/history.ts';
 
 /** The facts that the page loads once. */
 export interface About {
@@ -24,6 +25,7 @@ export interface ConsoleRoutes {
   readonly assets: ReadonlyMap<string, Asset>;
   readonly access: AccessPolicy;
   readonly subscriptions: PageSubscriptions;
+  readonly history: History;
   readonly actions: OperatorActions;
   about(): About;
   /** Relays a request of the playground to the endpoint of a server; false if there is no such server. */
@@ -59,6 +61,7 @@ export function findConsoleEndpoint({
   assets,
   access,
   subscriptions,
+  history,
   actions,
   about,
   relay,
@@ -103,10 +106,15 @@ export function findConsoleEndpoint({
   const relayRequest: Answer = (context, path) => {
     if (!relay(path.slice(playPath.length), context)) context.respondWithFault('no_such_admin_path');
   };
+  const sendHistory: Answer = ({ outgoing, url, path }) => {
+    const { range, after } = readHistoryQuery(url.slice(path.length));
+    sendJson(outgoing, 200, history.after(range, after));
+  };
   const sendAbout: Answer = ({ outgoing }) => sendJson(outgoing, 200, about());
 
   return (path) => {
     if (path === '/status/about') return guardMethods(path, { GET: sendAbout });
+    if (path === '/status/history') return guardMethods(path, { GET: sendHistory });
     if (path === '/status/events') return guardMethods(path, { GET: streamEvents });
     if (path.startsWith(actionPath))
       return guardMethods(path, {
@@ -134,6 +142,16 @@ const serveAsset =
 function sendJson(outgoing: ServerResponse, status: number, value: object): void {
   respondWithJson(outgoing, status, JSON.stringify(value), { 'cache-control': 'no-store' });
 }
+
+/** Reads the range and the newest step that the page has; -1 if it has none. */
+function readHistoryQuery(query: string): { readonly range: HistoryRange; readonly after: number } {
+  const parameters = new URLSearchParams(query);
+  const range = parameters.get('range') ?? '';
+  const after = Number(parameters.get('after') ?? -1);
+  return { range: isRange(range) ? range : '5m', after: Number.isSafeInteger(after) ? after : -1 };
+}
+
+const isRange = (text: string): text is HistoryRange => Object.hasOwn(historyRanges, text);
 
 function readSubscription({ url, path }: HttpContext): PageSubscription {
   const query = new URLSearchParams(url.slice(path.length));

@@ -40,8 +40,9 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
       const inFlight = new Map(parts.servers().map((server) => [server.name, server.inFlight]));
       return parts.health().map((status) => serverStateOf(status, inFlight.get(status.server)));
     },
-    memoryOf: (pids) => memory.of(pids),
+    memoryOf: (pids, maxAgeMs) => memory.of(pids, maxAgeMs),
   });
+  record.history.start(() => snapshots.gauges());
   const instances = new KnownInstances({ changes, summary: () => snapshots.summary(), onFailed });
   const { tap, events } = record;
   const subscriptions = new PageSubscriptions({
@@ -95,8 +96,17 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
       return url === undefined || parts.operators !== undefined ? url : `${url}#${startToken}`;
     },
     has: (path) => path === '/' || /^\/(?:page|status)\//.test(path),
-    at: findConsoleEndpoint({ assets: readAssets(), access, subscriptions, actions, about, relay }),
+    at: findConsoleEndpoint({
+      assets: readAssets(),
+      access,
+      subscriptions,
+      history: record.history,
+      actions,
+      about,
+      relay,
+    }),
     async close() {
+      record.history.stop();
       subscriptions.close();
       playgroundSessions.close();
       await instances.close();

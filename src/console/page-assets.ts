@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { extname } from 'node:path';
 
 /** A static file of the page. */
@@ -42,14 +43,24 @@ const common = {
   'cache-control': 'no-cache',
 };
 
-/** Reads the files of the page, by name. They are beside this module in the sources and in the build. */
+/** The files of the plotting library that the page uses, by the name under which the page requests them. */
+const libraryFiles = { 'uplot.js': 'uplot/dist/uPlot.esm.js', 'uplot.css': 'uplot/dist/uPlot.min.css' };
+
+/**
+ * Reads the files of the page, by name. They are beside this module in the sources and in the build, and in the
+ * package of the plotting library.
+ */
 export function readAssets(): ReadonlyMap<string, Asset> {
   const folder = new URL('./page/', import.meta.url);
-  return new Map(
-    readdirSync(folder).map((name) => {
-      const body = readFileSync(new URL(name, folder));
-      const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
-      return [name, { body, headers: { ...common, 'content-type': types[extname(name)] as string, etag } }];
-    }),
-  );
+  const { resolve } = createRequire(import.meta.url);
+  const files = [
+    ...readdirSync(folder).map((name) => [name, readFileSync(new URL(name, folder))] as const),
+    ...Object.entries(libraryFiles).map(([name, path]) => [name, readFileSync(resolve(path))] as const),
+  ];
+  return new Map(files.map(([name, body]) => [name, createAsset(name, body)]));
+}
+
+function createAsset(name: string, body: Buffer): Asset {
+  const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
+  return { body, headers: { ...common, 'content-type': types[extname(name)] as string, etag } };
 }

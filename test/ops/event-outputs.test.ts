@@ -97,15 +97,14 @@ async function auditLinesOf(event: GatewayEvent): Promise<string[]> {
 function consoleOf(event: GatewayEvent): string[] {
   const record = new ConsoleRecord(false);
   record.receive(event);
-  const calls = record.rates.plots('s');
-  const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);
+  const { calls, failures } = record.rates.recent('s');
   return [
     ...record.events
       .after(0)
       .map(({ kind, server = '', session = '', detail = '' }) =>
         [kind, server, session, detail.slice(0, maxShown)].join(' '),
       ),
-    ...(sum(calls.calls) > 0 ? [`calls ${sum(calls.calls)}, errors ${sum(calls.errors)}`] : []),
+    ...(calls > 0 ? [`calls ${calls}, errors ${failures}`] : []),
     ...record.stderr.of('s').map(({ pid, line }) => `stderr ${pid} ${line}`),
   ];
 }

@@ -91,8 +91,11 @@ describe('the overview', () => {
     await server.getByText(/^pid \d+/).waitFor();
     const short = gateway.logs().find(({ msg }) => msg === 'session started')?.['session'] as string;
     await page.getByText(`everything-server · ${short}`).waitFor();
-    await server.getByRole('img', { name: /Calls per second .* maximum [1-9]/ }).waitFor();
-    await server.getByRole('img', { name: /Response time .* most recently at most/ }).waitFor();
+    await server.getByRole('img', { name: /Calls per second\. .* maximum [1-9]/ }).waitFor();
+    await server.getByRole('img', { name: /Response time\. Median: now \d/ }).waitFor();
+    await page.getByRole('img', { name: /Sessions and streams\. Sessions: now 1/ }).waitFor();
+    await page.getByLabel('Range').selectOption('1 hour');
+    await page.getByRole('img', { name: /Memory\. Gateway: now [\d.]+ MiB/ }).waitFor({ timeout: 30_000 });
   });
 
   test('says why a server fails, and what it wrote to stderr last', async () => {

@@ -3,6 +3,7 @@
 import { request, takeStartToken, useToken } from './api.js';
 import { createConnect } from './connect.js';
 import { h, setText } from './dom.js';
+import { History } from './history.js';
 import { Live } from './live-state.js';
 import { createOverview } from './overview.js';
 import { createPlayground } from './playground.js';
@@ -84,7 +85,8 @@ async function start() {
     setText(link, linkTexts[state]);
     if (state === 'refused') void signInAgain();
   });
-  createOverview(section('overview'), live);
+  const history = new History();
+  createOverview(section('overview'), live, history);
   const sessions = createSessions(section('sessions'), live, about);
   const playground = createPlayground(section('playground'), about);
   const connect = createConnect(section('connect'), about);
@@ -115,6 +117,7 @@ async function start() {
     document.getElementById(isDetail ? 'flow-title' : `${view}-title`).focus();
   });
   live.start();
+  history.start();
 }
 
 void start();

@@ -76,7 +76,12 @@ export function createOperationForm(operation, { client, url, needsToken }) {
   return {
     elements: [
       h('h2', {}, title ?? name),
-      h('p.chips', {}, h('code', {}, name), ...hints.map((hint) => h('span.chip', {}, hint))),
+      h(
+        'p.chips',
+        {},
+        title === undefined ? undefined : h('code', {}, name),
+        ...hints.map((hint) => h('span.chip', {}, hint)),
+      ),
       h('p.muted', { dir: 'auto' }, description),
       form,
       result,

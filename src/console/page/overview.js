@@ -1,4 +1,5 @@
 import { drainInstance } from './actions.js';
+import { createCharts } from './charts.js';
 import { h, setText, showList } from './dom.js';
 import { bytes, count, counted, duration, number } from './formats.js';
 import { createRecentEvents } from './recent-events.js';
@@ -32,12 +33,8 @@ const figures = [
   [
     'Memory of servers',
     ({ instance }) => bytes(instance.childBytes),
-    ({ servers }) => counted(sum(servers, 'childCount'), 'process', 'processes'),
-  ],
-  [
-    'Memory of the gateway',
-    ({ instance }) => bytes(instance.memoryBytes),
-    ({ instance }) => `up ${duration(instance.upMs)}`,
+    ({ instance, servers }) =>
+      `${counted(sum(servers, 'childCount'), 'process', 'processes')}; gateway ${bytes(instance.memoryBytes)}`,
   ],
 ];
 
@@ -52,7 +49,7 @@ const countConditions = (servers) =>
     .join(', ');
 
 /** Creates the view of the instance, its servers and its recent events. */
-export function createOverview(section, live) {
+export function createOverview(section, live, history) {
   const pill = h('span.pill');
   const state = h('p.muted.lead');
   const numbers = h('dl.figures');
@@ -66,6 +63,15 @@ export function createOverview(section, live) {
     instances,
   );
   const recentEvents = createRecentEvents();
+  const cards = new Map();
+  const createCard = (server) => {
+    const card = createServerCard(server);
+    cards.set(server.name, card);
+    return card;
+  };
+  history.on((trackOf) => {
+    for (const [name, card] of cards) card.updatePlots(trackOf(name));
+  });
   let instance;
   section.append(
     h(
@@ -86,12 +92,13 @@ export function createOverview(section, live) {
       h('h2', { id: 'servers-title' }, 'Servers ', conditions),
       servers,
     ),
+    createCharts(history),
     h('div.columns', {}, recentEvents.element, cluster),
   );
   live.on('happened', (events) => recentEvents.add(events));
   live.on('state', (snapshot) => {
     instance = snapshot.instance;
-    setText(state, `${instance.name}, version ${instance.version}`);
+    setText(state, `${instance.name}, version ${instance.version}, up ${duration(instance.upMs)}`);
     pill.className = instance.readiness === 'ready' ? 'pill good' : 'pill bad';
     setText(pill, readinessTexts[instance.readiness] ?? instance.readiness);
     const shown = figures.map(([name, value, detail, mood = () => '']) => ({
@@ -102,7 +109,7 @@ export function createOverview(section, live) {
     }));
     setText(conditions, countConditions(snapshot.servers));
     showList(numbers, shown, ({ name }) => name, createFigure);
-    showList(servers, snapshot.servers, ({ name }) => name, createServerCard);
+    showList(servers, snapshot.servers, ({ name }) => name, createCard);
     cluster.hidden = snapshot.instances.length < 2;
     showList(instances, snapshot.instances, ({ name }) => name, createInstance);
   });

@@ -1,58 +1,105 @@
-const svg = 'http://www.w3.org/2000/svg';
-const width = 240;
-const height = 44;
+import { h } from './dom.js';
+import { time } from './formats.js';
+import uPlot from './uplot.js';
+
+/** All plots show the same moment under the pointer. */
+const cursor = { sync: { key: 'time' }, points: { size: 6 }, drag: { x: false, y: false } };
 
 /**
- * Creates a small plot: one line for each series over the same time, with the newest value at the right. Screen readers
- * get one image with a description.
- * @param {readonly string[]} classes one for each series
+ * Creates a plot over time: axes with units, a legend with the values under the pointer, and one line for each series.
+ * Screen readers get one image with a description.
+ * @param {{ title: string, height: number, increments?: readonly number[], hasLegend: boolean, series: readonly { key: string, label: string, color: string }[],
+ *   format(value: number): string }} options `color` is a custom property of the style sheet
  */
-export function createPlot(classes) {
-  const element = draw('svg', {
-    viewBox: `0 0 ${width} ${height}`,
-    preserveAspectRatio: 'none',
-    role: 'img',
-    class: 'plot',
-  });
-  const area = draw('path', { class: 'area' });
-  const lines = classes.map((name) => draw('path', { class: name }));
-  element.append(area, ...lines);
+export function createPlot({ title, height, series, format, increments, hasLegend }) {
+  const probe = h('span', { hidden: true });
+  const box = h('div');
+  const element = h('figure.plot', { role: 'img', hidden: true }, h('figcaption', {}, title), box, probe);
+  const colors = createColors(probe);
+  const formatValue = (_, value) => (value === null || value === undefined ? '–' : format(value));
+  const axis = {
+    stroke: () => colors.of('--muted'),
+    grid: { stroke: () => colors.of('--line'), width: 1 },
+    ticks: { show: false },
+    font: '12px system-ui',
+  };
+  let span = [0, 1];
+  let plot;
+  const draw = (width, data) =>
+    new uPlot(
+      {
+        width,
+        height,
+        cursor,
+        legend: { show: hasLegend },
+        scales: { x: { range: () => span }, y: { range: (_, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
+        axes: [
+          { ...axis, size: 28, space: 80, values: (_, ticks) => ticks.map((at) => time(at * 1_000)) },
+          { ...axis, size: 64, space: 28, incrs: increments, values: (_, ticks) => ticks.map(format) },
+        ],
+        series: [
+          { label: 'Time', value: (_, at) => (at === null ? '–' : time(at * 1_000)) },
+          ...series.map(({ label, color }) => ({
+            label,
+            width: 1.5,
+            stroke: () => colors.of(color),
+            value: formatValue,
+            points: { show: (_, index, first, last) => last - first < 2 && index > 0 },
+          })),
+        ],
+      },
+      data,
+      box,
+    );
+  let newest;
+  const show = () => {
+    const width = Math.floor(box.clientWidth);
+    if (width === 0 || newest === undefined) return; // the view is hidden
+    if (plot === undefined) plot = draw(width, newest);
+    else {
+      if (plot.width !== width) plot.setSize({ width, height });
+      plot.setData(newest);
+    }
+  };
+  new ResizeObserver(show).observe(box);
   return {
     element,
-    /** @param {readonly (readonly (number | null)[])[]} series null for a second without a value */
-    update(series, label) {
-      const highest = Math.max(0, ...series.flat().map((value) => value ?? 0));
-      const points = series.map((values) => pointsOf(values, highest));
-      for (const [index, line] of lines.entries()) line.setAttribute('d', pathOf(points[index]));
-      area.setAttribute('d', classes.length === 1 ? areaOf(points[0]) : '');
-      element.setAttribute('aria-label', label);
+    /** @param {{ times: number[], span: [number, number], values: Record<string, (number | null)[]> }} track in seconds */
+    update({ times, span: newSpan, values }) {
+      element.hidden = false;
+      span = newSpan;
+      newest = [times, ...series.map(({ key }) => values[key] ?? times.map(() => null))];
+      element.setAttribute('aria-label', describe(title, series, values, format));
+      show();
     },
   };
 }
 
-function draw(name, attributes) {
-  const element = document.createElementNS(svg, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  return element;
+/** Describes the newest and the highest value of each series in words. */
+function describe(title, series, values, format) {
+  const parts = series.map(({ key, label }) => {
+    const known = (values[key] ?? []).filter((value) => value !== null);
+    if (known.length === 0) return `${label}: no value`;
+    return `${label}: now ${format(known.at(-1))}, maximum ${format(Math.max(...known))}`;
+  });
+  return `${title}. ${parts.join('; ')}.`;
 }
 
-/** Returns runs of points. A second without a value ends a run. */
-function pointsOf(values, highest) {
-  const runs = [[]];
-  for (const [index, value] of values.entries()) {
-    if (value === null) runs.push([]);
-    else {
-      const x = (index / Math.max(1, values.length - 1)) * width;
-      const y = height - 2 - (highest === 0 ? 0 : (value / highest) * (height - 6));
-      runs.at(-1).push([Math.round(x * 10) / 10, Math.round(y * 10) / 10]);
-    }
-  }
-  return runs.filter((run) => run.length > 0);
+/** Resolves the colors of the style sheet, which depend on the theme: a canvas does not know custom properties. */
+function createColors(probe) {
+  const dark = matchMedia('(prefers-color-scheme: dark)');
+  let theme;
+  let known = new Map();
+  return {
+    of(name) {
+      const current = `${document.documentElement.dataset.theme} ${dark.matches}`;
+      if (current !== theme) known = new Map();
+      theme = current;
+      if (!known.has(name)) {
+        probe.style.color = `var(${name})`;
+        known.set(name, getComputedStyle(probe).color);
+      }
+      return known.get(name);
+    },
+  };
 }
-
-/** A single point is drawn as a short dash. */
-const pathOf = (runs) =>
-  runs.map((run) => `M${run.map((point) => point.join(' ')).join('L')}${run.length === 1 ? 'h1' : ''}`).join('');
-
-const areaOf = (runs) =>
-  runs.map((run) => `M${run[0][0]} ${height}L${run.map((point) => point.join(' ')).join('L')}V${height}Z`).join('');

@@ -1,4 +1,5 @@
 import { restartServer } from './actions.js';
+import { callPlot, timePlot } from './charts.js';
 import { h, setText, showList } from './dom.js';
 import { bytes, count, counted, duration, number, time } from './formats.js';
 import { createPlot } from './plot.js';
@@ -23,11 +24,7 @@ export function createServerCard(first) {
   const health = h('p.health');
   const reasons = h('ul.reasons');
   const chips = h('p.chips');
-  const calls = createPlot(['calls']);
-  const callsNow = h('b');
-  const failed = h('span');
-  const answers = createPlot(['p95', 'p50']);
-  const answersNow = h('b');
+  const plots = [callPlot, timePlot].map((options) => createPlot({ ...options, height: 120, hasLegend: false }));
   const numbers = h('p.counts');
   const children = createChildren();
   const noise = createNoise();
@@ -51,12 +48,7 @@ export function createServerCard(first) {
       ),
     ),
     chips,
-    h(
-      'div.plots',
-      {},
-      h('figure', {}, h('figcaption', {}, 'Calls per second ', h('span', {}, callsNow, failed)), calls.element),
-      h('figure', {}, h('figcaption', {}, 'Answered in ', answersNow), answers.element),
-    ),
+    h('div.plots', {}, ...plots.map((plot) => plot.element)),
     numbers,
     children.element,
     noise.element,
@@ -74,51 +66,38 @@ export function createServerCard(first) {
     update(server) {
       current = server;
       const { health: state } = server;
-      const plots = dropNewestSecond(server.plots);
       const { condition, recent } = server;
       pill.className = `pill ${conditionMoods[condition.state]}`;
       setText(pill, conditionTexts[condition.state]);
       setText(health, describeHealth(state));
       health.hidden = health.textContent === '';
       showList(reasons, condition.reasons, (text) => text.replace(/\d+/g, '#'), createReason);
-      failed.className = isFailing(recent) ? 'bad' : '';
-      setText(failed, recent.failures === 0 ? '' : ` · ${failedShare(recent)} failed`);
       showList(chips, chipsOf(server), (text) => text, createChip);
-      const rate = plots.calls.at(-1) ?? 0;
-      setText(callsNow, number(rate));
-      calls.update(
-        [plots.calls],
-        `Calls per second over the last two minutes: now ${number(rate)}, maximum ${number(Math.max(0, ...plots.calls))}.`,
-      );
-      const newest = plots.p95.findLast((value) => value !== null) ?? null;
-      setText(answersNow, newest === null ? '–' : duration(newest));
-      answers.update(
-        [plots.p95, plots.p50],
-        newest === null
-          ? 'No answer in the last two minutes.'
-          : `Response time (p95) over the last two minutes: most recently at most ${duration(newest)}.`,
-      );
       setText(
         numbers,
         [
           counted(server.sessions, 'session'),
           counted(server.streams, 'stream'),
           `${counted(server.inFlight, 'call')} in flight`,
+          describeCalls(recent),
         ].join(' · '),
       );
+      numbers.classList.toggle('bad', isFailing(recent));
       children.update(server);
       noise.update(server);
       stderr.update(server);
     },
+    /** @param {object | undefined} track undefined if the gateway keeps no history for the server */
+    updatePlots(track) {
+      if (track !== undefined) for (const plot of plots) plot.update(track);
+    },
   };
 }
 
-/** Drops the newest second, which is not over: it would always end the plot in a drop. */
-const dropNewestSecond = ({ calls, p50, p95 }) => ({
-  calls: calls.slice(0, -1),
-  p50: p50.slice(0, -1),
-  p95: p95.slice(0, -1),
-});
+const describeCalls = (recent) =>
+  recent.calls === 0
+    ? 'no calls in the last 2 min'
+    : `${failedShare(recent)} of ${counted(recent.calls, 'call')} failed in the last 2 min`;
 
 /** Describes the last start or probe of a server. */
 function describeHealth({ state, summary, at }) {

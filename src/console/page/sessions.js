@@ -142,7 +142,7 @@ function createRow({ server, session }) {
   };
 }
 
-const wholeSeconds = (ms) => duration(Math.floor(ms / 1_000) * 1_000);
+const wholeSeconds = (ms) => (ms < 1_000 ? '0 s' : duration(Math.floor(ms / 1_000) * 1_000));
 
 /** Creates the buttons that turn the pages of the list. */
 function createPages(onPage) {

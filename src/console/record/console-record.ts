@@ -2,6 +2,7 @@
 
 import type { GatewayEvent } from '../../ops/gateway-events.ts';
 import { CallRates } from './call-rates.ts';
+import { History } from './history.ts';
 import { MessageTap } from './message-tap.ts';
 import { ObservedBackends } from './observed-backends.ts';
 import { RecentEvents } from './recent-events.ts';
@@ -21,6 +22,7 @@ export class ConsoleRecord {
   readonly events = new RecentEvents();
   readonly rates = new CallRates();
   readonly failures = new SessionFailures();
+  readonly history = new History();
   readonly incidents = new ServerIncidents();
   readonly stderr = new StderrLines();
 
@@ -36,12 +38,19 @@ export class ConsoleRecord {
     switch (event.type) {
       case 'call-ended':
         this.failures.count(event);
+        this.history.count(event);
         return this.rates.count(event);
       case 'server-stderr':
         return this.stderr.add(event.server, event.line, event.pid);
       case 'session-ended':
         this.backends.forget(event.name);
         this.failures.forget(event.name);
+        break;
+      case 'session-adopted':
+        this.history.countTakeover();
+        break;
+      case 'stream-resumed':
+        if (event.outcome === 'resumed') this.history.countResume();
         break;
       case 'backend-ended':
         if (event.end.reason !== 'closed') this.incidents.addExit(event.name.server);
@@ -57,6 +66,7 @@ export class ConsoleRecord {
         break;
       case 'server-removed':
         this.rates.forget(event.server);
+        this.history.forget(event.server);
         this.incidents.forget(event.server);
         this.stderr.forget(event.server);
     }

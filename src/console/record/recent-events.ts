@@ -73,7 +73,7 @@ export class RecentEvents {
       case 'takeover-limit-reached':
         return this.#add('session_worn_out', event.name);
       case 'backend-ended':
-        return this.#add('backend_ended', event.name, `Reason: ${event.end.reason}.`);
+        return this.#add('backend_ended', event.name, event.end.detail);
       case 'session-hibernated':
         return this.#add('hibernated', event.name);
       case 'backend-restored': {
@@ -100,10 +100,10 @@ export class RecentEvents {
         return this.#add('shared_ready', { server: event.server }, `After ${event.startMs} ms.`);
       case 'shared-server-ended': {
         const { server, end, inFlight } = event;
-        return this.#add('shared_ended', { server }, `Reason: ${end.reason}. Requests in flight: ${inFlight}.`);
+        return this.#add('shared_ended', { server }, `${end.detail} Requests in flight: ${inFlight}.`);
       }
       case 'shared-start-failed':
-        if (!event.isByProbe) this.#add('start_failed', { server: event.server }, `Reason: ${event.end.reason}.`);
+        if (!event.isByProbe) this.#add('start_failed', { server: event.server }, event.end.detail);
         return;
       case 'shared-crash-loop':
         return this.#add('crash_loop', { server: event.server });

@@ -1,8 +1,5 @@
 import type { GroupMemory } from '../../ops/admin/console-hook.ts';
 
-/** The minimum time between two measurements, because each one reads all processes of the machine. */
-const measurementIntervalMs = 3_000;
-
 /**
  * Measures the memory of servers' processes and their children. Callers get the last measurement and never wait for
  * one.
@@ -23,11 +20,11 @@ export class ProcessMemory {
 
   /**
    * Returns the memory in bytes by process; processes that are not measured yet are left out. Starts a measurement if
-   * the last one is old.
+   * the last one is older than `maxAgeMs`. Each measurement reads all processes of the machine.
    */
-  of(pids: ReadonlySet<number>): ReadonlyMap<number, number> {
+  of(pids: ReadonlySet<number>, maxAgeMs: number): ReadonlyMap<number, number> {
     const now = performance.now();
-    if (pids.size > 0 && now - this.#measuredAt >= measurementIntervalMs) {
+    if (pids.size > 0 && now - this.#measuredAt >= maxAgeMs) {
       this.#measuredAt = now;
       this.#measure(pids).catch(this.#onFailed);
     }

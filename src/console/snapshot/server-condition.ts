@@ -1,10 +1,5 @@
+import type { RecentCalls } from '../record/call-rates.ts';
 import type { Incidents } from '../record/server-incidents.ts';
-
-/** The calls of a server in the span of the plots. */
-export interface RecentCalls {
-  readonly calls: number;
-  readonly failures: number;
-}
 
 /**
  * The condition of a server for an operator, worst first: `down` does not start or answer, `degraded` works with
@@ -23,7 +18,7 @@ const minFailures = 3;
 /** Determines the condition of a server. */
 export function findCondition(
   health: 'up' | 'down' | 'unknown',
-  { calls, failures }: RecentCalls,
+  { calls, failures }: Pick<RecentCalls, 'calls' | 'failures'>,
   { exits, noise }: Incidents,
 ): ServerCondition {
   if (health === 'down') return { state: 'down', reasons: [] };

@@ -1,6 +1,7 @@
 import type { Readiness } from '../../registry/readiness.ts';
 import { type BackendOwner, backendOwnerKey } from '../record/backend-owner.ts';
 import type { ConsoleRecord } from '../record/console-record.ts';
+import type { Gauges } from '../record/history.ts';
 import type { InstanceSummary, KnownInstances } from './known-instances.ts';
 import { byTrouble, findCondition } from './server-condition.ts';
 import {
@@ -27,6 +28,10 @@ export interface ServerState {
   readonly shared: { readonly calls: number; readonly streams: number };
 }
 
+/** How old the memory of processes may be: for an open page, and for the history while no page is open. */
+const maxAgeSeenMs = 3_000;
+const maxAgeUnseenMs = 20_000;
+
 /** The sources of a snapshot. */
 export interface SnapshotSources {
   readonly record: ConsoleRecord;
@@ -37,8 +42,11 @@ export interface SnapshotSources {
   readiness(): Readiness;
   sessions(): readonly SessionState[];
   servers(): readonly ServerState[];
-  /** Returns the memory of these processes and their children, in bytes. Unknown processes are left out. */
-  memoryOf(pids: ReadonlySet<number>): ReadonlyMap<number, number>;
+  /**
+   * Returns the memory of these processes and their children, in bytes, as measured at most `maxAgeMs` ago or soon
+   * after. Unknown processes are left out.
+   */
+  memoryOf(pids: ReadonlySet<number>, maxAgeMs: number): ReadonlyMap<number, number>;
 }
 
 /** Builds snapshots of the gateway for the page. Nothing is kept between two snapshots. */
@@ -58,6 +66,12 @@ export class SnapshotBuilder {
     return { name, version, readiness: readiness(), sessions: all.length, streams: streams + shared };
   }
 
+  /** The state of the instance for the history. */
+  gauges(): Gauges {
+    const { sessions, streams } = this.summary();
+    return { sessions, streams, memoryBytes: process.memoryUsage.rss(), childBytes: this.#childBytes() };
+  }
+
   /** Builds a snapshot with the sessions that match the query. */
   snapshot(query: SessionQuery, instances: KnownInstances): Snapshot {
     const { record, maxSessions, sessions } = this.#sources;
@@ -66,10 +80,8 @@ export class SnapshotBuilder {
     return {
       instance: {
         ...this.summary(),
-        ...record.rates.totals(servers.map(({ plots }) => plots)),
+        ...record.rates.recent(),
         maxSessions,
-        calls: total(servers.map(({ recent }) => recent.calls)),
-        failures: total(servers.map(({ recent }) => recent.failures)),
         inFlight: total(servers.map(({ inFlight }) => inFlight)),
         memoryBytes: process.memoryUsage.rss(),
         childBytes: total(servers.map(({ childBytes }) => childBytes)),
@@ -104,8 +116,7 @@ export class SnapshotBuilder {
     return this.#sources.servers().map(({ name, transport, era, health, shared }) => {
       const own = children.get(name) ?? [];
       const count = counts.get(name);
-      const plots = record.rates.plots(name);
-      const recent = { calls: total(plots.calls), failures: total(plots.errors), ...record.rates.answerTimes(name) };
+      const recent = record.rates.recent(name);
       const incidents = record.incidents.of(name);
       return {
         name,
@@ -117,7 +128,6 @@ export class SnapshotBuilder {
         streams: (count?.streams ?? 0) + shared.streams,
         inFlight: (count?.calls ?? 0) + shared.calls,
         recent,
-        plots,
         children: showChildren(own),
         childCount: own.length,
         childBytes: total(own.map(({ memoryBytes = 0 }) => memoryBytes)),
@@ -128,11 +138,18 @@ export class SnapshotBuilder {
     });
   }
 
+  #childBytes(): number {
+    const pids = new Set<number>();
+    for (const { pid } of this.#sources.record.backends.live()) if (pid !== undefined) pids.add(pid);
+    return total([...this.#sources.memoryOf(pids, maxAgeUnseenMs).values()]);
+  }
+
   #children(): ReadonlyMap<string, ChildView[]> {
     const now = performance.now();
     const byServer = new Map<string, ChildView[]>();
     const live = [...this.#sources.record.backends.live()];
-    const memory = this.#sources.memoryOf(new Set(live.map(({ pid }) => pid).filter((pid) => pid !== undefined)));
+    const pids = new Set(live.map(({ pid }) => pid).filter((pid) => pid !== undefined));
+    const memory = this.#sources.memoryOf(pids, maxAgeSeenMs);
     for (const { server, session, pid, restarts, openedAt } of live) {
       if (pid === undefined) continue;
       const own = byServer.get(server) ?? [];

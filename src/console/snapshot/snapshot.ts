@@ -1,18 +1,17 @@
 // Snapshot: the state of the gateway that the page shows.
 
 import type { ConsoleSession } from '../../ops/admin/console-hook.ts';
-import type { AnswerTimes, Plots, Totals } from '../record/call-rates.ts';
+import type { RecentCalls } from '../record/call-rates.ts';
 import type { Incidents } from '../record/server-incidents.ts';
 import type { Failures } from '../record/session-failures.ts';
 import type { StderrLine } from '../record/stderr-lines.ts';
 import type { InstanceSummary } from './known-instances.ts';
-import type { RecentCalls, ServerCondition } from './server-condition.ts';
+import type { ServerCondition } from './server-condition.ts';
 import { clientNameOf } from './session-client.ts';
 
 /** The state of the gateway, sent to each page every second. */
 export interface Snapshot {
   readonly instance: InstanceSummary &
-    Totals &
     RecentCalls & {
       readonly maxSessions: number;
       /** Calls in flight. */
@@ -39,9 +38,7 @@ export interface ServerView {
   readonly streams: number;
   /** Calls in flight. */
   readonly inFlight: number;
-  /** The ended calls in the span of the plots. */
-  readonly recent: RecentCalls & AnswerTimes;
-  readonly plots: Plots;
+  readonly recent: RecentCalls;
   /** The processes that use the most memory. */
   readonly children: readonly ChildView[];
   readonly childCount: number;

@@ -1,0 +1,82 @@
+import { h } from './dom.js';
+import { bytes, duration, number } from './formats.js';
+import { ranges } from './history.js';
+import { createPlot } from './plot.js';
+
+const calls = [
+  { key: 'calls', label: 'Calls', color: '--accent' },
+  { key: 'failures', label: 'Failed', color: '--bad' },
+];
+const times = [
+  { key: 'p50Ms', label: 'Median', color: '--second' },
+  { key: 'p95Ms', label: 'p95', color: '--accent' },
+  { key: 'p99Ms', label: 'p99', color: '--warn' },
+];
+const perSecond = (value) => `${number(value)}/s`;
+
+/** Steps between the lines of a plot of whole numbers, and of one of bytes. */
+const wholeSteps = Array.from({ length: 27 }, (_, index) => [1, 2, 5][index % 3] * 10 ** Math.floor(index / 3));
+const byteSteps = Array.from({ length: 34 }, (_, index) => 2 ** (10 + index));
+
+/** The plots of a server or of the instance. */
+export const callPlot = { title: 'Calls per second', series: calls, format: perSecond };
+export const timePlot = { title: 'Response time', series: times, format: duration };
+
+const instancePlots = [
+  callPlot,
+  timePlot,
+  {
+    title: 'Sessions and streams',
+    series: [
+      { key: 'sessions', label: 'Sessions', color: '--accent' },
+      { key: 'streams', label: 'Streams', color: '--second' },
+    ],
+    format: number,
+    increments: wholeSteps,
+  },
+  {
+    title: 'Memory',
+    series: [
+      { key: 'memoryBytes', label: 'Gateway', color: '--second' },
+      { key: 'childBytes', label: 'Servers', color: '--accent' },
+    ],
+    format: bytes,
+    increments: byteSteps,
+  },
+  {
+    title: 'Resumed streams and takeovers',
+    series: [
+      { key: 'resumes', label: 'Resumed', color: '--good' },
+      { key: 'takeovers', label: 'Taken over', color: '--warn' },
+    ],
+    format: number,
+    increments: wholeSteps,
+  },
+];
+
+/**
+ * Creates the plots of the instance, with the choice of the range for all plots of the page.
+ * @param {import('./history.js').History} history
+ */
+export function createCharts(history) {
+  const range = h(
+    'select',
+    { id: 'range', onchange: () => history.show(range.value) },
+    ...Object.entries(ranges).map(([name, { label }]) => h('option', { value: name }, label)),
+  );
+  const plots = instancePlots.map((options) => createPlot({ ...options, height: 180, hasLegend: true }));
+  history.on((trackOf) => {
+    for (const plot of plots) plot.update(trackOf(''));
+  });
+  return h(
+    'section',
+    { 'aria-labelledby': 'charts-title' },
+    h(
+      'div.heading',
+      {},
+      h('h2', { id: 'charts-title' }, 'Charts'),
+      h('div.range', {}, h('label', { for: 'range' }, 'Range'), range),
+    ),
+    h('div.charts', {}, ...plots.map(({ element }) => h('div.card', {}, element))),
+  );
+}
