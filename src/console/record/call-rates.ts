@@ -29,7 +29,7 @@ class Rates {
   addTo(sum: CallCounts, period: number): number {
     this.#advanceTo(period);
     for (const slot of this.#slots) sum.add(slot);
-    return (this.#slots[(period - 1) % slotCount] as CallCounts).calls;
+    return (this.#slots[(period + slotCount - 1) % slotCount] as CallCounts).calls;
   }
 
   /** Empties the slots of the periods since the newest known one. */

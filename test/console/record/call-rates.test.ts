@@ -63,3 +63,9 @@ test('a server that is no longer configured is forgotten', () => {
   rates.forget('files');
   expect(rates.recent().calls).toBe(0);
 });
+
+test('the first seconds of a process have a rate too', () => {
+  const rates = new CallRates(() => 0);
+  rates.count(ended('files', 10));
+  expect(rates.recent()).toMatchObject({ calls: 1, callsPerSecond: 0 });
+});
