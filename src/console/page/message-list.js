@@ -1,8 +1,9 @@
 import { endSession } from './actions.js';
-import { h, setText, showList } from './dom.js';
+import { copyText, h, setText, showList } from './dom.js';
+import { Exchanges, isFailed } from './exchanges.js';
 import { bytes, duration, time } from './formats.js';
 
-/** The number of messages that the page keeps. */
+/** The number of exchanges that the page keeps. */
 const maxShown = 200;
 
 const passing = 'New messages appear here';
@@ -16,6 +17,12 @@ export function createMessageList(live, { inspects }) {
   const rows = h('ol.rows.flow', { 'aria-labelledby': 'flow-title', tabindex: '0' });
   const hint = h('p.muted');
   const end = h('button', { type: 'button', onclick: () => endSession(current) }, 'End session…');
+  const pause = h('button', { type: 'button', onclick: () => togglePause() }, 'Pause');
+  const filter = h('input', { type: 'search', 'aria-label': 'Filter messages', placeholder: 'Method or tool' });
+  const failedOnly = h('input', { type: 'checkbox', id: 'failed-only' });
+  const shownLines = () => shown().map((entry) => JSON.stringify(entry));
+  const copy = h('button.quiet', { type: 'button', onclick: () => copyText(shownLines().join('\n')) }, 'Copy');
+  const save = h('button.quiet', { type: 'button', onclick: () => download(shownLines()) }, 'Save as JSON Lines');
   const element = h(
     'section.card',
     { 'aria-labelledby': 'flow-title', hidden: true },
@@ -25,29 +32,49 @@ export function createMessageList(live, { inspects }) {
       h('div', {}, title, about),
       h('div.buttons', {}, end, h('a.button', { href: '#sessions' }, 'Close')),
     ),
+    h(
+      'div.buttons',
+      {},
+      h('div.search', {}, filter),
+      h('label.choice', { for: 'failed-only' }, failedOnly, 'Failed only'),
+      pause,
+      copy,
+      save,
+    ),
     hint,
     rows,
   );
   let current = { server: '', session: '' };
   let isHere = true;
-  let shown = [];
-  let numbered = 0;
-  const draw = () => {
-    hint.hidden = shown.length > 0;
-    setText(
-      hint,
-      isHere
-        ? `${passing}, ${inspects ? inspected : notInspected}`
-        : 'The messages of this session do not pass through this instance.',
+  let isPaused = false;
+  const exchanges = new Exchanges(maxShown);
+  const shown = () => {
+    const word = filter.value.trim().toLowerCase();
+    return exchanges.entries.filter(
+      (entry) =>
+        `${entry.method ?? ''} ${entry.name ?? ''}`.toLowerCase().includes(word) &&
+        (!failedOnly.checked || isFailed(entry)),
     );
-    end.hidden = !isHere;
-    showList(rows, shown, ({ number }) => number, createMessage);
   };
+  const draw = () => {
+    if (isPaused) return;
+    const entries = shown();
+    hint.hidden = entries.length > 0;
+    setText(hint, describeEmpty(isHere, exchanges.entries.length > 0, inspects));
+    end.hidden = !isHere;
+    showList(rows, entries, ({ number }) => number, createExchange);
+  };
+  const togglePause = () => {
+    isPaused = !isPaused;
+    setText(pause, isPaused ? 'Continue' : 'Pause');
+    draw();
+  };
+  filter.addEventListener('input', draw);
+  failedOnly.addEventListener('change', draw);
   live.on('flow', ({ server, session, messages, skipped }) => {
     if (server !== current.server || session !== current.session) return;
-    const newMessages = messages.map((message) => ({ ...message, number: numbered++ }));
-    if (skipped > 0) newMessages.push({ number: numbered++, skipped });
-    shown = [...newMessages.toReversed(), ...shown].slice(0, maxShown);
+    for (const message of messages) exchanges.add(message);
+    if (skipped > 0) exchanges.addSkipped(skipped);
     draw();
   });
   live.on('watched', ({ server, session, found }) => {
@@ -63,7 +90,8 @@ export function createMessageList(live, { inspects }) {
       if (server === current.server && session === current.session) return;
       current = { server, session };
       isHere = true;
-      shown = [];
+      exchanges.clear();
+      if (isPaused) togglePause();
       draw();
       element.hidden = session === '';
       setText(title, session === '' ? '' : `Session ${session}`);
@@ -73,25 +101,39 @@ export function createMessageList(live, { inspects }) {
   };
 }
 
+function describeEmpty(isHere, hasMessages, inspects) {
+  if (!isHere) return 'The messages of this session do not pass through this instance.';
+  if (hasMessages) return 'No message matches the filter.';
+  return `${passing}, ${inspects ? inspected : notInspected}`;
+}
+
+/** Saves lines as a file of the browser. */
+function download(lines) {
+  const href = URL.createObjectURL(new Blob([`${lines.join('\n')}\n`], { type: 'application/jsonl' }));
+  h('a', { href, download: 'messages.jsonl' }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 60_000);
+}
+
 /** Describes a session; `found` is undefined if it is not on this instance. */
 function describeSession(server, found) {
   if (found === undefined) return `${server} · has ended or moved to another instance`;
   const { revision, client, user, upMs, pid, isHibernating, failures } = found;
-  const process = isHibernating ? ' · hibernating, without a process' : pid === undefined ? '' : ` · pid ${pid}`;
   const owner = [client, user].filter(Boolean).map((name) => ` · ${name}`);
+  const process = isHibernating ? ' · hibernating, without a process' : pid === undefined ? '' : ` · pid ${pid}`;
   const failed = failures === undefined ? '' : ` · last error at ${time(failures.at)}: ${failures.last}`;
   return `${server}${owner.join('')} · ${revision} · started ${duration(upMs)} ago${process}${failed}`;
 }
 
-function createMessage(message) {
-  if (message.skipped !== undefined) {
-    const text = `${message.skipped} more messages from this moment are not shown.`;
+function createExchange({ skipped, at, from, kind, method, name }) {
+  if (skipped !== undefined) {
+    const text = `${skipped} more messages from this moment are not shown.`;
     return { element: h('li.muted', {}, text), update: () => undefined };
   }
-  const { at, from, kind, method, size, ms, isError, text } = message;
   const isClient = from === 'client';
-  const label =
-    kind === 'response' ? `${isError ? 'error' : 'result'}${method ? ` of ${method}` : ''}` : (method ?? kind);
+  const label = h('span', {}, kind === 'response' ? `response of ${method ?? 'an unknown request'}` : (method ?? kind));
+  const count = h('span.muted');
+  const size = h('span.muted.figure');
+  const contents = h('div.contents');
   const element = h(
     'li',
     {},
@@ -102,9 +144,30 @@ function createMessage(message) {
       isClient ? '→' : '←',
       h('span.unseen', {}, isClient ? 'to the server' : 'to the client'),
     ),
-    h('span', { class: isError ? 'bad' : undefined }, label),
-    h('span.muted.figure', {}, ms === undefined ? bytes(size) : `${bytes(size)} · ${duration(ms)}`),
-    text === undefined ? undefined : h('details', {}, h('summary', {}, 'Content'), h('pre', { tabindex: '0' }, text)),
+    h('span', {}, label, name === undefined ? undefined : h('b', {}, ` ${name}`), count),
+    size,
+    contents,
   );
-  return { element, update: () => undefined };
+  return {
+    element,
+    update(entry) {
+      label.className = isFailed(entry) ? 'bad' : '';
+      setText(count, entry.count > 1 ? ` × ${entry.count}` : '');
+      setText(size, describeSize(entry));
+      const parts = [entry.text, entry.response?.text].filter((text) => text !== undefined);
+      if (contents.childElementCount < parts.length)
+        contents.append(...parts.slice(contents.childElementCount).map(createContent));
+    },
+  };
+}
+
+const createContent = (text) =>
+  h('details', {}, h('summary', {}, 'Content'), h('pre', { tabindex: '0', dir: 'auto' }, text));
+
+/** Describes the sizes and the outcome: `120 B → 2 KiB · 12 ms · ok`. */
+function describeSize({ kind, size, ms, response, ...entry }) {
+  if (kind === 'request' && response === undefined) return `${bytes(size)} · no answer yet`;
+  const outcome = isFailed({ kind, response, ...entry }) ? 'failed' : 'ok';
+  if (response === undefined) return ms === undefined ? bytes(size) : `${bytes(size)} · ${duration(ms)} · ${outcome}`;
+  return `${bytes(size)} → ${bytes(response.size)} · ${duration(response.ms)} · ${outcome}`;
 }

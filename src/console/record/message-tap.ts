@@ -1,5 +1,6 @@
 import type { RequestId } from '../../protocol/faults.ts';
-import type { Message } from '../../protocol/message/message.ts';
+import { type Message, memberValue } from '../../protocol/message/message.ts';
+import { isToolError } from '../../protocol/message/tool-error.ts';
 import { contain } from '../../util/boundary.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import { type BackendOwner, backendOwnerKey } from './backend-owner.ts';
@@ -10,16 +11,23 @@ export type MessageSource = 'client' | 'server';
 
 /** A message in the form that the page shows. */
 export interface PassedMessage {
+  /** The messages of a watched session are numbered from 1. */
+  readonly number: number;
+  /** The number of the request that this response answers, if the tap has seen it. */
+  readonly answers?: number;
   /** In milliseconds since 1970. */
   readonly at: number;
   readonly from: MessageSource;
   readonly kind: Message['kind'] | 'noise';
   /** The method; of a response, the method of its request if the tap has seen that. */
   readonly method?: string | undefined;
+  /** The name of the called tool or prompt. The URI of a resource may have contents and is left out. */
+  readonly name?: string;
   /** In bytes. */
   readonly size: number;
   /** The time from the request to this response, if the tap has seen the request. */
   readonly ms?: number | undefined;
+  /** True for an error response, and for the result of a tool that failed. */
   readonly isError?: boolean;
   /** The content, if the operator allows it. */
   readonly text?: string;
@@ -36,13 +44,25 @@ export interface MessageTapListener {
 /** The limit for remembered unanswered requests of a watched session (P8). */
 const maxOpen = 1_000;
 
-/** A peer chooses the method, so its length is limited. */
-const maxMethodLength = 128;
+/** A peer chooses the method and the name, so their length is limited. */
+const maxNameLength = 128;
+
+/** The methods whose `params.name` is shown. */
+const named: ReadonlySet<string | undefined> = new Set(['tools/call', 'prompts/get']);
+
+/** A request that the tap has seen. */
+interface OpenRequest {
+  readonly number: number;
+  readonly method: string;
+  readonly at: number;
+}
 
 interface TappedSession {
   readonly listeners: Set<MessageTapListener>;
   /** The unanswered requests, by sender and id. */
-  readonly open: BoundedMap<string, { readonly method: string; readonly at: number }>;
+  readonly open: BoundedMap<string, OpenRequest>;
+  /** The number of messages so far. */
+  count: number;
 }
 
 /**
@@ -63,7 +83,7 @@ export class MessageTap {
   /** Adds a listener to the messages of a session. Returns a function that removes the listener. */
   watch(listener: MessageTapListener): () => void {
     const key = backendOwnerKey(listener.owner);
-    const session = this.#byOwner.get(key) ?? { listeners: new Set(), open: new BoundedMap(maxOpen) };
+    const session = this.#byOwner.get(key) ?? { listeners: new Set(), open: new BoundedMap(maxOpen), count: 0 };
     session.listeners.add(listener);
     this.#byOwner.set(key, session);
     this.isWatched = true;
@@ -76,9 +96,9 @@ export class MessageTap {
 
   /** Reports a message that passes a backend. */
   passed(owner: BackendOwner, from: MessageSource, message: Message): void {
-    this.#report(owner, from, message.text, ({ open }) => ({
+    this.#report(owner, from, message.text, (session) => ({
       kind: message.kind,
-      ...describeCall(open, from, message),
+      ...describeMessage(session, from, message),
     }));
   }
 
@@ -91,14 +111,16 @@ export class MessageTap {
     owner: BackendOwner,
     from: MessageSource,
     text: Buffer,
-    describe: (session: TappedSession) => Pick<PassedMessage, 'kind' | 'method' | 'ms' | 'isError'>,
+    describe: (session: TappedSession) => Pick<PassedMessage, 'kind'> & MessageDescription,
   ): void {
     const session = this.#byOwner.get(backendOwnerKey(owner));
     if (session === undefined) return;
     // A fault of the tap must not harm the session.
     contain('admin', () => {
+      session.count += 1;
       const showsContent = this.#inspects && [...session.listeners].some((listener) => listener.hasRoom?.() ?? true);
       const message: PassedMessage = {
+        number: session.count,
         at: Date.now(),
         from,
         size: text.length,
@@ -110,24 +132,29 @@ export class MessageTap {
   }
 }
 
-/** Returns the method of a message, and the response time if the message is a response. */
-function describeCall(
-  open: TappedSession['open'],
-  from: MessageSource,
-  message: Message,
-): Pick<PassedMessage, 'method' | 'ms' | 'isError'> {
-  const method = message.method?.slice(0, maxMethodLength);
-  if (message.kind === 'notification') return { method };
+type MessageDescription = Partial<Pick<PassedMessage, 'answers' | 'method' | 'name' | 'ms' | 'isError'>>;
+
+/** Describes a message by its method and name, and a response by its request. */
+function describeMessage({ open, count }: TappedSession, from: MessageSource, message: Message): MessageDescription {
+  const method = message.method?.slice(0, maxNameLength);
+  const name = named.has(method) ? memberValue(message, 'params', 'name') : undefined;
+  const description = { method, ...(typeof name === 'string' && { name: name.slice(0, maxNameLength) }) };
+  if (message.kind === 'notification') return description;
   if (message.kind === 'request') {
-    open.set(requestKey(from, message.id), { method: method ?? '', at: performance.now() });
-    return { method };
+    open.set(requestKey(from, message.id), { number: count, method: method ?? '', at: performance.now() });
+    return description;
   }
   const key = requestKey(from === 'client' ? 'server' : 'client', message.id);
   const request = open.get(key);
   open.delete(key);
+  const isFailedTool = request?.method === 'tools/call' && isToolError(message.text);
   return {
-    isError: message.isError,
-    ...(request && { method: request.method, ms: Math.round(performance.now() - request.at) }),
+    isError: message.isError || isFailedTool,
+    ...(request && {
+      answers: request.number,
+      method: request.method,
+      ms: Math.round(performance.now() - request.at),
+    }),
   };
 }
 

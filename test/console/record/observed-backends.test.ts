@@ -37,7 +37,7 @@ test('what a session says is seen both ways while somebody looks at it, and not 
   const backend = start();
   backend.send(message({ id: 1, method: 'ping' }));
   const unwatch = watch();
-  backend.send(message({ id: 2, method: 'tools/call', params: { name: 'secret-name' } }));
+  backend.send(message({ id: 2, method: 'tools/call', params: { name: 'search', arguments: { q: 'secret-text' } } }));
   server.backend.says(
     { jsonrpc: '2.0', method: 'notifications/progress' },
     { jsonrpc: '2.0', id: 2, result: {} },
@@ -55,8 +55,11 @@ test('what a session says is seen both ways while somebody looks at it, and not 
     ['server', 'response', undefined, true],
   ]);
   expect(passed[3]?.ms).toBeGreaterThanOrEqual(0);
-  expect(passed[0]?.size).toBe(message({ id: 2, method: 'tools/call', params: { name: 'secret-name' } }).text.length);
-  expect(JSON.stringify(passed)).not.toContain('secret-name');
+  expect(passed[3]?.answers).toBe(passed[0]?.number);
+  expect(passed[0]?.name).toBe('search');
+  const sent = message({ id: 2, method: 'tools/call', params: { name: 'search', arguments: { q: 'secret-text' } } });
+  expect(passed[0]?.size).toBe(sent.text.length);
+  expect(JSON.stringify(passed)).not.toContain('secret-text');
 });
 
 test('ids of the two sides are not mixed up: a client may answer 1 while its own 1 is open', () => {
@@ -111,4 +114,18 @@ test('a restart closes the backends of that server alone, and the next ones coun
   expect(backends.countsOf(owner)).toEqual({ messages: 0, restarts: 1 });
   backends.forget(owner);
   expect(backends.countsOf(owner)).toBeUndefined();
+});
+
+test('a tool that failed is an error; the URI of a resource is not shown', () => {
+  const { server, passed, watch, start } = open();
+  const backend = start();
+  watch();
+  backend.send(message({ id: 1, method: 'tools/call', params: { name: 'x'.repeat(200) } }));
+  server.backend.says({ jsonrpc: '2.0', id: 1, result: { isError: true, content: [] } });
+  backend.send(message({ id: 2, method: 'resources/read', params: { uri: 'file:///secret', name: 'secret' } }));
+  expect(passed.map(({ name, isError }) => [name, isError])).toEqual([
+    ['x'.repeat(128), undefined],
+    [undefined, true],
+    [undefined, undefined],
+  ]);
 });
