@@ -30,7 +30,7 @@ const eras = ['same', 'legacy', 'modern'];
 const suffixes = { same: '', legacy: '-translated', modern: '-on-modern' };
 const eraOptions = { same: [], legacy: ['--era', 'legacy', '--isolation', 'shared'], modern: ['--era', 'modern'] };
 
-/** Another build of ours, measured beside it in the same run: the target `before`. */
+/** Another build of ours, measured beside it in the same run: the targets `before` and `before-redis`. */
 const earlierProgram = process.env.BENCH_BEFORE;
 
 /** One of ours. `server`: one of `eras`. `more`: further options. `program`: the build. */
@@ -110,7 +110,10 @@ const isHibernation = ({ hibernates }) => hibernates === true;
  */
 export const targets = {
   ...Object.fromEntries(matrix),
-  ...(earlierProgram && { before: ours({ program: earlierProgram, reference: 'ours' }) }),
+  ...(earlierProgram && {
+    before: ours({ program: earlierProgram, reference: 'ours' }),
+    'before-redis': ours({ program: earlierProgram, store: 'redis', only: isStream }),
+  }),
   'ours-warm': ours({ only: isOpening, more: ['--warm', '4'] }),
   'ours-warm-node': ours({ only: isBurst, isNode: true, more: ['--warm', '4'], reference: 'ideal-node' }),
   'ours-hibernate': ours({

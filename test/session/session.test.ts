@@ -625,6 +625,7 @@ describe('legacy sessions', () => {
     const { session, backend } = await open();
     const get = createFakeReply();
     session.listen(undefined, get);
+    await turn(); // the listener has read the log
     const reply = post(session, call(1, 'token'));
     backend.says(progress('token'));
     await reply.answered();

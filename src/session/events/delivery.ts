@@ -226,10 +226,15 @@ export class EventDelivery {
   /** A promise to wait for if the log is slower than the server. */
   #flushAndWait(): Promise<void> | undefined {
     this.flush();
-    return this.#isOpen && this.#isAhead ? this.#waitWhileAhead() : undefined;
+    if (!this.#isOpen || !this.#isAhead) return undefined;
+    this.#writer.pipeline();
+    return this.#waitWhileAhead();
   }
 
-  /** The next portion is handled while the last one is on its way to the log, so neither waits for the other. */
+  /**
+   * Two portions may be on their way to the log. The log stores one while the outcome of the other one is applied and
+   * the next one is handled, so that neither side waits for the other.
+   */
   async #waitWhileAhead(): Promise<void> {
     for (let step = this.#writer.appended(); this.#isAhead && step !== undefined; step = this.#writer.appended()) {
       await step;

@@ -41,6 +41,15 @@ const maxRetainedBytes = 256 * 1024;
 
 type Batch = readonly (NewEvent & StoredEvent)[];
 
+/** An append whose outcome is not known, or not applied yet. */
+interface SentAppend {
+  readonly batch: Batch;
+  readonly outcome: Promise<AppendOutcome>;
+}
+
+/** How many appends may be under way. The log works on one while the outcome of the other one is applied. */
+export const maxSentAppends = 2;
+
 /** The state of a session's log, up to an event of this epoch. */
 interface Stored {
   readonly tail: number;
@@ -50,9 +59,10 @@ interface Stored {
 const noEarlierState: LogState = { tails: new Map(), newestStream: -1, pending: [] };
 
 /**
- * Numbers the events of one session and appends them in order, one append at a time. Events that are added during an
- * append go into the next one. A slow log thus sees few large appends instead of many small ones. Begins at the start
- * of an epoch.
+ * Numbers the events of one session and appends them in order. Events that are added during an append go into the next
+ * one. A slow log thus sees few large appends instead of many small ones. Only `pipeline` sends an append behind one
+ * whose outcome is not known. The log then stores the later append only if it has stored the earlier one, because each
+ * append names the event before it. Begins at the start of an epoch.
  */
 export class EventWriter {
   readonly #options: EventWriterOptions;
@@ -62,6 +72,8 @@ export class EventWriter {
   readonly #pendingCalls: SparseMap<RequestId, PendingCall>;
   #newestStream: number;
   #queue: (NewEvent & StoredEvent)[] = [];
+  /** The appends under way, in order. */
+  readonly #sent: SentAppend[] = [];
   #retained: (NewEvent & StoredEvent)[] = [];
   #seq = 0;
   #appended = 0;
@@ -69,6 +81,8 @@ export class EventWriter {
   #running: Promise<void> | undefined;
   #isRefused = false;
   #isDoubtful = false;
+  /** True while an append is repeated that the log did not take. */
+  #isRepeating = false;
   #calledAt: number | undefined;
   /** Listeners for the storing of events up to a number; in order. */
   #unstored: { readonly seq: number; onSettled(isStored: boolean): void }[] = [];
@@ -107,7 +121,7 @@ export class EventWriter {
     return { tail: this.#appended - this.#retained.length, log: this.#logWith(tails) };
   }
 
-  /** How long the log has not answered, in milliseconds; 0 if no call is open. */
+  /** How long the log has not answered, in milliseconds; 0 if no append is under way. */
   get waitingMs(): number {
     return this.#calledAt === undefined ? 0 : performance.now() - this.#calledAt;
   }
@@ -139,6 +153,15 @@ export class EventWriter {
       });
   }
 
+  /**
+   * Appends the added events without waiting for the append under way. For a writer whose next events have to wait
+   * until the log has taken some: they cannot join this append anyway.
+   */
+  pipeline(): void {
+    const isPossible = this.#running !== undefined && !this.#isRefused && !this.#isRepeating;
+    if (isPossible && this.#queue.length > 0 && this.#sent.length < maxSentAppends) this.#send();
+  }
+
   /** Calls back once, when all events added so far are stored, or can never be. */
   whenStored(onSettled: (isStored: boolean) => void): void {
     if (this.#isRefused || this.#seq === this.#appended) onSettled(!this.#isRefused);
@@ -151,7 +174,7 @@ export class EventWriter {
     this.flush();
   }
 
-  /** Resolves when the current append has ended, even if the next one has begun; undefined if there is none. */
+  /** Resolves when the oldest append under way has ended, even if the next one has begun; undefined if there is none. */
   appended(): Promise<void> | undefined {
     return this.#running && new Promise((resolve) => this.#appendListeners.push(resolve));
   }
@@ -161,14 +184,39 @@ export class EventWriter {
     while (this.#running !== undefined) await this.#running;
   }
 
+  /** Sends the queued events to the log, behind those that are under way. */
+  #send(): void {
+    const { log, key, epoch } = this.#options;
+    const batch = this.#queue;
+    this.#queue = [];
+    this.#isDoubtful = false;
+    const expectedTail = this.#sent.reduce((tail, sent) => tail + sent.batch.length, this.#appended);
+    const outcome = log.append(key, epoch, expectedTail, batch);
+    // `#appendAll` awaits the outcome, unless an earlier append is refused for good.
+    outcome.catch(() => undefined);
+    this.#sent.push({ batch, outcome });
+  }
+
   async #appendAll(): Promise<void> {
-    while (this.#queue.length > 0 || this.#isDoubtful) {
-      const batch = this.#queue;
-      this.#queue = [];
-      this.#isDoubtful = false;
+    /** True if the log may have refused what was sent behind an append that it did not take at first. */
+    let isSuspect = false;
+    for (;;) {
+      if (this.#sent.length === 0) {
+        if (this.#queue.length === 0 && !this.#isDoubtful) return;
+        this.#send();
+        isSuspect = false;
+      }
+      const [{ batch, outcome }] = this.#sent as [SentAppend];
       this.#calledAt = performance.now();
-      const refusal = await this.#appendOne(batch);
-      if (refusal !== undefined) return this.#refuse(refusal);
+      const known = await outcome;
+      if (isSuspect || !isTaken(known)) {
+        this.#isRepeating = true;
+        const refusal = await this.#repeat(batch, isSuspect ? undefined : known);
+        if (refusal !== undefined) return this.#refuse(refusal);
+        this.#isRepeating = false;
+        isSuspect = true;
+      }
+      this.#sent.shift();
       if (batch.length === 0) continue;
       this.#appended += batch.length;
       for (const { data } of batch) this.#pendingBytes -= data.length;
@@ -180,30 +228,35 @@ export class EventWriter {
     }
   }
 
-  /** Appends until the log has the whole batch. Returns the reason if it never will. */
-  async #appendOne(batch: Batch): Promise<WriteRefusal | undefined> {
+  /**
+   * Appends until the log has the whole batch. Returns the reason if it never will.
+   * @param outcome of the first attempt; undefined if that attempt says nothing
+   */
+  async #repeat(batch: Batch, outcome: AppendOutcome | undefined): Promise<WriteRefusal | undefined> {
     const { log, key, epoch, register } = this.#options;
     let expectedTail = this.#appended;
     let events = batch;
-    for (;;) {
-      const result: AppendOutcome = await log.append(key, epoch, expectedTail, events);
+    let result = outcome ?? (await log.append(key, epoch, expectedTail, events));
+    while (!isTaken(result)) {
+      if (result.outcome === 'fenced') return 'fenced';
       if (result.outcome === 'gap') {
         const { tail } = result;
         if (tail >= expectedTail) return 'gap'; // nobody else writes under this epoch
         expectedTail = tail;
         events = [...this.#retained.filter((event) => event.seq > tail), ...batch];
-      } else if (result.outcome === 'no_record') {
-        const registered = await register();
-        if (registered === 'outdated') continue; // a later term has registered it meanwhile
-        if (registered !== 'registered') return registered;
-        expectedTail = this.#appended;
-        events = batch;
       } else {
-        if (result.outcome === 'fenced') return 'fenced';
-        if (events.length > batch.length) this.#options.onReappended?.(events.slice(0, events.length - batch.length));
-        return undefined;
+        const registered = await register();
+        // After `outdated`, a later term has registered it meanwhile.
+        if (registered !== 'registered' && registered !== 'outdated') return registered;
+        if (registered === 'registered') {
+          expectedTail = this.#appended;
+          events = batch;
+        }
       }
+      result = await log.append(key, epoch, expectedTail, events);
     }
+    if (events.length > batch.length) this.#options.onReappended?.(events.slice(0, events.length - batch.length));
+    return undefined;
   }
 
   #updateState(batch: Batch): void {
@@ -254,3 +307,6 @@ export class EventWriter {
     return { tails, newestStream: this.#newestStream, pending: [...this.#pendingCalls.values()] };
   }
 }
+
+/** True if the log has the events of the append. */
+const isTaken = ({ outcome }: AppendOutcome): boolean => outcome === 'stored' || outcome === 'already';

@@ -1,6 +1,6 @@
 import type { LogPosition } from '../../protocol/wire/event-id.ts';
 import type { EventLog, ReadOutcome } from '../../store/event-log.ts';
-import type { EventWriter } from './event-writer.ts';
+import { type EventWriter, maxSentAppends } from './event-writer.ts';
 
 /**
  * The log for an owner's streams. A store may have lost events that it had confirmed to `writer`. Before such a loss is
@@ -21,8 +21,8 @@ export function repairingLog(log: EventLog, epoch: number, writer: () => EventWr
       const read = await log.read(key, stream, after, limit);
       if (read.outcome === 'ok' ? !read.broken : !isLost(read.outcome, stream, after)) return read;
       writer().check();
-      await writer().appended(); // the append that may have been under way
-      await writer().appended();
+      // The appends that may have been under way, and the one behind them.
+      for (let ended = 0; ended <= maxSentAppends; ended += 1) await writer().appended();
       return log.read(key, stream, after, limit);
     },
   };
