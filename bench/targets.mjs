@@ -28,7 +28,7 @@ const transports = ['stdio', 'sse', 'http'];
 /** The era of the server: that of the client, or the other one. Servers on HTTP+SSE are of the legacy era. */
 const eras = ['same', 'legacy', 'modern'];
 const suffixes = { same: '', legacy: '-translated', modern: '-on-modern' };
-const eraOptions = { same: [], legacy: ['--era', 'legacy', '--isolation', 'shared'], modern: ['--era', 'modern'] };
+const eraOptions = { same: [], legacy: ['--era', 'legacy', '--share', 'all'], modern: ['--era', 'modern'] };
 
 /** Another build of ours, measured beside it in the same run: the targets `before` and `before-redis`. */
 const earlierProgram = process.env.BENCH_BEFORE;

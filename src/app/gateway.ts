@@ -4,15 +4,17 @@ import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import type { Logger } from 'pino';
 import { CredentialWatch } from '../auth/credential-watch.ts';
+import { LocalClients } from '../auth/local-clients.ts';
 import { createOriginRules, isLoopback } from '../auth/origin-rules.ts';
 import { usageOf } from '../backend/stdio/processes/process-usage.ts';
-import { hasAuthentication } from '../config/access/authentication-config.ts';
+import { hasAuthentication, isOnlyLocal } from '../config/access/authentication-config.ts';
 import { readCertificate } from '../config/access/certificate-files.ts';
 import type { GatewayConfig, ServerConfig } from '../config/config.ts';
 import { endpointPathsOf } from '../config/endpoint-paths.ts';
 import { renderIssueMessage } from '../config/issues.ts';
 import { usesClientCredentials } from '../config/options/client-credential-options.ts';
 import { flagOf } from '../config/options/option-names.ts';
+import type { KnownUsers } from '../config/servers/process-sharing.ts';
 import type { Environment } from '../config/sources/environment-variables.ts';
 import { createCors } from '../http/cors.ts';
 import { createWebSocketEndpoint } from '../http/endpoints/websocket/websocket.ts';
@@ -31,7 +33,7 @@ import { createAccess } from './access/create-access.ts';
 import { createAuthentication } from './access/create-authentication.ts';
 import { quotasOf } from './access/create-quotas.ts';
 import { createStateSealing } from './access/create-state-sealing.ts';
-import { warnOfExpiry, warnOfExposure, warnOfSharing } from './access/exposure.ts';
+import { describeSharing, warnOfExpiry, warnOfExposure, warnOfSharing } from './access/exposure.ts';
 import { listen } from './addresses/listen.ts';
 import { publicBaseUrl } from './addresses/public-base-url.ts';
 import { changedUrls, type ServerUrls, serverUrls } from './addresses/server-urls.ts';
@@ -76,6 +78,8 @@ export interface Gateway {
   readonly curlArguments: readonly string[];
   /** The URL of the status page with its secret token, for the operator only. Undefined if there is no page. */
   readonly statusPage: string | undefined;
+  /** One sentence: which clients share server processes. */
+  readonly sharing: string;
   /** Reads configuration, keys and certificates again, and reopens the audit file. */
   reload(): void;
   /** Shuts down gracefully (P9). Resolves when no session, no process and no connection is left. */
@@ -88,6 +92,9 @@ const exitMarginMs = 500;
 /** The time for connections to end gracefully once no session is left. */
 const connectionGraceMs = 250;
 
+const proxiedDetail =
+  'Its sender may be anybody, so clients share no server process from now on. Configure authentication, or set --share all if all clients are yours.';
+
 /** Starts a gateway. Rejects with an error for the operator if it cannot listen or its only server cannot start. */
 export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const { config, source, environment, log } = parts;
@@ -95,6 +102,15 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const watch = new CredentialWatch();
   const authentication = createAuthentication(config, watch, log.auth);
   const { identityHeaders } = authentication;
+  const isLocal = isOnlyLocal(config);
+  const localClients = new LocalClients(() => {
+    if (isLocal && !hasAuthentication(config))
+      log.app.warn({ detail: proxiedDetail }, 'a request came through a proxy');
+  });
+  const knownUsers = (): KnownUsers => {
+    if (hasAuthentication(config)) return 'users';
+    return isLocal && localClients.areAlone ? 'local' : 'unknown';
+  };
   const health = new ServerHealth();
   const tracing = await loadTracing(version);
   const consoleHook = config.adminPort === 0 ? undefined : parts.connectConsole?.(config.inspect);
@@ -130,6 +146,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       store,
       shared,
       stateSealing,
+      knownUsers,
       health,
       logger: log.server,
       emit,
@@ -159,7 +176,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const originRules = createOriginRules(config);
   const readinessNow = () => readinessReport(sessions.readiness, health.statuses);
   const readiness = () => readinessNow().status;
-  const access = await createAccess(config, authentication.authenticators, log.auth);
+  const access = await createAccess(config, authentication.authenticators, localClients, log.auth);
   const routeParts: RouteParts = {
     sessions,
     stateSealing: stateSealing,
@@ -269,6 +286,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const file = watchFiles(source.file === undefined ? [] : [source.file], configuration.reload, source.states);
   return {
     curlArguments: publicBase.curl,
+    sharing: describeSharing(config.servers, knownUsers()),
     statusPage: admin && page?.secretUrlAt(admin.url),
     get urls() {
       return urls();

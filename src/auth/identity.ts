@@ -63,6 +63,3 @@ export const anonymousIdentity: Identity = {
   expiresAtMs: undefined,
   claims: {},
 };
-
-/** Accepts every request without authentication. */
-export const noAuthentication: Authenticate = () => anonymousIdentity;

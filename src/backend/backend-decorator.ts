@@ -1,6 +1,14 @@
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Message } from '../protocol/message/message.ts';
-import type { Backend, BackendEnd, BackendEvents, OpenBackend, OpenOptions, RequestIds } from './backend.ts';
+import type {
+  Backend,
+  BackendEnd,
+  BackendEvents,
+  CloseOptions,
+  OpenBackend,
+  OpenOptions,
+  RequestIds,
+} from './backend.ts';
 
 /** Wraps the opener of a server's backends, to see their messages or to trace them. */
 export type DecorateBackends = (server: string, open: OpenBackend) => OpenBackend;
@@ -41,7 +49,7 @@ export abstract class BackendDecorator implements Backend, BackendEvents {
     this.backend.resume();
   }
 
-  close(how?: Parameters<Backend['close']>[0]): Promise<void> {
+  close(how?: CloseOptions): Promise<void> {
     return this.backend.close(how);
   }
 

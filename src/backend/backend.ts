@@ -46,7 +46,30 @@ export interface Backend {
    * @param how `isForGood` if the client has ended the session: a server that keeps sessions is told to end it, too.
    *   Otherwise another backend may continue the server's session
    */
-  close(how?: { readonly isForGood?: boolean }): Promise<void>;
+  close(how?: CloseOptions): Promise<void>;
+}
+
+/** How a backend ends; see `Backend.close`. */
+export interface CloseOptions {
+  readonly isForGood?: boolean;
+  /** The process may go on for the next session of the same client (docs/decisions/0087). */
+  readonly mayBeKept?: boolean;
+}
+
+/** A session that uses a process, as those see it who find a process for another session of the same client. */
+export interface ProcessHolder {
+  /** True once the session has ended. */
+  readonly isOver: boolean;
+  /**
+   * How long until the session can give its process up, in milliseconds: 0 if it can now, infinite if it is in use.
+   */
+  readonly releasableInMs: number;
+  /** A process starts for the session. Not called if the session gets a kept process. */
+  onStart(): void;
+  /** Gives the process up. The backend is closed within this call. */
+  release(): void;
+  /** Ends the session, which has given its process up. */
+  expire(): void;
 }
 
 export type RequestIds = readonly RequestId[];
@@ -154,6 +177,8 @@ export interface OpenOptions {
    * reported like any end.
    */
   readonly resume?: Resume | undefined;
+  /** The session, if it may use a kept process, and may leave its own process to another session. */
+  readonly holder?: ProcessHolder | undefined;
 }
 
 /** Where to continue a server's session. */

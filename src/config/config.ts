@@ -3,7 +3,7 @@
 import type { ApiKey } from '../auth/api-keys.ts';
 import { docsPage } from '../util/docs-page.ts';
 import { clearKeysWarning, keyName, readKeysFile, readKeysOfEnvironment } from './access/api-key-sources.ts';
-import { checkAuthentication, hasAuthentication } from './access/authentication-config.ts';
+import { checkAuthentication, hasAuthentication, isOnlyLocal } from './access/authentication-config.ts';
 import { checkAuthorization } from './access/authorization-config.ts';
 import { readCertificate } from './access/certificate-files.ts';
 import { hasDuplicatePath } from './endpoint-paths.ts';
@@ -116,7 +116,7 @@ export function readConfiguration({
   const keysOfEnvironment = readKeysOfEnvironment(env, report);
   const { keys: apiKeys } = keysOfEnvironment;
   const keysOfFile = checkKeysFile(globals.apiKeysFile, readFile, report);
-  checkAuthentication({ ...globals, apiKeys }, servers, sources, report);
+  checkAuthentication({ ...globals, apiKeys }, servers, sources, isOnlyLocal(globals), report);
   const isAuthenticated = hasAuthentication({ ...globals, apiKeys });
   checkAuthorization({ ...globals, servers }, isAuthenticated, sources, report);
   if (globals.requireAuth && !isAuthenticated) {

@@ -16,6 +16,8 @@ export interface Server {
   readonly isRemote: boolean;
   /** True if sessions never have a process of their own, but share one. */
   readonly sharesProcess?: boolean;
+  /** True if sessions may use processes one after another. Their holders then report each start. */
+  readonly keepsProcesses?: boolean;
   /** How long a new backend may take to answer `initialize`. */
   readonly startTimeoutMs: number;
   /** The treatment of a session whose backend ends by itself (docs/design.md, D5). */

@@ -7,6 +7,7 @@ export type SessionEndReason =
   | 'idle'
   | 'operator'
   | 'client_gone'
+  | 'superseded'
   | 'refused'
   | 'server_start_failed'
   | 'server_unauthorized'
@@ -26,12 +27,16 @@ export type SessionEndReason =
 /** Ends after which a server that keeps sessions itself is told to end its session too. */
 export const isFinal: ReadonlySet<SessionEndReason> = new Set(['deleted', 'operator']);
 
+/** Ends after which the client may come back, and finds the process of the session (docs/decisions/0087). */
+export const mayKeepProcess: ReadonlySet<SessionEndReason> = new Set(['deleted', 'client_gone']);
+
 /** The faults for open requests when a session ends. */
 export const faultForEnd: Readonly<Record<SessionEndReason, Reason>> = {
   deleted: 'session_ended',
   idle: 'session_ended',
   operator: 'session_ended',
   client_gone: 'session_ended',
+  superseded: 'session_ended',
   refused: 'session_ended',
   server_start_failed: 'server_start_failed',
   server_unauthorized: 'server_unauthorized',

@@ -2,6 +2,15 @@ import type { Tasks } from '../call/tasks.ts';
 import type { SessionPipeline } from './pipeline.ts';
 import type { SessionContext } from './session-context.ts';
 
+/**
+ * A client without a GET stream may open one right after its first call. Its session is quiet for at least this long
+ * before another session of the same client may take its process.
+ */
+const minQuietMs = 20;
+
+/** As `minQuietMs`, after the client has closed its GET stream. */
+const minLeftMs = 250;
+
 /** Measures how long nothing of a session has been under way: no call in flight, no unfinished task of either side. */
 export class Idleness {
   readonly #context: SessionContext;
@@ -64,12 +73,34 @@ export class Idleness {
     await calls.whenEmpty();
   }
 
+  /** See `ProcessHolder.releasableInMs`. A client that listens, or whose stream the gateway ended, may still be there. */
+  get releasableInMs(): number {
+    const { policy, serverRequests, hasAnsweredCall, endReason } = this.#context;
+    const { supervisor, delivery } = this.#pipeline;
+    const { streams } = delivery;
+    const isInUse = serverRequests.size > 0 || streams.size > 0 || supervisor.state !== 'live' || policy.hasOneStream;
+    if (isInUse || endReason !== undefined) return Number.POSITIVE_INFINITY;
+    const { leftMs } = streams;
+    if (leftMs !== undefined) return Math.max(0, minLeftMs - Math.min(leftMs, this.#quietMs));
+    const isWithoutGet = streams.neverHadGet && hasAnsweredCall;
+    return isWithoutGet ? Math.max(0, minQuietMs - this.#quietMs) : Number.POSITIVE_INFINITY;
+  }
+
+  /** True while a task of either side is unfinished. */
+  get hasUnfinishedTasks(): boolean {
+    return this.#tasks.some((tasks) => tasks.areUnfinished(this.#context.limits.requestMaxMs));
+  }
+
   #isQuietSince(ms: number): boolean {
-    const { calls, limits } = this.#context;
-    const tasks = this.#tasks;
-    if (calls.size > 0 || tasks.some((some) => some.areUnfinished(limits.requestMaxMs))) return false;
-    const quietSince = Math.max(this.lastActivityAt, calls.emptySince, ...tasks.map(({ emptySince }) => emptySince));
-    return performance.now() - quietSince >= ms;
+    return this.#quietMs >= ms;
+  }
+
+  /** How long nothing has been under way, in milliseconds. Negative while something is. */
+  get #quietMs(): number {
+    const { calls } = this.#context;
+    if (calls.size > 0 || this.hasUnfinishedTasks) return Number.NEGATIVE_INFINITY;
+    const emptySince = this.#tasks.map((tasks) => tasks.emptySince);
+    return performance.now() - Math.max(this.lastActivityAt, calls.emptySince, ...emptySince);
   }
 
   get #tasks(): readonly Tasks[] {

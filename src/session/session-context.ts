@@ -1,3 +1,4 @@
+import type { ProcessHolder } from '../backend/backend.ts';
 import { RerunPolicy } from '../call/rerun.ts';
 import { SessionCalls } from '../call/session-calls.ts';
 import type { Handshake } from '../protocol/handshake.ts';
@@ -51,6 +52,10 @@ export class SessionContext {
   protocolVersion: string = assumedRevision;
   /** The server's answer to `initialize`; undefined before. */
   handshake: Handshake | undefined;
+  /** True once the server has answered a request after `initialize`. */
+  hasAnsweredCall = false;
+  /** The session as a user of processes; undefined if it never uses a kept process. */
+  holder: ProcessHolder | undefined;
   /** Set for a session that was taken over. */
   proof: TakeoverProof | undefined;
   /** Set once the session ends. */

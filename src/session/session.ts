@@ -8,7 +8,8 @@ import type { Headers, Reply } from '../reply/reply.ts';
 import type { Server } from '../server/server.ts';
 import type { Registration } from '../store/session-records.ts';
 import { detach } from '../util/boundary.ts';
-import { endCall, faultBeforeStart, isFinal, type SessionEndReason } from './end-reason.ts';
+import { SessionProcessHolder } from './backend/holder.ts';
+import { endCall, faultBeforeStart, isFinal, mayKeepProcess, type SessionEndReason } from './end-reason.ts';
 import { Idleness } from './idleness.ts';
 import { SessionPipeline } from './pipeline.ts';
 import type { Adoption } from './record/adoption.ts';
@@ -60,6 +61,7 @@ export class Session implements SessionHandle {
       endFault: () => context.endReason && faultBeforeStart(context.endReason),
     });
     this.idleness = new Idleness(context, this.#pipeline);
+    if (!context.policy.isShared) context.holder = new SessionProcessHolder(context, this.#pipeline, this.idleness);
     if (start.adoption !== undefined) this.#adopt(start.adoption);
   }
 
@@ -210,6 +212,7 @@ export class Session implements SessionHandle {
     const { telemetry, onEnding, onEnded } = context.parts;
     onEnding(reason);
     context.proof?.end();
+    const mayBeKept = mayKeepProcess.has(reason) && !this.idleness.hasUnfinishedTasks;
     // The end does not wait longer for the store: a session can end also while the store is away.
     context.stopStoreAfter(context.limits.storeWaitMs);
     this.#pipeline.close();
@@ -218,7 +221,9 @@ export class Session implements SessionHandle {
     this.#recordRemoved = this.#runStep(
       reason === 'moved' ? undefined : () => this.#pipeline.delivery.close(reason === 'released'),
     ).then(() => this.#runStep(this.#recordStep(reason)));
-    await this.#recordRemoved.then(() => this.#runStep(() => this.#pipeline.supervisor.close(isFinal.has(reason))));
+    await this.#recordRemoved.then(() =>
+      this.#runStep(() => this.#pipeline.supervisor.close({ isForGood: isFinal.has(reason), mayBeKept })),
+    );
     const { dropped } = context;
     const { refusalCode: errorCode } = this.#pipeline.opening;
     telemetry.emit({ type: 'session-ended', name: this.name, reason, dropped, errorCode });

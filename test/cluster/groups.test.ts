@@ -8,7 +8,7 @@ import { instancesOf, leaseMs, settle, startFastCluster, stopSound } from './fas
 const meta = { [metaKeys.clientCapabilities]: { elicitation: {}, sampling: {}, roots: {} } };
 const textOf = ({ json }: Awaited<ReturnType<typeof callModern>>): string => json.result.content[0].text;
 const start = (): Promise<Cluster> =>
-  startFastCluster({ command: everythingFixture, args: ['--isolation', 'shared', '--era', 'legacy'] });
+  startFastCluster({ command: everythingFixture, args: ['--share', 'all', '--era', 'legacy'] });
 
 describe('modern clients of a legacy server behind three instances', () => {
   let cluster: Cluster;

@@ -82,7 +82,7 @@ describe('[P3] with a journal of what the server did', () => {
     '[U-03] a modern call that asks for input while Redis is away does not hear that nothing reached the server',
     async () => {
       const journal = await createJournal();
-      const args = [...faultArgs, '--isolation', 'shared', '--era', 'legacy'];
+      const args = [...faultArgs, '--share', 'all', '--era', 'legacy'];
       const cluster = await start(journal, args, { instances: 2 });
       const meta = { [metaKeys.clientCapabilities]: { elicitation: {} } };
       for (let run = 0; run < runs; run++) {

@@ -25,7 +25,7 @@ describe('two instances in front of a server that keeps connections in its proce
   test.each([
     ['of both eras', [], []],
     ['of the modern era', ['--modern'], []],
-    ['of the modern era, with --isolation principal', ['--modern'], ['--isolation', 'principal']],
+    ['of the modern era, with --share user', ['--modern'], ['--share', 'user']],
   ] as const)('[M-05] keep users apart, whatever their clients speak: a server %s', async (_, flags, args) => {
     const cluster = await startTwo(flags, args);
     for (const client of [modern, legacy]) {
@@ -41,8 +41,8 @@ describe('two instances in front of a server that keeps connections in its proce
     }
   });
 
-  test('[M-05] with --isolation shared let users share the process of an instance', async () => {
-    const cluster = await startTwo(['--modern'], ['--isolation', 'shared']);
+  test('[M-05] with --share all let users share the process of an instance', async () => {
+    const cluster = await startTwo(['--modern'], ['--share', 'all']);
     await (await modern(cluster, 0, 'alice')).connect('mongodb://alice');
     for (const client of [modern, legacy])
       expect((await (await client(cluster, 0, 'bob')).list()).connections).toEqual(['mongodb://alice']);

@@ -31,7 +31,7 @@ describe('subscriptions of modern clients at a legacy server behind three instan
   beforeAll(async () => {
     cluster = await startFastCluster({
       command: everythingFixture,
-      args: ['--isolation', 'shared', '--era', 'legacy'],
+      args: ['--share', 'all', '--era', 'legacy'],
     });
     await settle(cluster);
   });

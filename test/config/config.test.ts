@@ -58,7 +58,8 @@ describe('one server', () => {
         rerun: 'safe',
         hibernateAfterMs: 0,
         era: 'auto',
-        isolation: 'auto',
+        share: 'auto',
+        shareLingerMs: 300_000,
         poolMax: 4,
         sessionless: 'reject',
         probeEveryMs: 0,
@@ -208,7 +209,7 @@ describe('the order of sources', () => {
         onBackendExit: 'end',
         rerun: 'hints',
         era: 'legacy',
-        isolation: 'shared',
+        share: 'all',
         sessionless: 'serve',
         transport: 'sse',
         parentDeathSignal: 'off',
@@ -593,7 +594,6 @@ describe('faults', () => {
       { hibernateAfterMs: 9, onBackendExit: 'end' },
       'hibernateAfterMs and onBackendExit end',
     ],
-    [['--isolation', 'principal'], 'has --isolation principal', { isolation: 'principal' }, 'has isolation principal'],
   ])('%j of a server is told as %s, and in the file in its words', (argv, onLine, settings, inFile) => {
     expect(faultsOf({ argv: [...argv, '--', 'x'] })[0]?.message).toContain(onLine);
     expect(faultsOf({ file: server({ command: 'x', ...settings }) })[0]?.message).toContain(inFile);

@@ -349,7 +349,7 @@ const inGroup = subject(
     const { open, end } = createHostile(given.kind, given.script, given.isHonestAtFirst ? 'tools/list' : undefined);
     const groups = new Groups({
       ...{ sessions, records: store.sessions, changes: store.changes, outcomes: store.outcomes },
-      ...{ server: serverOf(open), isolation: 'request', poolMax: 2, version: '1' },
+      ...{ server: serverOf(open), isolation: () => 'request', poolMax: 2, version: '1' },
       states: new RequestStates(keys, () => 0),
       marks: new CredentialMarks(keys),
       ...{ requestIdleMs: never, settleMs: 1, maxListeners: 100 },

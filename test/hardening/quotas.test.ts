@@ -146,7 +146,7 @@ describe('[S20] [F26] a user who opens sessions', () => {
   });
 
   test('again and again gets 429 beyond --principal-starts-per-minute, also for modern requests; a neighbour none', async () => {
-    const gateway = await startForUsers(['--principal-starts-per-minute', '3', '--isolation', 'request']);
+    const gateway = await startForUsers(['--principal-starts-per-minute', '3', '--share', 'request']);
     for (let n = 0; n < 2; n++) await (await openAs(gateway, alice)).delete();
     expect((await callModern(gateway.url, 'echo', { text: 'x' }, { headers: alice })).status).toBe(200);
     const refused = [429, '10', 'quota_starts'];

@@ -44,13 +44,13 @@ describe('[P11] two users of one STDIO server see their own credentials alone', 
     await Promise.all([a.delete(), b.delete()]);
   });
 
-  test.each(['request', 'principal'])('in requests of the modern era, isolation %s', async (isolation) => {
-    const args = ['--isolation', isolation, ...credential];
+  test.each(['request', 'user'])('in requests of the modern era, share %s', async (share) => {
+    const args = ['--share', share, ...credential];
     const { url } = await startGateway({ args, command: showsVariables });
     const show = (token: string) => variableOfModern(url, 'GITHUB_TOKEN', { headers: tokenOf(token) });
     const shown = await Promise.all(['alice', 'bob', 'alice', 'bob'].map(show));
     expect(shown.map(({ value }) => value)).toEqual(['alice', 'bob', 'alice', 'bob']);
-    expect(new Set(shown.map(({ pid }) => pid)).size).toBe(isolation === 'principal' ? 2 : 4);
+    expect(new Set(shown.map(({ pid }) => pid)).size).toBe(share === 'user' ? 2 : 4);
   });
 
   test.each([
@@ -144,7 +144,7 @@ describe('a server that is lost', () => {
   });
 
   test('is started again for the next request of the modern era', async () => {
-    const args = ['--isolation', 'principal', ...credential];
+    const args = ['--share', 'user', ...credential];
     const { url, logs } = await startGateway({ args, command: showsVariables });
     const show = () => variableOfModern(url, 'GITHUB_TOKEN', { headers: tokenOf('dave') });
     const before = await show();

@@ -14,7 +14,7 @@ import {
 
 /** Modern clients share the session of their group, so that what one of them is told of is what another one changes. */
 const start = ({ args, command }: Pick<ReadyServer, 'args' | 'command'>) =>
-  startGateway({ args: [...hastyArgs, '--isolation', 'shared', ...args], command });
+  startGateway({ args: [...hastyArgs, '--share', 'all', ...args], command });
 
 const [modernHttp, httpOfBoth] = modernHttpKinds;
 const [, ofBoth] = modernFixtureKinds;

@@ -22,7 +22,7 @@ const foreign = (era: 'legacy' | 'modern'): readonly string[] => [
   era,
 ];
 const startLegacy = (...args: string[]): Promise<Gateway> =>
-  startGateway({ command: foreign('legacy'), args: ['--era', 'legacy', '--isolation', 'shared', ...args] });
+  startGateway({ command: foreign('legacy'), args: ['--era', 'legacy', '--share', 'all', ...args] });
 const startModern = (...args: string[]): Promise<Gateway> =>
   startGateway({ command: foreign('modern'), args: ['--era', 'modern', ...args] });
 const pinned = { pin: modernRevision };
@@ -191,8 +191,8 @@ test.each([
 );
 
 describe.each([
-  ['one process for all', ['--isolation', 'shared']],
-  ['a process for each request', ['--isolation', 'request']],
+  ['one process for all', ['--share', 'all']],
+  ['a process for each request', ['--share', 'request']],
 ] as const)('[J-04] mirrored parameters at a legacy server with %s', (_, args) => {
   test('must say what the body says', async () => {
     await using gateway = await startGateway({ command: foreign('legacy'), args: ['--era', 'legacy', ...args] });

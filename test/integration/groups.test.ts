@@ -15,7 +15,7 @@ describe('a legacy server that all modern clients share', () => {
   beforeAll(async () => {
     gateway = await startGateway({
       command: everythingFixture,
-      args: [...legacy, '--isolation', 'shared', '--cancel-grace-ms', '200'],
+      args: [...legacy, '--share', 'all', '--cancel-grace-ms', '200'],
     });
   });
   afterAll(() => gateway?.stop());
@@ -102,7 +102,7 @@ describe('a legacy server that all modern clients share', () => {
 test('[R4.11] a call whose client never comes back is cancelled after the limit, and its turn is over', async () => {
   const gateway = await startGateway({
     command: everythingFixture,
-    args: [...legacy, '--isolation', 'shared', '--pool-max', '1', '--request-idle-ms', '400', '--drain-ms', '0'],
+    args: [...legacy, '--share', 'all', '--pool-max', '1', '--request-idle-ms', '400', '--drain-ms', '0'],
   });
   const call = (params?: Record<string, unknown>) =>
     callModern(gateway.url, 'test_elicitation', {}, { meta: asking, ...(params && { params }) });
@@ -127,19 +127,16 @@ test('[P11] unless told otherwise each request has a process of its own, also ov
 });
 
 describe.each(legacyRevisions)('a legacy server of %s', (version) => {
-  test.each(['request', 'shared'])(
-    '[R4.05] asks a modern client that can be asked, with isolation %s',
-    async (isolation) => {
-      const { gateway } = await startMoody({ version }, { args: [...legacy, '--isolation', isolation] });
-      const asked = await callModern(gateway.url, 'ask', {}, { meta: asking });
-      expect(asked.json.result).toMatchObject({ resultType: 'input_required' });
-      const answered = await callModern(
-        gateway.url,
-        'ask',
-        {},
-        { meta: asking, params: retryWith(asked, modernAnswers) },
-      );
-      expect(answered.json.result).toMatchObject({ resultType: 'complete', answer: { action: 'accept' } });
-    },
-  );
+  test.each(['request', 'all'])('[R4.05] asks a modern client that can be asked, with share %s', async (share) => {
+    const { gateway } = await startMoody({ version }, { args: [...legacy, '--share', share] });
+    const asked = await callModern(gateway.url, 'ask', {}, { meta: asking });
+    expect(asked.json.result).toMatchObject({ resultType: 'input_required' });
+    const answered = await callModern(
+      gateway.url,
+      'ask',
+      {},
+      { meta: asking, params: retryWith(asked, modernAnswers) },
+    );
+    expect(answered.json.result).toMatchObject({ resultType: 'complete', answer: { action: 'accept' } });
+  });
 });

@@ -90,13 +90,15 @@ describe('sessions and their children', () => {
     expect(await gateway.descendants()).toEqual([]);
   });
 
-  test('[A12] an idle session ends with its child, an open GET stream or not', async () => {
+  test('[A12] an idle session ends with its child, but not while its client listens', async () => {
     const gateway = await start(mini, ['--session-idle-ms', '1000']); // no less than it takes to look at the children
     const session = await initialize(gateway.url);
     const children = await gateway.descendants();
     expect(children).toHaveLength(1);
     const stream = await session.getStream();
-    await stream.events.ended;
+    await new Promise((resolve) => setTimeout(resolve, 2_000)); // longer than an idle session lasts: nothing happens
+    expect(await gateway.descendants()).toEqual(children);
+    stream.drop();
     await waitUntilGone(children);
     expect(await statusOf(session)).toEqual([404, 404, 404]);
   });
@@ -293,7 +295,9 @@ describe('the program', () => {
 
   test('prints where it is, and a line that works, on stdout, and nothing else there', async () => {
     const gateway = await start(mini);
-    const [ready, endpoint, older, stream, onWs, socket, tryIt, curl = '', ...rest] = gateway.stdout().split('\n');
+    const [ready, endpoint, older, stream, onWs, socket, sharing, tryIt, curl = '', ...rest] = gateway
+      .stdout()
+      .split('\n');
     const [mcp, sse, ws] = [endpoint, stream, socket].map((line = '') => line.trim().split(/\s+/).at(-1));
     expect([ready, mcp, older, sse, onWs, ws]).toEqual([
       'Ready:',
@@ -303,7 +307,7 @@ describe('the program', () => {
       'For WebSocket clients:',
       `ws://127.0.0.1:${gateway.port}/ws`,
     ]);
-    expect([tryIt, rest]).toEqual(['Try it:', ['']]);
+    expect([sharing, tryIt, rest]).toEqual([expect.stringMatching(/^Processes: /), 'Try it:', ['']]);
     const [, url = '', body = ''] =
       /^ {2}curl -i -X POST (\S+) -H 'Content-Type: application\/json' -d '([^']+)'$/.exec(curl) ?? [];
     const { status, headers } = await post(url, body, { Accept: '*/*' });
@@ -313,7 +317,7 @@ describe('the program', () => {
       'string',
     ]);
     await gateway.stop();
-    expect(gateway.stdout().split('\n')).toHaveLength(9);
+    expect(gateway.stdout().split('\n')).toHaveLength(10);
   });
 
   test('a server of a file whose command is not found stands apart, with what to do', async () => {

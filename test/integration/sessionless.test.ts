@@ -159,7 +159,7 @@ test('[P11] each has a process of its own, which ends with it, also where its cl
 
 test('a request without a session shares the process of modern clients that declare nothing, where that is wanted', async () => {
   const gateway = await startGateway({
-    args: [...serve, '--era', 'legacy', '--isolation', 'shared'],
+    args: [...serve, '--era', 'legacy', '--share', 'all'],
     command: everythingFixture,
   });
   const pid = textOf(await post(gateway.url, call('describe_process')));

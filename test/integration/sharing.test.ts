@@ -9,7 +9,7 @@ import { startRemoteServer } from './remote-server.ts';
 
 const start = (args: readonly string[] = [], flags: readonly string[] = [], more: GatewayOptions = {}) =>
   startGateway({
-    env: usersEnv,
+    env: { ...usersEnv, GANGWAY_SHARE: undefined },
     args: ['--log-format', 'json', ...args],
     command: [...keepingFixture, ...flags],
     ...more,
@@ -48,8 +48,8 @@ describe('users of a server that keeps connections in its process', () => {
     expect(warningsOf(gateway)).not.toContainEqual(sharedWarning);
   });
 
-  test('[M-05] are kept apart with --isolation principal, whatever their client speaks; a user has one process for all', async () => {
-    const gateway = await start(['--isolation', 'principal'], ['--modern']);
+  test('[M-05] are kept apart with --share user, whatever their client speaks; a user has one process for all', async () => {
+    const gateway = await start(['--share', 'user'], ['--modern']);
     const modern = [modernKeeper(gateway.url, users.alice), modernKeeper(gateway.url, users.bob)] as const;
     expect(await seenBy(...modern)).toEqual(keeps);
     const legacy = [await clients.legacy(gateway, 'alice'), await clients.legacy(gateway, 'bob')] as const;
@@ -61,8 +61,8 @@ describe('users of a server that keeps connections in its process', () => {
     await waitForDescendants(gateway.pid, 2);
   });
 
-  test('[M-05] [M-06] with --isolation request nobody shares, not even a user with himself; a session has its own process', async () => {
-    const gateway = await start(['--isolation', 'request'], ['--modern']);
+  test('[M-05] [M-06] with --share request nobody shares, not even a user with himself; a session has its own process', async () => {
+    const gateway = await start(['--share', 'request'], ['--modern']);
     const alice = modernKeeper(gateway.url, users.alice);
     expect(await seenBy(alice, modernKeeper(gateway.url, users.bob))).toEqual({ alice: false, bob: false });
     const sessions = await Promise.all([1, 2].map(() => clients.legacy(gateway, 'alice')));
@@ -72,8 +72,8 @@ describe('users of a server that keeps connections in its process', () => {
     await waitFor(async () => (await gateway.descendants()).length === 2, { what: 'only those of the sessions' });
   });
 
-  test('[M-05] [M-06] share with --isolation shared, and the start says so', async () => {
-    const gateway = await start(['--isolation', 'shared'], ['--modern']);
+  test('[M-05] [M-06] share with --share all, and the start says so', async () => {
+    const gateway = await start(['--share', 'all'], ['--modern']);
     await waitFor(() => warningsOf(gateway).length > 0, { what: 'the warning' });
     expect(warningsOf(gateway)).toContainEqual(sharedWarning);
     expect(await seenBy(modernKeeper(gateway.url, users.alice), modernKeeper(gateway.url, users.bob))).toEqual({
@@ -86,7 +86,7 @@ describe('users of a server that keeps connections in its process', () => {
   test.each([
     ['a legacy server, with a process for each request', [], ['--legacy'], {}, 'my-editor'],
     ['a legacy server, with a process that others of the user share', [], ['--legacy'], usersEnv, 'mcp-gangway'],
-    ['a legacy server, with a process that all share', ['--isolation', 'shared'], ['--legacy'], {}, 'mcp-gangway'],
+    ['a legacy server, with a process that all share', ['--share', 'all'], ['--legacy'], {}, 'mcp-gangway'],
     ['a modern server, in each request', [], ['--modern'], usersEnv, 'my-editor'],
   ] as const)('[M-04] the name of a client reaches %s', async (_, args, flags, env, name) => {
     const { url } = await start(args, flags, { env });
@@ -95,17 +95,17 @@ describe('users of a server that keeps connections in its process', () => {
   });
 
   test.each([
-    ['principal', true],
+    ['user', true],
     ['auto', false],
   ])(
-    '[M-06] with --isolation %s at a URL whose server turns out to be modern: a warning is %s',
-    async (isolation, isWarned) => {
+    '[M-06] with --share %s at a URL whose server turns out to be modern: a warning is %s',
+    async (share, isWarned) => {
       const server = await startRemoteServer('modern');
       onTestFinished(() => server.stop());
-      const args = ['--log-format', 'json', '--isolation', isolation, server.url];
+      const args = ['--log-format', 'json', '--share', share, server.url];
       const gateway = await startGateway({ env: usersEnv, args });
       expect((await callModern(gateway.url, 'echo', { text: 'x' }, { headers: users.alice })).status).toBe(200);
-      const warning = expect.objectContaining({ msg: '--isolation has no effect on modern clients of this server' });
+      const warning = expect.objectContaining({ msg: '--share has no effect on modern clients of this server' });
       if (isWarned) expect(warningsOf(gateway)).toContainEqual(warning);
       else expect(warningsOf(gateway)).not.toContainEqual(warning);
     },
@@ -159,7 +159,7 @@ describe('users of a server that keeps connections in its process', () => {
   });
 
   test('[S20] of a user with one process of his own each, the second server starts none', async () => {
-    const args = ['--principal-processes', '1', '--isolation', 'request'];
+    const args = ['--principal-processes', '1', '--share', 'request'];
     const { url } = await start(args, ['--modern']);
     const session = await initialize(url, { headers: users.alice });
     expect((await session.request('tools/list')).status).toBe(200);

@@ -25,7 +25,7 @@ let gateway: Gateway;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'gangway-tasks-'));
   const [command, ...args] = keepingFixture;
-  const server = { command, args, isolation: 'shared', requiredScopes: ['read'], toolScopes: { begin: ['write'] } };
+  const server = { command, args, share: 'all', requiredScopes: ['read'], toolScopes: { begin: ['write'] } };
   await writeFile(join(folder, 'config.json'), JSON.stringify({ mcpServers: { keeping: server } }));
   const scopes: Record<Name, readonly string[]> = {
     alice: ['read', 'write'],

@@ -97,7 +97,7 @@ it('README.md: the gateway prints what "Try it" shows, and both commands there w
   const gateway = await startGateway({
     command: ['mcp-server-everything'],
     adminPort: await findFreePort(),
-    env: { PATH: `${root}node_modules/.bin:${process.env['PATH']}` },
+    env: { PATH: `${root}node_modules/.bin:${process.env['PATH']}`, GANGWAY_SHARE: undefined },
   });
   expect(gateway.stdout().trim()).toMatch(patternOf(banner));
   const [, command = ''] = /^Try it:\n {2}(.*)$/m.exec(gateway.stdout()) ?? [];

@@ -78,11 +78,11 @@ export async function startStage(folder: string): Promise<Stage> {
   });
   const [command, ...args] = trafficServer(notes);
   const mcpServers = {
-    stdio: { command, args, isolation: 'shared' },
+    stdio: { command, args, share: 'all' },
     sleepy: { command, args, hibernateAfterMs: 5_000 },
     remote: { url: upstreamProxy.urlOf(upstream.url) },
     old: { url: upstreamProxy.urlOf(`${upstream.baseUrl}/sse`) },
-    asks: served(everythingFixture, { isolation: 'shared' }),
+    asks: served(everythingFixture, { share: 'all' }),
     modern: served(modernFixture, { era: 'modern' }),
   };
   const config = join(folder, 'gangway.json');

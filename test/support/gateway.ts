@@ -77,6 +77,12 @@ export interface Gateway extends AsyncDisposable {
   stop(signal?: NodeJS.Signals, waiting?: Waiting): Promise<Exit>;
 }
 
+/**
+ * Most tests open several sessions of one client, and count on a process for each. Tests of sharing set `--share`, or
+ * remove this variable.
+ */
+const separateSessions = { GANGWAY_SHARE: 'session' };
+
 const defaultProgram = process.env['GATEWAY_PROGRAM']?.split(' ') ?? [process.execPath, `${root}dist/main.js`];
 
 /** Pids of running gateways, so that they end with this test process in any case. */
@@ -113,7 +119,11 @@ export async function startGateway({
       ...args,
       ...(command.length > 0 ? ['--', ...command] : []),
     ],
-    { cwd, env: definedOnly({ ...process.env, ...carried, ...env }), stdio: ['ignore', 'pipe', 'pipe'] },
+    {
+      cwd,
+      env: definedOnly({ ...process.env, ...separateSessions, ...carried, ...env }),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
   );
   const stdout = collectText(child.stdout);
   const stderr = collectText(child.stderr);

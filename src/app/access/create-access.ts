@@ -2,7 +2,8 @@
 
 import type { Logger } from 'pino';
 import { type Authenticator, createAuthenticate } from '../../auth/authenticate.ts';
-import { type Authenticate, noAuthentication } from '../../auth/identity.ts';
+import type { Authenticate } from '../../auth/identity.ts';
+import type { LocalClients } from '../../auth/local-clients.ts';
 import {
   type ProtectedResource,
   protectedResourceAt,
@@ -49,15 +50,17 @@ export interface AllAccess {
 /**
  * Creates the access that the configuration describes.
  * @param authenticators the authenticators for all credentials except access tokens
+ * @param localClients identifies all clients if there is no authentication
  */
 export async function createAccess(
   config: GatewayConfig,
   authenticators: readonly Authenticator[],
+  localClients: LocalClients,
   logger: Logger,
 ): Promise<AllAccess> {
   const createTokenAuthenticator =
     config.authIssuer.length === 0 ? undefined : await tokenAuthenticators(config, logger);
-  const to: AccessTo = (now, served) => accessTo(now, served, authenticators, createTokenAuthenticator);
+  const to: AccessTo = (now, served) => accessTo(now, served, authenticators, localClients, createTokenAuthenticator);
   if (!hasAuthentication(config)) return { to, operators: undefined };
   if (createTokenAuthenticator === undefined) return { to, operators: createAuthenticate({ authenticators }) };
   const resources = config.servers.flatMap((server) => [...resourcesOf(config, server).values()]);
@@ -72,6 +75,7 @@ function accessTo(
   config: GatewayConfig,
   served: readonly ServerConfig[],
   authenticators: readonly Authenticator[],
+  localClients: LocalClients,
   byToken: CreateTokenAuthenticator | undefined,
 ): Access {
   const { authIssuer, authAudience, servers } = config;
@@ -89,7 +93,7 @@ function accessTo(
     if (first !== undefined && servers.length === 1) describe(first, server, [rootMetadataPath]);
     const metadataUrls = [...resources].map(([path, { metadataUrl }]) => [path, metadataUrl] as const);
     const authorization = new Authorization({ rules, resourceMetadata: new Map(metadataUrls) });
-    if (!hasAuthentication(config)) return { authenticate: noAuthentication, authorization };
+    if (!hasAuthentication(config)) return { authenticate: localClients.authenticate, authorization };
     const audiences = new Set([...authAudience, ...[...resources.values()].map(({ url }) => url)]);
     const authenticate = createAuthenticate({
       authenticators: byToken === undefined ? authenticators : [...authenticators, byToken(audiences)],

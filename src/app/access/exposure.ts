@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { isLoopback } from '../../auth/origin-rules.ts';
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
+import type { KnownUsers } from '../../config/servers/process-sharing.ts';
 import type { ServerCertificate } from '../../http/http-server.ts';
 import { docsPage } from '../../util/docs-page.ts';
 
@@ -33,12 +34,28 @@ export function warnOfExposure(config: GatewayConfig, logger: Logger): void {
   logger.warn({ host, port, detail: exposure.detail }, exposure.what);
 }
 
-/** Warns that authenticated users share processes of this server, as `--isolation shared` requires. */
-export function warnOfSharing({ name, isolation }: ServerConfig, config: GatewayConfig, logger: Logger): void {
-  if (isolation !== 'shared' || !hasAuthentication(config)) return;
+/** Warns that authenticated users share processes of this server, as `--share all` requires. */
+export function warnOfSharing({ name, share }: ServerConfig, config: GatewayConfig, logger: Logger): void {
+  if (share !== 'all' || !hasAuthentication(config)) return;
   const detail =
-    'Users can reach whatever the process keeps for other users, such as connections. Without --isolation, each user gets a separate process.';
-  logger.warn({ server: name, detail }, 'all users share the processes of this server (--isolation shared)');
+    'Users can reach whatever the process keeps for other users, such as connections. Without --share, each user gets a separate process.';
+  logger.warn({ server: name, detail }, 'all users share the processes of this server (--share all)');
+}
+
+/**
+ * One sentence for the banner: which clients meet the same processes.
+ * @param known what the gateway knows of its users at the start
+ */
+export function describeSharing(servers: readonly Pick<ServerConfig, 'share'>[], known: KnownUsers): string {
+  const shares = new Set(servers.map(({ share }) => share));
+  const [share] = shares;
+  if (shares.size !== 1 || share === undefined) return 'The servers differ in which clients share processes (share).';
+  if (share === 'all') return 'All clients share server processes, whoever they are (--share all).';
+  if (share === 'request' || share === 'session') return `Sessions share no server process (--share ${share}).`;
+  if (known === 'users') return 'Each user has separate server processes. Sessions of one user share them in turn.';
+  if (known === 'local')
+    return 'All clients on this machine count as one user, and share server processes in turn. To prevent this: --share session';
+  return 'Anybody may be a client, so sessions share no server process. If all clients are yours: --share all';
 }
 
 /** True if the gateway encrypts, or the configuration implies a proxy that does. */

@@ -14,6 +14,8 @@ export interface BannerDetails {
   readonly statusPage?: string | undefined;
   /** The configuration file, if one was read. */
   readonly file?: string | undefined;
+  /** One sentence: which clients share server processes. */
+  readonly sharing?: string;
 }
 
 /**
@@ -23,7 +25,7 @@ export interface BannerDetails {
  */
 export function renderBanner(
   urls: readonly ServerUrls[],
-  { needsKey, curlArguments = [], statusPage, file }: BannerDetails,
+  { needsKey, curlArguments = [], statusPage, file, sharing }: BannerDetails,
 ): string {
   const width = Math.max(...urls.map(({ server }) => server.length));
   const row = (server: string, url: string): string => `  ${server.padEnd(width)}  ${url}\n`;
@@ -42,10 +44,11 @@ export function renderBanner(
   const older = others('For HTTP+SSE clients', 'sse');
   const sockets = others('For WebSocket clients', 'ws');
   const page = statusPage === undefined ? '' : `Status page:\n  ${statusPage}\n`;
+  const shared = sharing === undefined ? '' : `Processes: ${sharing}\n`;
   const unready = failing && `Not ready:\n${failing}`;
   const [first] = well;
   const trial = first === undefined ? '' : `Try it:\n  ${curlLine(first, needsKey, curlArguments)}\n`;
-  return `${endpoints && `Ready:\n${endpoints}${untried}`}${unready}${older}${sockets}${page}${trial}`;
+  return `${endpoints && `Ready:\n${endpoints}${untried}`}${unready}${older}${sockets}${shared}${page}${trial}`;
 }
 
 const untriedLine = (file: string): string =>

@@ -143,9 +143,9 @@ async function serve(config: GatewayConfig, source: ConfigurationSource, log: Lo
     logger.info(urls, urls.failure === undefined ? 'endpoint ready' : 'endpoint ready, but its server is not');
   // An audit log on stdout must not be mixed with other text.
   const output = config.audit === 'stdout' ? process.stderr : process.stdout;
-  const { urls, statusPage, curlArguments } = gateway;
+  const { urls, statusPage, curlArguments, sharing } = gateway;
   output.write(
-    renderBanner(urls, { needsKey: hasAuthentication(config), curlArguments, statusPage, file: source.file }),
+    renderBanner(urls, { needsKey: hasAuthentication(config), curlArguments, statusPage, file: source.file, sharing }),
   );
 }
 

@@ -1,9 +1,15 @@
 import type { OpenBackend } from '../../backend/backend.ts';
 import type { DecorateBackends } from '../../backend/backend-decorator.ts';
-import { hasAuthentication } from '../../config/access/authentication-config.ts';
+import { KeptProcesses } from '../../backend/reuse/kept-processes.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import { usesClientCredentials } from '../../config/options/client-credential-options.ts';
-import { isolationOf, modernIsolationOf } from '../../config/servers/process-sharing.ts';
+import {
+  canKeepProcesses,
+  isolationOf,
+  type KnownUsers,
+  modernIsolationOf,
+  reuseOf,
+} from '../../config/servers/process-sharing.ts';
 import { openEitherEra } from '../../era/legacy-on-modern/open-either-era.ts';
 import { Translator } from '../../era/legacy-on-modern/translator.ts';
 import { Groups } from '../../era/modern-on-legacy/groups.ts';
@@ -27,6 +33,8 @@ export interface ServedServer {
   readonly server: Server;
   readonly modern: ModernServer;
   readonly groups: Groups;
+  /** The processes of ended sessions; undefined if sessions of this server never share one. */
+  readonly kept: KeptProcesses | undefined;
 }
 
 /** The parts that all servers of a gateway share. */
@@ -37,6 +45,8 @@ export interface ServingParts {
   /** The store if other instances share it. */
   readonly shared: ClusterStore | undefined;
   readonly stateSealing: StateSealing;
+  /** What the gateway knows of its users now. */
+  readonly knownUsers: () => KnownUsers;
   readonly emit: Emit<ServerEvent | SharedServerEvent>;
   /** Decorates the backends of sessions, and those that modern clients share. */
   readonly decorateClientBackends: DecorateBackends;
@@ -48,11 +58,19 @@ export interface ServingParts {
  */
 export function serve(running: RunningServer, parts: ServingParts, startAheadMs = 0): ServedServer {
   const { config: gateway, sessions, store, stateSealing, emit, decorateClientBackends } = parts;
+  const { share, shareLingerMs: lingerMs } = running.config;
+  // Credentials of clients tell users apart, even without authentication.
+  const hasCredentials = share === 'user' && usesClientCredentials(running.config);
+  const knownUsers = hasCredentials ? (): KnownUsers => 'users' : parts.knownUsers;
   const { config } = running;
   const modern = runModern(running, parts, startAheadMs);
   const onLegacy = (): void => emit({ type: 'era-seen', server: config.name, era: 'legacy' });
-  const open = decorateClientBackends(config.name, openForSessions(running, modern, gateway, onLegacy));
-  const server = { ...running.server, open };
+  const maxKept = Math.max(minKept, Math.ceil(gateway.maxSessions / 10));
+  const keeping = { open: running.server.open, reuse: () => reuseOf(share, knownUsers()), lingerMs, maxKept };
+  const kept = canKeepProcesses(config) ? new KeptProcesses(keeping) : undefined;
+  const direct = kept?.open ?? running.server.open;
+  const open = decorateClientBackends(config.name, openForSessions(running, direct, modern, gateway, onLegacy));
+  const server = { ...running.server, open, keepsProcesses: kept !== undefined };
   const groups = new Groups({
     sessions,
     records: store.sessions,
@@ -61,33 +79,36 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
     server,
     version,
     ...stateSealing,
-    isolation: isolationOf(config.isolation, hasAuthentication(gateway)),
+    isolation: () => isolationOf(share, knownUsers()),
     poolMax: config.poolMax,
     requestIdleMs: gateway.requestIdleMs,
     settleMs: config.startTimeoutMs,
     maxListeners: gateway.maxSharedCalls,
     onFailed: (cause) => emit({ type: 'shared-server-failed', server: config.name, cause }),
   });
-  return { config, running, server, modern, groups };
+  return { config, running, server, modern, groups, kept };
 }
+
+/** Even a gateway for few sessions keeps this many processes of ended sessions. */
+const minKept = 4;
 
 /** Creates the server for modern clients. */
 function runModern(
   { config, server, modern: access }: RunningServer,
-  { config: gateway, sessions: room, shared, emit, decorateClientBackends }: ServingParts,
+  { config: gateway, sessions: room, shared, knownUsers, emit, decorateClientBackends }: ServingParts,
   startAheadMs: number,
 ): ModernServer {
   const common = { version, limits: gateway, emit, changes: shared?.changes, owners: shared?.owners };
   if (access === undefined) return new ModernServer({ ...common, server, era: 'legacy', openSibling: server.open });
   const { open: openShared, ...how } = access;
   const open = decorateClientBackends(config.name, openShared);
-  const isUnused = access.isOverHttp && config.isolation !== 'auto' && config.sessionless !== 'serve';
+  const isUnused = access.isOverHttp && config.share !== 'auto' && config.sessionless !== 'serve';
   const reportUnused: Emit<SharedServerEvent> = (event) => {
     emit(event);
     if (event.type === 'era-found' && event.era === 'modern') emit({ type: 'isolation-unused', server: config.name });
   };
   const sharing = {
-    isolation: modernIsolationOf(config, hasAuthentication(gateway)),
+    isolation: modernIsolationOf(config, knownUsers()),
     idleMs: config.hibernateAfterMs || gateway.sessionIdleMs,
   };
   const modern = new ModernServer({
@@ -106,12 +127,13 @@ function runModern(
 
 /** The opener with which legacy sessions reach the server, whatever its era is. */
 function openForSessions(
-  { config, server, modern: access }: RunningServer,
+  { config, modern: access }: RunningServer,
+  direct: OpenBackend,
   modern: ModernServer,
   gateway: GatewayConfig,
   onLegacy: () => void,
 ): OpenBackend {
-  if (access === undefined || config.era === 'legacy') return server.open;
+  if (access === undefined || config.era === 'legacy') return direct;
   const { isOverHttp } = access;
   const { maxQueuedBytes } = gateway;
   const translated: OpenBackend = (events, opening) => {
@@ -120,5 +142,5 @@ function openForSessions(
   };
   if (config.era === 'modern') return translated;
   const silentMs = Math.ceil(config.startTimeoutMs / 3);
-  return openEitherEra({ direct: server.open, translated, eras: modern, isOverHttp, onLegacy, silentMs });
+  return openEitherEra({ direct, translated, eras: modern, isOverHttp, onLegacy, silentMs });
 }

@@ -123,14 +123,15 @@ export class ServerSet {
     const all = [...this.current, ...this.#former];
     for (const probe of this.#probes.values()) probe.stop();
     for (const { groups } of all) groups.close();
+    const keptEnded = all.map(({ kept }) => kept?.close());
     const sessionsEnded = drainSessions();
-    await Promise.all([sessionsEnded, ...all.map(({ modern }) => modern.drain(graceMs, sessionsEnded))]);
+    await Promise.all([sessionsEnded, ...keptEnded, ...all.map(({ modern }) => modern.drain(graceMs, sessionsEnded))]);
     await this.close();
   }
 
   /** Ends the spare processes. */
   async close(): Promise<void> {
-    await Promise.all(this.current.map(({ running }) => running.pool.close()));
+    await Promise.all(this.current.map(({ running, kept }) => Promise.all([running.pool.close(), kept?.close()])));
   }
 
   /** The longest time that a server may take to end, in milliseconds. */
@@ -161,7 +162,7 @@ export class ServerSet {
 
   /** Sessions of a changed server may continue for `replacedServerMs`. Sessions of a removed server are drained. */
   #retire(served: ServedServer): void {
-    const { config, running, server, modern, groups } = served;
+    const { config, running, server, modern, groups, kept } = served;
     const { sessions, config: gateway, onGone } = this.#parts;
     const lingerMs = this.#current.has(config.name) ? gateway.replacedServerMs : 0;
     this.#former.add(served);
@@ -171,7 +172,12 @@ export class ServerSet {
     this.#probes.delete(served);
     groups.close();
     const sessionsEnded = sessions.retirements.retire(server, { lingerMs, graceMs: gateway.drainMs });
-    const ended = [running.pool.close(), modern.drain(lingerMs + gateway.drainMs, sessionsEnded), sessionsEnded];
+    const ended = [
+      running.pool.close(),
+      kept?.close(),
+      modern.drain(lingerMs + gateway.drainMs, sessionsEnded),
+      sessionsEnded,
+    ];
     detach(
       'background',
       Promise.all(ended).then(() => {

@@ -1,6 +1,7 @@
 // src/config/access: checks the options for authentication, authorization and certificates, and reads their files.
 
 import type { ApiKey } from '../../auth/api-keys.ts';
+import { isLoopback } from '../../auth/origin-rules.ts';
 import { type ClientCredentials, credentialHeaders } from '../../protocol/http/client-credentials.ts';
 import type { IssueMessage, ReportIssue } from '../issues.ts';
 import { configuredCredentials } from '../options/client-credential-options.ts';
@@ -23,14 +24,35 @@ export const hasAuthentication = ({
 }: AuthenticationConfig): boolean =>
   apiKeysFile !== undefined || apiKeys.length > 0 || authIssuer.length > 0 || proxyIdentityHeader !== undefined;
 
-/** Reports authentication options that would not do what they seem to do. */
+/**
+ * True if only the user of this machine should reach the gateway: it listens on a loopback address, and nothing in the
+ * configuration tells of a proxy or of other instances.
+ */
+export const isOnlyLocal = ({
+  host,
+  publicUrl,
+  allowHost,
+  trustedProxy,
+  redis,
+}: Pick<GlobalOptions, 'host' | 'publicUrl' | 'allowHost' | 'trustedProxy' | 'redis'>): boolean =>
+  isLoopback(host) &&
+  publicUrl === undefined &&
+  redis === undefined &&
+  trustedProxy.length === 0 &&
+  allowHost.every((name) => isLoopback(name));
+
+/**
+ * Reports authentication options that would not do what they seem to do.
+ * @param isLocal see `isOnlyLocal`
+ */
 export function checkAuthentication(
   authentication: AuthenticationConfig,
-  servers: readonly (Pick<ServerOptions, 'forwardHeaders' | 'isolation' | 'credentials'> & {
+  servers: readonly (Pick<ServerOptions, 'forwardHeaders' | 'share' | 'credentials'> & {
     readonly name: string;
     readonly address?: ServerAddress | undefined;
   })[],
   sources: readonly Given[],
+  isLocal: boolean,
   report: ReportIssue,
 ): void {
   const { proxyIdentityHeader, proxyScopesHeader, trustedProxy } = authentication;
@@ -47,7 +69,7 @@ export function checkAuthentication(
     report(atScopes, (nameOf) => `must differ from ${nameOf('proxyIdentityHeader')}`);
   const isAuthenticated = hasAuthentication(authentication);
   for (const server of servers) {
-    const { name, forwardHeaders, isolation } = server;
+    const { name, forwardHeaders, share } = server;
     const credentials = configuredCredentials(server);
     const fault = credentials && credentialsFault(credentials, isAuthenticated, proxyIdentityHeader);
     if (fault !== undefined) report(`server ${name}`, fault);
@@ -58,11 +80,11 @@ export function checkAuthentication(
           `has authorization in ${nameOf('forwardHeaders')}, but this header contains the client's credentials for the gateway; ${removeAdvice}`,
       );
     // Credentials in variables distinguish clients as well.
-    if (!isAuthenticated && isolation === 'principal' && credentials?.as !== 'variables')
+    if (!isAuthenticated && share === 'user' && !isLocal && credentials?.as !== 'variables')
       report(
         `server ${name}`,
         (nameOf) =>
-          `has ${nameOf('isolation')} principal, which needs authentication: otherwise all clients are the same user`,
+          `has ${nameOf('share')} user, which needs authentication, or a gateway that only this machine can reach: otherwise all clients are the same user`,
       );
   }
 }

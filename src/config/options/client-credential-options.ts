@@ -51,7 +51,7 @@ interface CredentialSettings {
   readonly forwardHeaders: readonly string[];
   readonly warm: number;
   readonly era: string;
-  readonly isolation: string;
+  readonly share: string;
 }
 
 /** The client credentials that a server receives, parsed; undefined if it receives none. */
@@ -90,7 +90,7 @@ export function checkCredentials<T extends CredentialSettings>(
   path: string,
   report: ReportIssue,
 ): T {
-  const { credentials, address, env, headers, forwardHeaders, warm, era, isolation } = server;
+  const { credentials, address, env, headers, forwardHeaders, warm, era, share } = server;
   const names = Object.keys(credentials);
   if (names.length === 0) return server;
   if (address !== undefined && !hasHeaders(address)) {
@@ -112,10 +112,10 @@ export function checkCredentials<T extends CredentialSettings>(
           `has ${nameOf('credentials')} and ${nameOf('era')} modern, with which all clients share one process; remove one of them`,
       );
     }
-    if (isolation === 'shared') {
+    if (share === 'all') {
       reportFault(
         (nameOf) =>
-          `has ${nameOf('credentials')} and ${nameOf('isolation')} shared, with which all clients share processes; use ${nameOf('isolation')} principal`,
+          `has ${nameOf('credentials')} and ${nameOf('share')} all, with which all clients share processes; use ${nameOf('share')} user`,
       );
     }
   } else {

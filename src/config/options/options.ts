@@ -2,7 +2,7 @@
 
 import * as z from 'zod/mini';
 import type { Era } from '../../protocol/revisions.ts';
-import type { Isolation } from '../../server/isolation.ts';
+import type { Share } from '../../server/share.ts';
 import { largestMessageBytes, largestTotalBytes, longestMs, mebibyte, minute, second } from '../units.ts';
 import { authOptions } from './auth-options.ts';
 import { credentialOptions } from './client-credential-options.ts';
@@ -242,10 +242,15 @@ export const serverOptions = {
     'Protocol of the server. legacy: up to 2025-11-25, with initialize. modern: 2026-07-28. auto: detect.',
     { inHelp: true },
   ),
-  isolation: text<Isolation | 'auto'>(
+  share: text<Share>(
     'auto',
-    z.enum(['auto', 'request', 'principal', 'shared'], { error: 'must be auto, request, principal or shared' }),
-    'Which requests share a server process. request: none; each request without a session has its own process. principal: requests from the same user. shared: all requests. auto: principal with authentication; otherwise request for a legacy server and shared for a modern server. A legacy session on a legacy server always has its own process.',
+    z.enum(['auto', 'session', 'user', 'all', 'request'], { error: 'must be auto, session, user, all or request' }),
+    'Which clients meet the same server process. session: each session has its own. request: also each modern request. user: sessions and requests of the same user. all: those of all users. auto: user with authentication, and for local clients without; otherwise session. Sessions never use a process at the same time.',
+  ),
+  shareLingerMs: integer(
+    5 * minute,
+    [0, longestMs],
+    'Time (ms) for which the STDIO process of a session that ended waits for the next session of the same client. 0 ends the process with the session.',
   ),
   poolMax: integer(
     4,
@@ -255,7 +260,7 @@ export const serverOptions = {
   sessionless: text<'serve' | 'reject'>(
     'reject',
     z.enum(['serve', 'reject'], { error: 'must be serve or reject' }),
-    'How to handle a request without a session from a legacy client. reject: require initialize. serve: answer the request in a process that isolation selects.',
+    'How to handle a request without a session from a legacy client. reject: require initialize. serve: answer the request in a process that share selects.',
   ),
   startTimeoutMs: integer(
     60 * second,

@@ -12,7 +12,7 @@ import { resolveOptions } from '../sources/given-values.ts';
 import type { EntryContext } from '../sources/server-entry.ts';
 import { checkForwarding } from './header-forwarding.ts';
 import { checkHibernation } from './hibernation.ts';
-import { checkIsolation } from './process-sharing.ts';
+import { checkSharing } from './process-sharing.ts';
 import { deriveServerName, nameOfAddress, serverNameFault } from './server-name.ts';
 
 interface NamedServer extends ServerOptions {
@@ -94,11 +94,11 @@ function readRemoteServer(
   const address = readAddress(url, common, report);
   if (address === undefined) return [];
   const server: RemoteServer = { ...common, name: nameOfAddress(address, path), address };
-  return [checkClientOptions(server, new Set(['forwardHeaders', 'credentials', 'isolation']), url.path, report)];
+  return [checkClientOptions(server, new Set(['forwardHeaders', 'credentials', 'share']), url.path, report)];
 }
 
 /**
- * Checks the options of a server that depend on its clients: forwarding, credentials, isolation and hibernation.
+ * Checks the options of a server that depend on its clients: forwarding, credentials, sharing and hibernation.
  * @param own the options that are set on this server
  */
 const checkClientOptions = <T extends ServerConfig>(
@@ -109,8 +109,8 @@ const checkClientOptions = <T extends ServerConfig>(
 ): T => {
   const forwarding = checkForwarding(server, own.has('forwardHeaders'), path, report);
   const withCredentials = checkCredentials(forwarding, own.has('credentials'), path, report);
-  const isolated = checkIsolation(withCredentials, own.has('isolation'), path, report);
-  return checkHibernation(isolated, own.has('hibernateAfterMs'), path, report);
+  const sharing = checkSharing(withCredentials, own, path, report);
+  return checkHibernation(sharing, own.has('hibernateAfterMs'), path, report);
 };
 
 function readAddress(

@@ -1,47 +1,81 @@
+import type { Reuse } from '../../backend/reuse/kept-processes.ts';
 import type { Isolation } from '../../server/isolation.ts';
 import type { ReportIssue } from '../issues.ts';
 import type { ServerOptions } from '../options/options.ts';
 import type { ServerAddress } from '../server-url.ts';
 
-interface Configured extends Pick<ServerOptions, 'isolation' | 'era' | 'sessionless'> {
+interface Configured extends Pick<ServerOptions, 'share' | 'era' | 'sessionless'> {
   readonly address?: ServerAddress | undefined;
 }
 
-/** The isolation of a legacy server. `auto` means per user with authentication, and per request without it. */
-export const isolationOf = (isolation: ServerOptions['isolation'], isAuthenticated: boolean): Isolation =>
-  isolation === 'auto' ? (isAuthenticated ? 'principal' : 'request') : isolation;
+/**
+ * What the gateway knows of its users. `users`: it authenticates them. `local`: it does not, but all of them are the
+ * user of this machine. `unknown`: they may be anybody.
+ */
+export type KnownUsers = 'users' | 'local' | 'unknown';
+
+/** The clients that share a process of a legacy server with requests that have no session. */
+export function isolationOf(share: ServerOptions['share'], known: KnownUsers): Isolation {
+  if (share === 'all') return 'shared';
+  if (share === 'request') return 'request';
+  return known === 'users' || (share !== 'session' && known === 'local') ? 'principal' : 'request';
+}
 
 /**
- * The isolation of a modern server. A modern server promises to keep nothing between requests. The gateway relies on
- * that promise only while it does not know its users. At an http(s):// URL each request has its own connection, so
- * there is nothing to isolate.
+ * The clients that share a process of a modern server. A modern server promises to keep nothing between requests. The
+ * gateway relies on that promise only while it does not know its users. At an http(s):// URL each request has its own
+ * connection, so there is nothing to isolate.
  */
-export function modernIsolationOf({ isolation, address }: Configured, isAuthenticated: boolean): Isolation {
-  if (isServedOverHttp(address)) return 'shared';
-  return isolation === 'auto' ? (isAuthenticated ? 'principal' : 'shared') : isolation;
+export function modernIsolationOf({ share, address }: Configured, known: KnownUsers): Isolation {
+  if (isServedOverHttp(address) || share === 'all') return 'shared';
+  if (share === 'request' || (share === 'user' && known === 'unknown')) return 'request';
+  return share === 'user' || known === 'users' ? 'principal' : 'shared';
 }
+
+/** The legacy sessions that use a process of a legacy server one after another. */
+export function reuseOf(share: ServerOptions['share'], known: KnownUsers): Reuse {
+  if (share === 'all') return 'all';
+  const isOfUser = share === 'user' || share === 'auto';
+  return isOfUser && known !== 'unknown' ? 'user' : 'none';
+}
+
+/** True for a server whose processes legacy sessions can use one after another. */
+export const canKeepProcesses = (
+  server: Pick<ServerOptions, 'credentials' | 'era'> & Pick<Configured, 'address'>,
+): boolean => server.address === undefined && server.era !== 'modern' && Object.keys(server.credentials).length === 0;
 
 /** True for a server to which each modern request has its own connection. */
 export const isServedOverHttp = (address: ServerAddress | undefined): boolean =>
   address?.transport === 'http' || address?.transport === 'auto';
 
 /**
- * Checks whether the isolation option applies to a server.
- * @param isOwn true if the option is set on this server. Servers to which it does not apply ignore a common default.
+ * Checks whether the sharing options apply to a server.
+ * @param own the options that are set on this server. Servers to which they do not apply ignore a common default.
  * @param path the location of the server in the configuration
  * @returns the server with the options that apply to it
  */
-export function checkIsolation<T extends Configured>(server: T, isOwn: boolean, path: string, report: ReportIssue): T {
-  const { isolation, era, sessionless, address } = server;
-  // The gateway opens sessions of its own for requests without a session. The option applies to those at any server.
-  const applies = era !== 'modern' || !isServedOverHttp(address) || sessionless === 'serve';
-  if (isolation === 'auto' || applies) return server;
-  if (isOwn) {
+export function checkSharing<T extends Configured & ServerOptions>(
+  server: T,
+  own: Pick<ReadonlySet<string>, 'has'>,
+  path: string,
+  report: ReportIssue,
+): T {
+  const { share, era, sessionless, address } = server;
+  if (own.has('shareLingerMs') && !canKeepProcesses(server))
     report(
       path,
       (nameOf) =>
-        `has ${nameOf('isolation')} ${isolation} and ${nameOf('era')} modern at a URL, where the gateway cannot isolate users; remove ${nameOf('isolation')}, and identify users to the server with ${nameOf('credentials')}`,
+        `has ${nameOf('shareLingerMs')}, which is only for legacy STDIO servers without ${nameOf('credentials')}; remove it`,
+    );
+  // The gateway opens sessions of its own for requests without a session. The option applies to those at any server.
+  const applies = era !== 'modern' || !isServedOverHttp(address) || sessionless === 'serve';
+  if (share === 'auto' || applies) return server;
+  if (own.has('share')) {
+    report(
+      path,
+      (nameOf) =>
+        `has ${nameOf('share')} ${share} and ${nameOf('era')} modern at a URL, where the gateway cannot isolate users; remove ${nameOf('share')}, and identify users to the server with ${nameOf('credentials')}`,
     );
   }
-  return { ...server, isolation: 'auto' };
+  return { ...server, share: 'auto' };
 }

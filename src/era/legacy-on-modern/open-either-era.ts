@@ -3,6 +3,7 @@ import type {
   Backend,
   BackendEnd,
   BackendEvents,
+  CloseOptions,
   OpenBackend,
   OpenOptions,
   RequestIds,
@@ -160,7 +161,7 @@ class UndecidedBackend implements Backend, BackendEvents {
     if (this.#state !== 'probing') this.#backend.resume();
   }
 
-  async close(how?: { readonly isForGood?: boolean }): Promise<void> {
+  async close(how?: CloseOptions): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#silenceTimer);
     await Promise.all([this.#backend.close(how), this.#replaced]);

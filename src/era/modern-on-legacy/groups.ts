@@ -42,8 +42,8 @@ export interface GroupsOptions extends PoolSlotHost {
   readonly states: RequestStates;
   /** Marks of credentials: a client with other credentials for the server counts as somebody else (P11). */
   readonly marks: CredentialMarks;
-  /** Which clients share sessions, if they declare the same capabilities (docs/decisions/0028). */
-  readonly isolation: Isolation;
+  /** Which clients share sessions now, if they declare the same capabilities (docs/decisions/0028). */
+  readonly isolation: () => Isolation;
   /** The most sessions of one group. */
   readonly poolMax: number;
   /** The changes that servers of groups announce, on any instance. */
@@ -140,7 +140,7 @@ export class Groups {
    */
   async notify(notification: Message, caller: GroupCaller): Promise<boolean> {
     try {
-      return this.#options.isolation !== 'request' && (await this.#notify(notification, caller));
+      return this.#options.isolation() !== 'request' && (await this.#notify(notification, caller));
     } catch (cause) {
       this.#reasonOf(cause);
       return false;
@@ -212,7 +212,7 @@ export class Groups {
     if (answer.isOver) return;
     const { forwarded } = caller;
     const { principal, credentials } = this.#sharerOf(member);
-    const infoText = this.#options.isolation === 'request' ? readClientInfo(request) : undefined;
+    const infoText = this.#options.isolation() === 'request' ? readClientInfo(request) : undefined;
     const group = { principal, credentials, capabilitiesText: capabilitiesOf(askable), infoText, forwarded };
     if (method === 'server/discover') return this.#discover(request, group, answer);
     if (method === 'subscriptions/listen') return this.#listen(request, group, answer);
@@ -259,7 +259,7 @@ export class Groups {
       onTools: ({ member, forwarded }, response) =>
         this.#tools.learn(response, { ...this.#sharerOf(member), forwarded }),
       onOver: (slot) => {
-        if (isolation === 'request') this.#endSlotSession(slot);
+        if (isolation() === 'request') this.#endSlotSession(slot);
       },
     };
   }
@@ -276,7 +276,7 @@ export class Groups {
       const request = createMessage({ id: this.#newId(), method: 'tools/list', params });
       return await sendRequest(open.handle, request, forwarded);
     } finally {
-      if (this.#options.isolation === 'request') this.#endSlotSession(slot);
+      if (this.#options.isolation() === 'request') this.#endSlotSession(slot);
     }
   }
 
@@ -289,7 +289,7 @@ export class Groups {
    * Returns the owner whose sessions a client uses. A parked call stays bound to the client itself (`stateBinding`).
    */
   #sharerOf(member: GroupMember): GroupMember {
-    return this.#options.isolation === 'shared' ? { ...member, principal: anonymous } : member;
+    return this.#options.isolation() === 'shared' ? { ...member, principal: anonymous } : member;
   }
 
   #listen(request: Message, group: GroupKey, answer: Answer): Promise<void> {
@@ -302,7 +302,7 @@ export class Groups {
       name: this.#newId(),
       topic: groupTopic(this.#options.server, group),
       onOver: () => {
-        if (this.#options.isolation === 'request') this.#endSlotSession(slot);
+        if (this.#options.isolation() === 'request') this.#endSlotSession(slot);
       },
     });
   }
@@ -323,18 +323,18 @@ export class Groups {
   async #open(group: GroupKey): Promise<Omit<OpenSlot, 'handle'> | Reason> {
     const [slot] = this.#slotsFor(group, false) as [PoolSlot];
     const open = await slot.open(group.forwarded);
-    if (this.#options.isolation === 'request') this.#endSlotSession(slot);
+    if (this.#options.isolation() === 'request') this.#endSlotSession(slot);
     return open;
   }
 
   /** Returns the slots of a group; the first is its preferred one. */
   #slotsFor(group: GroupKey, mayWait: boolean): readonly PoolSlot[] {
     const { principal, capabilitiesText, credentials } = group;
-    const newest = this.#newest;
+    const newest = this.#options.isolation() === 'request' ? undefined : this.#newest;
     const isOfGroup = newest?.capabilitiesText === capabilitiesText && newest.credentials === credentials;
     if (isOfGroup && newest.mayWait === mayWait && isSame(newest.principal, principal)) return newest.slots;
     const slots = this.#findSlots(group, mayWait);
-    if (this.#options.isolation !== 'request') this.#newest = { ...group, mayWait, slots };
+    if (this.#options.isolation() !== 'request') this.#newest = { ...group, mayWait, slots };
     return slots;
   }
 
@@ -342,7 +342,7 @@ export class Groups {
     const { principal, capabilitiesText, credentials, infoText } = group;
     const { server, isolation, poolMax } = this.#options;
     const topic = groupTopic(this.#options.server, group);
-    if (isolation === 'request') {
+    if (isolation() === 'request') {
       const key = keyFromSlot([server.name, server.digest, randomBytes(32).toString('base64url')]);
       return [this.#findOrCreateSlot({ key, principal, capabilitiesText, infoText, topic })];
     }

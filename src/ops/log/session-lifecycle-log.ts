@@ -32,6 +32,7 @@ const isExpected: ReadonlySet<SessionEndReason> = new Set([
   'idle',
   'operator',
   'client_gone',
+  'superseded',
   'refused',
   'reconfigured',
   'draining',

@@ -28,7 +28,7 @@ export function createSharedServerLog(logger: Logger, isAtTerminal: boolean): Ga
       }
       case 'isolation-unused': {
         const fields = { server: event.server, detail: isolationUnused };
-        return logger.warn(fields, '--isolation has no effect on modern clients of this server');
+        return logger.warn(fields, '--share has no effect on modern clients of this server');
       }
       case 'shared-server-ready': {
         const { server, revisions, startMs, pid } = event;

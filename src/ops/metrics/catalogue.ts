@@ -45,6 +45,7 @@ const sessionEnds: Readonly<Record<SessionEndReason, true>> = {
   operator: true,
   idle: true,
   client_gone: true,
+  superseded: true,
   refused: true,
   draining: true,
   released: true,

@@ -1,4 +1,4 @@
-import type { Backend, BackendEnd, BackendEvents, RequestIds, Resume } from '../../backend/backend.ts';
+import type { Backend, BackendEnd, BackendEvents, CloseOptions, RequestIds, Resume } from '../../backend/backend.ts';
 import { GuardedEvents } from '../../backend/contain-faults.ts';
 import { openStartingBackend } from '../../backend/starting/starting-backend.ts';
 import type { Reason } from '../../protocol/faults.ts';
@@ -181,11 +181,14 @@ export class BackendSupervisor implements BackendEvents {
     this.#backend?.resume();
   }
 
-  /** Ends the live backend of an unused session until the next message. */
-  hibernate(): void {
+  /**
+   * Ends the live backend of an unused session until the next message.
+   * @param mayBeKept true if another session of the same client may use the process
+   */
+  hibernate(mayBeKept = false): void {
     this.#state = 'hibernating';
     const backend = this.#backend;
-    this.#ending = backend?.close() ?? this.#ending;
+    this.#ending = backend?.close({ mayBeKept }) ?? this.#ending;
     // The backend with its process and pipes is a third of the session's memory, so it is dropped.
     detach(
       'session',
@@ -223,13 +226,13 @@ export class BackendSupervisor implements BackendEvents {
     else detach('session', start());
   }
 
-  /** Ends the backend, `isForGood` as in `Backend.close`. Waiting messages are dropped. */
-  async close(isForGood = false): Promise<void> {
+  /** Ends the backend, as `Backend.close`. Waiting messages are dropped. */
+  async close(how?: CloseOptions): Promise<void> {
     this.#state = 'closed';
     this.#start = undefined;
     clearTimeout(this.#timer);
     this.#unsent.takeAll();
-    await Promise.all([this.#ending, this.#backend?.close({ isForGood })]);
+    await Promise.all([this.#ending, this.#backend?.close(how)]);
   }
 
   #runGuarded(work: () => void): void {
@@ -243,8 +246,10 @@ export class BackendSupervisor implements BackendEvents {
   #openBackend(events: BackendEvents, resume?: Resume): Backend {
     const context = this.#context;
     const { server, principal, onStart } = context.parts;
-    onStart();
-    const options = { headers: () => this.#newestHeaders, principal, session: context.name.session, resume };
+    const { holder } = context;
+    if (server.keepsProcesses !== true || holder === undefined) onStart(); // otherwise only a process that starts counts
+    const { session } = context.name;
+    const options = { headers: () => this.#newestHeaders, principal, session, resume, holder };
     return server.open(new SessionEvents(events, context), options);
   }
 

@@ -78,6 +78,8 @@ export class Streams {
   #getCursor: LogPosition | undefined;
   /** Since when the GET stream has no listener, on the monotonic clock in milliseconds. */
   #unreadSince = performance.now();
+  /** True if a client may have listened to the GET stream, here or at an earlier owner. */
+  #hadGet: boolean;
   /** True if the newest listener closed the GET stream itself. */
   #hasLeft = false;
   #pressureIsHigh = false;
@@ -91,6 +93,7 @@ export class Streams {
     this.#ids = new SparseMap(options.earlier?.ids);
     this.#next = firstStreamOf(options);
     this.#getCursor = options.getCursor;
+    this.#hadGet = options.earlier !== undefined;
   }
 
   /** True if a client could not resume its stream elsewhere: it has no event id yet, or may not reconnect. */
@@ -112,6 +115,11 @@ export class Streams {
    */
   get leftMs(): number | undefined {
     return this.#hasLeft && !this.hasGet ? this.unreadGetMs : undefined;
+  }
+
+  /** True if no client ever listened to the GET stream. */
+  get neverHadGet(): boolean {
+    return !this.#hadGet;
   }
 
   /** The number of connections. */
@@ -325,6 +333,7 @@ export class Streams {
       start,
     );
     this.#cursors.set(stream, streamCursor);
+    this.#hadGet ||= stream === getStream;
     if (this.#isClosed) streamCursor.close(); // its read of the log ended after the session
   }
 

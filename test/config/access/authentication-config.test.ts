@@ -51,7 +51,7 @@ describe('authentication', () => {
   });
 
   it('makes users be kept apart on legacy servers, unless something else is said', () => {
-    expect([isolationOf('auto', true), isolationOf('auto', false), isolationOf('shared', true)]).toEqual([
+    expect([isolationOf('auto', 'users'), isolationOf('auto', 'unknown'), isolationOf('all', 'users')]).toEqual([
       'principal',
       'request',
       'shared',
@@ -75,7 +75,7 @@ describe('authentication', () => {
   });
 
   it.each<[string, readonly string[], RegExp]>([
-    ['isolation by principals without principals', ['--isolation', 'principal'], /needs authentication/],
+    ['sharing by users without users', ['--host', '0.0.0.0', '--share', 'user'], /needs authentication/],
     ['an identity header from anywhere', ['--proxy-identity-header', 'x-user'], /needs --trusted-proxy/],
     ['a trusted proxy without a header', ['--trusted-proxy', '::1'], /needs --proxy-identity-header/],
     ['a scopes header alone', ['--proxy-scopes-header', 'x-scopes'], /needs --proxy-identity-header/],

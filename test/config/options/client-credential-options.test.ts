@@ -63,7 +63,7 @@ describe('credentials of clients', () => {
       undefined,
       /not a valid environment variable name/,
     ],
-    ['shared processes', [...mapped, '--isolation', 'shared', '--', 'x'], undefined, /isolation shared/],
+    ['shared processes', [...mapped, '--share', 'all', '--', 'x'], undefined, /share all/],
     ['a claim of nobody', ['--credential', 'A={claim:sub}', '--', 'x'], undefined, /requires client authentication/],
     [
       'the token for the gateway',

@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { readConfiguration } from '../../../src/config/config.ts';
-import { isolationOf, modernIsolationOf } from '../../../src/config/servers/process-sharing.ts';
+import {
+  isolationOf,
+  type KnownUsers,
+  modernIsolationOf,
+  reuseOf,
+} from '../../../src/config/servers/process-sharing.ts';
 
 const env = { GANGWAY_API_KEYS: 'alice:correct-horse-battery-staple-0123456789' };
 const read = (argv: readonly string[], file?: object) =>
@@ -9,23 +14,20 @@ const faultsOf = (...given: Parameters<typeof read>): readonly string[] => {
   const found = read(...given);
   return found.ok ? [] : found.faults.map(({ path, message }) => `${path} ${message}`);
 };
-const isolationsOf = (...given: Parameters<typeof read>): readonly string[] => {
+const sharesOf = (...given: Parameters<typeof read>): readonly string[] => {
   const found = read(...given);
-  return found.ok && 'config' in found ? found.config.servers.map(({ isolation }) => isolation) : [];
+  return found.ok && 'config' in found ? found.config.servers.map(({ share }) => share) : [];
 };
 
-const unused = expect.stringMatching(/has --isolation \w+ and --era modern at a URL.*remove --isolation/);
+const unused = expect.stringMatching(/has --share \w+ and --era modern at a URL.*remove --share/);
 
-describe('isolation', () => {
-  it.each(['request', 'principal', 'shared'])(
+describe('share', () => {
+  it.each(['request', 'session', 'user', 'all'])(
     '[M-06] %s is refused for a modern server at a URL, where it could keep nobody apart',
-    (isolation) => {
+    (share) => {
       for (const transport of ['http', 'auto'])
         expect(
-          faultsOf([
-            ...['--isolation', isolation, '--era', 'modern', '--transport', transport],
-            'https://x.example/mcp',
-          ]),
+          faultsOf([...['--share', share, '--era', 'modern', '--transport', transport], 'https://x.example/mcp']),
         ).toEqual([unused]);
     },
   );
@@ -37,27 +39,58 @@ describe('isolation', () => {
     ['the gateway starts it', ['--era', 'modern', '--', 'server']],
     ['requests without a session are served', ['--era', 'modern', '--sessionless', 'serve', 'https://x.example/mcp']],
   ])('[M-06] is taken where %s', (_, argv) => {
-    expect(faultsOf(['--isolation', 'principal', ...argv])).toEqual([]);
-    expect(isolationsOf(['--isolation', 'principal', ...argv])).toEqual(['principal']);
+    expect(faultsOf(['--share', 'user', ...argv])).toEqual([]);
+    expect(sharesOf(['--share', 'user', ...argv])).toEqual(['user']);
   });
 
   it('[M-06] said for all servers is for those that it can apply to; said for one that it cannot, it is refused', () => {
     const remote = { url: 'https://x.example/mcp', era: 'modern' };
     const mcpServers = { remote, local: { command: 'server' } };
     const argv = ['--config', 'servers.json'];
-    expect(isolationsOf([...argv, '--isolation', 'shared'], { mcpServers })).toEqual(['auto', 'shared']);
-    expect(faultsOf(argv, { mcpServers: { remote: { ...remote, isolation: 'shared' } } })).toEqual([
-      expect.stringMatching(/has isolation shared and era modern at a URL/),
+    expect(sharesOf([...argv, '--share', 'all'], { mcpServers })).toEqual(['auto', 'all']);
+    expect(faultsOf(argv, { mcpServers: { remote: { ...remote, share: 'all' } } })).toEqual([
+      expect.stringMatching(/has share all and era modern at a URL/),
     ]);
   });
 
   it('[M-05] is one of users where they are known, for servers of both eras, unless something else is said', () => {
-    const of = (isolation: 'auto' | 'request' | 'shared', isAuthenticated: boolean) => [
-      isolationOf(isolation, isAuthenticated),
-      modernIsolationOf({ isolation, era: 'auto', sessionless: 'reject' }, isAuthenticated),
+    const of = (share: 'auto' | 'session' | 'user' | 'all' | 'request', known: KnownUsers) => [
+      isolationOf(share, known),
+      modernIsolationOf({ share, era: 'auto', sessionless: 'reject' }, known),
+      reuseOf(share, known),
     ];
-    expect(of('auto', true)).toEqual(['principal', 'principal']);
-    expect(of('auto', false)).toEqual(['request', 'shared']);
-    for (const isolation of ['request', 'shared'] as const) expect(of(isolation, true)).toEqual([isolation, isolation]);
+    expect(of('auto', 'users')).toEqual(['principal', 'principal', 'user']);
+    expect(of('auto', 'local')).toEqual(['principal', 'shared', 'user']);
+    expect(of('auto', 'unknown')).toEqual(['request', 'shared', 'none']);
+    expect(of('session', 'users')).toEqual(['principal', 'principal', 'none']);
+    expect(of('session', 'local')).toEqual(['request', 'shared', 'none']);
+    expect(of('user', 'users')).toEqual(['principal', 'principal', 'user']);
+    expect(of('user', 'unknown')).toEqual(['request', 'request', 'none']);
+    for (const known of ['users', 'local', 'unknown'] as const) {
+      expect(of('all', known)).toEqual(['shared', 'shared', 'all']);
+      expect(of('request', known)).toEqual(['request', 'request', 'none']);
+    }
+  });
+
+  it.each<[string, readonly string[]]>([
+    ['at a URL', ['https://x.example/mcp']],
+    ['of the modern era', ['--era', 'modern', '--', 'server']],
+    ['with credentials of its clients', ['--credential', 'TOKEN={header:X-Token}', '--', 'server']],
+  ])('[M-06] user is taken, but shareLingerMs is refused in the file, for a server %s', (_, argv) => {
+    expect(faultsOf(['--share', 'user', ...argv])).toEqual([]);
+    const file = { mcpServers: { local: { command: 'server', era: 'modern', shareLingerMs: 5 } } };
+    expect(faultsOf(['--config', 'servers.json'], file)).toEqual([expect.stringMatching(/has shareLingerMs/)]);
+  });
+
+  it.each<[string, readonly string[], boolean]>([
+    ['on a loopback address', [], true],
+    ['on a network address', ['--host', '0.0.0.0'], false],
+    ['with a public URL', ['--public-url', 'https://x.example'], false],
+    ['with another host name', ['--allow-host', 'x.example'], false],
+    ['with other instances', ['--redis', 'redis://127.0.0.1'], false],
+  ])('user without authentication is for a gateway that only this machine can reach: %s', (_, argv, isTaken) => {
+    const found = readConfiguration({ argv: ['--share', 'user', ...argv, '--', 'x'], env: {}, readFile: () => '' });
+    const refused = found.ok ? [] : found.faults.map(({ message }) => message);
+    expect(refused).toEqual(isTaken ? [] : [expect.stringMatching(/needs authentication/)]);
   });
 });

@@ -4,10 +4,11 @@ import { LiveTarget } from '../../../src/call/live-target.ts';
 import { CredentialMarks } from '../../../src/era/keys/credential-marks.ts';
 import { RequestStates } from '../../../src/era/keys/request-state.ts';
 import { configuredKeys, type StateKeys } from '../../../src/era/keys/state-keys.ts';
-import { Groups, type GroupsOptions } from '../../../src/era/modern-on-legacy/groups.ts';
+import { Groups } from '../../../src/era/modern-on-legacy/groups.ts';
 import { type Envelope, readEnvelope } from '../../../src/protocol/modern/envelope.ts';
 import type { Principal } from '../../../src/protocol/principal.ts';
 import { Sessions } from '../../../src/registry/sessions.ts';
+import type { Isolation } from '../../../src/server/isolation.ts';
 import type { SessionOptions } from '../../../src/session/session-options.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { ChangeThrottle } from '../../../src/store/shared/change-throttle.ts';
@@ -31,7 +32,7 @@ export interface Sent {
 }
 
 export interface GroupsFixture {
-  readonly isolation?: GroupsOptions['isolation'];
+  readonly isolation?: Isolation;
   readonly poolMax?: number;
   readonly limits?: Partial<SessionOptions>;
   readonly log?: { readonly maxEvents?: number; readonly maxBytes?: number; readonly maxAgeMs?: number };
@@ -110,7 +111,7 @@ export function createGroups(options: GroupsFixture) {
       changes: store.changes,
       outcomes,
       server,
-      isolation,
+      isolation: () => isolation,
       poolMax,
       version: '1',
     },

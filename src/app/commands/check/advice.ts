@@ -87,7 +87,7 @@ function onRedis({ redis, redisTimeoutMs, leaseMs, leaseMarginMs, leaseRenewMs }
 }
 
 function onServer(
-  { name, isolation, probeRequired, probeEveryMs, ...server }: ServerConfig,
+  { name, share, probeRequired, probeEveryMs, ...server }: ServerConfig,
   config: GatewayConfig,
 ): Advice[] {
   const advice: Advice[] = [];
@@ -97,10 +97,10 @@ function onServer(
       about: name,
       text: `Requests in flight get no time when the gateway shuts down. Make ${flagOf('drainMs')} longer than the sum of ${flagOf('stdinCloseGraceMs')} and ${flagOf('terminateGraceMs')}.`,
     });
-  if (isolation === 'shared')
+  if (share === 'all')
     advice.push({
       about: name,
-      text: 'With --isolation shared, all users share processes. Use it only for a server that keeps no data of its users. Legacy sessions on a legacy server still have their own process.',
+      text: 'With --share all, all users share processes. Use it only for a server that keeps no data of its users.',
     });
   if (probeRequired && probeEveryMs === 0)
     advice.push({

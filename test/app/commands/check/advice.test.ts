@@ -27,7 +27,7 @@ describe('advice on a configuration', () => {
     [['--redis', 'redis://redis.example.com'], '--redis'],
     [['--redis', 'redis://127.0.0.1', '--lease-ms', '3000'], '--lease-ms'],
     [['--drain-ms', '5000'], 'x'],
-    [['--isolation', 'shared'], 'x'],
+    [['--share', 'all'], 'x'],
     [['--probe-required'], 'x'],
   ])('%j: about %s', (args, about) => expect(aboutsOf(...args)).toEqual([about]));
 

@@ -1,0 +1,286 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Backend, OpenOptions, ProcessHolder } from '../../../src/backend/backend.ts';
+import { KeptProcesses, type KeptProcessesOptions } from '../../../src/backend/reuse/kept-processes.ts';
+import { createFakeServer, type FakeBackend, readMessage } from '../../support/fake-backend.ts';
+import { createInbox, waitFor } from '../../support/wait-for.ts';
+
+const alice = { issuer: 'keys', subject: 'alice', client: '' };
+const bob = { issuer: 'keys', subject: 'bob', client: '' };
+const initialize = (id: number | string, name = 'c') => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name, version: '1' } },
+});
+const initialized = { jsonrpc: '2.0', method: 'notifications/initialized' };
+const call = (id: number | string, method = 'tools/call', params: object = {}) => ({
+  jsonrpc: '2.0',
+  id,
+  method,
+  params,
+});
+
+/** A session as far as its backend sees it. */
+class FakeHolder implements ProcessHolder {
+  releasableInMs = Number.POSITIVE_INFINITY;
+  isOver = false;
+  starts = 0;
+  released = 0;
+  expired = 0;
+  backend: Backend | undefined;
+
+  onStart(): void {
+    this.starts += 1;
+  }
+
+  release(): void {
+    this.released += 1;
+    void this.backend?.close({ mayBeKept: true });
+  }
+
+  expire(): void {
+    this.expired += 1;
+  }
+}
+
+function createFixture(options: Partial<KeptProcessesOptions> & { readonly ignoresPings?: boolean } = {}) {
+  const fake = createFakeServer((message, backend) => {
+    const { id, method } = message;
+    if (method === 'initialize')
+      backend.says({ jsonrpc: '2.0', id, result: { protocolVersion: '2025-11-25', pid: backend.pid } });
+    if (method === 'ping' && options.ignoresPings !== true) backend.says({ jsonrpc: '2.0', id, result: {} });
+  });
+  const kept = new KeptProcesses({
+    open: fake.open,
+    reuse: () => 'user',
+    lingerMs: 60_000,
+    maxKept: 10,
+    ...options,
+  });
+  onTestFinished(() => kept.close());
+
+  const open = (opening: Partial<OpenOptions> = {}) => {
+    const holder = new FakeHolder();
+    // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
+    const received = createInbox<any>();
+    const ends = createInbox<string>();
+    const backend = kept.open(
+      {
+        onMessages: (messages) => {
+          for (const { text } of messages) received.push(JSON.parse(text.toString()));
+        },
+        onNoise: () => undefined,
+        onUnanswered: () => undefined,
+        onEnd: ({ reason }) => ends.push(reason),
+      },
+      { principal: alice, holder, ...opening },
+    );
+    holder.backend = backend;
+    const send = (message: unknown): ReturnType<Backend['send']> => backend.send(readMessage(message));
+    /** Opens as a client does. Resolves with the pid of the process. */
+    const shake = async (id: number | string = 0, name = 'c'): Promise<number> => {
+      send(initialize(id, name));
+      const answer = await received.next();
+      expect(answer.id).toBe(id);
+      send(initialized);
+      return answer.result.pid;
+    };
+    return { backend, holder, received, ends, send, shake };
+  };
+  /** A session that was opened and ended. */
+  const openAndLeave = async (opening: Partial<OpenOptions> = {}, name = 'c'): Promise<number> => {
+    const session = open(opening);
+    const pid = await session.shake(0, name);
+    await session.backend.close({ mayBeKept: true });
+    expect(await session.ends.next()).toBe('closed');
+    return pid;
+  };
+  return { fake, kept, open, openAndLeave };
+}
+
+const methodsTo = (backend: FakeBackend | undefined): string[] =>
+  (backend?.sent.items ?? []).map(({ method }) => method);
+
+describe('the process of a session that ended', () => {
+  it('serves the next session of the same client, which gets the first answer to initialize under its own id', async () => {
+    const { fake, open, openAndLeave } = createFixture();
+    const pid = await openAndLeave();
+    const next = open();
+    expect(await next.shake('again')).toBe(pid);
+    expect([fake.opened.length, next.backend.pid, next.holder.starts]).toEqual([1, pid, 0]);
+    expect(methodsTo(fake.backend)).toEqual(['initialize', 'notifications/initialized', 'ping']);
+  });
+
+  it.each<[string, Partial<OpenOptions>, string]>([
+    ['another user', { principal: bob }, 'c'],
+    ['the same user with other credentials', { principal: { ...alice, credentials: 'x' } }, 'c'],
+    ['another client of the user', {}, 'other'],
+  ])('[P11] never serves %s', async (_, opening, name) => {
+    const { fake, kept, open, openAndLeave } = createFixture();
+    const pid = await openAndLeave();
+    expect(await open(opening).shake(0, name)).not.toBe(pid);
+    expect([fake.opened.length, kept.size]).toEqual([2, 1]);
+  });
+
+  it('serves another user if the operator lets all users share', async () => {
+    const { open, openAndLeave } = createFixture({ reuse: () => 'all' });
+    const pid = await openAndLeave();
+    expect(await open({ principal: bob }).shake()).toBe(pid);
+  });
+
+  it('ends with its session if sharing is off, and after sharing was turned off', async () => {
+    let reuse: 'user' | 'none' = 'user';
+    const { fake, kept, open, openAndLeave } = createFixture({ reuse: () => reuse });
+    const session = open();
+    await session.shake();
+    reuse = 'none';
+    await session.backend.close({ mayBeKept: true });
+    await waitFor(() => fake.living.length === 0, { what: 'the end of the process' });
+    await openAndLeave();
+    expect([kept.size, fake.living.length]).toEqual([0, 0]);
+  });
+
+  it.each<[string, (session: ReturnType<ReturnType<typeof createFixture>['open']>, server: FakeBackend) => void]>([
+    ['a call is unanswered', ({ send }) => send(call(1))],
+    ['a request of the server is unanswered', (_, server) => server.says(call('s', 'sampling/createMessage'))],
+  ])('ends with its session if %s', async (_, leaveOpen) => {
+    const { fake, kept, open } = createFixture();
+    const session = open();
+    await session.shake();
+    leaveOpen(session, fake.backend);
+    await session.backend.close({ mayBeKept: true });
+    expect([kept.size, fake.living.length]).toEqual([0, 0]);
+  });
+
+  it('ends with its session if the session does not allow otherwise', async () => {
+    const { fake, kept, open } = createFixture();
+    const session = open();
+    await session.shake();
+    await session.backend.close();
+    expect([kept.size, fake.living.length]).toEqual([0, 0]);
+  });
+
+  it('[P11] passes nothing of a session to the next: subscriptions end, and late output goes to nobody', async () => {
+    const { fake, open } = createFixture();
+    const first = open();
+    await first.shake();
+    const server = fake.backend;
+    first.send(call(1, 'resources/subscribe', { uri: 'file:///a' }));
+    server.says({ jsonrpc: '2.0', id: 1, result: {} });
+    await first.received.next();
+    await first.backend.close({ mayBeKept: true });
+    server.says({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 1, progress: 1 } });
+    server.says(call('late', 'roots/list'), call('alive', 'ping'));
+    expect(server.sent.items.slice(-3)).toMatchObject([
+      { method: 'resources/unsubscribe', params: { uri: 'file:///a' } },
+      { id: 'late', error: { code: -32601 } },
+      { id: 'alive', result: {} },
+    ]);
+    const next = open();
+    await next.shake();
+    expect(next.received.items).toHaveLength(1);
+  });
+
+  it('ends after its time', async () => {
+    const { fake, kept, openAndLeave } = createFixture({ lingerMs: 20 });
+    await openAndLeave();
+    await waitFor(() => fake.living.length === 0, { what: 'the end of the kept process' });
+    expect(kept.size).toBe(0);
+  });
+
+  it('is forgotten if it ends by itself, and replaced if it does not answer a ping', async () => {
+    const { fake, kept, open, openAndLeave } = createFixture();
+    await openAndLeave();
+    fake.backend.ends();
+    expect(kept.size).toBe(0);
+    const pid = await openAndLeave();
+    fake.backend.answerToSend = 'full';
+    expect(await open().shake()).not.toBe(pid);
+    await waitFor(() => fake.living.length === 1, { what: 'the end of the process that does not read' });
+  });
+
+  it('[P8] is one of at most four of a user, and of a limited number in all', async () => {
+    const { fake, kept, openAndLeave } = createFixture({ maxKept: 6 });
+    for (const name of ['a', 'b', 'c', 'd', 'e']) await openAndLeave({}, name);
+    expect([kept.size, fake.living.length]).toEqual([4, 4]);
+    for (const name of ['a', 'b', 'c']) await openAndLeave({ principal: bob }, name);
+    expect([kept.size, fake.living.length]).toEqual([6, 6]);
+  });
+
+  it('ends when the server is closed', async () => {
+    const { fake, kept, openAndLeave } = createFixture();
+    await openAndLeave();
+    await kept.close();
+    expect(fake.living).toEqual([]);
+  });
+});
+
+describe('the process of a session that its client has left', () => {
+  it('goes to the next session of the client, and back to the session that left it', async () => {
+    const { fake, open } = createFixture();
+    const [first, second] = [open(), open()];
+    const pid = await first.shake();
+    first.holder.releasableInMs = 0;
+    expect(await second.shake()).toBe(pid);
+    expect([first.holder.released, second.holder.released, fake.opened.length]).toEqual([1, 0, 1]);
+    second.holder.releasableInMs = 0;
+    const woken = open({ holder: first.holder });
+    first.holder.backend = woken.backend;
+    expect(await woken.shake()).toBe(pid);
+    expect(second.holder.released).toBe(1);
+  });
+
+  it('[P11] stays with a session that is in use, and with the session of another user', async () => {
+    const { open } = createFixture();
+    const [first, second] = [open(), open()];
+    const pid = await first.shake();
+    expect(await second.shake()).not.toBe(pid);
+    first.holder.releasableInMs = 0;
+    expect(await open({ principal: bob }).shake()).not.toBe(pid);
+    expect(first.holder.released).toBe(0);
+  });
+
+  it('is waited for if the session will soon be quiet', async () => {
+    const { fake, open } = createFixture();
+    const first = open();
+    const pid = await first.shake();
+    const until = performance.now() + 50;
+    Object.defineProperty(first.holder, 'releasableInMs', { get: () => Math.max(0, until - performance.now()) });
+    expect(await open().shake()).toBe(pid);
+    expect(fake.opened).toHaveLength(1);
+  });
+
+  it('[P8] leaves at most 16 sessions without a process: older ones end', async () => {
+    const { fake, open } = createFixture();
+    const holders: FakeHolder[] = [];
+    for (let count = 0; count < 20; count += 1) {
+      const session = open();
+      await session.shake();
+      session.holder.releasableInMs = 0;
+      holders.push(session.holder);
+    }
+    expect(holders.map(({ expired }) => expired)).toEqual([...Array(3).fill(1), ...Array(17).fill(0)]);
+    expect(fake.opened).toHaveLength(1);
+  });
+});
+
+describe('a session that is refused or ends early', () => {
+  it('keeps no process', async () => {
+    const { fake, kept, open } = createFixture();
+    const session = open();
+    session.send(initialize(0));
+    await session.backend.close({ mayBeKept: true });
+    expect([kept.size, fake.living.length]).toEqual([0, 0]);
+  });
+
+  it('returns the process that it was about to take', async () => {
+    const { kept, open, openAndLeave } = createFixture();
+    await openAndLeave();
+    const session = open();
+    session.send(initialize(0));
+    await session.backend.close({ mayBeKept: true });
+    expect(await session.ends.next()).toBe('closed');
+    await waitFor(() => kept.size === 1, { what: 'the return of the process' });
+    expect(session.received.items).toEqual([]);
+  });
+});
