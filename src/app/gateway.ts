@@ -247,7 +247,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     for (const server of changes.removed) emit({ type: 'server-removed', server });
     return { ...changes, urls: changedUrls(before, urls(), changes.changed) };
   };
-  const configuration = createReloader({ source, started: config, replace, log });
+  const configuration = createReloader({ source, started: config, replace, log, emit });
   const state = {
     version,
     maxSessions: config.maxSessions,

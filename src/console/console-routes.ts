@@ -20,6 +20,12 @@ export interface About {
   readonly inspects: boolean;
 }
 
+/** The actions that the credentials of a page allow. The page does not offer the others. */
+interface AllowedActions {
+  readonly sessions: boolean;
+  readonly drain: boolean;
+}
+
 /** The parts that the routes use. */
 export interface ConsoleRoutes {
   readonly assets: ReadonlyMap<string, Asset>;
@@ -110,10 +116,18 @@ export function findConsoleEndpoint({
     const { range, after } = readHistoryQuery(url.slice(path.length));
     sendJson(outgoing, 200, history.after(range, after));
   };
-  const sendAbout: Answer = ({ outgoing }) => sendJson(outgoing, 200, about());
+  const allowedActions = async (incoming: IncomingMessage): Promise<AllowedActions> => ({
+    sessions: (await access(incoming, 'gangway:sessions')) === undefined,
+    drain: (await access(incoming, 'gangway:drain')) === undefined,
+  });
+  const sendAbout = async ({ incoming, outgoing }: HttpContext): Promise<void> =>
+    sendJson(outgoing, 200, { ...about(), allows: await allowedActions(incoming) });
 
   return (path) => {
-    if (path === '/status/about') return guardMethods(path, { GET: sendAbout });
+    if (path === '/status/about')
+      return guardMethods(path, {
+        GET: (context) => detach('admin', sendAbout(context), () => context.fail()),
+      });
     if (path === '/status/history') return guardMethods(path, { GET: sendHistory });
     if (path === '/status/events') return guardMethods(path, { GET: streamEvents });
     if (path.startsWith(actionPath))

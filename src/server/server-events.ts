@@ -29,4 +29,8 @@ export type ServerEvent = Readonly<
   | { type: 'era-seen'; server: string; era: Era }
   /** A server was removed from the configuration. What is kept about it can go. */
   | { type: 'server-removed'; server: string }
+  /** The configuration was read again, and these servers differ. */
+  | { type: 'configuration-reloaded'; added: readonly string[]; changed: readonly string[]; removed: readonly string[] }
+  /** The changed configuration cannot be used. The previous one stays in use. */
+  | { type: 'configuration-refused'; detail: string }
 >;

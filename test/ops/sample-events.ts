@@ -62,6 +62,8 @@ export const sampleEvents: { readonly [T in Type]: readonly EventOf<GatewayEvent
   'command-not-found': [{ type: 'command-not-found', server, detail: 'No such command.' }],
   'era-seen': [{ type: 'era-seen', server, era: 'legacy' }],
   'server-removed': [{ type: 'server-removed', server }],
+  'configuration-reloaded': [{ type: 'configuration-reloaded', added: ['a', 'b'], changed: [], removed: ['c'] }],
+  'configuration-refused': [{ type: 'configuration-refused', detail: 'mcpServers: no server.' }],
 
   'session-started': [{ type: 'session-started', name, protocolVersion: '2025-11-25', startMs: 12, pid: 7 }],
   'session-ended': [

@@ -72,6 +72,8 @@ describe('the door', () => {
     await page.getByText('This action requires an API key with the scope gangway:status.').waitFor();
     await logIn(page, operatorKey);
     await page.getByRole('status').getByText('Live').waitFor();
+    await page.getByRole('button', { name: 'Drain…' }).waitFor();
+    await page.getByRole('button', { name: /^Restart the processes of/ }).waitFor();
     await page.reload();
     await page.getByRole('status').getByText('Live').waitFor();
   });
@@ -84,9 +86,11 @@ describe('the overview', () => {
     const server = page.getByRole('article', { name: 'everything-server' });
     await server.getByText('stdio').waitFor();
     await server.getByText('0 sessions').waitFor();
+    await page.getByRole('heading', { name: 'First steps' }).waitFor();
     const session = await initialize(gateway.url);
     for (let call = 0; call < 20; call += 1) await session.callTool('echo', { text: 'hello' });
     await server.getByText('1 session').waitFor();
+    await page.getByRole('heading', { name: 'First steps' }).waitFor({ state: 'hidden' });
     await server.getByText(/^1 process, /).click();
     await server.getByText(/^pid \d+/).waitFor();
     const short = gateway.logs().find(({ msg }) => msg === 'session started')?.['session'] as string;
@@ -99,20 +103,21 @@ describe('the overview', () => {
   });
 
   test('says why a server fails, and what it wrote to stderr last', async () => {
-    const { admin, gateway } = await startWatched({
-      command: [
-        process.execPath,
-        '-e',
-        'console.error("no such database, password=hunter2"); setTimeout(() => process.exit(3), 2500)',
-      ],
-    });
+    const folder = mkdtempSync(join(tmpdir(), 'gangway-page-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const script = 'console.error("no such database, password=hunter2"); process.exit(3)';
+    const [command, ...args] = everythingFixture;
+    // A gateway with one server would end with that server.
+    const mcpServers = { broken: { command, args: ['-e', script] }, everything: { command, args } };
+    writeFileSync(join(folder, 'gangway.json'), JSON.stringify({ mcpServers }));
+    const { admin, gateway } = await startWatched({ command: [], args: ['--config', join(folder, 'gangway.json')] });
     const page = await openPage(admin);
-    await fetch(gateway.url, {
+    await fetch(`${gateway.baseUrl}/broken/mcp`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}',
     });
-    const server = page.getByRole('article');
+    const server = page.getByRole('article', { name: 'broken' });
     await server.getByText('Down', { exact: true }).waitFor();
     await server
       .getByText(/exit.* 3/)

@@ -94,3 +94,26 @@ describe('with a key', () => {
     expect(await snippetFor(title)).toContain(`{"Authorization": "Bearer ${key}"}`);
   });
 });
+
+test('a link adds the server to Cursor and to VS Code, with the URL and the header for the key', async () => {
+  const page = await openPage(watched.admin, 'connect', { key: operatorKey, expected: '401 (Unauthorized)' });
+  const linkOf = async (client: string): Promise<URL> =>
+    new URL((await page.getByRole('link', { name: `Add to ${client}` }).getAttribute('href')) as string);
+  const settings = { url: watched.gateway.url, headers: { Authorization: 'Bearer YOUR_KEY' } };
+  const { searchParams } = await linkOf('Cursor');
+  expect(searchParams.get('name')).toBe('everything-server');
+  expect(JSON.parse(Buffer.from(searchParams.get('config') as string, 'base64').toString())).toEqual(settings);
+  const { protocol, search } = await linkOf('VS Code');
+  expect(protocol).toBe('vscode:');
+  expect(JSON.parse(decodeURIComponent(search.slice(1)))).toEqual({
+    ...{ name: 'everything-server', type: 'http' },
+    ...settings,
+  });
+  expect(await page.getByRole('link', { name: /^Add to / }).count()).toBe(2);
+});
+
+test('actions that the key does not allow are not offered', async () => {
+  const page = await openPage(watched.admin, 'overview', { key: operatorKey, expected: '401 (Unauthorized)' });
+  await page.getByRole('article', { name: 'everything-server' }).waitFor();
+  expect(await page.getByRole('button', { name: /^(?:Drain|Restart)/ }).count()).toBe(0);
+});

@@ -7,6 +7,8 @@ import { flagOf } from '../../config/options/option-names.ts';
 import { globalOptions } from '../../config/options/options.ts';
 import { type Log, setLevels } from '../../ops/log/log.ts';
 import { readLogLevels } from '../../ops/log/log-parts.ts';
+import type { ServerEvent } from '../../server/server-events.ts';
+import type { Emit } from '../../util/telemetry/emit.ts';
 import type { ChangedUrls } from '../addresses/server-urls.ts';
 import type { FileStates } from '../file-watch.ts';
 import type { ServerChanges } from '../servers/server-set.ts';
@@ -34,6 +36,7 @@ export interface ConfigurationReload {
   /** Replaces the servers. Throws an error for the operator if that is impossible, and changes nothing then. */
   replace(servers: readonly ServerConfig[]): ReplacedServers;
   readonly log: Log;
+  readonly emit: Emit<ServerEvent>;
 }
 
 /** The result of the latest reload. */
@@ -79,12 +82,13 @@ const reloadedKeys: readonly GlobalKey[] = ['logLevel'];
  * authentication options prevents the whole reload.
  * @returns false if the reload failed and nothing was changed
  */
-function reloadConfiguration({ source, started, replace, log }: ConfigurationReload): boolean {
+function reloadConfiguration({ source, started, replace, log, emit }: ConfigurationReload): boolean {
   const logger = log.app;
   const read = source.read();
   if (!read.ok) {
     const faults = read.faults.map(({ path, message }) => `${path}: ${message}`);
     logger.error({ faults }, 'the changed configuration is invalid; the previous configuration stays in use');
+    emit({ type: 'configuration-refused', detail: faults.join(' ') });
     return false;
   }
   if (!('config' in read)) return true; // the command is part of the command line, which does not change
@@ -99,6 +103,7 @@ function reloadConfiguration({ source, started, replace, log }: ConfigurationRel
       { options },
       'the changed configuration has different authentication options, which need a restart; the previous configuration stays in use',
     );
+    emit({ type: 'configuration-refused', detail: `These options need a restart: ${options.join(', ')}.` });
     return false;
   }
   if (differing.length > 0)
@@ -111,13 +116,16 @@ function reloadConfiguration({ source, started, replace, log }: ConfigurationRel
     const { logLevel } = config;
     if (isUnchanged) logger.info({ logLevel }, 'reloaded the configuration; its servers are unchanged');
     else logger.info({ ...changes, logLevel }, 'reloaded the configuration');
+    emit({ type: 'configuration-reloaded', added, changed, removed });
     if (logLevels.ok) setLevels(log, logLevels.levels); // after the log line, which the new levels may suppress
     return true;
   } catch (error) {
+    const detail = (error as Error).message;
     logger.error(
-      { detail: (error as Error).message },
+      { detail },
       'the changed configuration has a server that cannot be used; the previous configuration stays in use',
     );
+    emit({ type: 'configuration-refused', detail });
     return false;
   }
 }

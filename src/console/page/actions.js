@@ -1,6 +1,18 @@
 import { postAction } from './api.js';
 import { h, showToast } from './dom.js';
 
+/** The actions that the key of this page allows. The gateway checks each action again. */
+let allows = { sessions: false, drain: false };
+
+/** Sets the allowed actions, before the views are created. */
+export const setAllowedActions = (allowed) => {
+  allows = allowed;
+};
+
+/** Creates the button of an action, which is hidden if the key does not allow the action. */
+export const createActionButton = (scope, tag, props, text) =>
+  h(tag, { type: 'button', hidden: !allows[scope], ...props }, text);
+
 /** Asks for confirmation in a modal dialog. Escape means no. */
 export function confirm({ title, text, yes }) {
   return new Promise((resolve) => {

@@ -55,6 +55,7 @@ export function createConnect(section, { servers, needsToken }) {
 
 function createSnippet({ title, where }) {
   const code = h('code');
+  const install = h('a.button', { hidden: true }, `Add to ${title}`);
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(code.textContent);
@@ -72,10 +73,19 @@ function createSnippet({ title, where }) {
         'div.heading',
         {},
         h('div', {}, h('h2', {}, title), h('p.muted', {}, where)),
-        h('button', { type: 'button', 'aria-label': `Copy for ${title}`, onclick: () => void copy() }, 'Copy'),
+        h(
+          'div.buttons',
+          {},
+          install,
+          h('button', { type: 'button', 'aria-label': `Copy for ${title}`, onclick: () => void copy() }, 'Copy'),
+        ),
       ),
       h('pre', { tabindex: '0', 'aria-label': `For ${title}` }, code),
     ),
-    update: ({ text }) => setText(code, text),
+    update({ text, install: link }) {
+      setText(code, text);
+      install.hidden = link === undefined;
+      if (link !== undefined) install.href = link;
+    },
   };
 }

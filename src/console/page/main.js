@@ -1,5 +1,6 @@
 // Page: the status page in the browser, without a build step and without dependencies.
 
+import { setAllowedActions } from './actions.js';
 import { request, takeStartToken, useToken } from './api.js';
 import { createConnect } from './connect.js';
 import { h, setText } from './dom.js';
@@ -78,6 +79,7 @@ async function start() {
   takeStartToken();
   const first = await readAbout();
   const about = first.message === undefined ? first : await signIn(first);
+  setAllowedActions(about.allows);
   const link = document.getElementById('link');
   const live = new Live((state) => {
     if (link.dataset.state === state) return;

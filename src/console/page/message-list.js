@@ -1,4 +1,4 @@
-import { endSession } from './actions.js';
+import { createActionButton, endSession } from './actions.js';
 import { copyText, h, setText, showList } from './dom.js';
 import { Exchanges, isFailed } from './exchanges.js';
 import { bytes, duration, time } from './formats.js';
@@ -16,7 +16,8 @@ export function createMessageList(live, { inspects }) {
   const about = h('p.muted');
   const rows = h('ol.rows.flow', { 'aria-labelledby': 'flow-title', tabindex: '0' });
   const hint = h('p.muted');
-  const end = h('button', { type: 'button', onclick: () => endSession(current) }, 'End session…');
+  const end = createActionButton('sessions', 'button', { onclick: () => endSession(current) }, 'End session…');
+  const mayEnd = !end.hidden;
   const pause = h('button', { type: 'button', onclick: () => togglePause() }, 'Pause');
   const filter = h('input', { type: 'search', 'aria-label': 'Filter messages', placeholder: 'Method or tool' });
   const failedOnly = h('input', { type: 'checkbox', id: 'failed-only' });
@@ -61,7 +62,7 @@ export function createMessageList(live, { inspects }) {
     const entries = shown();
     hint.hidden = entries.length > 0;
     setText(hint, describeEmpty(isHere, exchanges.entries.length > 0, inspects));
-    end.hidden = !isHere;
+    end.hidden = !isHere || !mayEnd;
     showList(rows, entries, ({ number }) => number, createExchange);
   };
   const togglePause = () => {

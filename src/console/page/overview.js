@@ -1,4 +1,4 @@
-import { drainInstance } from './actions.js';
+import { createActionButton, drainInstance } from './actions.js';
 import { createCharts } from './charts.js';
 import { h, setText, showList } from './dom.js';
 import { bytes, count, counted, duration, number } from './formats.js';
@@ -63,6 +63,7 @@ export function createOverview(section, live, history) {
     instances,
   );
   const recentEvents = createRecentEvents();
+  const first = createFirstSteps();
   const cards = new Map();
   const createCard = (server) => {
     const card = createServerCard(server);
@@ -82,10 +83,11 @@ export function createOverview(section, live, history) {
         'div.buttons',
         {},
         pill,
-        h('button', { type: 'button', onclick: () => instance && drainInstance(instance) }, 'Drain…'),
+        createActionButton('drain', 'button', { onclick: () => instance && drainInstance(instance) }, 'Drain…'),
       ),
     ),
     numbers,
+    first.element,
     h(
       'section',
       { 'aria-labelledby': 'servers-title' },
@@ -108,11 +110,37 @@ export function createOverview(section, live, history) {
       mood: mood(snapshot),
     }));
     setText(conditions, countConditions(snapshot.servers));
+    first.update(snapshot);
     showList(numbers, shown, ({ name }) => name, createFigure);
     showList(servers, snapshot.servers, ({ name }) => name, createCard);
     cluster.hidden = snapshot.instances.length < 2;
     showList(instances, snapshot.instances, ({ name }) => name, createInstance);
   });
+}
+
+/** Creates the first steps, which are shown until a client has called a server. */
+function createFirstSteps() {
+  const step = (view, text, link) => h('li', {}, h('span', {}, text), h('a.button', { href: `#${view}` }, link));
+  const element = h(
+    'section.card',
+    { 'aria-labelledby': 'first-title', hidden: true },
+    h('h2', { id: 'first-title' }, 'First steps'),
+    h(
+      'ol.rows.steps',
+      {},
+      step('playground', 'Try a tool here in the browser.', 'Open the playground'),
+      step('connect', 'Connect your client: copy its settings, or add the server with one click.', 'Connect a client'),
+      step('sessions', 'Watch its session, its calls and its messages.', 'Show the sessions'),
+    ),
+  );
+  let isOver = false;
+  return {
+    element,
+    update({ instance, servers }) {
+      isOver ||= instance.sessions > 0 || servers.some(({ recent, inFlight }) => recent.calls + inFlight > 0);
+      element.hidden = isOver;
+    },
+  };
 }
 
 const readinessTexts = {

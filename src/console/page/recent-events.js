@@ -2,7 +2,7 @@ import { h, showList } from './dom.js';
 import { time } from './formats.js';
 
 /** The number of events that the page keeps; the log has all of them. */
-const maxShown = 50;
+const maxShown = 200;
 
 /** The text of each kind of event, and whether it is good, bad or neither. */
 const texts = {
@@ -23,18 +23,45 @@ const texts = {
   crash_loop: ['Server exited repeatedly; the gateway waits before the next start', 'bad'],
   redis_away: ['Redis is unavailable', 'bad'],
   redis_back: ['Redis is available', 'good'],
+  refused: ['Requests refused', 'bad'],
+  reloaded: ['Configuration reloaded', 'good'],
+  reload_refused: ['Changed configuration refused; the previous one stays in use', 'bad'],
 };
 
 /** Creates the list of recent events, newest first. */
 export function createRecentEvents() {
   const list = h('ol.rows.happenings', { 'aria-labelledby': 'happenings-title', tabindex: '0' });
   const nothing = h('p.muted', {}, 'Nothing yet. Sessions, resumes and takeovers appear here.');
+  const server = h(
+    'select',
+    { id: 'activity-server', onchange: () => draw() },
+    h('option', { value: '' }, 'All servers'),
+  );
+  const servers = new Set();
   let shown = [];
+  /** Offers each server of an event once. */
+  const offer = (events) => {
+    for (const { server: name } of events) {
+      if (name === undefined || servers.has(name)) continue;
+      servers.add(name);
+      server.append(h('option', { value: name }, name));
+    }
+  };
+  const draw = () => {
+    const matching = shown.filter((event) => server.value === '' || event.server === server.value);
+    nothing.hidden = matching.length > 0;
+    showList(list, matching, ({ number, at }) => `${number} ${at}`, createEvent);
+  };
   return {
     element: h(
       'section',
       { 'aria-labelledby': 'happenings-title' },
-      h('h2', { id: 'happenings-title' }, 'Activity'),
+      h(
+        'div.heading',
+        {},
+        h('h2', { id: 'happenings-title' }, 'Activity'),
+        h('div.range', {}, h('label', { for: 'activity-server' }, 'Server'), server),
+      ),
       nothing,
       list,
     ),
@@ -44,8 +71,8 @@ export function createRecentEvents() {
       const restarted = events.length > 0 && events.at(-1).number < newest;
       const newEvents = restarted ? events : events.filter(({ number }) => number > newest);
       shown = [...newEvents.toReversed(), ...(restarted ? [] : shown)].slice(0, maxShown);
-      nothing.hidden = shown.length > 0;
-      showList(list, shown, ({ number, at }) => `${number} ${at}`, createEvent);
+      offer(newEvents);
+      draw();
     },
   };
 }

@@ -1,4 +1,4 @@
-import { restartServer } from './actions.js';
+import { createActionButton, restartServer } from './actions.js';
 import { callPlot, timePlot } from './charts.js';
 import { h, setText, showList } from './dom.js';
 import { bytes, count, counted, duration, number, time } from './formats.js';
@@ -37,13 +37,10 @@ export function createServerCard(first) {
       'div.heading',
       {},
       h('div', {}, h('h3', { id: title }, h('bdi', {}, first.name), pill), health, reasons),
-      h(
+      createActionButton(
+        'sessions',
         'button',
-        {
-          type: 'button',
-          onclick: () => restartServer(current),
-          'aria-label': `Restart the processes of ${first.name}`,
-        },
+        { onclick: () => restartServer(current), 'aria-label': `Restart the processes of ${first.name}` },
         'Restart…',
       ),
     ),

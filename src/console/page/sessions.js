@@ -1,4 +1,4 @@
-import { endSession } from './actions.js';
+import { createActionButton, endSession } from './actions.js';
 import { h, setText, showList } from './dom.js';
 import { count, counted, duration, time } from './formats.js';
 import { createMessageList } from './message-list.js';
@@ -101,9 +101,10 @@ function createRow({ server, session }) {
     { hidden: true, title: 'The session has no process. The next request starts one.' },
     'hibernating',
   );
-  const end = h(
+  const end = createActionButton(
+    'sessions',
     'button.quiet',
-    { type: 'button', 'aria-label': `End session ${session}`, onclick: () => endSession({ server, session }) },
+    { 'aria-label': `End session ${session}`, onclick: () => endSession({ server, session }) },
     'End…',
   );
   setText(name, server);

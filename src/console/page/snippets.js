@@ -4,7 +4,8 @@ const placeholder = 'YOUR_KEY';
 /**
  * Returns the setup of each kind of client for a server: a text, and where it goes.
  * @param {{ name: string, url: string, needsToken: boolean }} server
- * @returns {readonly { title: string, where: string, text: string }[]}
+ * @returns {readonly { title: string, where: string, text: string, install?: string }[]} `install` is a link that adds
+ *   the server to an installed client
  */
 export function snippetsFor({ name, url, needsToken }) {
   const bearer = `Bearer ${placeholder}`;
@@ -28,10 +29,12 @@ export function snippetsFor({ name, url, needsToken }) {
       title: 'Cursor',
       where: '.cursor/mcp.json, in the project or in your home folder',
       text: json({ mcpServers: { [name]: { url, ...headers } } }),
+      install: `cursor://anysphere.cursor-deeplink/mcp/install?${new URLSearchParams({ name, config: toBase64(JSON.stringify({ url, ...headers })) })}`,
     },
     {
       title: 'VS Code',
       where: '.vscode/mcp.json',
+      install: `vscode:mcp/install?${encodeURIComponent(JSON.stringify({ name, type: 'http', url, ...headers }))}`,
       text: json({ servers: { [name]: { type: 'http', url, ...headers } } }),
     },
     {
@@ -54,6 +57,8 @@ export function snippetsFor({ name, url, needsToken }) {
     { title: 'Python SDK 1', where: "Version 1: pip install 'mcp<2'", text: pythonOne(url, needsToken) },
   ];
 }
+
+const toBase64 = (text) => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 
 const typescriptImports = {
   1: `import { Client } from '@modelcontextprotocol/sdk/client/index.js';

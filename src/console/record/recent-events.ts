@@ -19,7 +19,10 @@ export type RecentEventKind =
   | 'crash_loop'
   | 'noise'
   | 'redis_away'
-  | 'redis_back';
+  | 'redis_back'
+  | 'refused'
+  | 'reloaded'
+  | 'reload_refused';
 
 /** An event. It has no ids, and no content except the first line of a server that is not a message (P12). */
 export interface RecentEvent {
@@ -46,11 +49,19 @@ const maxNoiseBytes = 200;
  */
 const outageMs = 10_000;
 
+/** Refusals of requests for the same reason are one event in this time. */
+const refusalMs = 60_000;
+
+/** How much is kept of a text about the configuration. */
+const maxDetail = 500;
+
 /** Keeps the newest rare events. */
 export class RecentEvents {
   readonly #kept: RecentEvent[] = [];
   /** The servers whose first line that is not a message was recorded. */
   readonly #noisyServers = new Set<string>();
+  /** The refusals since the last event about them, by server and reason. */
+  readonly #refusals = new Map<string, { at: number; count: number }>();
   #newest = 0;
   #lastFailureAt = Number.NEGATIVE_INFINITY;
 
@@ -91,6 +102,12 @@ export class RecentEvents {
       case 'server-removed':
         this.#noisyServers.delete(event.server);
         return;
+      case 'sender-refused':
+        return this.#addRefusal(event.server, event.challenge.reason);
+      case 'configuration-reloaded':
+        return this.#add('reloaded', {}, describeChanges(event));
+      case 'configuration-refused':
+        return this.#add('reload_refused', {}, event.detail.slice(0, maxDetail));
       case 'stream-resumed': {
         const { server, session, outcome } = event;
         if (outcome === 'resumed') this.#add('resumed', { server, ...(session !== undefined && { session }) });
@@ -124,9 +141,31 @@ export class RecentEvents {
     this.#add('noise', { server }, Buffer.from(line.subarray(0, maxNoiseBytes)).toString());
   }
 
+  /** Records a refused request, and those for the same reason in a minute as one event with their number. */
+  #addRefusal(server: string, reason: string): void {
+    const key = `${server} ${reason}`;
+    const now = performance.now();
+    const last = this.#refusals.get(key);
+    if (last !== undefined && now - last.at < refusalMs) {
+      last.count += 1;
+      return;
+    }
+    this.#refusals.set(key, { at: now, count: 0 });
+    const more = last === undefined || last.count === 0 ? '' : ` ${last.count} more since the last entry.`;
+    this.#add('refused', { server }, `Reason: ${reason}.${more}`);
+  }
+
   #add(kind: RecentEventKind, name: Partial<SessionName> = {}, detail?: string): void {
     this.#newest += 1;
     this.#kept.push({ number: this.#newest, at: Date.now(), kind, ...name, ...(detail !== undefined && { detail }) });
     if (this.#kept.length > maxKept) this.#kept.shift();
   }
+}
+
+/** Describes a reload: `Added: a, b. Removed: c.` */
+function describeChanges(changes: Readonly<Record<'added' | 'changed' | 'removed', readonly string[]>>): string {
+  const parts = (['added', 'changed', 'removed'] as const)
+    .filter((kind) => changes[kind].length > 0)
+    .map((kind) => `${kind[0]?.toUpperCase()}${kind.slice(1)}: ${changes[kind].join(', ')}.`);
+  return parts.length === 0 ? 'The servers are unchanged.' : parts.join(' ').slice(0, maxDetail);
 }
