@@ -33,8 +33,11 @@ import { createAccess } from './access/create-access.ts';
 import { createAuthentication } from './access/create-authentication.ts';
 import { quotasOf } from './access/create-quotas.ts';
 import { createStateSealing } from './access/create-state-sealing.ts';
+
 import { describeSharing, warnOfExpiry, warnOfExposure, warnOfSharing } from './access/exposure.ts';
-import { listen } from './addresses/listen.ts';
+import { directLinkOf } from './addresses/direct-link.ts';
+import { explainListenFailure, linkPort, listen } from './addresses/listen.ts';
+
 import { publicBaseUrl } from './addresses/public-base-url.ts';
 import { changedUrls, type ServerUrls, serverUrls } from './addresses/server-urls.ts';
 import { chooseScanner } from './choose-scanner.ts';
@@ -118,7 +121,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const { emit, calls, metrics, meterOf } = telemetry;
   const { store, shared } = await createStore(config, log.store, telemetry);
   const storeWaitMs = config.redisWaitMs;
-  const cluster = shared && { store: shared, limits: { ...config, storeWaitMs } };
+  const stateSealing = createStateSealing(config, store);
+  const directLink = directLinkOf(config, stateSealing.keys);
+  const cluster = shared && { store: shared, limits: { ...config, storeWaitMs }, directLink };
   const connectedStore = createConnectedStore(config);
   const reportStoreFailure = (cause: unknown): void => emit({ type: 'store-failed', cause });
   const changeThrottle = new ChangeThrottle(store.changes, reportStoreFailure);
@@ -134,7 +139,6 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     formerServer: (name, digest) => set.former(name, digest),
   });
 
-  const stateSealing = createStateSealing(config, store);
   const addToHealth = ({ name, address, probeRequired: isRequired }: ServerConfig): void =>
     health.add(name, { transport: address?.transport ?? 'stdio', isRequired, era: () => set.eraOf(name) });
   for (const server of config.servers) addToHealth(server);
@@ -174,7 +178,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
 
   const originRules = createOriginRules(config);
-  const readinessNow = () => readinessReport(sessions.readiness, health.statuses);
+  const readinessNow = () => readinessReport(sessions.readiness, health.statuses, sessions.peerLinks);
   const readiness = () => readinessNow().status;
   const access = await createAccess(config, authentication.authenticators, localClients, log.auth);
   const routeParts: RouteParts = {
@@ -223,7 +227,17 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   webSockets.attach(web.server);
   const { maxConnections } = config;
   web.server.on('drop', () => emit({ type: 'connection-dropped', maxConnections }));
-  const port = await listen(web.server, config).catch(async (error: unknown) => {
+  const listenForPeers = async (): Promise<void> => {
+    await sessions.listenForPeers().catch((cause: unknown) => {
+      const address = { host: config.linkHost ?? '', port: config.linkPort };
+      throw new Error(explainListenFailure(cause, address, linkPort), { cause });
+    });
+  };
+  const listenForAll = async (): Promise<number> => {
+    await listenForPeers();
+    return listen(web.server, config);
+  };
+  const port = await listenForAll().catch(async (error: unknown) => {
     await closeParts();
     throw error;
   });
@@ -256,6 +270,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     probes: () => health.statuses,
     sessions: () => sessions.all,
     mailboxBacklog: sessions.mailboxBacklog,
+    peerLinks: () => sessions.peerLinks,
     connections: () => promisify(web.server.getConnections.bind(web.server))(),
     lastReload: () => configuration.last,
     isStoreUp: () => (shared === undefined ? undefined : shared.healthyForMs() > 0),

@@ -18,6 +18,7 @@ import { ForwardedRequest } from './forward/forwarded-request.ts';
 import { OwnerEndpoint } from './forward/owner-endpoint.ts';
 import { replay } from './forward/replay.ts';
 import { retryLookup } from './forward/retry-lookup.ts';
+import { DirectLinks, type LinkAddress, type LinkSecrets } from './link/direct-links.ts';
 import { PeerLink, type PeerMessageAddress } from './link/peer-link.ts';
 import type { MessageToIngress, MessageToOwner } from './link/peer-messages.ts';
 import { Directory, type DirectoryOptions } from './ownership/directory.ts';
@@ -37,12 +38,26 @@ export interface ClusterLimits {
   readonly slowReaderMs: number;
 }
 
+/** How instances reach each other directly. */
+export interface DirectLinkOptions {
+  readonly secrets: LinkSecrets;
+  readonly address: LinkAddress;
+}
+
+/** The peers that this instance exchanges messages with, by the way of the messages. */
+export interface PeerLinkCounts {
+  readonly direct: number;
+  readonly store: number;
+}
+
 /** Options of `Cluster`. */
 export interface ClusterOptions extends Pick<DirectoryOptions, 'find' | 'formerServer' | 'mayAdopt' | 'endingHere'> {
   /** True while a session with this key is ending here. */
   isEnding(key: string): boolean;
   readonly store: ClusterStore;
   readonly limits: ClusterLimits;
+  /** Absent if all messages between instances go through the store. */
+  readonly directLink?: DirectLinkOptions | undefined;
   /** Makes a session that was taken over a session of this instance. */
   adopt(key: string, server: Server, adoption: Adoption): Session;
   /** The sessions of this instance. */
@@ -70,6 +85,9 @@ const strandedMs = 1_000;
  */
 const maxCountedMs = 1_000;
 
+/** A direct connection counts as lost after this fraction of a lease without progress. */
+const silencesPerLease = 3;
+
 /** A GET gets its response head after this time, before its owner is known. */
 const earlyStreamMs = 1_000;
 
@@ -86,6 +104,7 @@ export class Cluster {
   readonly #options: ClusterOptions;
   readonly #ownerEndpoint: OwnerEndpoint;
   readonly #peerLink: PeerLink;
+  readonly #directLinks: DirectLinks | undefined;
   readonly #requests = new Map<number, ForwardedRequest>();
   readonly #checkTimer: NodeJS.Timeout;
   /** Dead instances whose unread messages are being withdrawn. */
@@ -157,10 +176,22 @@ export class Cluster {
       name: () => this.lease.name,
       requestWaitMs: storeWaitMs,
       mailboxMaxBytes,
+      direct: (peer) => this.#directLinks?.to(peer),
       onMessage: (from, head, body) => this.#dispatch(from, head, body),
       onLoss: (peer) => this.#reportLoss(peer),
       onUnreadable: (from, head, why) => this.#answerUnreadable(from, head, why),
     });
+    this.#directLinks =
+      options.directLink &&
+      new DirectLinks({
+        ...options.directLink,
+        instances: store.instances,
+        silenceMs: leaseMs / silencesPerLease,
+        name: () => this.lease.name,
+        // A message waits in the store until this instance is sure of its lease, as a message of the mailbox does.
+        onMessages: (from, first, contents) => this.lease.isHeld && this.#peerLink.receiveDirect(from, first, contents),
+        onFault: this.#reportFailure,
+      });
     this.#checkTimer = setInterval(() => detach('cluster', this.#checkPeers()), checkMs).unref();
     store.onRecovered(() => this.#onRecovered());
   }
@@ -168,6 +199,19 @@ export class Cluster {
   /** Joins the other instances. */
   start(): void {
     this.lease.start();
+  }
+
+  /** Accepts direct connections of other instances. Rejects if the address cannot be listened on. */
+  async listen(): Promise<void> {
+    await this.#directLinks?.listen();
+  }
+
+  /** The peers that messages are sent to, by the way that the messages take now; undefined without direct links. */
+  get peerLinks(): PeerLinkCounts | undefined {
+    const links = this.#directLinks;
+    if (links === undefined) return undefined;
+    const direct = links.reached.length;
+    return { direct, store: this.#peerLink.peers.filter((peer) => !links.reaches(peer)).length };
   }
 
   /** Resolves to true when this instance may open sessions, or to false if it may not in time. */
@@ -208,6 +252,7 @@ export class Cluster {
     clearInterval(this.#checkTimer);
     detach('cluster', this.#peerLink.send(this.lease.name, { kind: 'hello' })); // wakes the loop that reads the mailbox
     await this.lease.close();
+    await this.#directLinks?.close();
     this.#peerLink.close();
   }
 
@@ -335,11 +380,13 @@ export class Cluster {
     // After a failover, the store may not know which messages it had handed out before.
     this.#reportLoss(peer, new Set(withdrawn), performance.now() - store.healthyForMs());
     this.#ownerEndpoint.ingressLost(peer);
+    this.#directLinks?.forget(peer);
     this.#peerLink.forget(peer);
   }
 
   /** This instance has another name. Nothing is sent to the old name any more, and its messages are lost. */
   #onRenamed(): void {
+    this.#directLinks?.restart();
     this.#peerLink.restart();
     for (const ingress of [...this.#ownerEndpoint.ingresses]) this.#ownerEndpoint.ingressLost(ingress);
     for (const request of this.#requests.values()) request.ownerLost();
@@ -351,6 +398,7 @@ export class Cluster {
   #beginTerm(): void {
     const { sessions, telemetry } = this.#options;
     telemetry.emit({ type: 'store-joined' });
+    this.#directLinks?.publish();
     detach('cluster', registerAll(sessions(), this.lease, this.guard, this.#reportFailure));
     for (const request of this.#requests.values()) request.ownerLost();
   }

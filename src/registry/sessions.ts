@@ -1,7 +1,7 @@
 // The registry: finds, opens, retires and drains the sessions of this instance, and finds those of other instances.
 
 import { randomBytes } from 'node:crypto';
-import { Cluster, type ClusterLimits } from '../cluster/cluster.ts';
+import { Cluster, type ClusterLimits, type DirectLinkOptions, type PeerLinkCounts } from '../cluster/cluster.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { isHandshakeTooLarge } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message/message.ts';
@@ -35,6 +35,8 @@ import { Sweep } from './sweep.ts';
 export interface ClusterOfSessions {
   readonly store: ClusterStore;
   readonly limits: ClusterLimits;
+  /** Absent if all messages between instances go through the store. */
+  readonly directLink?: DirectLinkOptions | undefined;
 }
 
 /** Options shared by the sessions of an instance. */
@@ -105,6 +107,7 @@ export class Sessions implements ProcessCapacity {
     this.#cluster = new Cluster({
       store: cluster.store,
       limits: cluster.limits,
+      directLink: cluster.directLink,
       formerServer: (name, digest) => options.formerServer?.(name, digest),
       sessions: () => this.#byKey.values(),
       find: (key) => this.#byKey.get(key),
@@ -126,6 +129,16 @@ export class Sessions implements ProcessCapacity {
   get readiness(): Readiness {
     const { cluster } = this.#options;
     return this.isDraining ? 'draining' : readinessOf(this.#cluster?.lease, cluster?.limits.leaseMs ?? 0);
+  }
+
+  /** The other instances that messages are sent to, by the way of the messages; undefined without direct links. */
+  get peerLinks(): PeerLinkCounts | undefined {
+    return this.#cluster?.peerLinks;
+  }
+
+  /** Accepts direct connections of other instances. Rejects if the address cannot be listened on. */
+  async listenForPeers(): Promise<void> {
+    await this.#cluster?.listen();
   }
 
   /** Opens a session for a client's `initialize` and answers it. */

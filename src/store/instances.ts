@@ -57,6 +57,13 @@ export interface Instances {
   leave(instance: string): Promise<void>;
   /** Tells for each of these instances, in the same order, whether it holds its lease. */
   areAlive(instances: readonly string[]): Promise<boolean[]>;
+  /**
+   * Publishes the address at which other instances can reach this one directly. The address is kept for some minutes,
+   * so it is published again while the instance runs.
+   */
+  publishAddress(instance: string, address: string): Promise<void>;
+  /** Returns the published address of an instance; undefined if there is none. */
+  addressOf(instance: string): Promise<string | undefined>;
   /** Ensures that an instance without a lease never gets one again. Returns false if the instance holds its lease. */
   declareDead(instance: string): Promise<boolean>;
 

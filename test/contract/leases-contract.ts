@@ -32,6 +32,16 @@ export function leasesContract(name: string, { open }: Fixture): void {
       expect(await other.instances.areAlive(['a'])).toEqual([false]);
     });
 
+    it('publishes the newest address of each instance', async () => {
+      const { store, other } = await open({ leaseMs: 300 });
+      await store.instances.join('a');
+      expect(await other.instances.addressOf('a')).toBeUndefined();
+      await store.instances.publishAddress('a', 'one:1');
+      await store.instances.publishAddress('a', 'two:2');
+      expect(await other.instances.addressOf('a')).toBe('two:2');
+      expect(await other.instances.addressOf('b')).toBeUndefined();
+    });
+
     it('[P6] declares nobody dead who holds its lease, and for ever who does not', async () => {
       const { store, other, advance } = await open({ leaseMs: 300 });
       await store.instances.join('a');

@@ -24,6 +24,8 @@ export async function useAll(store: ClusterStore, id: string): Promise<void> {
   await instances.acknowledge(id, delivery?.ackToken ?? '');
   await instances.backlog(id);
   await instances.renew(id);
+  await instances.publishAddress(id, 'localhost:1');
+  await instances.addressOf(id);
   await instances.areAlive([id]);
   await instances.declareDead(`${id} dead`);
   await instances.join(`${id} lost`);

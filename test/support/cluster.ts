@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { onTestFinished, TestRunner } from 'vitest';
 import { freeze, thaw } from './freeze.ts';
 import { type Exit, type Gateway, type GatewayOptions, startGateway } from './gateway.ts';
@@ -19,6 +21,8 @@ export interface ClusterOptions extends Pick<GatewayOptions, 'command' | 'env' |
   readonly isPartitionable?: boolean;
   /** The operator ports of the instances; by default they have none. */
   readonly adminPorts?: readonly number[];
+  /** How the instances exchange messages. */
+  readonly link?: LinkKind;
   /** False: the balancer and the proxies record nothing, for runs of hours. */
   readonly isRecorded?: boolean;
 }
@@ -28,6 +32,41 @@ export interface ClusterOptions extends Pick<GatewayOptions, 'command' | 'env' |
  * same, but the connections break when it heals. `refused`: connections are reset and new ones refused.
  */
 export type Partition = 'held' | 'lost' | 'refused';
+
+/**
+ * How instances exchange messages: through Redis, or directly. `mixed`: only instances 0, 2, … use direct links, so that each
+ * instance has peers of both kinds in a cluster of three. `proxied`: directly, through `linkProxies`.
+ */
+export type LinkKind = 'redis' | 'direct' | 'mixed' | 'proxied';
+
+/** The kind of clusters that do not choose one: TEST_LINK runs any suite on another link. */
+const usualLink = (process.env['TEST_LINK'] ?? 'redis') as LinkKind;
+
+/** The options of an instance for a link, and the proxy before its port, if there is one. */
+function linkArguments(link: LinkKind, instance: number, proxy: LinkProxy | undefined): readonly string[] {
+  if (link === 'redis' || (link === 'mixed' && instance % 2 === 1)) return [];
+  const host = ['--link-host', '127.0.0.1'];
+  return proxy ? [...host, '--link-port', `${proxy.target}`, '--link-address', `127.0.0.1:${proxy.port}`] : host;
+}
+
+/** A proxy before the port for direct links of an instance. */
+export interface LinkProxy extends NetProxy {
+  readonly target: number;
+}
+
+async function startLinkProxy(isRecorded: boolean): Promise<LinkProxy> {
+  const target = await freePort();
+  return Object.assign(await startNetProxy(target, { isRecorded }), { target });
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
 
 /** Gateways that share a Redis, behind a balancer without stickiness. */
 export interface Cluster extends AsyncDisposable {
@@ -39,6 +78,8 @@ export interface Cluster extends AsyncDisposable {
   readonly instances: readonly Gateway[];
   /** The proxies between the instances and Redis; none unless the cluster `isPartitionable`. */
   readonly redisProxies: readonly NetProxy[];
+  /** The proxies through which others reach each instance directly; none unless the link is `proxied`. */
+  readonly linkProxies: readonly LinkProxy[];
   /** Sends the signal (SIGKILL) and resolves when the instance has ended. The balancer then skips it. */
   kill(instance: number, signal?: NodeJS.Signals, waiting?: Waiting): Promise<Exit>;
   /** Freezes an instance (SIGSTOP). The kernel still accepts connections for it. */
@@ -68,6 +109,7 @@ export async function startCluster({
   isPartitionable = false,
   adminPorts = [],
   isRecorded = true,
+  link = usualLink,
   ...gatewayOptions
 }: ClusterOptions = {}): Promise<Cluster> {
   const started: (() => Promise<unknown>)[] = [];
@@ -90,13 +132,19 @@ export async function startCluster({
       started.push(proxy.close);
       redisProxies.push(proxy);
     }
+    const linkProxies: LinkProxy[] = [];
+    for (let instance = 0; link === 'proxied' && instance < count; instance++) {
+      const proxy = await startLinkProxy(isRecorded);
+      started.push(proxy.close);
+      linkProxies.push(proxy);
+    }
     const startInstance = (instance: number): Promise<Gateway> => {
       const redisUrl = redisProxies[instance]?.urlOf(redis.url) ?? redis.url;
       const more = typeof args === 'function' ? args(instance) : args;
       return startGateway({
         ...gatewayOptions,
         adminPort: adminPorts[instance] ?? 0,
-        args: ['--redis', redisUrl, ...more],
+        args: ['--redis', redisUrl, ...linkArguments(link, instance, linkProxies[instance]), ...more],
         isStoppedWithTest: false,
       });
     };
@@ -104,7 +152,7 @@ export async function startCluster({
     // The gateways end with a healthy network and Redis. A test that needs something else ends them itself.
     started.push(fleet.stop, async () => {
       redis.resume();
-      await Promise.all(redisProxies.map(heal));
+      await Promise.all([...redisProxies, ...linkProxies].map(heal));
     });
     await fleet.startAll(count);
     const { instances } = fleet;
@@ -122,6 +170,7 @@ export async function startCluster({
       redis,
       instances,
       redisProxies,
+      linkProxies,
       kill: fleet.end,
       freeze: fleet.freeze,
       thaw: fleet.thaw,

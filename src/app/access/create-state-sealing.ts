@@ -1,7 +1,7 @@
 import type { GatewayConfig } from '../../config/config.ts';
 import { CredentialMarks } from '../../era/keys/credential-marks.ts';
 import { RequestStates } from '../../era/keys/request-state.ts';
-import { configuredKeys, storedKeys } from '../../era/keys/state-keys.ts';
+import { configuredKeys, type StateKeys, storedKeys } from '../../era/keys/state-keys.ts';
 import type { Store } from '../../store/store.ts';
 
 /** The uses of the keys that instances share: the configured keys, else one that the store keeps. */
@@ -10,10 +10,12 @@ export interface StateSealing {
   readonly states: RequestStates;
   /** Recognises the credentials of clients for their servers. */
   readonly marks: CredentialMarks;
+  /** The keys themselves, for other uses that derive keys of their own. */
+  readonly keys: StateKeys;
 }
 
 /** Creates the sealing of a gateway. */
 export function createStateSealing({ stateKey: [newest, ...older] }: GatewayConfig, store: Store): StateSealing {
   const keys = newest === undefined ? storedKeys(store) : configuredKeys([newest, ...older]);
-  return { states: new RequestStates(keys), marks: new CredentialMarks(keys) };
+  return { states: new RequestStates(keys), marks: new CredentialMarks(keys), keys };
 }

@@ -27,6 +27,9 @@ export interface PortOptions {
   readonly zeroMeans: string;
 }
 
+/** The port for other instances. */
+export const linkPort: PortOptions = { host: 'linkHost', port: 'linkPort', zeroMeans: 'selects any free port' };
+
 const clientPort: PortOptions = { host: 'host', port: 'port', zeroMeans: 'selects any free port' };
 
 /** Explains to the operator why the gateway cannot listen at an address. */

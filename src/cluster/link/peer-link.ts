@@ -1,6 +1,7 @@
 import type { Instances, MailboxMessage } from '../../store/instances.ts';
 import { contain, detach, reportFault } from '../../util/boundary.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
+import type { DirectChannel } from './direct-connection.ts';
 import {
   type DecodedPeerMessage,
   decodePeerMessage,
@@ -26,6 +27,8 @@ export interface PeerLinkOptions {
   /** How long a client request waits for room in a mailbox. */
   readonly requestWaitMs: number;
   readonly mailboxMaxBytes: number;
+  /** The direct connection to a peer, if one can be used now. */
+  direct?(peer: string): DirectChannel | undefined;
   /** A message arrived. */
   onMessage(from: string, head: MessageToOwner | MessageToIngress, body: Buffer): void;
   /**
@@ -101,6 +104,16 @@ export class PeerLink {
   /** Withdraws the messages that a lost instance has not received from here, and returns their numbers. */
   withdraw(to: string): Promise<readonly number[]> {
     return this.#options.instances.withdraw(to, this.#options.name());
+  }
+
+  /**
+   * Receives messages from a direct connection, numbered from `first` on. False if messages before them are missing: the
+   * store may still bring those, so this is no loss yet, and the peer sends all of them through the store.
+   */
+  receiveDirect(from: string, first: number, contents: readonly Buffer[]): boolean {
+    if (first > (this.#lastNumbers.get(from) ?? 0) + 1) return false;
+    for (const [index, content] of contents.entries()) this.receive({ from, number: first + index, content });
+    return true;
   }
 
   /** Receives a delivered message. A repeat is dropped, and a hole in the numbers is reported to both sides. */
@@ -195,10 +208,18 @@ export class PeerLink {
       this.#queues.set(to, known);
       return known;
     }
-    const { instances, name, mailboxMaxBytes } = this.#options;
+    const { instances, name, mailboxMaxBytes, direct } = this.#options;
     const { signal } = this.#closing;
     const first = known?.next ?? this.#firstNumber;
-    const queue = new SendQueue({ instances, from: name(), to, first, maxBytes: mailboxMaxBytes, signal });
+    const queue = new SendQueue({
+      instances,
+      from: name(),
+      to,
+      first,
+      maxBytes: mailboxMaxBytes,
+      signal,
+      direct: () => direct?.(to),
+    });
     const dropped = this.#queues.makeRoomFor(to);
     if (dropped !== undefined) this.#forgetDropped(...dropped);
     this.#queues.set(to, queue);

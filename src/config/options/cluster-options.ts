@@ -57,6 +57,17 @@ export const clusterOptions = {
     [1, largestTotalBytes],
     'Maximum total bytes of messages from other instances that wait for one instance.',
   ),
+  linkHost: text<string | undefined>(
+    undefined,
+    matching(/^[^\s/]+$/, 'must be an IP address or a host name'),
+    'Address on which this instance accepts direct connections of other instances. By default, messages between instances go through Redis.',
+  ),
+  linkPort: integer(0, [0, 65535], 'Port for direct connections of other instances. 0 selects any free port.'),
+  linkAddress: text<string | undefined>(
+    undefined,
+    matching(/^[^\s/]+$/, 'must be a host, or host:port'),
+    'Address at which other instances reach this one, as host or host:port. The default is --link-host, or the first address of the machine if that is a wildcard.',
+  ),
   stateKey: {
     ...list(
       matching(/^[^,\s]{32,}$/, 'must be at least 32 characters without commas and spaces'),

@@ -1,3 +1,4 @@
+import type { PeerLinkCounts } from '../../cluster/cluster.ts';
 import type { Readiness } from '../../registry/readiness.ts';
 import type { ServerOutcome, ServerStatus } from './server-health.ts';
 
@@ -13,6 +14,11 @@ export interface ReadinessReport {
   readonly status: Readiness;
   /** Empty if the instance is ready. */
   readonly reasons: readonly ReadinessReason[];
+  /**
+   * How many other instances this one sends messages to directly, and how many through the store. Absent without
+   * `--link-host`.
+   */
+  readonly peers?: PeerLinkCounts;
 }
 
 const reasons = {
@@ -39,13 +45,19 @@ const reasons = {
  * have the same failure, so a load balancer would have no instance left. Other servers of the instance are not affected
  * either. Only probes count, because a crash that one client met is no measure for all.
  */
-export function readinessReport(readiness: Readiness, servers: readonly ServerStatus[]): ReadinessReport {
+export function readinessReport(
+  readiness: Readiness,
+  servers: readonly ServerStatus[],
+  peers?: PeerLinkCounts,
+): ReadinessReport {
+  const more = peers && { peers };
   const instanceReasons = readiness === 'ready' ? [] : [reasons[readiness]];
   if (!servers.some(({ isRequired, probe }) => isRequired && probe === 'down'))
-    return { status: readiness, reasons: instanceReasons };
+    return { status: readiness, reasons: instanceReasons, ...more };
   return {
     status: readiness === 'draining' ? readiness : 'unavailable',
     reasons: [...instanceReasons, reasons.serverDown],
+    ...more,
   };
 }
 

@@ -266,6 +266,11 @@ export const catalogue = {
     'mailbox_oldest_seconds',
     'Age of the oldest message from other instances that this instance has not received yet.',
   ),
+  peers: gauge(
+    'peers',
+    'Other instances that this instance sends messages to, by the way of the messages. The metric stays 0 without --link-host.',
+    [oneOf('link', 'direct', 'redis')],
+  ),
   fenced: counter(
     'fenced_appends_total',
     'Writes that were refused because another instance owned the session or the session had ended.',

@@ -24,6 +24,8 @@ export interface InstanceKeys {
   /** Strings: how many bytes were ever posted, and freed. */
   readonly posted: string;
   readonly freed: string;
+  /** String: where other instances reach this one directly. */
+  readonly address: string;
 }
 
 /** Makes every key that the store uses. */
@@ -76,6 +78,7 @@ export function createKeys(prefix: string): Keys {
         mailbox: `${base}:mailbox`,
         posted: `${base}:posted`,
         freed: `${base}:freed`,
+        address: `${base}:address`,
       };
       instances.set(name, instanceKeys);
       return instanceKeys;

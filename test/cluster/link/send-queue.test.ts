@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { DirectChannel, DirectSender } from '../../../src/cluster/link/direct-connection.ts';
 import { type SendOutcome, SendQueue } from '../../../src/cluster/link/send-queue.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 import { createFakeInstances, type PostCall } from '../two-instances/fake-instances.ts';
@@ -7,12 +8,25 @@ vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
 
 const away = (): StoreUnavailable => new StoreUnavailable('unreachable');
 
-function createFixture({ maxBytes = 1_000 } = {}) {
+interface FixtureOptions {
+  readonly maxBytes?: number;
+  direct?(): DirectChannel | undefined;
+}
+
+function createFixture({ maxBytes = 1_000, direct = () => undefined }: FixtureOptions = {}) {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());
   const instances = createFakeInstances();
   const controller = new AbortController();
-  const outbox = new SendQueue({ instances, from: 'me', to: 'you', first: 1, maxBytes, signal: controller.signal });
+  const outbox = new SendQueue({
+    instances,
+    from: 'me',
+    to: 'you',
+    first: 1,
+    maxBytes,
+    signal: controller.signal,
+    direct,
+  });
   const outcomes: Record<string, SendOutcome> = {};
   const send = (text: string, waitMs?: number): void => {
     void outbox.send([Buffer.from(text)], waitMs).then((posted) => {
@@ -266,5 +280,171 @@ describe('messages in the send queue to another instance', () => {
     await answer(0, 'full');
     await pass(10_000);
     expect(outcomes).toEqual({ a: 'gone' });
+  });
+});
+
+/** A direct connection of which a test decides everything. */
+function createFakeChannel() {
+  let sender: DirectSender | undefined;
+  const sent: [number, ...string[]][] = [];
+  const starts: number[] = [];
+  const channel = {
+    hasRoom: true,
+    isOpen: true,
+    use(next: DirectSender, number: number) {
+      sender = next;
+      starts.push(number);
+    },
+    release() {
+      sender = undefined;
+    },
+    send: (first: number, contents: readonly Buffer[]) =>
+      void sent.push([first, ...contents.map((content) => content.toString())]),
+  };
+  const end = (refusedFrom?: number): void => {
+    const ended = sender;
+    sender = undefined;
+    channel.isOpen = refusedFrom !== undefined;
+    ended?.onEnded(refusedFrom);
+  };
+  return { channel, sent, starts, end, acknowledge: (number: number) => sender?.onAcknowledged(number) };
+}
+
+describe('messages in the send queue over a direct connection', () => {
+  function createDirect(maxBytes = 10_000_000) {
+    const fake = createFakeChannel();
+    const fixture = createFixture({ maxBytes, direct: () => (fake.channel.isOpen ? fake.channel : undefined) });
+    return { ...fixture, ...fake };
+  }
+
+  it('go there at once, before earlier ones are acknowledged, and nothing goes into the mailbox', async () => {
+    const { send, sent, outcomes, posts, pass, acknowledge } = createDirect();
+    send('a');
+    send('b');
+    await pass();
+    send('c');
+    await pass();
+    expect([sent, outcomes]).toEqual([
+      [
+        [1, 'a', 'b'],
+        [3, 'c'],
+      ],
+      {},
+    ]);
+    acknowledge(2);
+    await pass();
+    expect(outcomes).toEqual({ a: 'posted', b: 'posted' });
+    acknowledge(3);
+    await pass();
+    expect([outcomes, posts()]).toEqual([{ a: 'posted', b: 'posted', c: 'posted' }, []]);
+  });
+
+  it('[P8] wait while the window of the connection is full', async () => {
+    const { send, sent, channel, pass, acknowledge } = createDirect();
+    send('a');
+    await pass();
+    channel.hasRoom = false;
+    send('b');
+    await pass();
+    expect(sent).toEqual([[1, 'a']]);
+    channel.hasRoom = true;
+    acknowledge(1);
+    expect(sent).toEqual([
+      [1, 'a'],
+      [2, 'b'],
+    ]);
+  });
+
+  it('[P3] go into the mailbox under the same numbers if the connection breaks, and are then never withdrawn', async () => {
+    const { outbox, outcomes, send, posts, pass, answer, end, acknowledge } = createDirect();
+    const numbers: number[] = [];
+    send('arrived');
+    await pass();
+    void outbox.send([Buffer.from('unsure')], undefined, false, (number) => void numbers.push(number));
+    await pass();
+    acknowledge(1);
+    end();
+    void outbox.send([Buffer.from('new')], undefined, false, (number) => void numbers.push(number));
+    await pass();
+    await answer(0, 'posted');
+    await answer(1, 'posted');
+    expect(posts()).toEqual([
+      [2, 'unsure'],
+      [3, 'new'],
+    ]);
+    expect([outcomes, numbers]).toEqual([{ arrived: 'posted' }, [3]]);
+  });
+
+  it('[P3] that were under way to a dead instance may have been received, and later ones were not', async () => {
+    const { send, outcomes, pass, answer, end } = createDirect();
+    send('unsure');
+    await pass();
+    end();
+    send('new');
+    await pass();
+    await answer(0, 'gone');
+    expect(outcomes).toEqual({ unsure: 'lost', new: 'gone' });
+  });
+
+  it('[P3] that were refused were not received, and go into the mailbox; later ones use the connection again', async () => {
+    const { send, sent, starts, outcomes, posts, pass, answer, end } = createDirect();
+    send('a');
+    await pass();
+    end(1);
+    await pass();
+    await answer(0, 'posted');
+    send('soon');
+    await pass();
+    await answer(1, 'posted');
+    await pass(100);
+    send('later');
+    await pass();
+    expect(posts()).toEqual([
+      [1, 'a'],
+      [2, 'soon'],
+    ]);
+    expect([sent, starts, outcomes]).toEqual([
+      [
+        [1, 'a'],
+        [3, 'later'],
+      ],
+      [1, 3],
+      { a: 'posted', soon: 'posted' },
+    ]);
+  });
+
+  it('[P3] that were refused by a dead instance were never received', async () => {
+    const { send, outcomes, pass, answer, end } = createDirect();
+    send('a');
+    await pass();
+    end(1);
+    await pass();
+    await answer(0, 'gone');
+    expect(outcomes).toEqual({ a: 'gone' });
+  });
+
+  it('of which a part has arrived are not given up for want of room', async () => {
+    const { outbox, outcomes, send, pass, answer, end, acknowledge } = createDirect();
+    const whole = outbox.send([Buffer.alloc(400_000), Buffer.alloc(400_000)], 50);
+    send('patient');
+    await pass();
+    acknowledge(1);
+    end(2);
+    await pass();
+    for (let n = 0; n < 5; n += 1) {
+      await answer(n, 'full');
+      await pass(250);
+    }
+    await answer(5, 'posted');
+    expect([await whole, outcomes]).toEqual(['posted', { patient: 'posted' }]);
+  });
+
+  it('may have been received if the queue is closed', async () => {
+    const { outbox, send, outcomes, posts, pass } = createDirect();
+    send('a');
+    await pass();
+    outbox.close();
+    await pass();
+    expect([outcomes, posts()]).toEqual([{ a: 'lost' }, []]);
   });
 });

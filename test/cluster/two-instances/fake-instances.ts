@@ -62,6 +62,8 @@ export function createFakeInstances(): FakeInstances {
     },
     areAlive: async (names) => names.map(() => true),
     declareDead: async () => true,
+    publishAddress: async () => undefined,
+    addressOf: async () => undefined,
     enqueue: (to, from, first, contents) =>
       ask(posts, { name: to, from, first, contents: contents.map((content) => content.toString()) }),
     async receive(_name, waitMs) {

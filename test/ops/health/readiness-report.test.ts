@@ -32,6 +32,8 @@ describe('whether an instance is ready', () => {
   it('does not depend on what the clients of a required server met', () => {
     const last = { state: 'failed', at: new Date(), reason: 'exited', why: 'The server exited.' } as const;
     expect(readinessReport('ready', [server({ isRequired: true, last })])).toEqual({ status: 'ready', reasons: [] });
+    const peers = { direct: 1, store: 2 };
+    expect(readinessReport('ready', [], peers)).toEqual({ status: 'ready', reasons: [], peers });
   });
 
   it('names all reasons, and draining as the state', () => {

@@ -20,6 +20,7 @@ export interface MemoryInstancesOptions {
 }
 
 interface Instance {
+  address?: string;
   leaseEndsMs: number;
   readonly mailbox: Mailbox;
 }
@@ -70,6 +71,13 @@ export function createMemoryInstances({ leaseMs, mailboxMaxBytes, now }: MemoryI
     },
     async areAlive(names) {
       return names.map((name) => findAlive(name) !== undefined);
+    },
+    async publishAddress(name, address) {
+      const instance = findAlive(name);
+      if (instance !== undefined) instance.address = address;
+    },
+    async addressOf(name) {
+      return instances.get(name)?.address;
     },
     async declareDead(name) {
       if (findAlive(name) !== undefined) return false;

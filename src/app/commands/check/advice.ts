@@ -69,7 +69,13 @@ function onTimes({ sessionIdleMs, keepAliveMs, connectionIdleMs }: GatewayConfig
   return advice;
 }
 
-function onRedis({ redis, redisTimeoutMs, leaseMs, leaseMarginMs, leaseRenewMs }: GatewayConfig): Advice[] {
+function onRedis(config: GatewayConfig): Advice[] {
+  const { redis, redisTimeoutMs, leaseMs, leaseMarginMs, leaseRenewMs, linkHost } = config;
+  if (redis === undefined && linkHost !== undefined) {
+    return [
+      { about: flagOf('linkHost'), text: `Without ${flagOf('redis')} there are no other instances to connect to.` },
+    ];
+  }
   if (redis === undefined) return [];
   const { isTls, hosts } = parseRedisUrl(redis);
   const advice: Advice[] = [];

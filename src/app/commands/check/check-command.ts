@@ -6,6 +6,7 @@ import { flagOf } from '../../../config/options/option-names.ts';
 import type { Environment } from '../../../config/sources/environment-variables.ts';
 import type { RedisFindings } from '../../../store/redis/diagnose/inspect.ts';
 import { explainTrouble } from '../../../store/redis/diagnose/trouble.ts';
+import { advertisedLink } from '../../addresses/direct-link.ts';
 import { ServerUnusableError } from '../../probes/probe-session.ts';
 import { readRedisTls } from '../../tls-files.ts';
 import { type Advice, adviceOn } from './advice.ts';
@@ -20,7 +21,8 @@ export type CheckedServer =
 
 /** The result of checking Redis. */
 export type CheckedRedis =
-  | { readonly isFine: true; readonly findings: RedisFindings }
+  /** `link`: the address for direct connections of other instances; undefined if all messages go through Redis. */
+  | { readonly isFine: true; readonly findings: RedisFindings; readonly link: string | undefined }
   | { readonly isFine: false; readonly why: string };
 
 /** The callbacks for the results of a check, called as soon as a result is known. */
@@ -121,7 +123,7 @@ async function checkRedis(config: GatewayConfig): Promise<CheckedRedis | undefin
         why: `The Redis version is ${findings.version}, but the gateway needs ${oldest} or later. Upgrade Redis.`,
       };
     }
-    return { isFine: true, findings };
+    return { isFine: true, findings, link: advertisedLink(config) };
   } catch (error) {
     const { detail, help } = explainTrouble(error);
     return { isFine: false, why: `${detail} ${help}` };

@@ -53,7 +53,8 @@ function redisLine(checked: CheckedRedis): string {
   if (!checked.isFine) return `FAIL  Redis: ${checked.why}\n`;
   const { version: its = 'of an unknown version', latencyMs, memoryPolicy, instances } = checked.findings;
   const policy = memoryPolicy === undefined ? '' : `, maxmemory-policy ${memoryPolicy}`;
-  return `OK    Redis: ${safe(its)}, answers in ${latencyMs} ms${policy}, ${instances} ${instances === 1 ? 'instance' : 'instances'}\n`;
+  const link = checked.link === undefined ? '' : `${indent}direct connections of other instances: ${checked.link}\n`;
+  return `OK    Redis: ${safe(its)}, answers in ${latencyMs} ms${policy}, ${instances} ${instances === 1 ? 'instance' : 'instances'}\n${link}`;
 }
 
 /** Escapes text of a server, which could contain control sequences for the terminal. */
@@ -100,5 +101,5 @@ function serverJson(checked: CheckedServer): object {
 function redisJson(checked: CheckedRedis): object {
   if (!checked.isFine) return { ok: false, why: checked.why };
   const { version: its = null, latencyMs, memoryPolicy = null, instances } = checked.findings;
-  return { ok: true, version: its, latencyMs, memoryPolicy, instances };
+  return { ok: true, version: its, latencyMs, memoryPolicy, instances, link: checked.link ?? null };
 }

@@ -1,3 +1,4 @@
+import type { PeerLinkCounts } from '../../../cluster/cluster.ts';
 import type { Readiness } from '../../../registry/readiness.ts';
 import type { MailboxBacklog } from '../../../store/instances.ts';
 import { StoreUnavailable } from '../../../store/store-unavailable.ts';
@@ -27,6 +28,8 @@ export interface InstanceState {
    * store is unavailable.
    */
   mailboxBacklog(): Promise<MailboxBacklog> | undefined;
+  /** The other instances, by the way of the messages to them; undefined without direct links. */
+  peerLinks(): PeerLinkCounts | undefined;
 }
 
 const states: readonly Readiness[] = ['ready', 'degraded', 'unavailable', 'draining'];
@@ -73,6 +76,11 @@ export function watchInstance(metrics: Metrics, state: InstanceState): void {
     set('reloadSuccessAt', succeededAtMs / 1_000);
     const isUp = state.isStoreUp();
     if (isUp !== undefined) set('redisUp', Number(isUp));
+    const peers = state.peerLinks();
+    if (peers !== undefined) {
+      set('peers', peers.direct, 'direct');
+      set('peers', peers.store, 'redis');
+    }
     const [connections, backlog] = await Promise.all([state.connections(), readBacklog(state)]);
     set('connections', connections);
     if (backlog === undefined) return;

@@ -134,6 +134,14 @@ export function createRedisInstances(parts: RedisInstancesParts): RedisInstances
       return Promise.all(names.map(async (name) => (await run((c) => c.get(keys.instance(name).lease))) === 'alive'));
     },
 
+    async publishAddress(name, address) {
+      await run((client) => client.set(keys.instance(name).address, address, 'PX', lifetimes.mailboxMs));
+    },
+
+    async addressOf(name) {
+      return (await run((client) => client.get(keys.instance(name).address))) ?? undefined;
+    },
+
     async declareDead(name) {
       return (await runScript('declare-dead', [keys.instance(name).lease], [lifetimes.deadMs])) === 1;
     },
