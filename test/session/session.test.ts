@@ -528,6 +528,40 @@ describe('legacy sessions', () => {
     expect(session.idleness.isIdleSince(0)).toBe(true);
   });
 
+  it('can give their process up after a first call, unless a call runs or their client listens', async () => {
+    const { open } = createFixture();
+    const { session, backend } = await open();
+    const { idleness } = session;
+    expect(idleness.releasableInMs).toBe(Number.POSITIVE_INFINITY);
+    const reply = post(session, call(1));
+    expect(idleness.releasableInMs).toBe(Number.POSITIVE_INFINITY);
+    backend.says(response(1));
+    await reply.answered();
+    expect(idleness.releasableInMs).toBeLessThan(100);
+    await waitFor(() => idleness.releasableInMs === 0, { what: 'a quiet session' });
+    const get = createFakeReply();
+    session.listen(undefined, get);
+    expect(idleness.releasableInMs).toBe(Number.POSITIVE_INFINITY);
+    get.sink.leave();
+    await waitFor(() => idleness.releasableInMs === 0, { what: 'a session that its client has left' });
+    backend.says({ jsonrpc: '2.0', id: 's', method: 'roots/list' });
+    await turn();
+    expect(idleness.releasableInMs).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  it('keep their process if the gateway ended the GET stream: the client may still be there', async () => {
+    const { open } = createFixture({ streamMaxAgeMs: 10 });
+    const { session, backend } = await open();
+    const get = createFakeReply();
+    session.listen(undefined, get);
+    await waitFor(() => get.sink.state === 'ended', { what: 'the end of the GET stream at its maximum age' });
+    const reply = post(session, call(1));
+    backend.says(response(1));
+    await reply.answered();
+    await turn();
+    expect(session.idleness.releasableInMs).toBe(Number.POSITIVE_INFINITY);
+  });
+
   it('are not idle while their client listens to the GET stream', async () => {
     const { open } = createFixture();
     const { session } = await open();

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { describeSharing } from '../../../src/app/access/exposure.ts';
 import type { ServerUrls } from '../../../src/app/addresses/server-urls.ts';
 import { renderBanner } from '../../../src/app/commands/banner.ts';
 
@@ -43,4 +44,20 @@ test('servers that are known not to work stand apart, and the line is of the oth
 test('where clients need a key the line that tries it has a place for one', () => {
   expect(renderBanner(two, { needsKey: true })).toContain("-H 'Authorization: Bearer KEY'");
   expect(renderBanner(two, { needsKey: false })).not.toContain('Bearer');
+});
+
+test.each([
+  [['auto'], 'users', /^Each user has separate server processes/],
+  [['auto'], 'local', /^All clients on this machine count as one user.*--share session$/],
+  [['auto'], 'unknown', /^Anybody may be a client/],
+  [['session'], 'users', /share no server process \(--share session\)/],
+  [['all'], 'unknown', /^All clients share server processes, whoever they are/],
+  [['auto', 'all'], 'users', /^The servers differ/],
+] as const)('it says in one line who shares processes: %j, %s', (shares, known, line) => {
+  const sharing = describeSharing(
+    shares.map((share) => ({ share })),
+    known,
+  );
+  expect(sharing).toMatch(line);
+  expect(renderBanner([at('files')], { needsKey: false, sharing })).toContain(`\nProcesses: ${sharing}\n`);
 });
