@@ -53,6 +53,10 @@ await build({
   format: 'esm',
   target: 'node20',
   sourcemap: true,
+  // Names stay, and lines stay short, so that a stack trace still shows where a fault was.
+  minifyWhitespace: true,
+  minifySyntax: true,
+  lineLimit: 200,
   chunkNames: '[name]-[hash]',
   logLevel: 'warning',
 });
