@@ -118,7 +118,7 @@ The tables above list the environment variable of each option.
 - An empty variable is treated as unset.
 - \`${configFileVariable}\` names the configuration file if the command line names no server.
 - \`${apiKeysVariable}\` contains API keys as \`name:sha256:hash\` or \`name:key\`, separated by commas.
-- \`${kernelVariable}=off\` scans JSON without WebAssembly, and \`on\` refuses to start if WebAssembly cannot run. The default \`auto\` uses WebAssembly if it can.
+- \`${kernelVariable}\` controls how the gateway scans JSON. \`auto\`, the default: with WebAssembly if possible. \`off\`: without WebAssembly. \`on\`: with WebAssembly, or the gateway does not start.
 - \`REDIS_URL\` is used if \`GANGWAY_REDIS\` is unset.
 - In Kubernetes, a service with the name \`gangway\` sets \`${environmentNameOf('port')}=tcp://…\` in every pod. To avoid this variable, set \`enableServiceLinks: false\`.
 

@@ -29,8 +29,9 @@ const notes: Partial<Record<Reason, string>> = {
     'A duplicate header is refused even if both values are equal. Some proxies add a header that the client already sends.',
   forwarded_too_large: 'The limit applies to the headers that `--forward-header` and `--credential` name.',
   credential_missing:
-    'The operator configured `--credential` or `credentials`: see [credentials.md](../credentials.md).',
-  claim_missing: 'The operator configured `--credential` or `credentials`: see [credentials.md](../credentials.md).',
+    'The option `--credential` or the key `credentials` requires this: see [credentials.md](../credentials.md).',
+  claim_missing:
+    'The option `--credential` or the key `credentials` requires this: see [credentials.md](../credentials.md).',
   origin_not_allowed:
     'The request comes from a web page on another site. The value of `--allow-origin`, such as `https://app.example.com`, needs the scheme and any non-default port.',
   host_not_allowed:
@@ -40,7 +41,7 @@ const notes: Partial<Record<Reason, string>> = {
   bad_envelope:
     '`error.data.missing` lists the missing members. In a session of an older revision, remove the header `MCP-Protocol-Version: 2026-07-28`. [eras.md](../eras.md) has an example.',
   header_mismatch:
-    '`error.data.header` names the header, and `error.data.problem` is `missing` or `different`. SDKs list the tools again and repeat the request. A proxy may have removed the header.',
+    '`error.data.header` names the header, and `error.data.problem` is `missing` or `different`. After this error, the SDKs list the tools again and repeat the request. A proxy may have removed the header.',
   version_not_served: '`error.data.supported` lists the versions that the server and the gateway support.',
   method_removed:
     'The request has the header `MCP-Protocol-Version: 2026-07-28`, but only older revisions have its method, for example `initialize` or `ping`. Remove the header to use a session.',
@@ -66,7 +67,7 @@ const notes: Partial<Record<Reason, string>> = {
   unknown_session:
     'The session was idle for `--session-idle-ms` (30 min), was deleted, or ended because its server ended. A gateway without Redis loses all sessions when it restarts. The log line `session ended` contains the reason. Clients must open a new session.',
   unknown_token:
-    'The session of an HTTP+SSE client has ended, or the client opened a second stream. Most HTTP+SSE clients must be reconnected manually. With a larger `--sse-linger-ms`, sessions survive longer disconnects.',
+    'The session of an HTTP+SSE client has ended, or the client opened a second stream. Most HTTP+SSE clients must be reconnected manually. With a larger `--sse-linger-ms`, sessions survive longer interruptions.',
   history_lost: 'The limits are `--log-max-events`, `--log-max-bytes`, `--log-total-max-bytes` and `--log-max-age-ms`.',
   handshake_too_large: 'The limits are 64 characters for the version and 64 KiB for the capabilities.',
   server_start_failed:
@@ -95,15 +96,17 @@ const notes: Partial<Record<Reason, string>> = {
     'The time limits are `--request-idle-ms` (10 min) without progress and `--request-max-ms` (6 h) in total. SDK clients have their own limit of 60 s. To change this limit, pass the request options `{ timeout, resetTimeoutOnProgress: true }`.',
   too_many_calls: 'The limit is `--max-calls` (256) per session.',
   bad_request_state:
-    'If neither Redis nor `--state-key` is configured, a restart of the gateway makes all request states invalid. The gateway accepts only one set of answers for each request state.',
+    'If neither Redis nor `--state-key` is configured, all request states become invalid when the gateway restarts. The gateway accepts only one set of answers for each request state.',
   method_of_other_era: '[eras.md](../eras.md) lists the translated methods.',
   input_refused: 'The client must support every capability that it declares (sampling, elicitation or roots).',
   too_many_rounds: 'The limit is ten rounds of input per request. The tool must finish within this limit.',
   session_ended:
     'The client tried to resume a stream of a session that has ended: see [unknown_session](#unknown_session).',
   outcome_unknown: 'The session continues on another instance. See [scaling.md](../scaling.md).',
-  store_unavailable: 'Redis did not answer within `--redis-wait-ms` (5 s), or is full. The log has the cause.',
-  input_not_taken: 'Redis did not answer within `--redis-wait-ms` (5 s), or is full. The log has the cause.',
+  store_unavailable:
+    'Redis did not answer within `--redis-wait-ms` (5 s), or is full. The log of the gateway shows the cause.',
+  input_not_taken:
+    'Redis did not answer within `--redis-wait-ms` (5 s), or is full. The log of the gateway shows the cause.',
   owner_busy: 'The messages that are queued for that instance exceed `--mailbox-max-bytes`.',
   takeover_paused: 'Find out why the instances failed. The server of this session may be the cause.',
   other_configuration: 'Give all instances the same configuration and version.',
@@ -112,7 +115,7 @@ const notes: Partial<Record<Reason, string>> = {
   too_many_starts: 'The limit is `--max-starts-per-minute`.',
   gateway_busy: 'The limits are `--max-requests-per-s` and `--max-bytes-in-flight`.',
   instances_differ: 'Finish the upgrade of all instances.',
-  internal: 'Please report the stack in the log as a bug.',
+  internal: 'Please report a bug, with the stack from the log.',
 };
 
 /** `docs/reference/errors.md`. */
@@ -125,7 +128,7 @@ Each error from the gateway is a JSON-RPC error with its reason in \`error.data.
 
 - The **status** is the HTTP status. If the response is already an event stream, the same error arrives as an event.
 - Errors of \`server/discover\` have the status 200 instead of 5xx, because clients would otherwise fall back to an older revision.
-- Errors from the MCP server itself have no \`error.data.reason\` that this page lists.
+- This page does not list errors that MCP servers send.
 - **Reached the server: no** means that it is safe to repeat the request. **Reached the server: possible** means that the request may have taken effect.
 - The **retry after** time is also sent in the header \`Retry-After\`.
 

@@ -145,7 +145,7 @@ const catalogue = {
     status: 400,
     code: -32000,
     message:
-      'Bad request: a header that may appear only once was sent twice, or its value has characters outside visible ASCII. Send the header once, and encode all other characters.',
+      'Bad request: a header that may appear only once was sent twice, or its value has characters outside visible ASCII. Send the header once, with only visible ASCII characters.',
   },
   forwarded_too_large: {
     status: 431,
@@ -202,7 +202,7 @@ const catalogue = {
     status: 400,
     code: -32020,
     message:
-      'Header mismatch: a header that repeats a value of the body is missing or differs from the body. Send the same value in the header and the body.',
+      'Header mismatch: a required header is missing, or its value differs from the body. Send the same value in the header and the body.',
     explain: explainHeader,
   },
   missing_capability: {
@@ -294,7 +294,7 @@ const catalogue = {
   only_messages: {
     status: 405,
     code: -32000,
-    message: 'Method not allowed: this path takes the messages of HTTP+SSE (2024-11-05) clients. Use POST.',
+    message: 'Method not allowed: HTTP+SSE (2024-11-05) clients send messages to this path. Use POST.',
     allow: 'POST',
   },
   no_such_path: {
@@ -327,7 +327,7 @@ const catalogue = {
     status: 401,
     code: -32000,
     message:
-      'Unauthorized: the URL contains credentials, which is not accepted. Send a Bearer key or token in the Authorization header.',
+      'Unauthorized: credentials in the URL are not accepted. Send a Bearer key or token in the Authorization header.',
   },
   untrusted_proxy: {
     status: 403,

@@ -32,7 +32,7 @@ export const floor: readonly Requirement[] = [
   },
   {
     id: 'S-07',
-    text: 'A task on a shared process belongs to the principal and the scopes that created it.',
+    text: 'Only the principal that created a task on a shared process can access it, and only with the same scopes.',
   },
   {
     id: 'S-08',
@@ -73,7 +73,7 @@ export const floor: readonly Requirement[] = [
   { id: 'C-05', text: 'The gateway does not build an object from a related-task value, whatever its size.' },
   {
     id: 'C-06',
-    text: 'The number of stored lookup denials is limited, and denials are forgotten later. No denial takes a session from a living owner.',
+    text: 'If an owner denies that it has a session, another instance takes over only after three denials of the same request.',
   },
   { id: 'C-07', text: 'Records of open sessions do not expire in the memory store.' },
   { id: 'C-08', text: 'No promise rejection remains unhandled.' },
@@ -83,11 +83,11 @@ export const floor: readonly Requirement[] = [
   },
   {
     id: 'C-10',
-    text: 'A peer message that cannot be decoded gets an answer. Messages between instances have a version.',
+    text: 'A message from another instance that cannot be decoded gets an answer. Messages between instances have a version.',
   },
   {
     id: 'C-11',
-    text: 'Data kept for other instances is limited, and is deleted when those instances are gone.',
+    text: 'Data that is kept for other instances is limited, and is deleted when those instances are gone.',
   },
   { id: 'C-12', text: 'An exception in a listener is logged, and no changes are lost.' },
   { id: 'C-13', text: 'A cached message is parsed again if the next reader has stricter limits.' },
@@ -97,13 +97,13 @@ export const floor: readonly Requirement[] = [
     text: 'The listeners of a forwarded request are removed when the attempt ends.',
   },
   { id: 'C-16', text: 'Session data that changes with each GET is stored separately from large data.' },
-  { id: 'C-17', text: 'Once stored, the scopes that a request uses are kept.' },
+  { id: 'C-17', text: 'A refused request does not add scopes to a session, and stored scopes are never removed.' },
   {
     id: 'C-18',
     text: "Timers are unref'd and end with the object that created them. A reply keeps its status while the owner checks its lease.",
   },
   { id: 'E-01', text: 'A refused reload does not change the health of any server.' },
-  { id: 'E-02', text: 'Audit output to a pipe resumes when its reader reads again after a pause.' },
+  { id: 'E-02', text: 'If the reader of an audit pipe pauses, the output continues when the reader reads again.' },
   { id: 'E-03', text: 'An exception in one request ends only that request.' },
   { id: 'E-04', text: 'A stalled reader of the log does not stall the gateway.' },
   { id: 'E-05', text: 'A flood of connections does not flood the log.' },
@@ -147,7 +147,7 @@ export const floor: readonly Requirement[] = [
   },
   {
     id: 'U-04',
-    text: 'A request has exactly one response. A resume gets history_lost or the answer, and gets 204 only if the client had the answer.',
+    text: 'A request has exactly one response. A client that resumes its stream gets the answer or history_lost, or 204 if it already had the answer.',
   },
   {
     id: 'U-05',
@@ -168,7 +168,7 @@ export const floor: readonly Requirement[] = [
   },
   {
     id: 'M-03',
-    text: "The -32601 for an unknown tool reaches the SDK's caller as an error with that code.",
+    text: 'If a tool is unknown, the caller of the SDK gets an error with the code -32601.',
   },
   { id: 'M-04', text: "The client's name reaches the server if the client has its own process." },
   {
@@ -176,10 +176,10 @@ export const floor: readonly Requirement[] = [
     text: 'In both eras, authenticated users never share a server process unless the operator allows sharing.',
   },
   { id: 'M-06', text: 'An isolation option that does not apply to a server is refused.' },
-  { id: 'P-01', text: 'Invalid output on stdout is logged once, with its first line.' },
+  { id: 'P-01', text: 'If a server writes invalid output to stdout, the gateway logs this once.' },
   {
     id: 'P-02',
-    text: "After a crash, a terminal shows the last lines of the server's stderr.",
+    text: "If a server crashes, a gateway that runs in a terminal shows the last lines of the server's stderr.",
   },
   {
     id: 'P-03',

@@ -24,7 +24,7 @@ export const advisories: readonly Requirement[] = [
   },
   {
     id: 'A05',
-    text: 'A session id of another principal is treated as unknown and does not displace a session. An empty identity is refused.',
+    text: 'A session id of another principal is treated as unknown, and the session is unaffected. An empty identity is refused.',
     source: 'CVE-2026-33946, CVE-2025-6515, python-sdk #2100, mcp-gateway-registry #1357, Yuzu #4754',
   },
   {
@@ -60,7 +60,7 @@ export const advisories: readonly Requirement[] = [
   },
   {
     id: 'A12',
-    text: 'A child process ends with its whole group, however its session ends.',
+    text: 'However a session ends, its child process and the whole process group end too.',
     source: 'supergateway #108, #124, #137, #141, #160',
   },
   {

@@ -90,23 +90,23 @@ export const faults: readonly Requirement[] = [
   },
   {
     id: 'F24',
-    text: 'After an instance dies, 2,000 resumes in a second cause no errors except 503. The number of Redis commands is bounded, and recovery takes at most 30 s.',
+    text: 'If clients resume 2,000 streams within a second after an instance has died, no errors except 503 occur. The number of Redis commands is bounded, and recovery takes at most 30 s.',
   },
   {
     id: 'F25',
-    text: 'Under load, a resume has no gaps or duplicates between replayed and live events.',
+    text: 'Under load, a resumed stream has no gaps or duplicates between replayed and live events.',
   },
   {
     id: 'F26',
-    text: 'A storm of new sessions gets 503 at the limits and leaves no orphaned process.',
+    text: 'If clients open too many sessions at once, further requests get 503, and no orphaned process remains.',
   },
   {
     id: 'F26b',
-    text: 'A storm of new sessions gets 429 at the limits of its principal.',
+    text: 'If a principal opens too many sessions at once, further requests get 429.',
   },
   {
     id: 'F27',
-    text: 'The gateway shuts down after SIGTERM despite open streams, a second SIGTERM or a close that throws.',
+    text: 'The gateway shuts down after SIGTERM despite open streams, a second SIGTERM or an exception while closing.',
   },
   {
     id: 'F28',

@@ -5,7 +5,7 @@ export const inputs: readonly Requirement[] = [
   { id: 'B01', text: 'A body that is empty, truncated, not UTF-8 or not JSON gets 400 and -32700.' },
   {
     id: 'B02',
-    text: 'JSON that is not JSON-RPC gets 400 and -32600: a scalar, no jsonrpc, a result with an error, or the key Method.',
+    text: 'JSON that is not JSON-RPC gets 400 and -32600. Examples are a scalar, a message without jsonrpc, and the key Method.',
   },
   { id: 'B03', text: 'A batch is served in 2025-03-26 sessions, and gets 400 and -32600 in later sessions.' },
   {
@@ -14,7 +14,7 @@ export const inputs: readonly Requirement[] = [
   },
   {
     id: 'B05',
-    text: 'A request with an id that is already in flight in its session gets 400 and -32600. The ids 1 and "1" are different.',
+    text: 'A request gets 400 and -32600 if another request in flight in its session has the same id. The ids 1 and "1" are different.',
   },
   {
     id: 'B06',
@@ -43,7 +43,7 @@ export const inputs: readonly Requirement[] = [
   { id: 'B14', text: 'Modern headers that differ from the body get 400 and -32020.' },
   {
     id: 'B15',
-    text: 'A second GET in a session, or a second resume of a POST stream, takes over the stream.',
+    text: 'A second GET in a session takes over the GET stream. A second request to resume a POST stream takes over that stream.',
   },
   {
     id: 'B16',

@@ -12,11 +12,11 @@ export const properties: readonly Requirement[] = [
   },
   {
     id: 'S02',
-    text: 'A session belongs to its principal and to the scopes that it used. For anyone else, the session does not exist.',
+    text: 'Only the principal that opened a session can use it, and only with all scopes that the session has used. For all others, the session is unknown.',
   },
   {
     id: 'S03',
-    text: 'Each request is authorized, and an expired token closes open streams.',
+    text: 'Each request is authorized, and an open stream is closed when its token expires.',
   },
   {
     id: 'S04',

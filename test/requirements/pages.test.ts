@@ -104,8 +104,8 @@ This page describes how the gateway behaves under faults, bad input and attacks.
 The outcomes follow from the [promises](design.md#promises). Tests cite a row by its id, for example \`it('[F16] …')\`. The
 build fails if a row is not cited by any test. [SECURITY.md](../SECURITY.md) contains the threat model.
 
-A normal test run uses small sizes. \`FAULT_SIZE=full\` uses the full sizes: 50 sessions when an owner is killed, 2,000 resumes
-within a second, 200 starts and ends of a process, 10,000 disconnects between replayed and live events, and one-minute outages.
+A normal test run uses small sizes. \`FAULT_SIZE=full\` uses the full sizes: 50 sessions when an owner is killed, 2,000 resumed
+streams within a second, 200 starts and ends of a process, 10,000 disconnects between replayed and live events, and one-minute outages.
 
 ## Faults to survive
 

@@ -48,7 +48,7 @@ export const section2: readonly ProtocolRequirement[] = [
     id: 'R2.08',
     source: 'S26',
     level: 'SHOULD',
-    text: 'GET and DELETE without a session get 405 with Allow: POST. With a session, both methods serve the legacy era.',
+    text: 'GET and DELETE without a session get 405 with Allow: POST. With a session, both methods belong to the legacy era.',
   },
   {
     id: 'R2.09',

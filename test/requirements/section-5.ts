@@ -24,7 +24,7 @@ export const section5: readonly ProtocolRequirement[] = [
     id: 'R5.04',
     source: 'SUB',
     level: 'MUST',
-    text: 'The acknowledged filter is the part that the server supports.',
+    text: 'The acknowledgement contains the part of the filter that the server supports.',
   },
   {
     id: 'R5.05',
@@ -60,6 +60,6 @@ export const section5: readonly ProtocolRequirement[] = [
     id: 'R5.10',
     source: 'SUB',
     level: 'MUST',
-    text: 'A change that a process on another instance reports reaches the listeners of the same server on this instance.',
+    text: 'If a process on another instance reports a change, the listeners of the same server on this instance are notified.',
   },
 ];

@@ -126,13 +126,13 @@ export const section7: readonly ProtocolRequirement[] = [
     id: 'R7.16',
     source: 'T25',
     level: 'MUST',
-    text: 'Two resumes from the same event id return the same events.',
+    text: 'If a stream is resumed twice from the same event id, both responses contain the same events.',
   },
   {
     id: 'R7.17',
     source: 'T25',
     level: 'MUST',
-    text: 'An event id that is malformed, unknown or from another session returns no data. The answer is 4xx, or an error for the requests that the id names.',
+    text: 'If a Last-Event-ID is malformed, unknown or from another session, the client gets no events. The answer is a 4xx status, or an error for the requests that the id names.',
   },
   {
     id: 'R7.18',

@@ -6,7 +6,7 @@ export const section8: readonly ProtocolRequirement[] = [
     id: 'R8.01',
     source: 'SSE24',
     level: 'MUST',
-    text: "The endpoint event is resolved against the stream's URL, and POSTs go only to the resulting URL. An endpoint with another origin is refused.",
+    text: "The URL in the endpoint event is resolved against the stream's URL, and POSTs go only to the resulting URL. An endpoint with another origin is refused.",
   },
   {
     id: 'R8.02',

@@ -114,7 +114,7 @@ export const section9: readonly ProtocolRequirement[] = [
     id: 'R9.17',
     source: 'V2',
     level: 'V2',
-    text: "If the response on a stream was already delivered, a resume ends the client's retry loop.",
+    text: 'If a client resumes a stream whose response it already has, it gets 204 and stops retrying.',
   },
   {
     id: 'R9.18',
@@ -126,6 +126,6 @@ export const section9: readonly ProtocolRequirement[] = [
     id: 'R9.18b',
     source: 'V2',
     level: 'V2',
-    text: 'The retry value of a drain does not persist for a client that continues on another instance.',
+    text: 'If a drain moves a client to another instance, the client gets the normal retry value again.',
   },
 ];

@@ -32,12 +32,12 @@ export const authOptions = {
   proxyIdentityHeader: text<string | undefined>(
     undefined,
     identityHeader,
-    'Header with the user name from a trusted proxy. The proxy must remove this header from client requests.',
+    'Header in which a trusted proxy sends the user name. The proxy must remove this header from client requests.',
   ),
   proxyScopesHeader: text<string | undefined>(
     undefined,
     identityHeader,
-    "Header with the user's scopes from a trusted proxy, separated by spaces or commas. Without this option, users have all scopes.",
+    "Header in which a trusted proxy sends the user's scopes, separated by spaces or commas. Without this option, users have all scopes.",
   ),
   trustedProxy: {
     ...list(

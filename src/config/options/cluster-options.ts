@@ -71,7 +71,7 @@ export const clusterOptions = {
   stateKey: {
     ...list(
       matching(/^[^,\s]{32,}$/, 'must be at least 32 characters without commas and spaces'),
-      'Secret that protects the requestState of modern clients; repeatable. Use the same secrets on all instances. The first secret encrypts new states, and all secrets can decrypt. By default, the gateway generates a secret and shares it through Redis.',
+      'Secret that protects the requestState of modern clients; repeatable. Use the same secrets on all instances. The first secret encrypts new states. States that are encrypted with the other secrets remain valid. By default, the gateway generates a secret and shares it through Redis.',
     ),
     inHelp: false,
   },

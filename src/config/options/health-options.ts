@@ -8,11 +8,7 @@ export const probeOptions = {
     [0, longestMs],
     'Interval (ms) between probes of the server, for /readyz and metrics; 0 disables probes. Each probe of a legacy STDIO server starts a process.',
   ),
-  probeTimeoutMs: integer(
-    10 * second,
-    [1, longestMs],
-    'Time limit (ms) for the server to answer a probe, including its start.',
-  ),
+  probeTimeoutMs: integer(10 * second, [1, longestMs], 'Time limit (ms) for a server to start and answer a probe.'),
   probeFailures: integer(
     3,
     [1, 1_000],

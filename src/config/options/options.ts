@@ -138,7 +138,7 @@ export const globalOptions = {
   sessionIdleMs: integer(
     30 * minute,
     [1, longestMs],
-    'Time (ms) after which an idle session ends. Unfinished tasks and open event streams prevent this.',
+    'Time (ms) after which an idle session ends. A session with an unfinished task or an open event stream is not idle.',
     {
       inHelp: true,
     },
@@ -146,7 +146,7 @@ export const globalOptions = {
   abandonedMs: integer(
     5 * minute,
     [1, longestMs],
-    'Time (ms) for which a session keeps its STDIO process after its client closed the GET stream without a new request. The session then hibernates, or ends with --on-backend-exit end.',
+    'Time (ms) for which a session keeps its STDIO process if its client closes the GET stream and sends no new request. The session then hibernates. With --on-backend-exit end, the session ends.',
   ),
   sseLingerMs: integer(
     60 * second,
@@ -182,9 +182,13 @@ export const globalOptions = {
   cancelGraceMs: integer(
     5 * second,
     [0, longestMs],
-    'Time (ms) for a server to end a cancelled request before the gateway ends it with an error.',
+    'Time (ms) for a server to finish a cancelled request. The gateway then ends the request with an error.',
   ),
-  requestIdleMs: integer(10 * minute, [1, longestMs], 'Time limit (ms) for a request without an answer or progress.'),
+  requestIdleMs: integer(
+    10 * minute,
+    [1, longestMs],
+    'Time (ms) without progress after which a request ends with an error.',
+  ),
   requestMaxMs: integer(
     6 * 60 * minute,
     [1, longestMs],
@@ -194,7 +198,7 @@ export const globalOptions = {
   maxSharedCalls: integer(
     4096,
     [1, 1_000_000],
-    'Maximum number of requests in flight, including subscriptions, per server whose processes are shared by clients.',
+    'Maximum number of requests in flight, including subscriptions, to one server whose processes clients share.',
   ),
   drainMs: integer(
     25 * second,
@@ -260,7 +264,7 @@ export const serverOptions = {
   sessionless: text<'serve' | 'reject'>(
     'reject',
     z.enum(['serve', 'reject'], { error: 'must be serve or reject' }),
-    'How to handle a request without a session from a legacy client. reject: require initialize. serve: answer the request in a process that share selects.',
+    'How to handle a request without a session from a legacy client. reject: require initialize. serve: answer the request without a session.',
   ),
   startTimeoutMs: integer(
     60 * second,
