@@ -30,7 +30,7 @@ function release({ buffer, length }: Buffer): void {
  * The bytes of joined messages between two collections of new objects. The buffers of finished messages are new objects
  * outside of the heap. Without these collections V8 would scan its whole heap to free them (docs/decisions/0091).
  */
-const bytesBetween = 8 * 2 ** 20;
+const bytesBetween = 4 * 2 ** 20;
 
 /** In earlier versions, V8 scans its whole heap as often as without these collections. */
 const firstVersion = 24;

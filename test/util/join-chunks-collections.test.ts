@@ -18,14 +18,14 @@ async function joinWith(gc: unknown, version = '24.0.0'): Promise<(count: number
   };
 }
 
-it('collects new objects after every 8 MiB of large messages', async () => {
+it('collects new objects after every 4 MiB of large messages', async () => {
   const gc = vi.fn();
   const join = await joinWith(gc);
-  join(7, mebibyte);
+  join(3, mebibyte);
   expect(gc).not.toHaveBeenCalled();
   join(1, mebibyte);
   expect(gc).toHaveBeenCalledExactlyOnceWith({ type: 'minor' });
-  join(16, mebibyte);
+  join(8, mebibyte);
   expect(gc).toHaveBeenCalledTimes(3);
 });
 
