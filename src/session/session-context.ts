@@ -3,13 +3,14 @@ import { RerunPolicy } from '../call/rerun.ts';
 import { SessionCalls } from '../call/session-calls.ts';
 import type { Handshake } from '../protocol/handshake.ts';
 import { assumedRevision } from '../protocol/revisions.ts';
+import type { LogPosition } from '../protocol/wire/event-id.ts';
 import type { EventLog } from '../store/event-log.ts';
 import type { LogState } from '../store/session-records.ts';
 import { detach } from '../util/boundary.ts';
 import { type ClientPolicy, createClientPolicy } from './client/client-policy.ts';
 import type { SessionEndReason } from './end-reason.ts';
 import { AttemptStreams } from './events/attempt-streams.ts';
-import { retryingLog } from './events/retrying-log.ts';
+import { RetryingLog } from './events/retrying-log.ts';
 import type { Adoption } from './record/adoption.ts';
 import { type ClientKind, ClientState } from './record/client-state.ts';
 import { SessionRecordKeeper } from './record/record.ts';
@@ -30,6 +31,7 @@ export interface SessionStart extends ClientKind {
 /** What all stages of one session share: its name, state, tables and record, and the ways to report and to end. */
 export class SessionContext {
   readonly parts: SessionParts;
+  readonly key: string;
   readonly limits: SessionOptions;
   readonly name: SessionName;
   readonly epoch: number;
@@ -70,12 +72,13 @@ export class SessionContext {
     const { epoch, initialize, adoption } = start;
     const { signal } = this.#storeAbort;
     this.parts = parts;
+    this.key = key;
     this.limits = options;
     this.name = sessionName(key, server.name);
     this.epoch = epoch;
     this.client = new ClientState(initialize, adoption?.record, start);
     this.policy = createClientPolicy(this.client, options);
-    this.log = retryingLog(store.log, signal);
+    this.log = new RetryingLog(store.log, signal);
     this.earlier = adoption?.log;
     this.reruns = new RerunPolicy(server.rerun);
     this.record = new SessionRecordKeeper({
@@ -102,6 +105,12 @@ export class SessionContext {
   stopStoreAfter(ms: number): () => void {
     const timer = setTimeout(() => this.#storeAbort.abort(), ms).unref();
     return () => clearTimeout(timer);
+  }
+
+  /** The GET stream was delivered up to this position to a listener that is gone. */
+  noteGetCursor(cursor: LogPosition | undefined): void {
+    this.client.getCursor = cursor;
+    this.record.amend();
   }
 
   /** Counts and reports a message that goes nowhere. */

@@ -1,6 +1,6 @@
 import { type EventId, finalSeq } from '../../protocol/wire/event-id.ts';
 import { createLoggedBatch, createPrimingBatch } from '../../reply/event-batch.ts';
-import { retryingLog } from '../../session/events/retrying-log.ts';
+import { RetryingLog } from '../../session/events/retrying-log.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import { readPages } from '../../store/read-pages.ts';
 import type { ClientReply } from './client-reply.ts';
@@ -32,7 +32,7 @@ export async function replay(
     reply.nothing();
     return 'complete';
   }
-  const log = retryingLog(eventLog, reply.gone);
+  const log = new RetryingLog(eventLog, reply.gone);
   const { stream, requests } = after;
   let position = after;
   for (;;) {

@@ -11,16 +11,18 @@ export type ServerOutput =
     }
   | { /** As in `BackendEvents.onState`. */ readonly state: string };
 
-/** Options of `BackpressureQueue`. */
-export interface BackpressureQueueOptions {
+const noOutput: readonly ServerOutput[] = [];
+
+/** The stages around a queue: the server before it, and the log behind it. */
+export interface QueueStages {
   /** How much is handled before it is stored and sent. */
   readonly portion: { readonly messages: number; readonly bytes: number };
   /** Routes one message, or notes a state. */
   handle(output: ServerOutput): void;
   /** Starts to store the handled messages. Returns a promise if the next portion has to wait for that. */
-  flush(): Promise<void> | undefined;
+  storePortion(): Promise<void> | undefined;
   /** Handling or storing a message has failed. Nothing more is handled. */
-  onFault(cause: unknown): void;
+  fail(cause: unknown): void;
   /** Stops and starts reading from the server. */
   pause(): void;
   resume(): void;
@@ -32,8 +34,8 @@ export interface BackpressureQueueOptions {
  * not been sent. At most the messages of one read of the pipe wait here.
  */
 export class BackpressureQueue {
-  readonly #options: BackpressureQueueOptions;
-  #waiting: readonly ServerOutput[] = [];
+  readonly #stages: QueueStages;
+  #waiting: readonly ServerOutput[] = noOutput;
   /** How much of the waiting output is handled. */
   #handled = 0;
   #isHeld = false;
@@ -41,8 +43,8 @@ export class BackpressureQueue {
   #isPaused = false;
   #isFaulty = false;
 
-  constructor(options: BackpressureQueueOptions) {
-    this.#options = options;
+  constructor(stages: QueueStages) {
+    this.#stages = stages;
   }
 
   /** Queues output of the server, in order. */
@@ -67,8 +69,8 @@ export class BackpressureQueue {
     this.#handled = this.#waiting.length;
     if (this.#isFaulty) return;
     try {
-      for (const output of remaining) this.#options.handle(output);
-      detach('session', this.#options.flush());
+      for (const output of remaining) this.#stages.handle(output);
+      detach('session', this.#stages.storePortion());
     } catch (cause) {
       this.#fail(cause);
     }
@@ -78,9 +80,9 @@ export class BackpressureQueue {
   #fail(cause: unknown): void {
     if (this.#isFaulty) return;
     this.#isFaulty = true;
-    this.#waiting = [];
+    this.#waiting = noOutput;
     this.#handled = 0;
-    this.#options.onFault(cause);
+    this.#stages.fail(cause);
   }
 
   async #run(): Promise<void> {
@@ -88,7 +90,7 @@ export class BackpressureQueue {
     try {
       while (this.#handled < this.#waiting.length && !this.#isHeld) {
         this.#handlePortion();
-        const stored = this.#options.flush();
+        const stored = this.#stages.storePortion();
         if (stored === undefined) continue;
         this.#pause(true);
         await stored;
@@ -101,7 +103,7 @@ export class BackpressureQueue {
   }
 
   #handlePortion(): void {
-    const { portion, handle } = this.#options;
+    const { portion } = this.#stages;
     let bytes = 0;
     let messages = 0;
     for (let output = this.#waiting[this.#handled]; output !== undefined; output = this.#waiting[this.#handled]) {
@@ -109,16 +111,16 @@ export class BackpressureQueue {
       this.#handled += 1;
       messages += 1;
       if ('message' in output) bytes += output.message.text.length;
-      handle(output);
+      this.#stages.handle(output);
     }
-    this.#waiting = [];
+    this.#waiting = noOutput;
     this.#handled = 0;
   }
 
   #pause(isPaused: boolean): void {
     if (isPaused === this.#isPaused) return;
     this.#isPaused = isPaused;
-    if (isPaused) this.#options.pause();
-    else this.#options.resume();
+    if (isPaused) this.#stages.pause();
+    else this.#stages.resume();
   }
 }

@@ -4,30 +4,34 @@ import type { EventSink } from '../../reply/reply.ts';
 import type { EventLog, ReadOutcome, StoredEvent } from '../../store/event-log.ts';
 import { type LogPage, readPages } from '../../store/read-pages.ts';
 
-/** Options of `StreamCursor`. */
-export interface StreamCursorOptions {
+/** The streams of a session, as a cursor of one of them sees them. */
+export interface CursorOwner {
   readonly log: EventLog;
   readonly key: string;
+  /** The reconnection time in priming events. */
+  readonly retryMs: number;
+  /** How long a client may stop reading before its connection is cut. It can resume from the log (P8). */
+  readonly slowReaderMs: number;
+  /** Events that the client has not seen are no longer kept. Returns `true` to continue with the oldest kept event. */
+  reportBroken(cursor: StreamCursor): boolean;
+  /** A client that lagged has caught up with the log. */
+  noteCaughtUp(): void;
+  /** This many events were written, live or from the log. */
+  noteWritten(count: number, source: 'live' | 'replayed'): void;
+  /** The log could not be read, so this cursor is of no further use. */
+  endFailed(cursor: StreamCursor, cause: unknown): void;
+  /** The connection is gone; called once. */
+  detach(cursor: StreamCursor): void;
+}
+
+/** A connection that follows a stream. */
+export interface StreamConnection {
   readonly stream: number;
   /** The position of the last event that the client has; undefined to begin with the stream's oldest. */
   readonly after: LogPosition | undefined;
   readonly sink: EventSink;
   /** The suffix of its event ids; see `EventId.requests`. */
   readonly requests?: string | undefined;
-  /** The reconnection time in priming events. */
-  readonly retryMs: number;
-  /** How long a client may stop reading before its connection is cut. It can resume from the log (P8). */
-  readonly slowReaderMs: number;
-  /** Events that the client has not seen are no longer kept. Return `true` to continue with the oldest kept event. */
-  onBroken(sink: EventSink): boolean;
-  /** A client that lagged has caught up with the log. */
-  onCaughtUp(): void;
-  /** This many events were written, live or from the log. */
-  onWritten?(count: number, source: 'live' | 'replayed'): void;
-  /** The log could not be read, so this cursor is of no further use. */
-  onFailed(cause: unknown): void;
-  /** The connection is gone; called once. */
-  onClosed(): void;
 }
 
 /**
@@ -37,6 +41,9 @@ export interface StreamCursorOptions {
  */
 export class StreamCursor {
   readonly stream: number;
+  readonly sink: EventSink;
+  /** The suffix of its event ids; see `EventId.requests`. */
+  readonly requests: string | undefined;
   /** On the monotonic clock, in milliseconds. */
   readonly openedAt = performance.now();
   /** The position of the last event written to the connection. */
@@ -44,8 +51,11 @@ export class StreamCursor {
   /** True once the client has closed the connection, or a slow client was cut off. */
   isClosedByClient = false;
   /** Events and bytes stored since the client stopped keeping up. */
-  lag = { events: 0, bytes: 0 };
-  readonly #options: StreamCursorOptions;
+  lagEvents = 0;
+  lagBytes = 0;
+  /** Ends an old connection; set by the owner. */
+  ageTimer: NodeJS.Timeout | undefined;
+  readonly #owner: CursorOwner;
   #state: 'live' | 'reading' | 'blocked' | 'closed' = 'reading';
   #readAgain = false;
   #slowTimer: NodeJS.Timeout | undefined;
@@ -54,21 +64,23 @@ export class StreamCursor {
    * @param start `live` if this connection lacks no event of the stream yet, so that nothing has to be read; or the
    *   outcome of a read after the position, as of now
    */
-  constructor(options: StreamCursorOptions, start?: 'live' | ReadOutcome) {
-    this.stream = options.stream;
-    this.cursor = options.after;
-    this.#options = options;
-    options.sink.onDrain(() => this.#unblock());
-    options.sink.onClose(() => {
+  constructor(
+    owner: CursorOwner,
+    { stream, after, sink, requests }: StreamConnection,
+    start: 'live' | ReadOutcome | undefined,
+  ) {
+    this.stream = stream;
+    this.sink = sink;
+    this.requests = requests;
+    this.cursor = after && { epoch: after.epoch, seq: after.seq };
+    this.#owner = owner;
+    sink.onDrain(() => this.#unblock());
+    sink.onClose(() => {
       this.isClosedByClient = this.#state !== 'closed';
       this.#onClosed();
     });
     if (start === 'live') this.#state = 'live';
     else this.#read(start);
-  }
-
-  get sink(): EventSink {
-    return this.#options.sink;
   }
 
   /** Receives events of this stream that were just stored. */
@@ -78,8 +90,8 @@ export class StreamCursor {
       return;
     }
     if (this.#state === 'closed') return;
-    this.lag.events += events.length;
-    for (const event of events) this.lag.bytes += event.data.length;
+    this.lagEvents += events.length;
+    for (const event of events) this.lagBytes += event.data.length;
     this.#readAgain = true;
     if (this.#state === 'live') this.#read();
   }
@@ -87,21 +99,21 @@ export class StreamCursor {
   /** Ends the connection in order. */
   close(): void {
     if (this.#state === 'closed') return;
-    this.#options.sink.end();
+    this.sink.end();
     this.#onClosed();
   }
 
   #read(first?: ReadOutcome): void {
-    this.#catchUp(first).catch((cause: unknown) => this.#options.onFailed(cause));
+    this.#catchUp(first).catch((cause: unknown) => this.#owner.endFailed(this, cause));
   }
 
   async #catchUp(first: ReadOutcome | undefined): Promise<void> {
-    const { log, key, stream } = this.#options;
+    const { log, key } = this.#owner;
     this.#state = 'reading';
     let known = first;
     do {
       this.#readAgain = false;
-      for await (const page of readPages(log, key, stream, this.cursor, known)) {
+      for await (const page of readPages(log, key, this.stream, this.cursor, known)) {
         if (this.#state !== 'reading') return;
         // Another outcome means that the stream has no event yet, so there is nothing to catch up with.
         if (page.outcome === 'ok' && !this.#writePage(page)) return;
@@ -114,7 +126,7 @@ export class StreamCursor {
   /** Writes a page of the log. Returns true if the client can take the next one. */
   #writePage(page: LogPage): boolean {
     const { events, broken, atTail, ended, newest } = page;
-    if (broken && !this.#options.onBroken(this.sink)) {
+    if (broken && !this.#owner.reportBroken(this)) {
       this.close();
       return false;
     }
@@ -126,22 +138,23 @@ export class StreamCursor {
 
   #onCaughtUp(): void {
     this.#state = 'live';
-    this.lag = { events: 0, bytes: 0 };
-    this.#options.onCaughtUp();
+    this.lagEvents = 0;
+    this.lagBytes = 0;
+    this.#owner.noteCaughtUp();
   }
 
   #write(events: readonly StoredEvent[], source: 'live' | 'replayed'): void {
     const newest = events.at(-1);
     if (newest === undefined) return;
-    const { sink, requests, retryMs, slowReaderMs } = this.#options;
+    const { retryMs, slowReaderMs } = this.#owner;
     const { epoch, seq } = newest;
-    this.#options.onWritten?.(events.length, source);
-    const keepsUp = sink.write(createLoggedBatch(events, retryMs, requests));
+    this.#owner.noteWritten(events.length, source);
+    const keepsUp = this.sink.write(createLoggedBatch(events, retryMs, this.requests));
     this.cursor = { epoch, seq };
     if (newest.last) this.close();
     else if (!keepsUp && this.#state !== 'closed') {
       this.#state = 'blocked';
-      this.#slowTimer = setTimeout(() => sink.cut(), slowReaderMs);
+      this.#slowTimer = setTimeout(() => this.sink.cut(), slowReaderMs);
     }
   }
 
@@ -155,7 +168,8 @@ export class StreamCursor {
     if (this.#state === 'closed') return;
     this.#state = 'closed';
     clearTimeout(this.#slowTimer);
-    this.#options.onClosed();
+    clearTimeout(this.ageTimer);
+    this.#owner.detach(this);
   }
 }
 

@@ -1,12 +1,12 @@
 import { faultMessage, type RequestId } from '../../protocol/faults.ts';
 import type { LogPosition } from '../../protocol/wire/event-id.ts';
 import type { StoredEvent } from '../../store/event-log.ts';
-import type { LogState, Registration } from '../../store/session-records.ts';
+import type { Registration } from '../../store/session-records.ts';
 import type { BackendSupervisor } from '../backend/supervisor.ts';
 import type { SessionContext } from '../session-context.ts';
-import { BackpressureQueue, type ServerOutput } from './backpressure.ts';
-import { type EventEffects, EventWriter, type WriteRefusal } from './event-writer.ts';
-import { repairingLog } from './repairing-log.ts';
+import { BackpressureQueue, type QueueStages, type ServerOutput } from './backpressure.ts';
+import { type EventEffects, EventWriter, type WriteRefusal, type WriterListener } from './event-writer.ts';
+import { RepairingLog } from './repairing-log.ts';
 import { getStream, Streams } from './streams.ts';
 
 /** Receives what a backend reported, in order. */
@@ -36,7 +36,7 @@ const stuckMs = 1_000;
  * The way of messages from the server to its client. They are taken in portions, routed, appended to the log, and only
  * then delivered (P5). Each stage holds back the one before it when it falls behind (P8).
  */
-export class EventDelivery {
+export class EventDelivery implements WriterListener, QueueStages {
   readonly streams: Streams;
   readonly #writer: EventWriter;
   readonly #queue: BackpressureQueue;
@@ -44,8 +44,10 @@ export class EventDelivery {
    * A client's lag plus two portions under way must never evict events that it has not been sent. The log drops events
    * by eighths, so the lag may be 1/8 and each portion 3/8. A larger portion costs less for each event.
    */
-  readonly #portion: { readonly messages: number; readonly bytes: number };
+  readonly portion: { readonly messages: number; readonly bytes: number };
   readonly #context: SessionContext;
+  readonly #supervisor: BackendSupervisor;
+  readonly #receiver: OutputReceiver;
   /** Marks of added events that are not known to be stored, in order. */
   readonly #marks: Mark[] = [];
   /** In order. Answers on a one-stream client's stream are left out, because other answers need that stream. */
@@ -54,55 +56,52 @@ export class EventDelivery {
   #isOpen = false;
 
   constructor(context: SessionContext, supervisor: BackendSupervisor, receiver: OutputReceiver) {
-    const { epoch, limits, earlier, log } = context;
-    const { key, telemetry } = context.parts;
-    const { logMaxEvents, logMaxBytes, retryMs, slowReaderMs, streamMaxAgeMs } = limits;
+    const { logMaxEvents, logMaxBytes } = context.limits;
     this.#context = context;
-    this.#portion = { messages: (logMaxEvents * 3) / 8, bytes: logMaxBytes / 8 };
-    this.#writer = new EventWriter({
-      log,
-      key,
-      epoch,
-      ...(earlier && { earlier }),
-      onStored: (events) => {
-        this.#forgetStored((events.at(-1) as StoredEvent).seq);
-        this.streams.deliver(events);
-        this.#notifyStored();
-      },
-      onReappended: (events) => this.streams.deliver(events),
-      register: () => this.register(),
-      onRefused: (why, cause) => endRefused(context, why, cause),
-    });
-    this.streams = new Streams({
-      log: repairingLog(log, epoch, () => this.#writer),
-      key,
-      retryMs,
-      slowReaderMs,
-      streamMaxAgeMs,
-      maxLag: { events: logMaxEvents / 8, bytes: logMaxBytes / 2 },
-      isOneStream: context.policy.hasOneStream,
-      primes: () => context.primes,
-      telemetry,
-      name: context.name,
-      beginning: { epoch, seq: 0 },
-      ...(earlier && { earlier: { newestStream: earlier.newestStream, ids: idsOf(earlier) } }),
-      getCursor: context.client.getCursor,
-      onGetCursor(cursor) {
-        context.client.getCursor = cursor;
-        context.record.amend();
-      },
-      onHistoryLost: () => context.drop('history_lost'),
-      onFailed: (cause) => context.report(cause),
-      onPressure: (isHigh) => this.#queue.setPaused(isHigh),
-    });
-    this.#queue = new BackpressureQueue({
-      portion: this.#portion,
-      handle: (output) => receiver.receive(output),
-      pause: () => supervisor.pause(),
-      resume: () => supervisor.resume(),
-      flush: () => this.#flushAndWait(),
-      onFault: (cause) => context.fail(cause),
-    });
+    this.#supervisor = supervisor;
+    this.#receiver = receiver;
+    this.portion = { messages: (logMaxEvents * 3) / 8, bytes: logMaxBytes / 8 };
+    this.#writer = new EventWriter(context, this);
+    this.#queue = new BackpressureQueue(this);
+    this.streams = new Streams(context, new RepairingLog(context.log, context.epoch, this.#writer), this.#queue);
+  }
+
+  onStored(events: readonly StoredEvent[]): void {
+    this.#forgetStored((events.at(-1) as StoredEvent).seq);
+    this.streams.deliver(events);
+    this.#notifyStored();
+  }
+
+  onReappended(events: readonly StoredEvent[]): void {
+    this.streams.deliver(events);
+  }
+
+  /**
+   * The log takes no more events from here. Another instance owns the session, the session was ended, or there is a
+   * fault.
+   */
+  onRefused(why: WriteRefusal, cause: unknown): void {
+    const context = this.#context;
+    if (context.endReason !== undefined) return; // the log refuses events of a session that was removed from it
+    const reason = why === 'fenced' ? 'moved' : why === 'ended' ? 'deleted' : 'internal';
+    if (reason === 'internal') context.report(new Error(`the event log answered ${why}`, { cause }));
+    context.end(reason);
+  }
+
+  handle(output: ServerOutput): void {
+    this.#receiver.receive(output);
+  }
+
+  pause(): void {
+    this.#supervisor.pause();
+  }
+
+  resume(): void {
+    this.#supervisor.resume();
+  }
+
+  fail(cause: unknown): void {
+    this.#context.fail(cause);
   }
 
   /** Registers the session and the state of its log again; see `SessionRecords.register`. */
@@ -224,7 +223,7 @@ export class EventDelivery {
   }
 
   /** A promise to wait for if the log is slower than the server. */
-  #flushAndWait(): Promise<void> | undefined {
+  storePortion(): Promise<void> | undefined {
     this.flush();
     if (!this.#isOpen || !this.#isAhead) return undefined;
     this.#writer.pipeline();
@@ -243,24 +242,6 @@ export class EventDelivery {
 
   get #isAhead(): boolean {
     const { events, bytes } = this.#writer.pending;
-    return events > this.#portion.messages || bytes > this.#portion.bytes;
+    return events > this.portion.messages || bytes > this.portion.bytes;
   }
-}
-
-/**
- * The log takes no more events from here. Another instance owns the session, the session was ended, or there is a
- * fault.
- */
-function endRefused(context: SessionContext, why: WriteRefusal, cause: unknown): void {
-  if (context.endReason !== undefined) return; // the log refuses events of a session that was removed from it
-  const reason = why === 'fenced' ? 'moved' : why === 'ended' ? 'deleted' : 'internal';
-  if (reason === 'internal') context.report(new Error(`the event log answered ${why}`, { cause }));
-  context.end(reason);
-}
-
-/** The requests that the streams of an earlier owner answer. */
-function idsOf({ pending }: LogState): ReadonlyMap<number, readonly RequestId[]> {
-  const ids = new Map<number, RequestId[]>();
-  for (const { stream, id } of pending) ids.set(stream, [...(ids.get(stream) ?? []), id]);
-  return ids;
 }

@@ -9,17 +9,21 @@ import { SparseMap } from '../../util/sparse-map.ts';
  */
 export type WriteRefusal = 'fenced' | 'ended' | 'gap' | 'failed';
 
-/** Options of `EventWriter`. */
-export interface EventWriterOptions {
+/** The session whose events a writer numbers. */
+export interface WriterSession {
   readonly log: EventLog;
   readonly key: string;
   readonly epoch: number;
-  /** The log state of earlier owners; absent for a new session. */
-  readonly earlier?: LogState;
+  /** The log state of earlier owners; undefined for a new session. */
+  readonly earlier: LogState | undefined;
+}
+
+/** Receives the outcome of appends. */
+export interface WriterListener {
   /** Events are in the log and may be sent now (P5). In order; one call for each append. */
   onStored(events: readonly StoredEvent[]): void;
   /** Events that the log had lost are in it again. A reader has missed them meanwhile. */
-  onReappended?(events: readonly StoredEvent[]): void;
+  onReappended(events: readonly StoredEvent[]): void;
   /** Registers the session again with `recoveryState`, because the log does not know it any more. */
   register(): Promise<Registration>;
   /** The log did not take the events. This instance may no longer write to the session. */
@@ -65,7 +69,8 @@ const noEarlierState: LogState = { tails: new Map(), newestStream: -1, pending: 
  * append names the event before it. Begins at the start of an epoch.
  */
 export class EventWriter {
-  readonly #options: EventWriterOptions;
+  readonly #session: WriterSession;
+  readonly #listener: WriterListener;
   /** The newest event of each open stream, stored or not. */
   readonly #tails = new SparseMap<number, LogPosition>();
   readonly #storedTails: SparseMap<number, StreamTail>;
@@ -89,9 +94,10 @@ export class EventWriter {
   /** Listeners for the end of the current append. */
   #appendListeners: (() => void)[] = [];
 
-  constructor(options: EventWriterOptions) {
-    const { earlier = noEarlierState } = options;
-    this.#options = options;
+  constructor(session: WriterSession, listener: WriterListener) {
+    const { earlier = noEarlierState } = session;
+    this.#session = session;
+    this.#listener = listener;
     for (const [stream, { newest, ended }] of earlier.tails) if (!ended) this.#tails.set(stream, newest);
     this.#storedTails = new SparseMap(earlier.tails);
     this.#pendingCalls = new SparseMap(earlier.pending.map((call) => [call.id, call]));
@@ -128,7 +134,7 @@ export class EventWriter {
 
   /** Queues an event of a stream; `last` if the stream ends with it. */
   add(stream: number, data: Buffer, last: boolean, { opens, settles }: EventEffects = {}): void {
-    const { epoch } = this.#options;
+    const { epoch } = this.#session;
     this.#seq += 1;
     this.#pendingBytes += data.length;
     const seq = this.#seq;
@@ -186,7 +192,7 @@ export class EventWriter {
 
   /** Sends the queued events to the log, behind those that are under way. */
   #send(): void {
-    const { log, key, epoch } = this.#options;
+    const { log, key, epoch } = this.#session;
     const batch = this.#queue;
     this.#queue = [];
     this.#isDoubtful = false;
@@ -222,7 +228,7 @@ export class EventWriter {
       for (const { data } of batch) this.#pendingBytes -= data.length;
       this.#updateState(batch);
       this.#retain(batch);
-      this.#options.onStored(batch);
+      this.#listener.onStored(batch);
       this.#notifyAppended();
       this.#notifyStored(true);
     }
@@ -233,7 +239,7 @@ export class EventWriter {
    * @param outcome of the first attempt; undefined if that attempt says nothing
    */
   async #repeat(batch: Batch, outcome: AppendOutcome | undefined): Promise<WriteRefusal | undefined> {
-    const { log, key, epoch, register } = this.#options;
+    const { log, key, epoch } = this.#session;
     let expectedTail = this.#appended;
     let events = batch;
     let result = outcome ?? (await log.append(key, epoch, expectedTail, events));
@@ -245,7 +251,7 @@ export class EventWriter {
         expectedTail = tail;
         events = [...this.#retained.filter((event) => event.seq > tail), ...batch];
       } else {
-        const registered = await register();
+        const registered = await this.#listener.register();
         // After `outdated`, a later term has registered it meanwhile.
         if (registered !== 'registered' && registered !== 'outdated') return registered;
         if (registered === 'registered') {
@@ -255,12 +261,12 @@ export class EventWriter {
       }
       result = await log.append(key, epoch, expectedTail, events);
     }
-    if (events.length > batch.length) this.#options.onReappended?.(events.slice(0, events.length - batch.length));
+    if (events.length > batch.length) this.#listener.onReappended(events.slice(0, events.length - batch.length));
     return undefined;
   }
 
   #updateState(batch: Batch): void {
-    const { epoch } = this.#options;
+    const { epoch } = this.#session;
     for (let index = 0; index < batch.length; index += 1) {
       const { stream, seq, last, opens, settles } = batch[index] as Batch[number];
       this.#newestStream = Math.max(this.#newestStream, stream);
@@ -286,7 +292,7 @@ export class EventWriter {
 
   #refuse(why: WriteRefusal, cause?: unknown): void {
     this.#isRefused = true;
-    this.#options.onRefused(why, cause);
+    this.#listener.onRefused(why, cause);
     this.#notifyStored(false);
   }
 

@@ -17,8 +17,9 @@ import type { EventSink, Reply } from '../../reply/reply.ts';
 import type { EventLog, ReadOutcome, StoredEvent } from '../../store/event-log.ts';
 import { eventsPerRead } from '../../store/read-pages.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
-import type { ResumeOutcome, SessionName, SessionTelemetry } from '../session-events.ts';
-import { StreamCursor } from './cursor.ts';
+import type { SessionContext } from '../session-context.ts';
+import type { ResumeOutcome } from '../session-events.ts';
+import { type CursorOwner, StreamCursor } from './cursor.ts';
 
 /** The number of the standalone GET stream; the streams of POSTs count up from 1. */
 export const getStream = 0;
@@ -32,50 +33,25 @@ export const strandedReturnMs = 250;
 /** For how many streams the answered requests are remembered. */
 const maxKnownStreams = 1_000;
 
-/** Options of `Streams`. */
-export interface StreamsOptions {
-  readonly log: EventLog;
-  readonly key: string;
-  readonly retryMs: number;
-  readonly slowReaderMs: number;
-  /** A stream is ended after about this time, so that a dead connection is found. Its client resumes it. */
-  readonly streamMaxAgeMs: number;
-  /** The server is paused while a client lags by more than this. */
-  readonly maxLag: { readonly events: number; readonly bytes: number };
-  /** The position before the first event of this owner. */
-  readonly beginning: LogPosition;
-  /** The state of an earlier owner: its newest stream, and the requests that its streams answer. */
-  readonly earlier?: { readonly newestStream: number; readonly ids: ReadonlyMap<number, readonly RequestId[]> };
-  /** How far the GET stream was delivered, for a listener without an event id. */
-  readonly getCursor?: LogPosition | undefined;
-  /** The GET stream was delivered up to this position to a listener that is gone. */
-  onGetCursor(cursor: LogPosition | undefined): void;
-  /**
-   * The client gets everything on its GET stream, and may not reconnect. To lose the stream is to lose the session, so
-   * the stream has no maximum age, and stays open until the end of a drain.
-   */
-  readonly isOneStream?: boolean;
-  readonly name: SessionName;
-  /** Reports resumes and counts deliveries. */
-  readonly telemetry: SessionTelemetry;
-  /** True if streams begin with a priming event; known once `initialize` is answered. */
-  primes(): boolean;
-  /** A client was told that events which it lacks are no longer kept. */
-  onHistoryLost(): void;
-  /** The log could not be read. The connection was cut, and its client can resume. */
-  onFailed(cause: unknown): void;
+/** The server is paused while a client lags by more than these parts of the log, as divisors. */
+const maxLagShare = { events: 8, bytes: 2 };
+
+/** Slows the server down for its clients. */
+export interface PressureListener {
   /** A client lags so far behind that the server must be paused, or none does any more. */
-  onPressure(isHigh: boolean): void;
+  setPaused(isPaused: boolean): void;
 }
 
 /** The streams of one session and the connections that they feed, at most one for each stream. */
-export class Streams {
-  readonly #options: StreamsOptions;
-  readonly #cursors = new Map<number, StreamCursor>();
+export class Streams implements CursorOwner {
+  /** The log, which repairs itself before it reports a loss. */
+  readonly log: EventLog;
+  readonly #context: SessionContext;
+  readonly #listener: PressureListener;
+  readonly #cursors = new SparseMap<number, StreamCursor>();
   /** The requests that the newest streams answer, for clients whose answer is no longer kept. */
-  readonly #ids: SparseMap<number, readonly RequestId[]>;
+  readonly #ids = new SparseMap<number, readonly RequestId[]>();
   #next: number;
-  #getCursor: LogPosition | undefined;
   /** Since when the GET stream has no listener, on the monotonic clock in milliseconds. */
   #unreadSince = performance.now();
   /** True if a client may have listened to the GET stream, here or at an earlier owner. */
@@ -88,19 +64,40 @@ export class Streams {
   /** The session has ended: new connections are closed at once, like the existing ones. */
   #isClosed = false;
 
-  constructor(options: StreamsOptions) {
-    this.#options = options;
-    this.#ids = new SparseMap(options.earlier?.ids);
-    this.#next = firstStreamOf(options);
-    this.#getCursor = options.getCursor;
-    this.#hadGet = options.earlier !== undefined;
+  constructor(context: SessionContext, log: EventLog, listener: PressureListener) {
+    this.#context = context;
+    this.log = log;
+    this.#listener = listener;
+    const { earlier, epoch } = context;
+    for (const { stream, id } of earlier?.pending ?? []) this.#ids.set(stream, [...(this.#ids.get(stream) ?? []), id]);
+    // A store that lost its newest data does not know all streams of earlier owners. A later owner therefore starts at
+    // its epoch, so that no client takes a stream for its own.
+    this.#hadGet = earlier !== undefined;
+    this.#next = (earlier === undefined ? getStream : Math.max(earlier.newestStream, epoch)) + 1;
+  }
+
+  get key(): string {
+    return this.#context.key;
+  }
+
+  get retryMs(): number {
+    return this.#context.limits.retryMs;
+  }
+
+  get slowReaderMs(): number {
+    return this.#context.limits.slowReaderMs;
+  }
+
+  /** The position before the first event of this owner. */
+  get #beginning(): LogPosition {
+    return { epoch: this.#context.epoch, seq: 0 };
   }
 
   /** True if a client could not resume its stream elsewhere: it has no event id yet, or may not reconnect. */
   get hasUnresumableClients(): boolean {
-    const { isOneStream, primes } = this.#options;
+    const { policy, primes } = this.#context;
     const isUnresumable = ({ sink, cursor }: StreamCursor) =>
-      isOneStream ? sink.handOver === undefined : cursor === undefined && !primes();
+      policy.hasOneStream ? sink.handOver === undefined : cursor === undefined && !primes;
     return [...this.#cursors.values()].some(isUnresumable);
   }
 
@@ -146,12 +143,12 @@ export class Streams {
    * connection replaces the older one, because a reconnecting client must not be refused while its dead socket lingers.
    * @param position from which the client is told to resume
    */
-  listen(reply: Reply, position: LogPosition = this.#getCursor ?? this.#options.beginning): void {
+  listen(reply: Reply, position: LogPosition = this.#context.client.getCursor ?? this.#beginning): void {
     this.#cursors.get(getStream)?.close();
     const sink = reply.stream();
-    if (this.#options.primes() && !reply.isContinued)
-      sink.write(createPrimingBatch({ ...position, stream: getStream }, this.#options.retryMs));
-    this.#attach(getStream, sink, this.#getCursor);
+    if (this.#context.primes && !reply.isContinued)
+      sink.write(createPrimingBatch({ ...position, stream: getStream }, this.retryMs));
+    this.#attach(getStream, sink, this.#context.client.getCursor);
   }
 
   /**
@@ -159,16 +156,18 @@ export class Streams {
    * Redelivery").
    */
   async resume(reply: Reply, id: EventId): Promise<void> {
-    const { log, key, name, telemetry, onFailed } = this.#options;
+    const { key, name, parts } = this.#context;
     const isFinal = id.seq === finalSeq;
     const deliveries = this.#deliveries;
-    const read = isFinal ? undefined : await log.read(key, id.stream, id, eventsPerRead).catch(onFailed);
+    const read = isFinal
+      ? undefined
+      : await this.log.read(key, id.stream, id, eventsPerRead).catch((cause) => this.#context.report(cause));
     if (reply.isGone) return;
     if (isFinal) reply.nothing();
     const outcome = isFinal
       ? 'complete'
       : this.#continue(reply, id, read ?? undefined, deliveries === this.#deliveries);
-    telemetry.emit({ type: 'stream-resumed', server: name.server, session: name.session, outcome });
+    parts.telemetry.emit({ type: 'stream-resumed', server: name.server, session: name.session, outcome });
   }
 
   /**
@@ -182,14 +181,14 @@ export class Streams {
       return 'failed';
     }
     // The store lost this event with its owner. If the call goes on, its client gets the following events.
-    const isEarlier = id.epoch < this.#options.beginning.epoch && this.#ids.has(id.stream);
+    const isEarlier = id.epoch < this.#context.epoch && this.#ids.has(id.stream);
     if (read.outcome === 'in_future' && !isEarlier) {
       reply.fault('bad_event_id', null);
       return 'unknown';
     }
     if (read.outcome === 'unknown_stream') {
       // A listener that has only the priming event of a stream without events.
-      const isBeginning = id.stream === getStream && id.seq === 0 && id.epoch <= this.#options.beginning.epoch;
+      const isBeginning = id.stream === getStream && id.seq === 0 && id.epoch <= this.#context.epoch;
       if (isBeginning) this.listen(reply, id);
       else if (isKnown) this.#reportLoss(reply, id);
       else reply.fault('unknown_event_id', null);
@@ -210,7 +209,7 @@ export class Streams {
     const requests = id.requests ?? this.#requestNamesOf(id.stream);
     const at = { ...id, ...(requests !== undefined && { requests }) };
     // Without it, a client whose stream is cut before its first event would reconnect without Last-Event-ID.
-    if (this.#options.primes() && !reply.isContinued) sink.write(createPrimingBatch(at, this.#options.retryMs));
+    if (this.#context.primes && !reply.isContinued) sink.write(createPrimingBatch(at, this.retryMs));
     this.#attach(id.stream, sink, at, isCurrent ? read : undefined);
     return isBroken ? 'history_lost' : 'resumed';
   }
@@ -277,7 +276,7 @@ export class Streams {
     this.#isClosed = true;
     for (const streamCursor of [...this.#cursors.values()]) {
       if (canResume && streamCursor.sink.handOver !== undefined) streamCursor.sink.handOver();
-      else if (canResume && (this.#options.primes() || this.#options.isOneStream))
+      else if (canResume && (this.#context.primes || this.#context.policy.hasOneStream))
         streamCursor.sink.write(createRetryBatch(Math.random() * returnWindowMs));
       this.#end(streamCursor);
     }
@@ -301,50 +300,42 @@ export class Streams {
     after: Omit<EventId, 'stream'> | undefined,
     start?: 'live' | ReadOutcome,
   ): void {
-    const { log, key, retryMs, slowReaderMs, streamMaxAgeMs, isOneStream, telemetry, beginning, onFailed } =
-      this.#options;
+    const { limits, policy } = this.#context;
     const requests = after?.requests ?? this.#requestNamesOf(stream);
-    // The answer to a POST can be cut only if its client has an event id to come back with.
-    const endAged = (): void => (isUnresumable(streamCursor) ? undefined : streamCursor.close());
-    const age = isOneStream ? undefined : setTimeout(endAged, withJitter(streamMaxAgeMs));
-    const streamCursor: StreamCursor = new StreamCursor(
-      {
-        log,
-        key,
-        stream,
-        after,
-        sink,
-        requests,
-        retryMs,
-        slowReaderMs,
-        onBroken: (to) => this.#reportGap({ stream, ...beginning, ...(requests !== undefined && { requests }) }, to),
-        onCaughtUp: () => this.#measurePressure(),
-        onWritten: (count, source) => telemetry.delivered[source].add(count),
-        onFailed: (cause) => {
-          onFailed(cause);
-          if (isUnresumable(streamCursor)) this.#end(streamCursor);
-          else sink.cut();
-        },
-        onClosed: () => {
-          clearTimeout(age);
-          this.#detach(streamCursor);
-        },
-      },
-      start,
-    );
-    this.#cursors.set(stream, streamCursor);
+    const cursor = new StreamCursor(this, { stream, after, sink, requests }, start);
+    // A one-stream client that loses its stream loses its session, so that stream has no maximum age.
+    if (!policy.hasOneStream) cursor.ageTimer = setTimeout(endAged, withJitter(limits.streamMaxAgeMs), cursor);
+    this.#cursors.set(stream, cursor);
     this.#hadGet ||= stream === getStream;
-    if (this.#isClosed) streamCursor.close(); // its read of the log ended after the session
+    if (this.#isClosed) cursor.close(); // its read of the log ended after the session
   }
 
-  #detach(streamCursor: StreamCursor): void {
-    if (streamCursor.stream === getStream) {
+  reportBroken({ stream, requests, sink }: StreamCursor): boolean {
+    return this.#reportGap({ stream, ...this.#beginning, ...(requests !== undefined && { requests }) }, sink);
+  }
+
+  noteCaughtUp(): void {
+    this.#measurePressure();
+  }
+
+  noteWritten(count: number, source: 'live' | 'replayed'): void {
+    this.#context.parts.telemetry.delivered[source].add(count);
+  }
+
+  endFailed(cursor: StreamCursor, cause: unknown): void {
+    this.#context.report(cause);
+    if (isUnresumable(cursor)) this.#end(cursor);
+    else cursor.sink.cut();
+  }
+
+  detach(cursor: StreamCursor): void {
+    const { stream } = cursor;
+    if (stream === getStream) {
       this.#unreadSince = performance.now();
-      this.#hasLeft = streamCursor.isClosedByClient;
-      this.#getCursor = streamCursor.cursor;
-      this.#options.onGetCursor(streamCursor.cursor);
+      this.#hasLeft = cursor.isClosedByClient;
+      this.#context.noteGetCursor(cursor.cursor);
     }
-    if (this.#cursors.get(streamCursor.stream) === streamCursor) this.#cursors.delete(streamCursor.stream);
+    if (this.#cursors.get(stream) === cursor) this.#cursors.delete(stream);
     this.#measurePressure();
   }
 
@@ -353,12 +344,11 @@ export class Streams {
    * requests.
    */
   #reportGap(at: EventId, sink: EventSink): boolean {
-    const { onHistoryLost, beginning } = this.#options;
     const { stream } = at;
-    onHistoryLost();
+    this.#context.drop('history_lost');
     if (stream === getStream) return sink.write(gapBatch) || true;
     const texts = this.#requestsOf(at).map((id) => faultMessage('history_lost', id));
-    if (texts.length > 0) sink.write(createFinalBatch(texts, { stream, epoch: beginning.epoch }));
+    if (texts.length > 0) sink.write(createFinalBatch(texts, { stream, epoch: this.#context.epoch }));
     return false;
   }
 
@@ -373,24 +363,23 @@ export class Streams {
   }
 
   #measurePressure(): void {
-    const { maxLag, onPressure } = this.#options;
+    const { logMaxEvents, logMaxBytes } = this.#context.limits;
     let isHigh = false;
-    for (const { lag } of this.#cursors.values()) isHigh ||= lag.events > maxLag.events || lag.bytes > maxLag.bytes;
+    for (const { lagEvents, lagBytes } of this.#cursors.values())
+      isHigh ||= lagEvents > logMaxEvents / maxLagShare.events || lagBytes > logMaxBytes / maxLagShare.bytes;
     if (isHigh === this.#pressureIsHigh) return;
     this.#pressureIsHigh = isHigh;
-    onPressure(isHigh);
+    this.#listener.setPaused(isHigh);
   }
 }
 
-/**
- * The number of the first stream that an owner opens. A store that lost its newest data does not know all streams of
- * earlier owners. A later owner therefore starts at its epoch, so that no client takes a stream for its own.
- */
-const firstStreamOf = ({ earlier, beginning }: StreamsOptions): number =>
-  (earlier === undefined ? getStream : Math.max(earlier.newestStream, beginning.epoch)) + 1;
-
 /** True for a client that has no event id with which it could resume the answer to its POST. */
 const isUnresumable = ({ stream, cursor }: StreamCursor): boolean => stream !== getStream && cursor === undefined;
+
+/** The answer to a POST can be ended only if its client has an event id to come back with. */
+function endAged(cursor: StreamCursor): void {
+  if (!isUnresumable(cursor)) cursor.close();
+}
 
 /** Spread over 80 to 120 %, so that streams opened together do not all reconnect together. */
 const withJitter = (ms: number): number => ms * (0.8 + Math.random() * 0.4);

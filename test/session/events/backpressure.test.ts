@@ -11,14 +11,14 @@ function createFixture({ lines = 4, bytes = 1_000 } = {}) {
   const intake = new BackpressureQueue({
     portion: { messages: lines, bytes },
     handle: (output) => void handled.push(textOf(output)),
-    flush() {
+    storePortion() {
       log.push(`flush ${handled.length}`);
       if (!isSlow) return undefined;
       return new Promise<void>((resolve) => {
         stores.push(resolve);
       });
     },
-    onFault: (cause) => expect.fail(String(cause)),
+    fail: (cause) => expect.fail(String(cause)),
     pause: () => void log.push('pause'),
     resume: () => void log.push('resume'),
   });
@@ -124,8 +124,8 @@ describe('the back-pressure on a server', () => {
         handled.push(textOf(output));
         if (handled.length === 1) intake.take(linesOf(3));
       },
-      flush: () => undefined,
-      onFault: (cause) => expect.fail(String(cause)),
+      storePortion: () => undefined,
+      fail: (cause) => expect.fail(String(cause)),
       pause: () => undefined,
       resume: () => undefined,
     });

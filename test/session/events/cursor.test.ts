@@ -237,16 +237,15 @@ describe('an event cursor', () => {
       {
         log: store.log,
         key: 'k',
-        stream: 1,
-        after: undefined,
-        sink,
         retryMs: 1,
         slowReaderMs: never,
-        onBroken: () => true,
-        onCaughtUp: nothing,
-        onFailed: nothing,
-        onClosed: nothing,
+        reportBroken: () => true,
+        noteCaughtUp: nothing,
+        noteWritten: nothing,
+        endFailed: nothing,
+        detach: nothing,
       },
+      { stream: 1, after: undefined, sink },
       'live',
     );
     const [first, , third] = events.map((event) => ({ ...event, epoch }));

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { EventWriter, maxSentAppends, type WriteRefusal } from '../../../src/session/events/event-writer.ts';
+import { EventWriter, maxSentAppends, type WriteRefusal, type WriterSession } from '../../../src/session/events/event-writer.ts';
 import type { AppendOutcome, EventLog, NewEvent, StoredEvent } from '../../../src/store/event-log.ts';
 import { requireConsecutive } from '../../../src/store/require-consecutive.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -18,10 +18,10 @@ type AppendEvents = EventLog['append'];
 function createWriter(append: AppendEvents) {
   const stored: string[] = [];
   const refused: WriteRefusal[] = [];
-  const writer = new EventWriter({
-    log: { append, read: () => Promise.reject(new Error('a writer does not read')) },
-    key: 's',
-    epoch: 7,
+  const log: EventLog = { append, read: () => Promise.reject(new Error('a writer does not read')) };
+  const session: WriterSession = { log, key: 's', epoch: 7, earlier: undefined };
+  const writer = new EventWriter(session, {
+    onReappended: () => undefined,
     register: async () => 'registered',
     onStored: (events: readonly StoredEvent[]) => void stored.push(...textsOf(events)),
     onRefused: (why) => void refused.push(why),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { EventWriter, type WriteRefusal } from '../../../src/session/events/event-writer.ts';
+import { EventWriter, type WriteRefusal, type WriterSession } from '../../../src/session/events/event-writer.ts';
 import type { AppendOutcome, EventLog, NewEvent, PendingCall, StoredEvent } from '../../../src/store/event-log.ts';
 import { requireConsecutive } from '../../../src/store/require-consecutive.ts';
 import type { LogState } from '../../../src/store/session-records.ts';
@@ -27,12 +27,10 @@ function createFixture({ earlier, registers = [] }: { earlier?: LogState; regist
     },
     read: () => Promise.reject(new Error('a writer does not read')),
   };
-  const writer = new EventWriter({
-    log,
-    key: 's',
-    epoch,
-    ...(earlier && { earlier }),
+  const session: WriterSession = { log, key: 's', epoch, earlier };
+  const writer = new EventWriter(session, {
     onStored: (events) => void told.push([...events]),
+    onReappended: () => undefined,
     async register() {
       registered.push(structuredClone(writer.recoveryState));
       return registers.shift() ?? 'registered';

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { EventWriter, type EventWriterOptions, type WriteRefusal } from '../../../src/session/events/event-writer.ts';
+import {
+  EventWriter,
+  type WriteRefusal,
+  type WriterListener,
+  type WriterSession,
+} from '../../../src/session/events/event-writer.ts';
 import type { AppendOutcome, EventLog, NewEvent, StoredEvent } from '../../../src/store/event-log.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -13,7 +18,10 @@ interface Append {
   fail(cause: Error): void;
 }
 
-function createFixture({ earlier, register = async () => 'registered' as const }: Partial<EventWriterOptions> = {}) {
+function createFixture({
+  earlier,
+  register = async () => 'registered' as const,
+}: Partial<WriterSession & WriterListener> = {}) {
   const appends: Append[] = [];
   const stored: (readonly StoredEvent[])[] = [];
   const refused: { outcome: string; cause: unknown }[] = [];
@@ -24,13 +32,11 @@ function createFixture({ earlier, register = async () => 'registered' as const }
       }),
     read: () => Promise.reject(new Error('a writer does not read')),
   };
-  const writer = new EventWriter({
-    log,
-    key: 's',
-    epoch,
-    ...(earlier && { earlier }),
+  const session: WriterSession = { log, key: 's', epoch, earlier };
+  const writer = new EventWriter(session, {
     register,
     onStored: (events) => void stored.push([...events]),
+    onReappended: () => undefined,
     onRefused: (outcome, cause) => void refused.push({ outcome, cause }),
   });
   const add = (stream: number, text: string, last = false): void => writer.add(stream, Buffer.from(text), last);

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { BackendSupervisor } from '../../../src/session/backend/supervisor.ts';
 import { EventDelivery } from '../../../src/session/events/delivery.ts';
 import { EventWriter } from '../../../src/session/events/event-writer.ts';
-import { repairingLog } from '../../../src/session/events/repairing-log.ts';
+import { RepairingLog } from '../../../src/session/events/repairing-log.ts';
 import type { EventLog } from '../../../src/store/event-log.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { aRecord, epoch } from '../../contract/log-writer.ts';
@@ -30,12 +30,15 @@ async function createFixture() {
   const onRefused = (why: string): never => {
     throw new Error(why);
   };
-  const writer: EventWriter = new EventWriter({ log, key: 'k', epoch, onStored: () => undefined, register, onRefused });
+  const writer: EventWriter = new EventWriter(
+    { log, key: 'k', epoch, earlier: undefined },
+    { onStored: () => undefined, onReappended: () => undefined, register, onRefused },
+  );
   for (const text of ['a', 'b', 'c']) writer.add(0, Buffer.from(text), false);
   writer.flush();
   await writer.settled();
   store = stores[1] as (typeof stores)[0];
-  const resaid = repairingLog(log, epoch, () => writer);
+  const resaid = new RepairingLog(log, epoch, writer);
   const read = async (seq: number, of = epoch) => {
     const found = await resaid.read('k', 0, { epoch: of, seq }, 10);
     return found.outcome === 'ok' ? found.events.map(({ data }) => data.toString()) : found.outcome;

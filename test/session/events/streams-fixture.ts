@@ -1,12 +1,15 @@
-import { onTestFinished } from 'vitest';
+import { onTestFinished, vi } from 'vitest';
+import type { RequestId } from '../../../src/protocol/faults.ts';
 import { formatEventId, type LogPosition, parseEventId } from '../../../src/protocol/wire/event-id.ts';
 import type { EventBatch } from '../../../src/reply/event-batch.ts';
 import { EventWriter } from '../../../src/session/events/event-writer.ts';
-import { getStream, Streams, type StreamsOptions } from '../../../src/session/events/streams.ts';
+import { getStream, Streams } from '../../../src/session/events/streams.ts';
 import type { EventLog, LogLimits } from '../../../src/store/event-log.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
+import type { LogState } from '../../../src/store/session-records.ts';
 import { aRecord, epoch } from '../../contract/log-writer.ts';
 import { createFakeReply, createFakeSink, type FakeReply, type FakeSink } from '../../support/fake-reply.ts';
+import { createContext } from '../context-fixture.ts';
 import { silentTelemetry } from '../session-fixture.ts';
 
 const wide: LogLimits = { maxEvents: 100_000, maxBytes: 100_000_000, maxAgeMs: 3_600_000 };
@@ -14,9 +17,19 @@ const wide: LogLimits = { maxEvents: 100_000, maxBytes: 100_000_000, maxAgeMs: 3
 /** Longer than any test. */
 export const never = 2 ** 30;
 
-export interface StreamsFixtureOptions extends Partial<StreamsOptions> {
+export interface StreamsFixtureOptions {
   readonly limits?: Partial<LogLimits>;
   readonly isPriming?: boolean;
+  readonly streamMaxAgeMs?: number;
+  readonly slowReaderMs?: number;
+  /** The server is paused while a client lags by more than this. */
+  readonly maxLag?: { readonly events: number; readonly bytes: number };
+  /** The log of an earlier owner: its newest stream, and the requests that its streams answer. */
+  readonly earlier?: { readonly newestStream: number; readonly ids: ReadonlyMap<number, readonly RequestId[]> };
+  /** How far an earlier owner delivered the GET stream. */
+  readonly getCursor?: LogPosition;
+  /** The log of the streams, if it is not the fixture's. */
+  readonly log?: EventLog;
   /** Reads and appends of the log wait until the test lets them go on, one by one. */
   readonly isLate?: boolean;
   /** Each read and append takes as many turns of the event loop as this says, before and after it is done. */
@@ -31,7 +44,12 @@ export async function createStreamsFixture({
   isPriming = true,
   isLate = false,
   turnsOf = () => 0,
-  ...options
+  streamMaxAgeMs = never,
+  slowReaderMs = never,
+  maxLag = { events: never, bytes: never },
+  earlier,
+  getCursor,
+  log: ownLog,
 }: StreamsFixtureOptions = {}) {
   const key = 'k';
   const store = createMemoryStore({ ...wide, ...limits });
@@ -68,31 +86,24 @@ export async function createStreamsFixture({
     },
   };
 
-  const writer = new EventWriter({
-    log,
-    key,
-    epoch,
+  const { context } = createContext({
+    limits: { streamMaxAgeMs, slowReaderMs, logMaxEvents: maxLag.events * 8, logMaxBytes: maxLag.bytes * 2 },
+    parts: { key, store, telemetry: silentTelemetry },
+    start: { epoch },
+  });
+  context.protocolVersion = isPriming ? '2025-11-25' : '2025-03-26';
+  context.client.getCursor = getCursor;
+  if (earlier !== undefined) Object.assign(context, { earlier: logStateOf(earlier) });
+  vi.spyOn(context.record, 'amend').mockImplementation(() => void cursors.push(context.client.getCursor));
+  vi.spyOn(context, 'report').mockImplementation((cause) => void failures.push(cause));
+  const session = { log, key, epoch, earlier: undefined };
+  const writer = new EventWriter(session, {
     onStored: (events) => streams.deliver(events),
+    onReappended: () => undefined,
     register: async () => 'registered',
     onRefused: (outcome, cause) => void failures.push({ outcome, cause }),
   });
-  const streams: Streams = new Streams({
-    log,
-    key,
-    name: { server: 's', session: 'k' },
-    telemetry: silentTelemetry,
-    retryMs: 2_000,
-    slowReaderMs: never,
-    streamMaxAgeMs: never,
-    maxLag: { events: never, bytes: never },
-    primes: () => isPriming,
-    beginning: { epoch, seq: 0 },
-    onGetCursor: (cursor) => void cursors.push(cursor),
-    onHistoryLost: () => undefined,
-    onFailed: (cause) => void failures.push(cause),
-    onPressure: (isHigh) => void pressure.push(isHigh),
-    ...options,
-  });
+  const streams: Streams = new Streams(context, ownLog ?? log, { setPaused: (isHigh) => void pressure.push(isHigh) });
   onTestFinished(async () => {
     streams.closeAll();
     await store.close();
@@ -170,5 +181,11 @@ export async function createStreamsFixture({
   };
   return fixture;
 }
+
+const logStateOf = ({ newestStream, ids }: NonNullable<StreamsFixtureOptions['earlier']>): LogState => ({
+  tails: new Map(),
+  newestStream,
+  pending: [...ids].flatMap(([stream, of]) => of.map((id) => ({ stream, id, method: 'tools/call', text: undefined }))),
+});
 
 export { getStream };
