@@ -4,7 +4,6 @@ import { maxNameLength, readCallName } from '../protocol/message/call-name.ts';
 import { readGatewayFault } from '../protocol/message/gateway-fault.ts';
 import type { Message } from '../protocol/message/message.ts';
 import { isToolError } from '../protocol/message/tool-error.ts';
-import type { Principal } from '../protocol/principal.ts';
 import type { Reply } from '../reply/reply.ts';
 import type { CallOrigin, CallOutcome, CallTelemetry, EndedCall } from './call-events.ts';
 
@@ -134,14 +133,4 @@ export class CallReport implements EndedCall {
     this.durationMs = performance.now() - this.#startedAt;
     this.#telemetry.emit(this);
   }
-}
-
-/** Makes the function that opens a report for each call of a session; undefined if nobody wants reports. */
-export function createCallReporter(
-  calls: CallTelemetry | undefined,
-  principal: Principal,
-  name: Pick<CallOrigin, 'server' | 'session'>,
-): ((request: CallRequest, arrival?: ArrivalInfo) => CallReport) | undefined {
-  const origin: CallOrigin = { ...name, era: 'legacy', principal };
-  return calls && ((request, arrival) => new CallReport(calls, origin, request, arrival));
 }

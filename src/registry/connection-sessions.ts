@@ -5,11 +5,13 @@ import type { Quotas, SessionUse } from '../quota/quotas.ts';
 import type { Reply } from '../reply/reply.ts';
 import type { SessionEndReason } from '../session/end-reason.ts';
 import type { SessionLookup } from '../session/lookup.ts';
-import { Session } from '../session/session.ts';
+import { Session, type SessionHost } from '../session/session.ts';
 import type { SessionTelemetry } from '../session/session-events.ts';
 import { keyFromId } from '../session/session-key.ts';
 import { type SessionOptions, type SessionParts, singleInstance } from '../session/session-options.ts';
 import type { Store } from '../store/store.ts';
+
+const getSingleInstance: SessionParts['instance'] = () => singleInstance;
 
 /** Options of `ConnectionSessions`. */
 export interface ConnectionSessionsOptions {
@@ -35,9 +37,9 @@ export interface ConnectionSessionHome {
  * Sessions that live and die with one connection of their client (docs/decisions/0019). No other instance and no shared
  * store knows them, and no request can name one. The holder of the connection ends the session with it.
  */
-export class ConnectionSessions {
+export class ConnectionSessions implements SessionHost {
   readonly #options: ConnectionSessionsOptions;
-  readonly #sessions = new Set<Session>();
+  readonly #sessions = new Map<Session, ConnectionSessionHome>();
   readonly #ending = new Set<Session>();
 
   constructor(options: ConnectionSessionsOptions) {
@@ -51,7 +53,7 @@ export class ConnectionSessions {
 
   /** The sessions that can be used. */
   values(): Iterable<Session> {
-    return this.#sessions;
+    return this.#sessions.keys();
   }
 
   /** The sessions whose backend is still ending. */
@@ -68,7 +70,7 @@ export class ConnectionSessions {
     { server, principal }: Pick<SessionLookup, 'server' | 'principal'>,
     initialize: Message,
     reply: Reply,
-    { store, maxEventBytes, onEnding }: ConnectionSessionHome,
+    home: ConnectionSessionHome,
   ): Session | undefined {
     const { options, telemetry, storeSignal, quotas, refuses } = this.#options;
     const refusal = refuses({ server, principal }, initialize);
@@ -76,33 +78,38 @@ export class ConnectionSessions {
       reply.fault(refusal, initialize.id ?? null);
       return undefined;
     }
-    const permit = quotas.acquireSession({ server, principal });
+    const { store, maxEventBytes } = home;
     const parts: SessionParts = {
       key: keyFromId(randomBytes(32).toString('base64url')),
       server,
       principal,
-      instance: () => singleInstance,
+      instance: getSingleInstance,
       store,
       storeSignal,
       options: { ...options, maxEventBytes },
       telemetry,
-      onStart: permit.started,
-      onReady: () => undefined,
-      onEnding: (reason) => {
-        this.#sessions.delete(session);
-        this.#ending.add(session);
-        permit.ending();
-        onEnding(reason);
-      },
-      onEnded: () => {
-        this.#ending.delete(session);
-        permit.ended();
-      },
+      permit: quotas.acquireSession({ server, principal }),
     };
     const start = { epoch: Date.now(), initialize: initialize.text, isOneStream: true };
-    const session: Session = new Session(parts, start);
-    this.#sessions.add(session);
+    const session = new Session(parts, start, this);
+    this.#sessions.set(session, home);
     session.start(reply);
     return session;
+  }
+  onReady(): void {
+    // No request and no other instance can name the session.
+  }
+
+  onEnding(session: Session, reason: SessionEndReason): void {
+    const home = this.#sessions.get(session);
+    this.#sessions.delete(session);
+    this.#ending.add(session);
+    session.permit.ending();
+    home?.onEnding(reason);
+  }
+
+  onEnded(session: Session): void {
+    this.#ending.delete(session);
+    session.permit.ended();
   }
 }

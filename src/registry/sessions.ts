@@ -15,7 +15,7 @@ import type { Headers, Reply } from '../reply/reply.ts';
 import type { Server } from '../server/server.ts';
 import { hasAssignedKey, isRevisionOf, type SessionLookup } from '../session/lookup.ts';
 import type { Adoption } from '../session/record/adoption.ts';
-import { Session } from '../session/session.ts';
+import { Session, type SessionHost } from '../session/session.ts';
 import type { SessionStart } from '../session/session-context.ts';
 import type { SessionTelemetry } from '../session/session-events.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
@@ -60,7 +60,7 @@ export interface SessionsOptions extends SessionOptions {
 }
 
 /** The sessions of one instance, by key, and the way to sessions of other instances. */
-export class Sessions implements ProcessCapacity {
+export class Sessions implements ProcessCapacity, SessionHost {
   /** Sessions that belong to one connection and that no request can name. */
   readonly connected: ConnectionSessions;
   /** Ends the sessions of servers that were removed or reconfigured. */
@@ -77,6 +77,7 @@ export class Sessions implements ProcessCapacity {
   /** Clients of one stream that listen before they open their session. */
   readonly #awaited: AwaitedSessions;
   readonly #closing = new AbortController();
+  readonly #instance: SessionParts['instance'] = () => this.#cluster?.lease ?? singleInstance;
   /** True once `drain` was called: no new sessions. */
   isDraining = false;
   /** The messages that other instances have sent and this one has not received; undefined without a cluster. */
@@ -330,9 +331,6 @@ export class Sessions implements ProcessCapacity {
 
   #create(key: string, server: Server, principal: Principal, start: SessionStart): Session {
     const { store, telemetry } = this.#options;
-    const cluster = this.#cluster;
-    const term = cluster?.lease.term ?? 0;
-    const permit = this.#quotas.acquireSession({ server, principal });
     this.#sweep.notice(server.hibernateAfterMs);
     const parts: SessionParts = {
       key,
@@ -342,26 +340,30 @@ export class Sessions implements ProcessCapacity {
       telemetry,
       options: this.#options,
       storeSignal: this.#closing.signal,
-      instance: () => cluster?.lease ?? singleInstance,
-      onStart: permit.started,
-      onReady: () => {
-        detach('session', cluster?.opened(session, term));
-        this.#awaited.notifyOpened(key);
-      },
-      onEnding: () => {
-        if (this.#byKey.get(key) === session) this.#byKey.delete(key);
-        this.#ending.set(key, session);
-        permit.ending();
-        cluster?.guard.release();
-      },
-      onEnded: () => {
-        if (this.#ending.get(key) === session) this.#ending.delete(key);
-        permit.ended();
-      },
+      instance: this.#instance,
+      permit: this.#quotas.acquireSession({ server, principal }),
     };
-    const session: Session = new Session(parts, start);
+    const session = new Session(parts, start, this);
     this.#byKey.set(key, session);
     return session;
+  }
+
+  onReady(session: Session): void {
+    detach('session', this.#cluster?.opened(session, session.term));
+    this.#awaited.notifyOpened(session.key);
+  }
+
+  onEnding(session: Session): void {
+    const { key, permit } = session;
+    if (this.#byKey.get(key) === session) this.#byKey.delete(key);
+    this.#ending.set(key, session);
+    permit.ending();
+    this.#cluster?.guard.release();
+  }
+
+  onEnded(session: Session): void {
+    if (this.#ending.get(session.key) === session) this.#ending.delete(session.key);
+    session.permit.ended();
   }
 
   #endIfDue(session: Session): void {

@@ -28,6 +28,14 @@ export interface SessionStart extends ClientKind {
   readonly adoption?: Adoption;
 }
 
+/** The session that a context belongs to. */
+export interface ContextOwner {
+  /** Ends the session, once. */
+  end(reason: SessionEndReason): Promise<void>;
+  /** The server has answered `initialize`, and the record exists. */
+  ready(): void;
+}
+
 /** What all stages of one session share: its name, state, tables and record, and the ways to report and to end. */
 export class SessionContext {
   readonly parts: SessionParts;
@@ -62,15 +70,12 @@ export class SessionContext {
   proof: TakeoverProof | undefined;
   /** Set once the session ends. */
   endReason: SessionEndReason | undefined;
-  /** Aborted when the store is no longer used. */
   readonly #storeAbort = new AbortController();
-  readonly #end: (reason: SessionEndReason) => Promise<void>;
+  readonly owner: ContextOwner;
 
-  /** @param end ends the session, once */
-  constructor(parts: SessionParts, start: SessionStart, end: (reason: SessionEndReason) => Promise<void>) {
-    const { key, server, principal, store, instance, storeSignal, options } = parts;
+  constructor(parts: SessionParts, start: SessionStart, owner: ContextOwner) {
+    const { key, server, store, options } = parts;
     const { epoch, initialize, adoption } = start;
-    const { signal } = this.#storeAbort;
     this.parts = parts;
     this.key = key;
     this.limits = options;
@@ -78,22 +83,16 @@ export class SessionContext {
     this.epoch = epoch;
     this.client = new ClientState(initialize, adoption?.record, start);
     this.policy = createClientPolicy(this.client, options);
-    this.log = new RetryingLog(store.log, signal);
+    this.log = new RetryingLog(store.log, this.storeGone);
     this.earlier = adoption?.log;
     this.reruns = new RerunPolicy(server.rerun);
-    this.record = new SessionRecordKeeper({
-      sessions: store.sessions,
-      key,
-      server,
-      principal,
-      epoch,
-      client: this.client,
-      instance,
-      signal,
-      endSignal: storeSignal,
-      onFailed: (cause) => this.report(cause),
-    });
-    this.#end = end;
+    this.record = new SessionRecordKeeper(this);
+    this.owner = owner;
+  }
+
+  /** Aborted when the store is no longer used. */
+  get storeGone(): AbortSignal {
+    return this.#storeAbort.signal;
   }
 
   /** True if streams begin with a priming event. It is known once `initialize` is answered. */
@@ -126,7 +125,7 @@ export class SessionContext {
 
   /** The session cannot go on. */
   end(reason: SessionEndReason): void {
-    detach('session', this.#end(reason));
+    detach('session', this.owner.end(reason));
   }
 
   /** Ends this session alone, for a fault of the gateway. */

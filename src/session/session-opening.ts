@@ -102,7 +102,7 @@ export class SessionOpening implements OpeningHandler {
       return;
     }
     context.handshake = handshake;
-    context.parts.onReady();
+    context.owner.ready();
     call.report?.answered(response);
     answer.response(response);
     this.#delivery.open();

@@ -1,7 +1,7 @@
 import type { Principal } from '../protocol/principal.ts';
+import type { SessionPermit } from '../quota/session-permit.ts';
 import type { Server } from '../server/server.ts';
 import type { Store } from '../store/store.ts';
-import type { SessionEndReason } from './end-reason.ts';
 import type { SessionTelemetry } from './session-events.ts';
 
 /** Times and sizes that hold for every session; `docs/reference/configuration.md` explains each. */
@@ -47,12 +47,6 @@ export interface SessionParts {
   readonly storeSignal: AbortSignal;
   readonly options: SessionOptions;
   readonly telemetry: SessionTelemetry;
-  /** A backend is opened: the first, or the next after a loss. */
-  onStart(): void;
-  /** The server has answered `initialize`, and the record exists. */
-  onReady(): void;
-  /** The session can no longer be used; its parts are still ending. */
-  onEnding(reason: SessionEndReason): void;
-  /** Nothing of the session is left. */
-  onEnded(): void;
+  /** The session's place in the quotas. */
+  readonly permit: SessionPermit;
 }

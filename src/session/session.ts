@@ -1,12 +1,14 @@
 // Session: one legacy client and its backend, with its requests, event streams, restores and record.
 
+import type { Reason } from '../protocol/faults.ts';
 import { type Handshake, readHandshake } from '../protocol/handshake.ts';
 import type { Principal } from '../protocol/principal.ts';
 import { allowsBatches } from '../protocol/revisions.ts';
 import type { EventId } from '../protocol/wire/event-id.ts';
+import type { SessionPermit } from '../quota/session-permit.ts';
 import type { Headers, Reply } from '../reply/reply.ts';
 import type { Server } from '../server/server.ts';
-import type { Registration } from '../store/session-records.ts';
+import type { Registration, SessionRecords } from '../store/session-records.ts';
 import { detach } from '../util/boundary.ts';
 import { SessionProcessHolder } from './backend/holder.ts';
 import { endCall, faultBeforeStart, isFinal, mayKeepProcess, type SessionEndReason } from './end-reason.ts';
@@ -14,21 +16,35 @@ import { Idleness } from './idleness.ts';
 import { SessionPipeline } from './pipeline.ts';
 import type { Adoption } from './record/adoption.ts';
 import { TakeoverProof } from './record/takeover-proof.ts';
-import { UsedScopes } from './record/used-scopes.ts';
-import { SessionContext, type SessionStart } from './session-context.ts';
+import { type ScopedSession, UsedScopes } from './record/used-scopes.ts';
+import { type ContextOwner, SessionContext, type SessionStart } from './session-context.ts';
 import type { SessionName } from './session-events.ts';
 import type { ClientPost, SessionHandle } from './session-handle.ts';
 import type { SessionParts } from './session-options.ts';
 import { type SessionSnapshot, snapshotSession } from './session-snapshot.ts';
 
+/** The table that a session is in. */
+export interface SessionHost {
+  /** The server has answered `initialize`, and the record exists. */
+  onReady(session: Session): void;
+  /** The session can no longer be used; its parts are still ending. */
+  onEnding(session: Session, reason: SessionEndReason): void;
+  /** Nothing of the session is left. */
+  onEnded(session: Session): void;
+}
+
+const noScopes: ReadonlySet<string> = new Set();
+
 /**
  * One client of a legacy revision and its backend, from `initialize` or a takeover until the end. The session owns the
  * record and the end; its `SessionPipeline` carries the messages.
  */
-export class Session implements SessionHandle {
+export class Session implements SessionHandle, ContextOwner, ScopedSession {
   readonly key: string;
   /** The fencing token of this owner (P6). */
   readonly epoch: number;
+  /** The term of this instance when the session was made. */
+  readonly term: number;
   readonly principal: Principal;
   readonly server: Server;
   readonly name: SessionName;
@@ -37,32 +53,34 @@ export class Session implements SessionHandle {
   readonly idleness: Idleness;
   readonly #context: SessionContext;
   readonly #pipeline: SessionPipeline;
-  readonly #usedScopes: UsedScopes;
+  readonly #host: SessionHost;
+  /** Undefined until a request needs scopes. */
+  #usedScopes: UsedScopes | undefined;
   #ending: Promise<void> | undefined;
   #recordRemoved: Promise<void> | undefined;
 
-  constructor(parts: SessionParts, start: SessionStart) {
+  constructor(parts: SessionParts, start: SessionStart, host: SessionHost) {
     const { key, server, principal } = parts;
-    const context = new SessionContext(parts, start, (reason) => this.end(reason));
+    const context = new SessionContext(parts, start, this);
     this.key = key;
     this.epoch = start.epoch;
+    this.term = parts.instance().term;
     this.principal = principal;
     this.server = server;
     this.name = context.name;
     this.isOfGroup = context.policy.isShared;
+    this.#host = host;
     this.#context = context;
     this.#pipeline = new SessionPipeline(context);
-    this.#usedScopes = new UsedScopes({
-      names: context.client.usedScopes,
-      amend: () => context.record.amended(),
-      register: () => this.register(),
-      waitMs: context.limits.storeWaitMs,
-      onAdmitted: (reply) => this.#noteActivity(reply),
-      endFault: () => context.endReason && faultBeforeStart(context.endReason),
-    });
+    if (context.client.usedScopes !== undefined) this.#usedScopes = this.#createScopes();
     this.idleness = new Idleness(context, this.#pipeline);
     if (!context.policy.isShared) context.holder = new SessionProcessHolder(context, this.#pipeline, this.idleness);
     if (start.adoption !== undefined) this.#adopt(start.adoption);
+  }
+
+  /** The resources that the session holds of its principal's quotas. */
+  get permit(): SessionPermit {
+    return this.#context.parts.permit;
   }
 
   /**
@@ -78,14 +96,17 @@ export class Session implements SessionHandle {
     reply.onGone(() => {
       if (context.handshake === undefined) context.end('client_gone');
     });
-    this.#usedScopes.begin(reply.needs);
-    this.#noteActivity(reply);
+    if (reply.needs !== undefined) {
+      this.#usedScopes = this.#createScopes();
+      this.#usedScopes.begin(reply.needs);
+    }
+    this.noteActivity(reply);
     this.#pipeline.opening.start(reply, headers);
   }
 
   /** Passes the messages of one POST to the server and answers the POST. */
   post(post: ClientPost, reply: Reply): void {
-    this.#usedScopes.admit(reply, post, () => {
+    this.#admit(reply, post, () => {
       if (post.isBatch && !allowsBatches(this.protocolVersion)) return reply.fault('batch_not_allowed', null);
       this.#pipeline.requests.post(post, reply);
     });
@@ -94,7 +115,7 @@ export class Session implements SessionHandle {
   /** Opens the standalone GET stream, or continues the stream that `lastEventId` belongs to. */
   listen(lastEventId: EventId | undefined, reply: Reply): void {
     const { streams } = this.#pipeline.delivery;
-    this.#usedScopes.admit(reply, undefined, () => {
+    this.#admit(reply, undefined, () => {
       if (lastEventId === undefined) streams.listen(reply);
       else detach('session', streams.resume(reply, lastEventId), () => reply.fault('internal', null));
     });
@@ -152,7 +173,7 @@ export class Session implements SessionHandle {
 
   /** The scopes that its requests needed. A request with fewer must not use the session. */
   get usedScopes(): ReadonlySet<string> {
-    return this.#usedScopes.stored;
+    return this.#usedScopes?.stored ?? noScopes;
   }
 
   /** True from the answer to `initialize` until the session ends. Only then other requests may see the session. */
@@ -174,6 +195,20 @@ export class Session implements SessionHandle {
     const { handshake, endReason } = this.#context;
     const isKept = endReason === 'moved' || endReason === 'released';
     return handshake !== undefined && endReason !== undefined && !isKept;
+  }
+
+  ready(): void {
+    this.#host.onReady(this);
+  }
+
+  amendRecord(): ReturnType<SessionRecords['amend']> {
+    return this.#context.record.amended();
+  }
+
+  /** The fault for a request that never began because the session has ended; undefined while it has not. */
+  get endFault(): Reason | undefined {
+    const { endReason } = this.#context;
+    return endReason && faultBeforeStart(endReason);
   }
 
   /** Registers the session and the state of its log again; see `SessionRecords.register`. */
@@ -198,7 +233,7 @@ export class Session implements SessionHandle {
 
   /** As `end`. Answers when no instance knows the session any more; the backend may still be ending. */
   remove(reply: Reply): void {
-    this.#usedScopes.admit(reply, undefined, () => {
+    this.#admit(reply, undefined, () => {
       detach('session', this.end('deleted'));
       detach(
         'session',
@@ -209,8 +244,8 @@ export class Session implements SessionHandle {
 
   async #end(reason: SessionEndReason): Promise<void> {
     const context = this.#context;
-    const { telemetry, onEnding, onEnded } = context.parts;
-    onEnding(reason);
+    const { telemetry } = context.parts;
+    this.#host.onEnding(this, reason);
     context.proof?.end();
     const mayBeKept = mayKeepProcess.has(reason) && !this.idleness.hasUnfinishedTasks;
     // The end does not wait longer for the store: a session can end also while the store is away.
@@ -227,7 +262,22 @@ export class Session implements SessionHandle {
     const { dropped } = context;
     const { refusalCode: errorCode } = this.#pipeline.opening;
     telemetry.emit({ type: 'session-ended', name: this.name, reason, dropped, errorCode });
-    onEnded();
+    this.#host.onEnded(this);
+  }
+
+  #createScopes(): UsedScopes {
+    const { client, limits } = this.#context;
+    return new UsedScopes(client, limits.storeWaitMs, this);
+  }
+
+  /** As `UsedScopes.admit`. */
+  #admit(reply: Reply, post: ClientPost | undefined, run: () => void): void {
+    if (this.#usedScopes === undefined && reply.needs === undefined) {
+      this.noteActivity(reply);
+      return run();
+    }
+    this.#usedScopes ??= this.#createScopes();
+    this.#usedScopes.admit(reply, post, run);
   }
 
   #recordStep(reason: SessionEndReason): (() => Promise<void>) | undefined {
@@ -242,7 +292,7 @@ export class Session implements SessionHandle {
   }
 
   /** The client has sent something. The gateway's own messages carry its forwarded headers from now on. */
-  #noteActivity({ forwarded, isContinued }: Reply): void {
+  noteActivity({ forwarded, isContinued }: Reply): void {
     this.idleness.noteActivity();
     // A stream that continues after an owner change is no activity: its client opened it long ago.
     if (forwarded !== undefined && !isContinued) this.#pipeline.supervisor.rememberHeaders(forwarded);

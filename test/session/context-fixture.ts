@@ -1,3 +1,4 @@
+import { uncountedSessionPermit } from '../../src/quota/session-permit.ts';
 import type { SupervisorListener } from '../../src/session/backend/supervisor.ts';
 import { SessionContext, type SessionStart } from '../../src/session/session-context.ts';
 import type { SessionOptions, SessionParts } from '../../src/session/session-options.ts';
@@ -31,7 +32,6 @@ export interface ContextFixture {
 export function createContext({ limits, parts, start, store }: ContextInit = {}): ContextFixture {
   const telemetry = createTelemetry();
   const ends: string[] = [];
-  const nothing = (): void => undefined;
   const all: SessionParts = {
     key: 'k',
     server: createServer().server,
@@ -41,14 +41,14 @@ export function createContext({ limits, parts, start, store }: ContextInit = {})
     storeSignal: new AbortController().signal,
     options: { ...wideLimits, ...limits },
     telemetry,
-    onStart: nothing,
-    onReady: nothing,
-    onEnding: nothing,
-    onEnded: nothing,
+    permit: uncountedSessionPermit,
     ...parts,
   };
   const begin = { epoch: 5, initialize: Buffer.from(JSON.stringify(initialize)), ...start };
-  const context = new SessionContext(all, begin, async (reason) => void ends.push(reason));
+  const context = new SessionContext(all, begin, {
+    ready: () => undefined,
+    end: async (reason) => void ends.push(reason),
+  });
   return { context, telemetry, ends };
 }
 

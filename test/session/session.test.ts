@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { uncountedSessionPermit } from '../../src/quota/session-permit.ts';
 import { Sessions, type SessionsOptions } from '../../src/registry/sessions.ts';
 import type { Server } from '../../src/server/server.ts';
 import type { SessionEndReason } from '../../src/session/end-reason.ts';
@@ -103,10 +104,7 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
     storeSignal: new AbortController().signal,
     options: all,
     telemetry,
-    onStart: () => undefined,
-    onReady: () => undefined,
-    onEnding: () => undefined,
-    onEnded: () => undefined,
+    permit: uncountedSessionPermit,
   };
   return { sessions, server, fake, parts, begin, open, create, appended, ended, dropped, failed, outages };
 }
@@ -201,9 +199,9 @@ describe('an initialize request', () => {
   });
 
   it('[R6.11] is never cancelled: the server gets no cancellation, and its answer counts', async () => {
-    const { fake, parts } = createFixture();
+    const { fake, parts, sessions } = createFixture();
     const message = readMessage(initialize);
-    const session = new Session(parts, { epoch: 5, initialize: message.text }); // no client knows the id of one in this state
+    const session = new Session(parts, { epoch: 5, initialize: message.text }, sessions); // no client knows the id of one in this state
     const reply = createFakeReply();
     session.start(reply);
     expect(post(session, cancelled(0)).given).toEqual({ kind: 'accepted' });

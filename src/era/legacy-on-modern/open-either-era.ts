@@ -228,6 +228,7 @@ class UndecidedBackend implements Backend, BackendEvents {
   #decide(): void {
     this.#state = 'decided';
     clearTimeout(this.#silenceTimer);
+    this.#silenceTimer = undefined; // a timer is large
   }
 
   #probe(refusal: Refusal): void {

@@ -24,7 +24,7 @@ export class SessionProcessHolder implements ProcessHolder {
   }
 
   onStart(): void {
-    this.#context.parts.onStart();
+    this.#context.parts.permit.started();
   }
 
   /**

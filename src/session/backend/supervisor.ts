@@ -69,7 +69,8 @@ export class BackendSupervisor implements BackendEvents {
   #state: BackendSupervisorState = 'unopened';
   /** The end of a hibernated backend. The next backend is not started before it. */
   #ending: Promise<void> = Promise.resolve();
-  readonly #unsent: UnsentMessages;
+  /** Undefined until a message has to wait. */
+  #unsent: UnsentMessages | undefined;
   #isPaused = false;
   readonly #restartPolicy: RestartPolicy;
   #timer: NodeJS.Timeout | undefined;
@@ -93,12 +94,6 @@ export class BackendSupervisor implements BackendEvents {
     this.#listener = listener;
     this.#hasEnvironmentCredentials = server.credentials?.as === 'variables';
     this.#restartPolicy = new RestartPolicy(server.isRemote);
-    this.#unsent = new UnsentMessages({
-      maxBytes: context.limits.maxQueuedBytes / 2,
-      // A local server is started by the gateway, within a limit of its own, and is given up if it does not start.
-      maxMs: server.isRemote ? maxWaitMs : undefined,
-      onExpired: (message) => this.#runGuarded(() => listener.onUnsent(message)),
-    });
   }
 
   get state(): BackendSupervisorState {
@@ -168,7 +163,18 @@ export class BackendSupervisor implements BackendEvents {
     if (this.#state === 'hibernating') this.restore();
     // headers of a call that is run again
     if (this.#start !== undefined && headers !== undefined) this.rememberHeaders(headers);
+    this.#unsent ??= this.#createUnsent();
     return this.#unsent.add({ message, headers }) ? 'sent' : 'full';
+  }
+
+  #createUnsent(): UnsentMessages {
+    const { limits, parts } = this.#context;
+    return new UnsentMessages({
+      maxBytes: limits.maxQueuedBytes / 2,
+      // A local server is started by the gateway, within a limit of its own, and is given up if it does not start.
+      maxMs: parts.server.isRemote ? maxWaitMs : undefined,
+      onExpired: (message) => this.#runGuarded(() => this.#listener.onUnsent(message)),
+    });
   }
 
   pause(): void {
@@ -231,7 +237,7 @@ export class BackendSupervisor implements BackendEvents {
     this.#state = 'closed';
     this.#start = undefined;
     clearTimeout(this.#timer);
-    this.#unsent.takeAll();
+    this.#unsent?.takeAll();
     await Promise.all([this.#ending, this.#backend?.close(how)]);
   }
 
@@ -245,9 +251,9 @@ export class BackendSupervisor implements BackendEvents {
 
   #openBackend(events: BackendEvents, resume?: Resume): Backend {
     const context = this.#context;
-    const { server, principal, onStart } = context.parts;
+    const { server, principal, permit } = context.parts;
     const { holder } = context;
-    if (server.keepsProcesses !== true || holder === undefined) onStart(); // otherwise only a process that starts counts
+    if (server.keepsProcesses !== true || holder === undefined) permit.started(); // otherwise only a process that starts counts
     const { session } = context.name;
     const options = { headers: () => this.#newestHeaders, principal, session, resume, holder };
     return server.open(new SessionEvents(events, context), options);
@@ -321,7 +327,8 @@ export class BackendSupervisor implements BackendEvents {
     this.#replayIds = ids;
     const backend = this.#backend as Backend;
     for (const message of messages) backend.send(message, this.#newestHeaders);
-    for (const { message, headers } of this.#unsent.takeAll()) backend.send(message, headers ?? this.#newestHeaders);
+    for (const { message, headers } of this.#unsent?.takeAll() ?? [])
+      backend.send(message, headers ?? this.#newestHeaders);
     this.#forgetHeaders();
     this.#listener.onRestored();
     if (this.#isPaused) backend.pause();

@@ -38,8 +38,8 @@ export class ClientState {
   getCursor: LogPosition | undefined;
   /** The backend's checkpoint, if another backend can resume from it. */
   backend: BackendCheckpoint | undefined;
-  /** The scopes that the client's requests needed; see `UsedScopes`. */
-  readonly usedScopes: Set<string>;
+  /** The scopes that the client's requests needed; undefined if none did. See `UsedScopes`. */
+  usedScopes: Set<string> | undefined;
   #initialized: Buffer | undefined;
   #logLevel: Buffer | undefined;
   readonly #subscriptions = new SparseMap<string, Buffer>();
@@ -59,7 +59,7 @@ export class ClientState {
     this.isOneStream = isOneStream;
     this.isGroup = isGroup;
     this.topic = topic;
-    this.usedScopes = new Set(state?.usedScopes);
+    if (state?.usedScopes !== undefined) this.usedScopes = new Set(state.usedScopes);
     // Always set, in case the instance that opened the group's session was lost before it sent the notification.
     if (isGroup) this.#initialized = initializedNotification;
     this.getCursor = state?.getCursor;
@@ -90,7 +90,7 @@ export class ClientState {
   save(): SavedClient {
     const { topic, getCursor, backend } = this;
     const kind = { isOneStream: this.isOneStream || undefined, isGroup: this.isGroup || undefined, topic };
-    const usedScopes = this.usedScopes.size > 0 ? [...this.usedScopes] : undefined;
+    const usedScopes = this.usedScopes?.size ? [...this.usedScopes] : undefined;
     const state: SavedState = { getCursor, ...kind, backend, usedScopes };
     this.#savedSettings ??= this.#serializeSettings();
     return { clientState: detachedCopy(JSON.stringify(state)), clientSaid: this.#savedSettings };

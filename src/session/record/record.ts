@@ -1,31 +1,28 @@
-import type { Principal } from '../../protocol/principal.ts';
 import { retryWhileUnavailable } from '../../store/retry-unavailable.ts';
 import type { LogState, Registration, SessionRecord, SessionRecords } from '../../store/session-records.ts';
 import { detachedCopy } from '../../util/detached-bytes.ts';
+import type { SessionParts } from '../session-options.ts';
 import type { ClientState } from './client-state.ts';
 
-/** The parts of a record that never change under one owner. */
-export interface RecordParts {
-  readonly sessions: SessionRecords;
+/** The session whose record is kept. */
+export interface RecordSession {
+  readonly parts: Pick<SessionParts, 'principal' | 'instance' | 'storeSignal'> & {
+    readonly server: { readonly name: string; readonly digest: string };
+    readonly store: { readonly sessions: SessionRecords };
+  };
   readonly key: string;
-  readonly server: { readonly name: string; readonly digest: string };
-  readonly principal: Principal;
   readonly epoch: number;
   readonly client: ClientState;
-  /** The current name of this instance, and its count of registrations. */
-  instance(): { readonly name: string; readonly term: number };
-  /** Aborted when nothing more may be written. */
-  readonly signal: AbortSignal;
-  /** Aborted later: a session that was ended must not reappear because the store was away. */
-  readonly endSignal: AbortSignal;
-  onFailed(cause: unknown): void;
+  /** Aborted when nothing more may be written, except the end of the record. */
+  readonly storeGone: AbortSignal;
+  report(cause: unknown): void;
 }
 
 type Amendment = Awaited<ReturnType<SessionRecords['amend']>>;
 
 /** Keeps one session's record as its owner: its content, and when it is written. */
 export class SessionRecordKeeper {
-  readonly #parts: RecordParts;
+  readonly #session: RecordSession;
   #initialized: Buffer | undefined;
   #protocolVersion = '';
   /** The `clientSaid` that the record is known to have. Another one is written with the next amendment. */
@@ -34,8 +31,12 @@ export class SessionRecordKeeper {
   /** The amendment after that one, if it is needed. */
   #nextAmendment: Promise<Amendment> | undefined;
 
-  constructor(parts: RecordParts) {
-    this.#parts = parts;
+  constructor(session: RecordSession) {
+    this.#session = session;
+  }
+
+  get #sessions(): SessionRecords {
+    return this.#session.parts.store.sessions;
   }
 
   /** Takes clearWriting the record of an earlier owner. */
@@ -48,9 +49,9 @@ export class SessionRecordKeeper {
   async create(initialized: Buffer, protocolVersion: string): Promise<void> {
     this.#initialized = detachedCopy(initialized);
     this.#protocolVersion = protocolVersion;
-    const { sessions, key, client, signal } = this.#parts;
+    const { key, client, storeGone } = this.#session;
     const record = this.#record();
-    await retryWhileUnavailable(() => sessions.create(key, record, { followsEnded: client.isGroup }), signal);
+    await retryWhileUnavailable(() => this.#sessions.create(key, record, { followsEnded: client.isGroup }), storeGone);
     this.#storedSettings = record.clientSaid;
   }
 
@@ -71,36 +72,38 @@ export class SessionRecordKeeper {
 
   /** Registers the session again: in a new term, or at a store that lost it. */
   register(tail: number, log: LogState): Promise<Registration> {
-    const { sessions, key, signal, instance } = this.#parts;
+    const { key, parts, storeGone } = this.#session;
     this.#storedSettings = undefined; // the store may have lost it, or got it from this very call
-    return retryWhileUnavailable(() => sessions.register(key, this.#record(), tail, log, instance().term), signal);
+    const register = () => this.#sessions.register(key, this.#record(), tail, log, parts.instance().term);
+    return retryWhileUnavailable(register, storeGone);
   }
 
   /** The session has made progress: losses of earlier owners do not count any more. Never rejects. */
   async progress(): Promise<void> {
-    const { sessions, key, epoch, signal, onFailed } = this.#parts;
-    await retryWhileUnavailable(() => sessions.confirmTakeover(key, epoch), signal).catch((cause: unknown) => {
-      if (!signal.aborted) onFailed(cause);
+    const { key, epoch, storeGone } = this.#session;
+    await retryWhileUnavailable(() => this.#sessions.confirmTakeover(key, epoch), storeGone).catch((cause: unknown) => {
+      if (!storeGone.aborted) this.#session.report(cause);
     });
   }
 
   async release(): Promise<void> {
-    const { sessions, key, epoch, signal } = this.#parts;
-    await retryWhileUnavailable(() => sessions.release(key, epoch), signal);
+    const { key, epoch, storeGone } = this.#session;
+    await retryWhileUnavailable(() => this.#sessions.release(key, epoch), storeGone);
   }
 
   async end(): Promise<void> {
-    const { sessions, key, epoch, endSignal } = this.#parts;
-    await retryWhileUnavailable(() => sessions.end(key, epoch), endSignal);
+    // This lasts longer: a session that was ended must not reappear because the store was away.
+    const { key, epoch, parts } = this.#session;
+    await retryWhileUnavailable(() => this.#sessions.end(key, epoch), parts.storeSignal);
   }
 
   #write(): Promise<Amendment> {
-    const { sessions, key, epoch, client, signal, onFailed } = this.#parts;
+    const { key, epoch, client, storeGone } = this.#session;
     const { clientState, clientSaid } = client.save();
     const changes = { clientState, ...(clientSaid !== this.#storedSettings && { clientSaid }) };
     this.#nextAmendment = undefined;
     // An owner that fenced this one off has the state. A missing record is registered with the next event or term.
-    const writing = retryWhileUnavailable(() => sessions.amend(key, epoch, changes), signal);
+    const writing = retryWhileUnavailable(() => this.#sessions.amend(key, epoch, changes), storeGone);
     this.#amending = writing;
     const clearWriting = (): void => {
       if (this.#amending === writing) this.#amending = undefined;
@@ -111,18 +114,19 @@ export class SessionRecordKeeper {
     };
     writing.then(onDone, (cause: unknown) => {
       clearWriting();
-      onFailed(cause);
+      this.#session.report(cause);
     });
     return writing;
   }
 
   #record(): SessionRecord {
-    const { server, principal, epoch, client, instance } = this.#parts;
+    const { parts, epoch, client } = this.#session;
+    const { server, principal } = parts;
     return {
       server: server.name,
       serverDigest: server.digest,
       principal,
-      owner: instance().name,
+      owner: parts.instance().name,
       epoch,
       initialize: client.initialize,
       initialized: this.#initialized as Buffer,

@@ -4,21 +4,18 @@ import type { Registration, SessionRecords } from '../../store/session-records.t
 import { detach } from '../../util/boundary.ts';
 import { within } from '../../util/timing/within.ts';
 import type { ClientPost } from '../session-handle.ts';
+import type { ClientState } from './client-state.ts';
 
-/** Options of `UsedScopes`. */
-export interface UsedScopesOptions {
-  /** The scopes for the record, part of the client's state: the stored ones and those that requests wait for. */
-  readonly names: Set<string>;
-  /** Writes them to the record; see `SessionRecordKeeper.amended`. */
-  amend(): ReturnType<SessionRecords['amend']>;
-  /** As `amend`, if the store has lost the record. */
+/** The session whose requests need scopes. */
+export interface ScopedSession {
+  /** Writes the scopes to the record; see `SessionRecordKeeper.amended`. */
+  amendRecord(): ReturnType<SessionRecords['amend']>;
+  /** As `amendRecord`, if the store has lost the record. */
   register(): Promise<Registration>;
-  /** How long a request waits for that, in milliseconds. */
-  readonly waitMs: number;
   /** A request has been admitted and is about to run. */
-  onAdmitted(reply: Reply): void;
+  noteActivity(reply: Reply): void;
   /** The fault for a request that never began because the session has ended; undefined while it has not. */
-  endFault(): Reason | undefined;
+  readonly endFault: Reason | undefined;
 }
 
 /** True if the allowed scopes cover all used ones; undefined allows everything. */
@@ -37,15 +34,22 @@ export const coversAll = (allowed: ReadonlySet<string> | undefined, used: Iterab
  * is away changes nothing (docs/decisions/0072). The operator's configuration names all scopes, which bounds them.
  */
 export class UsedScopes {
-  readonly #options: UsedScopesOptions;
+  /** The scopes for the record: the stored ones and those that requests wait for. */
+  readonly #names: Set<string>;
+  /** How long a request waits for the record, in milliseconds. */
+  readonly #waitMs: number;
+  readonly #session: ScopedSession;
   /** The scopes that the record has and with which a request ran. */
   readonly #stored: Set<string>;
   /** How many requests wait for a scope to be stored. */
   readonly #waiting = new Map<string, number>();
 
-  constructor(options: UsedScopesOptions) {
-    this.#options = options;
-    this.#stored = new Set(options.names);
+  constructor(client: ClientState, waitMs: number, session: ScopedSession) {
+    client.usedScopes ??= new Set();
+    this.#names = client.usedScopes;
+    this.#waitMs = waitMs;
+    this.#session = session;
+    this.#stored = new Set(this.#names);
   }
 
   /** The scopes that a request must have to find the session. */
@@ -56,7 +60,7 @@ export class UsedScopes {
   /** The session begins with a request that needs these scopes. Its record will begin with them. */
   begin(needed: readonly string[] = []): void {
     for (const scope of needed) {
-      this.#options.names.add(scope);
+      this.#names.add(scope);
       this.#stored.add(scope);
     }
   }
@@ -68,20 +72,19 @@ export class UsedScopes {
    */
   admit(reply: Reply, post: ClientPost | undefined, run: () => void): void {
     const { scopes, needs } = reply;
-    const { onAdmitted, endFault } = this.#options;
     if (!coversAll(scopes, this.#stored)) return reply.fault('unknown_session', requestId(post));
     if (needs === undefined || coversAll(this.#stored, needs)) {
-      onAdmitted(reply);
+      this.#session.noteActivity(reply);
       return run();
     }
     const admission = this.#storeScopes(needs).then((isStored) => {
       if (reply.isGone) return;
-      const fault = endFault();
+      const fault = this.#session.endFault;
       if (fault !== undefined) return reply.fault(fault, requestId(post));
       if (!isStored) return reply.fault('store_unavailable', requestId(post));
       // Another request may meanwhile have stored a scope that this one does not have.
       if (!coversAll(scopes, this.#stored)) return reply.fault('unknown_session', requestId(post));
-      onAdmitted(reply);
+      this.#session.noteActivity(reply);
       run();
     });
     detach('session', admission, () => reply.isGone || reply.fault('internal', requestId(post)));
@@ -89,12 +92,11 @@ export class UsedScopes {
 
   /** Never rejects. */
   async #storeScopes(needed: readonly string[]): Promise<boolean> {
-    const { names, waitMs } = this.#options;
     for (const scope of needed) {
-      names.add(scope);
+      this.#names.add(scope);
       this.#waiting.set(scope, (this.#waiting.get(scope) ?? 0) + 1);
     }
-    const isStored = await within(this.#store(), waitMs, () => false);
+    const isStored = await within(this.#store(), this.#waitMs, () => false);
     if (isStored) for (const scope of needed) this.#stored.add(scope);
     this.#releaseScopes(needed);
     return isStored;
@@ -105,23 +107,21 @@ export class UsedScopes {
    * them.
    */
   #releaseScopes(scopes: readonly string[]): void {
-    const { names, amend } = this.#options;
     let isChanged = false;
     for (const scope of scopes) {
       const others = (this.#waiting.get(scope) ?? 1) - 1;
       if (others > 0) this.#waiting.set(scope, others);
       else this.#waiting.delete(scope);
-      if (others === 0 && !this.#stored.has(scope)) isChanged = names.delete(scope) || isChanged;
+      if (others === 0 && !this.#stored.has(scope)) isChanged = this.#names.delete(scope) || isChanged;
     }
-    if (isChanged) amend().catch(() => undefined); // a failure is reported where the record is written
+    if (isChanged) this.#session.amendRecord().catch(() => undefined); // a failure is reported where the record is written
   }
 
   /** False if the record has another owner, or nothing more is written. */
   async #store(): Promise<boolean> {
-    const { amend, register } = this.#options;
     try {
-      const outcome = await amend();
-      return outcome === 'done' || (outcome === 'no_record' && (await register()) === 'registered');
+      const outcome = await this.#session.amendRecord();
+      return outcome === 'done' || (outcome === 'no_record' && (await this.#session.register()) === 'registered');
     } catch {
       return false; // a failure is reported where the record is written
     }

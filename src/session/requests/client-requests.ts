@@ -1,6 +1,6 @@
 import { Answer, legacyPolicy } from '../../call/answer.ts';
 import type { SessionAnswer } from '../../call/call-answer.ts';
-import { type ArrivalInfo, createCallReporter } from '../../call/call-report.ts';
+import { type ArrivalInfo, CallReport, type CallRequest } from '../../call/call-report.ts';
 import { overdueReason } from '../../call/call-table.ts';
 import { isHarmless } from '../../call/rerun.ts';
 import { type Call, failCall } from '../../call/session-calls.ts';
@@ -32,26 +32,23 @@ export class ClientRequests {
   readonly #delivery: EventDelivery;
   /** Set for a client that gets everything on one stream. */
   readonly #oneStream: OneStream | undefined;
-  /** Creates the report of a call; undefined if calls are not observed. */
-  readonly #createReport: ReturnType<typeof createCallReporter>;
   /** Set for a group whose clients accept server requests. */
   readonly #inputGate: InputGate | undefined;
-  readonly #rounds = new InputRounds();
+  /** Set for a group: the rounds of input that it has received. */
+  readonly #rounds: InputRounds | undefined;
   /** Set for a group: the leases on resource subscriptions. */
   readonly #leases: SubscriptionLeases | undefined;
   /** True once this owner has asked the server for its log messages, on behalf of a group. */
   #hasRequestedLogs = false;
 
   constructor(context: SessionContext, supervisor: BackendSupervisor, delivery: EventDelivery, oneStream?: OneStream) {
-    const { client, calls, policy, parts, name } = context;
+    const { client, calls, policy } = context;
     this.#context = context;
     this.#supervisor = supervisor;
     this.#delivery = delivery;
     this.#oneStream = oneStream;
-    if (!policy.isShared) {
-      this.#createReport = createCallReporter(parts.telemetry.calls, parts.principal, name);
-      return;
-    }
+    if (!policy.isShared) return;
+    this.#rounds = new InputRounds();
     this.#leases = new SubscriptionLeases(client);
     if (!client.acceptsServerRequests) return;
     this.#inputGate = new InputGate({
@@ -77,7 +74,8 @@ export class ClientRequests {
     if (this.#inputGate?.admits(post, reply) === false) return;
     if (group !== undefined && this.#leases?.settles(requests[0], group, reply)) return;
     if (calls.size + ids.length > policy.maxCalls) return reply.fault('too_many_calls', ids[0] ?? null);
-    if (group?.round !== undefined && !this.#rounds.admits(group.round)) return reply.fault('bad_request_state', null);
+    if (group?.round !== undefined && this.#rounds?.admits(group.round) === false)
+      return reply.fault('bad_request_state', null);
     for (const message of messages) {
       if (message.kind === 'request') continue;
       const refusal = this.#forward(message, reply.forwarded ?? noHeaders);
@@ -117,6 +115,14 @@ export class ClientRequests {
     return true;
   }
 
+  /** Creates the report of a call; undefined if calls are not observed. The endpoint reports the calls of a group. */
+  #createReport(request: CallRequest, arrival?: ArrivalInfo): CallReport | undefined {
+    const { parts, name, policy } = this.#context;
+    const { principal, telemetry } = parts;
+    if (telemetry.calls === undefined || policy.isShared) return undefined;
+    return new CallReport(telemetry.calls, { ...name, era: 'legacy', principal }, request, arrival);
+  }
+
   /** Passes on requests that share one answer, with the headers of their POST. */
   call(
     requests: readonly Message[],
@@ -154,7 +160,7 @@ export class ClientRequests {
         taskId,
         request,
         hasAsked,
-        report: this.#createReport?.({ method, name, text: request?.text }),
+        report: this.#createReport({ method, name, text: request?.text }),
         answer,
         activeAt: now,
         startedAt: now,
@@ -228,7 +234,7 @@ export class ClientRequests {
       forwarded,
       logLevel: group?.logLevel,
       isGatewayRequest,
-      report: isGatewayRequest ? undefined : this.#createReport?.(request, context),
+      report: isGatewayRequest ? undefined : this.#createReport(request, context),
     };
   }
 

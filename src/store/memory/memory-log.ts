@@ -5,7 +5,7 @@ import { SparseMap } from '../../util/sparse-map.ts';
 import type { AppendOutcome, LogLimits, NewEvent, ReadOutcome, StoredEvent } from '../event-log.ts';
 import { requireConsecutive } from '../require-consecutive.ts';
 import type { LogState, StreamTail } from '../session-records.ts';
-import { createPendingTable } from './pending-table.ts';
+import { PendingTable } from './pending-table.ts';
 
 interface Entry {
   readonly event: StoredEvent;
@@ -29,7 +29,7 @@ export class MemoryLog {
   readonly #limits: LogLimits;
   readonly #entries = new Deque<Entry>();
   readonly #tails = new SparseMap<number, StreamTail>(); // an open stream's tail outlives the eviction of its event
-  readonly #pending = createPendingTable();
+  readonly #pending = new PendingTable();
   #epoch: number;
   /** Streams are numbered in order, so a stream up to this number that has no tail was evicted. */
   #newestStream = -1;

@@ -6,36 +6,31 @@ import type { NewEvent, PendingCall } from '../event-log.ts';
  * The requests of one session that have a stream and no answer yet. The limit of requests in flight bounds their
  * number.
  */
-export interface PendingTable {
+export class PendingTable {
+  /** The requests by the JSON text of the id, which tells 1 from "1". */
+  readonly #calls = new SparseMap<string, PendingCall>();
+
   /**
    * Applies the requests that an event opens and settles. The settled one goes first, since its id is free afterwards.
    */
-  apply(event: NewEvent): void;
+  apply({ opens = [], settles }: NewEvent): void {
+    if (settles !== undefined) this.#calls.delete(JSON.stringify(settles));
+    for (const call of opens) this.#open(call);
+  }
+
   /** Returns the requests in the order in which they were opened. */
-  all(): PendingCall[];
-  replace(calls: readonly PendingCall[]): void;
-}
+  all(): PendingCall[] {
+    return [...this.#calls.values()];
+  }
 
-/** Makes an empty table. */
-export function createPendingTable(): PendingTable {
-  /** The requests by the JSON text of the id, which tells 1 from "1". */
-  const calls = new SparseMap<string, PendingCall>();
+  replace(calls: readonly PendingCall[]): void {
+    this.#calls.clear();
+    for (const call of calls) this.#open(call);
+  }
 
-  const open = (call: PendingCall): void => {
+  #open(call: PendingCall): void {
     const id = JSON.stringify(call.id);
-    calls.delete(id); // moves the id to the end
-    calls.set(id, { ...call, text: call.text && detachBytes(call.text) });
-  };
-
-  return {
-    apply({ opens = [], settles }) {
-      if (settles !== undefined) calls.delete(JSON.stringify(settles));
-      for (const call of opens) open(call);
-    },
-    all: () => [...calls.values()],
-    replace(newCalls) {
-      calls.clear();
-      for (const call of newCalls) open(call);
-    },
-  };
+    this.#calls.delete(id); // moves the id to the end
+    this.#calls.set(id, { ...call, text: call.text && detachBytes(call.text) });
+  }
 }

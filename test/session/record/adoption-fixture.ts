@@ -1,4 +1,5 @@
 import { onTestFinished } from 'vitest';
+import { uncountedSessionPermit } from '../../../src/quota/session-permit.ts';
 import type { Server } from '../../../src/server/server.ts';
 import { prepareAdoption } from '../../../src/session/record/adoption.ts';
 import { Session } from '../../../src/session/session.ts';
@@ -90,11 +91,15 @@ export async function adopt({
       telemetry,
     },
     storeSignal: new AbortController().signal,
-    ...{ onStart: () => undefined, onReady: () => undefined, onEnding: () => onEnding(), onEnded: () => undefined },
+    permit: uncountedSessionPermit,
   };
   const adoption = await prepareAdoption(store.log, key, taken.record, taken.log);
   const { epoch: now, initialize } = taken.record;
-  const session = new Session(parts, { epoch: now, initialize, adoption });
+  const session = new Session(
+    parts,
+    { epoch: now, initialize, adoption },
+    { onReady: () => undefined, onEnding: () => onEnding(), onEnded: () => undefined },
+  );
   onTestFinished(async () => {
     await session.end('deleted');
     await store.close();

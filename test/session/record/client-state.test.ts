@@ -163,7 +163,7 @@ describe('the client state that another owner restores', () => {
 
   it('[C-16] parses the scopes of a cached record once, however many requests need them', () => {
     const { state } = createFixture();
-    state.usedScopes.add('write');
+    state.usedScopes = new Set(['write']);
     const { clientState } = state.save();
     expect(readUsedScopes(clientState)).toEqual(['write']);
     expect(readUsedScopes(clientState)).toBe(readUsedScopes(clientState));

@@ -55,16 +55,18 @@ function createFixture() {
   const stopped = new AbortController();
   const names = { now: 'one' };
   const keeper = new SessionRecordKeeper({
-    sessions,
+    parts: {
+      store: { sessions },
+      server: { name: 's', digest: 'd' },
+      principal: { issuer: 'i', subject: 's', client: 'c' },
+      instance: () => ({ name: names.now, term: 0 }),
+      storeSignal: stopped.signal,
+    },
     key,
-    server: { name: 's', digest: 'd' },
-    principal: { issuer: 'i', subject: 's', client: 'c' },
     epoch,
     client,
-    instance: () => ({ name: names.now, term: 0 }),
-    signal: over.signal,
-    endSignal: stopped.signal,
-    onFailed: (cause) => void failed.push(cause),
+    storeGone: over.signal,
+    report: (cause) => void failed.push(cause),
   });
   const create = async (): Promise<void> => {
     const created = keeper.create(initialized, '2025-11-25');

@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { Reason } from '../../../src/protocol/faults.ts';
+import { ClientState } from '../../../src/session/record/client-state.ts';
 import { coversAll, UsedScopes } from '../../../src/session/record/used-scopes.ts';
 import type { Registration } from '../../../src/store/session-records.ts';
 import { readMessage } from '../../support/fake-backend.ts';
@@ -13,13 +14,14 @@ function createFixture(used: readonly string[] = []) {
   const ended: { reason: Reason | undefined } = { reason: undefined };
   const amended = vi.fn(async (): Promise<Amendment> => 'done');
   const registered = vi.fn(async (): Promise<Registration> => 'registered');
-  const scopes = new UsedScopes({
-    names,
-    amend: amended,
+  const client = Object.assign(new ClientState(Buffer.from('{}')), { usedScopes: names });
+  const scopes = new UsedScopes(client, 30, {
+    amendRecord: amended,
     register: registered,
-    waitMs: 30,
-    onAdmitted: () => undefined,
-    endFault: () => ended.reason,
+    noteActivity: () => undefined,
+    get endFault() {
+      return ended.reason;
+    },
   });
   const post = { messages: [readMessage(request(7))], isBatch: false };
   /** Asks for something with credentials that allow these, for which those are needed. */
