@@ -1,5 +1,4 @@
 import type { Principal } from '../protocol/principal.ts';
-import type { SessionPermit } from '../quota/session-permit.ts';
 import type { Server } from '../server/server.ts';
 import type { Store } from '../store/store.ts';
 import type { SessionTelemetry } from './session-events.ts';
@@ -34,6 +33,16 @@ export interface SessionOptions {
 /** An instance that shares its store with no other; see `SessionParts.instance`. */
 export const singleInstance = { name: '', term: 0 };
 
+/** Counts what a session uses in the quotas of its client. */
+export interface SessionUsage {
+  /** A backend is opened: the first one, or the next one after a loss. */
+  started(): void;
+  /** The session can no longer be used. Its process is still ending. */
+  ending(): void;
+  /** The process has ended too. */
+  ended(): void;
+}
+
 /** The parts that a session is made of. */
 export interface SessionParts {
   /** The session's name in the store: a hash of the id that clients know. */
@@ -48,5 +57,5 @@ export interface SessionParts {
   readonly options: SessionOptions;
   readonly telemetry: SessionTelemetry;
   /** The session's place in the quotas. */
-  readonly permit: SessionPermit;
+  readonly permit: SessionUsage;
 }

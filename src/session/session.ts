@@ -5,7 +5,6 @@ import { type Handshake, readHandshake } from '../protocol/handshake.ts';
 import type { Principal } from '../protocol/principal.ts';
 import { allowsBatches } from '../protocol/revisions.ts';
 import type { EventId } from '../protocol/wire/event-id.ts';
-import type { SessionPermit } from '../quota/session-permit.ts';
 import type { Headers, Reply } from '../reply/reply.ts';
 import type { Server } from '../server/server.ts';
 import type { Registration, SessionRecords } from '../store/session-records.ts';
@@ -20,7 +19,7 @@ import { type ScopedSession, UsedScopes } from './record/used-scopes.ts';
 import { type ContextOwner, SessionContext, type SessionStart } from './session-context.ts';
 import type { SessionName } from './session-events.ts';
 import type { ClientPost, SessionHandle } from './session-handle.ts';
-import type { SessionParts } from './session-options.ts';
+import type { SessionParts, SessionUsage } from './session-options.ts';
 import { type SessionSnapshot, snapshotSession } from './session-snapshot.ts';
 
 /** The table that a session is in. */
@@ -79,7 +78,7 @@ export class Session implements SessionHandle, ContextOwner, ScopedSession {
   }
 
   /** The resources that the session holds of its principal's quotas. */
-  get permit(): SessionPermit {
+  get permit(): SessionUsage {
     return this.#context.parts.permit;
   }
 

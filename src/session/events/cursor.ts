@@ -4,6 +4,9 @@ import type { EventSink } from '../../reply/reply.ts';
 import type { EventLog, ReadOutcome, StoredEvent } from '../../store/event-log.ts';
 import { type LogPage, readPages } from '../../store/read-pages.ts';
 
+/** The number of the standalone GET stream; the streams of POSTs count up from 1. */
+export const getStream = 0;
+
 /** The streams of a session, as a cursor of one of them sees them. */
 export interface CursorOwner {
   readonly log: EventLog;

@@ -5,9 +5,10 @@ import type { Registration } from '../../store/session-records.ts';
 import type { BackendSupervisor } from '../backend/supervisor.ts';
 import type { SessionContext } from '../session-context.ts';
 import { BackpressureQueue, type QueueStages, type ServerOutput } from './backpressure.ts';
+import { getStream } from './cursor.ts';
 import { type EventEffects, EventWriter, type WriteRefusal, type WriterListener } from './event-writer.ts';
 import { RepairingLog } from './repairing-log.ts';
-import { getStream, Streams } from './streams.ts';
+import { Streams } from './streams.ts';
 
 /** Receives what a backend reported, in order. */
 export interface OutputReceiver {

@@ -5,8 +5,8 @@ import type { Message } from '../../protocol/message/message.ts';
 import { noData } from '../../protocol/wire/sse.ts';
 import type { PendingCall } from '../../store/event-log.ts';
 import type { SessionContext } from '../session-context.ts';
+import { getStream } from './cursor.ts';
 import type { EventDelivery } from './delivery.ts';
-import { getStream } from './streams.ts';
 
 /**
  * Puts the events of an answer into the log of its session. They come back to the client's connections, which follow

@@ -5,9 +5,9 @@ import type { Reply } from '../../reply/reply.ts';
 import type { PendingCall } from '../../store/event-log.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import type { SessionContext } from '../session-context.ts';
+import { getStream } from './cursor.ts';
 import type { EventDelivery } from './delivery.ts';
 import { answerOnStream, eventText } from './logged-target.ts';
-import { getStream } from './streams.ts';
 
 /** How many accepted requests are remembered for retries of ingresses: many more than wait for an owner at once. */
 const maxRemembered = 512;

@@ -19,10 +19,7 @@ import { eventsPerRead } from '../../store/read-pages.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
 import type { SessionContext } from '../session-context.ts';
 import type { ResumeOutcome } from '../session-events.ts';
-import { type CursorOwner, StreamCursor } from './cursor.ts';
-
-/** The number of the standalone GET stream; the streams of POSTs count up from 1. */
-export const getStream = 0;
+import { type CursorOwner, getStream, StreamCursor } from './cursor.ts';
 
 /** Clients of an instance that stops come back spread over this time. */
 export const returnWindowMs = 3_000;

@@ -10,10 +10,10 @@ import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-
 import { cancelled, type Message } from '../../protocol/message/message.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { BackendSupervisor } from '../backend/supervisor.ts';
+import { getStream } from '../events/cursor.ts';
 import type { EventDelivery } from '../events/delivery.ts';
 import { answerOnStream, LoggedTarget, pendingCalls } from '../events/logged-target.ts';
 import type { OneStream } from '../events/one-stream.ts';
-import { getStream } from '../events/streams.ts';
 import { discardingAnswer, logLevelRequest } from '../group/gateway-requests.ts';
 import { InputGate } from '../group/input-gate.ts';
 import { InputRounds } from '../group/input-rounds.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { BackendSupervisor } from '../../../src/session/backend/supervisor.ts';
 import type { ServerOutput } from '../../../src/session/events/backpressure.ts';
+import { getStream } from '../../../src/session/events/cursor.ts';
 import { EventDelivery } from '../../../src/session/events/delivery.ts';
-import { getStream } from '../../../src/session/events/streams.ts';
 import type { EventLog } from '../../../src/store/event-log.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { aRecord, epoch } from '../../contract/log-writer.ts';

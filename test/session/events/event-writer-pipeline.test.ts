@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { EventWriter, maxSentAppends, type WriteRefusal, type WriterSession } from '../../../src/session/events/event-writer.ts';
+import {
+  EventWriter,
+  maxSentAppends,
+  type WriteRefusal,
+  type WriterSession,
+} from '../../../src/session/events/event-writer.ts';
 import type { AppendOutcome, EventLog, NewEvent, StoredEvent } from '../../../src/store/event-log.ts';
 import { requireConsecutive } from '../../../src/store/require-consecutive.ts';
 import { waitFor } from '../../support/wait-for.ts';
