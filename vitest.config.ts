@@ -7,7 +7,7 @@ import { configDefaults, defineConfig } from 'vitest/config';
  * find is where shorter tests of the same look too, but for one order of events in many.
  */
 const long = [
-  'test/cluster/{everything,fault-failover,fault-owner,fault-redis,fault-redis-net,fault-stall}.test.ts',
+  'test/cluster/{everything,fault-failover,fault-link,fault-owner,fault-redis,fault-redis-net,fault-stall}.test.ts',
   'test/cluster/{fault-storm,flow,kill-matrix,remote-takeover,rolling-restart}.test.ts',
   'test/hardening/operator-secrets.test.ts',
   'test/integration/remote-restart.test.ts',
