@@ -56,7 +56,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     id: 'F14',
-    text: 'A flood on stdout pauses the child process. Memory stays flat, and health checks stay fast.',
+    text: 'If a child process floods stdout, the gateway pauses it. Memory stays flat, and health checks stay fast.',
   },
   {
     id: 'F15',
@@ -70,7 +70,10 @@ export const faults: readonly Requirement[] = [
     id: 'F17',
     text: 'Server output that is not valid UTF-8, JSON or JSON-RPC is dropped and counted, and so are answers to unknown ids. Batches are split. The session continues.',
   },
-  { id: 'F18', text: 'A flood on stderr is always drained and logged at a limited rate, and never reaches a client.' },
+  {
+    id: 'F18',
+    text: 'The stderr of a child process is always read, is logged at a limited rate, and never reaches a client.',
+  },
   {
     id: 'F19',
     text: 'A child process that forks, ignores SIGTERM or leaves stdout to a grandchild ends with its group. No zombie remains.',

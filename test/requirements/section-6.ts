@@ -96,7 +96,7 @@ export const section6: readonly ProtocolRequirement[] = [
     id: 'R6.14',
     source: 'STD26, T25',
     level: 'SHOULD',
-    text: 'The gateway ends a child process by closing its stdin, then with SIGTERM, then with SIGKILL. No child process remains after a session or a SIGTERM.',
+    text: 'To end a child process, the gateway closes its stdin, then sends SIGTERM, then SIGKILL. No child process remains after a session or a SIGTERM.',
   },
   {
     id: 'R6.14b',

@@ -66,7 +66,7 @@ export const clusterOptions = {
   linkAddress: text<string | undefined>(
     undefined,
     matching(/^[^\s/]+$/, 'must be a host, or host:port'),
-    'Address at which other instances reach this one, as host or host:port. The default is --link-host, or the first address of the machine if that is a wildcard.',
+    'Address at which other instances reach this one, as host or host:port. The default is --link-host. If --link-host is a wildcard, the default is the first address of the machine.',
   ),
   stateKey: {
     ...list(

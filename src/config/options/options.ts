@@ -114,7 +114,7 @@ export const globalOptions = {
     [0, 63_072_000],
     'Time (s) for which browsers must use https for every port of this host name (HSTS); 0 omits the header.',
   ),
-  maxBodyBytes: integer(4 * mebibyte, [1, largestMessageBytes], 'Maximum size of a request body in bytes.'),
+  maxBodyBytes: integer(4 * mebibyte, [1, largestMessageBytes], 'Maximum size (bytes) of a request body.'),
   connectionIdleMs: integer(
     75 * second,
     [1, longestMs],
@@ -225,9 +225,9 @@ export const globalOptions = {
   maxEventBytes: integer(
     4 * mebibyte,
     [1, largestMessageBytes],
-    'Maximum size of one stream event in bytes. On a stream, a larger message becomes an error. In a JSON answer, a larger message is delivered.',
+    'Maximum size (bytes) of one stream event. On a stream, a larger message becomes an error. In a JSON answer, a larger message is delivered.',
   ),
-  maxLineBytes: integer(64 * mebibyte, [1, largestMessageBytes], 'Maximum length of one line from a server in bytes.'),
+  maxLineBytes: integer(64 * mebibyte, [1, largestMessageBytes], 'Maximum length (bytes) of one line from a server.'),
   maxQueuedBytes: integer(
     16 * mebibyte,
     [1, largestTotalBytes],
@@ -249,7 +249,7 @@ export const serverOptions = {
   share: text<Share>(
     'auto',
     z.enum(['auto', 'session', 'user', 'all', 'request'], { error: 'must be auto, session, user, all or request' }),
-    'Which clients meet the same server process. session: each session has its own. request: also each modern request. user: sessions and requests of the same user. all: those of all users. auto: user with authentication, and for local clients without; otherwise session. Sessions never use a process at the same time.',
+    'Which clients use the same server process, at the same time or in turn. session: each session has its own process. request: each session and each modern request has its own process. user: clients of the same user. all: all clients. auto: user with authentication and for local clients; otherwise session. Two sessions never use a process at the same time.',
   ),
   shareLingerMs: integer(
     5 * minute,

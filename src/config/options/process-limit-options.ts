@@ -14,11 +14,11 @@ export const processLimitOptions = {
   nice: integer(0, [0, 19], 'Niceness of a STDIO server: a higher value gives other processes priority.'),
   maxMemoryBytes: optionalInteger(
     [1, Number.MAX_SAFE_INTEGER],
-    'Maximum total resident memory in bytes of all processes of a STDIO server (Linux). Above this limit, the processes are killed and the server is restored.',
+    'Maximum total resident memory (bytes) of all processes of a STDIO server (Linux). Above this limit, the processes are killed and the server is restored.',
   ),
   maxAddressSpaceBytes: optionalInteger(
     [1, Number.MAX_SAFE_INTEGER],
-    'Maximum address space of each process of a STDIO server in bytes (prlimit). Some runtimes, such as Node.js, reserve far more than they use.',
+    'Maximum address space (bytes) of each process of a STDIO server (prlimit). Some runtimes, such as Node.js, reserve far more than they use.',
   ),
   maxOpenFiles: optionalInteger(
     [3, 2 ** 31 - 1],
