@@ -29,17 +29,17 @@ const server = {
   isRemote: false,
   onBackendExit: 'end' as const,
   rerun: 'safe' as const,
-  open: ({ onMessages, onEnd }: BackendEvents) => ({
+  open: (events: BackendEvents) => ({
     pid: undefined,
     send() {
       const result = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 's', version: '1' } };
-      queueMicrotask(() => onMessages([asMessage({ jsonrpc: '2.0', id: 0, result })]));
+      queueMicrotask(() => events.onMessages([asMessage({ jsonrpc: '2.0', id: 0, result })]));
       return 'sent' as const;
     },
     pause: () => undefined,
     resume: () => undefined,
     async close() {
-      queueMicrotask(() => onEnd({ reason: 'closed', detail: 'closed' }));
+      queueMicrotask(() => events.onEnd({ reason: 'closed', detail: 'closed' }));
     },
   }),
 };
