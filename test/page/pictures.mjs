@@ -51,7 +51,7 @@ const browser = await chromium.launch({
 });
 
 async function connect(name) {
-  const client = new Client({ name: 'pictures', version: '1' });
+  const client = new Client({ name: 'my-client', version: '1.0' });
   await client.connect(new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${port}/${name}/mcp`)));
   return client;
 }
@@ -80,7 +80,9 @@ try {
   let isOver = false;
   const work = clients.map(async (client, index) => {
     while (!isOver) {
-      await client.callTool({ name: 'echo', arguments: { text: 'hello' } }).catch(() => undefined);
+      const isFailing = index === 1 && Math.sin(Date.now() / 5_000) > 0.6;
+      const name = isFailing ? 'test_error_handling' : 'echo';
+      await client.callTool({ name, arguments: isFailing ? {} : { text: 'hello' } }).catch(() => undefined);
       await delay(20 + 60 * index + 200 * Math.abs(Math.sin(Date.now() / 7_000 + index)));
     }
   });
@@ -100,8 +102,15 @@ try {
   await picture('status-desktop-light', 'overview', { ...desk, colorScheme: 'light' });
   await picture('status-phone-dark', 'overview', { ...phone, colorScheme: 'dark' });
   await picture('sessions-phone-light', 'sessions', { ...phone, colorScheme: 'light' }, async (page) => {
-    await page.getByRole('rowheader').getByRole('link').first().click();
-    await page.getByText('result of tools/call').first().waitFor();
+    await page
+      .getByRole('row', { name: /everything/ })
+      .last()
+      .getByRole('link')
+      .click();
+    await page
+      .getByText(/ · ok$/)
+      .first()
+      .waitFor();
   });
   isOver = true;
   await Promise.all(work);

@@ -17,7 +17,7 @@ const figures = [
     ({ instance }) => count(instance.streams),
     ({ instance }) => `${counted(instance.inFlight, 'call')} in flight`,
   ],
-  ['Calls per second', ({ instance }) => number(instance.callsPerSecond), () => 'average of the last 5 s'],
+  ['Calls per second', ({ instance }) => number(instance.callsPerSecond), () => 'average over 5 s'],
   [
     'Failed calls',
     ({ instance }) => failedShare(instance),
