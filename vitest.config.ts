@@ -63,6 +63,7 @@ export default defineConfig({
             'test/cluster/*/**/*.test.ts',
             'test/{contract,requirements,model,support,deploy}/**/*.test.ts',
             'test/soak/{ledger,report,talker}.test.ts',
+            'test/judges/judge.test.ts',
           ],
           testTimeout: 20_000,
           server: { deps: { inline: [workflowParser] } },

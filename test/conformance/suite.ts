@@ -74,17 +74,20 @@ export async function runSuite(url: string, revision: string, expected: readonly
   const results = await mkdtemp(join(tmpdir(), 'gangway-conformance-'));
   const failures = await mkdtemp(join(tmpdir(), 'gangway-conformance-'));
   try {
-    const program = join(suite, 'dist/index.js');
     const baseline = join(failures, 'expected.yaml');
     await writeFile(baseline, `server: ${JSON.stringify(expected)}\n`);
     const options = ['--url', url, '--requirements', revision, '--output-dir', results];
     if (expected.length > 0) options.push('--expected-failures', baseline);
-    const { exitCode, output } = await run(suiteNode, [program, 'server', ...options]);
+    const { exitCode, output } = await runProgramOfSuite(['server', ...options]);
     return { exitCode, output, checks: await readChecks(results) };
   } finally {
     await Promise.all([results, failures].map((made) => rm(made, { recursive: true, force: true })));
   }
 }
+
+/** Runs the program of the suite. Resolves when it has ended, however that is. */
+export const runProgramOfSuite = (words: string[]): Promise<{ exitCode: number; output: string }> =>
+  run(suiteNode, [join(suite, 'dist/index.js'), ...words]);
 
 /** Each scenario has a folder `server-<scenario>-<time>` with a `checks.json`. */
 async function readChecks(results: string): Promise<Map<string, Check[]>> {

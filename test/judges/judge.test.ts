@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { root } from '../support/gateway.ts';
+import { betterOf, differencesBetween, type Outcome } from './judge.ts';
+import { allKnownDifferences } from './known-differences.ts';
+import { withTables } from './page.ts';
+
+const outcomes = (...entries: readonly (readonly [string, Outcome])[]) => new Map(entries);
+
+describe('differencesBetween', () => {
+  test('names each check that fails only through the gateway, once', () => {
+    const direct = outcomes(['a', { passed: 2, failed: ['x'] }], ['b', { passed: 1, failed: [] }]);
+    const through = outcomes(['a', { passed: 1, failed: ['x', 'y', 'y'] }], ['b', { passed: 1, failed: [] }]);
+    expect(differencesBetween(direct, through)).toEqual(['a: y']);
+  });
+
+  test('names a scenario that checks nothing any more, or does not run', () => {
+    const direct = outcomes(['b', { passed: 1, failed: [] }], ['a', { passed: 3, failed: [] }]);
+    expect(differencesBetween(direct, outcomes(['a', { passed: 0, failed: [] }]))).toEqual([
+      'a: no check passes',
+      'b: no check passes',
+    ]);
+  });
+
+  test('is empty where the gateway loses nothing', () => {
+    const direct = outcomes(['a', { passed: 1, failed: ['x'] }]);
+    expect(differencesBetween(direct, outcomes(['a', { passed: 9, failed: [] }]))).toEqual([]);
+  });
+});
+
+test('betterOf takes of each scenario the run with fewer failures, also if one run lacks it', () => {
+  const first = outcomes(['a', { passed: 1, failed: ['x'] }], ['b', { passed: 2, failed: [] }]);
+  const second = outcomes(
+    ['a', { passed: 2, failed: [] }],
+    ['b', { passed: 1, failed: ['y'] }],
+    ['c', { passed: 3, failed: [] }],
+  );
+  expect([...betterOf(first, second)]).toEqual([
+    ['a', { passed: 2, failed: [] }],
+    ['b', { passed: 2, failed: [] }],
+    ['c', { passed: 3, failed: [] }],
+  ]);
+});
+
+test('each known difference stands once, with a reason', () => {
+  const keys = allKnownDifferences.map(({ judge, arm, difference }) => `${judge}/${arm}/${difference}`);
+  expect(new Set(keys).size).toBe(keys.length);
+  for (const { reason } of allKnownDifferences) expect(reason).toMatch(/^[A-Z].{20,}\.$/s);
+});
+
+describe('docs/conformance.md', () => {
+  const page = readFileSync(`${root}docs/conformance.md`, 'utf8');
+  const empty = '# Page\n\n<!-- results: written by `npm run judges` -->\n\n<!-- end of results -->\nEnd\n';
+  const record = (judge: string, arm: string, scenario: string, failed: readonly string[] = []) => ({
+    ...{ judge, arm, scenario, failed },
+    passed: 2,
+  });
+
+  test('has a table for each judge, with an arm in each column', () => {
+    const text = withTables(empty, [
+      record('J', 'direct', 'b'),
+      record('J', 'STDIO', 'b', ['x']),
+      record('J', 'STDIO', 'a'),
+    ]);
+    expect(text).toContain(
+      [
+        '## J\n',
+        '| Scenario | direct | STDIO |',
+        '|:--|--:|--:|',
+        '| all checks | 2, 0 failed | 4, 1 failed |',
+        '| a | – | 2 |',
+        '| b | 2 | 2, **1 failed** |',
+      ].join('\n'),
+    );
+  });
+
+  test('keeps the tables of judges that did not run, in alphabetical order', () => {
+    const text = withTables(withTables(empty, [record('B', 'direct', 's')]), [record('A', 'direct', 's')]);
+    expect(text.match(/^## .*/gm)).toEqual(['## A', '## B']);
+    expect(withTables(text, [record('B', 'direct', 's', ['x'])])).toContain('| s | 2, **1 failed** |');
+  });
+
+  test('explains each known difference under the table of its judge', () => {
+    for (const { judge, arm, difference, reason } of allKnownDifferences) {
+      const section = page.split(/^## /m).find((text) => text.startsWith(`${judge}\n`)) ?? '';
+      expect(section).toContain(reason);
+      expect(section).toContain(`- ${arm}: \`${difference}\``);
+    }
+  });
+});
