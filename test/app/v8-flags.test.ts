@@ -16,14 +16,17 @@ describe('[E-07] the flags of V8', () => {
   });
 
   it('are the same in the image and in the unit, and are taken by this Node.js as arguments and as NODE_OPTIONS', () => {
-    const [, ofImage] = /^ENTRYPOINT .*"node", "(--[^"]+)"/m.exec(read('Dockerfile')) ?? [];
-    const [, ofUnit] = /^Environment=.*NODE_OPTIONS=(\S+)$/m.exec(read('deploy/systemd/mcp-gangway.service')) ?? [];
-    expect(ofImage).toBe(ofUnit);
-    const flag = ofImage ?? '';
-    const program = ['-p', 'process.execArgv.concat(process.env.NODE_OPTIONS ?? []).join()'];
+    const [, image = ''] = /^ENTRYPOINT .*"node", ((?:"--[^"]+", )+)/m.exec(read('Dockerfile')) ?? [];
+    const ofImage = [...image.matchAll(/"(--[^"]+)"/g)].map(([, flag]) => flag as string);
+    const [, ofUnit = ''] =
+      /^Environment=.*NODE_OPTIONS=([^"\n]+)"?$/m.exec(read('deploy/systemd/mcp-gangway.service')) ?? [];
+    expect(ofImage.length).toBeGreaterThan(0);
+    expect(ofUnit.split(' ')).toEqual(ofImage);
+    const program = ['-p', 'process.execArgv.concat(process.env.NODE_OPTIONS ?? []).join(" ")'];
     const env = { ...process.env, NODE_OPTIONS: '' };
-    expect(execFileSync(process.execPath, [flag, ...program], { env, encoding: 'utf8' })).toContain(flag);
-    const withOptions = { ...env, NODE_OPTIONS: flag };
-    expect(execFileSync(process.execPath, program, { env: withOptions, encoding: 'utf8' })).toContain(flag);
+    const taken = execFileSync(process.execPath, [...ofImage, ...program], { env, encoding: 'utf8' });
+    const withOptions = { ...env, NODE_OPTIONS: ofUnit };
+    expect(taken).toContain(ofUnit);
+    expect(execFileSync(process.execPath, program, { env: withOptions, encoding: 'utf8' })).toContain(ofUnit);
   });
 });
