@@ -115,7 +115,7 @@ const notes: Partial<Record<Reason, string>> = {
   too_many_starts: 'The limit is `--max-starts-per-minute`.',
   gateway_busy: 'The limits are `--max-requests-per-s` and `--max-bytes-in-flight`.',
   instances_differ: 'Finish the upgrade of all instances.',
-  internal: 'Please report a bug, with the stack from the log.',
+  internal: 'Please report this as a bug, and include the stack trace from the log.',
 };
 
 /** `docs/reference/errors.md`. */
@@ -143,7 +143,7 @@ function render(reason: Reason): string {
   const facts = [
     `Status ${status}`,
     `code ${codes.length === 1 ? codes[0] : `${codes[0]} (${codes[1]} for 2026-07-28)`}`,
-    `reached the server: ${reached === undefined ? 'no' : 'possible'}`,
+    `reached the server: ${reached === undefined ? 'no' : 'possibly'}`,
     ...(retryAfterS === undefined ? [] : [`retry after ${retryAfterS} s`]),
   ];
   return [

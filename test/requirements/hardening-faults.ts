@@ -60,7 +60,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     id: 'F15',
-    text: 'The gateway stops reading an oversized line at the limit, in linear time, and all calls in flight are answered.',
+    text: 'The gateway stops reading an oversized line at the limit. Its cost is linear in the length of the line, and all calls in flight are answered.',
   },
   {
     id: 'F16',
