@@ -131,7 +131,7 @@ describe('Redis', () => {
     expect(other.code).toBe(0);
     expect(JSON.parse(other.stdout).redis).toEqual({
       ...{ ok: true, version: expect.stringMatching(/^\d+\.\d+/), latencyMs: expect.any(Number) },
-      ...{ memoryPolicy: 'allkeys-lru', instances: 0 },
+      ...{ memoryPolicy: 'allkeys-lru', instances: 0, link: null },
     });
     const same = await check('--redis', redis.url, '--redis-prefix', 'mine', ...mini);
     expect(same.stdout).toMatch(

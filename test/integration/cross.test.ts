@@ -12,9 +12,14 @@ import {
   referenceKinds,
 } from './server-kinds.ts';
 
-/** Modern clients share the session of their group, so that what one of them is told of is what another one changes. */
-const start = ({ args, command }: Pick<ReadyServer, 'args' | 'command'>) =>
-  startGateway({ args: [...hastyArgs, '--share', 'all', ...args], command });
+/**
+ * Modern clients share the session of their group, so that what one of them is told of is what another one changes. The
+ * process of a legacy session ends with its session.
+ */
+const start = ({ args, command }: Pick<ReadyServer, 'args' | 'command'>) => {
+  const lingerArgs = command.length > 0 ? ['--share-linger-ms', '0'] : [];
+  return startGateway({ args: [...hastyArgs, '--share', 'all', ...lingerArgs, ...args], command });
+};
 
 const [modernHttp, httpOfBoth] = modernHttpKinds;
 const [, ofBoth] = modernFixtureKinds;

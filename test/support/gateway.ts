@@ -79,9 +79,13 @@ export interface Gateway extends AsyncDisposable {
 
 /**
  * Most tests open several sessions of one client, and count on a process for each. Tests of sharing set `--share`, or
- * remove this variable.
+ * remove this variable. A modern server at a URL refuses it, because the gateway starts no process for it.
  */
-const separateSessions = { GANGWAY_SHARE: 'session' };
+function separateSessions(args: readonly string[]): Record<string, string> {
+  const isModern = args.some((arg, index) => arg === '--era' && args[index + 1] === 'modern');
+  const isRemote = args.some((arg, index) => /^https?:\/\//.test(arg) && !(args[index - 1] ?? '').startsWith('--'));
+  return isModern && isRemote ? {} : { GANGWAY_SHARE: 'session' };
+}
 
 const defaultProgram = process.env['GATEWAY_PROGRAM']?.split(' ') ?? [process.execPath, `${root}dist/main.js`];
 
@@ -121,7 +125,7 @@ export async function startGateway({
     ],
     {
       cwd,
-      env: definedOnly({ ...process.env, ...separateSessions, ...carried, ...env }),
+      env: definedOnly({ ...process.env, ...separateSessions([...args, ...command]), ...carried, ...env }),
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   );

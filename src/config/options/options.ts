@@ -138,7 +138,7 @@ export const globalOptions = {
   sessionIdleMs: integer(
     30 * minute,
     [1, longestMs],
-    'Time (ms) after which an idle session ends. A session with an unfinished task or an open event stream is not idle.',
+    'Time (ms) without requests, unfinished tasks or open event streams after which a session ends.',
     {
       inHelp: true,
     },
