@@ -1,6 +1,7 @@
 // The processor time of reading one text of 64 MiB, of each kind that was made to cost much, in milliseconds. Each line has the
 // least and the median of some runs in one go, and the longest step where the text is read in steps (docs/decisions/0060).
 // `npm run build && node bench/scan.mjs [runs] [kinds]`, on a quiet machine.
+import { cpuMsOf, longestStepMs } from './lib/cpu-time.mjs';
 import { importSource } from './lib/source.mjs';
 
 const { maxServerDepth, readBody, SteppedScan } = await importSource(
@@ -90,27 +91,20 @@ for (const [kind, make] of Object.entries(kinds)) {
   let outcome;
   for (let run = 0; run < runs; run += 1) {
     const again = text.subarray(0); // what was read before is known
-    const before = process.cpuUsage();
-    const body = readBody(again, maxServerDepth);
-    const { user, system } = process.cpuUsage(before);
-    taken.push((user + system) / 1_000);
+    let body;
+    const readMs = cpuMsOf(() => {
+      body = readBody(again, maxServerDepth);
+    });
+    taken.push(readMs);
     outcome = body.ok ? (body.messages[0].message.isUnread ? 'refused' : 'read') : body.reason;
   }
   taken.sort((a, b) => a - b);
-  const longest = Array.from({ length: runs }, () => longestStep(text.subarray(0))).sort((a, b) => a - b)[0];
+  const longest = Array.from({ length: runs }, () => longestStepMs(createScan(text))).sort((a, b) => a - b)[0];
   const times = [taken[0], taken[runs >> 1], longest].map((ms) => ms.toFixed(0).padStart(5));
   process.stdout.write(`${kind.padEnd(40)} ${times.join(' ')}  ${outcome}\n`);
 }
 
-/** The processor time of the longest step. */
-function longestStep(text) {
-  const scan = new SteppedScan(text, maxServerDepth, () => undefined);
-  let longest = 0;
-  for (let isOver = false; !isOver; ) {
-    const before = process.cpuUsage();
-    isOver = scan.step() !== undefined;
-    const { user, system } = process.cpuUsage(before);
-    longest = Math.max(longest, (user + system) / 1_000);
-  }
-  return longest;
+/** A new scan of a text: what was read before is known. */
+function createScan(text) {
+  return new SteppedScan(text.subarray(0), maxServerDepth, () => undefined);
 }

@@ -5,6 +5,7 @@
 // many small tokens, in rounds (5), and the longest step of the event loop with 1 MiB of each. Prints them, and appends the rounds to
 // bench/results/NAME.jsonl (measured), from which report.mjs --bars reads them. --seed repeats a search, as far as its times repeat.
 import { readCommand } from './lib/command.mjs';
+import { cpuMsOf, longestStepMs } from './lib/cpu-time.mjs';
 import { describeMachine } from './lib/machine.mjs';
 import { openResults } from './lib/results.mjs';
 import { importSource } from './lib/source.mjs';
@@ -112,25 +113,10 @@ function cpuPerKib(text, reads) {
   let least = Number.POSITIVE_INFINITY;
   for (let i = 0; i < reads; i += 1) {
     const again = text.subarray(0); // the gateway remembers what it read
-    const before = process.cpuUsage();
-    readBody(again, maxServerDepth);
-    const { user, system } = process.cpuUsage(before);
-    least = Math.min(least, user + system);
+    const readMs = cpuMsOf(() => readBody(again, maxServerDepth));
+    least = Math.min(least, readMs * 1_000);
   }
   return least / (text.length / kib);
-}
-
-/** The processor time of the longest step with a text, in milliseconds: the event loop serves nobody else meanwhile. */
-function longestStepMs(text) {
-  const scan = new SteppedScan(text, maxServerDepth, () => undefined);
-  let longest = 0;
-  for (let isOver = false; !isOver; ) {
-    const before = process.cpuUsage();
-    isOver = scan.step() !== undefined;
-    const { user, system } = process.cpuUsage(before);
-    longest = Math.max(longest, (user + system) / 1_000);
-  }
-  return longest;
 }
 
 /** A sequence of numbers from 0 to 1 that depends on the seed alone. */
@@ -170,7 +156,13 @@ for (let round = 1; round <= (values.rounds ?? 5); round += 1) {
   for (const { input, cpus, steps } of worst) {
     cpus.push(cpuPerKib(textOf(input, searchBytes), readsOfRound));
     const large = textOf(input, mib);
-    steps.push(Math.min(...Array.from({ length: readsOfStep }, () => longestStepMs(large.subarray(0)))));
+    steps.push(
+      Math.min(
+        ...Array.from({ length: readsOfStep }, () =>
+          longestStepMs(new SteppedScan(large.subarray(0), maxServerDepth, () => undefined)),
+        ),
+      ),
+    );
   }
   const worstCpu = Math.max(...worst.map(({ cpus }) => cpus.at(-1)));
   const stepMs = Math.max(...worst.map(({ steps }) => steps.at(-1)));

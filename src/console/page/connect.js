@@ -1,4 +1,4 @@
-import { h, setText, showList, showToast } from './dom.js';
+import { copyText, h, setText, showList } from './dom.js';
 import { snippetsFor } from './snippets.js';
 
 /** Creates the view with the setup of each client for a server. */
@@ -56,15 +56,7 @@ export function createConnect(section, { servers, needsToken }) {
 function createSnippet({ title, where }) {
   const code = h('code');
   const install = h('a.button', { hidden: true }, `Add to ${title}`);
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(code.textContent);
-      showToast(`Copied for ${title}.`);
-    } catch {
-      getSelection().selectAllChildren(code);
-      showToast('The text is selected: copy it with the keyboard.');
-    }
-  };
+  const copy = () => copyText(code.textContent, { done: `Copied for ${title}.`, source: code });
   return {
     element: h(
       'section.card',

@@ -48,12 +48,21 @@ export function showList(parent, items, keyOf, create) {
   viewsOf.set(parent, views);
 }
 
-/** Copies a text, or says why it could not be copied. */
-export async function copyText(text) {
+/**
+ * Copies a text, or says why it could not be copied.
+ * @param {{ done?: string, source?: Element }} options `done` is the message for success; `source` shows the text, and
+ *   is selected if the browser does not allow the page to copy
+ */
+export async function copyText(text, { done = 'Copied.', source } = {}) {
   try {
     await navigator.clipboard.writeText(text);
-    showToast('Copied.');
+    showToast(done);
   } catch {
+    if (source !== undefined) {
+      getSelection().selectAllChildren(source);
+      showToast('The text is selected: copy it with the keyboard.');
+      return;
+    }
     showToast('The browser does not allow this page to copy. Open the page on localhost or with HTTPS.', true);
   }
 }

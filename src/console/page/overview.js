@@ -3,7 +3,7 @@ import { createCharts } from './charts.js';
 import { h, setText, showList } from './dom.js';
 import { bytes, count, counted, duration, number } from './formats.js';
 import { createRecentEvents } from './recent-events.js';
-import { conditionTexts, createServerCard, failedShare, isFailing } from './server-card.js';
+import { conditionTexts, createServerCard, failedShare } from './server-card.js';
 
 /** Numbers of the instance, in the order of the questions: does it work, for how many, how fast. */
 const figures = [
@@ -22,7 +22,7 @@ const figures = [
     'Failed calls',
     ({ instance }) => failedShare(instance),
     ({ instance }) => `${count(instance.failures)} of ${counted(instance.calls, 'call')} in the last 2 min`,
-    ({ instance }) => (isFailing(instance) ? 'bad' : ''),
+    ({ instance }) => (instance.isFailing ? 'bad' : ''),
   ],
   [
     'Response time (p95)',

@@ -1,8 +1,9 @@
 // The same request outside of the page: as a command, and as code. Requests of 2026-07-28 need no session, and the
 // gateway translates them for older servers.
 
+import { placeholder, toBase64, transportOptions } from './snippets.js';
+
 const revision = '2026-07-28';
-const placeholder = 'YOUR_KEY';
 
 /** The parameter that the header `Mcp-Name` repeats, by method (2026-07-28, basic/transports). */
 const nameParameters = { 'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri' };
@@ -33,12 +34,11 @@ export function curlFor({ url, needsToken, method, params }) {
 
 /** Returns a program for the TypeScript SDK, version 2. */
 export function typescriptFor({ url, needsToken, method, params }) {
-  const options = needsToken ? `, {\n  requestInit: { headers: { Authorization: 'Bearer ${placeholder}' } },\n}` : '';
   const call = { 'tools/call': 'callTool', 'prompts/get': 'getPrompt', 'resources/read': 'readResource' }[method];
   return `import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 
 const client = new Client({ name: 'my-client', version: '1.0.0' });
-await client.connect(new StreamableHTTPClientTransport(new URL(${JSON.stringify(url)})${options}));
+await client.connect(new StreamableHTTPClientTransport(new URL(${JSON.stringify(url)})${transportOptions(needsToken)}));
 const result = await client.${call}(${JSON.stringify(params, undefined, 2)});
 console.log(result);
 await client.close();
@@ -50,5 +50,5 @@ const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 /** Encodes a header value that is not visible ASCII (2026-07-28, basic/transports, "Header encoding"). */
 function encodeHeader(text) {
   if (/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !text.startsWith('=?')) return text;
-  return `=?base64?${btoa(String.fromCharCode(...new TextEncoder().encode(text)))}?=`;
+  return `=?base64?${toBase64(text)}?=`;
 }

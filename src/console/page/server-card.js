@@ -11,9 +11,6 @@ export const conditionTexts = { down: 'Down', degraded: 'Degraded', up: 'Up', un
 
 const conditionMoods = { down: 'bad', degraded: 'warn', up: 'good', unused: '' };
 
-/** True if a person should look at the failed calls. */
-export const isFailing = ({ calls, failures }) => failures >= 3 && failures >= calls / 10;
-
 /** Formats the share of failed calls. */
 export const failedShare = ({ calls, failures }) => (calls === 0 ? '–' : `${number((failures / calls) * 100)} %`);
 
@@ -79,7 +76,7 @@ export function createServerCard(first) {
           describeCalls(recent),
         ].join(' · '),
       );
-      numbers.classList.toggle('bad', isFailing(recent));
+      numbers.classList.toggle('bad', server.isFailing);
       children.update(server);
       noise.update(server);
       stderr.update(server);

@@ -1,5 +1,6 @@
 const json = (value) => JSON.stringify(value, undefined, 2);
-const placeholder = 'YOUR_KEY';
+/** Stands for a key that the page does not know. */
+export const placeholder = 'YOUR_KEY';
 
 /**
  * Returns the setup of each kind of client for a server: a text, and where it goes.
@@ -58,7 +59,8 @@ export function snippetsFor({ name, url, needsToken }) {
   ];
 }
 
-const toBase64 = (text) => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+/** Encodes the UTF-8 bytes of a text. */
+export const toBase64 = (text) => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 
 const typescriptImports = {
   1: `import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -66,12 +68,14 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
   2: `import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';`,
 };
 
+/** The second argument of the transport in the TypeScript SDKs, with its comma; empty if clients need no key. */
+export const transportOptions = (needsToken) =>
+  needsToken ? `, {\n  requestInit: { headers: { Authorization: 'Bearer ${placeholder}' } },\n}` : '';
+
 const typescript = (imports, url, needsToken) => `${imports}
 
 const client = new Client({ name: 'my-client', version: '1.0.0' });
-const transport = new StreamableHTTPClientTransport(new URL('${url}')${
-  needsToken ? `, {\n  requestInit: { headers: { Authorization: 'Bearer ${placeholder}' } },\n}` : ''
-});
+const transport = new StreamableHTTPClientTransport(new URL('${url}')${transportOptions(needsToken)});
 await client.connect(transport);
 console.log((await client.listTools()).tools);
 await transport.terminateSession();

@@ -15,15 +15,20 @@ export interface ServerCondition {
 const degradedShare = 0.1;
 const minFailures = 3;
 
+/** True if a person should look at the failed calls. */
+export const isFailing = ({ calls, failures }: Pick<RecentCalls, 'calls' | 'failures'>): boolean =>
+  failures >= minFailures && failures >= calls * degradedShare;
+
 /** Determines the condition of a server. */
 export function findCondition(
   health: 'up' | 'down' | 'unknown',
-  { calls, failures }: Pick<RecentCalls, 'calls' | 'failures'>,
+  recent: Pick<RecentCalls, 'calls' | 'failures'>,
   { exits, noise }: Incidents,
 ): ServerCondition {
   if (health === 'down') return { state: 'down', reasons: [] };
+  const { calls, failures } = recent;
   const reasons = [
-    ...(failures >= minFailures && failures >= calls * degradedShare
+    ...(isFailing(recent)
       ? [`${failures} of ${calls} calls failed in the last 2 minutes (${Math.round((failures / calls) * 100)} %).`]
       : []),
     ...(exits > 0 ? [`Processes or connections were lost in the last 5 minutes: ${exits}.`] : []),

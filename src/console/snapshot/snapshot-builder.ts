@@ -3,7 +3,7 @@ import { type BackendOwner, backendOwnerKey } from '../record/backend-owner.ts';
 import type { ConsoleRecord } from '../record/console-record.ts';
 import type { Gauges } from '../record/history.ts';
 import type { InstanceSummary, KnownInstances } from './known-instances.ts';
-import { byTrouble, findCondition } from './server-condition.ts';
+import { byTrouble, findCondition, isFailing } from './server-condition.ts';
 import {
   type ChildView,
   type RecordOf,
@@ -76,11 +76,13 @@ export class SnapshotBuilder {
   snapshot(query: SessionQuery, instances: KnownInstances): Snapshot {
     const { record, maxSessions, sessions } = this.#sources;
     const all = sessions();
+    const recent = record.rates.recent();
     const servers = this.#servers(all);
     return {
       instance: {
         ...this.summary(),
-        ...record.rates.recent(),
+        ...recent,
+        isFailing: isFailing(recent),
         maxSessions,
         inFlight: total(servers.map(({ inFlight }) => inFlight)),
         memoryBytes: process.memoryUsage.rss(),
@@ -128,6 +130,7 @@ export class SnapshotBuilder {
         streams: (count?.streams ?? 0) + shared.streams,
         inFlight: (count?.calls ?? 0) + shared.calls,
         recent,
+        isFailing: isFailing(recent),
         children: showChildren(own),
         childCount: own.length,
         childBytes: total(own.map(({ memoryBytes = 0 }) => memoryBytes)),

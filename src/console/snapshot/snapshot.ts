@@ -13,6 +13,8 @@ import { clientNameOf } from './session-client.ts';
 export interface Snapshot {
   readonly instance: InstanceSummary &
     RecentCalls & {
+      /** True if so many calls fail that a person should look. */
+      readonly isFailing: boolean;
       readonly maxSessions: number;
       /** Calls in flight. */
       readonly inFlight: number;
@@ -39,6 +41,8 @@ export interface ServerView {
   /** Calls in flight. */
   readonly inFlight: number;
   readonly recent: RecentCalls;
+  /** True if so many calls fail that a person should look. */
+  readonly isFailing: boolean;
   /** The processes that use the most memory. */
   readonly children: readonly ChildView[];
   readonly childCount: number;

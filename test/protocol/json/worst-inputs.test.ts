@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { SteppedScan } from '../../../src/protocol/json/scan.ts';
 import { maxServerDepth } from '../../../src/protocol/message/message.ts';
+import { cpuMsOf } from '../../support/cpu-time.ts';
 
 /** The most expensive messages that `bench/worst.mjs` has found, and those that cost the kernel most for each byte. */
 
@@ -27,10 +28,10 @@ function longestStepMs(text: Buffer): number {
     const scan = new SteppedScan(Buffer.from(text), maxServerDepth, () => undefined);
     let longest = 0;
     for (let isOver = false; !isOver; ) {
-      const before = process.cpuUsage();
-      isOver = scan.step() !== undefined;
-      const { user, system } = process.cpuUsage(before);
-      longest = Math.max(longest, (user + system) / 1_000);
+      const stepMs = cpuMsOf(() => {
+        isOver = scan.step() !== undefined;
+      });
+      longest = Math.max(longest, stepMs);
     }
     return longest;
   });
