@@ -54,7 +54,8 @@ COPY --chmod=444 package.json LICENSE ./
 # All that servers write goes below the home directory (~/.npm of npx, ~/.cache and ~/.local of uvx) or to /tmp. The
 # folders exist so that a new volume mounted there belongs to the user. It is also where servers start: in /app, npx would
 # take the gateway's own packages for the project's.
-RUN install --directory --owner=node --group=node /home/node/.npm /home/node/.cache /home/node/.local
+RUN install --directory --owner=node --group=node /home/node/.npm /home/node/.cache /home/node/.local \
+ && install --directory --owner=node --group=node --mode=700 /var/lib/mcp-gangway
 WORKDIR /home/node
 
 # By number, so that Kubernetes' runAsNonRoot can tell that it is not root.
@@ -63,7 +64,11 @@ USER 1000:1000
 # Inside of a container, 127.0.0.1 would be reachable from nowhere else. On this address the gateway does not check Host
 # unless --allow-host names some: see docs/docker.md. The port for operators would be reachable for tools alone, so it is off until
 # an address is given (docs/status-page.md).
-ENV HOME=/home/node NODE_ENV=production GANGWAY_HOST=0.0.0.0 GANGWAY_ADMIN_HOST=off
+# Sessions survive a restart of the container, and with a named volume also a new container: docs/store.md. With Redis, the
+# volume is not used.
+ENV HOME=/home/node NODE_ENV=production GANGWAY_HOST=0.0.0.0 GANGWAY_LISTEN_ADMIN_HOST=off \
+    GANGWAY_REPLAY_STORE=file-if-writable:/var/lib/mcp-gangway
+VOLUME /var/lib/mcp-gangway
 EXPOSE 8080
 
 # It takes the port, the address and the certificate from the options of the gateway in the container.

@@ -20,7 +20,7 @@ const long = [
  */
 const alone = [
   'test/cluster/{commands,kill-random}.test.ts',
-  'test/conformance/translated.test.ts',
+  'test/conformance/{translated,views}.test.ts',
   'test/fault/{floods,modern-slow-readers,slow-readers,storms}.test.ts',
   'test/integration/{groups,metrics}-many.test.ts',
 ];
@@ -64,6 +64,7 @@ export default defineConfig({
             'test/{contract,requirements,model,support,deploy}/**/*.test.ts',
             'test/soak/{ledger,report,talker}.test.ts',
             'test/judges/judge.test.ts',
+            'test/simulation/simulation.test.ts',
           ],
           testTimeout: 20_000,
           server: { deps: { inline: [workflowParser] } },

@@ -31,6 +31,7 @@ const suffixes = { same: '', legacy: '-translated', modern: '-on-modern' };
 /** Where each session has its own process, a session never gets that of an earlier one: starts are measured as starts. */
 const eraOptions = {
   same: ['--share', 'session'],
+  shared: [],
   legacy: ['--era', 'legacy', '--share', 'all'],
   modern: ['--era', 'modern'],
 };
@@ -54,7 +55,7 @@ export function ours({
     instances: store === 'cluster' ? clusterSize : 1,
     argv({ port, adminPort, group }, { command, nodeCommand, redisPort, urls, ...places }) {
       const redis = ['--redis', `redis://127.0.0.1:${redisPort}`];
-      const prefix = ['--redis-prefix', `bench-${group}`];
+      const prefix = ['--cluster.prefix', `bench-${group}`];
       return [
         ...[...nodeFlags, program, '--port', port, '--admin-port', adminPort],
         ...(store === 'memory' ? [] : [...redis, ...prefix]),
@@ -105,7 +106,14 @@ const isBurst = ({ name }) => name.startsWith('bursts');
 const isSmallEcho = ({ name }) => /^echo-16x8-100-/.test(name);
 const isLargeEcho = ({ name }) => /^echo-.*-(64k|1m)-/.test(name);
 const isTextEcho = ({ name }) => /^(echo|paced)-/.test(name) && !name.endsWith('-tokens');
+const isSessionCalls = ({ kind }) => kind === 'session-calls';
 const isHibernation = ({ hibernates }) => hibernates === true;
+
+const withLogin = ({ issuer }) => [
+  ...['--auth.oauth.issuers', issuer, '--public-url', publicUrl, '--defaults.scopes.required', 'mcp:use'],
+  ...['--limits.user.sessions', '1000'],
+];
+const loginNode = { only: isSessionCalls, isNode: true, usesToken: true, server: 'shared', more: withLogin };
 
 /**
  * By name. `argv({ port, adminPort, group }, places)`: the arguments of Node.js; `group` is the same for the instances of one target,
@@ -123,7 +131,7 @@ export const targets = {
   'ours-warm-node': ours({ only: isBurst, isNode: true, more: ['--warm', '4'], reference: 'ideal-node' }),
   'ours-hibernate': ours({
     only: isHibernation,
-    more: ['--hibernate-after-ms', '1000', '--max-sessions', '10000'],
+    more: ['--defaults.hibernateAfter', '1s', '--max-sessions', '10000'],
   }),
   // The same requests as those of `ours-jwt`, whose token nobody looks at.
   'ours-bearer': ours({ only: isSmallEcho, usesToken: true, reference: 'ours' }),
@@ -131,8 +139,18 @@ export const targets = {
     only: isSmallEcho,
     usesToken: true,
     reference: 'ours-bearer',
-    more: ({ issuer }) => ['--auth-issuer', issuer, '--public-url', publicUrl, '--required-scopes', 'mcp:use'],
+    more: ({ issuer }) => [
+      '--auth.oauth.issuers',
+      issuer,
+      '--public-url',
+      publicUrl,
+      '--defaults.scopes.required',
+      'mcp:use',
+    ],
   }),
+  // A client that opens a session for each call, behind a login and in front of a server in Node.js, as hosted clients do.
+  'ours-login-node': ours({ ...loginNode, reference: 'ours-login-node-apart' }),
+  'ours-login-node-apart': ours({ ...loginNode, server: 'same' }),
   ideal: ideal(),
   'ideal-collect': ideal({ only: isLargeEcho, flags: ['--expose-gc'], more: () => ['--collect'] }),
   'ideal-node': ideal({ only: isBurst, isNode: true }),

@@ -20,7 +20,7 @@ export function compileKernel() {
     const [object, wasm] = [join(work, 'kernel.o'), join(work, 'kernel.wasm')];
     const flags = ['-O3', '-msimd128', '-ffreestanding', '-Wall', '-Wextra', '-Werror', '-Wno-implicit-fallthrough'];
     execFileSync('clang-14', ['--target=wasm32', ...flags, '-c', '-o', object, 'skip-value.c'], { cwd: folder });
-    const layout = ['--no-entry', '--strip-all', '-z', 'stack-size=1024', '--initial-memory=131072'];
+    const layout = ['--no-entry', '--strip-all', '-z', 'stack-size=1024', '--initial-memory=1048576'];
     execFileSync('wasm-ld-14', [...layout, '-o', wasm, object]);
     return readFileSync(wasm);
   } finally {

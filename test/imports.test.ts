@@ -32,13 +32,16 @@ const levelOf = new Map([
 
 /** Folders that implement an interface of their room. Only `app` builds what is in them. */
 const implementations = [
-  ...['modern-http', 'socket', 'sse', 'stdio', 'streamable-http', 'websocket'].map((kind) => `src/backend/${kind}`),
+  ...['modern-http', 'socket', 'sse', 'stdio', 'streamable-http', 'view', 'websocket'].map(
+    (kind) => `src/backend/${kind}`,
+  ),
   ...['memory', 'redis'].map((kind) => `src/store/${kind}`),
 ];
 
 /** Files of implementations that read what is configured, and that `config` uses for it. */
 const usedByConfiguration = new Set([
   'src/backend/stdio/launch/split-command.ts',
+  'src/backend/view/view-names.ts',
   'src/store/redis/connection/redis-url.ts',
 ]);
 

@@ -18,8 +18,13 @@ const { NODE_EXTRA_CA_CERTS: _certificates, NODE_OPTIONS: _options, ...environme
  * @param places what stands behind it; see `startBehind`
  * @param token what its clients show, if they have to
  * @param nodeOptions arguments of Node.js before those of the target
+ * @param environmentOf variables of each instance, beside those of this process
  */
-export async function startTarget(name, target, { places, token, logFile, nodeOptions = [] }) {
+export async function startTarget(
+  name,
+  target,
+  { places, token, logFile, nodeOptions = [], environmentOf = () => ({}) },
+) {
   const { argv, usesToken, instances = 1 } = target;
   const listeners = [];
   while (listeners.length < instances) {
@@ -28,7 +33,7 @@ export async function startTarget(name, target, { places, token, logFile, nodeOp
   const startedAt = performance.now();
   const group = listeners[0].port;
   const processes = listeners.map((listener) =>
-    launch([...nodeOptions, ...argv({ ...listener, group }, places)], logFile),
+    launch([...nodeOptions, ...argv({ ...listener, group }, places)], logFile, environmentOf()),
   );
   const ports = listeners.map(({ port }) => Number(port));
   const started = { name, ports, pids: processes.map(({ pid }) => pid), processes, startMs: 0 };
@@ -53,9 +58,12 @@ export async function startTarget(name, target, { places, token, logFile, nodeOp
   return started;
 }
 
-function launch(args, logFile) {
+function launch(args, logFile, variables) {
   const log = openSync(logFile, 'a');
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', log], env: environment });
+  const child = spawn(process.execPath, args, {
+    stdio: ['ignore', 'ignore', log],
+    env: { ...environment, ...variables },
+  });
   closeSync(log);
   const launched = { pid: child.pid, exit: undefined };
   child.once('exit', (code, signal) => {

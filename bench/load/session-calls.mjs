@@ -8,14 +8,14 @@ import { Tally } from './tally.mjs';
 const maxFaults = 20;
 
 /** `maxCount` sessions after `warmCount` others, `clients` at a time. The sessions stay, so the target is not used again. */
-export async function sessionCalls({ ports, pids, clients, payload: kind, bytes, warmCount, maxCount, runMs }) {
+export async function sessionCalls({ ports, pids, token, clients, payload: kind, bytes, warmCount, maxCount, runMs }) {
   const tally = new Tally();
   const payload = createPayload(kind, bytes);
   const until = performance.now() + runMs;
   let opened = 0;
 
   const openAndCall = async () => {
-    const session = new McpSession(ports);
+    const session = new McpSession(ports, token);
     const tag = `s${opened}:`;
     const startedAt = performance.now();
     try {

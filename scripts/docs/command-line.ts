@@ -27,7 +27,7 @@ ${topics.map((topic) => `## mcp-gangway ${topic}\n\n${helpBlock(topic)}`).join('
 
 | Signal | Effect |
 | --- | --- |
-| SIGTERM, SIGINT | The gateway shuts down after it has waited up to \`--drain-ms\` for requests in flight. A second signal ends the gateway immediately. |
+| SIGTERM, SIGINT | The gateway shuts down after it has waited up to \`--timeouts.drain\` for requests in flight. A second signal ends the gateway immediately. |
 | SIGHUP | The gateway reloads the configuration, keys and certificates, and reopens the audit file. In a terminal, SIGHUP ends the gateway. |
 `;
 }

@@ -3,11 +3,24 @@ import { environmentNameOf, flagOf } from '../../src/config/options/option-names
 import { globalOptions, type OptionTable, orderedPairs, serverOptions } from '../../src/config/options/options.ts';
 import { forms } from '../../src/config/sources/command-line.ts';
 import { apiKeysVariable, configFileVariable, kernelVariable } from '../../src/config/sources/environment-variables.ts';
+import { schemaUrl } from '../../src/config/tree/json-schema.ts';
+import {
+  gatewayPlaces,
+  isAdvanced,
+  serverPathOf,
+  serverPlaces,
+  shortFlagOf,
+  treePathOf,
+  variableOf,
+} from '../../src/config/tree/places.ts';
 
 /** The example of a configuration file in the reference. A test reads it as a configuration. */
 export const exampleFile = `{
-  "port": 8080,
-  "allowOrigin": ["https://app.example.com"],
+  "$schema": "${schemaUrl}",
+  "listen": { "port": 8080, "allowedOrigins": ["https://app.example.com"] },
+  "timeouts": { "sessionIdle": "1h30m" },
+  // For every server that does not set its own value.
+  "defaults": { "timeouts": { "start": "90s" } },
   "mcpServers": {
     // Sessions start faster with a process that waits for them.
     "everything": {
@@ -18,7 +31,7 @@ export const exampleFile = `{
     "git": {
       "command": "uvx mcp-server-git --repository \${HOME}/project",
       "env": { "GIT_AUTHOR_NAME": "\${AUTHOR:-gateway}" },
-      "startTimeoutMs": 120000
+      "timeouts": { "start": "2m" }
     },
     "notes": {
       "command": "node",
@@ -65,33 +78,52 @@ The gateway derives the server's name from the command.
 A URL must not contain a user name or a password. Use a header instead:
 \`mcp-gangway --header 'X-Team: tools' https://mcp.example.com/sse\`
 
-**Several servers.** With \`--config\`, the endpoint of each server is \`/<name>\` followed by \`path\`. If the file has only one server, its
-endpoint is also at \`path\` itself. \`ssePath\` for HTTP+SSE (2024-11-05) clients works in the same way, and so does \`wsPath\` for
-[WebSocket](../websocket.md) clients.
+**Several servers.** With \`--config\`, the endpoint of each server is \`/<name>\` followed by \`listen.path\`. If the file has only one server, its
+endpoint is also at \`listen.path\` itself. The paths for HTTP+SSE (2024-11-05) and [WebSocket](../websocket.md) clients work in the same way.
+
+**Views.** \`views\` in the file puts several servers behind one endpoint. [Views](../views.md) describes its keys.
 
 The [command line reference](command-line.md) describes the commands.
 
-## Order of precedence
+## Names and values
 
-The gateway looks for the value of an option in this order: command line, environment, file, default. The gateway uses the first value that it finds. Lists from different sources are not combined. Server options on the command line, in the environment or at the top level of the file are defaults for
-all servers. An entry of \`mcpServers\` overrides these defaults. \`env\` is merged: the variables of the entry override the others.
+All options form one tree. The path of an option is its name everywhere:
 
-The gateway reports all errors of a configuration at once. Each error names the option or the position in the file.
+| Where | Example |
+| --- | --- |
+| file | \`{ "timeouts": { "sessionIdle": "30m" } }\` |
+| command line | \`--timeouts.sessionIdle 30m\` or \`--timeouts.sessionIdle=30m\` |
+| variable | \`${variableOf('timeouts.sessionIdle')}=30m\` |
+
+Some options also have a short flag, such as \`${flagOf('sessionIdleMs')}\`, and a short variable, such as \`${environmentNameOf('sessionIdleMs')}\`.
+
+- **Times** have units: \`250ms\`, \`30s\`, \`30m\`, \`1h30m\`, \`7d\`. \`0\` needs no unit.
+- **Sizes** have units: \`512B\`, \`64k\`, \`4MiB\`, \`1GiB\`. All units are powers of 1024.
+- **Switches** on the command line need no value: \`--auth.required\`. \`--defaults.sse=false\` turns something off.
+- **Lists** can be repeated on the command line: \`--allow-origin A --allow-origin B\`. Commas also separate the items.
+
+The gateway looks for the value of an option in this order: command line, environment, file, default. It uses the first value that it finds. Lists from different sources are not combined.
+\`mcp-gangway config print\` shows all values in use and their sources.
+
+The gateway reports all errors of a configuration at once. Each error names the flag, the variable, or the line and column of the file.
 Errors never contain the values of options.
 
-## Global options
+## Gateway options
 
-${optionTable(globalOptions)}
+${optionTable(globalOptions, treePathOf, false)}
 
 Some options must not be larger than others:
 
 | Option | Must not be larger than | Otherwise |
 | --- | --- | --- |
-${orderedPairs.map(([smaller, larger, reason]) => `| \`${smaller}\` | \`${larger}\` | ${reason} |`).join('\n')}
+${orderedPairs.map(([smaller, larger, reason]) => `| \`${treePathOf(smaller)}\` | \`${treePathOf(larger)}\` | ${reason} |`).join('\n')}
 
 ## Server options
 
-${optionTable(serverOptions)}
+Write these options in the entry of a server. To set a value for all servers that do not have their own, write it below \`defaults\`: \`defaults.share\`,
+\`--defaults.probes.every 1m\`. \`env\` is merged: the variables of the entry override the others.
+
+${optionTable(serverOptions, (key) => serverPathOf(key) ?? key, false)}
 
 **Environment of a server.** A STDIO server inherits only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR, TZ and USER from the gateway.
 \`env\` adds variables.
@@ -101,10 +133,10 @@ HTTP+SSE server must name an endpoint with the same origin as its URL. The gatew
 
 **Forwarded headers.** The gateway forwards only the client headers that \`forwardHeaders\` names. Each message carries the headers of its own
 client request. Requests from the gateway itself, such as the request for an event stream, carry the client's newest headers. You cannot combine \`forwardHeaders\` with \`warm\`, and no header may be in both \`forwardHeaders\` and \`headers\`. All forwarded headers together are limited to 8 KiB.
-\`mcp-gangway --forward-header Authorization https://mcp.example.com/mcp\`
+\`mcp-gangway --defaults.forwardHeaders Authorization https://mcp.example.com/mcp\`
 
 \`check\` and start-up probes cannot use a server that requires forwarded credentials. A client without the forwarded credentials gets
-\`server_unauthorized\`. The gateway does not pass on the server's 401 or its authorization metadata.
+\`server_unauthorized\`. With \`auth: upstream\`, the client gets the server's 401 and its authorization metadata instead.
 
 **Client credentials.** Every client must provide the header or claim that \`credentials\` names. \`{header:X-Token}\` is a header of the client's request, and
 \`{claim:sub}\` is a claim of the client's verified token. Other text may surround the braces. A STDIO server gets the credential as an environment variable. A server at
@@ -112,7 +144,7 @@ an \`http(s)://\` or \`ws(s)://\` URL gets the credential as a header. See [cred
 
 ## Environment
 
-The tables above list the environment variable of each option.
+A variable consists of \`GANGWAY_\` and the path of the option in capitals: \`limits.user.sessions\` is \`${variableOf('limits.user.sessions')}\`.
 
 - Commas separate the items of lists and of \`env\`, so a value in \`${environmentNameOf('env')}\` cannot contain a comma. Line breaks separate headers.
 - An empty variable is treated as unset.
@@ -124,8 +156,10 @@ The tables above list the environment variable of each option.
 
 ## File
 
-The file is a JSON object. Comments (\`//\` and \`/* */\`) and trailing commas are allowed (JSONC). The file can contain any option under its key, but
-each key only once in its object. The servers are in \`mcpServers\` (or \`servers\`, as in VS Code):
+The file is a JSON object. Comments (\`//\` and \`/* */\`) and trailing commas are allowed (JSONC). It can contain any option, each
+only once. The servers are in \`mcpServers\`, as in the files of Claude and Cursor, or in \`servers\`, as in VS Code. With
+\`$schema\`, an editor completes and checks the file. The schema is also in the package as \`docs/reference/configuration.schema.json\`;
+\`mcp-gangway config schema\` prints it.
 
 \`\`\`jsonc
 ${exampleFile}
@@ -140,45 +174,63 @@ ${exampleFile}
 | \`disabled\` | If \`true\`, the gateway ignores this server. |
 | server options | See [Server options](#server-options). |
 
-The gateway ignores \`autoApprove\`, \`alwaysAllow\`, \`timeout\` and \`description\` of a server, and \`inputs\` and \`$schema\` at the top level. Any
-other key is an error. A server name has 1 to 64 letters, digits, dots, underscores and hyphens, and does not begin with a dot. \`healthz\`, \`readyz\`,
-\`metrics\` and the first segment of \`path\` are reserved.
+Files of MCP clients can be used as they are. \`serverUrl\` and \`httpUrl\` are other names of \`url\`. The gateway ignores keys that concern only
+the client, such as \`autoApprove\`, \`timeout\` and \`description\`, and says so at its start. It also ignores \`inputs\`. Any
+other unknown key is an error. A server name has 1 to 64 letters, digits, dots, underscores and hyphens, and does not begin with a dot. \`healthz\`, \`readyz\`,
+\`metrics\` and the first segment of \`listen.path\` are reserved.
 
-In all strings of a server, \`\${VAR}\` is replaced by the value of the gateway's environment variable. \`\${VAR:-default}\` provides a default for a variable
-that is unset or empty. An unset variable without a default is an error. Commands are split after the replacement.
+**Several files.** \`include\` names a file or a folder, or a list of them, relative to the file. In a folder, the gateway reads all files that end with
+\`.json\` or \`.jsonc\`, in the order of their names. An included file contains servers, but no options of the gateway. After a change of an included
+file, the gateway reloads its configuration.
+
+**References.** Every string of the file can contain references:
+
+| Reference | Replaced by |
+| --- | --- |
+| \`\${VAR}\`, \`\${env:VAR}\` | the gateway's environment variable. An unset variable is an error. |
+| \`\${VAR:-default}\` | the variable, or the default if the variable is unset or empty |
+| \`\${file:/run/secrets/name}\` | the text of a file, without the line break at its end |
+
+\`\${file:…}\` also works on the command line and in variables: \`GANGWAY_REDIS='\${file:/run/secrets/redis-url}'\`. Commands are split after the
+replacement. \`config print\` shows references instead of the values.
+
+## Advanced options
+
+These options rarely need a change.
+
+${optionTable(globalOptions, treePathOf, true)}
+
+The renewal interval, the safety margin and the time limit for Redis are derived from \`cluster.lease\` unless they are set: a third, a sixth, and a sixth
+but at most 1s.
+
+For a server, in its entry or below \`defaults\`:
+
+${optionTable(serverOptions, (key) => serverPathOf(key) ?? key, true)}
 `;
 }
 
-function optionTable(table: OptionTable): string {
+function optionTable(table: OptionTable, placeOf: (key: string) => string, areAdvanced: boolean): string {
   return [
-    '| Command line, environment, file | Default | Allowed | Meaning |',
+    '| Option | Default | Allowed | Meaning |',
     '| --- | --- | --- | --- |',
-    ...Object.entries(table).map(([key, option]) =>
-      [
-        '',
-        ` \`${flagOf(key)}\` \`${environmentNameOf(key)}\` \`${key}\` `,
-        ` ${renderDefault(key, option)} `,
-        option.bounds === '' ? ' ' : ` ${option.bounds} `,
-        ` ${option.description.replaceAll('<', '&lt;')} `,
-        '',
-      ].join('|'),
-    ),
+    ...Object.entries(table)
+      .filter(([key]) => isAdvanced(key) === areAdvanced)
+      .toSorted(([a], [b]) => rankOf(a) - rankOf(b))
+      .map(([key, option]) => {
+        const short = shortFlagOf(key);
+        const name = `\`${placeOf(key)}\`${short === undefined ? '' : ` \`${short}\``}`;
+        const meaning = option.description.replaceAll('<', '&lt;');
+        return `| ${name} | ${renderDefault(option)} | ${option.bounds} | ${meaning} |`.replaceAll('|  |', '| |');
+      }),
   ].join('\n');
 }
 
-/** A default, with a larger unit beside it where the plain number is hard to read. */
-function renderDefault(key: string, { default: value }: Option): string {
-  if (typeof value === 'number') {
-    const units = key.endsWith('Bytes') ? byteUnits : key.endsWith('Ms') ? timeUnits : [];
-    const unit = units.find(([size]) => value >= size && value % size === 0);
-    return unit === undefined ? `\`${value}\`` : `\`${value}\` (${value / unit[0]} ${unit[1]})`;
-  }
+/** Options of one branch stand together, in the order of the tree. */
+const order = [...Object.keys(gatewayPlaces), ...Object.keys(serverPlaces)];
+const rankOf = (key: string): number => order.indexOf(key);
+
+function renderDefault({ default: value, format }: Option): string {
+  if (typeof value === 'number') return `\`${format?.(value) ?? value}\``;
   if (Array.isArray(value) && value.length > 0) return 'all';
   return typeof value === 'string' || typeof value === 'boolean' ? `\`${value}\`` : 'none';
 }
-
-const byteUnits = [[1024 * 1024, 'MiB']] as const;
-const timeUnits = [
-  [60_000, 'min'],
-  [1000, 's'],
-] as const;

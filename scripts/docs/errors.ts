@@ -20,18 +20,19 @@ const notes: Partial<Record<Reason, string>> = {
     'The gateway treats keys that differ only in case, such as `Name` and `name`, as duplicates. Servers in Go and .NET ignore the case of keys.',
   too_many_members: 'The limit does not apply to tool arguments.',
   too_many_values: 'Parsing a larger body would take too much time and memory.',
-  too_deep: 'The limit is `--max-depth` (100).',
+  too_deep: 'The limit is `--advanced.limits.depth` (100).',
   batch_not_allowed: 'The session uses a protocol revision other than 2025-03-26.',
-  body_too_large: 'The limit is `--max-body-bytes` (4 MiB).',
+  body_too_large: 'The limit is `--limits.request.body` (4 MiB).',
   bad_content_type: 'By default, `curl -d` sends form data. Add `-H "Content-Type: application/json"`.',
   not_acceptable: 'With curl, add `-H "Accept: application/json, text/event-stream"`.',
   duplicate_header:
     'A duplicate header is refused even if both values are equal. Some proxies add a header that the client already sends.',
-  forwarded_too_large: 'The limit applies to the headers that `--forward-header` and `--credential` name.',
+  forwarded_too_large:
+    'The limit applies to the headers that `--defaults.forwardHeaders` and `--defaults.credentials` name.',
   credential_missing:
-    'The option `--credential` or the key `credentials` requires this: see [credentials.md](../credentials.md).',
+    'The option `--defaults.credentials` or the key `credentials` requires this: see [credentials.md](../credentials.md).',
   claim_missing:
-    'The option `--credential` or the key `credentials` requires this: see [credentials.md](../credentials.md).',
+    'The option `--defaults.credentials` or the key `credentials` requires this: see [credentials.md](../credentials.md).',
   origin_not_allowed:
     'The request comes from a web page on another site. The value of `--allow-origin`, such as `https://app.example.com`, needs the scheme and any non-default port.',
   host_not_allowed:
@@ -51,52 +52,53 @@ const notes: Partial<Record<Reason, string>> = {
   no_such_path: 'With several servers, there is no endpoint at `/mcp`. Use `/<name>/mcp`.',
   credentials_required: '`mcp-gangway key <name>` creates a key. For tokens, see [oauth.md](../oauth.md).',
   credentials_invalid:
-    'For API keys, compare the entry in the `--api-keys` file. For tokens, the table in [oauth.md](../oauth.md) lists the causes.',
+    'For API keys, compare the entry in the `--api-keys-file` file. For tokens, the table in [oauth.md](../oauth.md) lists the causes.',
   insufficient_scope: 'See [authentication.md](../authentication.md) and [oauth.md](../oauth.md).',
   token_not_checked: 'See [oauth.md](../oauth.md).',
-  quota_sessions: 'The limit is `--principal-sessions`: see [limits.md](../limits.md).',
-  quota_processes: 'The limit is `--principal-processes`: see [limits.md](../limits.md).',
-  quota_starts: 'The limit is `--principal-starts-per-minute`: see [limits.md](../limits.md).',
-  quota_streams: 'The limit is `--principal-streams`: see [limits.md](../limits.md).',
-  quota_requests: 'The limit is `--principal-requests-per-s`: see [limits.md](../limits.md).',
-  quota_bytes: 'The limit is `--principal-bytes`: see [limits.md](../limits.md).',
+  quota_sessions: 'The limit is `--limits.user.sessions`: see [limits.md](../limits.md).',
+  quota_processes: 'The limit is `--advanced.limits.userProcesses`: see [limits.md](../limits.md).',
+  quota_starts: 'The limit is `--advanced.limits.userStartsPerMinute`: see [limits.md](../limits.md).',
+  quota_streams: 'The limit is `--advanced.limits.userStreams`: see [limits.md](../limits.md).',
+  quota_requests: 'The limit is `--limits.user.requestsPerSecond`: see [limits.md](../limits.md).',
+  quota_bytes: 'The limit is `--advanced.limits.userInFlight`: see [limits.md](../limits.md).',
   websocket_required: 'Use `ws://…/ws` in a WebSocket client, and `/mcp` for HTTP.',
-  slow_reader: 'The time limit is `--slow-reader-ms` (30 s).',
+  slow_reader: 'The time limit is `--advanced.timeouts.slowReader` (30 s).',
   session_required:
-    'Browsers, and curl without `initialize`, also get this error. With `--sessionless serve`, the gateway answers requests without a session.',
+    'Browsers, and curl without `initialize`, also get this error. With `--defaults.advanced.sessionless serve`, the gateway answers requests without a session.',
   unknown_session:
-    'The session was idle for `--session-idle-ms` (30 min), was deleted, or ended because its server ended. A gateway without Redis loses all sessions when it restarts. The log line `session ended` contains the reason. Clients must open a new session.',
+    'The session was idle for `--session-idle` (30 min), was deleted, or ended because its server ended. A gateway without Redis loses all sessions when it restarts. The log line `session ended` contains the reason. Clients must open a new session.',
   unknown_token:
-    'The session of an HTTP+SSE client has ended, or the client opened a second stream. Most HTTP+SSE clients must be reconnected manually. With a larger `--sse-linger-ms`, sessions survive longer interruptions.',
-  history_lost: 'The limits are `--log-max-events`, `--log-max-bytes`, `--log-total-max-bytes` and `--log-max-age-ms`.',
+    'The session of an HTTP+SSE client has ended, or the client opened a second stream. Most HTTP+SSE clients must be reconnected manually. With a larger `--advanced.sse.linger`, sessions survive longer interruptions.',
+  history_lost:
+    'The limits are `--advanced.replay.maxEvents`, `--replay.maxSize`, `--advanced.replay.totalMaxSize` and `--replay.maxAge`.',
   handshake_too_large: 'The limits are 64 characters for the version and 64 KiB for the capabilities.',
   server_start_failed:
     '`/readyz` on the operator port (`http://127.0.0.1:9464/readyz`) shows the cause and a remedy in the field `last` of the server. `mcp-gangway check` also shows the output of the server.',
   server_start_timeout:
-    'The time limit is `--start-timeout-ms` (60 s). Often `npx` or `uvx` is still downloading the server, or the program is not an MCP server. `mcp-gangway check` downloads the server and shows its output.',
+    'The time limit is `--defaults.timeouts.start` (60 s). Often `npx` or `uvx` is still downloading the server, or the program is not an MCP server. `mcp-gangway check` downloads the server and shows its output.',
   server_exited:
     'The gateway starts the server again, and the session continues. After six exits within a minute, the session ends and the log contains the reason `crash_loop`. The log also contains the exit code and, with `--log-level debug`, the output of the server.',
   server_refused:
     'The remote server answered with an error status, or ended its response early. `--log-level debug` shows the status.',
   server_unauthorized:
-    'The status is not 401, because clients would then look for credentials for the gateway. `--header` sets credentials for all clients. `--forward-header Authorization` lets each client send its own credentials. The gateway does not pass on the OAuth metadata of the server.',
+    'The status is not 401, because clients would then look for credentials for the gateway. `--header` sets credentials for all clients. `--defaults.forwardHeaders Authorization` lets each client send its own credentials. With `--defaults.auth upstream`, clients get the 401 and the OAuth metadata of the server instead.',
   server_unreachable:
     'The remote server was unreachable for more than 15 s, or its answer could not be resumed. The session continues when the server is reachable again.',
-  server_silent: 'The time limit is `--upstream-idle-ms`.',
-  group_busy: 'Clients should answer elicitations faster, or the operator can raise `--pool-max`.',
+  server_silent: 'The time limit is `--defaults.advanced.streamIdle`.',
+  group_busy: 'Clients should answer elicitations faster, or the operator can raise `--defaults.advanced.poolMax`.',
   server_not_modern: '`--era modern` is set, or the gateway previously detected that the server supports 2026-07-28.',
   server_crash_loop:
     'A process that all clients share exited six times within a minute, so the gateway waits 30 s before the next start. The log contains the exit codes and, with `--log-level debug`, the output of the server.',
-  server_full: 'The limit is `--max-shared-calls` (4,096) requests per server, including subscriptions.',
-  line_too_long: 'The limit is `--max-line-bytes` (64 MiB).',
-  memory_limit: 'The limit is `--max-memory-bytes`.',
-  event_too_large: 'The limit is `--max-event-bytes` (4 MiB).',
+  server_full: 'The limit is `--advanced.limits.sharedRequests` (4,096) requests per server, including subscriptions.',
+  line_too_long: 'The limit is `--advanced.limits.line` (64 MiB).',
+  memory_limit: 'The limit is `--defaults.process.memory`.',
+  event_too_large: 'The limit is `--advanced.limits.event` (4 MiB).',
   response_too_complex: 'A server can return large data as one string or as a resource.',
   request_timeout:
-    'The time limits are `--request-idle-ms` (10 min) without progress and `--request-max-ms` (6 h) in total. SDK clients have their own limit of 60 s. To change this limit, pass the request options `{ timeout, resetTimeoutOnProgress: true }`.',
-  too_many_calls: 'The limit is `--max-calls` (256) per session.',
+    'The time limits are `--timeouts.requestIdle` (10 min) without progress and `--timeouts.requestTotal` (6 h) in total. SDK clients have their own limit of 60 s. To change this limit, pass the request options `{ timeout, resetTimeoutOnProgress: true }`.',
+  too_many_calls: 'The limit is `--limits.session.requests` (256) per session.',
   bad_request_state:
-    'If neither Redis nor `--state-key` is configured, all request states become invalid when the gateway restarts. The gateway accepts only one set of answers for each request state.',
+    'If neither Redis nor `--cluster.stateKeys` is configured, all request states become invalid when the gateway restarts. The gateway accepts only one set of answers for each request state.',
   method_of_other_era: '[eras.md](../eras.md) lists the translated methods.',
   input_refused: 'The client must support every capability that it declares (sampling, elicitation or roots).',
   too_many_rounds: 'The limit is ten rounds of input per request. The tool must finish within this limit.',
@@ -104,16 +106,16 @@ const notes: Partial<Record<Reason, string>> = {
     'The client tried to resume a stream of a session that has ended: see [unknown_session](#unknown_session).',
   outcome_unknown: 'The session continues on another instance. See [scaling.md](../scaling.md).',
   store_unavailable:
-    'Redis did not answer within `--redis-wait-ms` (5 s), or is full. The log of the gateway shows the cause.',
+    'Redis did not answer within `--advanced.cluster.redisWait` (5 s), or is full. The log of the gateway shows the cause.',
   input_not_taken:
-    'Redis did not answer within `--redis-wait-ms` (5 s), or is full. The log of the gateway shows the cause.',
-  owner_busy: 'The messages that are queued for that instance exceed `--mailbox-max-bytes`.',
+    'Redis did not answer within `--advanced.cluster.redisWait` (5 s), or is full. The log of the gateway shows the cause.',
+  owner_busy: 'The messages that are queued for that instance exceed `--advanced.cluster.mailbox`.',
   takeover_paused: 'Find out why the instances failed. The server of this session may be the cause.',
   other_configuration: 'Give all instances the same configuration and version.',
   server_reconfigured: 'See [health.md](../health.md#reload).',
-  too_many_sessions: 'The limit is `--max-sessions` (1,000). A smaller `--session-idle-ms` ends idle sessions earlier.',
-  too_many_starts: 'The limit is `--max-starts-per-minute`.',
-  gateway_busy: 'The limits are `--max-requests-per-s` and `--max-bytes-in-flight`.',
+  too_many_sessions: 'The limit is `--max-sessions` (1,000). A smaller `--session-idle` ends idle sessions earlier.',
+  too_many_starts: 'The limit is `--advanced.limits.totalStartsPerMinute`.',
+  gateway_busy: 'The limits are `--advanced.limits.totalRequestsPerSecond` and `--advanced.limits.totalInFlight`.',
   instances_differ: 'Finish the upgrade of all instances.',
   internal: 'Please report this as a bug, and include the stack trace from the log.',
 };

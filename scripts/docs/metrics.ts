@@ -11,7 +11,7 @@ Prometheus reads the metrics at \`http://127.0.0.1:9464/metrics\`, on the operat
 and the [status page](../status-page.md). \`--admin-port 0\` disables the port and all measurements. If the port is in use, for example by another gateway
 on the same machine, the gateway logs a message and runs without metrics.
 
-The default address is 127.0.0.1. In the image, the port is disabled until \`GANGWAY_ADMIN_HOST\` is set. Use \`0.0.0.0\` if Prometheus runs on another machine or in another
+The default address is 127.0.0.1. In the image, the port is disabled until \`GANGWAY_LISTEN_ADMIN_HOST\` is set. Use \`0.0.0.0\` if Prometheus runs on another machine or in another
 container. Restrict access to the port, because the metrics require no credentials. The metrics contain server names and numbers, but no ids, users, tool names or contents
 ([decision 0042](../decisions/0042-metrics.md)).
 
@@ -80,6 +80,7 @@ const row = ({ name, type, help, labels }: Metric): string =>
 /** The meanings of labels with too many values for a list. */
 const meaningsByLabel: Readonly<Record<string, string>> = {
   server: 'the configured name of a server',
+  member: 'the configured name of a server of the view',
   method: 'an MCP method, or `other`',
   reason: 'an error reason from errors.md',
   kind: 'the cause, such as `noise` (a line that is not a message) or `late` (a message after a cancellation)',

@@ -1,14 +1,20 @@
+import { configurationSchema } from '../../src/config/tree/json-schema.ts';
+import { renderChart } from './chart.ts';
 import { renderCommandLine } from './command-line.ts';
 import { renderConfiguration } from './configuration.ts';
 import { renderErrors } from './errors.ts';
+import { renderManPage } from './man-page.ts';
 import { renderMetrics } from './metrics.ts';
 
 /**
  * The generated pages below `docs/reference`. `npm run docs` writes them; `test/app/reference.test.ts` compares them.
  */
 export const pages: ReadonlyMap<string, () => string> = new Map([
+  ['chart.md', renderChart],
   ['command-line.md', renderCommandLine],
   ['configuration.md', renderConfiguration],
+  ['configuration.schema.json', () => `${JSON.stringify(configurationSchema(), undefined, 2)}\n`],
   ['errors.md', renderErrors],
+  ['mcp-gangway.1', renderManPage],
   ['metrics.md', renderMetrics],
 ]);

@@ -1,4 +1,5 @@
 import type { CredentialWatch } from '../auth/credential-watch.ts';
+import { metadataPathsOf, rootMetadataPath } from '../auth/oauth/protected-resources.ts';
 import type { OriginRules } from '../auth/origin-rules.ts';
 import type { CallTelemetry } from '../call/call-events.ts';
 import type { GatewayConfig } from '../config/config.ts';
@@ -7,6 +8,7 @@ import type { ConnectionMeters } from '../http/connection-events.ts';
 import { LegacyMessagesEndpoint, LegacySseStream } from '../http/endpoints/legacy-sse.ts';
 import { createMetadataEndpoint } from '../http/endpoints/oauth-metadata.ts';
 import { StreamableHttpEndpoint } from '../http/endpoints/streamable-http.ts';
+import { createRelayedMetadataEndpoint } from '../http/endpoints/upstream-metadata.ts';
 import { webSocketOnly } from '../http/endpoints/websocket/websocket.ts';
 import type { Endpoint } from '../http/http-context.ts';
 import { type AdmissionOptions, behindAdmission } from '../http/pipeline/admission.ts';
@@ -16,6 +18,7 @@ import type { Quotas } from '../quota/quotas.ts';
 import type { Sessions } from '../registry/sessions.ts';
 import type { AccessTo } from './access/create-access.ts';
 import type { StateSealing } from './access/create-state-sealing.ts';
+import { resourcePathsOf } from './access/upstream-access.ts';
 import type { ServedServer } from './servers/served-server.ts';
 
 /** The parts that the endpoints of all servers share. */
@@ -52,7 +55,7 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
   const onWebSocket = new Map<string, AdmissionOptions>();
   const configs = served.map((each) => each.config);
   const access = accessTo(config, configs);
-  for (const { config: own, server, modern, groups } of served) {
+  for (const { config: own, server, modern, groups, lists } of served) {
     const { sessionless } = own;
     const { marks } = stateSealing;
     const meters = connectionMetersOf(own.name);
@@ -62,29 +65,43 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
       sessions,
       modern,
       groups,
+      lists,
       sessionless,
       marks,
       meters,
       ...admission,
       ...access.of(own),
     };
+    const { passthrough } = options;
+    // The gateway itself answers these requests with a stream, or a 101, before the server sees anything.
+    const checked = { ...options, ...(passthrough && { authenticate: passthrough.authenticateChecked }) };
     const endpoint = behindAdmission(options, new StreamableHttpEndpoint(options));
     for (const { mcp, ws, legacySse } of endpointPathsOf(config, own)) {
       if (endpoints.has(mcp)) continue;
       endpoints.set(mcp, endpoint);
       if (ws !== undefined) {
         endpoints.set(ws, webSocketOnly);
-        onWebSocket.set(ws, options);
+        onWebSocket.set(ws, checked);
       }
       if (legacySse === undefined) continue;
-      const legacySseOptions = { ...options, messagesPath: legacySse.messages };
-      endpoints.set(legacySse.stream, behindAdmission(options, new LegacySseStream(legacySseOptions)));
-      endpoints.set(legacySse.messages, behindAdmission(options, new LegacyMessagesEndpoint(legacySseOptions)));
+      const legacySseOptions = { ...checked, messagesPath: legacySse.messages };
+      endpoints.set(legacySse.stream, behindAdmission(checked, new LegacySseStream(legacySseOptions)));
+      endpoints.set(legacySse.messages, behindAdmission(checked, new LegacyMessagesEndpoint(legacySseOptions)));
     }
   }
   const addUnlessTaken = (path: string, endpoint: Endpoint): void => {
     if (!endpoints.has(path)) endpoints.set(path, endpoint);
   };
+  for (const { config: own } of served) {
+    const { passthrough } = access.of(own);
+    if (passthrough === undefined) continue;
+    for (const resourcePath of new Set(resourcePathsOf(config, own).values())) {
+      const { originRules } = parts;
+      const endpoint = createRelayedMetadataEndpoint({ passthrough, resourcePath, originRules });
+      for (const path of metadataPathsOf(resourcePath, config.publicUrl)) addUnlessTaken(path, endpoint);
+      if (config.servers.length === 1) addUnlessTaken(rootMetadataPath, endpoint);
+    }
+  }
   for (const [path, document] of access.metadata) addUnlessTaken(path, createMetadataEndpoint(document));
   for (const [path, endpoint] of healthEndpoints(health)) addUnlessTaken(path, endpoint);
   return { endpoints, onWebSocket };

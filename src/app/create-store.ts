@@ -1,8 +1,11 @@
 import type { Logger } from 'pino';
 import type { GatewayConfig } from '../config/config.ts';
+import { storeDirectoryOf } from '../config/store-directory-option.ts';
 import { countAppends } from '../ops/metrics/collectors/store-metrics.ts';
 import type { LogLimits } from '../store/event-log.ts';
+import { type FileStore, openFileStore } from '../store/memory/journal/file-store.ts';
 import { createMemoryStore } from '../store/memory/memory-store.ts';
+import type { MemoryLimits } from '../store/memory/memory-tables.ts';
 import type { memoryPolicyOf } from '../store/redis/diagnose/inspect.ts';
 import type { ClusterStore, Store } from '../store/store.ts';
 import { detach } from '../util/boundary.ts';
@@ -15,14 +18,17 @@ export interface OpenStore {
   readonly store: Store;
   /** The same store if it is in Redis, where other instances share it; else undefined. */
   readonly shared: ClusterStore | undefined;
+  /** The same store if it can outlive this process, so that sessions of lost instances can be taken over. */
+  readonly lasting: ClusterStore | undefined;
 }
 
 /** How the store reports its commands, and counts its events. */
 type StoreReports = Pick<GatewayTelemetry, 'emit' | 'meterOf'>;
 
 /**
- * Creates the store of a gateway: in Redis if one is configured, else in memory. Rejects for a certificate that cannot
- * be read. The Redis client is loaded only when needed, because loading it takes a large part of a start.
+ * Creates the store of a gateway: in Redis if one is configured, else in files or in memory. Rejects for a certificate
+ * that cannot be read, and for a directory that cannot be used. The Redis client is loaded only when needed, because
+ * loading it takes a large part of a start.
  */
 export async function createStore(config: GatewayConfig, logger: Logger, telemetry: StoreReports): Promise<OpenStore> {
   const { redis, logTotalMaxBytes, recordTtlMs } = config;
@@ -36,12 +42,41 @@ export async function createStore(config: GatewayConfig, logger: Logger, telemet
   const counted = <S extends Store>(store: S): S =>
     meterOf === undefined ? store : { ...store, log: countAppends(store.log, meterOf) };
   if (redis === undefined) {
-    const store = createMemoryStore({ ...limits, maxTotalBytes: logTotalMaxBytes, recordTtlMs });
-    return { store: counted(store), shared: undefined };
+    const memoryLimits = { ...limits, maxTotalBytes: logTotalMaxBytes, recordTtlMs };
+    const directory = storeDirectoryOf(config);
+    if (directory === undefined)
+      return { store: counted(createMemoryStore(memoryLimits)), shared: undefined, lasting: undefined };
+    const lasting = counted(openFiles(directory, memoryLimits, config, logger, telemetry));
+    return { store: lasting, shared: undefined, lasting };
   }
   const shared = counted(await openRedis(redis, limits, config, logger, telemetry));
-  return { store: shared, shared };
+  return { store: shared, shared, lasting: shared };
 }
+
+/** No other instance shares the store in files, so a lease ends only with the process. */
+const leaseInFilesMs = 365 * 86_400_000;
+
+function openFiles(
+  directory: string,
+  limits: MemoryLimits,
+  { storeSyncMs: syncMs, mailboxMaxBytes }: GatewayConfig,
+  logger: Logger,
+  { emit }: StoreReports,
+): FileStore {
+  const store = openFileStore({ directory, limits, syncMs, leaseMs: leaseInFilesMs, mailboxMaxBytes, emit });
+  const { sessions, bytes, tornBytes, damagedBytes, isOpenToOthers } = store.found;
+  logger.info({ store: directory, sessions, bytes, tornBytes }, 'the store continues from its files');
+  if (damagedBytes > 0)
+    logger.warn({ store: directory, damagedBytes, detail: damageDetail }, 'the files of the store are damaged');
+  if (isOpenToOthers)
+    logger.warn({ store: directory, detail: openDetail }, 'other users may enter the directory of the store');
+  return store;
+}
+
+const damageDetail =
+  'Something has changed the files, or the disk is failing. Damaged parts were skipped: a few sessions or events may be missing.';
+
+const openDetail = 'Its files can be read by this user only. To hide their names and sizes too, set the mode 0700.';
 
 async function openRedis(
   redis: string,

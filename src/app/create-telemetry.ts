@@ -3,6 +3,7 @@ import { type DecorateBackends, decorateBackends } from '../backend/backend-deco
 import { usageOf } from '../backend/stdio/processes/process-usage.ts';
 import type { CallTelemetry } from '../call/call-events.ts';
 import type { GatewayConfig } from '../config/config.ts';
+import { storeDirectoryOf } from '../config/store-directory-option.ts';
 import type { ConsoleHook } from '../ops/admin/console-hook.ts';
 import { createAudit } from '../ops/audit/audit.ts';
 import type { GatewayEvent, GatewaySink } from '../ops/gateway-events.ts';
@@ -23,6 +24,7 @@ import { countEvents } from '../ops/metrics/collectors/event-metrics.ts';
 import { watchProcesses } from '../ops/metrics/collectors/process-metrics.ts';
 import { Metrics } from '../ops/metrics/metrics.ts';
 import type { SessionTelemetry } from '../session/session-events.ts';
+import { explainDisk } from '../store/memory/journal/explain-disk.ts';
 import { addressOf } from '../store/redis/connection/redis-url.ts';
 import { explainTrouble } from '../store/redis/diagnose/trouble.ts';
 import { reportFaultsTo } from '../util/boundary.ts';
@@ -87,7 +89,9 @@ export function createTelemetry(config: GatewayConfig, log: Log, watchers: Watch
   const delivered = (source: 'live' | 'replayed') => meterOf?.('eventsDelivered', source) ?? unreadMeter;
   // Calls are far more frequent than any other event, so they go only to the sinks that want calls.
   const calls =
-    audit || metrics || consoleHook ? { emit: emitTo(callSinks), wantsNames: audit !== undefined } : undefined;
+    audit || metrics || consoleHook
+      ? { emit: emitTo(callSinks), wantsNames: audit !== undefined || consoleHook !== undefined }
+      : undefined;
   return {
     emit,
     meterOf,
@@ -108,12 +112,15 @@ export function createTelemetry(config: GatewayConfig, log: Log, watchers: Watch
 function logSinks(config: GatewayConfig, log: Log): GatewaySink[] {
   const isAtTerminal = process.stderr.isTTY === true && config.logFormat !== 'json';
   const redis = config.redis && addressOf(config.redis);
+  const directory = storeDirectoryOf(config);
   const processes = new SessionByProcess();
   return [
     createSessionLifecycleLog(log, {
       processes,
       isAtTerminal,
-      explainOutage: (cause) => ({ redis, ...explainTrouble(cause) }),
+      storeName: directory === undefined ? 'Redis' : 'the store in files',
+      explainOutage: (cause) =>
+        directory === undefined ? { redis, ...explainTrouble(cause) } : { store: directory, ...explainDisk(cause) },
     }),
     createSharedServerLog(log.modern, isAtTerminal),
     createServerLog(log, processes),

@@ -15,6 +15,7 @@ import { renderIssueMessage } from '../config/issues.ts';
 import { usesClientCredentials } from '../config/options/client-credential-options.ts';
 import { flagOf } from '../config/options/option-names.ts';
 import type { KnownUsers } from '../config/servers/process-sharing.ts';
+import { isView } from '../config/servers/views.ts';
 import type { Environment } from '../config/sources/environment-variables.ts';
 import { createCors } from '../http/cors.ts';
 import { createWebSocketEndpoint } from '../http/endpoints/websocket/websocket.ts';
@@ -33,11 +34,9 @@ import { createAccess } from './access/create-access.ts';
 import { createAuthentication } from './access/create-authentication.ts';
 import { quotasOf } from './access/create-quotas.ts';
 import { createStateSealing } from './access/create-state-sealing.ts';
-
-import { describeSharing, warnOfExpiry, warnOfExposure, warnOfSharing } from './access/exposure.ts';
+import { describeSharing, warnOfAffinity, warnOfExpiry, warnOfExposure, warnOfSharing } from './access/exposure.ts';
 import { directLinkOf } from './addresses/direct-link.ts';
 import { explainListenFailure, linkPort, listen } from './addresses/listen.ts';
-
 import { publicBaseUrl } from './addresses/public-base-url.ts';
 import { changedUrls, type ServerUrls, serverUrls } from './addresses/server-urls.ts';
 import { chooseScanner } from './choose-scanner.ts';
@@ -48,7 +47,9 @@ import { watchFiles } from './file-watch.ts';
 import { loadTracing } from './load-tracing.ts';
 import { type CertificateWatch, watchCertificate } from './reload/certificate-watch.ts';
 import { type ConfigurationReload, type ConfigurationSource, createReloader } from './reload/configuration-reload.ts';
+import { linkDirectory } from './runtime-directory.ts';
 import { missingCommand, type RunningServer, runServer, type ServerTelemetry } from './servers/run-server.ts';
+import { runView } from './servers/run-view.ts';
 import type { ServedServer } from './servers/served-server.ts';
 import { ServerSet } from './servers/server-set.ts';
 import { awaitStart, probeMs } from './servers/start-probe.ts';
@@ -119,11 +120,16 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const consoleHook = config.adminPort === 0 ? undefined : parts.connectConsole?.(config.inspect);
   const telemetry = createTelemetry(config, log, { health, traceBackends: tracing?.traceBackends, consoleHook });
   const { emit, calls, metrics, meterOf } = telemetry;
-  const { store, shared } = await createStore(config, log.store, telemetry);
+  const { store, shared, lasting } = await createStore(config, log.store, telemetry);
   const storeWaitMs = config.redisWaitMs;
   const stateSealing = createStateSealing(config, store);
-  const directLink = directLinkOf(config, stateSealing.keys);
-  const cluster = shared && { store: shared, limits: { ...config, storeWaitMs }, directLink };
+  const linkSockets = {
+    directory: linkDirectory(environment),
+    onUnable: (detail: string) =>
+      log.app.info({ detail }, 'instances on this host are not reached over sockets of their own'),
+  };
+  const directLink = shared && directLinkOf(config, stateSealing.keys, linkSockets);
+  const cluster = lasting && { store: lasting, limits: { ...config, storeWaitMs }, directLink };
   const connectedStore = createConnectedStore(config);
   const reportStoreFailure = (cause: unknown): void => emit({ type: 'store-failed', cause });
   const changeThrottle = new ChangeThrottle(store.changes, reportStoreFailure);
@@ -142,25 +148,31 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const addToHealth = ({ name, address, probeRequired: isRequired }: ServerConfig): void =>
     health.add(name, { transport: address?.transport ?? 'stdio', isRequired, era: () => set.eraOf(name) });
   for (const server of config.servers) addToHealth(server);
-  const running = await startServers(parts, telemetry);
+  const run = (server: ServerConfig): RunningServer =>
+    isView(server)
+      ? runView(server, telemetry, (name) => set.serverOf(name))
+      : runServer(server, config, environment, telemetry);
+  const running = await startServers(parts, telemetry, run);
   const set: ServerSet = new ServerSet(
     {
       config,
       sessions,
       store,
       shared,
+      lasting,
       stateSealing,
       knownUsers,
       health,
       logger: log.server,
       emit,
       decorateClientBackends: telemetry.decorateClientBackends,
-      run: (server) => runServer(server, config, environment, telemetry),
+      run: (server) => run(server),
       addToHealth,
       onAdded(server) {
         const detail = missingCommand(server, environment);
         if (detail !== undefined) emit({ type: 'command-not-found', server: server.name, detail });
         warnOfSharing(server, config, log.server);
+        warnOfAffinity(server, knownUsers(), log.server);
       },
       onGone(server) {
         route();
@@ -229,7 +241,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   web.server.on('drop', () => emit({ type: 'connection-dropped', maxConnections }));
   const listenForPeers = async (): Promise<void> => {
     await sessions.listenForPeers().catch((cause: unknown) => {
-      const address = { host: config.linkHost ?? '', port: config.linkPort };
+      const address = { host: config.linkHost, port: config.linkPort };
       throw new Error(explainListenFailure(cause, address, linkPort), { cause });
     });
   };
@@ -286,10 +298,16 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     base,
     changes: shared?.changes,
     readiness,
+    store: () => ({
+      kind: shared ? 'redis' : lasting ? 'files' : 'memory',
+      isUp: shared === undefined || shared.healthyForMs() > 0,
+    }),
     health: () => health.statuses,
     servers: () =>
       set.current.map((served) => consoleServer(served, endpointPathsOf(set.config, served.config)[0].mcp)),
+    sessionCount: () => sessions.count,
     sessions: () => sessions.all,
+    openStreams: () => metrics?.sumByServer(['streams', 'webSockets']) ?? new Map(),
     usageOf,
     playground: logged('playground'),
     drain: parts.onDrain,
@@ -298,7 +316,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     const adminParts = { config, certificate, logger: log.app, metrics, state, page };
     admin = await startAdmin({ ...adminParts, ...healthOptions });
   }
-  const file = watchFiles(source.file === undefined ? [] : [source.file], configuration.reload, source.states);
+  const file = watchFiles(source.files, configuration.reload, source.states);
   return {
     curlArguments: publicBase.curl,
     sharing: describeSharing(config.servers, knownUsers()),
@@ -330,6 +348,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
 async function startServers(
   { config, environment, onUseless }: GatewayParts,
   telemetry: ServerTelemetry,
+  run: (server: ServerConfig) => RunningServer,
 ): Promise<readonly RunningServer[]> {
   const [only, ...others] = config.servers;
   // A server that needs client credentials may need them from its first connection, so it cannot be tried without a
@@ -337,13 +356,13 @@ async function startServers(
   if (only !== undefined && others.length === 0 && !usesClientCredentials(only)) {
     return [await awaitStart({ config: only, gateway: config, environment, telemetry, onUseless })];
   }
-  return config.servers.map((server) => runServer(server, config, environment, telemetry));
+  return config.servers.map(run);
 }
 
 const consoleServer = ({ config: { name }, running, modern }: ServedServer, path: string): ConsoleServer => ({
   name,
   path,
-  inFlight: modern.inFlight,
+  callsInFlight: modern.inFlight.calls,
   renewSpares: () => running.pool.renew(),
 });
 

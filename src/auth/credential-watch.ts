@@ -52,6 +52,7 @@ export class CredentialWatch {
     const now = Date.now();
     const expired: CredentialBound[] = [];
     for (let member = this.#newest; member !== undefined; member = member.after) {
+      member.identity.recheck?.();
       const { expiresAtMs } = member.identity;
       if (expiresAtMs !== undefined && expiresAtMs <= now) expired.push(member);
     }

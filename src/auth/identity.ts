@@ -15,6 +15,8 @@ export interface Identity {
   readonly expiresAtMs: number | undefined;
   /** Further verified claims about the sender, or none. They are private and only for the sender's own server (P12). */
   readonly claims: Readonly<Record<string, unknown>>;
+  /** Checks the credentials again if that is due. Called about every second while something is open under them. */
+  readonly recheck?: (() => void) | undefined;
 }
 
 /** The exact reason of a refusal, for the operator's log. */

@@ -2,7 +2,9 @@
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Message } from '../protocol/message/message.ts';
+import { messagesOf, type ServerUnit } from '../protocol/message/progress-run.ts';
 import type { Principal } from '../protocol/principal.ts';
+import type { NoTokenReason } from './identity/upstream-tokens.ts';
 
 /**
  * The one seam between the gateway and any MCP server, whatever its transport: send, receive, close.
@@ -64,6 +66,13 @@ export interface ProcessHolder {
    * How long until the session can give its process up, in milliseconds: 0 if it can now, infinite if it is in use.
    */
   readonly releasableInMs: number;
+  /** How long nothing of the session has been under way, in milliseconds. Negative while something is. */
+  readonly quietMs: number;
+  /**
+   * How the client uses the session. `listens`: it has, or had, a GET stream or one stream for all. `calls`: it makes
+   * calls without a GET stream.
+   */
+  readonly use: 'listens' | 'calls' | 'unknown';
   /** A process starts for the session. Not called if the session gets a kept process. */
   onStart(): void;
   /** Gives the process up. The backend is closed within this call. */
@@ -86,6 +95,12 @@ export interface BackendEvents {
    *   transport cannot tell
    */
   onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void;
+
+  /**
+   * Reports the messages of one read in which there are runs of progress. A receiver that lacks this method gets the
+   * messages one by one (`reportUnits`). Only transports that cannot tell the related requests call this.
+   */
+  onUnits?(units: readonly ServerUnit[]): void;
 
   /**
    * Reports a text of the server of which something is no message. Its messages, if it is an array that has some, are
@@ -113,6 +128,12 @@ export interface BackendEvents {
   onEnd(end: BackendEnd): void;
 }
 
+/** Reports messages and runs of progress as the receiver can take them. */
+export function reportUnits(events: BackendEvents, units: readonly ServerUnit[]): void {
+  if (events.onUnits === undefined) events.onMessages(messagesOf(units));
+  else events.onUnits(units);
+}
+
 /** Why a backend ended. */
 export interface BackendEnd {
   /**
@@ -137,6 +158,8 @@ export interface BackendEnd {
   readonly isNotFound?: boolean;
   /** The server could not be started because it refused the credentials sent to it, or requires some. */
   readonly isUnauthorized?: boolean;
+  /** The server could not be started because the gateway has no token for it. */
+  readonly noToken?: NoTokenReason | undefined;
   /** The server answered like a server of another transport. */
   readonly isOtherTransport?: boolean;
   /** Messages that were sent and that the server certainly did not accept, in order: another backend may send them. */
@@ -177,6 +200,10 @@ export interface OpenOptions {
    * reported like any end.
    */
   readonly resume?: Resume | undefined;
+  /** True for a session of the gateway itself, whose calls belong to several modern clients. */
+  readonly isGroup?: boolean | undefined;
+  /** What the requests of the session have named; see `Affinity.readMeta`. */
+  readonly affinity?: string | undefined;
   /** The session, if it may use a kept process, and may leave its own process to another session. */
   readonly holder?: ProcessHolder | undefined;
 }

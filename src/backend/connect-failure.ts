@@ -1,3 +1,5 @@
+import { type NoTokenReason, NoUpstreamToken } from './identity/upstream-tokens.ts';
+
 /**
  * Meaning of the error codes of failed connections, and the advice for each. The address is written before each
  * sentence.
@@ -19,13 +21,13 @@ const sentences: Readonly<Record<string, string>> = {
   EPIPE: 'closed the connection unexpectedly. Check the log of the server.',
   EPROTO: 'does not speak TLS as expected. If the server has no TLS, use http:// or ws://.',
   ERR_SSL_WRONG_VERSION_NUMBER: 'does not speak TLS as expected. If the server has no TLS, use http:// or ws://.',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'has a self-signed certificate. Add the certificate with --upstream-ca.',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'has a self-signed certificate. Add the certificate with --defaults.tls.ca.',
   SELF_SIGNED_CERT_IN_CHAIN:
-    "has a certificate from an unknown authority. Add the authority's certificate with --upstream-ca.",
+    "has a certificate from an unknown authority. Add the authority's certificate with --defaults.tls.ca.",
   UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    "has a certificate from an unknown authority. Add the authority's certificate with --upstream-ca.",
+    "has a certificate from an unknown authority. Add the authority's certificate with --defaults.tls.ca.",
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-    "has a certificate from an unknown authority. Add the authority's certificate with --upstream-ca.",
+    "has a certificate from an unknown authority. Add the authority's certificate with --defaults.tls.ca.",
   CERT_HAS_EXPIRED: 'has an expired certificate. Renew the certificate of the server.',
   ERR_TLS_CERT_ALTNAME_INVALID: 'has a certificate for another name. Correct the host in the URL.',
 };
@@ -36,9 +38,14 @@ const sentences: Readonly<Record<string, string>> = {
  * @param where the address of the connection, without secrets: an origin or the path of a socket
  */
 export function explainConnectFailure(cause: unknown, where: string): string {
+  if (cause instanceof NoUpstreamToken) return cause.message;
   const code = connectErrorCode(cause);
   return `${where} ${sentences[code] ?? `cannot be used (${code}).`}`;
 }
+
+/** The reason for which there is no token, if that is why a request was not sent. */
+export const noTokenReason = (cause: unknown): NoTokenReason | undefined =>
+  cause instanceof NoUpstreamToken ? cause.reason : undefined;
 
 /** Returns one sentence for the operator about a redirect or refused credentials; undefined for any other status. */
 export function explainRefusal(status: number, where: string): string | undefined {
@@ -46,7 +53,7 @@ export function explainRefusal(status: number, where: string): string | undefine
     return `${where} answered with a redirect (${status}), which the gateway does not follow. Configure the URL of the redirect target.`;
   }
   if (isUnauthorized(status)) {
-    return `${where} refused access (${status}). Set credentials with --header 'Authorization: …' or headers, or let each client send its own with --forward-header Authorization.`;
+    return `${where} refused access (${status}). Set credentials with --header 'Authorization: …' or headers, or let each client send its own with --defaults.forwardHeaders Authorization.`;
   }
   return undefined;
 }

@@ -1,7 +1,9 @@
 import { entryOf, type Reason, type RequestId } from '../protocol/faults.ts';
+import { reasonWithChallenge } from '../protocol/http/upstream-challenge.ts';
 import { createFaultResponse } from '../protocol/message/gateway-fault.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { Era } from '../protocol/revisions.ts';
+import type { TextRun } from '../protocol/wire/text-run.ts';
 import type { EventSink, Headers, Reply, RequestAttempt } from '../reply/reply.ts';
 import type { FaultData, OpeningAnswer } from './call-answer.ts';
 import type { CallReport } from './call-report.ts';
@@ -24,6 +26,14 @@ export interface AnswerPolicy {
 export const legacyPolicy: AnswerPolicy = { era: 'legacy', cancelsByLeaving: false };
 export const modernPolicy: AnswerPolicy = { era: 'modern', cancelsByLeaving: true };
 export const discoveryPolicy: AnswerPolicy = { ...modernPolicy, hidesServerErrors: true };
+
+/** Sees what is sent to the client of one request. */
+export interface AnswerObserver {
+  /** A message before the response. */
+  message?(message: Message): void;
+  /** The response, before it is sent. Returns the response that the client gets. */
+  response?(response: Message): Message;
+}
 
 /** The POST to answer, and the options of its answer. */
 export interface AnswerOptions {
@@ -60,6 +70,8 @@ export interface AnswerTarget {
   open(answer: Answer): void;
   /** Sends the text of a message. Returns false if the client was cut off instead. */
   write(text: Buffer): boolean;
+  /** Sends the texts of consecutive messages. Absent where messages are sent one by one. */
+  writeRun?(texts: TextRun): void;
   /** Sends the response to one of the requests. The last one ends the stream. */
   respond(response: Message, isLast: boolean): void;
   /** Stores the events now. Events of a server's burst are stored at the end of the burst without this call. */
@@ -97,6 +109,8 @@ export class Answer implements OpeningAnswer {
   #hasDetachEnded = false;
   #detachTimer: NodeJS.Timeout | undefined;
   readonly #commitTimer: NodeJS.Timeout | undefined;
+  /** Set where the messages of the answer matter to others. */
+  observer: AnswerObserver | undefined;
   #onCancelled: ((reason: 'left' | 'slow') => void) | undefined;
 
   constructor(target: AnswerTarget, options: AnswerOptions) {
@@ -150,22 +164,31 @@ export class Answer implements OpeningAnswer {
     if (this.#options.policy.cancelsByLeaving) this.#onCancelled = listener;
   }
 
-  message({ text }: Message): boolean {
+  message(message: Message): boolean {
     if (!this.hasStream) return false;
+    this.observer?.message?.(message);
     this.#commit();
-    return this.#target.write(text);
+    return this.#target.write(message.text);
+  }
+
+  run(texts: TextRun): boolean {
+    if (!this.hasStream || this.#target.writeRun === undefined) return false;
+    this.#commit();
+    this.#target.writeRun(texts);
+    return true;
   }
 
   response(response: Message, status = 200): void {
     const { report } = this.#options;
     report?.responseReceived();
     this.#missing -= 1;
-    this.#respond(response, status);
+    this.#respond(this.observer?.response?.(response) ?? response, status);
     report?.answered(response);
   }
 
-  fault(reason: Reason, data?: FaultData, id: RequestId = this.ids[0] as RequestId): void {
+  fault(cause: Reason, data?: FaultData, id: RequestId = this.ids[0] as RequestId): void {
     const { reply, policy, report } = this.#options;
+    const reason = reasonWithChallenge(cause, reply?.forwarded);
     const isHidden = policy.hidesServerErrors === true && entryOf(reason).status >= 500;
     if (this.faultsInBand || isHidden) {
       report?.failed(reason);

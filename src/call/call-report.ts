@@ -109,7 +109,7 @@ export class CallReport implements EndedCall {
   answered(response: Message): void {
     const { text, isError } = response;
     const bytesOut = text.length;
-    if (!isError) return this.#end(this.method === 'tools/call' && isToolError(text) ? toolError : ok, bytesOut);
+    if (!isError) return this.#end(this.method === 'tools/call' && isToolError(response) ? toolError : ok, bytesOut);
     const reason = readGatewayFault(response);
     if (reason !== undefined) return this.failed(reason);
     this.#end({ kind: 'error', code: errorCodeIn(text) }, bytesOut);

@@ -18,7 +18,7 @@ import { ForwardedRequest } from './forward/forwarded-request.ts';
 import { OwnerEndpoint } from './forward/owner-endpoint.ts';
 import { replay } from './forward/replay.ts';
 import { retryLookup } from './forward/retry-lookup.ts';
-import { DirectLinks, type LinkAddress, type LinkSecrets } from './link/direct-links.ts';
+import { DirectLinks, type LinkAddresses, type LinkSecrets } from './link/direct-links.ts';
 import { PeerLink, type PeerMessageAddress } from './link/peer-link.ts';
 import type { MessageToIngress, MessageToOwner } from './link/peer-messages.ts';
 import { Directory, type DirectoryOptions } from './ownership/directory.ts';
@@ -41,7 +41,7 @@ export interface ClusterLimits {
 /** How instances reach each other directly. */
 export interface DirectLinkOptions {
   readonly secrets: LinkSecrets;
-  readonly address: LinkAddress;
+  readonly addresses: LinkAddresses;
 }
 
 /** The peers that this instance exchanges messages with, by the way of the messages. */

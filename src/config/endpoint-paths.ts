@@ -35,16 +35,30 @@ export function endpointPathsOf(
   return name === firstServer ? [pathsBelow(`/${name}`), pathsBelow('')] : [pathsBelow(`/${name}`)];
 }
 
-/** True if two endpoints would have the same path. */
-export function hasDuplicatePath(config: PathConfig): boolean {
-  const all = config.servers.flatMap((server) =>
-    endpointPathsOf(config, server).flatMap(({ mcp, ws, legacySse }) => [
-      mcp,
-      ws,
-      legacySse?.stream,
-      legacySse?.messages,
-    ]),
-  );
-  const paths = all.filter((path) => path !== undefined);
-  return new Set(paths).size < paths.length;
+/** Two options that give endpoints the same path. */
+export interface DuplicatePath {
+  readonly path: string;
+  readonly options: readonly [keyof GlobalOptions, keyof GlobalOptions];
+}
+
+/** The first path that two endpoints would have, with the options that they come from. */
+export function findDuplicatePath(config: PathConfig): DuplicatePath | undefined {
+  const optionByPath = new Map<string, keyof GlobalOptions>();
+  for (const server of config.servers) {
+    for (const { mcp, ws, legacySse } of endpointPathsOf(config, server)) {
+      const endpoints = [
+        ['path', mcp],
+        ['wsPath', ws],
+        ['ssePath', legacySse?.stream],
+        ['messagesPath', legacySse?.messages],
+      ] as const;
+      for (const [option, path] of endpoints) {
+        if (path === undefined) continue;
+        const other = optionByPath.get(path);
+        if (other !== undefined) return { path, options: [other, option] };
+        optionByPath.set(path, option);
+      }
+    }
+  }
+  return undefined;
 }

@@ -4,6 +4,22 @@ export interface ConfigurationIssue {
   readonly path: string;
   /** The fault and its remedy. The message never repeats a value, which may be a secret (P12). */
   readonly message: string;
+  /** The position of the path in its file, from 1. */
+  readonly position?: FilePosition | undefined;
+}
+
+/** A position in a file. Lines and columns count from 1. */
+export interface FilePosition {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** One line for a person: `config.json:3:5: listen.port: must be …`. */
+export function renderIssue({ path, message, position }: ConfigurationIssue): string {
+  if (position === undefined) return `${path}: ${message}`;
+  const { file, line, column } = position;
+  return `${file}:${line}:${column}: ${path.slice(file.length + 2)}: ${message}`;
 }
 
 /** The name of an option in its source: `--tls-key`, `GANGWAY_TLS_KEY` in the environment, `tlsKey` in the file. */

@@ -1,8 +1,17 @@
+import type { ViewMember } from '../backend/view/view-names.ts';
+
 /** The address of a remote server and its transport. */
 export type ServerAddress =
   | { readonly transport: TransportChoice | 'ws'; readonly url: URL }
   | { readonly transport: 'tcp'; readonly host: string; readonly port: number }
-  | { readonly transport: 'unix'; readonly path: string };
+  | { readonly transport: 'unix'; readonly path: string }
+  /** Other servers of the configuration, combined, and the number of their processes. */
+  | {
+      readonly transport: 'view';
+      readonly members: readonly ViewMember[];
+      readonly timeoutMs: number;
+      readonly processes: number;
+    };
 
 /** The transport at an http(s):// URL: Streamable HTTP, HTTP+SSE, or whichever the gateway detects. */
 export type TransportChoice = 'auto' | 'http' | 'sse';

@@ -24,7 +24,7 @@ export type AccessPolicy = (incoming: IncomingMessage, scope: ConsoleScope) => P
 
 const disabledRefusal: AccessRefusal = {
   status: 403,
-  message: `The status page is disabled on this address, because no authentication is configured. Set --admin-host to a loopback address, or use API keys with the scope gangway:status. See ${docsPage('status-page.md')}`,
+  message: `The status page is disabled on this address, because no authentication is configured. Set --listen.adminHost to a loopback address, or use API keys with the scope gangway:status. See ${docsPage('status-page.md')}`,
 };
 
 /** Refuses every request. */

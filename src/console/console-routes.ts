@@ -8,7 +8,7 @@ import type { AccessPolicy, ConsoleScope } from './access-policy.ts';
 import type { OperatorActions } from './operator-actions.ts';
 import type { Asset } from './page-assets.ts';
 import type { PageSubscription, PageSubscriptions } from './page-subscriptions.ts';
-import { type History, type HistoryRange, historyRanges } from './record/history.ts';
+import { type History, type HistoryRange, historyRanges } from './record/calls/history.ts';
 
 /** The facts that the page loads once. */
 export interface About {
@@ -176,6 +176,7 @@ function readSubscription({ url, path }: HttpContext): PageSubscription {
   return {
     search: (query.get('search') ?? '').slice(0, maxSearch),
     page: Number.isSafeInteger(page) && page > 0 ? page : 0,
+    isEverywhere: query.get('everywhere') === '1',
     watched,
   };
 }

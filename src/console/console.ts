@@ -13,6 +13,7 @@ import { PageSubscriptions } from './page-subscriptions.ts';
 import { relayToEndpoint } from './playground/endpoint-relay.ts';
 import { PlaygroundSessions } from './playground/playground-sessions.ts';
 import type { ConsoleRecord } from './record/console-record.ts';
+import { OtherSessions } from './sessions/other-sessions.ts';
 import { KnownInstances } from './snapshot/known-instances.ts';
 import { ProcessMemory } from './snapshot/process-memory.ts';
 import type { ServerHealthView } from './snapshot/snapshot.ts';
@@ -29,26 +30,36 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
   const startToken = makeStartToken();
   const access = accessPolicyOf(parts, startToken);
   const findServer = (server: string): ConsoleServer | undefined => parts.servers().find(({ name }) => name === server);
+  const name = `${hostname()}:${process.pid}`;
   const snapshots = new SnapshotBuilder({
     record,
     version,
     maxSessions,
     readiness,
-    name: `${hostname()}:${process.pid}`,
-    sessions: () => parts.sessions(),
+    name,
+    sessionCount: parts.sessionCount,
+    sessions: parts.sessions,
+    openStreams: parts.openStreams,
+    store: parts.store,
     servers() {
-      const inFlight = new Map(parts.servers().map((server) => [server.name, server.inFlight]));
-      return parts.health().map((status) => serverStateOf(status, inFlight.get(status.server)));
+      const calls = new Map(parts.servers().map((server) => [server.name, server.callsInFlight]));
+      return parts.health().map((status) => serverStateOf(status, calls.get(status.server)));
     },
     memoryOf: (pids, maxAgeMs) => memory.of(pids, maxAgeMs),
   });
-  record.history.start(() => snapshots.gauges());
-  const instances = new KnownInstances({ changes, summary: () => snapshots.summary(), onFailed });
+  record.start(() => snapshots.gauges());
+  const instances = new KnownInstances({ name, changes, summary: () => snapshots.summary(), onFailed });
+  const own = (search: string, limit: number) => snapshots.ownSessions(search, limit);
+  const otherSessions = new OtherSessions({ name, changes, own, onFailed });
   const { tap, events } = record;
   const subscriptions = new PageSubscriptions({
     tap,
     events,
-    snapshot: (query) => snapshots.snapshot(query, instances),
+    snapshot: (query) =>
+      snapshots.snapshot(query, {
+        instances: instances.list(),
+        sessions: query.isEverywhere ? otherSessions.find(query.search) : [],
+      }),
     session: (watched) => snapshots.session(watched),
   });
   const endSession = ({ server, session }: SessionName, reason: 'operator' | 'client_gone'): boolean => {
@@ -106,18 +117,18 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
       relay,
     }),
     async close() {
-      record.history.stop();
+      record.stop();
       subscriptions.close();
       playgroundSessions.close();
-      await instances.close();
+      await Promise.all([instances.close(), otherSessions.close()]);
     },
   };
 }
 
-/** The state of a server, with the requests that modern clients have in flight. */
-function serverStateOf(status: ServerStatus, shared = { calls: 0, streams: 0 }): ServerState {
+/** The state of a server, with the calls that modern clients have in flight. */
+function serverStateOf(status: ServerStatus, sharedCalls = 0): ServerState {
   const { server: name, transport, era = 'unknown' } = status;
-  return { name, transport, era, shared, health: healthOf(status) };
+  return { name, transport, era, sharedCalls, health: healthOf(status) };
 }
 
 /** The health of a server: the result of the last probe, else of the last start. */
@@ -125,7 +136,7 @@ function healthOf({ last, probe }: ServerStatus): ServerHealthView {
   const found = last === undefined ? undefined : last.state === 'started' ? 'up' : 'down';
   return {
     state: probe ?? found ?? 'unknown',
-    summary: last?.state === 'failed' ? [last.why, last.help ?? ''].join(' ').trimEnd() : undefined,
+    ...(last?.state === 'failed' && { why: last.why, help: last.help }),
     at: last?.at.getTime(),
   };
 }

@@ -3,7 +3,9 @@ import { contain } from '../util/boundary.ts';
 import type { BackendOwner } from './record/backend-owner.ts';
 import type { MessageTap, PassedMessage } from './record/message-tap.ts';
 import type { RecentEvents } from './record/recent-events.ts';
-import type { SessionQuery, SessionView, Snapshot } from './snapshot/snapshot.ts';
+import type { SessionQuery } from './sessions/session-list.ts';
+import type { SessionView } from './sessions/session-view.ts';
+import type { Snapshot } from './snapshot/snapshot.ts';
 
 /** The data that one open page subscribes to. */
 export interface PageSubscription extends SessionQuery {
@@ -145,7 +147,8 @@ export class PageSubscriptions {
     for (const page of this.#pages) {
       if (page.isBehind) continue;
       this.#contain(page, () => {
-        const query = `${page.subscription.page} ${page.subscription.search}`;
+        const { page: number, search, isEverywhere } = page.subscription;
+        const query = `${number} ${isEverywhere} ${search}`;
         const snapshot = snapshotsByQuery.get(query) ?? this.#options.snapshot(page.subscription);
         snapshotsByQuery.set(query, snapshot);
         page.sendSnapshot(snapshot, this.#options);

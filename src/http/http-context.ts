@@ -3,6 +3,7 @@ import type { Identity } from '../auth/identity.ts';
 import { entryOf, faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
 import { type Accepts, readAccept } from '../protocol/http/media-types.ts';
 import { givenRequestId, pathOf } from '../protocol/http/request-header.ts';
+import { challengeTo } from '../protocol/http/upstream-challenge.ts';
 import type { Message } from '../protocol/message/message.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
 import { type RequestPermit, uncountedRequestPermit } from '../quota/request-permit.ts';
@@ -86,6 +87,17 @@ export class HttpContext extends RequestContext {
   refuse({ reason, id = null, wwwAuthenticate, data }: Refusal): void {
     if (wwwAuthenticate !== undefined) this.outgoing.setHeader('www-authenticate', wwwAuthenticate);
     this.respondWithFault(reason, id, data);
+  }
+
+  /**
+   * Answers with the refusal of a server at which clients authorize themselves. Its challenge comes from the server of
+   * this instance, or in the data of another instance's answer.
+   */
+  passChallenge(reason: Reason, id: RequestId | null, data: Record<string, unknown> = {}): void {
+    const { wwwAuthenticate: received = challengeTo(this.sender.forwarded)?.wwwAuthenticate, ...others } = data;
+    const text = typeof received === 'string' ? received : undefined;
+    const wwwAuthenticate = this.endpoint?.passthrough?.challengeFor(this.incoming, reason, text);
+    this.refuse({ reason, id, wwwAuthenticate, data: others });
   }
 
   /**

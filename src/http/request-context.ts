@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Challenge, Identity } from '../auth/identity.ts';
 import type { CallTelemetry } from '../call/call-events.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
@@ -7,9 +7,20 @@ import type { Message } from '../protocol/message/message.ts';
 import type { Principal } from '../protocol/principal.ts';
 import { contain } from '../util/boundary.ts';
 
+/** Adapts the challenges of a server at which clients authorize themselves. */
+export interface ChallengeRewriter {
+  /**
+   * Returns the challenge for the client: metadata that it names is at the gateway.
+   * @param received the server's challenge; undefined if the server sent none
+   */
+  challengeFor(incoming: IncomingMessage, reason: Reason, received: string | undefined): string | undefined;
+}
+
 /** The endpoint of a server that a request has reached. */
 export interface ReachedEndpoint {
   readonly server: { readonly name: string };
+  /** Set if clients authorize at the server themselves. */
+  readonly passthrough?: ChallengeRewriter | undefined;
   /** Reports refused calls, and the calls of modern clients; absent if nobody wants reports. */
   readonly calls?: CallTelemetry | undefined;
 }

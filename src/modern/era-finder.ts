@@ -2,7 +2,7 @@ import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Era } from '../protocol/revisions.ts';
-import { differsByClient, type Server } from '../server/server.ts';
+import { differsByClient, isClientRefused, type Server } from '../server/server.ts';
 import { failedStartReason } from '../session/requests/lost-calls.ts';
 import type { Emit } from '../util/telemetry/emit.ts';
 import { type EraProbe, type ProbeOutcome, probeEra } from './era-probe.ts';
@@ -84,11 +84,15 @@ export class EraFinder {
     if (this.#isClosed) return 'draining';
     if (!isDoubted && this.#failed !== undefined && performance.now() < this.#failed.until) return this.#failed.reason;
     this.#isForClient ||= !isProbe;
+    const isShared = this.#probing !== undefined;
     this.#probing ??= this.#startProbe(headers, evidence === 'end').finally(() => {
       this.#probing = undefined;
       this.#isForClient = false;
     });
-    return this.#probing;
+    const found = await this.#probing;
+    // The server may have refused only the client of that probe.
+    const isOfOther = isShared && found === 'server_unauthorized' && differsByClient(this.#options.server);
+    return isOfOther ? this.find(headers, evidence, isProbe) : found;
   }
 
   /** Forgets a probed era after the server did not answer like a modern one. The next request probes again. */
@@ -141,6 +145,7 @@ export class EraFinder {
   /** If the process ended for a session as well, that session reports it: one client request is one failed start. */
   #reportFailure(end: BackendEnd, hasEnded: boolean): void {
     const { server, emit } = this.#options;
+    if (isClientRefused(end, server)) return;
     if (hasEnded) return this.#reportOutput(end);
     emit({ type: 'shared-start-failed', server: server.name, end, isByProbe: !this.#isForClient });
   }

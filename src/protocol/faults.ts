@@ -120,7 +120,7 @@ const catalogue = {
     status: 413,
     code: -32000,
     message:
-      'The body is larger than this gateway accepts. Send a smaller body; the operator can raise the limit with --max-body-bytes.',
+      'The body is larger than this gateway accepts. Send a smaller body; the operator can raise the limit with --limits.request.body.',
   },
   encoded_body: {
     status: 415,
@@ -152,6 +152,12 @@ const catalogue = {
     code: -32000,
     message:
       'The headers that this gateway forwards to the MCP server are too large: more than 8 KiB in total. Send shorter values.',
+  },
+  access_token_required: {
+    status: 403,
+    code: -32000,
+    message:
+      "This MCP server needs an OAuth access token of its user. API keys and users of a proxy cannot use it. Log in at the gateway's authorization server.",
   },
   credential_missing: {
     status: 400,
@@ -333,7 +339,7 @@ const catalogue = {
     status: 403,
     code: -32000,
     message:
-      'Forbidden: the request has a header that names its user, but does not come from a trusted proxy. The operator can add the proxy with --trusted-proxy.',
+      'Forbidden: the request has a header that names its user, but does not come from a trusted proxy. The operator can add the proxy with --auth.proxy.addresses.',
   },
   credentials_expired: {
     status: 403,
@@ -447,12 +453,7 @@ const catalogue = {
     status: 400,
     code: -32000,
     message:
-      'Bad request: Mcp-Session-Id is missing. Send initialize first, then send the Mcp-Session-Id of its response with each message. For clients without sessions, the operator can set --sessionless serve.',
-  },
-  bad_session_id: {
-    status: 400,
-    code: -32000,
-    message: 'Bad request: Mcp-Session-Id is malformed. Send the id from the response to initialize unchanged.',
+      'Bad request: Mcp-Session-Id is missing. Send initialize first, then the Mcp-Session-Id of its response with each message. The operator can allow this: --defaults.advanced.sessionless serve.',
   },
   unknown_session: {
     status: 404,
@@ -542,7 +543,46 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      "The MCP server refused access (401 or 403). The operator can set the server's credentials with --header, or let clients send their own credentials with --forward-header.",
+      "The MCP server refused access (401 or 403). The operator can set the server's credentials with --header, or let clients send their own credentials with --defaults.forwardHeaders.",
+  },
+  upstream_token_refused: {
+    status: 502,
+    code: -32000,
+    message:
+      "The authorization server gave no token for the MCP server. This request did not reach the server. The gateway's log contains the reason; the operator can check --defaults.identity.",
+  },
+  upstream_token_unavailable: {
+    status: 502,
+    code: -32000,
+    message:
+      "The gateway could not get a token for the MCP server. This request did not reach the server. Retry later; the gateway's log contains the reason.",
+    retryAfterS: 5,
+  },
+  // The same refusal, where clients authorize at the server themselves: WWW-Authenticate passes too.
+  upstream_unauthorized: {
+    status: 401,
+    code: -32000,
+    reached: 'maybe',
+    message:
+      'Unauthorized: the MCP server requires an access token, or did not accept this one. Get a token as WWW-Authenticate says.',
+  },
+  upstream_forbidden: {
+    status: 403,
+    code: -32000,
+    reached: 'maybe',
+    message:
+      'Forbidden: the access token does not allow this request at the MCP server. Get a token with the scopes in WWW-Authenticate.',
+  },
+  no_upstream_metadata: {
+    status: 404,
+    code: -32000,
+    message: 'The MCP server has no OAuth metadata, and answers requests without a token.',
+  },
+  bad_upstream_metadata: {
+    status: 502,
+    code: -32000,
+    message:
+      "The MCP server's OAuth metadata cannot be used: it is not a JSON object, is too large, arrived too late, or is a redirect. The operator has to correct the server.",
   },
   server_unreachable: {
     status: 502,
@@ -566,7 +606,7 @@ const catalogue = {
     status: 503,
     code: -32000,
     message:
-      'All processes of this MCP server are in use by requests that wait for input. Retry; the operator can allow more processes with --pool-max.',
+      'All processes of this MCP server are in use by requests that wait for input. Retry; the operator can allow more processes with --defaults.advanced.poolMax.',
     retryAfterS: 2,
   },
   server_not_modern: {
@@ -586,7 +626,7 @@ const catalogue = {
     status: 503,
     code: -32000,
     message:
-      'This MCP server has reached its limit of requests in flight. This request did not reach the server. Retry; the operator can raise --max-shared-calls.',
+      'This MCP server has reached its limit of requests in flight. This request did not reach the server. Retry; the operator can raise --advanced.limits.sharedRequests.',
     retryAfterS: 1,
   },
   line_too_long: {
@@ -594,14 +634,14 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'The MCP server sent a message longer than the limit, so its answer was lost. The operator can raise --max-line-bytes.',
+      'The MCP server sent a message longer than the limit, so its answer was lost. The operator can raise --advanced.limits.line.',
   },
   memory_limit: {
     status: 502,
     code: -32000,
     reached: 'maybe',
     message:
-      'The MCP server was stopped because it used more memory than --max-memory-bytes allows. Whether the request took effect is unknown.',
+      'The MCP server was stopped because it used more memory than --defaults.process.memory allows. Whether the request took effect is unknown.',
   },
   event_too_large: {
     status: 502,
@@ -629,7 +669,7 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'The MCP server did not answer in time, and the request was cancelled. Whether the request took effect is unknown. The operator can raise --request-idle-ms or --request-max-ms.',
+      'The MCP server did not answer in time, and the request was cancelled. Whether the request took effect is unknown. The operator can raise --timeouts.requestIdle or --timeouts.requestTotal.',
   },
   too_many_calls: {
     status: 429,
@@ -674,6 +714,43 @@ const catalogue = {
     code: -32602,
     message:
       'Invalid params: notifications is missing or not an object. Send an object that lists the requested notifications.',
+  },
+  unknown_tool: {
+    status: 200,
+    code: -32602,
+    message: 'Invalid params: the tool does not exist. Get the names of the tools with tools/list.',
+  },
+  unknown_prompt: {
+    status: 200,
+    code: -32602,
+    message: 'Invalid params: the prompt does not exist. Get the names of the prompts with prompts/list.',
+  },
+  bad_arguments: {
+    status: 200,
+    code: -32602,
+    message: 'Invalid params: arguments must be an object in which each key appears once.',
+  },
+  list_unreadable: {
+    status: 502,
+    code: -32000,
+    message: 'The gateway cannot read the list of the MCP server, and filters this list. Tell the operator.',
+  },
+  view_unavailable: {
+    status: 503,
+    code: -32000,
+    message:
+      'The MCP server behind this name is not available now. The other servers of this endpoint are not affected.',
+    retryAfterS: 5,
+  },
+  method_of_view: {
+    status: 200,
+    code: -32601,
+    message: 'Method not found: this endpoint combines several MCP servers, and the method does not name one of them.',
+  },
+  bad_cursor: {
+    status: 200,
+    code: -32602,
+    message: 'Invalid params: the cursor is not one of this list. Request the list without a cursor.',
   },
   bad_uri: { status: 200, code: -32602, message: 'Invalid params: uri must be the URI of a resource.' },
   subscription_refused: {
@@ -786,7 +863,7 @@ const catalogue = {
     status: 503,
     code: -32000,
     message:
-      'This gateway has reached its limit of server starts per minute. Retry later; the operator can raise --max-starts-per-minute.',
+      'This gateway has reached its limit of server starts per minute. Retry later; the operator can raise --advanced.limits.totalStartsPerMinute.',
     retryAfterS: 10,
   },
   gateway_busy: {

@@ -11,6 +11,11 @@ export interface Principal {
    * different principal. Absent where the server was started without a client's credentials.
    */
   readonly credentials?: string;
+  /**
+   * The mark of the headers and claims that the affinity template of the server names, or `nobody`. It says which state a
+   * session shares, and not who its owner is. Absent where the template names none.
+   */
+  readonly affinity?: string;
 }
 
 /** The principal of every request where the gateway does no authentication. */
@@ -18,6 +23,13 @@ export const anonymous: Principal = { issuer: '', subject: '', client: '' };
 
 /** True if all parts of both are the same. */
 export const isSame = (a: Principal, b: Principal): boolean => isSameUser(a, b) && a.credentials === b.credentials;
+
+/**
+ * True if a client may use what this principal has opened. Where clients authorize at the server, a session can begin
+ * before its client has a token. Such a session belongs to whoever knows its id, as without authentication.
+ */
+export const ownsOrShares = (owner: Principal, client: Principal, authorizesClients = false): boolean =>
+  isSame(owner, client) || (authorizesClients && isSame(owner, anonymous));
 
 /** True if both are the same user, whatever their credentials for a server are. */
 export const isSameUser = (a: Principal, b: Principal): boolean =>

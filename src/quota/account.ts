@@ -70,17 +70,17 @@ export class QuotaAccount {
     return sessions !== undefined && this.waiting >= sessions ? this.#reasons.sessions : undefined;
   }
 
-  /** Returns the reason if another session exceeds a limit, with or without a process of its own. */
-  sessionRefusal(hasProcess: boolean, nowMs: number): Reason | undefined {
+  /** Returns the reason if another session with this number of processes exceeds a limit. */
+  sessionRefusal(newProcesses: number, nowMs: number): Reason | undefined {
     const { sessions } = this.#limits;
     if (sessions !== undefined && this.sessions >= sessions) return this.#reasons.sessions;
-    return hasProcess ? this.processRefusal(nowMs) : undefined;
+    return newProcesses > 0 ? this.processRefusal(nowMs, newProcesses) : undefined;
   }
 
-  /** Returns the reason if another process exceeds a limit. */
-  processRefusal(nowMs: number): Reason | undefined {
+  /** Returns the reason if further processes exceed a limit. */
+  processRefusal(nowMs: number, newProcesses = 1): Reason | undefined {
     const { processes } = this.#limits;
-    if (processes !== undefined && this.processes >= processes) return this.#reasons.processes;
+    if (processes !== undefined && this.processes + newProcesses > processes) return this.#reasons.processes;
     return this.starts.hasRoom(nowMs) ? undefined : this.#reasons.starts;
   }
 

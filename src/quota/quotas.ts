@@ -25,7 +25,7 @@ export interface QuotasOptions {
 
 /** The server and the principal of a session. */
 export interface SessionUse {
-  readonly server: Pick<Server, 'isRemote' | 'sharesProcess'>;
+  readonly server: Pick<Server, 'isRemote' | 'sharesProcess' | 'processes'>;
   readonly principal: Principal;
 }
 
@@ -127,14 +127,14 @@ export function createQuotas({ own, all, rates, onFailed }: QuotasOptions): Quot
     sessionRefusal({ server, principal }) {
       const nowMs = performance.now();
       for (const account of accountsFor(principal)) {
-        const refusal = account.sessionRefusal(hasProcess(server), nowMs);
+        const refusal = account.sessionRefusal(processesOf(server), nowMs);
         if (refusal !== undefined) return refusal;
       }
       return undefined;
     },
 
     acquireSession: ({ server, principal }) =>
-      createSessionPermit(accountsFor(principal), { sessions: 1, processes: hasProcess(server) ? 1 : 0 }),
+      createSessionPermit(accountsFor(principal), { sessions: 1, processes: processesOf(server) }),
 
     processRefusal({ server, principal }) {
       if (server.isRemote) return undefined;
@@ -160,4 +160,6 @@ export function createQuotas({ own, all, rates, onFailed }: QuotasOptions): Quot
   };
 }
 
-const hasProcess = ({ isRemote, sharesProcess = false }: SessionUse['server']): boolean => !isRemote && !sharesProcess;
+/** The processes that a session of a server may have. A session of a view has those of its servers. */
+const processesOf = ({ isRemote, sharesProcess = false, processes }: SessionUse['server']): number =>
+  processes ?? (isRemote || sharesProcess ? 0 : 1);

@@ -20,8 +20,12 @@ export const uncountedSessionPermit: SessionPermit = {
   ended: () => undefined,
 };
 
-/** The resources that a permit counts: a session or none, with a process or without. */
-export type PermitCounts = Readonly<Record<'sessions' | 'processes', 0 | 1>>;
+/** The resources that a permit counts: a session or none, and the processes. */
+export interface PermitCounts {
+  readonly sessions: 0 | 1;
+  /** 0 or 1; more for a session of a view. */
+  readonly processes: number;
+}
 
 /**
  * Makes a permit that is counted in these accounts. `ending` and `ended` must be called once; `started` may be called
@@ -38,7 +42,7 @@ export function createSessionPermit(
   return {
     started() {
       const nowMs = performance.now();
-      for (const account of accounts) account.starts.use(processes, nowMs);
+      for (const account of accounts) account.starts.use(Math.min(1, processes), nowMs);
     },
     ending() {
       for (const account of accounts) account.sessions -= sessions;

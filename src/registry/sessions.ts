@@ -6,7 +6,7 @@ import type { Reason } from '../protocol/faults.ts';
 import { isHandshakeTooLarge } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { Principal } from '../protocol/principal.ts';
-import { isSame } from '../protocol/principal.ts';
+import { ownsOrShares } from '../protocol/principal.ts';
 import type { EventId } from '../protocol/wire/event-id.ts';
 import type { ProcessCapacity, ProcessPurpose } from '../quota/process-capacity.ts';
 import { noQuotas, type ProcessUse, type Quotas, type SessionUse } from '../quota/quotas.ts';
@@ -124,6 +124,11 @@ export class Sessions implements ProcessCapacity, SessionHost {
   /** The sessions that can be used here. */
   get all(): readonly Session[] {
     return [...this.#byKey.values(), ...this.connected.values()];
+  }
+
+  /** The number of the sessions that can be used here. */
+  get count(): number {
+    return this.#byKey.size + this.connected.size;
   }
 
   /** Whether new sessions are welcome. */
@@ -267,7 +272,8 @@ export class Sessions implements ProcessCapacity, SessionHost {
   #find(lookup: SessionLookup): SessionHandle | Reason {
     const { key, server, principal, version } = lookup;
     const session = this.#byKey.get(key);
-    const isTheirs = session?.server.name === server.name && isSame(session.principal, principal);
+    const isTheirs =
+      session?.server.name === server.name && ownsOrShares(session.principal, principal, server.authorizesClients);
     // A session that is not ready is hidden from other requests. A session of another principal is unknown (P11).
     if (!isTheirs || (hasAssignedKey(lookup) && !session.isReady))
       return this.#cluster?.handleOf(lookup) ?? 'unknown_session';
@@ -341,9 +347,10 @@ export class Sessions implements ProcessCapacity, SessionHost {
       options: this.#options,
       storeSignal: this.#closing.signal,
       instance: this.#instance,
+      isOwner: () => this.#cluster?.guard.covers(session) ?? true,
       permit: this.#quotas.acquireSession({ server, principal }),
     };
-    const session = new Session(parts, start, this);
+    const session: Session = new Session(parts, start, this);
     this.#byKey.set(key, session);
     return session;
   }

@@ -1,5 +1,6 @@
 import type { BackendEnd } from '../backend/backend.ts';
 import type { WebTransport } from '../backend/detect-transport.ts';
+import type { NoTokenReason } from '../backend/identity/upstream-tokens.ts';
 import type { Era } from '../protocol/revisions.ts';
 
 /** An event of a configured server outside of sessions: of its processes, its connections and its configuration. */
@@ -13,18 +14,27 @@ export type ServerEvent = Readonly<
   | { type: 'server-post-failed'; server: string; detail: string; dropped: number }
   /** The gateway has detected the transport of an http(s):// server. */
   | { type: 'transport-found'; server: string; transport: WebTransport }
+  /** The gateway has got a token for a server, or could not get one. The detail is for the operator. */
+  | { type: 'upstream-token'; server: string; outcome: 'issued' }
+  | { type: 'upstream-token'; server: string; outcome: NoTokenReason; detail: string }
   /** Tools of a modern http(s):// server are hidden, because their x-mcp-header annotations are invalid. */
   | { type: 'tools-hidden'; server: string; names: readonly string[] }
   /** A spare process ended before a session used it. */
   | { type: 'spare-ended'; server: string; end: BackendEnd }
   /** A message or line of a spare process was dropped, because the process had written too much before its use. */
   | { type: 'spare-output-dropped'; server: string }
+  /** A message of a process was dropped, because several sessions use the process and none can be known to be meant. */
+  | { type: 'shared-output-dropped'; server: string }
   /** A single server answered the startup ping; the era is given if the answer shows it. */
   | { type: 'server-answered'; server: string; era?: Era | undefined }
   /** A single server has not answered the startup ping yet. `output` is from the time before the first client. */
   | { type: 'server-silent'; server: string; detail: string; help: string; output: readonly string[] }
   /** The command of a server does not exist. Its sessions will fail. */
   | { type: 'command-not-found'; server: string; detail: string }
+  /** A server of a view is missing in an answer: it is not there, or was silent for too long. */
+  | { type: 'view-server-missing'; server: string; member: string; reason: 'down' | 'silent' }
+  /** A server of a view has not started, or has ended by itself, in one session. */
+  | { type: 'view-server-down'; server: string; member: string; detail: string }
   /** A session has found that the server speaks this era. */
   | { type: 'era-seen'; server: string; era: Era }
   /** A server was removed from the configuration. What is kept about it can go. */

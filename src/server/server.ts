@@ -1,5 +1,6 @@
 // src/server: a configured server, as the other rooms see it.
-import type { OpenBackend } from '../backend/backend.ts';
+import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
+import type { Affinity } from '../protocol/affinity.ts';
 import type { ClientCredentials } from '../protocol/http/client-credentials.ts';
 
 /** One configured server, as sessions use it. */
@@ -12,12 +13,22 @@ export interface Server {
   readonly forwardHeaders?: readonly string[];
   /** The further credentials of each client that the server gets and requires; absent for none. */
   readonly credentials?: ClientCredentials | undefined;
+  /** True if the server gets a token of each user, in exchange for the user's access token (docs/decisions/0113). */
+  readonly exchangesTokens?: boolean;
+  /** True if clients authorize at the server itself. The gateway passes on their tokens, and the server's refusals. */
+  readonly authorizesClients?: boolean;
   /** True if the gateway does not run the server. The server may then be away for a while and come back by itself. */
   readonly isRemote: boolean;
   /** True if sessions never have a process of their own, but share one. */
   readonly sharesProcess?: boolean;
+  /** How many processes a session has that combines servers. Absent for a single server. */
+  readonly processes?: number;
   /** True if sessions may use processes one after another. Their holders then report each start. */
   readonly keepsProcesses?: boolean;
+  /** Which clients come back to the same state; absent if the operator does not say (docs/decisions/0105). */
+  readonly affinity?: Affinity | undefined;
+  /** True while a session may leave its process for that of another state. Absent if no process is ever kept. */
+  readonly canMoveSessions?: () => boolean;
   /** How long a new backend may take to answer `initialize`. */
   readonly startTimeoutMs: number;
   /** The treatment of a session whose backend ends by itself (docs/design.md, D5). */
@@ -29,7 +40,17 @@ export interface Server {
 }
 
 /**
- * True for a server that gets headers or credentials of its clients, so that its answers may differ between clients.
+ * True for a server that gets headers, credentials or tokens of its clients, so that its answers may differ between
+ * clients.
  */
-export const differsByClient = ({ forwardHeaders = [], credentials }: Server): boolean =>
-  forwardHeaders.length > 0 || credentials !== undefined;
+export const differsByClient = ({ forwardHeaders = [], credentials, exchangesTokens = false }: Server): boolean =>
+  forwardHeaders.length > 0 || credentials !== undefined || exchangesTokens;
+
+/**
+ * True if the server has refused the token of one client, where clients authorize at the server. That is a step of the
+ * client's login, and no failure of the server: anybody can cause it.
+ */
+export const isClientRefused = (
+  { isUnauthorized = false }: BackendEnd,
+  { authorizesClients = false }: Pick<Server, 'authorizesClients'>,
+): boolean => isUnauthorized && authorizesClients;

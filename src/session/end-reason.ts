@@ -11,6 +11,9 @@ export type SessionEndReason =
   | 'refused'
   | 'server_start_failed'
   | 'server_unauthorized'
+  | 'upstream_token_refused'
+  | 'upstream_token_unavailable'
+  | 'client_unauthorized'
   | 'server_start_timeout'
   | 'server_exited'
   | 'server_changed'
@@ -40,6 +43,9 @@ export const faultForEnd: Readonly<Record<SessionEndReason, Reason>> = {
   refused: 'session_ended',
   server_start_failed: 'server_start_failed',
   server_unauthorized: 'server_unauthorized',
+  upstream_token_refused: 'upstream_token_refused',
+  upstream_token_unavailable: 'upstream_token_unavailable',
+  client_unauthorized: 'server_unauthorized', // the answer makes it the challenge of the server
   server_start_timeout: 'server_start_timeout',
   server_exited: 'server_exited',
   server_changed: 'server_exited',

@@ -81,9 +81,18 @@ export class Idleness {
     const isInUse = serverRequests.size > 0 || streams.size > 0 || supervisor.state !== 'live' || policy.hasOneStream;
     if (isInUse || endReason !== undefined) return Number.POSITIVE_INFINITY;
     const { leftMs } = streams;
-    if (leftMs !== undefined) return Math.max(0, minLeftMs - Math.min(leftMs, this.#quietMs));
+    if (leftMs !== undefined) return Math.max(0, minLeftMs - Math.min(leftMs, this.quietMs));
     const isWithoutGet = streams.neverHadGet && hasAnsweredCall;
-    return isWithoutGet ? Math.max(0, minQuietMs - this.#quietMs) : Number.POSITIVE_INFINITY;
+    return isWithoutGet ? Math.max(0, minQuietMs - this.quietMs) : Number.POSITIVE_INFINITY;
+  }
+
+  /** See `ProcessHolder.use`. A client that wants a GET stream opens it before its first call, or right after. */
+  get use(): 'listens' | 'calls' | 'unknown' {
+    const { policy, calls, hasAnsweredCall } = this.#context;
+    const { streams } = this.#pipeline.delivery;
+    if (policy.hasOneStream || !streams.neverHadGet) return 'listens';
+    const hasCalled = hasAnsweredCall || calls.size > 0;
+    return hasCalled && performance.now() - this.lastActivityAt >= minQuietMs ? 'calls' : 'unknown';
   }
 
   /** True while a task of either side is unfinished. */
@@ -92,11 +101,11 @@ export class Idleness {
   }
 
   #isQuietSince(ms: number): boolean {
-    return this.#quietMs >= ms;
+    return this.quietMs >= ms;
   }
 
   /** How long nothing has been under way, in milliseconds. Negative while something is. */
-  get #quietMs(): number {
+  get quietMs(): number {
     const { calls } = this.#context;
     if (calls.size > 0 || this.hasUnfinishedTasks) return Number.NEGATIVE_INFINITY;
     const emptySince = this.#tasks.map((tasks) => tasks.emptySince);

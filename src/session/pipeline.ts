@@ -3,6 +3,8 @@ import type { Call } from '../call/session-calls.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { declaredListChanges, type Handshake } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message/message.ts';
+import { ProgressRun, type ServerUnit } from '../protocol/message/progress-run.ts';
+import { isClientRefused } from '../server/server.ts';
 import { CheckpointKeeper } from './backend/checkpoint.ts';
 import { BackendSupervisor, type SupervisorListener } from './backend/supervisor.ts';
 import type { ServerOutput } from './events/backpressure.ts';
@@ -53,6 +55,14 @@ export class SessionPipeline implements OutputReceiver, SupervisorListener {
     this.delivery.take(messages.map((message) => ({ message, relatedRequests })));
   }
 
+  onUnits(units: readonly ServerUnit[]): void {
+    this.delivery.take(
+      units.map((unit) =>
+        unit instanceof ProgressRun ? { run: unit } : { message: unit, relatedRequests: undefined },
+      ),
+    );
+  }
+
   onNoise(text: Buffer): void {
     this.#context.drop('noise', text);
   }
@@ -73,6 +83,7 @@ export class SessionPipeline implements OutputReceiver, SupervisorListener {
   /** Routes what the backend reported. */
   receive(output: ServerOutput): void {
     if ('state' in output) this.#checkpoint.note(output.state);
+    else if ('run' in output) this.#attribution.receiveRun(output.run);
     else this.#attribution.receive(output.message, output.relatedRequests);
   }
 
@@ -130,18 +141,21 @@ export class SessionPipeline implements OutputReceiver, SupervisorListener {
    */
   onLost(end: BackendEnd): void {
     const { parts, name, handshake, calls, serverRequests } = this.#context;
-    parts.telemetry.emit({ type: 'backend-ended', name, end, isAtStart: handshake === undefined });
+    const isRefused = handshake === undefined && isClientRefused(end, parts.server);
+    if (!isRefused) parts.telemetry.emit({ type: 'backend-ended', name, end, isAtStart: handshake === undefined });
     this.delivery.finish();
     calls.tasks.clear();
     this.#checkpoint.forget();
     const reason = lossReason(end);
-    if (handshake === undefined) this.#context.end(failedStartReason(end));
+    if (isRefused) this.#context.end('client_unauthorized');
+    else if (handshake === undefined) this.#context.end(failedStartReason(end));
     else if (parts.server.onBackendExit === 'end') this.#context.end(reason);
     else {
       // Cancellations come first, while the stream of each server request can still be found.
       for (const { destination, cancellation } of serverRequests.cancelAll())
         this.#attribution.send(destination, cancellation);
       const { undelivered = [] } = end;
+      this.#context.earlyRoots?.noteLost();
       this.#lostCalls.end(reason, undelivered);
       this.delivery.flush();
       this.#restore(undelivered);
@@ -171,6 +185,7 @@ export class SessionPipeline implements OutputReceiver, SupervisorListener {
   onRestored(): void {
     const { parts, name, calls, handshake } = this.#context;
     for (const { report } of calls.all()) report?.started();
+    this.#context.earlyRoots?.reset();
     this.#attribution.reportReplacement(declaredListChanges(handshake as Handshake));
     this.delivery.flush();
     const { pid, restoration } = this.supervisor;

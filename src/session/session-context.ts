@@ -11,6 +11,7 @@ import { type ClientPolicy, createClientPolicy } from './client/client-policy.ts
 import type { SessionEndReason } from './end-reason.ts';
 import { AttemptStreams } from './events/attempt-streams.ts';
 import { RetryingLog } from './events/retrying-log.ts';
+import type { EarlyRoots } from './group/early-roots.ts';
 import type { Adoption } from './record/adoption.ts';
 import { type ClientKind, ClientState } from './record/client-state.ts';
 import { SessionRecordKeeper } from './record/record.ts';
@@ -66,6 +67,8 @@ export class SessionContext {
   hasAnsweredCall = false;
   /** The session as a user of processes; undefined if it never uses a kept process. */
   holder: ProcessHolder | undefined;
+  /** The server's first request for roots; undefined if the session is not of a group whose clients have roots. */
+  earlyRoots: EarlyRoots | undefined;
   /** Set for a session that was taken over. */
   proof: TakeoverProof | undefined;
   /** Set once the session ends. */
@@ -100,10 +103,9 @@ export class SessionContext {
     return this.policy.primes(this.protocolVersion);
   }
 
-  /** The store is no longer used after this time, in milliseconds. Returns a function that revokes that. */
-  stopStoreAfter(ms: number): () => void {
-    const timer = setTimeout(() => this.#storeAbort.abort(), ms).unref();
-    return () => clearTimeout(timer);
+  /** The store is no longer used after this time, in milliseconds. */
+  stopStoreAfter(ms: number): void {
+    setTimeout(() => this.#storeAbort.abort(), ms).unref();
   }
 
   /** The GET stream was delivered up to this position to a listener that is gone. */

@@ -82,9 +82,10 @@ export class SessionOpening implements OpeningHandler {
       return;
     }
     context.protocolVersion = handshake.protocolVersion;
-    const keepStore = context.stopStoreAfter(context.limits.storeWaitMs);
+    // A signal of its own: a session that is stored late must not lose its store.
+    const givesUp = AbortSignal.timeout(context.limits.storeWaitMs);
     try {
-      await context.record.create(response.text, handshake.protocolVersion);
+      await context.record.create(response.text, handshake.protocolVersion, givesUp);
     } catch (cause) {
       // If the key was not made here, only the store knows whether another session has or had it.
       const isTaken = hasAssignedKey(context.client) && cause instanceof SessionExists;
@@ -93,8 +94,6 @@ export class SessionOpening implements OpeningHandler {
       failCall(call, isTaken ? 'already_initialized' : reason);
       context.end(isTaken ? 'refused' : reason);
       return;
-    } finally {
-      keepStore();
     }
     if (context.endReason !== undefined) {
       endCall(call, context.endReason);

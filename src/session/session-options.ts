@@ -51,6 +51,8 @@ export interface SessionParts {
   readonly principal: Principal;
   /** The current name and term of this instance. The name changes after each lapse of the lease; see `Lease`. */
   instance(): { readonly name: string; readonly term: number };
+  /** False while another instance may own the session (P6). Absent if the store is shared with no other instance. */
+  isOwner?(): boolean;
   readonly store: Store;
   /** Aborted when the gateway stops and the store is no longer used. */
   readonly storeSignal: AbortSignal;

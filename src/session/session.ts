@@ -132,8 +132,8 @@ export class Session implements SessionHandle, ContextOwner, ScopedSession {
    * session hibernates. It ends if its server must not be restored, because its client must then learn of the loss.
    */
   leaveIfAbandoned(ms: number): void {
-    const { isRemote, onBackendExit } = this.server;
-    if (isRemote || !this.isReady || !this.idleness.isAbandonedSince(ms)) return;
+    const { isRemote, onBackendExit, processes = isRemote ? 0 : 1 } = this.server;
+    if (processes === 0 || !this.isReady || !this.idleness.isAbandonedSince(ms)) return;
     if (onBackendExit === 'end') detach('session', this.end('client_gone'));
     else this.#hibernate();
   }

@@ -11,6 +11,7 @@ const limits = {
   logMaxBytes: 1_000,
   logMaxAgeMs: minuteMs,
   logTotalMaxBytes: 10_000,
+  store: 'memory',
   maxLineBytes: 1_000,
   recordTtlMs: 2 * minuteMs,
 };

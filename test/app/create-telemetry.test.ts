@@ -17,7 +17,7 @@ function create(adminPort: number, watchers: Partial<Watchers> = {}) {
   const lines: Record<string, unknown>[] = [];
   const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) });
   const log = Object.fromEntries(logParts.map((part) => [part, logger])) as Log;
-  const config = { adminPort, logFormat: 'json' } as unknown as GatewayConfig;
+  const config = { adminPort, logFormat: 'json', store: 'memory' } as unknown as GatewayConfig;
   const health = new ServerHealth();
   health.add('s', { transport: 'stdio', isRequired: false, era: () => undefined });
   return { telemetry: createTelemetry(config, log, { health, ...watchers }), lines, health };
@@ -49,14 +49,14 @@ describe('the telemetry of a gateway', () => {
     expect(received).toEqual(['command-not-found']);
   });
 
-  test('gives calls to metrics and console, and no names without an audit log', () => {
+  test('gives calls to metrics and console, with names for the console', () => {
     const received: unknown[] = [];
     const { telemetry } = create(1, { consoleHook: hookOf({ receive: (event) => void received.push(event) }) });
     const { calls, metrics } = telemetry;
     if (calls === undefined) throw new Error('nobody wants calls');
     const report = new CallReport(calls, origin);
     report.left();
-    expect([calls.wantsNames, received]).toEqual([false, [report]]);
+    expect([calls.wantsNames, received]).toEqual([true, [report]]);
     expect(metrics?.samples('requests').filter(({ value }) => value > 0)).toHaveLength(1);
   });
 

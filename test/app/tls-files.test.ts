@@ -8,12 +8,20 @@ it('reads nothing where no option is set', () => {
 });
 
 it.each([
-  ['that cannot be read', { redisCa: '/no/such/file' }, 'The file of --redis-ca cannot be read: ENOENT'],
-  ['without a certificate', { redisCa: '/dev/null' }, 'The file of --redis-ca contains no PEM certificate'],
+  [
+    'that cannot be read',
+    { redisCa: '/no/such/file' },
+    'The file of --advanced.cluster.redisCa cannot be read: ENOENT',
+  ],
+  [
+    'without a certificate',
+    { redisCa: '/dev/null' },
+    'The file of --advanced.cluster.redisCa contains no PEM certificate',
+  ],
   [
     'that no connection can use',
     { redisCert: import.meta.filename, redisKey: import.meta.filename },
-    'The files of --redis-ca, --redis-cert, --redis-key cannot be used',
+    'The files of --advanced.cluster.redisCa, --advanced.cluster.redisCert, --advanced.cluster.redisKey cannot be used',
   ],
 ])('names the options of files %s', (_, files, message) => {
   expect(() => readRedisTls({ ...none, ...files })).toThrow(message);

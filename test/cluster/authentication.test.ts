@@ -16,7 +16,7 @@ const asAlice = { Authorization: `Bearer ${alice.key}` };
 const asBob = { Authorization: `Bearer ${bob.key}` };
 /** Two more keys of alice: one that may only read, and one that may do more than is needed. */
 const [reading, writing] = ['alice', 'alice'].map(makeKey) as [ReturnType<typeof makeKey>, ReturnType<typeof makeKey>];
-const env = { GANGWAY_API_KEYS: `alice:${alice.key},bob:${bob.key}` };
+const env = { GANGWAY_API_KEYS: `${alice.variable},${bob.variable}` };
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
 
 let cluster: Cluster;
@@ -24,14 +24,14 @@ let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'gangway-users-'));
   const [command, ...args] = everythingFixture;
-  const server = { command, args, requiredScopes: ['read'], toolScopes: { echo: ['write'] } };
+  const server = { command, args, scopes: { required: ['read'], tools: { echo: ['write'] } } };
   await writeFile(join(folder, 'config.json'), JSON.stringify({ mcpServers: { everything: server } }));
   const entries = [
     { ...JSON.parse(reading.entry), scopes: ['read'] },
     { ...JSON.parse(writing.entry), scopes: ['read', 'write', 'more'] },
   ];
   await writeFile(join(folder, 'keys.json'), JSON.stringify(entries));
-  const files = ['--config', join(folder, 'config.json'), '--api-keys', join(folder, 'keys.json')];
+  const files = ['--config', join(folder, 'config.json'), '--api-keys-file', join(folder, 'keys.json')];
   cluster = await startFastCluster({ args: files, env });
   for (const headers of [asAlice, asBob]) {
     const asked = cluster.instances.map(({ url }) =>

@@ -26,6 +26,8 @@ export interface Busy {
   more(calls?: number): Promise<void>;
   /** Resolves when every session is served. */
   allGoOn(): Promise<void>;
+  /** What is wrong with what clients saw and servers ran. It does not look at the logs in Redis. */
+  violations(transcripts: readonly SessionTranscript[]): Promise<readonly Violation[]>;
   /** Ends the traffic; resolves with what was seen and what is wrong with it. */
   stop(
     allowances?: LogAllowances,
@@ -67,6 +69,7 @@ export async function startBusy(
       const what = 'a session to go on';
       await Promise.all(traffic.transcripts.map(({ sessionId }) => waitFor(() => isServed(sessionId), { what })));
     },
+    violations: async (transcripts) => violationsOf({ transcripts, executions: await executionsIn(notes) }),
     async stop(allowances = {}) {
       const transcripts = await traffic.stop();
       const [logs, executions] = [await readLogs(cluster.redis), await executionsIn(notes)];

@@ -5,7 +5,14 @@ import { type Cluster, startCluster } from '../support/cluster.ts';
 import { stopSound, urlOf } from './fast.ts';
 
 /** So long that no renewal of a lease falls into a measurement, or at most one. */
-const longLease = ['--lease-ms', '600000', '--lease-renew-ms', '60000', '--lease-margin-ms', '1000'] as const;
+const longLease = [
+  '--cluster.lease',
+  '10m',
+  '--advanced.cluster.leaseRenewal',
+  '1m',
+  '--advanced.cluster.leaseMargin',
+  '1s',
+] as const;
 
 let cluster: Cluster;
 let own: CountingSession;
@@ -13,7 +20,7 @@ let other: CountingSession;
 const agent = new Agent({ keepAlive: true });
 beforeAll(async () => {
   const { command = [] } = withCounting();
-  const args = [...longLease, '--drain-ms', '0', '--upgrade-after-ms', '5000'];
+  const args = [...longLease, '--timeouts.drain', '0', '--advanced.sse.streamAfter', '5s'];
   cluster = await startCluster({ instances: 2, command, args });
   own = await openCounting(urlOf(cluster, 0), { agent });
   other = own.at(urlOf(cluster, 1));

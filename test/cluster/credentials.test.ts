@@ -11,7 +11,7 @@ const tokenOf = (token: string) => ({ 'X-Github-Token': token });
 
 let cluster: Cluster;
 beforeAll(async () => {
-  const credential = ['--credential', 'GITHUB_TOKEN={header:X-GitHub-Token}', '--share', 'user'];
+  const credential = ['--defaults.credentials', 'GITHUB_TOKEN={header:X-GitHub-Token}', '--share', 'user'];
   cluster = await startFastCluster({ args: ['--log-level', 'trace', ...credential], command: showsVariables });
   await settle(cluster, tokenOf('nobody'));
 });

@@ -14,7 +14,14 @@ import { withDeadline } from '../support/wait-for.ts';
 import { stopSound, urlOf } from './fast.ts';
 
 /** So long that a test which waits for the end of one fails. */
-const longLease = ['--lease-ms', '60000', '--lease-renew-ms', '1000', '--lease-margin-ms', '1000'] as const;
+const longLease = [
+  '--cluster.lease',
+  '1m',
+  '--advanced.cluster.leaseRenewal',
+  '1s',
+  '--advanced.cluster.leaseMargin',
+  '1s',
+] as const;
 const drainMs = 5_000;
 const retryMs = 1_234;
 /** From the end of an instance to an answer of the next one: a start of a server, on a machine that has other things to do. */
@@ -24,19 +31,19 @@ let cluster: Cluster;
 beforeAll(async () => {
   const { command = [] } = withCounting();
   const times = [
-    '--drain-ms',
-    `${drainMs}`,
-    '--upgrade-after-ms',
-    '5',
-    '--retry-ms',
-    `${retryMs}`,
-    '--keep-alive-ms',
-    '300',
+    '--timeouts.drain',
+    `${drainMs}ms`,
+    '--advanced.sse.streamAfter',
+    '5ms',
+    '--advanced.sse.reconnectDelay',
+    `${retryMs}ms`,
+    '--sse.heartbeat',
+    '300ms',
     // Longer than Redis stands still, so that no request of which Redis may know is given up for that.
-    '--redis-timeout-ms',
-    '10000',
+    '--advanced.cluster.redisTimeout',
+    '10s',
   ];
-  const graces = ['--stdin-close-grace-ms', '500', '--terminate-grace-ms', '500'];
+  const graces = ['--defaults.advanced.stdinCloseGrace', '500ms', '--defaults.advanced.terminateGrace', '500ms'];
   cluster = await startCluster({ command, args: [...longLease, ...times, ...graces] });
 });
 afterAll(() => stopSound(cluster));

@@ -9,9 +9,9 @@ export const leaseMs = 1_500;
 
 /** Leases that are short, so that a test need not wait long for what a lease is about. */
 export const shortLeases = [
-  ...['--lease-ms', `${leaseMs}`],
-  ...['--lease-renew-ms', '300'],
-  ...['--lease-margin-ms', '300'],
+  ...['--cluster.lease', `${leaseMs}ms`],
+  ...['--advanced.cluster.leaseRenewal', '300ms'],
+  ...['--advanced.cluster.leaseMargin', '300ms'],
 ] as const;
 
 interface FastOptions extends Omit<ClusterOptions, 'args'> {

@@ -36,7 +36,7 @@ describe('a failover that loses the last writes', () => {
       redis,
       instances: 2,
       command: notes.command,
-      args: [...faultArgs, '--drain-ms', '0'],
+      args: [...faultArgs, '--timeouts.drain', '0'],
     });
     await mayTakeOver(cluster);
     client = await openHeld(urlOf(cluster, 0), 's', notes);
@@ -115,7 +115,7 @@ test('[F07] [P7] a sentinel promotes the replica: sessions go on with the server
     redis,
     instances: 2,
     command: notes.command,
-    args: [...faultArgs, '--drain-ms', '0'],
+    args: [...faultArgs, '--timeouts.drain', '0'],
   });
   await mayTakeOver(cluster);
   const client = await openHeld(urlOf(cluster, 0), 's', notes);

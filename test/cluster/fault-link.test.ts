@@ -1,6 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openCounting, withCounting } from '../resume/counting.ts';
-import { type Cluster, startCluster } from '../support/cluster.ts';
+import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { answerTexts, call, openCounting, textsOf, withCounting } from '../resume/counting.ts';
+import { type Cluster, type LinkKind, startCluster } from '../support/cluster.ts';
+import { root } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import type { NetProxy } from '../support/net-proxy.ts';
 import type { RedisServer } from '../support/redis-server.ts';
@@ -48,8 +52,8 @@ async function expectAllWell(busy: Busy, outcomes: readonly string[]): Promise<v
   await busy.allGoOn();
 }
 
-const startLinked = async (): Promise<Busy> => {
-  const busy = await startBusy({ redis, instances: 2, link: 'proxied' });
+const startLinked = async (link: LinkKind = 'proxied'): Promise<Busy> => {
+  const busy = await startBusy({ redis, instances: 2, link });
   await busy.more();
   await linked(busy.cluster);
   return busy;
@@ -116,10 +120,15 @@ describe('a direct link', () => {
     await expectAllWell(busy, answered);
   }, 120_000);
 
-  test.each([300, 3_000])(
-    '[P3] [P6] to a peer that is frozen for %i ms: each call ends once, as with a lost owner',
-    async (ms) => {
-      const busy = await startLinked();
+  test.each([
+    [300, 'proxied'],
+    [3_000, 'proxied'],
+    [300, 'local'],
+    [3_000, 'local'],
+  ] as const)(
+    '[P3] [P6] to a peer that is frozen for %i ms (%s): each call ends once, as with a lost owner',
+    async (ms, link) => {
+      const busy = await startLinked(link);
       await busy.cluster.freeze(1);
       await untilPassed(performance.now(), ms);
       busy.cluster.thaw(1);
@@ -130,14 +139,38 @@ describe('a direct link', () => {
     120_000,
   );
 
-  test('[P3] [P6] to a peer that is killed, and replaced under the same address', async () => {
-    const busy = await startLinked();
-    await busy.cluster.kill(1);
-    await busy.cluster.restart(1);
-    await busy.more();
-    await linked(busy.cluster);
-    await expectAllWell(busy, ofLostOwner);
-  }, 120_000);
+  test.each(['proxied', 'local'] as const)(
+    '[P3] [P6] to a peer that is killed (%s), and replaced under the same address or on the same host',
+    async (link) => {
+      const busy = await startLinked(link);
+      await busy.cluster.kill(1);
+      await busy.cluster.restart(1);
+      await busy.more();
+      await linked(busy.cluster);
+      await expectAllWell(busy, ofLostOwner);
+    },
+    120_000,
+  );
+
+  test.each(['local', 'direct'] as const)(
+    '[P3] [P4] is not made to an instance with a later version of the link (%s): calls go through Redis, until both have it',
+    async (link) => {
+      const later = await programWithLaterLink();
+      const hasLater = new Set([1]);
+      const programOf = (instance: number) => (hasLater.has(instance) ? later : undefined);
+      const busy = await startBusy({ redis, instances: 2, link, programOf });
+      await busy.more();
+      const apart = { direct: 0, store: 1 };
+      expect([await peersOf(busy.cluster, 0), await peersOf(busy.cluster, 1)]).toEqual([apart, apart]);
+      hasLater.add(0);
+      busy.cluster.balancer.setInRotation(0, false);
+      await busy.cluster.restart(0);
+      await busy.more();
+      await linked(busy.cluster);
+      await expectAllWell(busy, ofLostOwner);
+    },
+    120_000,
+  );
 
   test('is not used between instances with different secrets, until they share one', async () => {
     const [old, fresh] = ['o', 'n'].map((letter) => letter.repeat(32)) as [string, string];
@@ -147,7 +180,11 @@ describe('a direct link', () => {
       instances: 2,
       link: 'direct',
       ...withCounting(),
-      args: (instance) => ['--drain-ms', '0', ...(keys[instance] ?? []).flatMap((key) => ['--state-key', key])],
+      args: (instance) => [
+        '--timeouts.drain',
+        '0',
+        ...(keys[instance] ?? []).flatMap((key) => ['--cluster.stateKeys', key]),
+      ],
     });
     const answersBothWays = async (): Promise<void> => {
       for (const [owner, other] of [
@@ -171,30 +208,66 @@ describe('a direct link', () => {
     await answersBothWays();
   }, 60_000);
 
-  test('[P5] carries large messages without Redis', async () => {
-    const cluster = await startCluster({
-      redis,
-      instances: 2,
-      link: 'direct',
-      ...withCounting('--upgrade-after-ms', '20000'),
-    });
-    const session = await openCounting(urlOf(cluster, 0));
-    const there = session.at(urlOf(cluster, 1));
-    const answersLarge = async (bytes: number): Promise<void> => {
-      const { json } = await there.request('test/large', { bytes });
-      expect(json.result.text.length).toBe(bytes);
-    };
-    await answersLarge(1);
-    await linked(cluster);
-    await answersLarge(1);
-    const before = await postedBytes();
-    for (let calls = 0; calls < 10; calls += 1) await answersLarge(1024 * 1024);
-    expect(await postedBytes()).toBe(before);
-  }, 60_000);
+  test.each(['local', 'direct'] as const)(
+    '[P5] carries large messages, and floods of events, without Redis but for the log (%s)',
+    async (link) => {
+      const cluster = await startCluster({
+        redis,
+        instances: 2,
+        link,
+        ...withCounting('--advanced.sse.streamAfter', '20s'),
+      });
+      const session = await openCounting(urlOf(cluster, 0));
+      const there = session.at(urlOf(cluster, 1));
+      const answersLarge = async (bytes: number): Promise<void> => {
+        const { json } = await there.request('test/large', { bytes });
+        expect(json.result.text.length).toBe(bytes);
+      };
+      await answersLarge(1);
+      await linked(cluster);
+      await answersLarge(1);
+      const before = await mailboxTraffic();
+      for (let calls = 0; calls < 10; calls += 1) await answersLarge(1024 * 1024);
+      const flood = session.listen(
+        { body: call('flood', 'test/count', { count: floodEvents, burst: 100 }) },
+        urlOf(cluster, 1),
+      );
+      const { events } = await flood.ended;
+      expect(textsOf(events)).toEqual(answerTexts('flood', floodEvents));
+      expect(await mailboxTraffic()).toEqual(before);
+    },
+    60_000,
+  );
 });
 
-/** The bytes that were ever put into mailboxes. */
-async function postedBytes(): Promise<string> {
-  const keys = (await redis.cli('KEYS', '*:posted')).split('\n').filter((key) => key !== '');
-  return (await Promise.all(keys.sort().map((key) => redis.cli('GET', key)))).join();
+const floodEvents = 5_000;
+
+/** The bytes that were ever put into mailboxes, and the messages that lie in them. */
+async function mailboxTraffic(): Promise<readonly string[]> {
+  const keysLike = async (pattern: string): Promise<readonly string[]> =>
+    (await redis.cli('KEYS', pattern))
+      .split('\n')
+      .filter((key) => key !== '')
+      .sort();
+  const posted = (await keysLike('*:posted')).map((key) => redis.cli('GET', key));
+  const lying = (await keysLike('*:mailbox')).map((key) => redis.cli('XLEN', key));
+  return Promise.all([...posted, ...lying]);
+}
+
+/** A gateway whose link has another version, as in a rolling update. */
+async function programWithLaterLink(): Promise<readonly string[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'gangway-later-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  await cp(`${root}dist`, join(folder, 'dist'), { recursive: true });
+  for (const name of ['node_modules', 'package.json']) await symlink(`${root}${name}`, join(folder, name));
+  let changes = 0;
+  for (const name of await readdir(join(folder, 'dist'))) {
+    const file = join(folder, 'dist', name);
+    const code = name.endsWith('.js') ? await readFile(file, 'utf8') : '';
+    if (!code.includes('linkVersion=1')) continue;
+    await writeFile(file, code.replace('linkVersion=1', 'linkVersion=2'));
+    changes += 1;
+  }
+  expect(changes).toBe(1);
+  return [process.execPath, join(folder, 'dist', 'main.js')];
 }

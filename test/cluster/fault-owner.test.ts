@@ -26,7 +26,7 @@ beforeEach(async () => {
     instances: 2,
     command: notes.command,
     isPartitionable: true,
-    args: [...faultArgs, '--drain-ms', '0'],
+    args: [...faultArgs, '--timeouts.drain', '0'],
   });
   await mayTakeOver(cluster);
 });

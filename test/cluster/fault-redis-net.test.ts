@@ -85,7 +85,7 @@ describe('a Redis', () => {
   test('[F09] [P3] [P5] [P7] that stays full: each call ends with an error that has no event id, and none hangs', async () => {
     const notes = await createNotes();
     const idleMs = 2_000;
-    const args = [...faultArgs, '--request-idle-ms', `${idleMs}`];
+    const args = [...faultArgs, '--timeouts.requestIdle', `${idleMs}ms`];
     const cluster = await startCluster({ redis, instances: 2, command: notes.command, args });
     await mayTakeOver(cluster);
     const at = urlOf(cluster, 0);

@@ -10,7 +10,15 @@ let server: TokenServer;
 let cluster: Cluster;
 beforeAll(async () => {
   server = await startTokenServer();
-  const args = ['--log-level', 'trace', '--transport', 'sse', '--forward-header', 'Authorization', server.urls.sse];
+  const args = [
+    '--log-level',
+    'trace',
+    '--transport',
+    'sse',
+    '--defaults.forwardHeaders',
+    'Authorization',
+    server.urls.sse,
+  ];
   cluster = await startFastCluster({ args });
   await settle(cluster);
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../support/cluster.ts';
 import { everythingFixture } from '../support/gateway.ts';
-import { modernAnswers, retryWith } from '../support/input-required.ts';
+import { type InputRequest, modernAnswers, retryWith } from '../support/input-required.ts';
 import { callModern, metaKeys } from '../support/modern-client.ts';
 import { instancesOf, leaseMs, settle, startFastCluster, stopSound } from './fast.ts';
 
@@ -47,31 +47,36 @@ describe('modern clients of a legacy server behind three instances', () => {
     },
   );
 
+  // The server sends the three requests of a round together. On a busy machine they may reach the client in parts.
   test('[R4.04] [R4.09] three inputs at once, round after round, each retry at another instance', async () => {
     const urls = instancesOf(cluster);
     const rounds = 6;
     const args = { count: rounds, all: true };
-    const methods = ['elicitation/create', 'roots/list', 'sampling/createMessage'];
-    const states = new Set<string>();
+    const asked: string[] = [];
+    const states: string[] = [];
+    let round = 0;
     let at = 0;
     let answer = await callModern(urls[0], 'rounds', args, { meta });
-    for (let round = 1; round <= rounds; round++) {
+    while (answer.json.result.resultType === 'input_required') {
       const { inputRequests, requestState } = answer.json.result;
-      const asked = Object.values(inputRequests as Record<string, { method: string; params?: { message?: string } }>);
-      expect(asked.map(({ method }) => method).sort()).toEqual(methods);
-      expect(asked.find(({ params }) => params?.message)?.params?.message).toBe(`Round ${round}`);
-      states.add(requestState);
+      states.push(requestState);
+      for (const { method, params } of Object.values(inputRequests as Record<string, InputRequest>)) {
+        asked.push(method);
+        if (method === 'elicitation/create') expect(params?.['message']).toBe(`Round ${++round}`);
+      }
       const params = retryWith(answer, (request) =>
         request.method === 'elicitation/create'
           ? { action: 'accept', content: { name: `n${round}` } }
           : modernAnswers(request),
       );
-      at = (at + 1 + (round % 2)) % 3; // never the one before
+      at = (at + 1 + (states.length % 2)) % 3; // never the one before
       answer = await callModern(urls[at] as string, 'rounds', args, { meta, params });
     }
-    expect(states.size).toBe(rounds);
     const each = Array.from({ length: rounds }, (_, n) => `n${n + 1} an answer of the model 1`);
     expect(textOf(answer)).toBe(each.join(','));
+    const methods = ['elicitation/create', 'roots/list', 'sampling/createMessage'];
+    expect(asked.sort()).toEqual(methods.flatMap((method) => Array.from({ length: rounds }, () => method)));
+    expect(new Set(states).size).toBe(states.length);
   });
 
   test('[P3] a call whose owner is lost while it waits for its client ends with an error within lease + 2 s', async () => {
@@ -93,7 +98,7 @@ describe('modern clients of a legacy server behind three instances', () => {
 test('[R4.09] a round that is sent again, after its call and its process have ended, has the same outcome at every instance', async () => {
   const cluster = await startFastCluster({
     command: everythingFixture,
-    args: ['--era', 'legacy', '--log-max-events', '1'],
+    args: ['--era', 'legacy', '--advanced.replay.maxEvents', '1'],
   });
   await settle(cluster);
   const urls = instancesOf(cluster);

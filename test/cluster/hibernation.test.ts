@@ -6,7 +6,10 @@ import { waitFor } from '../support/wait-for.ts';
 import { startFastCluster, urlOf } from './fast.ts';
 
 test('[P3] [P10] a session that hibernates is woken by a request at any instance, and taken over when its owner is lost', async () => {
-  const cluster = await startFastCluster({ args: ['--hibernate-after-ms', '300'], command: [...everythingFixture] });
+  const cluster = await startFastCluster({
+    args: ['--defaults.hibernateAfter', '300ms'],
+    command: [...everythingFixture],
+  });
   const owner = cluster.instances[0];
   const session = await initialize(urlOf(cluster, 0));
   const elsewhere = session.at(urlOf(cluster, 1));

@@ -34,7 +34,7 @@ describe(`[F01] [F03] kill -9 of any instance, ${kills} times, with ${sessions} 
     folder = await mkdtemp(join(tmpdir(), 'gangway-kills-'));
     cluster = await startCluster({
       command: trafficServer(join(folder, 'notes')),
-      args: [...faultArgs, '--drain-ms', '0'],
+      args: [...faultArgs, '--timeouts.drain', '0'],
     });
     await mayTakeOver(cluster);
   });

@@ -13,7 +13,7 @@ let cluster: Cluster;
 beforeAll(async () => {
   cluster = await startFastCluster({
     command: everythingFixture,
-    args: ['--principal-requests-per-s', `${perS}`, '--principal-request-burst', `${burst}`],
+    args: ['--limits.user.requestsPerSecond', `${perS}`, '--advanced.limits.userRequestBurst', `${burst}`],
     env: userEnvironment,
   });
 });

@@ -28,7 +28,11 @@ export function useJournaledCluster(options: Omit<ClusterOptions, 'command'> = {
   let opened = 0;
   beforeAll(async () => {
     journal = await createJournal();
-    cluster = await startCluster({ args: [...faultArgs, '--drain-ms', '0'], ...options, command: journal.command });
+    cluster = await startCluster({
+      args: [...faultArgs, '--timeouts.drain', '0'],
+      ...options,
+      command: journal.command,
+    });
     await mayTakeOver(cluster);
   }, 60_000);
   afterAll(async () => {

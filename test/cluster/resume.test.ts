@@ -17,7 +17,16 @@ import { childrenOf, settle, startFastCluster, stopSound, urlOf } from './fast.t
 let cluster: Cluster;
 beforeAll(async () => {
   // With the era given, an instance does not replace the process of its start while a test counts processes.
-  const args = ['--era', 'legacy', '--upgrade-after-ms', '5', '--retry-ms', '0', '--log-max-events', '100000'];
+  const args = [
+    '--era',
+    'legacy',
+    '--advanced.sse.streamAfter',
+    '5ms',
+    '--advanced.sse.reconnectDelay',
+    '0',
+    '--advanced.replay.maxEvents',
+    '100000',
+  ];
   cluster = await startFastCluster(withCounting(...args));
   await settle(cluster);
 });

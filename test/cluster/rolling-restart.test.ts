@@ -13,8 +13,17 @@ test('[P9] [P3] [P4] [P6] a rolling restart of all instances under traffic: no s
   const folder = await mkdtemp(join(tmpdir(), 'gangway-rolling-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   const notes = join(folder, 'notes');
-  const args = ['--drain-ms', '10000', '--upgrade-after-ms', '20', '--log-max-events', '100000', '--retry-ms', '0'];
-  const graces = ['--stdin-close-grace-ms', '500', '--terminate-grace-ms', '500'];
+  const args = [
+    '--timeouts.drain',
+    '10s',
+    '--advanced.sse.streamAfter',
+    '20ms',
+    '--advanced.replay.maxEvents',
+    '100000',
+    '--advanced.sse.reconnectDelay',
+    '0',
+  ];
+  const graces = ['--defaults.advanced.stdinCloseGrace', '500ms', '--defaults.advanced.terminateGrace', '500ms'];
   const cluster = await startFastCluster({ command: trafficServer(notes), args: [...args, ...graces] });
   const before = cluster.instances.map(({ pid }) => pid);
   const seed = seedOfRun();

@@ -11,7 +11,10 @@ const ping = (id: string | number = 'p') => ({ jsonrpc: '2.0', id, method: 'ping
 let cluster: Cluster;
 beforeAll(async () => {
   const { command = [] } = withCounting();
-  cluster = await startFastCluster({ command, args: ['--retry-ms', '50', '--drain-ms', '8000'] });
+  cluster = await startFastCluster({
+    command,
+    args: ['--advanced.sse.reconnectDelay', '50ms', '--timeouts.drain', '8s'],
+  });
   await settle(cluster);
 });
 afterAll(() => stopSound(cluster));
@@ -168,7 +171,7 @@ describe('a client of HTTP+SSE in a cluster', () => {
     const own = await startFastCluster({
       command: withCounting().command ?? [],
       redis: cluster.redis,
-      args: ['--sse-linger-ms', '400', '--redis-prefix', 'other'],
+      args: ['--advanced.sse.linger', '400ms', '--cluster.prefix', 'other'],
     });
     const [here = '', there = ''] = own.instances.map(({ baseUrl }) => baseUrl);
     const clients = [await connectOld(here), await connectOld(here, { initializeAt: there })];

@@ -3,9 +3,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readConfiguration } from '../../src/config/config.ts';
 import type { ConfigurationIssue } from '../../src/config/issues.ts';
-import { environmentNameOf, flagOf } from '../../src/config/options/option-names.ts';
+import { environmentNameOf, environmentNamesOf, flagOf, flagsOf } from '../../src/config/options/option-names.ts';
 import { globalOptions, serverOptions } from '../../src/config/options/options.ts';
 import { configFileVariable } from '../../src/config/sources/environment-variables.ts';
+import { treePathOf } from '../../src/config/tree/places.ts';
 
 interface Given {
   argv?: readonly string[];
@@ -35,6 +36,13 @@ function faultsOf(given: Given): readonly ConfigurationIssue[] {
   return result.ok ? [] : result.faults;
 }
 
+/** The object with a member at a path such as `limits.user.sessions`. */
+function withMember(tree: Record<string, unknown>, path: string, value: unknown): Record<string, unknown> {
+  const [first = '', ...rest] = path.split('.');
+  const below = (tree[first] ?? {}) as Record<string, unknown>;
+  return { ...tree, [first]: rest.length === 0 ? value : withMember(below, rest.join('.'), value) };
+}
+
 const pathsOf = (given: Given) => faultsOf(given).map(({ path }) => path);
 const server = (entry: unknown) => ({ mcpServers: { git: entry } });
 
@@ -44,6 +52,13 @@ describe('one server', () => {
     expect(servers).toEqual([
       {
         name: 'foo',
+        listCache: true,
+        listTtlMs: 0,
+        allowTools: [],
+        denyTools: [],
+        allowPrompts: [],
+        denyPrompts: [],
+        tools: {},
         isOnCommandLine: true,
         command: 'node',
         args: ['dist/foo.js', '--port', '9'],
@@ -59,6 +74,7 @@ describe('one server', () => {
         hibernateAfterMs: 0,
         era: 'auto',
         share: 'auto',
+        auth: 'gateway',
         shareLingerMs: 300_000,
         poolMax: 4,
         sessionless: 'reject',
@@ -150,8 +166,12 @@ describe('help', () => {
 });
 
 describe('the order of sources', () => {
-  const file = { port: 3, maxDepth: 33, allowHost: ['file'], ...server({ command: 'x' }) };
-  const env = { GANGWAY_PORT: '2', GANGWAY_DRAIN_MS: '22', GANGWAY_ALLOW_HOST: 'one, two', GANGWAY_HOST: '' };
+  const file = {
+    listen: { port: 3, allowedHosts: ['file'] },
+    advanced: { limits: { depth: 33 } },
+    ...server({ command: 'x' }),
+  };
+  const env = { GANGWAY_PORT: '2', GANGWAY_TIMEOUTS_DRAIN: '22ms', GANGWAY_ALLOW_HOST: 'one, two', GANGWAY_HOST: '' };
 
   it('is command line, environment, file, default', () => {
     expect(configOf({ argv: ['--config=config.json', '--port', '1'], env, file })).toMatchObject({
@@ -177,13 +197,15 @@ describe('the order of sources', () => {
     expect(configOf({ argv, env: { REDIS_URL: other, GANGWAY_REDIS: own } }).redis).toBe(own);
     expect(configOf({ argv: ['--redis', own, ...argv], env: { REDIS_URL: other } }).redis).toBe(own);
     expect(configOf({ argv, env: { REDIS_URL: '' } }).redis).toBeUndefined();
-    expect(configOf({ env: { REDIS_URL: other }, file: { redis: own, ...server({ command: 'x' }) } }).redis).toBe(
-      other,
-    );
+    expect(
+      configOf({ env: { REDIS_URL: other }, file: { cluster: { redis: own }, ...server({ command: 'x' }) } }).redis,
+    ).toBe(other);
   });
 
   it('has defaults for what instances share', () => {
     expect(configOf({ argv: ['--', 'x'] })).toMatchObject({
+      store: 'memory',
+      storeSyncMs: 1_000,
       redisPrefix: 'gangway',
       redisCa: undefined,
       redisCert: undefined,
@@ -198,7 +220,7 @@ describe('the order of sources', () => {
     });
   });
 
-  it('takes every option from each source', () => {
+  it('takes every option from each source, by its path and its short name', () => {
     for (const [key, { kind, default: value }] of Object.entries({ ...globalOptions, ...serverOptions })) {
       if (value === undefined || typeof value === 'object') continue;
       const texts: Record<string, string> = {
@@ -206,42 +228,51 @@ describe('the order of sources', () => {
         logFormat: 'pretty',
         host: '::1',
         adminHost: '::1',
+        linkHost: '::1',
         onBackendExit: 'end',
         rerun: 'hints',
         era: 'legacy',
         share: 'all',
         sessionless: 'serve',
         transport: 'sse',
+        auth: 'gateway', // a command ignores `upstream`
         parentDeathSignal: 'off',
         redisPrefix: 'team:x',
         nice: '7',
-        leaseMs: '170', // the only one of which 70 is too little
+        leaseMs: '170ms', // the only one of which 70 is too little
+        hstsMaxAgeS: '70s',
+        store: 'file:/x',
       };
-      const text = texts[key] ?? (kind === 'integer' ? '70' : kind === 'boolean' ? String(!value) : '/x');
-      const wanted = { [key]: kind === 'integer' ? Number(text) : kind === 'boolean' ? !value : text };
+      const units: Partial<Record<typeof kind, string>> = { duration: '70ms', size: '70B', integer: '70' };
+      const text = texts[key] ?? units[kind] ?? (kind === 'boolean' ? String(!value) : '/x');
+      const isNumber = kind === 'integer' || kind === 'duration' || kind === 'size';
+      const wanted = { [key]: isNumber ? Number.parseInt(text, 10) : kind === 'boolean' ? !value : text };
       const large = {
-        logMaxBytes: 2 ** 30,
-        maxQueuedBytes: 2 ** 30,
-        maxEventBytes: 1,
-        maxBodyBytes: 1,
-        requestIdleMs: 1,
-        requestMaxMs: 2 ** 31 - 1,
-        logMaxAgeMs: 1,
-        recordTtlMs: 2 ** 31 - 1,
-        leaseMs: 2 ** 31 - 1,
-        leaseRenewMs: 10,
-        leaseMarginMs: 1,
+        logMaxBytes: '1GiB',
+        maxQueuedBytes: '1GiB',
+        maxEventBytes: '1B',
+        maxBodyBytes: '1B',
+        requestIdleMs: '1ms',
+        requestMaxMs: '24d',
+        logMaxAgeMs: '1ms',
+        recordTtlMs: '24d',
+        leaseMs: '24d',
+        leaseRenewMs: '10ms',
+        leaseMarginMs: '1ms',
         proxyIdentityHeader: 'x-user', // without authentication it cannot be required
         trustedProxy: ['10.0.0.1'],
-        [key]: wanted[key],
+        [key]: kind === 'integer' ? Number(text) : kind === 'boolean' ? !value : text,
       };
+      const treeOf = (values: object): Record<string, unknown> =>
+        Object.entries(values).reduce(
+          (tree, [name, each]) => withMember(tree, treePathOf(name), each),
+          file as Record<string, unknown>,
+        );
+      const others = treeOf(Object.fromEntries(Object.entries(large).filter(([name]) => name !== key)));
       const results = [
-        configOf({
-          argv: ['--config', 'config.json', flagOf(key), ...(kind === 'boolean' ? [] : [text])],
-          file: { ...file, ...large, [key]: undefined },
-        }),
-        configOf({ env: { [environmentNameOf(key)]: text }, file: { ...file, ...large, [key]: undefined } }),
-        configOf({ file: { ...file, ...large } }),
+        ...flagsOf(key).map((flag) => configOf({ argv: ['--config', 'config.json', `${flag}=${text}`], file: others })),
+        ...environmentNamesOf(key).map((name) => configOf({ env: { [name]: text }, file: others })),
+        configOf({ file: treeOf(large) }),
       ];
       for (const config of results) expect({ ...config.servers[0], ...config }).toMatchObject(wanted);
     }
@@ -254,26 +285,26 @@ describe('the face for HTTP+SSE', () => {
   it('is there unless it is turned off, for all or for one', () => {
     const turned = (given: Given) => configOf(given).servers.map(({ sse }) => sse);
     expect(turned({ file: both })).toEqual([true, false]);
-    expect(turned({ argv: ['--no-sse', '--config', 'config.json'], file: both })).toEqual([false, false]);
-    expect(turned({ argv: ['--no-sse', '--', 'x'] })).toEqual([false]);
-    expect(turned({ argv: ['--', 'x'], env: { GANGWAY_SSE: 'false' } })).toEqual([false]);
+    expect(turned({ argv: ['--defaults.sse=false', '--config', 'config.json'], file: both })).toEqual([false, false]);
+    expect(turned({ argv: ['--defaults.sse=false', '--', 'x'] })).toEqual([false]);
+    expect(turned({ argv: ['--', 'x'], env: { GANGWAY_DEFAULTS_SSE: 'false' } })).toEqual([false]);
   });
 
   it.each<[Given, string, string]>([
-    [{ argv: ['--no-sse=1', '--', 'x'] }, '--no-sse', 'takes no value'],
-    [{ argv: ['--no-sse', '--no-sse', '--', 'x'] }, '--no-sse', 'more than once'],
-    [{ argv: ['--', 'x'], env: { GANGWAY_SSE: 'no' } }, 'GANGWAY_SSE', 'true or false'],
-    [{ argv: ['--sse-path', '/mcp', '--', 'x'] }, '--sse-path', 'the same path'],
-    [{ argv: ['--messages-path', '/sse', '--', 'x'] }, '--messages-path', 'the same path'],
+    [{ argv: ['--defaults.sse=1', '--', 'x'] }, '--defaults.sse', 'true or false'],
+    [{ argv: ['--defaults.sse=false', '--defaults.sse=false', '--', 'x'] }, '--defaults.sse', 'more than once'],
+    [{ argv: ['--', 'x'], env: { GANGWAY_DEFAULTS_SSE: 'no' } }, 'GANGWAY_DEFAULTS_SSE', 'true or false'],
+    [{ argv: ['--advanced.paths.sse', '/mcp', '--', 'x'] }, '--advanced.paths.sse', 'the same path'],
+    [{ argv: ['--advanced.paths.messages', '/sse', '--', 'x'] }, '--advanced.paths.messages', 'the same path'],
     [{ argv: ['--path', '/messages', '--', 'x'] }, '--path', 'the same path'],
-    [{ argv: ['--sse-path', '/foo/mcp', '--', 'foo'] }, '--sse-path', 'the same path'],
+    [{ argv: ['--advanced.paths.sse', '/foo/mcp', '--', 'foo'] }, '--advanced.paths.sse', 'the same path'],
   ])('refuses %j', (given, path, message) => {
     const result = read(given);
     expect(result).toMatchObject({ ok: false, faults: [{ path, message: expect.stringContaining(message) }] });
   });
 
   it('has no path to collide with where it is turned off', () => {
-    expect(configOf({ argv: ['--no-sse', '--sse-path', '/mcp', '--', 'x'] }).path).toBe('/mcp');
+    expect(configOf({ argv: ['--defaults.sse=false', '--advanced.paths.sse', '/mcp', '--', 'x'] }).path).toBe('/mcp');
   });
 });
 
@@ -305,7 +336,10 @@ describe('servers of the file', () => {
   });
 
   it('takes options for all servers where a server has none, and merges env', () => {
-    const file = { warm: 1, mcpServers: { a: { command: 'a' }, b: { command: 'b', warm: 3, env: { A: 'own' } } } };
+    const file = {
+      defaults: { warm: 1 },
+      mcpServers: { a: { command: 'a' }, b: { command: 'b', warm: 3, env: { A: 'own' } } },
+    };
     expect(
       configOf({ argv: ['--config', 'config.json', '--env', 'A=all', '--env', 'B=all'], file }).servers,
     ).toMatchObject([
@@ -348,7 +382,7 @@ describe('remote servers', () => {
 
   it('in the file may be written as MCP clients do, with secrets from the environment', () => {
     const file = {
-      headers: { 'X-All': 'all' },
+      defaults: { headers: { 'X-All': 'all' } },
       mcpServers: {
         a: { type: 'sse', url: '${BASE}/sse', headers: { Authorization: 'Bearer ${TOKEN}' } },
         b: { url: 'http://b', transport: 'sse' },
@@ -365,7 +399,7 @@ describe('remote servers', () => {
   });
 
   it('take headers from the environment, one in a line', () => {
-    const env = { GANGWAY_HEADERS: 'A: 1, 2\nB: 3', GANGWAY_TRANSPORT: 'sse' };
+    const env = { GANGWAY_HEADER: 'A: 1, 2\nB: 3', GANGWAY_TRANSPORT: 'sse' };
     expect(configOf({ argv: ['http://x'], env }).servers).toMatchObject([{ headers: { A: '1, 2', B: '3' } }]);
   });
 });
@@ -373,7 +407,7 @@ describe('remote servers', () => {
 describe('hibernation', () => {
   it('if asked for for all servers, is that of those that the gateway starts', () => {
     const mcpServers = { a: { url: 'http://a', type: 'sse' }, b: { command: 'b' } };
-    expect(configOf({ file: { hibernateAfterMs: 5, mcpServers } }).servers).toMatchObject([
+    expect(configOf({ file: { defaults: { hibernateAfter: '5ms' }, mcpServers } }).servers).toMatchObject([
       { name: 'a', hibernateAfterMs: 0 },
       { name: 'b', hibernateAfterMs: 5 },
     ]);
@@ -382,14 +416,22 @@ describe('hibernation', () => {
 
 describe('headers of clients', () => {
   it('go on by name, in small letters, and not unless they are named', () => {
-    const argv = ['--transport', 'sse', '--forward-header', 'Authorization', '--forward-header', 'x-a,X-B', 'http://x'];
+    const argv = [
+      '--transport',
+      'sse',
+      '--defaults.forwardHeaders',
+      'Authorization',
+      '--defaults.forwardHeaders',
+      'x-a,X-B',
+      'http://x',
+    ];
     expect(configOf({ argv }).servers).toMatchObject([{ forwardHeaders: ['authorization', 'x-a', 'x-b'] }]);
     expect(configOf({ argv: ['--transport', 'sse', 'http://x'] }).servers).toMatchObject([{ forwardHeaders: [] }]);
   });
 
   it('if named for all servers, go to those that can have any', () => {
     const mcpServers = { a: { url: 'http://a', type: 'sse' }, b: { command: 'b' }, c: { url: 'tcp://c:1' } };
-    expect(configOf({ file: { forwardHeaders: ['X-A'], mcpServers } }).servers).toMatchObject([
+    expect(configOf({ file: { defaults: { forwardHeaders: ['X-A'] }, mcpServers } }).servers).toMatchObject([
       { name: 'a', forwardHeaders: ['x-a'] },
       { name: 'b', forwardHeaders: [] },
       { name: 'c', forwardHeaders: [] },
@@ -408,7 +450,7 @@ describe('faults', () => {
     ['two forms', { argv: ['--config', 'config.json', '--', 'x'], file: server({ command: 'x' }) }, [usage]],
     ['a URL and --', { argv: ['tcp://x:1', '--', 'x'] }, [usage]],
     ['two URLs', { argv: ['tcp://x:1', 'tcp://x:2'] }, ['argument 2']],
-    ['a command without --', { argv: ['npx', 'server'] }, ['argument 1', 'argument 2']],
+    ['a command without --', { argv: ['npx', '-y', 'server'] }, ['npx']],
     ['an unknown option', { argv: ['--prot', '--', 'x'] }, ['--prot']],
     ['a short option with a value', { argv: ['-p80', '--', 'x'] }, ['-p']],
     ['no value', { argv: ['--port', '--', 'x'] }, ['--port']],
@@ -474,13 +516,21 @@ describe('faults', () => {
       ['config.json: mcpServers.git.headers.a'],
     ],
     ['a header without a colon', { argv: ['--header', 'a', '--transport', 'sse', 'http://x'] }, ['--header']],
-    ['one path for two things', { argv: ['--ws-path', '/mcp', '--', 'x'] }, ['--ws-path']],
+    ['one path for two things', { argv: ['--advanced.paths.ws', '/mcp', '--', 'x'] }, ['--advanced.paths.ws']],
     ['the same by a default', { argv: ['--path', '/ws', '--', 'x'] }, ['--path']],
     ['a header twice', { argv: ['--header', 'a: 1', '--header', 'A: 2', 'tcp://x:1'] }, ['--header']],
     ['a header of our own', { argv: ['--header', 'Host: evil', '--transport', 'sse', 'http://x'] }, ['--header']],
     ['a header that mirrors the body', { argv: ['--header', 'Mcp-Param-A: x', 'http://x'] }, ['--header']],
-    ['one to forward', { argv: ['--forward-header', 'Mcp-Name', 'http://x'] }, ['--forward-header[0]']],
-    ['a header to forward for a command', { argv: ['--forward-header', 'x-a', '--', 'x'] }, ['--forward-header']],
+    [
+      'one to forward',
+      { argv: ['--defaults.forwardHeaders', 'Mcp-Name', 'http://x'] },
+      ['--defaults.forwardHeaders[0]'],
+    ],
+    [
+      'a header to forward for a command',
+      { argv: ['--defaults.forwardHeaders', 'x-a', '--', 'x'] },
+      ['--defaults.forwardHeaders'],
+    ],
     ['a header for a command', { argv: ['--header', 'X: y', '--', 'x'] }, ['--header']],
     ['a transport for a command', { argv: ['--transport', 'http', '--', 'x'] }, ['--transport']],
     [
@@ -488,7 +538,7 @@ describe('faults', () => {
       { file: server({ url: 'http://x', type: 'http', transport: 'sse' }) },
       ['config.json: mcpServers.git.transport'],
     ],
-    ['a header to forward to a socket', { argv: ['--forward-header', 'x-a', 'tcp://x:1'] }, ['argument 3']],
+    ['a header to forward to a socket', { argv: ['--defaults.forwardHeaders', 'x-a', 'tcp://x:1'] }, ['argument 3']],
     [
       'a header to forward in a server without a url',
       { file: server({ command: 'x', forwardHeaders: ['x-a'] }) },
@@ -501,12 +551,12 @@ describe('faults', () => {
     ],
     [
       'hibernation of a server that somebody else runs',
-      { file: server({ url: 'http://x', type: 'sse', hibernateAfterMs: 5 }) },
+      { file: server({ url: 'http://x', type: 'sse', hibernateAfter: '5ms' }) },
       ['config.json: mcpServers.git'],
     ],
     [
       'hibernation of a server whose sessions are not restored',
-      { argv: ['--hibernate-after-ms', '5', '--on-backend-exit', 'end', '--', 'x'] },
+      { argv: ['--defaults.hibernateAfter', '5ms', '--defaults.onExit', 'end', '--', 'x'] },
       ['--'],
     ],
     [
@@ -516,7 +566,7 @@ describe('faults', () => {
     ],
     [
       'a header to forward and warm',
-      { file: { warm: 1, ...server({ url: 'http://x', type: 'sse', forwardHeaders: ['x-a'] }) } },
+      { file: { defaults: { warm: 1 }, ...server({ url: 'http://x', type: 'sse', forwardHeaders: ['x-a'] }) } },
       ['config.json: mcpServers.git'],
     ],
     ...['Host', 'Mcp-Session-Id', 'Transfer-Encoding', 'proxy-authorization', 'a b', 'a:b', ''].map(
@@ -526,7 +576,7 @@ describe('faults', () => {
         ['config.json: mcpServers.git.forwardHeaders[0]'],
       ],
     ),
-    ['a certificate without a key', { argv: ['--upstream-cert', 'f', 'tcp://x:1'] }, ['argument 3']],
+    ['a certificate without a key', { argv: ['--defaults.tls.cert', 'f', 'tcp://x:1'] }, ['argument 3']],
     ['a modern server on WebSocket', { argv: ['--era', 'modern', 'ws://x:1'] }, ['argument 3']],
     ['a modern HTTP+SSE server', { argv: ['--era', 'modern', '--transport', 'sse', 'http://x:1'] }, ['argument 5']],
     ['an era that there is not', { argv: ['--era', 'new', '--', 'x'] }, ['--era']],
@@ -543,23 +593,39 @@ describe('faults', () => {
     ['a reserved name', { file: { mcpServers: { mcp: { command: 'x' } } } }, ['config.json: mcpServers.mcp']],
     [
       'a fault for all servers once',
-      { file: { warm: -1, mcpServers: { a: { command: 'a' }, b: { command: 'b' } } } },
-      ['config.json: warm'],
+      { file: { defaults: { warm: -1 }, mcpServers: { a: { command: 'a' }, b: { command: 'b' } } } },
+      ['config.json: defaults.warm'],
     ],
     ['no Redis URL as an option', { argv: ['--redis', 'x', '--', 'x'] }, ['--redis']],
     ['no Redis URL as a variable', { argv: ['--', 'x'], env: { GANGWAY_REDIS: 'x' } }, ['GANGWAY_REDIS']],
     ['no Redis URL by its other name', { argv: ['--', 'x'], env: { REDIS_URL: 'x' } }, ['REDIS_URL']],
-    ['no Redis URL in the file', { file: { redis: 'x', ...server({ command: 'x' }) } }, ['config.json: redis']],
-    ['a Redis prefix with braces', { argv: ['--redis-prefix', '{a}', '--', 'x'] }, ['--redis-prefix']],
-    ['a wrong pair', { argv: ['--log-max-bytes', '10', '--', 'x'] }, ['--log-max-bytes']],
+    [
+      'no Redis URL in the file',
+      { file: { cluster: { redis: 'x' }, ...server({ command: 'x' }) } },
+      ['config.json: cluster.redis'],
+    ],
+    ['a Redis prefix with braces', { argv: ['--cluster.prefix', '{a}', '--', 'x'] }, ['--cluster.prefix']],
+    ['a wrong pair', { argv: ['--replay.maxSize', '10B', '--', 'x'] }, ['--replay.maxSize']],
     [
       'a wrong pair of two sources',
-      { argv: ['--log-max-bytes', '10', '--', 'x'], env: { GANGWAY_MAX_EVENT_BYTES: '11' } },
-      ['GANGWAY_MAX_EVENT_BYTES'],
+      { argv: ['--replay.maxSize', '10B', '--', 'x'], env: { GANGWAY_ADVANCED_LIMITS_EVENT: '11B' } },
+      ['GANGWAY_ADVANCED_LIMITS_EVENT'],
     ],
-    ['records shorter than the log', { argv: ['--record-ttl-ms', '1000', '--', 'x'] }, ['--record-ttl-ms']],
-    ['a lease that lapses before it is renewed', { argv: ['--lease-ms', '1999', '--', 'x'] }, ['--lease-ms']],
-    ['a lease that is never relied on', { argv: ['--lease-margin-ms', '6001', '--', 'x'] }, ['--lease-margin-ms']],
+    [
+      'records shorter than the log',
+      { argv: ['--advanced.cluster.recordTtl', '1s', '--', 'x'] },
+      ['--advanced.cluster.recordTtl'],
+    ],
+    [
+      'a lease that lapses before it is renewed',
+      { argv: ['--cluster.lease', '1s', '--advanced.cluster.leaseRenewal', '2s', '--', 'x'] },
+      ['--advanced.cluster.leaseRenewal'],
+    ],
+    [
+      'a lease that is never relied on',
+      { argv: ['--advanced.cluster.leaseMargin', '6001ms', '--', 'x'] },
+      ['--advanced.cluster.leaseMargin'],
+    ],
   ])('%s', (_case, given, paths) => {
     expect(pathsOf(given)).toEqual(paths);
   });
@@ -567,32 +633,38 @@ describe('faults', () => {
   it.each<[Record<string, string | number>, string, string]>([
     [{ tlsCert: 'cert.pem' }, 'tlsCert', 'tlsKey'],
     [{ tlsKey: 'key.pem' }, 'tlsKey', 'tlsCert'],
-    [{ logMaxBytes: 10 }, 'logMaxBytes', 'maxEventBytes'],
-    [{ ssePath: '/mcp' }, 'ssePath', 'messagesPath'],
+    [{ logMaxBytes: '10B' }, 'logMaxBytes', 'maxEventBytes'],
+    [{ ssePath: '/mcp' }, 'ssePath', 'path'],
     [{ proxyScopesHeader: 'x-s' }, 'proxyScopesHeader', 'proxyIdentityHeader'],
     [{ proxyIdentityHeader: 'x-u' }, 'proxyIdentityHeader', 'trustedProxy'],
   ])('%j is told in the words of the place where it stands', (settings, key, other) => {
     const all = Object.entries(settings);
     const onLine = faultsOf({ argv: [...all.flatMap(([name, value]) => [flagOf(name), String(value)]), '--', 'x'] });
     const env = Object.fromEntries(all.map(([name, value]) => [environmentNameOf(name), String(value)]));
-    const inFile = faultsOf({ file: { ...settings, ...server({ command: 'x' }) } });
+    const nested = all.reduce((tree, [name, value]) => withMember(tree, treePathOf(name), value), {});
+    const inFile = faultsOf({ file: { ...nested, ...server({ command: 'x' }) } });
     for (const [faults, path, named, never] of [
-      [onLine, flagOf(key), flagOf(other), other],
-      [faultsOf({ argv: ['--', 'x'], env }), environmentNameOf(key), environmentNameOf(other), other],
-      [inFile, `config.json: ${key}`, other, flagOf(other)],
+      [onLine, flagOf(key), flagOf(other), environmentNameOf(other)],
+      [faultsOf({ argv: ['--', 'x'], env }), environmentNameOf(key), environmentNameOf(other), flagOf(other)],
+      [inFile, `config.json: ${treePathOf(key)}`, treePathOf(other), flagOf(other)],
     ] as const) {
-      expect(faults).toEqual([{ path, message: expect.stringContaining(named) }]);
+      expect(faults).toMatchObject([{ path, message: expect.stringContaining(named) }]);
       expect(faults[0]?.message).not.toContain(never);
     }
   });
 
-  it.each<[string[], string, Record<string, string | number>, string]>([
-    [['--uid', '1'], '--uid without --gid', { uid: 1 }, 'uid without gid'],
+  it.each<[string[], string, Record<string, unknown>, string]>([
     [
-      ['--hibernate-after-ms', '9', '--on-backend-exit', 'end'],
-      '--hibernate-after-ms and --on-backend-exit end',
-      { hibernateAfterMs: 9, onBackendExit: 'end' },
-      'hibernateAfterMs and onBackendExit end',
+      ['--defaults.process.uid', '1'],
+      '--defaults.process.uid without --defaults.process.gid',
+      { process: { uid: 1 } },
+      'process.uid without process.gid',
+    ],
+    [
+      ['--defaults.hibernateAfter', '9ms', '--defaults.onExit', 'end'],
+      '--defaults.hibernateAfter and --defaults.onExit end',
+      { hibernateAfter: '9ms', onExit: 'end' },
+      'hibernateAfter and onExit end',
     ],
   ])('%j of a server is told as %s, and in the file in its words', (argv, onLine, settings, inFile) => {
     expect(faultsOf({ argv: [...argv, '--', 'x'] })[0]?.message).toContain(onLine);
@@ -604,9 +676,9 @@ describe('faults', () => {
     [['chekc', '--', 'x'], 'did you mean check?'],
     [['keys', 'alice'], 'did you mean key?'],
     [['help'], 'did you mean --help?'],
-    [['npx', 'server'], 'after --'],
-    [['node', 'x.js'], 'after --'],
-    [['--port', '1', 'key', 'alice'], 'after --'],
+    [['npx', 'server'], 'put -- before'],
+    [['node', 'x.js'], 'mcp-gangway -- node'],
+    [['--port', '1', 'key', 'alice'], 'must be the first word'],
     [['--log-level', 'dbug', '--', 'x'], 'has an unknown level; did you mean debug?'],
     [['--log-level', 'info,stor=debug', '--', 'x'], 'has item 2, which has an unknown part; did you mean store?'],
     [['--log-level', 'info,store=loud', '--', 'x'], 'has item 2, which has an unknown level (known levels: fatal'],
@@ -616,15 +688,18 @@ describe('faults', () => {
   });
 
   it('of all sources are told at once', () => {
-    const file = { path: 'mcp', mcpServers: { git: { args: ['${N}'] }, 'x y': { command: 'x', warm: '1' } } };
+    const file = {
+      listen: { path: 'mcp' },
+      mcpServers: { git: { args: ['${N}'] }, 'x y': { command: 'x', warm: '1' } },
+    };
     const argv = ['--config', 'config.json', '--port', '99999', '--nonsense=1'];
-    expect(pathsOf({ argv, env: { GANGWAY_MAX_DEPTH: 'deep' }, file })).toEqual([
+    expect(pathsOf({ argv, env: { GANGWAY_ADVANCED_LIMITS_DEPTH: 'deep' }, file })).toEqual([
       '--nonsense',
       'config.json: mcpServers.git.args[0]',
       'config.json: mcpServers.git',
       '--port',
-      'config.json: path',
-      'GANGWAY_MAX_DEPTH',
+      'config.json: listen.path',
+      'GANGWAY_ADVANCED_LIMITS_DEPTH',
       'config.json: mcpServers["x y"]',
       'config.json: mcpServers["x y"].warm',
     ]);

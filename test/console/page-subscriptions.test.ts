@@ -4,7 +4,9 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { maxOpenPages, PageSubscriptions } from '../../src/console/page-subscriptions.ts';
 import { MessageTap } from '../../src/console/record/message-tap.ts';
 import { RecentEvents } from '../../src/console/record/recent-events.ts';
-import type { SessionQuery, SessionView, Snapshot } from '../../src/console/snapshot/snapshot.ts';
+import type { SessionQuery } from '../../src/console/sessions/session-list.ts';
+import type { SessionView } from '../../src/console/sessions/session-view.ts';
+import type { Snapshot } from '../../src/console/snapshot/snapshot.ts';
 import { asMessage } from '../support/as-message.ts';
 
 beforeEach(() => vi.useFakeTimers());
@@ -34,7 +36,7 @@ function createViewers() {
   const viewers = new PageSubscriptions({ tap: flow, events: happenings, snapshot, session });
   const open = (search = '', watched?: { server: string; session: string }) => {
     const outgoing = new FakeOutgoing();
-    viewers.add(outgoing as unknown as ServerResponse, { search, page: 0, watched });
+    viewers.add(outgoing as unknown as ServerResponse, { search, page: 0, isEverywhere: false, watched });
     return outgoing;
   };
   return { flow, happenings, snapshot, session, viewers, open };

@@ -21,5 +21,5 @@ it('has the labels of the package', () => {
 });
 
 it('[S-04] has no port for operators until an address is given for it', () => {
-  expect(/^ENV .*$/m.exec(dockerfile)?.[0]).toContain(' GANGWAY_ADMIN_HOST=off');
+  expect(/^ENV .*$/m.exec(dockerfile)?.[0]).toContain(' GANGWAY_LISTEN_ADMIN_HOST=off');
 });

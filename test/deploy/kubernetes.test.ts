@@ -110,6 +110,13 @@ describe('the gateway in it', () => {
     expect(port).toEqual({ name: 'http', containerPort: globalOptions.port.default });
     expect(the<Service>('Service').spec?.ports?.map(({ targetPort }) => targetPort)).toEqual(['http']);
     expect(the<NetworkPolicy>('NetworkPolicy').spec?.ingress?.[0]?.ports).toEqual([{ port: 'http' }]);
+    const link = container?.ports?.find(({ name }) => name === 'link');
+    const { cluster } = JSON.parse(read('gangway.json'));
+    expect(link?.containerPort).toBe(cluster.link.port);
+    const { ingress, egress } = the<NetworkPolicy>('NetworkPolicy').spec ?? {};
+    const others = [{ podSelector: { matchLabels: wanted } }];
+    expect(ingress?.[1]).toEqual({ from: others, ports: [{ port: 'link' }] });
+    expect(egress?.[0]).toEqual({ to: others, ports: [{ port: 'link' }] });
     expect(container?.startupProbe?.httpGet).toEqual({ path: '/healthz', port: 'http' });
     expect(container?.livenessProbe?.httpGet).toEqual({ path: '/healthz', port: 'http' });
     expect(container?.readinessProbe?.httpGet).toEqual({ path: '/readyz', port: 'http' });

@@ -144,7 +144,7 @@ describe('the example with Prometheus and Grafana', () => {
     const { scrape_configs: jobs } = parse(example('prometheus.yml'));
     const targets = [`gateway:${globalOptions.adminPort.default}`];
     expect(jobs).toEqual([{ job_name: 'mcp-gangway', static_configs: [{ targets }] }]);
-    expect(services.gateway.environment['GANGWAY_ADMIN_HOST']).toBe('0.0.0.0');
+    expect(services.gateway.environment['GANGWAY_LISTEN_ADMIN_HOST']).toBe('0.0.0.0');
   });
 
   it('publishes its ports on this machine only, and not the port for operators', () => {

@@ -24,7 +24,7 @@ it(`${page} has a configuration that the gateway accepts`, () => {
   const readFile = (path: string) => (path.endsWith('keys.json') ? '[]' : text);
   expect(readConfiguration({ argv: ['--config', 'gangway.json'], env: {}, readFile })).toMatchObject({ ok: true });
   const [route] = parseAllDocuments(blocks.find(({ file }) => file === 'cluster/route.yaml')?.text ?? '');
-  expect(JSON.parse(text).allowHost).toEqual(expect.arrayContaining(route?.toJS().spec.hostnames));
+  expect(JSON.parse(text).listen.allowedHosts).toEqual(expect.arrayContaining(route?.toJS().spec.hostnames));
 });
 
 // CI has no kubectl.

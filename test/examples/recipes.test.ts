@@ -1,7 +1,11 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { digestOfKey } from '../../src/auth/api-keys.ts';
 import { readConfiguration } from '../../src/config/config.ts';
 import { root, startGateway } from '../support/gateway.ts';
+import { startGuardedServer } from '../support/guarded-server.ts';
+import { post } from '../support/http-client.ts';
 import { blocksOf } from './page.ts';
 import { walk } from './walk.ts';
 
@@ -44,7 +48,7 @@ it('docs/recipes/clients.md has a client that calls a tool with a key', async ()
   );
   expect(Object.keys(mcpServers)).toEqual(['everything']);
   const gateway = await startGateway({
-    env: { GANGWAY_API_KEYS: `alice:${key}` },
+    env: { GANGWAY_API_KEYS: `alice:sha256:${digestOfKey(key)}` },
     command: [process.execPath, `${root}node_modules/@modelcontextprotocol/server-everything/dist/index.js`],
   });
   await walk({
@@ -68,3 +72,34 @@ if [ "$1" = run ]; then printf '%s\\n' "$@" > arguments; printenv TICKETS_TOKEN 
   expect(await run('cat arguments')).toMatch(/^run\n--rm\n--interactive\n(--.*\n)+TICKETS_TOKEN\ndemo-server\n$/);
   expect(await run('cat token')).toBe('abc\n');
 });
+
+it('docs/recipes/upstream-oauth.md has a command and a configuration, and shows the challenge that a client gets', async () => {
+  const page = readFileSync(`${root}${'docs/recipes/upstream-oauth.md'}`, 'utf8');
+  const [, options = ''] = /^mcp-gangway (.+) https:\/\/mcp\.example\.com\/mcp$/m.exec(page) ?? [];
+  const server = await startGuardedServer();
+  onTestFinished(() => server.close());
+  const gateway = await startGateway({ args: [...options.split(' '), server.url] });
+  const [, body = ''] = /curl .* -d '(.+)'$/m.exec(page) ?? [];
+  const refused = await post(gateway.url, JSON.parse(body));
+  const [, shown = ''] = /^www-authenticate: (.+)$/m.exec(page) ?? [];
+  const challenge = String(refused.headers['www-authenticate']).replace(`:${gateway.port}/`, ':8080/');
+  expect([refused.status, challenge]).toEqual([401, shown]);
+  expect(faultsOf('docs/recipes/upstream-oauth.md')).toEqual([[]]);
+});
+
+it('docs/recipes/upstream-identity.md has configurations that the gateway accepts', () => {
+  expect(faultsOf('docs/recipes/upstream-identity.md')).toEqual([[], [], []]);
+});
+
+/** The faults of each configuration of a page, whose references are files with a secret or a key. */
+function faultsOf(page: string): unknown[] {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const key = privateKey.export({ type: 'pkcs8', format: 'pem' });
+  return blocksOf(readFileSync(`${root}${page}`, 'utf8'))
+    .filter(({ language }) => language === 'json')
+    .map(({ text }) => {
+      const readFile = (file: string) => (file === 'gangway.json' ? text : String(key));
+      const read = readConfiguration({ argv: ['--config', 'gangway.json', '--host', '127.0.0.1'], env: {}, readFile });
+      return read.ok ? [] : read.faults;
+    });
+}

@@ -17,7 +17,7 @@ const progressCall = (id: number, marker: string) => ({
 describe('[F27] [P9] SIGTERM with open streams', () => {
   test('50 calls that stream get all their events and their results; exit 0 in time, and no child', async () => {
     const drainMs = 15_000;
-    const gateway = await startGateway({ args: ['--drain-ms', `${drainMs}`], command: everythingFixture });
+    const gateway = await startGateway({ args: ['--timeouts.drain', `${drainMs}ms`], command: everythingFixture });
     const sessions = await Promise.all(
       Array.from({ length: streams / perSession }, () => initialize(gateway.url, { version: '2025-11-25' })),
     );
@@ -50,7 +50,7 @@ describe('[F27] [P9] SIGTERM with open streams', () => {
 
 describe('[F29] a gateway that stands still', () => {
   test('for two seconds loses no event, no call and no session', async () => {
-    const gateway = await startGateway({ args: ['--keep-alive-ms', '500'], command: everythingFixture });
+    const gateway = await startGateway({ args: ['--sse.heartbeat', '500ms'], command: everythingFixture });
     const session = await initialize(gateway.url, { version: '2025-11-25' });
     const call = await session.send(progressCall(1, 'm'));
     await call.nextMessage(({ method }) => method === 'notifications/progress');

@@ -7,8 +7,11 @@ const timedOut = { error: { code: -32000, data: { reason: 'request_timeout' } } 
 const json = { Accept: 'application/json' };
 
 describe('a child that hangs', () => {
-  test('[F13] [P3] --request-idle-ms: 504 as JSON, in band on a stream, and the child is told to stop', async () => {
-    const moody = await startMoody({}, { args: ['--request-idle-ms', '400', '--upgrade-after-ms', '50'] });
+  test('[F13] [P3] --timeouts.requestIdle: 504 as JSON, in band on a stream, and the child is told to stop', async () => {
+    const moody = await startMoody(
+      {},
+      { args: ['--timeouts.requestIdle', '400ms', '--advanced.sse.streamAfter', '50ms'] },
+    );
     const session = await initialize(moody.gateway.url);
     const [asJson, asStream] = await Promise.all([
       session.send(toolCall('j', 'x', {}, hanging), json),
@@ -27,19 +30,23 @@ describe('a child that hangs', () => {
     expect(moody.pids()).toHaveLength(1);
   });
 
-  test('[F13] [P3] --request-idle-ms: each progress gives the call its time again', async () => {
+  test('[F13] [P3] --timeouts.requestIdle: each progress gives the call its time again', async () => {
     const idleMs = 600;
-    const moody = await startMoody({}, { args: ['--request-idle-ms', `${idleMs}`, '--upgrade-after-ms', '10'] });
+    const moody = await startMoody(
+      {},
+      { args: ['--timeouts.requestIdle', `${idleMs}ms`, '--advanced.sse.streamAfter', '10ms'] },
+    );
     const session = await initialize(moody.gateway.url);
     const startedAt = performance.now();
     const call = await session.send(toolCall('slow', 'x', {}, { progressToken: 't', ...hanging }));
     const silent = await session.send(toolCall('silent', 'x', {}, { progressToken: 'u', ...hanging }));
     const silentEnd = responseOf(silent, 'silent').then(() => performance.now());
+    const said: Promise<unknown>[] = [];
     let progress = 0;
     const timer = setInterval(() => {
       progress += 1;
       const text = { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 't', progress } };
-      void session.callTool('say', { texts: [`${JSON.stringify(text)}\n`] });
+      said.push(session.callTool('say', { texts: [`${JSON.stringify(text)}\n`] }));
       if (progress === 15) clearInterval(timer);
     }, 100);
     expect(await responseOf(call, 'slow')).toMatchObject(timedOut);
@@ -47,25 +54,36 @@ describe('a child that hangs', () => {
     expect(progress).toBe(15);
     expect(endedAt - startedAt).toBeGreaterThan(15 * 100 + idleMs * 0.9);
     expect(await silentEnd, 'the end of the one that reports nothing').toBeLessThan(endedAt - idleMs);
+    await Promise.all(said);
   });
 
-  test('[F13] [P3] --request-max-ms ends a call that never stops to report progress', async () => {
-    const args = ['--request-max-ms', '900', '--request-idle-ms', '500', '--upgrade-after-ms', '10'];
+  test('[F13] [P3] --timeouts.requestTotal ends a call that never stops to report progress', async () => {
+    const args = [
+      '--timeouts.requestTotal',
+      '900ms',
+      '--timeouts.requestIdle',
+      '500ms',
+      '--advanced.sse.streamAfter',
+      '10ms',
+    ];
     const moody = await startMoody({}, { args });
     const session = await initialize(moody.gateway.url);
     const call = await session.send(toolCall('slow', 'x', {}, { progressToken: 't', ...hanging }));
     const text = { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 't', progress: 1 } };
-    const timer = setInterval(() => void session.callTool('say', { texts: [`${JSON.stringify(text)}\n`] }), 100);
+    const said: Promise<unknown>[] = [];
+    const say = () => said.push(session.callTool('say', { texts: [`${JSON.stringify(text)}\n`] }));
+    const timer = setInterval(say, 100);
     const startedAt = performance.now();
     expect(await responseOf(call, 'slow')).toMatchObject(timedOut);
     clearInterval(timer);
     expect(performance.now() - startedAt).toBeGreaterThan(700);
     const { events } = await call.answer();
     expect(events.length).toBeGreaterThan(4);
+    await Promise.all(said);
   });
 
   test('[F13] a late answer is dropped and counted, late progress too, and the id may be used again', async () => {
-    const moody = await startMoody({}, { args: ['--request-idle-ms', '300'] });
+    const moody = await startMoody({}, { args: ['--timeouts.requestIdle', '300ms'] });
     const session = await initialize(moody.gateway.url);
     const get = await session.getStream();
     expect(
@@ -83,7 +101,10 @@ describe('a child that hangs', () => {
   });
 
   test('[F13] other calls of the session and other sessions are unaffected', async () => {
-    const moody = await startMoody({}, { args: ['--request-idle-ms', '800', '--upgrade-after-ms', '50'] });
+    const moody = await startMoody(
+      {},
+      { args: ['--timeouts.requestIdle', '800ms', '--advanced.sse.streamAfter', '50ms'] },
+    );
     const [session, other] = [await initialize(moody.gateway.url), await initialize(moody.gateway.url)];
     const hung = session.send(toolCall('h', 'x', {}, hanging));
     for (let n = 0; n < 20; n++) {
@@ -95,7 +116,7 @@ describe('a child that hangs', () => {
   });
 
   test('[F13] [P10] one that is stopped (SIGSTOP): its calls end, others go on, and it ends with its session', async () => {
-    const moody = await startMoody({}, { args: ['--request-idle-ms', '400'] });
+    const moody = await startMoody({}, { args: ['--timeouts.requestIdle', '400ms'] });
     const [session, other] = [await initialize(moody.gateway.url), await initialize(moody.gateway.url)];
     const [stopped] = await moody.gateway.descendants();
     const pid = moody.pids()[0] as number;

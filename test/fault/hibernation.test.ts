@@ -5,7 +5,7 @@ import { waitFor } from '../support/wait-for.ts';
 import { logged, type Moody, requestOf, responseOf, startMoody, statusOf, toolCall } from './moody.ts';
 
 const afterMs = 300;
-const hibernating = ['--hibernate-after-ms', `${afterMs}`, '--drain-ms', '500'];
+const hibernating = ['--defaults.hibernateAfter', `${afterMs}ms`, '--timeouts.drain', '500ms'];
 
 const sleeps = (moody: Moody) => logged(moody.gateway, 'session hibernated');
 /** As many processes as sessions that are awake. */

@@ -8,7 +8,7 @@ const eat = { jsonrpc: '2.0', id: 'e', method: 'test/eat', params: { eat: 400 } 
 
 describe.runIf(process.platform === 'linux')('a server over its memory limit', () => {
   test('[F12] [P3] its calls end with memory_limit, the log says why, and the session goes on', async () => {
-    const gateway = await startGateway({ args: ['--max-memory-bytes', String(400 * 2 ** 20)], command });
+    const gateway = await startGateway({ args: ['--defaults.process.memory', `${400 * 2 ** 20}B`], command });
     const session = await initialize(gateway.url);
     const before = (await session.request('x')).messages[0].result.pid;
     const answer = await (await session.send(eat)).answer();
@@ -24,7 +24,7 @@ describe.runIf(process.platform === 'linux')('a server over its memory limit', (
 
   test('[F12] the only server, which never keeps it: the gateway is of no use, and says why', async () => {
     const gateway = await startGateway({
-      args: ['--max-memory-bytes', String(30 * 2 ** 20), '--on-backend-exit', 'end'],
+      args: ['--defaults.process.memory', `${30 * 2 ** 20}B`, '--defaults.onExit', 'end'],
       command,
     }).catch((error: Error) => error);
     // The only server is tried once: it is of no use with this limit.
@@ -38,19 +38,23 @@ describe.runIf(process.platform === 'linux')('a server over its memory limit', (
 });
 
 test('limits that nothing here can set keep the gateway from starting, with what to do', async () => {
-  const failed = await startGateway({ args: ['--max-open-files', '64'], command, env: { PATH: '/no/such' } }).then(
+  const failed = await startGateway({
+    args: ['--defaults.advanced.openFiles', '64'],
+    command,
+    env: { PATH: '/no/such' },
+  }).then(
     () => '',
     (error: Error) => error.message,
   );
   expect(failed).toMatch(/ended \(1\)/);
-  expect(failed).toContain('--max-open-files: the program prlimit was not found in PATH');
+  expect(failed).toContain('--defaults.advanced.openFiles: the program prlimit was not found in PATH');
 });
 
 test('a user without a group is a fault of the configuration', async () => {
-  const failed = await startGateway({ args: ['--uid', '1000'], command }).then(
+  const failed = await startGateway({ args: ['--defaults.process.uid', '1000'], command }).then(
     () => '',
     (error: Error) => error.message,
   );
   expect(failed).toMatch(/ended \(2\)/);
-  expect(failed).toContain('--uid without --gid');
+  expect(failed).toContain('--defaults.process.uid without --defaults.process.gid');
 });

@@ -39,7 +39,12 @@ export interface Moody {
 }
 
 /** So that what does not end by itself is ended soon. */
-export const shortGrace = ['--stdin-close-grace-ms', '300', '--terminate-grace-ms', '300'] as const;
+export const shortGrace = [
+  '--defaults.advanced.stdinCloseGrace',
+  '300ms',
+  '--defaults.advanced.terminateGrace',
+  '300ms',
+] as const;
 
 export interface MoodyOptions {
   readonly args?: readonly string[];

@@ -77,8 +77,8 @@ describe('answers of a child that answer nothing', () => {
     expect(await logged(gateway, 'session ended')).toMatchObject([{ unknown_response: 2 }]);
   });
 
-  test('[F17] [P3] with a string for the number that was sent, are dropped; the call ends by --request-idle-ms', async () => {
-    const { gateway } = await startMoody({}, { args: ['--request-idle-ms', '400'] });
+  test('[F17] [P3] with a string for the number that was sent, are dropped; the call ends by --timeouts.requestIdle', async () => {
+    const { gateway } = await startMoody({}, { args: ['--timeouts.requestIdle', '400ms'] });
     const session = await initialize(gateway.url);
     const call = session.send(toolCall(5, 'say', { texts: ['{"jsonrpc":"2.0","id":"5","result":{}}\n'], ends: false }));
     expect(await responseOf(call, 5)).toMatchObject({ error: { data: { reason: 'request_timeout' } } });

@@ -131,7 +131,7 @@ describe('a new process in place of a lost one', () => {
   });
 
   test('[F12] [P8] that floods before it answers initialize does not fill the memory', async () => {
-    const moody = await startMoody({ later: { floods: 400e6 } }, { args: ['--start-timeout-ms', '20000'] });
+    const moody = await startMoody({ later: { floods: 400e6 } }, { args: ['--defaults.timeouts.start', '20s'] });
     const session = await initialize(moody.gateway.url);
     const before = await rss(moody.gateway.pid);
     moody.kill();
@@ -263,7 +263,7 @@ describe('a program that is gone when it is needed again', () => {
   const start = async (signal: string): Promise<{ moody: Moody; program: string }> => {
     const folder = makeFolder();
     const program = makeProgram(folder);
-    const args = ['--parent-death-signal', signal];
+    const args = ['--defaults.advanced.parentDeathSignal', signal];
     return { moody: await startMoody({}, { args, command: [program], folder }), program };
   };
 

@@ -13,7 +13,16 @@ const slowReaderMs = 1_500;
 
 const start = (...args: string[]): Promise<Gateway> =>
   startGateway({
-    args: [...shortGrace, '--drain-ms', '0', '--slow-reader-ms', `${slowReaderMs}`, '--upgrade-after-ms', '0', ...args],
+    args: [
+      ...shortGrace,
+      '--timeouts.drain',
+      '0',
+      '--advanced.timeouts.slowReader',
+      `${slowReaderMs}ms`,
+      '--advanced.sse.streamAfter',
+      '0',
+      ...args,
+    ],
     command: [process.execPath, `${root}test/fixtures/children/flooding-server.mjs`],
   });
 
@@ -73,7 +82,7 @@ describe('clients that do not read', () => {
   const healthMs = isFull ? 100 : 250;
 
   async function measure() {
-    const gateway = await start('--max-calls', '1000');
+    const gateway = await start('--limits.session.requests', '1000');
     const sessions: Session[] = [];
     for (let n = 0; n < sessionsCount; n++) sessions.push(await initialize(gateway.url));
     const slowSessions: Session[] = [];
@@ -116,8 +125,8 @@ describe('clients that do not read', () => {
     expect(seen.perStreamKiB).toBeLessThan(100);
   }, 300_000);
 
-  test('[F20] [P4] are cut after --slow-reader-ms, and get all of it when they come back', async () => {
-    const log = ['--log-max-bytes', `${256 * mebibyte}`, '--log-max-events', '100000'];
+  test('[F20] [P4] are cut after --advanced.timeouts.slowReader, and get all of it when they come back', async () => {
+    const log = ['--replay.maxSize', `${256 * mebibyte}B`, '--advanced.replay.maxEvents', '100000'];
     const gateway = await start(...log);
     const session = await initialize(gateway.url);
     const openedAt = performance.now();

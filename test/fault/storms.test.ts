@@ -45,8 +45,8 @@ describe('a storm of new sessions', () => {
 });
 
 describe('a storm of calls', () => {
-  test('[F26] [P8] over --max-calls: 429 with Retry-After, nothing of it reaches the server; others go on', async () => {
-    const moody = await startMoody({}, { args: ['--max-calls', '10'] });
+  test('[F26] [P8] over --limits.session.requests: 429 with Retry-After, nothing of it reaches the server; others go on', async () => {
+    const moody = await startMoody({}, { args: ['--limits.session.requests', '10'] });
     const [session, other] = [await initialize(moody.gateway.url), await initialize(moody.gateway.url)];
     const calls = Array.from({ length: 10 }, (_, n) => session.send(toolCall(`c${n}`, 'x', {}, hanging)));
     await moody.toldBy(0, 12);
@@ -66,7 +66,7 @@ describe('a storm of calls', () => {
   });
 
   test('[F26] [P8] a batch counts as many as it holds', async () => {
-    const { gateway } = await startMoody({}, { args: ['--max-calls', '3'] });
+    const { gateway } = await startMoody({}, { args: ['--limits.session.requests', '3'] });
     const session = await initialize(gateway.url, { version: '2025-03-26' });
     const batch = (count: number) => Array.from({ length: count }, (_, n) => requestOf(n, 'x'));
     expect((await (await session.send(batch(4))).answer()).status).toBe(429);

@@ -12,7 +12,7 @@ const endMs = 2 * graceMs + loadMs;
 
 const start = (mode: string): Promise<Gateway> =>
   startGateway({
-    args: ['--stdin-close-grace-ms', `${graceMs}`, '--terminate-grace-ms', `${graceMs}`],
+    args: ['--defaults.advanced.stdinCloseGrace', `${graceMs}ms`, '--defaults.advanced.terminateGrace', `${graceMs}ms`],
     command: ['/bin/sh', `${root}test/fixtures/children/stubborn-server.sh`, mode],
   });
 

@@ -51,6 +51,7 @@ export function openHttpConnection(): HttpConnection {
     return { status, mediaType, headers, body, end: () => body.end() };
   };
   return {
+    noteChallenge: () => false,
     request({ method, headers, body, signal }) {
       return new Promise((resolve, reject) => {
         const abort = (): void => reject(new Error('aborted'));

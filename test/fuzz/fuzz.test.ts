@@ -9,6 +9,7 @@ import { fuzzers as kernel } from './kernel.ts';
 import { fuzzers as lines } from './lines.ts';
 import { fuzzers as redis } from './redis.ts';
 import { fuzzers as requestState } from './request-state.ts';
+import { fuzzers as routedMembers } from './routed-members.ts';
 import { fuzzers as splice } from './splice.ts';
 import { fuzzers as sse } from './sse.ts';
 
@@ -21,6 +22,7 @@ const fuzzers = [
   ...answers,
   ...json,
   ...kernel,
+  ...routedMembers,
   ...splice,
   ...lines,
   ...sse,

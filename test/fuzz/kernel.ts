@@ -11,6 +11,8 @@ import {
   scanMember,
   scanObject,
 } from '../../src/protocol/json/scan.ts';
+import { readOne } from '../../src/protocol/message/message.ts';
+import { isToolError } from '../../src/protocol/message/tool-error.ts';
 import { anyText, mutate, mutation } from '../support/json-texts.ts';
 import { parses } from '../support/plain-json.ts';
 import { corpusOf, mutated } from './corpus.ts';
@@ -36,9 +38,14 @@ const numbers = fc
   .tuple(fc.constantFrom('', '-'), digits, fc.constantFrom('', '.0', '.25'), fc.constantFrom('', 'e1', 'E+22', 'e-333'))
   .map((parts) => parts.join(''));
 const spaces = fc.tuple(fc.constantFrom(' ', '\n', '\r\n', '\t '), fc.nat({ max: 40 })).map(([a, n]) => a.repeat(n));
-const longText = fc
-  .array(fc.tuple(strings, spaces, fc.oneof(strings, numbers, anyText)), { maxLength: 5 })
-  .map((members) => `{"id":1,"result":{${members.map(([key, gap, value]) => `${key}${gap}:${gap}${value}`).join()}}}`);
+const keys = fc.oneof({ weight: 9, arbitrary: strings }, fc.constant('"isError"'));
+const longObject = fc
+  .array(fc.tuple(keys, spaces, fc.oneof(strings, numbers, anyText, fc.constant('true'))), { maxLength: 5 })
+  .map((members) => `{${members.map(([key, gap, value]) => `${key}${gap}:${gap}${value}`).join()}}`);
+const longText = fc.oneof(
+  longObject,
+  longObject.map((object) => `{"id":1,"result":${object}}`),
+);
 
 const texts = fc.oneof(
   mutated(corpus),
@@ -47,11 +54,15 @@ const texts = fc.oneof(
     .map(([text, mutations]) => mutate(text, mutations)),
 );
 
-/** Everything that the scans of a text say, with or without the kernel. */
+/** Everything that the scans of a text say, with or without the kernel; also as the result of a message. */
 function scanWith(kernel: ValueKernel | undefined, text: Buffer, maxDepth: number): unknown {
   setKernel(kernel);
   const outcome = scanJson(text, maxDepth);
-  return { outcome, object: scanObject(text), list: scanList(text), member: scanMember(text, 'result') };
+  // The kernel does not look for a second key.
+  const isClear = text.indexOf('"isError"') === text.lastIndexOf('"isError"');
+  const message = isClear ? readOne(Buffer.from(`{"jsonrpc":"2.0","id":1,"result":${text}}`)) : undefined;
+  const toolError = message && isToolError(message);
+  return { outcome, object: scanObject(text), list: scanList(text), member: scanMember(text, 'result'), toolError };
 }
 
 function scanInSteps(text: Buffer, maxDepth: number): MessagesOutcome {

@@ -52,7 +52,7 @@ const somebody = [200, 200, 200, 404, 200];
 
 describe('the port for operators on a loopback address', () => {
   it('[S-04] asks for the word of the printed URL where clients need no key', async () => {
-    const { gateway, admin } = await start('--inspect');
+    const { gateway, admin } = await start('--observe.showContents');
     const word = wordOf(gateway);
     for (const wrong of [undefined, 'x', word.slice(1)]) expect(await statuses(admin, wrong)).toEqual(nobody);
     expect(await statuses(admin, word)).toEqual(somebody);
@@ -71,7 +71,7 @@ describe('the port for operators on a loopback address', () => {
   });
 
   it('[S-04] asks for a key that names the scope where clients need one; the key of a client opens nothing', async () => {
-    const { gateway, admin } = await start('--inspect', '--api-keys', keysFile);
+    const { gateway, admin } = await start('--observe.showContents', '--api-keys-file', keysFile);
     expect(gateway.stdout()).toContain(`${admin}/\n`); // and no word
     expect(await statuses(admin)).toEqual(nobody);
     expect(await statuses(admin, clientKey)).toEqual([403, 403, 403, 403, 403]);
@@ -79,23 +79,23 @@ describe('the port for operators on a loopback address', () => {
   });
 
   it('[S-04] shows a Prometheus the metrics without a key: they hold nothing of users', async () => {
-    const { gateway, adminPort } = await start('--api-keys', keysFile);
+    const { gateway, adminPort } = await start('--api-keys-file', keysFile);
     const session = await initialize(gateway.url, { headers: { Authorization: `Bearer ${clientKey}` } });
     const { text } = await scrape(adminPort);
     expect(text).toContain('mcp_gangway_sessions');
     for (const own of ['alice', session.id]) expect(text).not.toContain(own);
   });
 
-  it('[S-04] is not there with --admin-host off, as the image has it', async () => {
+  it('[S-04] is not there with --listen.adminHost off, as the image has it', async () => {
     const adminPort = await findFreePort();
-    const env = { GANGWAY_ADMIN_HOST: 'off' };
+    const env = { GANGWAY_LISTEN_ADMIN_HOST: 'off' };
     const gateway: Gateway = await startGateway({ adminPort, env, command: everythingFixture });
     expect(gateway.stdout()).not.toContain('Status page');
     await expect(fetch(`http://127.0.0.1:${adminPort}/metrics`)).rejects.toThrow();
     const given = await startGateway({
       adminPort,
       env,
-      args: ['--admin-host', '127.0.0.1'],
+      args: ['--listen.adminHost', '127.0.0.1'],
       command: everythingFixture,
     });
     expect(given.stdout()).toContain('Status page');
@@ -104,12 +104,12 @@ describe('the port for operators on a loopback address', () => {
   it('[S-04] says that the variable of the image has won over an address in the file', async () => {
     const file = join(folder, 'gangway.json');
     const [command, ...args] = everythingFixture;
-    writeFileSync(file, JSON.stringify({ adminHost: '0.0.0.0', mcpServers: { one: { command, args } } }));
+    writeFileSync(file, JSON.stringify({ listen: { adminHost: '0.0.0.0' }, mcpServers: { one: { command, args } } }));
     const adminPort = await findFreePort();
-    const env = { GANGWAY_ADMIN_HOST: 'off' };
+    const env = { GANGWAY_LISTEN_ADMIN_HOST: 'off' };
     const gateway = await startGateway({ adminPort, env, args: ['--config', file] });
     expect(gateway.stderr()).toContain(
-      'GANGWAY_ADMIN_HOST is off, which is the default in the image and overrides the file',
+      'GANGWAY_LISTEN_ADMIN_HOST is off, which is the default in the image and overrides the file',
     );
   });
 });
@@ -120,17 +120,17 @@ describe('the port for operators on an address of the network', () => {
   afterAll(certificates.remove);
 
   it('[E-06] warns that keys can be read where it has no TLS, and only where keys are shown', async () => {
-    const { gateway } = await start('--admin-host', '0.0.0.0', '--api-keys', keysFile);
+    const { gateway } = await start('--listen.adminHost', '0.0.0.0', '--api-keys-file', keysFile);
     const warned = gateway.logs().find(({ msg }) => msg === noTls);
     expect(warned).toMatchObject({ level: 40, detail: expect.stringContaining('--tls-cert') });
-    const open = await start('--admin-host', '0.0.0.0');
+    const open = await start('--listen.adminHost', '0.0.0.0');
     expect(open.gateway.logs().some(({ msg }) => msg === noTls)).toBe(false);
   });
 
   it('[E-06] speaks TLS alone, with the certificate of the gateway', async () => {
     const { cert, key, ca } = await certificates.make('own');
     const tls = ['--tls-cert', cert, '--tls-key', key];
-    const { gateway, adminPort } = await start('--admin-host', '0.0.0.0', '--api-keys', keysFile, ...tls);
+    const { gateway, adminPort } = await start('--listen.adminHost', '0.0.0.0', '--api-keys-file', keysFile, ...tls);
     expect(gateway.logs().some(({ msg }) => msg === noTls)).toBe(false);
     const about = (authorization: string): Promise<number | undefined> =>
       new Promise((resolve, reject) => {
@@ -143,12 +143,12 @@ describe('the port for operators on an address of the network', () => {
     expect(await about('Bearer x')).toBe(401);
     const plain = await sendRaw(adminPort, requestText('GET /metrics HTTP/1.1', ['Host: localhost']));
     expect(plain.status).not.toBe(200);
-    const local = await start('--api-keys', keysFile, ...tls);
+    const local = await start('--api-keys-file', keysFile, ...tls);
     expect((await scrape(local.adminPort)).text).toContain('mcp_gangway_sessions'); // nobody is on the way
   });
 
   it('[S-18] refuses names of other domains where names are configured, which web pages could rebind', async () => {
-    const { adminPort } = await start('--admin-host', '0.0.0.0', '--allow-host', 'mcp.example.com');
+    const { adminPort } = await start('--listen.adminHost', '0.0.0.0', '--allow-host', 'mcp.example.com');
     const statusFor = async (host: string): Promise<number> =>
       (await sendRaw(adminPort, requestText('GET /metrics HTTP/1.1', [`Host: ${host}`, 'Connection: close']))).status;
     const allowed = ['10.0.0.7:9464', 'gateway-1:9464', 'localhost', '[::1]:9464', 'mcp.example.com:9464'];

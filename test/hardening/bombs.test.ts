@@ -146,7 +146,7 @@ it.runIf(process.platform === 'linux')('[S17] a bomb of gzip from a server at a 
   onTestFinished(() => void server.close());
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
   // A server that is to get headers of clients is not tried at the start.
-  const gateway = await startGateway({ args: ['--transport', 'http', '--forward-header', 'x-a', url] });
+  const gateway = await startGateway({ args: ['--transport', 'http', '--defaults.forwardHeaders', 'x-a', url] });
   const initialize = {
     jsonrpc: '2.0',
     id: 1,

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { warnOfExpiry } from '../../src/app/access/exposure.ts';
+import { digestOfKey } from '../../src/auth/api-keys.ts';
 import { type GatewayOptions, root, startGateway } from '../support/gateway.ts';
 import { certificateFolder, type ServerCertificate } from '../support/server-certificate.ts';
 import { withRecorder } from './recorder.ts';
@@ -9,8 +10,8 @@ import { withRecorder } from './recorder.ts';
 /** The environment of a gateway that `startGateway` would bind to 127.0.0.1. */
 const onAllAddresses = { NODE_OPTIONS: `--import=${root}test/hardening/on-all-addresses.mjs` };
 
-const warning = { level: 40, detail: expect.stringContaining('--require-auth') };
-const authenticated = ['--proxy-identity-header', 'x-user', '--trusted-proxy', '10.0.0.1'];
+const warning = { level: 40, detail: expect.stringContaining('--auth.required') };
+const authenticated = ['--auth.proxy.userHeader', 'x-user', '--auth.proxy.addresses', '10.0.0.1'];
 
 const days = 24 * 3_600_000;
 
@@ -27,17 +28,17 @@ describe('a gateway that everybody can reach', () => {
     expect(await warningsOf(withRecorder())).toEqual([]);
   });
 
-  it.each([[onAllAddresses], [{}]])('with --require-auth does not start without: exit code 2', async (env) => {
-    const failed = await startGateway({ ...withRecorder('--require-auth'), env }).then(
+  it.each([[onAllAddresses], [{}]])('with --auth.required does not start without: exit code 2', async (env) => {
+    const failed = await startGateway({ ...withRecorder('--auth.required'), env }).then(
       () => 'started',
       (error: Error) => error.message,
     );
     expect(failed).toMatch(/ended \(2\)/);
-    expect(failed).toContain('--require-auth: requires authentication, but none is configured');
+    expect(failed).toContain('--auth.required: requires authentication, but none is configured');
   });
 
-  it('with --require-auth starts with authentication', async () => {
-    const gateway = await startGateway(withRecorder('--require-auth', ...authenticated));
+  it('with --auth.required starts with authentication', async () => {
+    const gateway = await startGateway(withRecorder('--auth.required', ...authenticated));
     expect(gateway.url).toContain('/mcp');
   });
 });
@@ -50,7 +51,7 @@ describe('a gateway whose clients send keys or tokens', () => {
   });
   afterAll(() => folder.remove());
 
-  const keys = { GANGWAY_API_KEYS: 'ada:key-of-ada-0123456789-0123456789-0123456789' };
+  const keys = { GANGWAY_API_KEYS: `ada:sha256:${digestOfKey('key-of-ada')}` };
   const unencrypted = (env: Record<string, string>, ...args: string[]) =>
     warningsOf({ ...withRecorder(...args), env: { ...keys, ...env } }, 'has no TLS');
 

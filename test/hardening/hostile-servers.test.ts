@@ -36,7 +36,14 @@ beforeAll(async () => {
   };
   const file = join(folder, 'servers.json');
   writeFileSync(file, JSON.stringify({ mcpServers }));
-  const limits = ['--max-line-bytes', '4000000', '--stdin-close-grace-ms', '100', '--terminate-grace-ms', '100'];
+  const limits = [
+    '--advanced.limits.line',
+    '4000000B',
+    '--defaults.advanced.stdinCloseGrace',
+    '100ms',
+    '--defaults.advanced.terminateGrace',
+    '100ms',
+  ];
   gateway = await startGateway({ args: [...limits, '--config', file], isStoppedWithTest: false });
 });
 afterAll(async () => {

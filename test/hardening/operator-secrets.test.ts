@@ -74,7 +74,7 @@ test('[S14b] the password of Redis, an API key and the environment of a server a
   const audit = join(folder, 'audit.jsonl');
   const gateway = await startGateway({
     args: [
-      ...[...trace, '--api-keys', join(folder, 'keys.json'), '--audit', audit],
+      ...[...trace, '--api-keys-file', join(folder, 'keys.json'), '--observe.audit', audit],
       ...['--env', `SERVER_TOKEN=${secrets.of('environment')}`],
     ],
     env: { REDIS_URL: url },
@@ -138,7 +138,7 @@ test('[S14b] headers for a remote server, the operator’s and its clients’, a
   onTestFinished(() => server.close());
   const gateway = await startGateway({
     args: [
-      ...[...trace, '--transport', 'sse', '--forward-header', 'Authorization'],
+      ...[...trace, '--transport', 'sse', '--defaults.forwardHeaders', 'Authorization'],
       ...['--header', `X-Operator: ${secrets.of('configured')}`, server.urls.sse],
     ],
   });

@@ -75,7 +75,7 @@ describe('[S-13] without an option for it, of users who are known none takes the
   });
 
   test('[S-13] an option wins over that', async () => {
-    const gateway = await startForUsers(['--max-sessions', '20', '--principal-sessions', '3']);
+    const gateway = await startForUsers(['--max-sessions', '20', '--limits.user.sessions', '3']);
     for (let n = 0; n < 3; n++) await openAs(gateway, alice);
     expect(toldOf(await tryOpen(gateway, alice))).toEqual(full);
   });
@@ -87,8 +87,8 @@ describe('[S-13] without an option for it, of users who are known none takes the
 });
 
 describe('[S20] [F26] a user who opens sessions', () => {
-  test('beyond --principal-sessions gets 429 on every transport, and 503 nobody; the places of what ends are free again', async () => {
-    const gateway = await startForUsers(['--principal-sessions', '3']);
+  test('beyond --limits.user.sessions gets 429 on every transport, and 503 nobody; the places of what ends are free again', async () => {
+    const gateway = await startForUsers(['--limits.user.sessions', '3']);
     const session = await openAs(gateway, alice);
     const old = await connectOld(gateway.baseUrl, { headers: alice });
     const socket = await connectWebSocket(webSocketUrlOf(gateway.url), { headers: alice });
@@ -115,8 +115,8 @@ describe('[S20] [F26] a user who opens sessions', () => {
     expect(await statusOf(others[0])).toBe(200);
   });
 
-  test('[F26b] in a storm holds no more children than --principal-processes, beside an honest neighbour, and leaves none', async () => {
-    const gateway = await startForUsers(['--principal-processes', '4', '--on-backend-exit', 'end']);
+  test('[F26b] in a storm holds no more children than --advanced.limits.userProcesses, beside an honest neighbour, and leaves none', async () => {
+    const gateway = await startForUsers(['--advanced.limits.userProcesses', '4', '--defaults.onExit', 'end']);
     const honest = await openAs(gateway, bob);
     const before = (await gateway.descendants()).length;
     const agents = Array.from({ length: 100 }, () => new Agent());
@@ -145,8 +145,8 @@ describe('[S20] [F26] a user who opens sessions', () => {
     await Promise.all(left.map(({ pid }) => waitFor(() => !isAlive(pid), { what: 'the end of a child' })));
   });
 
-  test('again and again gets 429 beyond --principal-starts-per-minute, also for modern requests; a neighbour none', async () => {
-    const gateway = await startForUsers(['--principal-starts-per-minute', '3', '--share', 'request']);
+  test('again and again gets 429 beyond --advanced.limits.userStartsPerMinute, also for modern requests; a neighbour none', async () => {
+    const gateway = await startForUsers(['--advanced.limits.userStartsPerMinute', '3', '--share', 'request']);
     for (let n = 0; n < 2; n++) await (await openAs(gateway, alice)).delete();
     expect((await callModern(gateway.url, 'echo', { text: 'x' }, { headers: alice })).status).toBe(200);
     const refused = [429, '10', 'quota_starts'];
@@ -156,7 +156,7 @@ describe('[S20] [F26] a user who opens sessions', () => {
   });
 
   test('of a server that crashes again and again pays for its restores, too', async () => {
-    const gateway = await startForUsers(['--principal-starts-per-minute', '3']);
+    const gateway = await startForUsers(['--advanced.limits.userStartsPerMinute', '3']);
     const session = await openAs(gateway, alice);
     for (let n = 0; n < 2; n++) {
       await session.request('tools/call', { name: 'exit', arguments: { code: 1 } });
@@ -168,8 +168,8 @@ describe('[S20] [F26] a user who opens sessions', () => {
 });
 
 describe('[S20] a user who keeps streams and requests open', () => {
-  test('beyond --principal-streams gets 429 everywhere until one is closed or cut; a neighbour is unaffected', async () => {
-    const gateway = await startForUsers(['--principal-streams', '4']);
+  test('beyond --advanced.limits.userStreams gets 429 everywhere until one is closed or cut; a neighbour is unaffected', async () => {
+    const gateway = await startForUsers(['--advanced.limits.userStreams', '4']);
     const [session, other] = [await openAs(gateway, alice), await openAs(gateway, bob)];
     const stream = await session.getStream();
     const call = await session.send({
@@ -204,7 +204,7 @@ describe('[S20] a user who keeps streams and requests open', () => {
   });
 
   test('has the same with subscriptions of the modern era', async () => {
-    const gateway = await startForUsers(['--principal-streams', '2']);
+    const gateway = await startForUsers(['--advanced.limits.userStreams', '2']);
     const listen = () =>
       openModern(
         gateway.url,
@@ -224,7 +224,7 @@ describe('[S20] a user who keeps streams and requests open', () => {
   });
 
   test('cannot hold places by requests that are sent in one go on a connection that is cut then', async () => {
-    const gateway = await startForUsers(['--principal-streams', '3']);
+    const gateway = await startForUsers(['--advanced.limits.userStreams', '3']);
     const session = await openAs(gateway, alice);
     const connection = await connectRaw(gateway.port);
     const body = (id: number) =>
@@ -248,8 +248,13 @@ describe('[S20] a user who keeps streams and requests open', () => {
 });
 
 describe('[S20] a user who sends requests', () => {
-  test('faster than --principal-requests-per-s gets 429 on every transport; a neighbour is unaffected', async () => {
-    const gateway = await startForUsers(['--principal-requests-per-s', '1', '--principal-request-burst', '30']);
+  test('faster than --limits.user.requestsPerSecond gets 429 on every transport; a neighbour is unaffected', async () => {
+    const gateway = await startForUsers([
+      '--limits.user.requestsPerSecond',
+      '1',
+      '--advanced.limits.userRequestBurst',
+      '30',
+    ]);
     const [session, other] = [await openAs(gateway, alice), await openAs(gateway, bob)];
     const socket = await connectWebSocket(webSocketUrlOf(gateway.url), { headers: alice });
     await socket.initialize();
@@ -266,7 +271,12 @@ describe('[S20] a user who sends requests', () => {
   });
 
   test('in batches has every message of them counted', async () => {
-    const gateway = await startForUsers(['--principal-requests-per-s', '1', '--principal-request-burst', '30']);
+    const gateway = await startForUsers([
+      '--limits.user.requestsPerSecond',
+      '1',
+      '--advanced.limits.userRequestBurst',
+      '30',
+    ]);
     const session = await initialize(gateway.url, { version: '2025-03-26', headers: alice });
     const batch = Array.from({ length: 100 }, (_, id) => ({ ...ping, id }));
     expect((await (await session.send(batch)).answer()).status).toBe(200);
@@ -275,10 +285,10 @@ describe('[S20] a user who sends requests', () => {
 });
 
 describe('[S20] a user who uploads', () => {
-  const limits = ['--principal-bytes', '100000', '--max-body-bytes', '60000'];
+  const limits = ['--advanced.limits.userInFlight', '100000B', '--limits.request.body', '60000B'];
   const large = JSON.stringify({ ...ping, params: { x: 'x'.repeat(50_000) } });
 
-  test('more than --principal-bytes at once gets 429 before anything is read; a neighbour is unaffected', async () => {
+  test('more than --advanced.limits.userInFlight at once gets 429 before anything is read; a neighbour is unaffected', async () => {
     const gateway = await startForUsers(limits);
     const [session, other] = [await openAs(gateway, alice), await openAs(gateway, bob)];
     const upload = await beginUpload(gateway, '{', 'Content-Length: 60000');
@@ -322,7 +332,14 @@ describe('[S20] a user who uploads', () => {
 
 describe('[P8] a gateway that has as much to do as it may', () => {
   test('says 503 with Retry-After, also where nobody says who he is, and goes on when there is less', async () => {
-    const limits = ['--max-requests-per-s', '20', '--max-bytes-in-flight', '100000', '--max-body-bytes', '60000'];
+    const limits = [
+      '--advanced.limits.totalRequestsPerSecond',
+      '20',
+      '--advanced.limits.totalInFlight',
+      '100000B',
+      '--limits.request.body',
+      '60000B',
+    ];
     const gateway = await startGateway({ args: limits, command: everythingFixture });
     const session = await initialize(gateway.url);
     const answers = await Promise.all(Array.from({ length: 60 }, () => session.request('ping')));
@@ -338,8 +355,11 @@ describe('[P8] a gateway that has as much to do as it may', () => {
     await waitFor(async () => (await status()) === 200, { what: 'the bytes' });
   });
 
-  test('starts no more processes than --max-starts-per-minute for sessions', async () => {
-    const gateway = await startGateway({ args: ['--max-starts-per-minute', '2'], command: everythingFixture });
+  test('starts no more processes than --advanced.limits.totalStartsPerMinute for sessions', async () => {
+    const gateway = await startGateway({
+      args: ['--advanced.limits.totalStartsPerMinute', '2'],
+      command: everythingFixture,
+    });
     const session = await initialize(gateway.url);
     await (await initialize(gateway.url)).delete();
     expect(toldOf(await tryOpen(gateway, {}))).toEqual([503, '10', 'too_many_starts']);

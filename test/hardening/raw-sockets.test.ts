@@ -26,7 +26,7 @@ describe('HTTP that no client should send', () => {
   let gateway: Gateway;
   let session: RecordedSession;
   beforeAll(async () => {
-    gateway = await startGateway(withRecorder('--max-body-bytes', String(maxBodyBytes)));
+    gateway = await startGateway(withRecorder('--limits.request.body', `${maxBodyBytes}B`));
     session = await openRecorded(gateway.url);
   });
   afterAll(async () => void (await gateway?.stop()));
@@ -458,7 +458,7 @@ describe('clients that are slow on purpose', () => {
   let gateway: Gateway;
   let session: RecordedSession;
   beforeAll(async () => {
-    gateway = await startGateway(withRecorder('--body-timeout-ms', '200'));
+    gateway = await startGateway(withRecorder('--advanced.timeouts.body', '200ms'));
     session = await openRecorded(gateway.url);
   });
   afterAll(async () => void (await gateway?.stop()));

@@ -148,7 +148,7 @@ const bitOf = (id: Buffer, bit: number): number => ((id[bit >> 3] as number) >> 
 
 describe('what the gateway writes at info', () => {
   it('[S01] [S14] holds no session id, token, params, result, stderr, header or query', async () => {
-    const gateway = await startGateway({ args: ['--on-backend-exit', 'end'], command: everythingFixture });
+    const gateway = await startGateway({ args: ['--defaults.onExit', 'end'], command: everythingFixture });
     const canaries: string[] = [];
     const canary = (what: string) => {
       const text = `canary-${what}-4711`;

@@ -181,7 +181,7 @@ it.runIf(process.platform === 'linux')(
   async () => {
     const gateway = await startGateway({
       command: [process.execPath, '-e', flooding],
-      args: ['--start-timeout-ms', '3000'],
+      args: ['--defaults.timeouts.start', '3s'],
     });
     const opening = request(
       'initialize',

@@ -24,7 +24,7 @@ beforeAll(async () => {
   adminPort = await findFreePort();
   gateway = await startGateway({
     adminPort,
-    args: ['--api-keys', keys, '--audit', auditFile],
+    args: ['--api-keys-file', keys, '--observe.audit', auditFile],
     command: everythingFixture,
     isStoppedWithTest: false,
   });
@@ -135,7 +135,11 @@ describe('a flood of strangers', () => {
 
   it('[E-05] of connections leaves few lines, and each is counted', async () => {
     const port = await findFreePort();
-    const full = await startGateway({ adminPort: port, args: ['--max-connections', '2'], command: everythingFixture });
+    const full = await startGateway({
+      adminPort: port,
+      args: ['--limits.total.connections', '2'],
+      command: everythingFixture,
+    });
     const held = [await connectRaw(full.port), await connectRaw(full.port)];
     const startedAt = performance.now();
     for (let n = 0; n < 300; n++) await (await connectRaw(full.port)).closed();

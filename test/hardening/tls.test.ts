@@ -29,7 +29,7 @@ describe('a gateway with a certificate', () => {
   beforeAll(async () => {
     [first, second] = [await folder.make('first'), await folder.make('second')];
     use(first);
-    const limits = ['--max-body-bytes', '2000', '--body-timeout-ms', '500'];
+    const limits = ['--limits.request.body', '2000B', '--advanced.timeouts.body', '500ms'];
     gateway = await startGateway(withRecorder('--tls-cert', used.cert, '--tls-key', used.key, ...limits));
   });
   afterAll(async () => {
@@ -257,13 +257,13 @@ describe('certificate and key that do not belong together are a fault of the con
   });
 });
 
-describe('--hsts-max-age-s', () => {
+describe('--advanced.hsts', () => {
   const folder = certificateFolder();
   afterAll(folder.remove);
 
   it('[J-09] tells browsers to use TLS alone, on every answer, and only over TLS', async () => {
     const { cert, key, ca } = await folder.make('own');
-    const hsts = ['--hsts-max-age-s', '31536000'];
+    const hsts = ['--advanced.hsts', '365d'];
     const headersAt = (url: string): Promise<string | undefined> =>
       new Promise((resolve, reject) => {
         const ask = url.startsWith('https:') ? request(url, { ca }) : plainRequest(url);
@@ -275,6 +275,6 @@ describe('--hsts-max-age-s', () => {
     expect(await headersAt(`${safe.baseUrl}/nope`)).toBe('max-age=31536000');
     const plain = await startGateway(withRecorder(...hsts));
     expect(await headersAt(`${plain.baseUrl}/healthz`)).toBeUndefined();
-    expect(plain.stderr()).toContain('--hsts-max-age-s has no effect without --tls-cert');
+    expect(plain.stderr()).toContain('--advanced.hsts has no effect without --tls-cert');
   });
 });

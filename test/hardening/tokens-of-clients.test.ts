@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, onTestFinished, test } from 'vitest';
+import { digestOfKey } from '../../src/auth/api-keys.ts';
 import { startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { callModern } from '../support/modern-client.ts';
@@ -7,11 +8,11 @@ import { showsVariables, variableOf } from '../support/shown-variables.ts';
 import { startTokenServer } from '../support/token-server.ts';
 
 const key = 'canary-'.repeat(6);
-const env = { GANGWAY_API_KEYS: `alice:${key}` };
+const env = { GANGWAY_API_KEYS: `alice:sha256:${digestOfKey(key)}` };
 const headers = { Authorization: `Bearer ${key}`, 'X-GitHub-Token': 'canary-of-github', 'X-Api-Key': 'canary-of-api' };
 
 test("[S04] a child learns nothing of its client's tokens but the one that is configured", async () => {
-  const args = ['--credential', 'GITHUB_TOKEN={header:X-GitHub-Token}'];
+  const args = ['--defaults.credentials', 'GITHUB_TOKEN={header:X-GitHub-Token}'];
   const gateway = await startGateway({ args, env, command: showsVariables });
   const session = await initialize(gateway.url, { headers });
   const { value, pid } = await variableOf(session, 'GITHUB_TOKEN');

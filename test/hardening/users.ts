@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { digestOfKey } from '../../src/auth/api-keys.ts';
 import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
 
 /** A key of each user. */
@@ -9,7 +10,7 @@ const keys = Object.fromEntries(
 /** What a gateway knows of its users. */
 export const userEnvironment = {
   GANGWAY_API_KEYS: Object.entries(keys)
-    .map(([user, key]) => `${user}:${key}`)
+    .map(([user, key]) => `${user}:sha256:${digestOfKey(key)}`)
     .join(','),
 };
 
@@ -22,4 +23,4 @@ export const [alice, bob] = [headersOf('alice'), headersOf('bob')];
 export const startForUsers = (
   args: readonly string[],
   command: readonly string[] = everythingFixture,
-): Promise<Gateway> => startGateway({ args: ['--drain-ms', '3000', ...args], command, env: userEnvironment });
+): Promise<Gateway> => startGateway({ args: ['--timeouts.drain', '3s', ...args], command, env: userEnvironment });

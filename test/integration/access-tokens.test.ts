@@ -2,6 +2,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { digestOfKey } from '../../src/auth/api-keys.ts';
 import { startCluster } from '../support/cluster.ts';
 import { everythingFixture, type Gateway, modernFixture, startGateway } from '../support/gateway.ts';
 import { type Answer, initialize, open, post, type Session } from '../support/http-client.ts';
@@ -12,12 +13,19 @@ import { connectWebSocket, refusedHandshake, webSocketUrlOf } from '../support/w
 
 const publicUrl = 'https://mcp.example.com';
 const wellKnown = '/.well-known/oauth-protected-resource';
-const rules = ['--required-scopes', 'use', '--tool-scopes', 'echo=read', '--tool-scopes', 'test_*=read write'];
+const rules = [
+  '--defaults.scopes.required',
+  'use',
+  '--defaults.scopes.tools',
+  'echo=read',
+  '--defaults.scopes.tools',
+  'test_*=read write',
+];
 
 let issuer: Issuer;
 let gateway: Gateway;
 const argsFor = (of: Issuer, more: readonly string[] = rules): string[] => [
-  ...['--auth-issuer', of.url, '--public-url', publicUrl],
+  ...['--auth.oauth.issuers', of.url, '--public-url', publicUrl],
   ...more,
 ];
 beforeAll(async () => {
@@ -104,7 +112,9 @@ describe('a request without a token that holds', () => {
     onTestFinished(() => rm(file, { force: true }));
     const [command, ...args] = everythingFixture;
     await writeFile(file, JSON.stringify({ mcpServers: { a: { command, args }, b: { command, args } } }));
-    const both = await startGateway({ args: [...argsFor(issuer, ['--auth-audience', 'api://all']), '--config', file] });
+    const both = await startGateway({
+      args: [...argsFor(issuer, ['--auth.oauth.audiences', 'api://all']), '--config', file],
+    });
     const openAt = async (name: string, aud: string): Promise<number> =>
       (await post(`${both.baseUrl}/${name}/mcp`, initializing, await bearing('', { aud }))).status;
     expect(await openAt('a', `${publicUrl}/a/mcp`)).toBe(200);
@@ -229,7 +239,7 @@ describe('a session', () => {
 
   test('[S03] has its open streams ended with the token, and goes on with the next one', async () => {
     const strict = await startGateway({
-      args: argsFor(issuer, ['--auth-clock-skew-ms', '0']),
+      args: argsFor(issuer, ['--advanced.oauth.clockSkew', '0']),
       command: everythingFixture,
     });
     const long = await bearing('');
@@ -276,11 +286,17 @@ test('keys come from a URL that is configured where the issuer has no metadata, 
   const bare = await startIssuer();
   onTestFinished(() => bare.close());
   bare.instead.set('/.well-known/oauth-authorization-server', answerWith(404));
-  const args = argsFor(bare, ['--auth-jwks-url', `${bare.url}/keys`, '--implied-scopes', 'admin=use read', ...rules]);
+  const args = argsFor(bare, [
+    '--advanced.oauth.jwksUrl',
+    `${bare.url}/keys`,
+    '--auth.impliedScopes',
+    'admin=use read',
+    ...rules,
+  ]);
   const both = await startGateway({
     args,
     command: everythingFixture,
-    env: { GANGWAY_API_KEYS: 'ada:0123456789abcdef0123456789abcdef' },
+    env: { GANGWAY_API_KEYS: `ada:sha256:${digestOfKey('0123456789abcdef0123456789abcdef')}` },
   });
   const session = await initialize(both.url, { headers: await bearing('admin', {}, bare) });
   expect(await session.callTool('echo', { text: 'hi' })).toHaveProperty('content');

@@ -12,16 +12,16 @@ beforeAll(async () => {
   gateway = await startGateway({
     command: everythingFixture,
     args: [
-      '--retry-ms',
-      `${retryMs}`,
-      '--keep-alive-ms',
-      '50',
-      '--cancel-grace-ms',
-      '100',
-      '--drain-ms',
+      '--advanced.sse.reconnectDelay',
+      `${retryMs}ms`,
+      '--sse.heartbeat',
+      '50ms',
+      '--advanced.timeouts.cancelGrace',
+      '100ms',
+      '--timeouts.drain',
       '0',
-      '--upgrade-after-ms',
-      '600',
+      '--advanced.sse.streamAfter',
+      '600ms',
     ],
   });
 });

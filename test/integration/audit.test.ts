@@ -70,7 +70,7 @@ describe('a call of a legacy client leaves one line', () => {
 
   test('whether it is one of a batch, was cancelled, lost its client or its server', async () => {
     const audit = createAuditFile();
-    const args = [...audit.args, '--cancel-grace-ms', '50', '--on-backend-exit', 'end'];
+    const args = [...audit.args, '--advanced.timeouts.cancelGrace', '50ms', '--defaults.onExit', 'end'];
     const gateway = await startGateway({ args, command: everythingFixture });
     const session = await initialize(gateway.url, { version: '2025-03-26' });
     await (await session.send([call(1, 'echo', { text: 'a' }), call(2, 'echo', { text: 'b' })])).answer();
@@ -177,7 +177,10 @@ describe('a call of a modern client leaves one line', () => {
 
   test('that its client has left', async () => {
     const audit = createAuditFile();
-    const gateway = await startGateway({ args: [...audit.args, '--commit-after-ms', '10'], command: modernFixture });
+    const gateway = await startGateway({
+      args: [...audit.args, '--advanced.sse.commitAfter', '10ms'],
+      command: modernFixture,
+    });
     const exchange = await openModern(gateway.url, 'tools/call', { name: 'slow', arguments: { ms: 30_000 } });
     exchange.drop();
     expect(await audit.words(1)).toEqual(['tools/call slow left']);
@@ -197,7 +200,7 @@ test('a line says whose key was shown, and that none was', async () => {
   const audit = createAuditFile();
   const keys = `${audit.path}.keys`;
   await writeFile(keys, JSON.stringify([{ name: 'ada', sha256: digestOfKey('canary-key') }]));
-  const gateway = await startGateway({ args: [...audit.args, '--api-keys', keys], command: everythingFixture });
+  const gateway = await startGateway({ args: [...audit.args, '--api-keys-file', keys], command: everythingFixture });
   const headers = { Authorization: 'Bearer canary-key' };
   const session = await initialize(gateway.url, { headers });
   await session.callTool('echo', { text: 'a' });
@@ -214,8 +217,8 @@ test('a line says whose key was shown, and that none was', async () => {
 
 test('a call that is refused for a quota leaves a line with its user and the reason', async () => {
   const audit = createAuditFile();
-  const quota = ['--principal-requests-per-s', '1', '--principal-request-burst', '2'];
-  const env = { GANGWAY_API_KEYS: 'ada:0123456789abcdef0123456789abcdef' };
+  const quota = ['--limits.user.requestsPerSecond', '1', '--advanced.limits.userRequestBurst', '2'];
+  const env = { GANGWAY_API_KEYS: `ada:sha256:${digestOfKey('0123456789abcdef0123456789abcdef')}` };
   const gateway = await startGateway({ args: [...audit.args, ...quota], command: everythingFixture, env });
   const headers = { Authorization: 'Bearer 0123456789abcdef0123456789abcdef' };
   const answers = [];
@@ -230,7 +233,10 @@ test('a call that is refused for a quota leaves a line with its user and the rea
 
 test('requests of the legacy era without a session leave one line each, and none for what opens their session', async () => {
   const audit = createAuditFile();
-  const gateway = await startGateway({ args: [...audit.args, '--sessionless', 'serve'], command: everythingFixture });
+  const gateway = await startGateway({
+    args: [...audit.args, '--defaults.advanced.sessionless', 'serve'],
+    command: everythingFixture,
+  });
   expect((await post(gateway.url, call(1, 'echo', { text: 'canary' }))).status).toBe(200);
   await post(gateway.url, { jsonrpc: '2.0', id: 2, method: 'no/such' });
   await open(gateway.url, { method: 'GET', headers: { Accept: 'text/event-stream' } });
@@ -257,7 +263,7 @@ describe('lines that cannot be written', () => {
   });
 
   test('at the end are counted, and do not hold the end up', async () => {
-    const gateway = await startGateway({ args: ['--audit', '/dev/full'], command: everythingFixture });
+    const gateway = await startGateway({ args: ['--observe.audit', '/dev/full'], command: everythingFixture });
     await initialize(gateway.url);
     expect(await gateway.stop()).toEqual({ code: 0, signal: null });
     expect(
@@ -281,7 +287,7 @@ test('a file that was moved away gets no line after SIGHUP', async () => {
 });
 
 test('lines go to stdout, in one piece each, and nothing else does', async () => {
-  const gateway = await startGateway({ args: ['--audit', 'stdout'], command: everythingFixture });
+  const gateway = await startGateway({ args: ['--observe.audit', 'stdout'], command: everythingFixture });
   const session = await initialize(gateway.url);
   await Promise.all(Array.from({ length: 50 }, () => session.request('ping')));
   const written = await waitFor(
@@ -296,5 +302,7 @@ test('lines go to stdout, in one piece each, and nothing else does', async () =>
 
 test('a file that cannot be opened is said at the start', async () => {
   const path = '/no/such/folder/audit.jsonl';
-  await expect(startGateway({ args: ['--audit', path], command: everythingFixture })).rejects.toThrow(/--audit/);
+  await expect(startGateway({ args: ['--observe.audit', path], command: everythingFixture })).rejects.toThrow(
+    /--observe.audit/,
+  );
 });

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeKey } from '../../src/app/commands/key-command.ts';
+import { digestOfKey } from '../../src/auth/api-keys.ts';
 import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
 import { type Answer, initialize, open, post } from '../support/http-client.ts';
 import { modernAnswers, retryWith } from '../support/input-required.ts';
@@ -46,8 +47,8 @@ beforeAll(async () => {
   file = join(folder, 'keys.json');
   await writeKeys(...allKeys());
   gateway = await startGateway({
-    args: ['--api-keys', file, '--log-level', 'trace'],
-    env: { GANGWAY_API_KEYS: `carol:${keys.carol.key}` },
+    args: ['--api-keys-file', file, '--log-level', 'trace'],
+    env: { GANGWAY_API_KEYS: `carol:sha256:${digestOfKey(keys.carol.key)}` },
     command: everythingFixture,
   });
 });
@@ -312,7 +313,7 @@ describe('[S03] when a key expires', () => {
     const ofTest = join(folder, 'expiring.json');
     const expires = new Date(Date.now() + 4_000).toISOString();
     await writeFile(ofTest, JSON.stringify([entryOf('bob', { expires })]));
-    const own = await startGateway({ args: ['--api-keys', ofTest], command: everythingFixture });
+    const own = await startGateway({ args: ['--api-keys-file', ofTest], command: everythingFixture });
     const session = await initialize(own.url, { headers: bearer('bob') });
     const stream = await session.getStream();
     await stream.answer();
@@ -324,7 +325,7 @@ describe('[S03] when a key expires', () => {
 describe('a gateway behind a proxy that authenticates', () => {
   const startBehind = (trusted: string, ...more: string[]) =>
     startGateway({
-      args: ['--proxy-identity-header', 'X-User', '--trusted-proxy', trusted, ...more],
+      args: ['--auth.proxy.userHeader', 'X-User', '--auth.proxy.addresses', trusted, ...more],
       command: everythingFixture,
     });
 
@@ -341,7 +342,7 @@ describe('a gateway behind a proxy that authenticates', () => {
   });
 
   test('[S02] refuses that header from any other address, also with a good key', async () => {
-    const other = await startBehind('10.0.0.0/8', '--api-keys', file);
+    const other = await startBehind('10.0.0.0/8', '--api-keys-file', file);
     const refused = await post(other.url, initializeBody, { 'X-User': 'alice', ...bearer('alice') });
     expect([refused.status, refused.json.error.data.reason]).toEqual([403, 'untrusted_proxy']);
     expect((await post(other.url, initializeBody, bearer('alice'))).status).toBe(200);

@@ -28,9 +28,8 @@ describe('three broken servers: check says what to do', () => {
   const hanging = {
     command: process.execPath,
     args: ['-e', waits],
-    startTimeoutMs: 300,
-    stdinCloseGraceMs: 100,
-    terminateGraceMs: 100,
+    timeouts: { start: '300ms' },
+    advanced: { stdinCloseGrace: '100ms', terminateGrace: '100ms' },
   };
   const servers = { wrong: { command: 'no-such-command-anywhere' }, crashing, hanging };
 
@@ -42,7 +41,7 @@ describe('three broken servers: check says what to do', () => {
       /^crashing: No answer arrived\..*code 3.*\n +\| no database\n +Run the command manually.*--env/,
     );
     expect(hang).toMatch(
-      /^hanging: The server did not answer .* within 300 ms.*\n +\| waiting for the database\n +A STDIO server must answer on stdout.*--start-timeout-ms/,
+      /^hanging: The server did not answer .* within 300 ms.*\n +\| waiting for the database\n +A STDIO server must answer on stdout.*--defaults.timeouts.start/,
     );
     expect(code).toBe(1);
   });
@@ -60,7 +59,7 @@ describe('three broken servers: check says what to do', () => {
           ...failed,
           ...{
             name: 'hanging',
-            help: expect.stringContaining('--start-timeout-ms'),
+            help: expect.stringContaining('--defaults.timeouts.start'),
             output: ['waiting for the database'],
           },
         },
@@ -73,7 +72,7 @@ it('names what a server offers, of both eras, as JSON', async () => {
   const [command, ...args] = everythingFixture;
   const [program, ...modernArgs] = modernFixture;
   const path = await configOf({
-    old: { command, args, hibernateAfterMs: 60_000 },
+    old: { command, args, hibernateAfter: '1m' },
     modern: { command: program, args: [...modernArgs, '--dual'] },
   });
   const { stdout, code } = await check('--config', path, '--json');
@@ -126,19 +125,19 @@ describe('Redis', () => {
 
   it('is shown with its version, latency and policy; an evicting one and a shared prefix are noted', async () => {
     const redis = await startRedis({ args: ['--maxmemory-policy', 'allkeys-lru'] });
-    await startGateway({ args: ['--redis', redis.url, '--redis-prefix', 'mine'], command: mini.slice(1) });
+    await startGateway({ args: ['--redis', redis.url, '--cluster.prefix', 'mine'], command: mini.slice(1) });
     const other = await check('--json', '--redis', redis.url, ...mini);
     expect(other.code).toBe(0);
     expect(JSON.parse(other.stdout).redis).toEqual({
       ...{ ok: true, version: expect.stringMatching(/^\d+\.\d+/), latencyMs: expect.any(Number) },
-      ...{ memoryPolicy: 'allkeys-lru', instances: 0, link: null },
+      ...{ memoryPolicy: 'allkeys-lru', instances: 0, link: 'local' },
     });
-    const same = await check('--redis', redis.url, '--redis-prefix', 'mine', ...mini);
+    const same = await check('--redis', redis.url, '--cluster.prefix', 'mine', ...mini);
     expect(same.stdout).toMatch(
       /^OK {4}Redis: [\d.]+, answers in [\d.]+ ms, maxmemory-policy allkeys-lru, 1 instance$/m,
     );
     expect(same.stdout).toMatch(/^NOTE {2}--redis: .*allkeys-lru.*noeviction/m);
-    expect(same.stdout).toMatch(/^NOTE {2}--redis-prefix: 1 running instance uses /m);
+    expect(same.stdout).toMatch(/^NOTE {2}--cluster.prefix: 1 running instance uses /m);
   });
 
   it('[F09] that throws sessions away when it is full is warned of at the start of a gateway too, no other is', async () => {
@@ -175,13 +174,13 @@ describe('Redis', () => {
 });
 
 it('notes what has no effect, and a public address without authentication', async () => {
-  const args = ['--host', '0.0.0.0', '--principal-request-burst', '9', '--allow-origin', '*'];
+  const args = ['--host', '0.0.0.0', '--advanced.limits.userRequestBurst', '9', '--allow-origin', '*'];
   const path = await configOf({ mini: childAt('mini-server') });
   const { stdout, code } = await check(...args, '--config', path);
   expect(code).toBe(0);
   const notes = stdout.split('\n').filter((line) => line.startsWith('NOTE'));
   expect(notes).toEqual([
-    expect.stringMatching(/^NOTE {2}configuration: .* has no effect without --principal-requests-per-s/),
+    expect.stringMatching(/^NOTE {2}configuration: .* has no effect without --limits.user.requestsPerSecond/),
     expect.stringMatching(/^NOTE {2}--host: .*no authentication/),
     expect.stringMatching(/^NOTE {2}--allow-origin: With \*/),
   ]);

@@ -3,6 +3,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { digestOfKey } from '../../src/auth/api-keys.ts';
 import { sendRaw } from '../hardening/raw-http.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { initialize, post, type Session } from '../support/http-client.ts';
@@ -13,7 +14,7 @@ import { waitFor } from '../support/wait-for.ts';
 import { connectWebSocket, webSocketUrlOf } from '../support/websocket-client.ts';
 
 const tokenOf = (token: string) => ({ 'X-Github-Token': token });
-const credential = ['--credential', 'GITHUB_TOKEN={header:X-GitHub-Token}'] as const;
+const credential = ['--defaults.credentials', 'GITHUB_TOKEN={header:X-GitHub-Token}'] as const;
 
 let gateway: Gateway;
 beforeAll(async () => {
@@ -170,10 +171,10 @@ test('[P11] clients that the gateway knows are told apart by who they are, also 
   const keys = { alice: 'a'.repeat(40), bob: 'b'.repeat(40) };
   const env = {
     GANGWAY_API_KEYS: Object.entries(keys)
-      .map((pair) => pair.join(':'))
+      .map(([user, key]) => `${user}:sha256:${digestOfKey(key)}`)
       .join(),
   };
-  const args = ['--audit', 'stdout', ...credential, '--credential', 'USER_NAME=user {claim:sub}'];
+  const args = ['--observe.audit', 'stdout', ...credential, '--defaults.credentials', 'USER_NAME=user {claim:sub}'];
   const { url, logs } = await startGateway({ args, env, command: showsVariables });
   const of = (name: keyof typeof keys) => ({ ...tokenOf('same'), Authorization: `Bearer ${keys[name]}` });
   const names = ['alice', 'bob'] as const;
@@ -193,8 +194,12 @@ test('[P11] clients that the gateway knows are told apart by who they are, also 
 
 test('[P8] who brings another token at each time has no more sessions than others', async () => {
   const key = 'a'.repeat(40);
-  const args = ['--principal-sessions', '1', ...credential];
-  const { url } = await startGateway({ args, env: { GANGWAY_API_KEYS: `alice:${key}` }, command: showsVariables });
+  const args = ['--limits.user.sessions', '1', ...credential];
+  const { url } = await startGateway({
+    args,
+    env: { GANGWAY_API_KEYS: `alice:sha256:${digestOfKey(key)}` },
+    command: showsVariables,
+  });
   const headersOf = (token: string) => ({ ...tokenOf(token), Authorization: `Bearer ${key}` });
   await initialize(url, { headers: headersOf('one') });
   const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } };
@@ -222,7 +227,7 @@ describe.each(['sse', 'http'] as const)('a remote server of %s', (transport) => 
   let remote: Gateway;
   beforeAll(async () => {
     server = await startTokenServer();
-    const mapped = ['--credential', 'Authorization=Bearer {header:X-GitHub-Token}'];
+    const mapped = ['--defaults.credentials', 'Authorization=Bearer {header:X-GitHub-Token}'];
     remote = await startGateway({
       args: ['--log-level', 'trace', '--transport', transport, ...mapped, server.urls[transport]],
     });

@@ -13,7 +13,7 @@ const gateways = {} as Record<'sse' | 'http', Gateway>;
 beforeAll(async () => {
   server = await startTokenServer();
   for (const transport of ['sse', 'http'] as const) {
-    const forwarded = ['--forward-header', 'Authorization', '--forward-header', 'X-Team'];
+    const forwarded = ['--defaults.forwardHeaders', 'Authorization', '--defaults.forwardHeaders', 'X-Team'];
     const args = ['--log-level', 'trace', '--transport', transport, ...forwarded, server.urls[transport]];
     gateways[transport] = await startGateway({ args });
   }

@@ -15,7 +15,7 @@ describe('a legacy server that all modern clients share', () => {
   beforeAll(async () => {
     gateway = await startGateway({
       command: everythingFixture,
-      args: [...legacy, '--share', 'all', '--cancel-grace-ms', '200'],
+      args: [...legacy, '--share', 'all', '--advanced.timeouts.cancelGrace', '200ms'],
     });
   });
   afterAll(() => gateway?.stop());
@@ -102,7 +102,17 @@ describe('a legacy server that all modern clients share', () => {
 test('[R4.11] a call whose client never comes back is cancelled after the limit, and its turn is over', async () => {
   const gateway = await startGateway({
     command: everythingFixture,
-    args: [...legacy, '--share', 'all', '--pool-max', '1', '--request-idle-ms', '400', '--drain-ms', '0'],
+    args: [
+      ...legacy,
+      '--share',
+      'all',
+      '--defaults.advanced.poolMax',
+      '1',
+      '--timeouts.requestIdle',
+      '400ms',
+      '--timeouts.drain',
+      '0',
+    ],
   });
   const call = (params?: Record<string, unknown>) =>
     callModern(gateway.url, 'test_elicitation', {}, { meta: asking, ...(params && { params }) });

@@ -33,7 +33,7 @@ async function readyOf(baseUrl: string) {
 }
 
 const startWith = async (mcpServers: object, options: object = {}, args: readonly string[] = [], adminPort = 0) => {
-  const { path } = await changingFile('gangway.json', JSON.stringify({ ...options, mcpServers }));
+  const { path } = await changingFile('gangway.json', JSON.stringify({ defaults: options, mcpServers }));
   return startGateway({ adminPort, args: ['--config', path, ...args] });
 };
 
@@ -86,7 +86,7 @@ describe('/readyz', () => {
     ['of the modern era that ends', { ...crashing, era: 'modern' }],
     ['whose spare ends', { ...crashing, warm: 1 }],
   ])('beside it the log has what a server of a file wrote %s, where no client has spoken to it', async (_, entry) => {
-    const servers = { bad: { ...entry, startTimeoutMs: 500 }, good: childAt('mini-server') };
+    const servers = { bad: { ...entry, timeouts: { start: '500ms' } }, good: childAt('mini-server') };
     const { baseUrl, logs } = await startWith(servers);
     void post(`${baseUrl}/bad/mcp`, initializeBody).catch(() => undefined);
     const wrote = await waitFor(() => logs().find(({ lastOutput }) => lastOutput !== undefined));
@@ -95,13 +95,16 @@ describe('/readyz', () => {
 
   it('[S03] names no servers to those who have not shown who they are', async () => {
     const keys = await changingFile('keys.json', `[${makeKey('alice').entry}]`);
-    const { baseUrl } = await startWith({ one: childAt('mini-server') }, {}, ['--api-keys', keys.path]);
+    const { baseUrl } = await startWith({ one: childAt('mini-server') }, {}, ['--api-keys-file', keys.path]);
     expect(await readyOf(baseUrl)).toEqual({ status: 200, reasons: [] });
   });
 });
 
 describe('a probe', () => {
-  const quick = { probeEveryMs: 50, probeTimeoutMs: 2_000, probeFailures: 2, probeSuccesses: 2, probeRequired: true };
+  const quick = {
+    probes: { every: '50ms', required: true },
+    advanced: { probeTimeout: '2s', probeFailures: 2, probeSuccesses: 2 },
+  };
 
   it('of a server that is required makes the instance unready while it is down, for all who ask, and leaves no process', async () => {
     // Works as long as there is a file.
@@ -150,7 +153,7 @@ describe('a probe', () => {
   it('of a server that does not start is told once, as what it is, and counts no client', async () => {
     const adminPort = await findFreePort();
     const dying = { command: process.execPath, args: ['-e', 'process.exit(3)'] };
-    const often = { ...quick, probeRequired: false };
+    const often = { ...quick, probes: { every: '50ms' } };
     const gateway = await startWith({ dying, modern: { ...dying, era: 'modern' } }, often, [], adminPort);
     const retries = (count: number) => ({
       what: `start ${count}`,

@@ -25,7 +25,7 @@ const answersAll = (answer: string) => ({
     });`,
   ],
 });
-const nullError = { ...answersAll('{"jsonrpc":"2.0","id":ID,"error":null}'), startTimeoutMs: 500 };
+const nullError = { ...answersAll('{"jsonrpc":"2.0","id":ID,"error":null}'), timeouts: { start: '500ms' } };
 
 const odd = '"inputSchema":{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}';
 const badNames = [`{"name":{"toString":1},${odd}}`, `{"name":${'['.repeat(900)}${']'.repeat(900)},${odd}}`];
@@ -41,7 +41,7 @@ test('[S-01] [S-02] [C-09] one answer of a hostile server ends no more than what
     response.end(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"resultType":"complete",${result}}}`);
   });
   const hostile = { url: `${origin}/mcp`, transport: 'http', era: 'modern' };
-  const probed = { ...nullError, probeEveryMs: 50, probeTimeoutMs: 500 };
+  const probed = { ...nullError, probes: { every: '50ms' }, advanced: { probeTimeout: '500ms' } };
   const config = await changingFile('gangway.json', JSON.stringify({ mcpServers: { honest, hostile, probed } }));
   const gateway = await startGateway({ args: ['--config', config.path] });
   const session = await initialize(`${gateway.baseUrl}/honest/mcp`);

@@ -56,7 +56,14 @@ export async function startBehind(
   });
   const url = `${origin}/sse?key=url-secret`;
   const headers = { Authorization: 'Bearer header-secret' };
-  const hostile = { url, transport, headers, startTimeoutMs: 1000, endpointTimeoutMs: 500, ...options };
+  const hostile = {
+    url,
+    transport,
+    headers,
+    timeouts: { start: '1s' },
+    advanced: { endpointTimeout: '500ms' },
+    ...options,
+  };
   // The gateway watches its file as long as it runs.
   const folder = await mkdtemp(join(tmpdir(), 'gangway-hostile-'));
   const remove = () => rm(folder, { recursive: true, force: true });

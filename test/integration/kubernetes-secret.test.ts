@@ -14,7 +14,7 @@ it('follows API keys in a mounted Secret, which Kubernetes changes by exchanging
   await mountSecret(mount, '..1', `[${alice.entry}]`);
   await symlink(join('..data', 'keys.json'), join(mount, 'keys.json'));
   const { url } = await startGateway({
-    args: ['--require-auth', '--api-keys', join(mount, 'keys.json')],
+    args: ['--auth.required', '--api-keys-file', join(mount, 'keys.json')],
     command: everythingFixture,
   });
   const opens = ({ key }: { key: string }) =>

@@ -144,7 +144,7 @@ test('[R9.11b] a server that is said to be modern is started once, for all', asy
 test('[R9.11b] a modern server that says nothing to initialize is found out and translated', async () => {
   const silent = await startGateway({
     command: [process.execPath, `${root}test/fixtures/children/silent-on-initialize.mjs`],
-    args: ['--start-timeout-ms', '3000'],
+    args: ['--defaults.timeouts.start', '3s'],
   });
   const pids = new Set<string>();
   for (let n = 0; n < 3; n++) pids.add((await (await initialize(silent.url)).callTool('pid')).content[0].text);

@@ -52,7 +52,7 @@ describe('the log at info', () => {
   });
 
   test('[S14] [S01] holds nothing of what passes: every channel has its canary', async () => {
-    const gateway = await startGateway({ args: ['--on-backend-exit', 'end'], command: everythingFixture });
+    const gateway = await startGateway({ args: ['--defaults.onExit', 'end'], command: everythingFixture });
     let count = 0;
     const canaries: string[] = [];
     const canary = (where: string): string => {
@@ -158,7 +158,7 @@ describe('the log at info', () => {
     '[S14] holds nothing of what a server that has credentials of its client writes at its start, then %s',
     async (then) => {
       const code = `console.error('token ' + process.env.TOKEN); ${then}`;
-      const args = ['--credential', 'TOKEN={header:X-Token}', '--start-timeout-ms', '500'];
+      const args = ['--defaults.credentials', 'TOKEN={header:X-Token}', '--defaults.timeouts.start', '500ms'];
       const gateway = await startGateway({ args, command: [process.execPath, '-e', code] });
       const headers = { 'Content-Type': 'application/json', 'X-Token': 'canary-token' };
       expect((await post(gateway.url, initializeBody('client'), headers)).status).toBeGreaterThanOrEqual(500);
@@ -327,7 +327,7 @@ describe('levels of parts', () => {
 
 describe('the form of the log', () => {
   test('is JSON where nobody looks, and lines for a person where that is said', async () => {
-    const gateway = await startGateway({ command: mini, args: ['--log-format', 'pretty'] });
+    const gateway = await startGateway({ command: mini, args: ['--observe.logFormat', 'pretty'] });
     const session = await initialize(gateway.url);
     await session.delete();
     await waitFor(() => gateway.stderr().includes('session ended'), { what: 'the end of the session' });

@@ -59,7 +59,7 @@ test('counts the requests of a legacy client by method and outcome, and splits t
 });
 
 test('the wait for a client, and for a server that is started, is neither the time of the server nor that of the gateway', async () => {
-  const { gateway, adminPort, server } = await startMeasured(everythingFixture, ['--hibernate-after-ms', '400']);
+  const { gateway, adminPort, server } = await startMeasured(everythingFixture, ['--defaults.hibernateAfter', '400ms']);
   const waits = async (era: string) => {
     const scraped = await scrape(adminPort);
     const of = (what: string) => scraped.value(`mcp_gangway_request_wait_seconds_${what}`, { server, era }) ?? 0;
@@ -181,7 +181,7 @@ test('counts events, resumes, and what is sent to servers and comes of them', as
 });
 
 test('counts events that are no longer stored', async () => {
-  const { gateway, adminPort } = await startMeasured(everythingFixture, ['--log-max-events', '8']);
+  const { gateway, adminPort } = await startMeasured(everythingFixture, ['--advanced.replay.maxEvents', '8']);
   const session = await initialize(gateway.url);
   const params = { name: 'progress', arguments: { count: 50 }, _meta: { progressToken: 'p' } };
   await (await session.send({ jsonrpc: '2.0', id: 9, method: 'tools/call', params })).answer();
@@ -254,7 +254,7 @@ test('a port that is taken is told, and keeps nobody from being served', async (
 });
 
 test('on other addresses than those of this machine the log warns, and any host name may scrape', async () => {
-  const { gateway, adminPort } = await startMeasured(everythingFixture, ['--admin-host', '0.0.0.0']);
+  const { gateway, adminPort } = await startMeasured(everythingFixture, ['--listen.adminHost', '0.0.0.0']);
   const told = gateway.logs().find(({ msg }) => msg?.toString().startsWith('anyone who can reach the operator port'));
   expect(told).toMatchObject({ level: 40, port: adminPort });
   expect(await statusWith(adminPort, '/metrics', { Host: 'gateway-1:9464' })).toBe(200);

@@ -135,7 +135,7 @@ describe('subscriptions', () => {
   });
 
   it('[R5.07] [R2.28] [F27] end with a result when the gateway ends, and have comments while they are silent', async () => {
-    const gateway = await start('--keep-alive-ms', '50');
+    const gateway = await start('--sse.heartbeat', '50ms');
     const stream = await listen(gateway.url, { toolsListChanged: true });
     await stream.comments.next();
     const call = postModern(gateway.url, 'tools/call', { name: 'slow', arguments: { ms: 500 } });

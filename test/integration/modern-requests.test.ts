@@ -15,7 +15,10 @@ import {
 
 let gateway: Gateway;
 beforeAll(async () => {
-  gateway = await startGateway({ command: modernFixture, args: ['--era', 'modern', '--commit-after-ms', '1500'] });
+  gateway = await startGateway({
+    command: modernFixture,
+    args: ['--era', 'modern', '--advanced.sse.commitAfter', '1500ms'],
+  });
   await postModern(gateway.url, 'server/discover'); // the process runs: no answer waits for that
 });
 afterAll(async () => void (await gateway?.stop()));

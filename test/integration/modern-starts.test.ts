@@ -30,7 +30,7 @@ async function startAmongOthers(server: object, ...args: string[]) {
 describe('server/discover', () => {
   test('[R9.02] waits for a server that starts slowly, and its client finds the era', async () => {
     const [command, ...args] = late(1_500, modernFixture);
-    const { url } = await startAmongOthers({ command, args }, '--commit-after-ms', '200');
+    const { url } = await startAmongOthers({ command, args }, '--advanced.sse.commitAfter', '200ms');
     const exchange = await openModern(url, 'server/discover');
     expect(exchange).toMatchObject({ status: 200, headers: { 'content-type': 'text/event-stream' } });
     expect((await exchange.answer()).messages).toMatchObject([{ result: { supportedVersions: ['2026-07-28'] } }]);
@@ -65,7 +65,7 @@ describe('server/discover', () => {
   test('[R9.02] of a server that says nothing: 200 and an error in band', async () => {
     const command = process.execPath;
     const args = [`${root}test/fixtures/children/never-reads.mjs`];
-    const { url } = await startAmongOthers({ command, args, startTimeoutMs: 500 });
+    const { url } = await startAmongOthers({ command, args, timeouts: { start: '500ms' } });
     const { status, json } = await postModern(url, 'server/discover');
     expect({ status, reason: json.error.data.reason }).toEqual({ status: 200, reason: 'server_start_timeout' });
   });
@@ -164,7 +164,11 @@ describe('the era of a server', () => {
 
   test('[F27] a gateway that ends while it finds out leaves nothing behind', async () => {
     const [command, ...args] = late(60_000, modernFixture);
-    const { gateway, url } = await startAmongOthers({ command, args, stdinCloseGraceMs: 50, terminateGraceMs: 50 });
+    const { gateway, url } = await startAmongOthers({
+      command,
+      args,
+      advanced: { stdinCloseGrace: '50ms', terminateGrace: '50ms' },
+    });
     const asked = openModern(url, 'server/discover');
     asked.catch(() => undefined);
     const [probe] = await waitFor(async () => {

@@ -25,7 +25,11 @@ function documentedUnder(heading: string): readonly string[] {
 }
 
 it('a local call passes the modules that docs/design.md lists, and no other', async () => {
-  const gateway = await startGateway({ program, command: everythingFixture, args: ['--upgrade-after-ms', '60000'] });
+  const gateway = await startGateway({
+    program,
+    command: everythingFixture,
+    args: ['--advanced.sse.streamAfter', '1m'],
+  });
   const post = (message: object, more: Record<string, string> = {}) =>
     fetch(gateway.url, { method: 'POST', headers: { ...headers, ...more }, body: JSON.stringify(message) });
 

@@ -1,37 +1,21 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import WebSocket from 'ws';
+import { endAfterTest, hasProgram, waitUntilUp } from '../support/balancer.ts';
 import { everythingFixture, root, startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { findFreePort } from '../support/redis-process.ts';
 
-const hasNginx = (() => {
-  try {
-    execFileSync('nginx', ['-v'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-})();
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
-}
+const hasNginx = hasProgram('nginx');
 
 /** nginx with deploy/nginx.conf, in front of one gateway. */
 async function startNginx(gatewayPort: number): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'gangway-nginx-'));
-  const port = await freePort();
+  const port = await findFreePort();
   const shipped = readFileSync(`${root}deploy/nginx.conf`, 'utf8');
   const configuration = shipped
     .replaceAll('/tmp/', `${folder}/`)
@@ -44,18 +28,8 @@ async function startNginx(gatewayPort: number): Promise<number> {
   const nginx = spawn('nginx', ['-c', join(folder, 'nginx.conf'), '-p', folder, '-g', 'daemon off;'], {
     stdio: 'ignore',
   });
-  const exited = once(nginx, 'exit');
-  onTestFinished(async () => {
-    nginx.kill('SIGTERM');
-    await exited;
-    rmSync(folder, { recursive: true, force: true });
-  });
-  const isUp = () =>
-    fetch(`http://127.0.0.1:${port}/healthz`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  await waitFor(isUp, { what: 'nginx' });
+  endAfterTest(nginx, 'SIGTERM', folder);
+  await waitUntilUp(`http://127.0.0.1:${port}/healthz`, 'nginx');
   return port;
 }
 

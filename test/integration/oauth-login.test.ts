@@ -25,15 +25,15 @@ afterAll(async () => {
 async function startProtected(issuer: AuthorizationServer) {
   const port = await findFreePort();
   const rules = [
-    '--required-scopes',
+    '--defaults.scopes.required',
     'mcp:use',
-    '--tool-scopes',
+    '--defaults.scopes.tools',
     'echo=files:read',
-    '--tool-scopes',
+    '--defaults.scopes.tools',
     'test_simple_*=files:read files:write',
   ];
   const publicUrl = `http://127.0.0.1:${port}`;
-  const args = ['--auth-issuer', issuer.url, '--public-url', publicUrl, ...rules];
+  const args = ['--auth.oauth.issuers', issuer.url, '--public-url', publicUrl, ...rules];
   return startGateway({ port, args, command: everythingFixture, isStoppedWithTest: false });
 }
 

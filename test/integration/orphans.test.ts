@@ -56,7 +56,7 @@ function makePlace(): { readonly runtime: string; readonly notes: string } {
 type Place = ReturnType<typeof makePlace>;
 
 /** So that the tests' own ends in order are fast, of servers that do not obey. */
-const shortGrace = ['--stdin-close-grace-ms', '50', '--terminate-grace-ms', '50'];
+const shortGrace = ['--defaults.advanced.stdinCloseGrace', '50ms', '--defaults.advanced.terminateGrace', '50ms'];
 
 const start = ({ runtime }: Place, { env = {}, args = [], ...options }: GatewayOptions): Promise<Gateway> =>
   startGateway({ ...options, args: [...shortGrace, ...args], env: { ...env, XDG_RUNTIME_DIR: runtime } });
@@ -94,7 +94,7 @@ const isRoot = process.geteuid?.() === 0;
 describe.runIf(isLinux)('after kill -9 of the gateway, by the kernel', () => {
   test.each([
     ['SIGTERM, the default, ends at once what ignores the end of its input', 'deaf', []],
-    ['SIGKILL ends at once what ignores SIGTERM too', 'stubborn', ['--parent-death-signal', 'SIGKILL']],
+    ['SIGKILL ends at once what ignores SIGTERM too', 'stubborn', ['--defaults.advanced.parentDeathSignal', 'SIGKILL']],
   ] as const)('[P10] with setpriv %s', async (_, mode, args) => {
     const gateway = await start(makePlace(), { command: server(mode), args });
     const children = await openSessions(gateway, sessionCount);
@@ -103,7 +103,10 @@ describe.runIf(isLinux)('after kill -9 of the gateway, by the kernel', () => {
   });
 
   test('[P10] parentDeathSignal off leaves the children to the end of their input', async () => {
-    const gateway = await start(makePlace(), { command: server('deaf'), args: ['--parent-death-signal', 'off'] });
+    const gateway = await start(makePlace(), {
+      command: server('deaf'),
+      args: ['--defaults.advanced.parentDeathSignal', 'off'],
+    });
     const children = await openSessions(gateway, 1);
     await kill(gateway);
     expect(await stillAlive(children)).toHaveLength(1);

@@ -98,8 +98,11 @@ describe('a changed file', () => {
     );
   });
 
-  it('ends sessions of a changed server after --replaced-server-ms, and clients open new ones', async () => {
-    const { urlOf, change } = await start({ one: showing('old'), two: mini }, { replacedServerMs: 500 });
+  it('ends sessions of a changed server after --advanced.timeouts.replacedServer, and clients open new ones', async () => {
+    const { urlOf, change } = await start(
+      { one: showing('old'), two: mini },
+      { advanced: { timeouts: { replacedServer: '500ms' } } },
+    );
     const session = await initialize(urlOf('one'));
     await change({ one: showing('new'), two: mini });
     await waitFor(async () => (await session.request('ping')).status === 404, { what: 'the end of the session' });
@@ -107,7 +110,10 @@ describe('a changed file', () => {
   });
 
   it('closes WebSockets of a changed server when their time is up, for their clients to connect again', async () => {
-    const { urlOf, change } = await start({ one: showing('old'), two: mini }, { replacedServerMs: 500 });
+    const { urlOf, change } = await start(
+      { one: showing('old'), two: mini },
+      { advanced: { timeouts: { replacedServer: '500ms' } } },
+    );
     const client = await connectWebSocket(webSocketUrlOf(urlOf('one')));
     await client.initialize();
     await change({ one: showing('new'), two: mini });
@@ -202,8 +208,8 @@ describe('a changed file', () => {
 
     const unusable: [object, object?][] = [
       [{ one: {} }],
-      [{ one: { url: 'https://127.0.0.1:9/mcp', upstreamCa: '/no/such/file.pem' } }],
-      [{ one: mini, two: mini }, { apiKeysFile: '/no/such/keys.json' }],
+      [{ one: { url: 'https://127.0.0.1:9/mcp', tls: { ca: '/no/such/file.pem' } } }],
+      [{ one: mini, two: mini }, { auth: { apiKeysFile: '/no/such/keys.json' } }],
     ];
     for (const [servers, options] of unusable) {
       await change(servers, options);
@@ -220,15 +226,14 @@ describe('a changed file', () => {
     const tickets = {
       url: 'http://127.0.0.1:9/mcp',
       transport: 'http',
-      probeEveryMs: 3_600_000,
-      probeTimeoutMs: 500,
-      probeRequired: true,
+      probes: { every: '1h', required: true },
+      advanced: { probeTimeout: '500ms' },
     };
     const { gateway, change } = await start({ tickets, other: mini });
     const ready = async () => (await fetch(`${gateway.baseUrl}/readyz`)).status;
     await waitFor(async () => (await ready()) === 503, { what: 'the first probe' });
-    const refused = { ...tickets, probeRequired: false };
-    const broken = { ...mini, command: undefined, url: 'https://127.0.0.1:9/mcp', upstreamCa: '/no/such/file.pem' };
+    const refused = { ...tickets, probes: { every: '1h', required: false } };
+    const broken = { ...mini, command: undefined, url: 'https://127.0.0.1:9/mcp', tls: { ca: '/no/such/file.pem' } };
     expect(await change({ tickets: refused, other: { ...broken, args: undefined }, third: mini })).toMatchObject({
       msg: expect.stringContaining('cannot be used'),
     });
@@ -239,9 +244,9 @@ describe('a changed file', () => {
 
   it('with a server that cannot be used changes nothing', async () => {
     const { change, urlOf } = await start({ one: mini, two: mini });
-    const unusable = { url: 'https://127.0.0.1:9/mcp', upstreamCa: '/no/such/file.pem' };
+    const unusable = { url: 'https://127.0.0.1:9/mcp', tls: { ca: '/no/such/file.pem' } };
     expect(await change({ one: showing('x'), three: unusable })).toMatchObject({
-      ...{ level: 50, detail: expect.stringContaining('--upstream-ca') },
+      ...{ level: 50, detail: expect.stringContaining('--defaults.tls.ca') },
     });
     for (const server of ['one', 'two'])
       expect((await initialize(urlOf(server))).initialized.serverInfo.name).toBe('mini');
@@ -249,9 +254,11 @@ describe('a changed file', () => {
 
   it('says which options take effect at the next start', async () => {
     const { gateway, change } = await start({ one: mini, two: mini });
-    expect(await change({ one: mini }, { maxSessions: 3, retryMs: 1 })).toMatchObject({ removed: ['two'] });
+    expect(
+      await change({ one: mini }, { limits: { total: { sessions: 3 } }, advanced: { sse: { reconnectDelay: '1ms' } } }),
+    ).toMatchObject({ removed: ['two'] });
     const warning = gateway.logs().find(({ msg }) => msg === 'these changed options take effect after a restart');
-    expect(warning?.['options']).toEqual(['--max-sessions', '--retry-ms']);
+    expect(warning?.['options']).toEqual(['--max-sessions', '--advanced.sse.reconnectDelay']);
   });
 
   it('changes the levels of the log at once, those of single parts too', async () => {
@@ -265,7 +272,7 @@ describe('a changed file', () => {
     await told('session started', 1);
     expect([saying('request'), saying('server wrote to stderr')]).toEqual([[], []]);
 
-    await change(servers, { logLevel: 'info,session=warn,http=debug,stderr=debug' });
+    await change(servers, { observe: { logLevel: 'info,session=warn,http=debug,stderr=debug' } });
     const { headers } = await post(urlOf('one'), initializeBody);
     await told('request', 1);
     await told('server wrote to stderr', 1);
@@ -284,8 +291,8 @@ describe('a changed file', () => {
   it('[S03] that changes who may use servers opens none of them before a start', async () => {
     const { change, urlOf } = await start({ one: mini, two: mini });
     const keys = await changingFile('keys.json', '[]');
-    expect(await change({ one: mini, secret: mini }, { apiKeysFile: keys.path })).toMatchObject({
-      ...{ level: 50, options: ['--api-keys'] },
+    expect(await change({ one: mini, secret: mini }, { auth: { apiKeysFile: keys.path } })).toMatchObject({
+      ...{ level: 50, options: ['--api-keys-file'] },
     });
     expect((await post(urlOf('secret'), initializeBody)).status).toBe(404);
     expect((await post(urlOf('two'), initializeBody)).status).toBe(200);

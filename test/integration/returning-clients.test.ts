@@ -8,7 +8,7 @@ import { waitFor } from '../support/wait-for.ts';
 const start = (args: readonly string[] = [], env: Readonly<Record<string, string>> = usersEnv) =>
   startGateway({
     env: { GANGWAY_SHARE: undefined, ...env },
-    args: ['--log-format', 'json', ...args],
+    args: ['--observe.logFormat', 'json', ...args],
     command: [...keepingFixture, '--legacy'],
   });
 
@@ -54,7 +54,7 @@ describe('a client that opens a session for each call', () => {
   });
 
   it('meets its state after DELETE, until the process has waited for shareLingerMs', async () => {
-    const gateway = await start(['--share-linger-ms', '1500']);
+    const gateway = await start(['--defaults.advanced.shareLinger', '1500ms']);
     const first = await initialize(gateway.url, { headers: users.alice });
     await first.callTool('connect', { name: 'a1' });
     await first.delete();

@@ -10,7 +10,7 @@ import { startRemoteServer } from './remote-server.ts';
 const start = (args: readonly string[] = [], flags: readonly string[] = [], more: GatewayOptions = {}) =>
   startGateway({
     env: { ...usersEnv, GANGWAY_SHARE: undefined },
-    args: ['--log-format', 'json', ...args],
+    args: ['--observe.logFormat', 'json', ...args],
     command: [...keepingFixture, ...flags],
     ...more,
   });
@@ -102,7 +102,7 @@ describe('users of a server that keeps connections in its process', () => {
     async (share, isWarned) => {
       const server = await startRemoteServer('modern');
       onTestFinished(() => server.stop());
-      const args = ['--log-format', 'json', '--share', share, server.url];
+      const args = ['--observe.logFormat', 'json', '--share', share, server.url];
       const gateway = await startGateway({ env: usersEnv, args });
       expect((await callModern(gateway.url, 'echo', { text: 'x' }, { headers: users.alice })).status).toBe(200);
       const warning = expect.objectContaining({ msg: '--share has no effect on modern clients of this server' });
@@ -133,7 +133,7 @@ describe('users of a server that keeps connections in its process', () => {
   });
 
   test('[M-05] the process of a user ends when nobody uses it, and not under a session or a subscription', async () => {
-    const args = ['--hibernate-after-ms', '1000', '--era', 'modern'];
+    const args = ['--defaults.hibernateAfter', '1s', '--era', 'modern'];
     const gateway = await start(args, ['--modern']);
     const processes = async (): Promise<number> => (await gateway.descendants()).length;
     const alice = modernKeeper(gateway.url, users.alice);
@@ -159,7 +159,7 @@ describe('users of a server that keeps connections in its process', () => {
   });
 
   test('[S20] of a user with one process of his own each, the second server starts none', async () => {
-    const args = ['--principal-processes', '1', '--share', 'request'];
+    const args = ['--advanced.limits.userProcesses', '1', '--share', 'request'];
     const { url } = await start(args, ['--modern']);
     const session = await initialize(url, { headers: users.alice });
     expect((await session.request('tools/list')).status).toBe(200);
@@ -185,7 +185,7 @@ describe('users of a server that keeps connections in its process', () => {
   });
 
   test('[M-05] a probe uses no process of a user, and leaves none', async () => {
-    const gateway = await start(['--probe-every-ms', '3600000', '--era', 'modern'], ['--modern']);
+    const gateway = await start(['--defaults.probes.every', '1h', '--era', 'modern'], ['--modern']);
     const said = (text: string): boolean => gateway.logs().some(({ msg }) => msg === text);
     await waitFor(() => said('server is up according to its probes'), { what: 'an answer to the probe' });
     await waitFor(async () => (await gateway.descendants()).length <= 1, { what: 'the end of its process' });

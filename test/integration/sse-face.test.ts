@@ -25,7 +25,16 @@ describe('the two endpoints for clients of 2024-11-05', () => {
   let gateway: Gateway;
   beforeAll(async () => {
     gateway = await startGateway({
-      args: ['--keep-alive-ms', '200', '--max-body-bytes', '20000', '--retry-ms', '1234', '--log-level', 'debug'],
+      args: [
+        '--sse.heartbeat',
+        '200ms',
+        '--limits.request.body',
+        '20000B',
+        '--advanced.sse.reconnectDelay',
+        '1234ms',
+        '--log-level',
+        'debug',
+      ],
       command: everythingFixture,
       isStoppedWithTest: false,
     });
@@ -253,7 +262,10 @@ describe('several servers', () => {
       closed: { command, args, sse: false },
       broken: { command: join(folder, 'none') },
     };
-    await writeFile(file, JSON.stringify({ ssePath: '/old/stream', messagesPath: '/old/in', mcpServers: servers }));
+    await writeFile(
+      file,
+      JSON.stringify({ advanced: { paths: { sse: '/old/stream', messages: '/old/in' } }, mcpServers: servers }),
+    );
     gateway = await startGateway({ args: ['--config', file], isStoppedWithTest: false });
   });
   afterAll(async () => {
@@ -296,15 +308,15 @@ describe('several servers', () => {
   });
 });
 
-test('--no-sse leaves nothing of it', async () => {
-  const gateway = await startGateway({ args: ['--no-sse'], command: everythingFixture });
+test('--defaults.sse=false leaves nothing of it', async () => {
+  const gateway = await startGateway({ args: ['--defaults.sse=false'], command: everythingFixture });
   expect((await open(`${gateway.baseUrl}/sse`, { method: 'GET' })).status).toBe(404);
   expect((await post(`${gateway.baseUrl}/messages?token=x`, ping())).status).toBe(404);
 });
 
 describe('the end', () => {
   test('[P10] of a session whose client is gone comes after a while, with its process', async () => {
-    const gateway = await startGateway({ args: ['--sse-linger-ms', '300'], command: everythingFixture });
+    const gateway = await startGateway({ args: ['--advanced.sse.linger', '300ms'], command: everythingFixture });
     const client = await connectOld(gateway.baseUrl);
     const [child] = await gateway.descendants();
     client.drop();
@@ -323,7 +335,7 @@ describe('the end', () => {
 
   test('of a stream without initialize comes after a while', async () => {
     const gateway = await startGateway({
-      args: ['--sse-linger-ms', '100', '--start-timeout-ms', '200'],
+      args: ['--advanced.sse.linger', '100ms', '--defaults.timeouts.start', '200ms'],
       command: everythingFixture,
     });
     const client = await openOldStream(gateway.baseUrl);

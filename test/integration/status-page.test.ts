@@ -73,7 +73,7 @@ describe('the status page is the operator’s alone', () => {
   });
 
   test('on an address of the network it is not served where nobody has to show who they are', async () => {
-    const { admin, gateway } = await start('--admin-host', '0.0.0.0');
+    const { admin, gateway } = await start('--listen.adminHost', '0.0.0.0');
     const response = await fetch(`${admin}/status/about`, { headers: page });
     expect(gateway.logs().some(({ statusPage }) => statusPage !== undefined)).toBe(false); // nor announced
     expect(response.status).toBe(403);
@@ -92,7 +92,7 @@ describe('the status page is the operator’s alone', () => {
         { name: 'client', sha256: digestOfKey('client-key') },
       ]),
     );
-    const { admin, gateway } = await start('--admin-host', '0.0.0.0', '--api-keys', file);
+    const { admin, gateway } = await start('--listen.adminHost', '0.0.0.0', '--api-keys-file', file);
     const by = (name: string): Record<string, string> => ({ ...page, authorization: `Bearer ${name}-key` });
     const about = async (headers: Record<string, string>): Promise<number> =>
       (await fetch(`${admin}/status/about`, { headers: { ...headers, origin: admin } })).status;

@@ -25,7 +25,7 @@ let gateway: Gateway;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'gangway-tasks-'));
   const [command, ...args] = keepingFixture;
-  const server = { command, args, share: 'all', requiredScopes: ['read'], toolScopes: { begin: ['write'] } };
+  const server = { command, args, share: 'all', scopes: { required: ['read'], tools: { begin: ['write'] } } };
   await writeFile(join(folder, 'config.json'), JSON.stringify({ mcpServers: { keeping: server } }));
   const scopes: Record<Name, readonly string[]> = {
     alice: ['read', 'write'],
@@ -34,7 +34,7 @@ beforeAll(async () => {
   };
   const entries = names.map((name) => ({ ...JSON.parse(keys[name].entry), scopes: scopes[name] }));
   await writeFile(join(folder, 'keys.json'), JSON.stringify(entries));
-  const files = ['--config', join(folder, 'config.json'), '--api-keys', join(folder, 'keys.json')];
+  const files = ['--config', join(folder, 'config.json'), '--api-keys-file', join(folder, 'keys.json')];
   gateway = await startGateway({ args: files });
 });
 afterAll(async () => {

@@ -74,7 +74,7 @@ it('docs/tutorial.md: each command does what the page shows, and the resumed str
   const [start, ...blocks] = blocksOf('docs/tutorial.md');
   expect(start?.text).toBe('npm ci && npm run demo\n');
   // A busy machine may need longer than 100 ms for an answer that the page shows as JSON.
-  const gateway = await startGateway({ command: everythingReference, args: ['--upgrade-after-ms', '800'] });
+  const gateway = await startGateway({ command: everythingReference, args: ['--advanced.sse.streamAfter', '800ms'] });
   const steps = blocks.flatMap(stepsOf);
   const commands = steps.map(({ command }) => command.replace('http://127.0.0.1:8080/mcp', gateway.url));
   const outputs = (await outputsOf(commands)).map(withoutOmitted);
@@ -129,7 +129,9 @@ it('docs/authentication.md and docs/health.md show what `key` and `check` print'
   writeFileSync(config, JSON.stringify({ mcpServers: { everything: { command, args }, files: fails } }));
   const check = await run(file, [...rest, 'check', '--config', config]).catch((error) => error);
   const [servers = ''] = shownBy('docs/health.md', 'mcp-gangway check').split('OK    Redis');
-  expect(check.stdout.trim()).toMatch(patternOf(servers));
+  const [checked, summary] = check.stdout.split(/\n(?=Checked )/);
+  expect(checked).toMatch(patternOf(servers));
+  expect(summary).toBe('Checked 2: 1 OK, 1 failed.\n');
 });
 
 it('README.md has the two commands of a checkout on its first screen, and fits on three', () => {

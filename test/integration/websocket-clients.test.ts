@@ -117,7 +117,7 @@ describe('a client on WebSocket', () => {
 
 describe('a client on WebSocket, large messages', () => {
   test('answers larger than an event of a log may be pass, one behind the other, also to one that reads late', async () => {
-    const args = ['--max-event-bytes', '100000', '--log-max-bytes', '200000'];
+    const args = ['--advanced.limits.event', '100000B', '--replay.maxSize', '200000B'];
     const gateway = await startGateway({ args, command: everythingFixture });
     const client = await connectWebSocket(webSocketUrlOf(gateway.url));
     await client.initialize();
@@ -139,12 +139,12 @@ describe('a client on WebSocket, large messages', () => {
 });
 
 describe('with several servers', () => {
-  test('each has its endpoint, and --no-ws turns off all or one', async () => {
+  test('each has its endpoint, and --defaults.ws=false turns off all or one', async () => {
     const folder = makeFolder();
     const file = join(folder, 'gangway.json');
     const [command, ...args] = child('mini-server');
     writeFileSync(file, JSON.stringify({ mcpServers: { on: { command, args }, off: { command, args, ws: false } } }));
-    const gateway = await startGateway({ args: ['--config', file, '--ws-path', '/socket'] });
+    const gateway = await startGateway({ args: ['--config', file, '--advanced.paths.ws', '/socket'] });
     const base = `ws://127.0.0.1:${gateway.port}`;
     const client = await connectWebSocket(`${base}/on/socket?x=1`);
     expect((await client.initialize()).result.serverInfo.name).toBe('mini');
@@ -154,7 +154,7 @@ describe('with several servers', () => {
         json: { error: { data: { reason: 'no_such_path' } } },
       });
     }
-    const without = await startGateway({ args: ['--no-ws'], command: child('mini-server') });
+    const without = await startGateway({ args: ['--defaults.ws=false'], command: child('mini-server') });
     expect((await refusedHandshake(webSocketUrlOf(without.url))).status).toBe(404);
   });
 });

@@ -30,14 +30,14 @@ const reasonOf = ({ error }: { readonly error?: { readonly data: { readonly reas
 
 describe('before there is a session', () => {
   test('a client that does not send initialize in time is closed', async () => {
-    const { url } = await start(mini(), '--body-timeout-ms', '1000');
+    const { url } = await start(mini(), '--advanced.timeouts.body', '1s');
     const client = await connectWebSocket(url);
     expect(reasonOf(await client.request('ping'))).toBe('not_initialized');
     expect(await client.closed()).toEqual({ code: 4408, reason: 'initialize_timeout' });
   });
 
   test('a refused initialize leaves the connection for another, for a while', async () => {
-    const { url, gateway } = await start(mini('refuse'), '--body-timeout-ms', '2000');
+    const { url, gateway } = await start(mini('refuse'), '--advanced.timeouts.body', '2s');
     const client = await connectWebSocket(url);
     for (let n = 0; n < 2; n++)
       expect(await client.initialize()).toMatchObject({ id: 0, error: { message: 'Not with you' } });
@@ -46,7 +46,7 @@ describe('before there is a session', () => {
   });
 
   test('a server that cannot be started is told as an error of initialize', async () => {
-    const { url } = await start(mini('5000'), '--start-timeout-ms', '500', '--warm', '0');
+    const { url } = await start(mini('5000'), '--defaults.timeouts.start', '500ms', '--warm', '0');
     const client = await connectWebSocket(url);
     expect(reasonOf(await client.initialize())).toBe('server_start_timeout');
   });
@@ -64,10 +64,10 @@ describe('before there is a session', () => {
 describe('a client that breaks the rules', () => {
   test.each<[string, (client: WebSocketClient) => void, object]>([
     ['a binary frame', ({ peer }) => peer.send(Buffer.from('{}')), { code: 1003, reason: 'not_text' }],
-    ['a message over --max-body-bytes', ({ peer }) => peer.send('x'.repeat(20_000)), { code: 1009 }],
+    ['a message over --limits.request.body', ({ peer }) => peer.send('x'.repeat(20_000)), { code: 1009 }],
     ['text that is not UTF-8', ({ peer }) => peer.send(Buffer.of(0xff), { binary: false }), { code: 1007 }],
   ])('with %s is closed, and its session ended', async (_, act, close) => {
-    const { url, gateway } = await start(mini(), '--max-body-bytes', '10000');
+    const { url, gateway } = await start(mini(), '--limits.request.body', '10000B');
     const client = await open(url);
     act(client);
     expect(await client.closed()).toMatchObject(close);
@@ -79,7 +79,7 @@ describe('a client that breaks the rules', () => {
     const client = await open(url);
     client.peer.send(Buffer.from('{}'));
     client.peer.pause();
-    await logged(gateway, 'session ended', 1, { deadlineMs: 10_000 }); // --slow-reader-ms is 30 s
+    await logged(gateway, 'session ended', 1, { deadlineMs: 10_000 }); // --advanced.timeouts.slowReader is 30 s
   });
 
   test.each<[string, string | object, string]>([
@@ -118,7 +118,7 @@ describe('a client that breaks the rules', () => {
   });
 
   test('that answers no ping is closed; one that does stays, also without a message', async () => {
-    const { url } = await start(mini(), '--keep-alive-ms', '300');
+    const { url } = await start(mini(), '--sse.heartbeat', '300ms');
     const client = await open(url);
     const silent = await connectWebSocket(url, { autoPong: false });
     await silent.initialize();
@@ -128,8 +128,8 @@ describe('a client that breaks the rules', () => {
 });
 
 describe('[P8] a client that does not read', () => {
-  test('has its server paused, and is cut after --slow-reader-ms', async () => {
-    const { url, gateway } = await start(flooding, '--slow-reader-ms', '500');
+  test('has its server paused, and is cut after --advanced.timeouts.slowReader', async () => {
+    const { url, gateway } = await start(flooding, '--advanced.timeouts.slowReader', '500ms');
     const client = await open(url);
     const before = rssMiB(gateway.pid);
     client.peer.pause();
@@ -151,7 +151,7 @@ describe('[P8] a client that does not read', () => {
   });
 
   test('what it sends is not read either once its errors pile up', async () => {
-    const { url, gateway } = await start(mini(), '--slow-reader-ms', '700');
+    const { url, gateway } = await start(mini(), '--advanced.timeouts.slowReader', '700ms');
     const client = await open(url);
     const before = rssMiB(gateway.pid);
     client.peer.pause();
@@ -163,7 +163,7 @@ describe('[P8] a client that does not read', () => {
 
 describe('[P9] a drain', () => {
   test('ends idle connections at once, busy ones after their answer, and refuses new ones', async () => {
-    const { url, gateway } = await start(everythingFixture, '--drain-ms', '15000');
+    const { url, gateway } = await start(everythingFixture, '--timeouts.drain', '15s');
     const [idle, busy, fresh] = [await open(url), await open(url), await connectWebSocket(url)];
     const call = busy.callTool('progress', { count: 30, gapMs: 50, marker: 'm' });
     await busy.next(({ method }) => method === 'notifications/progress');
@@ -179,7 +179,7 @@ describe('[P9] a drain', () => {
   });
 
   test('[P3] answers what is still running at the end of the grace, then closes', async () => {
-    const { url, gateway } = await start(everythingFixture, '--drain-ms', '2000');
+    const { url, gateway } = await start(everythingFixture, '--timeouts.drain', '2s');
     const client = await open(url);
     const call = client.callTool('wait_for_cancel', { key: 'k' });
     await client.next(({ method }) => method === 'notifications/message');
@@ -199,7 +199,7 @@ describe('[P3] a server that ends by itself', () => {
   });
 
   test('ends the connection where its session ends with it, after the answer', async () => {
-    const { gateway } = await startMoody({}, { args: ['--on-backend-exit', 'end'] });
+    const { gateway } = await startMoody({}, { args: ['--defaults.onExit', 'end'] });
     const client = await open(webSocketUrlOf(gateway.url));
     expect(reasonOf(await client.callTool('exit'))).toBe('server_exited');
     expect(await client.closed()).toEqual({ code: closeCodeOf('server_exited'), reason: 'server_exited' });

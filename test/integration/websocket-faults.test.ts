@@ -52,9 +52,9 @@ async function startBehind({
   const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/mcp?key=url-secret`;
   const file = join(makeFolder(), 'gangway.json');
   const headers = { Authorization: 'Bearer header-secret' };
-  const hostile = { url, headers, startTimeoutMs: 1000, connectTimeoutMs: 500 };
+  const hostile = { url, headers, timeouts: { start: '1s' }, advanced: { connectTimeout: '500ms' } };
   writeFileSync(file, JSON.stringify({ mcpServers: { hostile, other: { url: 'tcp://127.0.0.1:1' } } }));
-  const gateway = await startGateway({ args: ['--config', file, '--log-level', 'trace', '--keep-alive-ms', '200'] });
+  const gateway = await startGateway({ args: ['--config', file, '--log-level', 'trace', '--sse.heartbeat', '200ms'] });
   return { gateway, peers, url: `${gateway.baseUrl}/hostile/mcp` };
 }
 

@@ -1,17 +1,14 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll } from 'vitest';
-import { type Check, installSuite, runProgramOfSuite } from '../conformance/suite.ts';
-import { type Arm, type Outcome, type Outcomes, testJudge } from './judge.ts';
-import { outcomeOf } from './outcome-of.ts';
+import { installSuite } from '../conformance/suite.ts';
+import { type Arm, testJudge } from './judge.ts';
+import { suiteArm } from './suite-arm.ts';
 
 const client = fileURLToPath(new URL('client.mjs', import.meta.url));
 
 /**
- * The scenarios of the suite for clients, without those of OAuth (`auth/*`): the gateway passes no server's OAuth on to its clients
- * (docs/credentials.md).
+ * The scenarios of the suite for clients. Those of OAuth (`auth/*`) are in authorization.test.ts, with a client that logs in
+ * (docs/recipes/upstream-oauth.md).
  */
 const scenarios2025 = [
   'initialize',
@@ -32,35 +29,15 @@ const scenarios2026 = [
 ];
 
 /** @param words the era of the client, and the options of a gateway between it and the mock server */
-const armOf = (name: string, revision: string, scenarios: readonly string[], words: string): Arm => ({
-  name,
-  async run(): Promise<Outcomes> {
-    const outcomes = new Map<string, Outcome>();
-    for (const scenario of scenarios) outcomes.set(scenario, await runScenario(revision, scenario, words));
-    return outcomes;
-  },
-});
-
-async function runScenario(revision: string, scenario: string, words: string): Promise<Outcome> {
-  const results = await mkdtemp(join(tmpdir(), 'gangway-judge-'));
-  try {
-    const command = `"${process.execPath}" "${client}" ${words}`;
-    const options = ['--scenario', scenario, '--spec-version', revision, '--timeout', '60000', '--output-dir', results];
-    await runProgramOfSuite(['client', '--command', command, ...options]);
-    const [folder = ''] = await readdir(results);
-    const checks: readonly Check[] = JSON.parse(await readFile(join(results, folder, 'checks.json'), 'utf8'));
-    return outcomeOf(checks);
-  } finally {
-    await rm(results, { recursive: true, force: true });
-  }
-}
+const armOf = (name: string, revision: string, scenarios: readonly string[], words: string): Arm =>
+  suiteArm({ name, client, revision, scenarios, words });
 
 beforeAll(installSuite);
 
 const on2025 = (name: string, words: string): Arm => armOf(name, '2025-11-25', scenarios2025, words);
 testJudge('Conformance suite, client role, 2025-11-25', on2025('direct', 'legacy'), [
   on2025('legacy client', 'legacy --through'),
-  on2025('modern client, `--isolation shared`', 'modern --through --isolation shared'),
+  on2025('modern client, `--share all`', 'modern --through --share all'),
 ]);
 
 const on2026 = (name: string, words: string): Arm => armOf(name, '2026-07-28', scenarios2026, words);

@@ -3,17 +3,12 @@
 // The suite starts this program with the URL of its mock server and the name of the scenario (MCP_CONFORMANCE_SCENARIO). The client makes
 // the requests of that scenario, with the official SDK of its era. With --through, it first starts the built gateway in front of the
 // mock server, with these words as options, and talks to the gateway.
-import { spawn } from 'node:child_process';
-import { createServer } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client';
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as LegacyTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { startGateway } from './gateway-in-front.mjs';
 
-const program = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
-const startLimitMs = 20_000;
 const revision = '2026-07-28';
 const clientInfo = { name: 'judge-client', version: '1.0.0' };
 
@@ -81,39 +76,6 @@ async function connectModern(url) {
   client.setRequestHandler('roots/list', () => ({ roots: [] }));
   await client.connect(new ModernTransport(new URL(url)));
   return client;
-}
-
-/** A port of the loopback address that nobody uses now. */
-async function findFreePort() {
-  const server = createServer();
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
-/** Starts the gateway in front of a server. Resolves when it answers. */
-async function startGateway(options, server) {
-  const port = await findFreePort();
-  const words = ['--host', '127.0.0.1', '--port', `${port}`, '--admin-port', '0', '--log-level', 'warn', ...options];
-  const child = spawn(process.execPath, [program, ...words, server], { stdio: ['ignore', 'inherit', 'inherit'] });
-  const exited = new Promise((resolve) => child.once('exit', resolve));
-  const isUp = () =>
-    fetch(`http://127.0.0.1:${port}/healthz`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  for (const until = Date.now() + startLimitMs; !(await isUp()); await sleep(20)) {
-    if (child.exitCode !== null) throw new Error(`the gateway ended with ${child.exitCode}`);
-    if (Date.now() > until) throw new Error('the gateway did not start');
-  }
-  return {
-    url: `http://127.0.0.1:${port}/mcp`,
-    async stop() {
-      child.kill('SIGTERM');
-      await exited;
-    },
-  };
 }
 
 const [era, ...words] = process.argv.slice(2);

@@ -13,7 +13,7 @@ const firstLook =
   '2026-07-28. All later requests have them, and with `--era modern` all requests have them.';
 
 const serverRole2026 = 'Conformance suite, server role, 2026-07-28';
-const translated = 'legacy STDIO, `--isolation shared --pool-max 32`';
+const translated = 'legacy STDIO, `--share all --defaults.advanced.poolMax 32`';
 const noMirrors =
   'The scenario needs a tool with mirrored parameters (`x-mcp-header`), which 2026-07-28 introduced. No tool of a legacy ' +
   'server has them.';
@@ -25,6 +25,10 @@ const clientsOfLegacy = 'Published clients, legacy server';
 const newerEra =
   'The AI SDK prefers 2026-07-28, which the gateway serves and this server does not. The result has the same content, and ' +
   'also the members `resultType` and `_meta` of 2026-07-28.';
+
+const otherResource =
+  'Clients compare the resource in the metadata with the URL that they use. So the gateway names its own URL as the ' +
+  'resource, and the client requests a token for this URL. The check wants the URL of the suite.';
 
 /** Every known difference. A difference that no longer occurs fails its test, and must be deleted here. */
 export const allKnownDifferences: readonly KnownDifference[] = [
@@ -40,6 +44,28 @@ export const allKnownDifferences: readonly KnownDifference[] = [
     ['input-required-result-basic-elicitation: sep-2322-elicitation-incomplete', ownKeys],
     ['input-required-result-ignore-extra-params: sep-2322-ignore-unexpected-params (warning)', ownKeys],
   ].map(([difference = '', reason = '']) => ({ judge: serverRole2026, arm: translated, difference, reason })),
+  ...['2025-11-25', '2026-07-28'].flatMap((revision) =>
+    [
+      'metadata-default',
+      'metadata-var1',
+      'metadata-var2',
+      'metadata-var3',
+      'token-endpoint-auth-basic',
+      'token-endpoint-auth-none',
+      'token-endpoint-auth-post',
+    ].map((scenario) => ({
+      judge: `Conformance suite, authorization, ${revision}`,
+      arm: '`--defaults.auth upstream`',
+      difference: `auth/${scenario}: resource-parameter-matches-prm`,
+      reason: otherResource,
+    })),
+  ),
+  {
+    judge: 'Conformance suite, authorization, extensions',
+    arm: '`--defaults.auth upstream`',
+    difference: 'auth/enterprise-managed-authorization: complete-flow-jwt-bearer',
+    reason: otherResource,
+  },
   ...['Streamable HTTP', 'STDIO'].flatMap((arm) =>
     ['AI SDK: call a tool: another answer', 'AI SDK: call a tool that fails: another answer'].map((difference) => ({
       ...{ judge: clientsOfLegacy, arm, difference },

@@ -48,7 +48,12 @@ function logLinesOf(event: GatewayEvent): string[] {
   const parts = { session: part('session'), store: part('store'), server: part('server'), stderr: part('stderr') };
   const connectionLog = createConnectionLog({ auth: part('auth'), http: part('http') });
   for (const sink of [
-    createSessionLifecycleLog(parts, { processes, isAtTerminal: false, explainOutage: () => ({ redis: 'r' }) }),
+    createSessionLifecycleLog(parts, {
+      processes,
+      isAtTerminal: false,
+      storeName: 'Redis',
+      explainOutage: () => ({ redis: 'r' }),
+    }),
     createSharedServerLog(part('modern'), false),
     createServerLog(parts, processes),
     new StdoutNoiseLog({ logger: parts.server, isAtTerminal: false }).receive,
@@ -97,6 +102,7 @@ async function auditLinesOf(event: GatewayEvent): Promise<string[]> {
 function consoleOf(event: GatewayEvent): string[] {
   const record = new ConsoleRecord(false);
   record.receive(event);
+  record.fold();
   const { calls, failures } = record.rates.recent('s');
   return [
     ...record.events

@@ -49,11 +49,18 @@ export const sampleEvents: { readonly [T in Type]: readonly EventOf<GatewayEvent
   ],
 
   'server-stderr': [{ type: 'server-stderr', server, line: 'a line', pid: 7 }],
+  'view-server-missing': [{ type: 'view-server-missing', server, member: 'm', reason: 'down' }],
+  'view-server-down': [{ type: 'view-server-down', server, member: 'm', detail: 'It exited with code 1.' }],
   'server-post-failed': [{ type: 'server-post-failed', server, detail: 'HTTP 500', dropped: 3 }],
   'transport-found': [{ type: 'transport-found', server, transport: 'sse' }],
   'tools-hidden': [{ type: 'tools-hidden', server, names: ['a', 'b'] }],
   'spare-ended': [{ type: 'spare-ended', server, end: exited }],
+  'upstream-token': [
+    { type: 'upstream-token', server, outcome: 'issued' },
+    { type: 'upstream-token', server, outcome: 'upstream_token_refused', detail: 'refused (invalid_client)' },
+  ],
   'spare-output-dropped': [{ type: 'spare-output-dropped', server }],
+  'shared-output-dropped': [{ type: 'shared-output-dropped', server }],
   'server-answered': [
     { type: 'server-answered', server },
     { type: 'server-answered', server, era: 'modern' },

@@ -12,7 +12,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'ut
 let watched: WatchedGateway;
 
 beforeAll(async () => {
-  watched = await startWatched({ isStoppedWithTest: false, args: ['--inspect'] });
+  watched = await startWatched({ isStoppedWithTest: false, args: ['--observe.showContents'] });
   const session = await initialize(watched.gateway.url);
   await session.callTool('echo', { text: 'hello' });
 });
@@ -47,11 +47,7 @@ describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
   describe.each(Object.entries(sizes))('%s', (_, viewport) => {
     test.each(['overview', 'sessions', 'playground', 'connect'])('%s', async (view) => {
       const page = await openPage(watched.admin, view, { colorScheme, viewport });
-      if (view === 'overview')
-        await page
-          .getByRole('article')
-          .getByText(/^\d+ process/)
-          .click();
+      if (view === 'overview') await page.getByText(/^\d+ process.*, /).waitFor();
       if (view === 'sessions') await page.getByRole('rowheader').getByRole('link').first().click();
       if (view === 'playground') {
         await page.getByRole('button', { name: 'Connect', exact: true }).click();

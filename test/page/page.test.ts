@@ -37,7 +37,7 @@ async function startWithKeys() {
   const scopes = ['gangway:status', 'gangway:sessions', 'gangway:drain'];
   const operator = { name: 'operator', sha256: digestOfKey(operatorKey), scopes };
   writeFileSync(join(folder, 'keys.json'), JSON.stringify([{ name: 'alice', sha256: digestOfKey(key) }, operator]));
-  return { key, operatorKey, ...(await startWatched({ args: ['--api-keys', join(folder, 'keys.json')] })) };
+  return { key, operatorKey, ...(await startWatched({ args: ['--api-keys-file', join(folder, 'keys.json')] })) };
 }
 
 describe('the door', () => {
@@ -85,13 +85,13 @@ describe('the overview', () => {
     const page = await openPage(admin);
     const server = page.getByRole('article', { name: 'everything-server' });
     await server.getByText('stdio').waitFor();
-    await server.getByText('0 sessions').waitFor();
+    await server.getByText('no sessions').waitFor();
     await page.getByRole('heading', { name: 'First steps' }).waitFor();
     const session = await initialize(gateway.url);
     for (let call = 0; call < 20; call += 1) await session.callTool('echo', { text: 'hello' });
-    await server.getByText('1 session').waitFor();
+    await server.getByText('1 session: raw-test-client').waitFor();
     await page.getByRole('heading', { name: 'First steps' }).waitFor({ state: 'hidden' });
-    await server.getByText(/^1 process, /).click();
+    await server.getByText(/^1 process, /).waitFor();
     await server.getByText(/^pid \d+/).waitFor();
     const short = gateway.logs().find(({ msg }) => msg === 'session started')?.['session'] as string;
     await page.getByText(`everything-server · ${short}`).waitFor();
@@ -123,9 +123,34 @@ describe('the overview', () => {
       .getByText(/exit.* 3/)
       .first()
       .waitFor();
-    await server.getByText('no such database').waitFor();
-    await server.getByText('Last lines of stderr').click();
-    await server.getByText('no such database').waitFor({ state: 'hidden' });
+    await server.locator('summary').getByText('no such database').waitFor();
+    await server.getByLabel('Last lines of stderr').getByText('no such database').waitFor();
+    await server.getByRole('heading', { name: 'broken' }).click();
+    await server.getByLabel('Last lines of stderr').waitFor({ state: 'hidden' });
+    await server.locator('summary').getByText('no such database').waitFor();
+  });
+
+  test('says without a click which tool fails, who is refused, where sessions are kept, and whether memory grows', async () => {
+    const { admin, gateway } = await startWatched();
+    const page = await openPage(admin);
+    const figure = (name: string) => page.locator('.figures > div').filter({ hasText: name });
+    await figure('Refused requests').getByText('none since the start').waitFor();
+    const session = await initialize(gateway.url);
+    for (let call = 0; call < 3; call += 1) await session.callTool('test_error_handling', {});
+    await figure('Failed calls').getByText('most: test_error_handling of everything-server').waitFor();
+    await page.getByText(/^3 of \d+ calls failed in the last 2 minutes .*, most of test_error_handling\.$/).waitFor();
+    const refused = await fetch(gateway.url, {
+      method: 'POST',
+      headers: { origin: 'https://evil.example' },
+      body: '{}',
+    });
+    expect(refused.status).toBe(403);
+    await figure('Refused requests').getByText('by everything-server: origin_not_allowed').waitFor();
+    await figure('Store').getByText('In memory').waitFor();
+    await figure('Memory').getByText('growth not known yet').waitFor();
+    await figure('Lost processes').getByText('nothing restarted').waitFor();
+    process.kill(JSON.parse((await session.callTool('describe_process', {})).content[0].text).pid, 'SIGKILL');
+    await figure('Lost processes').getByText('most: everything-server, in 5 min. ').waitFor();
   });
 
   test('drains the instance when it is asked twice', async () => {
@@ -203,7 +228,7 @@ describe('sessions', () => {
   });
 
   test('that hibernate are marked, and found by that, until they are used again', async () => {
-    const { admin, gateway } = await startWatched({ args: ['--hibernate-after-ms', '300'] });
+    const { admin, gateway } = await startWatched({ args: ['--defaults.hibernateAfter', '300ms'] });
     const session = await initialize(gateway.url);
     const page = await openPage(admin, 'sessions');
     await page.getByRole('rowheader').getByText('hibernating').waitFor();
@@ -234,8 +259,8 @@ describe('sessions', () => {
     await page.getByText('0 sessions on this instance').waitFor();
   });
 
-  test('show contents with --inspect, and no credential', async () => {
-    const { admin, gateway } = await startWatched({ args: ['--inspect'] });
+  test('show contents with --observe.showContents, and no credential', async () => {
+    const { admin, gateway } = await startWatched({ args: ['--observe.showContents'] });
     const session = await initialize(gateway.url);
     const page = await openPage(admin, 'sessions');
     await page.getByRole('rowheader').getByRole('link').click();
@@ -249,7 +274,7 @@ describe('sessions', () => {
 
 describe('the playground', () => {
   test('calls a tool, is cut off, and resumes without a loss', async () => {
-    const { admin, gateway } = await startWatched({ args: ['--retry-ms', '300'] });
+    const { admin, gateway } = await startWatched({ args: ['--advanced.sse.reconnectDelay', '300ms'] });
     const page = await openPage(admin, 'playground');
     await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByText(/^Connected to /).waitFor();
@@ -339,7 +364,7 @@ describe('the playground', () => {
   });
 
   test('hears what the server says beside its answers, and that its session is over', async () => {
-    const { admin } = await startWatched({ args: ['--retry-ms', '300'] });
+    const { admin } = await startWatched({ args: ['--advanced.sse.reconnectDelay', '300ms'] });
     const page = await openPage(admin, 'playground', { expected: '404 (Not Found)' });
     await page.getByText('Press Connect').waitFor();
     await page.getByRole('button', { name: 'Connect', exact: true }).click();
@@ -358,7 +383,7 @@ describe('the playground', () => {
   });
 
   test('leaves no session behind when its page is gone', async () => {
-    const { admin, gateway } = await startWatched({ args: ['--retry-ms', '300'] });
+    const { admin, gateway } = await startWatched({ args: ['--advanced.sse.reconnectDelay', '300ms'] });
     const page = await openPage(admin, 'playground');
     const other = await initialize(gateway.url);
     await page.getByRole('button', { name: 'Connect', exact: true }).click();

@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { root } from '../support/gateway.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { closeBrowser, openPage, startWatched, type WatchedGateway } from './browser.ts';
 
@@ -16,10 +17,25 @@ afterAll(async () => {
   await watched.gateway.stop();
 });
 
-async function openPlayground(options?: Parameters<typeof openPage>[2]): Promise<Page> {
-  const page = await openPage(watched.admin, 'playground', options);
+async function openPlayground(
+  options: Parameters<typeof openPage>[2] = {},
+  revision = 'legacy',
+  admin = watched.admin,
+): Promise<Page> {
+  const page = await openPage(admin, 'playground', options);
+  await page.getByLabel('Revision').selectOption(revision);
   await page.getByRole('button', { name: 'Connect', exact: true }).click();
   await page.getByText(/^Connected to /).waitFor();
+  return page;
+}
+
+/** The playground at a server of the scene, with a revision. */
+async function openScene(revision = 'legacy'): Promise<Page> {
+  const { admin } = await startWatched({ command: [process.execPath, `${root}test/page/scene-server.mjs`] });
+  const page = await openPage(admin, 'playground');
+  await page.getByLabel('Revision').selectOption(revision);
+  await page.getByRole('button', { name: 'Connect', exact: true }).click();
+  await page.getByText(/^Connected to scene-healthy 1\.0\.0/).waitFor();
   return page;
 }
 
@@ -48,6 +64,110 @@ describe('results', () => {
     await page.getByText(/^The tool failed after/).waitFor();
     await page.getByLabel('Result').getByText('intentionally returns an error').waitFor();
   });
+});
+
+test('text, a link, a sound and structured content of one result are all shown, and the link is read', async () => {
+  const page = await openScene();
+  await choose(page, 'report');
+  await choose(page, 'Call');
+  const result = page.getByLabel('Result');
+  await result.getByText('4 of 5 orders are paid.').waitFor();
+  await result.locator('audio').waitFor();
+  await result.getByText('Structured content').waitFor();
+  expect(await result.getByText('"paid": 4').count()).toBe(1);
+  await result.getByText('report://today').waitFor();
+  await choose(page, 'Read Report of today');
+  await result.getByText('Orders: 5. Paid: 4.').waitFor();
+});
+
+test('a tool that is marked as destructive is called only after a confirmation', async () => {
+  const page = await openScene();
+  await choose(page, 'Delete a file delete_file');
+  await page.getByText('destructive', { exact: true }).waitFor();
+  await page.getByLabel('path').fill('/tmp/x');
+  await choose(page, 'Call');
+  const dialog = page.getByRole('dialog', { name: 'Call Delete a file?' });
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await choose(page, 'Call');
+  await dialog.getByRole('button', { name: 'Call' }).click();
+  await page.getByLabel('Result').getByText('deleted /tmp/x').waitFor();
+  expect(await page.getByText('tools/call delete_file').count()).toBe(1);
+});
+
+describe('2026-07-28', () => {
+  test('tools are called and resources read without a session, and nothing can be cut', async () => {
+    const page = await openScene('modern');
+    await page.getByText(', revision 2026-07-28.').waitFor();
+    await choose(page, 'query');
+    await page.getByLabel('text').fill('invoices');
+    expect(await page.getByRole('button', { name: 'Cut the connection' }).isVisible()).toBe(false);
+    await choose(page, 'Call');
+    await page.getByLabel('Result').getByText('3 results for “invoices”').waitFor();
+    await choose(page, 'Report of today report://today');
+    await choose(page, 'Read');
+    await page.getByLabel('Result').getByText('Orders: 5. Paid: 4.').waitFor();
+    expect(await page.getByText('initialize', { exact: true }).count()).toBe(0);
+  });
+
+  test('a server asks for input by its result, the person answers, and a request is cancelled', async () => {
+    const page = await openPlayground({}, 'modern');
+    await choose(page, 'test_sampling');
+    await page.getByRole('textbox', { name: /^prompt/ }).fill('What is the capital of France?');
+    await choose(page, 'Call');
+    await page.getByLabel('Answer of the model').fill('Paris');
+    await choose(page, 'Answer');
+    await page.getByLabel('Result').getByText('LLM response: Paris').waitFor();
+    await choose(page, 'progress');
+    await page.getByLabel('count').fill('100');
+    await page.getByLabel('gapMs').fill('200');
+    await choose(page, 'Call');
+    await page.getByText('notifications/progress 2 of 100').waitFor();
+    await choose(page, 'Cancel the request');
+    await page.getByText('You cancelled the request.').waitFor();
+  });
+});
+
+test.each(['legacy', 'modern'])(
+  '%s: a subscription to a resource counts its updates, until it is ended',
+  async (revision) => {
+    // By default, all requests on this machine share a process, so a subscription sees what another request changes.
+    const { admin } = await startWatched({ env: { GANGWAY_SHARE: undefined } });
+    const page = await openPlayground({}, revision, admin);
+    await choose(page, 'static-text test://static-text');
+    await choose(page, 'Subscribe');
+    const list = page.getByRole('list', { name: 'Subscriptions' });
+    await list.getByText('No update yet').waitFor();
+    const update = async (): Promise<void> => {
+      await page.getByLabel('uri').fill('test://static-text');
+      await choose(page, 'Call');
+    };
+    await choose(page, 'update_resource');
+    await update();
+    await list.getByText(/^1 update, the last at \d\d:\d\d:\d\d$/).waitFor();
+    await update();
+    await list.getByText(/^2 updates, /).waitFor();
+    await choose(page, 'Unsubscribe from test://static-text');
+    await list.waitFor({ state: 'hidden' });
+  },
+);
+
+test('the timeline shows the cut, the resume, and that no event is repeated', async () => {
+  const page = await openPlayground();
+  await choose(page, 'progress');
+  await page.getByLabel('count').fill('8');
+  await page.getByLabel('gapMs').fill('500');
+  await choose(page, 'Call');
+  await page.getByText('notifications/progress 2 of 8').waitFor();
+  await choose(page, 'Cut the connection');
+  await page.getByText(/^Done after/).waitFor();
+  const timeline = page.getByRole('img', { name: /^Timeline of the stream\. \d+ events in .* s, none repeated: / });
+  await timeline.waitFor();
+  const text = String(await timeline.getAttribute('aria-label'));
+  const [, before, after] = /(\d+) before the cut, (\d+) after the resume\.$/.exec(text) ?? [];
+  // 8 progress notifications and the result.
+  expect(Number(before) + Number(after)).toBe(9);
+  expect(Number(after)).toBeGreaterThan(0);
+  expect(await timeline.locator('.span.cut, .span.resuming, .span.resumed').count()).toBeGreaterThanOrEqual(3);
 });
 
 describe('operations', () => {

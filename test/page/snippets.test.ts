@@ -26,7 +26,7 @@ beforeAll(async () => {
   const operator = { name: 'operator', sha256: digestOfKey(operatorKey), scopes: ['gangway:status'] };
   await writeFile(join(folder, 'keys.json'), JSON.stringify([operator]));
   const env = { GANGWAY_API_KEYS: `alice:sha256:${digestOfKey(key)}` };
-  watched = await startWatched({ isStoppedWithTest: false, env, args: ['--api-keys', join(folder, 'keys.json')] });
+  watched = await startWatched({ isStoppedWithTest: false, env, args: ['--api-keys-file', join(folder, 'keys.json')] });
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
 });
 

@@ -74,7 +74,7 @@ test('GangwayServerCrashLoop, GangwayFaults: a server ends with each call', asyn
 test('GangwayServerDoesNotStart: a server does not answer initialize', async () => {
   const { gateway, prometheus } = await startScraped({
     command: ['sleep', '1000'],
-    args: ['--start-timeout-ms', '500'],
+    args: ['--defaults.timeouts.start', '500ms'],
   });
   const open = () =>
     post(gateway.url, {
@@ -94,7 +94,7 @@ test('GangwaySessionsNearLimit, GangwayOverloaded: there are as many sessions as
 });
 
 test('GangwayHistoryLost: a client comes back for events that are no longer stored', async () => {
-  const args = ['--log-max-events', '8'];
+  const args = ['--advanced.replay.maxEvents', '8'];
   const { gateway, prometheus } = await startScraped({ command: everythingFixture, args });
   const session = await initialize(gateway.url);
   const params = { name: 'progress', arguments: { count: 50 }, _meta: { progressToken: 'p' } };
@@ -131,7 +131,7 @@ test('GangwaySlow: requests are so large that to read them takes the gateway ove
   const bytes = 30_000_000;
   const { gateway, prometheus } = await startScraped({
     command: [process.execPath, `${root}test/fixtures/children/flooding-server.mjs`],
-    args: ['--max-body-bytes', `${2 * bytes}`, '--max-queued-bytes', `${2 * bytes}`],
+    args: ['--limits.request.body', `${2 * bytes}B`, '--advanced.limits.queue', `${2 * bytes}B`],
   });
   const session = await initialize(gateway.url);
   // A text with many escapes is what takes the longest for its size.
@@ -146,7 +146,7 @@ test('GangwayMailWaits: letters of another instance are larger than the way from
   // An instance that cannot read its mailbox does not renew its lease: with a short one it is taken for dead before.
   const { gateway, prometheus, adminPort } = await startScraped({
     command: everythingFixture,
-    args: ['--redis', proxy.urlOf(redis.url), '--lease-ms', '60000'],
+    args: ['--redis', proxy.urlOf(redis.url), '--cluster.lease', '1m'],
   });
   const other = await startGateway({ command: everythingFixture, args: ['--redis', redis.url] });
   const session = await initialize(gateway.url);

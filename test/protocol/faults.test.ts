@@ -61,7 +61,6 @@ describe('the catalogue of faults', () => {
     ['not_acceptable', 406, -32000],
     ['method_not_allowed', 405, -32000],
     ['session_required', 400, -32000],
-    ['bad_session_id', 400, -32000],
     ['unknown_session', 404, -32001],
     ['unsupported_version', 400, -32000],
     ['modern_not_served', 400, -32022],

@@ -36,7 +36,7 @@ export const floor: readonly Requirement[] = [
   },
   {
     id: 'S-08',
-    text: 'Keys in the environment of the gateway can be hashes. The gateway warns of plain keys that servers can read.',
+    text: 'Keys in the environment of the gateway can be hashes. The gateway refuses plain keys that servers can read.',
   },
   { id: 'S-09', text: 'The size of initialize and of its answer is limited.' },
   { id: 'S-10', text: 'HEAD requests and requests for unknown paths produce no output outside the log.' },

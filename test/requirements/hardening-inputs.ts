@@ -28,14 +28,17 @@ export const inputs: readonly Requirement[] = [
   { id: 'B09', text: 'Any other HTTP method gets 405 with Allow.' },
   {
     id: 'B10',
-    text: 'A request other than initialize gets 400 if its session id is missing, duplicated or malformed.',
+    text: 'A request other than initialize gets 400 if its session id is missing or duplicated.',
   },
-  { id: 'B11', text: 'An unknown, expired or deleted session id always gets 404 with the same body.' },
+  {
+    id: 'B11',
+    text: 'An unknown, expired or deleted session id of visible ASCII, of any length, always gets 404 with the same body. This also applies to initialize.',
+  },
   {
     id: 'B11b',
     text: 'A session id of another principal gets the same 404 in a similar time.',
   },
-  { id: 'B12', text: 'initialize with a session id gets 400 and -32600.' },
+  { id: 'B12', text: 'initialize with the id of a session gets 400 and -32600.' },
   {
     id: 'B13',
     text: 'An invalid MCP-Protocol-Version gets 400. Modern requests never reach a session, even if they name one.',

@@ -12,7 +12,9 @@ const maxAgeMs = 300;
 describe(`streams of ${maxAgeMs} ms at most`, () => {
   let gateway: Gateway;
   beforeAll(async () => {
-    gateway = await startGateway(withCounting('--stream-max-age-ms', String(maxAgeMs), '--upgrade-after-ms', '5'));
+    gateway = await startGateway(
+      withCounting('--advanced.sse.maxAge', `${maxAgeMs}ms`, '--advanced.sse.streamAfter', '5ms'),
+    );
   });
   afterAll(async () => void (await gateway?.stop()));
 
@@ -70,7 +72,7 @@ describe(`streams of ${maxAgeMs} ms at most`, () => {
 
 describe('an idle session', () => {
   test('[F21] [A12b] ends though a half-open GET is "open", and its child with it', async () => {
-    const gateway = await startGateway(withCounting('--stream-max-age-ms', '2000', '--session-idle-ms', '1500'));
+    const gateway = await startGateway(withCounting('--advanced.sse.maxAge', '2s', '--session-idle', '1500ms'));
     const session = await openCounting(gateway.url);
     await using proxy = await startNetProxy(gateway.port);
     const listening = session.listen({}, proxy.urlOf(gateway.url));
@@ -88,7 +90,7 @@ describe('an idle session', () => {
 
   test('[F21] is not idle if its client lives: the client that reconnects keeps it', async () => {
     const idleMs = 1_000;
-    const gateway = await startGateway(withCounting('--stream-max-age-ms', '250', '--session-idle-ms', String(idleMs)));
+    const gateway = await startGateway(withCounting('--advanced.sse.maxAge', '250ms', '--session-idle', `${idleMs}ms`));
     const session = await openCounting(gateway.url);
     const startedAt = performance.now();
     let connections = 0;
@@ -113,7 +115,7 @@ describe('an idle session', () => {
 });
 
 test('[F24] 200 streams that the gateway closed are all resumed within a second', async () => {
-  const gateway = await startGateway(withCounting('--stream-max-age-ms', '2000'));
+  const gateway = await startGateway(withCounting('--advanced.sse.maxAge', '2s'));
   const sessions = await Promise.all(Array.from({ length: 20 }, () => openCounting(gateway.url)));
   const calls = sessions.flatMap((session) => Array.from({ length: 10 }, (_, n) => ({ session, id: `storm-${n}` })));
   const listening = await Promise.all(calls.map(({ session, id }) => hold(session, id)));

@@ -7,7 +7,7 @@ import { type Listening, type ListenOptions, listen } from '../support/resuming-
 export const withCounting = (...args: string[]): GatewayOptions => ({
   command: [process.execPath, `${root}test/resume/counting-server.mjs`],
   // A call that a test leaves open does not delay the end of the gateway.
-  args: ['--drain-ms', '0', ...args],
+  args: ['--timeouts.drain', '0', ...args],
 });
 
 /** The headers of a session. */

@@ -22,7 +22,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'resume-'));
   const file = join(folder, 'servers.json');
   await writeFile(file, JSON.stringify({ mcpServers: { one: { command, args }, two: { command, args } } }));
-  gateway = await startGateway({ args: ['--config', file, '--drain-ms', '0'] });
+  gateway = await startGateway({ args: ['--config', file, '--timeouts.drain', '0'] });
   [other, elsewhere, mine] = [await openAt('one'), await openAt('two'), await openAt('one')];
 });
 afterAll(async () => {

@@ -32,7 +32,7 @@ describe('a log of 10 events', () => {
   let gateway: Gateway;
   let session: CountingSession;
   beforeAll(async () => {
-    gateway = await startGateway(withCounting('--log-max-events', '10'));
+    gateway = await startGateway(withCounting('--advanced.replay.maxEvents', '10'));
     session = await openCounting(gateway.url);
   });
   afterAll(async () => void (await gateway?.stop()));
@@ -133,7 +133,14 @@ describe('a log of 10 events', () => {
 });
 
 test('[R9.16] [P8] a log is bounded by bytes', async () => {
-  const limits = ['--max-event-bytes', '1000', '--log-max-bytes', '3000', '--log-max-events', '100000'];
+  const limits = [
+    '--advanced.limits.event',
+    '1000B',
+    '--replay.maxSize',
+    '3000B',
+    '--advanced.replay.maxEvents',
+    '100000',
+  ];
   const gateway = await startGateway(withCounting(...limits));
   const session = await openCounting(gateway.url);
   const kept = await leave(session, 'kept', 1);
@@ -147,7 +154,7 @@ test('[R9.16] [P8] a log is bounded by bytes', async () => {
 });
 
 test('[R9.16] [P8] a log is bounded by age, and a client that has it all does not notice', async () => {
-  const gateway = await startGateway(withCounting('--log-max-age-ms', '300'));
+  const gateway = await startGateway(withCounting('--replay.maxAge', '300ms'));
   const session = await openCounting(gateway.url);
   const [early, late] = [await leave(session, 'early', 1), await leave(session, 'late', 1)];
   await session.emit('early', 2);

@@ -24,8 +24,8 @@ export interface CutTarget {
 
 /** Nothing is evicted, so that every event has to come. */
 export const randomCutLimits = [
-  ...['--log-max-events', '100000', '--log-max-bytes', '200000000', '--retry-ms', '0'],
-  ...['--upgrade-after-ms', '5'],
+  ...['--advanced.replay.maxEvents', '100000', '--replay.maxSize', '200000000B', '--advanced.sse.reconnectDelay', '0'],
+  ...['--advanced.sse.streamAfter', '5ms'],
 ] as const;
 
 export interface RandomCuts<Target extends CutTarget> {

@@ -28,7 +28,9 @@ describe.each(clients)('the official client %s, whose connections break', (_, co
   let proxy: NetProxy;
   let client: SdkClient;
   beforeAll(async () => {
-    gateway = await startGateway(withCounting('--retry-ms', String(retryMs), '--upgrade-after-ms', '5'));
+    gateway = await startGateway(
+      withCounting('--advanced.sse.reconnectDelay', `${retryMs}ms`, '--advanced.sse.streamAfter', '5ms'),
+    );
     proxy = await startNetProxy(gateway.port);
     client = await connect(proxy.urlOf(gateway.url));
     await waitFor(() => gets(proxy) > 0, { what: 'the GET stream' });
@@ -119,7 +121,14 @@ describe.each(clients)('the official client %s, whose connections break', (_, co
 describe.each(clients)('the official client %s, whose history is lost', (_, connect, asksAgain) => {
   test('[R9.16] [R9.17] [P3] gets an error for its call and ends its loop', async () => {
     const gateway = await startGateway(
-      withCounting('--retry-ms', '400', '--upgrade-after-ms', '5', '--log-max-events', '10'),
+      withCounting(
+        '--advanced.sse.reconnectDelay',
+        '400ms',
+        '--advanced.sse.streamAfter',
+        '5ms',
+        '--advanced.replay.maxEvents',
+        '10',
+      ),
     );
     await using proxy = await startNetProxy(gateway.port);
     await using client = await connect(proxy.urlOf(gateway.url));
@@ -137,7 +146,9 @@ describe.each(clients)('the official client %s, whose history is lost', (_, conn
   });
 
   test('[R9.16] [P4] skips the gap on its GET stream and hears the rest', async () => {
-    const gateway = await startGateway(withCounting('--retry-ms', '400', '--log-max-events', '10'));
+    const gateway = await startGateway(
+      withCounting('--advanced.sse.reconnectDelay', '400ms', '--advanced.replay.maxEvents', '10'),
+    );
     await using proxy = await startNetProxy(gateway.port);
     await using client = await connect(proxy.urlOf(gateway.url));
     await waitFor(() => gets(proxy) > 0);

@@ -16,7 +16,14 @@ let gateway: Gateway;
 let proxy: NetProxy;
 beforeAll(async () => {
   gateway = await startGateway({
-    ...withCounting('--retry-ms', '20', '--log-max-events', '100000', '--slow-reader-ms', `${slowReaderMs}`),
+    ...withCounting(
+      '--advanced.sse.reconnectDelay',
+      '20ms',
+      '--advanced.replay.maxEvents',
+      '100000',
+      '--advanced.timeouts.slowReader',
+      `${slowReaderMs}ms`,
+    ),
     isStoppedWithTest: false,
   });
   proxy = await startNetProxy(gateway.port);

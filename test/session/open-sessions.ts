@@ -2,6 +2,7 @@ import { onTestFinished } from 'vitest';
 import { Sessions } from '../../src/registry/sessions.ts';
 import { Session } from '../../src/session/session.ts';
 import { keyFromId } from '../../src/session/session-key.ts';
+import type { SessionOptions } from '../../src/session/session-options.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { type FakeBackend, readMessage } from '../support/fake-backend.ts';
 import { createFakeReply, type FakeReply } from '../support/fake-reply.ts';
@@ -25,15 +26,17 @@ export interface OpenSession {
 }
 
 /** Sessions that a test opens, and what is told of them. They end with the test. */
-export function openSessions(): {
+export function openSessions(options: Partial<SessionOptions> = {}): {
   open(): Promise<OpenSession>;
   readonly telemetry: RecordingTelemetry;
 } {
-  const store = createMemoryStore({ maxEvents: 1_000, maxBytes: 1_000_000, maxAgeMs: never });
+  const { logMaxEvents: maxEvents = 1_000, logMaxBytes: maxBytes = 1_000_000 } = options;
+  const store = createMemoryStore({ maxEvents, maxBytes, maxAgeMs: never });
   const telemetry = createTelemetry();
   const sessions = new Sessions({
     ...{
       ...wideLimits,
+      ...options,
       store,
       telemetry,
       maxSessions: 10,

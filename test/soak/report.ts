@@ -103,7 +103,7 @@ const serversText = [
   '- `remote`: the fourth gateway, over Streamable HTTP',
   '- `old`: the fourth gateway, over HTTP+SSE (2024-11-05)',
   '',
-  'The hibernating sessions use a STDIO server with `--hibernate-after-ms`. Modern clients use the revision 2026-07-28, and all others use older revisions.',
+  'The hibernating sessions use a STDIO server with `--defaults.hibernateAfter`. Modern clients use the revision 2026-07-28, and all others use older revisions.',
   '',
   'The outcome `broken` means that the connection broke before the answer. `already gone` means that the session no longer existed. All other outcomes except `answered` are reasons of gateway errors.',
 ].join('\n');

@@ -18,11 +18,41 @@ export const idleMs = 45_000;
 export const keptMs = 120_000;
 
 const clusterArgs = [
-  ...['--lease-ms', `${leaseMs}`, '--lease-renew-ms', '750', '--lease-margin-ms', '500'],
-  ...['--redis-wait-ms', '2000', '--redis-timeout-ms', '1000', '--retry-ms', '100', '--drain-ms', '5000'],
-  ...['--stdin-close-grace-ms', '1000', '--terminate-grace-ms', '1000', '--cancel-grace-ms', '1000'],
-  ...['--session-idle-ms', `${idleMs}`, '--sse-linger-ms', '15000', '--slow-reader-ms', '3000'],
-  ...['--record-ttl-ms', `${keptMs}`, '--log-max-age-ms', `${keptMs}`, '--log-max-events', '100000'],
+  ...[
+    '--cluster.lease',
+    `${leaseMs}ms`,
+    '--advanced.cluster.leaseRenewal',
+    '750ms',
+    '--advanced.cluster.leaseMargin',
+    '500ms',
+  ],
+  ...[
+    '--advanced.cluster.redisWait',
+    '2s',
+    '--advanced.cluster.redisTimeout',
+    '1s',
+    '--advanced.sse.reconnectDelay',
+    '100ms',
+    '--timeouts.drain',
+    '5s',
+  ],
+  ...[
+    '--defaults.advanced.stdinCloseGrace',
+    '1s',
+    '--defaults.advanced.terminateGrace',
+    '1s',
+    '--advanced.timeouts.cancelGrace',
+    '1s',
+  ],
+  ...['--session-idle', `${idleMs}ms`, '--advanced.sse.linger', '15s', '--advanced.timeouts.slowReader', '3s'],
+  ...[
+    '--advanced.cluster.recordTtl',
+    `${keptMs}ms`,
+    '--replay.maxAge',
+    `${keptMs}ms`,
+    '--advanced.replay.maxEvents',
+    '100000',
+  ],
 ];
 
 /** Everything that a soak runs on. */
@@ -57,12 +87,12 @@ export async function startStage(folder: string): Promise<Stage> {
   await writeFile(notes, '');
   const upstream = await startGateway({
     args: [
-      '--session-idle-ms',
-      `${2 * idleMs}`,
-      '--sse-linger-ms',
-      '15000',
-      '--retry-ms',
-      '100',
+      '--session-idle',
+      `${2 * idleMs}ms`,
+      '--advanced.sse.linger',
+      '15s',
+      '--advanced.sse.reconnectDelay',
+      '100ms',
       '--log-level',
       'warn',
     ],
@@ -79,7 +109,7 @@ export async function startStage(folder: string): Promise<Stage> {
   const [command, ...args] = trafficServer(notes);
   const mcpServers = {
     stdio: { command, args, share: 'all' },
-    sleepy: { command, args, hibernateAfterMs: 5_000 },
+    sleepy: { command, args, hibernateAfter: '5s' },
     remote: { url: upstreamProxy.urlOf(upstream.url) },
     old: { url: upstreamProxy.urlOf(`${upstream.baseUrl}/sse`) },
     asks: served(everythingFixture, { share: 'all' }),

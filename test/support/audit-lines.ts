@@ -25,7 +25,7 @@ export function createAuditFile(): AuditFile {
   const text = (): string => (existsSync(path) ? readFileSync(path, 'utf8') : '');
   const lines = (): AuditLine[] => linesIn(text());
   return {
-    ...{ path, args: ['--audit', path], text, lines },
+    ...{ path, args: ['--observe.audit', path], text, lines },
     words: async (count) => {
       await waitFor(() => lines().length >= count, { what: `${count} audit lines` });
       return lines().map(wordsOf);

@@ -1,5 +1,8 @@
 import { once } from 'node:events';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { onTestFinished, TestRunner } from 'vitest';
 import { freeze, thaw } from './freeze.ts';
 import { type Exit, type Gateway, type GatewayOptions, startGateway } from './gateway.ts';
@@ -15,6 +18,8 @@ export interface ClusterOptions extends Pick<GatewayOptions, 'command' | 'env' |
   readonly instances?: number;
   /** Further options for all gateways, or for each one. */
   readonly args?: readonly string[] | ((instance: number) => readonly string[]);
+  /** Another program for some instances; the others run `program`. */
+  readonly programOf?: (instance: number) => readonly string[] | undefined;
   /** An existing Redis, which the cluster does not stop. By default, the cluster has its own, with old data. */
   readonly redis?: RedisServer;
   /** Puts a proxy between each instance and Redis, which `partition` needs. */
@@ -34,20 +39,27 @@ export interface ClusterOptions extends Pick<GatewayOptions, 'command' | 'env' |
 export type Partition = 'held' | 'lost' | 'refused';
 
 /**
- * How instances exchange messages: through Redis, or directly. `mixed`: only instances 0, 2, … use direct links, so that each
- * instance has peers of both kinds in a cluster of three. `proxied`: directly, through `linkProxies`.
+ * How instances exchange messages: through Redis, or directly over Unix sockets (`local`) or over TLS. `mixed`: only
+ * instances 0, 2, … use direct links, so that each instance has peers of both kinds in a cluster of three. `proxied`: over
+ * TLS, through `linkProxies`.
  */
-export type LinkKind = 'redis' | 'direct' | 'mixed' | 'proxied';
+export type LinkKind = 'redis' | 'local' | 'direct' | 'mixed' | 'proxied';
 
 /** The kind of clusters that do not choose one: TEST_LINK runs any suite on another link. */
 const usualLink = (process.env['TEST_LINK'] ?? 'redis') as LinkKind;
 
 /** The options of an instance for a link, and the proxy before its port, if there is one. */
 function linkArguments(link: LinkKind, instance: number, proxy: LinkProxy | undefined): readonly string[] {
-  if (link === 'redis' || (link === 'mixed' && instance % 2 === 1)) return [];
-  const host = ['--link-host', '127.0.0.1'];
-  return proxy ? [...host, '--link-port', `${proxy.target}`, '--link-address', `127.0.0.1:${proxy.port}`] : host;
+  if (link === 'redis' || (link === 'mixed' && instance % 2 === 1)) return ['--cluster.link.host', 'none'];
+  if (link === 'local') return [];
+  const host = ['--cluster.link.host', '127.0.0.1'];
+  return proxy
+    ? [...host, '--cluster.link.port', `${proxy.target}`, '--advanced.cluster.linkAddress', `127.0.0.1:${proxy.port}`]
+    : host;
 }
+
+/** Instances that have directories of their own do not find each other's sockets, as on different hosts. */
+const needsDirectories = (link: LinkKind): boolean => link !== 'redis' && link !== 'local';
 
 /** A proxy before the port for direct links of an instance. */
 export interface LinkProxy extends NetProxy {
@@ -110,6 +122,7 @@ export async function startCluster({
   adminPorts = [],
   isRecorded = true,
   link = usualLink,
+  programOf,
   ...gatewayOptions
 }: ClusterOptions = {}): Promise<Cluster> {
   const started: (() => Promise<unknown>)[] = [];
@@ -138,11 +151,18 @@ export async function startCluster({
       started.push(proxy.close);
       linkProxies.push(proxy);
     }
-    const startInstance = (instance: number): Promise<Gateway> => {
+    const directories = await mkdtemp(join(tmpdir(), 'gangway-cluster-'));
+    started.push(() => rm(directories, { recursive: true, force: true }));
+    const startInstance = async (instance: number): Promise<Gateway> => {
+      const directory = join(directories, `${instance}`);
+      await mkdir(directory, { recursive: true });
       const redisUrl = redisProxies[instance]?.urlOf(redis.url) ?? redis.url;
       const more = typeof args === 'function' ? args(instance) : args;
+      const program = programOf?.(instance);
       return startGateway({
         ...gatewayOptions,
+        ...(program && { program }),
+        ...(needsDirectories(link) && { env: { ...gatewayOptions.env, XDG_RUNTIME_DIR: directory } }),
         adminPort: adminPorts[instance] ?? 0,
         args: ['--redis', redisUrl, ...linkArguments(link, instance, linkProxies[instance]), ...more],
         isStoppedWithTest: false,

@@ -25,7 +25,12 @@ export interface Cross {
  * Options of the gateways: requests that a test leaves unanswered delay the shutdown only briefly. `server-everything`
  * does not end when its stdin is closed.
  */
-export const hastyArgs = ['--cancel-grace-ms', '500', '--stdin-close-grace-ms', '200'] as const;
+export const hastyArgs = [
+  '--advanced.timeouts.cancelGrace',
+  '500ms',
+  '--defaults.advanced.stdinCloseGrace',
+  '200ms',
+] as const;
 
 /** Tests each kind of client with each kind of server: every feature that both have. */
 export function testCross({ servers, clients, start }: Cross): void {

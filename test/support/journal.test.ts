@@ -5,7 +5,7 @@ import { openJournaled } from './journaled-client.ts';
 
 test('a journal has what calls did, and a client what became of them', async () => {
   const journal = await createJournal();
-  const gateway = await startGateway({ command: journal.command, args: ['--drain-ms', '0'] });
+  const gateway = await startGateway({ command: journal.command, args: ['--timeouts.drain', '0'] });
   const client = await openJournaled(gateway.url, 'calm');
   const [quick, streamed, held] = [
     client.call(gateway.url, { tool: 'work', deadlineMs: 20_000 }),

@@ -10,7 +10,7 @@ export const keepingFixture = [process.execPath, `${root}test/fixtures/keeping-s
 const [alice, bob] = ['alice', 'bob'].map(makeKey) as [ReturnType<typeof makeKey>, ReturnType<typeof makeKey>];
 
 /** The variable with API keys for both users. */
-export const usersEnv = { GANGWAY_API_KEYS: `alice:${alice.key},bob:${bob.key}` };
+export const usersEnv = { GANGWAY_API_KEYS: `${alice.variable},${bob.variable}` };
 
 /** The headers of each user. */
 export const users = {
@@ -35,8 +35,9 @@ export interface Keeper {
 const keptIn = ({ result }: Message): Kept => JSON.parse(result.content[0].text);
 
 /** A client of the modern era. */
-export function modernKeeper(url: string, headers: OutgoingHttpHeaders = {}, name?: string): Keeper {
-  const meta = name === undefined ? {} : { 'io.modelcontextprotocol/clientInfo': { name, version: '1' } };
+export function modernKeeper(url: string, headers: OutgoingHttpHeaders = {}, name?: string, more?: object): Keeper {
+  const info = name === undefined ? {} : { 'io.modelcontextprotocol/clientInfo': { name, version: '1' } };
+  const meta = { ...info, ...more };
   return {
     connect: async (connection) => void (await callModern(url, 'connect', { name: connection }, { headers, meta })),
     list: async () => keptIn((await callModern(url, 'list_connections', {}, { headers, meta })).json),

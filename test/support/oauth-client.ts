@@ -72,6 +72,10 @@ export async function connectOAuth(
       const { refresh_token: _dropped, ...others } = tokens;
       kept.tokens = refreshes ? tokens : others;
     },
+    /** The SDK calls this when the authorization server refuses the refresh token. */
+    invalidateCredentials(what: string) {
+      if (what === 'all' || what === 'tokens') delete kept.tokens;
+    },
     redirectToAuthorization(to: URL) {
       asked = to;
     },

@@ -14,13 +14,27 @@ declare module 'oidc-provider' {
     save(): Promise<string>;
   }
 
+  interface TokenModel {
+    find(token: string): Promise<StoredToken | undefined>;
+    revokeByGrantId(grantId: string): Promise<void>;
+  }
+
+  interface StoredToken {
+    readonly clientId: string;
+    readonly accountId: string;
+    readonly scope: string;
+    readonly exp: number;
+  }
+
   // biome-ignore lint/style/noDefaultExport: so it is exported
   export default class Provider {
     constructor(issuer: string, configuration: object);
-    readonly Grant: new (of: {
+    readonly Grant: (new (of: {
       readonly accountId: string;
       readonly clientId: string;
-    }) => Grant;
+    }) => Grant) & { readonly adapter: { destroy(id: string): Promise<void> } };
+    readonly AccessToken: TokenModel;
+    readonly RefreshToken: TokenModel;
     callback(): (incoming: IncomingMessage, outgoing: ServerResponse) => void;
     interactionDetails(incoming: IncomingMessage, outgoing: ServerResponse): Promise<Interaction>;
     interactionFinished(incoming: IncomingMessage, outgoing: ServerResponse, result: object): Promise<void>;

@@ -13,6 +13,7 @@ import { waitFor, withDeadline } from './wait-for.ts';
 export interface RedisSentinel extends AsyncDisposable {
   /** `redis+sentinel://…/<name of the master>` */
   readonly url: string;
+  readonly servers: readonly RedisServer[];
   /** The server that the sentinel names as the master now. */
   master(): Promise<RedisServer>;
   /** Kills the master; resolves when the sentinel names the other one, and that is a master. */
@@ -69,6 +70,7 @@ export async function startRedisSentinel(): Promise<RedisSentinel> {
     };
     return {
       url: `redis+sentinel://127.0.0.1:${port}/${masterName}`,
+      servers,
       master: named,
       async loseMaster() {
         const before = await named();

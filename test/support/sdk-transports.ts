@@ -11,6 +11,9 @@ globalThis.WebSocket ??= WebSocket as unknown as typeof globalThis.WebSocket;
 /** A transport of an official client, of either major, as both make them: `sessionId` is only of Streamable HTTP. */
 export type SdkTransport = HttpV1 | HttpV2 | SseV1 | SseV2 | WebSocketV1;
 
+/** The event stream of 2024-11-05 beside a Streamable HTTP endpoint. */
+const sseUrlOf = (url: string): URL => new URL(url.endsWith('/mcp') ? url.replace(/mcp$/, 'sse') : '/sse', url);
+
 /**
  * The transport of a client: `http` is Streamable HTTP, `sse` the two endpoints of 2024-11-05, `ws`
  * WebSocket.
@@ -34,12 +37,12 @@ const initWith = (headers: SdkHeaders) => ({ requestInit: { headers } });
 /** The transports of each major; `url` is the Streamable HTTP endpoint of a gateway. */
 export const transportsV1 = {
   http: (url: string, headers: SdkHeaders = {}) => new HttpV1(new URL(url), initWith(headers)),
-  sse: (url: string, headers: SdkHeaders = {}) => new SseV1(new URL('/sse', url), initWith(headers)),
+  sse: (url: string, headers: SdkHeaders = {}) => new SseV1(sseUrlOf(url), initWith(headers)),
   ws: (url: string) => new WebSocketV1(new URL(webSocketUrlOf(url))),
 } satisfies Record<Speech['over'], (url: string, headers?: SdkHeaders) => SdkTransport>;
 export const transportsV2 = {
   http: (url: string, headers: SdkHeaders = {}) => new HttpV2(new URL(url), initWith(headers)),
-  sse: (url: string, headers: SdkHeaders = {}) => new SseV2(new URL('/sse', url), initWith(headers)),
+  sse: (url: string, headers: SdkHeaders = {}) => new SseV2(sseUrlOf(url), initWith(headers)),
 } satisfies Record<CommonSpeech['over'], (url: string, headers?: SdkHeaders) => SdkTransport>;
 
 /**

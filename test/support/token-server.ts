@@ -27,8 +27,11 @@ export interface TokenServer {
 const tokenOf = ({ headers }: Pick<IncomingMessage, 'headers'>): string | undefined =>
   /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1];
 
-/** Starts one. Whoever starts it closes it. */
-export async function startTokenServer(): Promise<TokenServer> {
+/**
+ * Starts one. Whoever starts it closes it.
+ * @param isValid decides about tokens; others are refused with 401
+ */
+export async function startTokenServer(isValid: (token: string) => boolean = () => true): Promise<TokenServer> {
   const streams = new Map<string, ServerResponse>();
   const sessions = new Set<unknown>();
   const seen: Seen[] = [];
@@ -42,7 +45,8 @@ export async function startTokenServer(): Promise<TokenServer> {
   };
 
   const server = createServer(async (request, response) => {
-    const token = tokenOf(request);
+    const sent = tokenOf(request);
+    const token = sent !== undefined && isValid(sent) ? sent : undefined;
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost');
     const see = (what: string): void => void seen.push({ what, headers: request.headers });
     if (request.method !== 'POST') {

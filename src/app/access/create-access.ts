@@ -12,16 +12,17 @@ import {
 } from '../../auth/oauth/protected-resources.ts';
 import { Authorization } from '../../auth/scopes/authorization.ts';
 import { ScopeRules } from '../../auth/scopes/scope-rules.ts';
+import type { Passthrough } from '../../auth/upstream/passthrough.ts';
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
-import { endpointPathsOf } from '../../config/endpoint-paths.ts';
 import type { AdmissionOptions } from '../../http/pipeline/admission.ts';
-import { detach } from '../../util/boundary.ts';
+import { type CreateTokenAuthenticator, createTokenChecks } from './create-token-checks.ts';
+import { createPassthroughs, type PassthroughTo, resourcePathsOf } from './upstream-access.ts';
 
-/** Creates an authenticator that accepts tokens for these audiences. */
-type CreateTokenAuthenticator = (audiences: ReadonlySet<string>) => Authenticator;
-
-type ServerAccess = Pick<AdmissionOptions, 'authenticate' | 'authorization'>;
+type ServerAccess = Pick<AdmissionOptions, 'authenticate' | 'authorization'> & {
+  /** Set for a server at which clients authorize themselves. */
+  readonly passthrough?: Passthrough | undefined;
+};
 
 /** Authentication and authorization for the servers of one configuration. */
 export interface Access {
@@ -58,9 +59,10 @@ export async function createAccess(
   localClients: LocalClients,
   logger: Logger,
 ): Promise<AllAccess> {
-  const createTokenAuthenticator =
-    config.authIssuer.length === 0 ? undefined : await tokenAuthenticators(config, logger);
-  const to: AccessTo = (now, served) => accessTo(now, served, authenticators, localClients, createTokenAuthenticator);
+  const createTokenAuthenticator = config.authIssuer.length === 0 ? undefined : await createTokenChecks(config, logger);
+  const passthroughTo = createPassthroughs();
+  const to: AccessTo = (now, served) =>
+    accessTo(now, served, authenticators, localClients, passthroughTo, createTokenAuthenticator);
   if (!hasAuthentication(config)) return { to, operators: undefined };
   if (createTokenAuthenticator === undefined) return { to, operators: createAuthenticate({ authenticators }) };
   const resources = config.servers.flatMap((server) => [...resourcesOf(config, server).values()]);
@@ -76,23 +78,34 @@ function accessTo(
   served: readonly ServerConfig[],
   authenticators: readonly Authenticator[],
   localClients: LocalClients,
+  passthroughTo: PassthroughTo,
   byToken: CreateTokenAuthenticator | undefined,
 ): Access {
-  const { authIssuer, authAudience, servers } = config;
+  const { authIssuer, authAudience, authScopePrefix: scopePrefix, filterLists: filtersLists, servers } = config;
   const metadata = new Map<string, object>();
   const describe = (resource: ProtectedResource, { requiredScopes }: ServerConfig, paths: readonly string[]): void => {
-    const document = resourceMetadata(resource, { issuers: authIssuer, scopes: requiredScopes });
+    const document = resourceMetadata(resource, { issuers: authIssuer, scopes: requiredScopes, scopePrefix });
     for (const path of paths) metadata.set(path, document);
   };
 
   const accessOf = (server: ServerConfig): ServerAccess => {
     const rules = new ScopeRules(server);
+    const passthrough = passthroughTo(config, server);
+    if (passthrough !== undefined) {
+      const authorization = new Authorization({ rules, resourceMetadata: new Map() });
+      return { authenticate: passthrough.authenticate, authorization, passthrough };
+    }
     const resources = byToken === undefined ? new Map<string, ProtectedResource>() : resourcesOf(config, server);
     for (const resource of resources.values()) describe(resource, server, resource.metadataPaths);
     const [first] = resources.values();
     if (first !== undefined && servers.length === 1) describe(first, server, [rootMetadataPath]);
     const metadataUrls = [...resources].map(([path, { metadataUrl }]) => [path, metadataUrl] as const);
-    const authorization = new Authorization({ rules, resourceMetadata: new Map(metadataUrls) });
+    const authorization = new Authorization({
+      rules,
+      resourceMetadata: new Map(metadataUrls),
+      scopePrefix,
+      filtersLists,
+    });
     if (!hasAuthentication(config)) return { authenticate: localClients.authenticate, authorization };
     const audiences = new Set([...authAudience, ...[...resources.values()].map(({ url }) => url)]);
     const authenticate = createAuthenticate({
@@ -110,46 +123,10 @@ function accessTo(
   return { of, metadata };
 }
 
-/** The protected resources of a server by path. For the POST endpoint of HTTP+SSE, the stream is the resource. */
+/** The protected resources of a server by path. */
 function resourcesOf(config: GatewayConfig, server: ServerConfig): Map<string, ProtectedResource> {
   const { publicUrl = '' } = config;
-  const entries = endpointPathsOf(config, server).flatMap(({ mcp, ws, legacySse }) => [
-    [mcp, mcp] as const,
-    ...(ws === undefined ? [] : [[ws, ws] as const]),
-    ...(legacySse === undefined
-      ? []
-      : [[legacySse.stream, legacySse.stream] as const, [legacySse.messages, legacySse.stream] as const]),
-  ]);
-  return new Map(entries.map(([path, resource]) => [path, protectedResourceAt(publicUrl, resource)]));
-}
-
-/** The token code is loaded only where an issuer is configured, which makes other starts faster. */
-async function tokenAuthenticators(config: GatewayConfig, logger: Logger): Promise<CreateTokenAuthenticator> {
-  const [{ createTokenAuthenticators }, { IssuerKeys }, { fetchJson }, { discoverKeysUrl }] = await Promise.all([
-    import('../../auth/oauth/token-authenticator.ts'),
-    import('../../auth/oauth/issuer-keys.ts'),
-    import('../../auth/oauth/fetch-json.ts'),
-    import('../../auth/oauth/issuer-discovery.ts'),
-  ]);
-  const { authIssuer, authJwksUrl, authAlgorithms, authClockSkewMs, authKeysStaleMs, impliedScopes } = config;
-  const keysOf = (issuer: string) => {
-    const keys = new IssuerKeys({
-      fetchKeys: async () =>
-        fetchJson(authJwksUrl === undefined ? await discoverKeysUrl(issuer) : new URL(authJwksUrl)),
-      staleMs: authKeysStaleMs,
-      now: Date.now,
-      onFailed: (err) => logger.warn({ issuer, err }, 'cannot fetch the keys of the token issuer'),
-      onRecovered: () => logger.info({ issuer }, 'fetched the keys of the token issuer again'),
-    });
-    // Fetched before the first token, so that the log shows a fault at once. The start does not wait for the keys.
-    detach('background', keys.refresh());
-    return keys;
-  };
-  return createTokenAuthenticators({
-    issuers: new Map(authIssuer.map((issuer) => [issuer, keysOf(issuer)])),
-    algorithms: authAlgorithms,
-    clockSkewMs: authClockSkewMs,
-    hierarchy: new Map(Object.entries(impliedScopes)),
-    now: Date.now,
-  });
+  return new Map(
+    [...resourcePathsOf(config, server)].map(([path, resource]) => [path, protectedResourceAt(publicUrl, resource)]),
+  );
 }

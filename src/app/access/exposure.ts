@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { isLoopback } from '../../auth/origin-rules.ts';
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
-import type { KnownUsers } from '../../config/servers/process-sharing.ts';
+import { type KnownUsers, reuseOf } from '../../config/servers/process-sharing.ts';
 import type { ServerCertificate } from '../../http/http-server.ts';
 import { docsPage } from '../../util/docs-page.ts';
 
@@ -16,7 +16,7 @@ export function exposureOf(config: GatewayConfig): { readonly what: string; read
   if (!hasAuthentication(config)) {
     return {
       what: 'no authentication is configured: anyone who can reach this address can use the servers',
-      detail: `Configure authentication, or listen on 127.0.0.1 behind a proxy that authenticates. --require-auth makes this an error. See ${docsPage('authentication.md')}`,
+      detail: `Configure authentication, or listen on 127.0.0.1 behind a proxy that authenticates. --auth.required makes this an error. See ${docsPage('authentication.md')}`,
     };
   }
   if (isEncrypted(config)) return undefined;
@@ -42,19 +42,34 @@ export function warnOfSharing({ name, share }: ServerConfig, config: GatewayConf
   logger.warn({ server: name, detail }, 'all users share the processes of this server (--share all)');
 }
 
+/** Warns that the affinity of a server has no effect: unknown clients share no process. */
+export function warnOfAffinity({ name, affinity, share }: ServerConfig, known: KnownUsers, logger: Logger): void {
+  if (affinity === undefined || reuseOf(share, known) !== 'none') return;
+  const detail =
+    'Anybody may be a client, so clients share no server process. Configure authentication, or set --share all if all clients are yours.';
+  logger.warn({ server: name, detail }, 'the affinity has no effect while clients are not known');
+}
+
 /**
  * One sentence for the banner: which clients meet the same processes.
  * @param known what the gateway knows of its users at the start
  */
-export function describeSharing(servers: readonly Pick<ServerConfig, 'share'>[], known: KnownUsers): string {
+export function describeSharing(
+  servers: readonly (Pick<ServerConfig, 'share'> & { readonly affinity?: string | undefined })[],
+  known: KnownUsers,
+): string {
+  const affinities = new Set(servers.map(({ affinity }) => affinity));
+  const [affinity] = affinities;
+  if (affinity !== undefined && affinities.size === 1 && servers.every(({ share }) => reuseOf(share, known) !== 'none'))
+    return `Clients with the same ${affinity} share server processes${servers.some(({ share }) => share === 'all') ? '' : ', within one user'}.`;
   const shares = new Set(servers.map(({ share }) => share));
   const [share] = shares;
   if (shares.size !== 1 || share === undefined) return 'The servers differ in which clients share processes (share).';
   if (share === 'all') return 'All clients share server processes, whoever they are (--share all).';
   if (share === 'request' || share === 'session') return `Sessions share no server process (--share ${share}).`;
-  if (known === 'users') return 'Each user has separate server processes. Sessions of one user share them in turn.';
+  if (known === 'users') return 'Each user has separate server processes. Sessions of one user share them.';
   if (known === 'local')
-    return 'All clients on this machine count as one user, and share server processes in turn. To prevent this: --share session';
+    return 'All clients on this machine count as one user, and share server processes. To prevent this: --share session';
   return 'Anybody may be a client, so sessions share no server process. If all clients are yours: --share all';
 }
 

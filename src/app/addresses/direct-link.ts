@@ -1,27 +1,63 @@
 import { networkInterfaces } from 'node:os';
+import { prepareStateDirectory } from '../../backend/stdio/stale-groups/state-directory.ts';
 import type { DirectLinkOptions } from '../../cluster/cluster.ts';
 import type { GatewayConfig } from '../../config/config.ts';
 import type { StateKeys } from '../../era/keys/state-keys.ts';
 
 type LinkConfig = Pick<GatewayConfig, 'linkHost' | 'linkPort' | 'linkAddress'>;
 
-/** Returns how other instances reach this one directly; undefined if the operator has not chosen an address for that. */
-export function directLinkOf(config: LinkConfig, secrets: StateKeys): DirectLinkOptions | undefined {
-  const { linkHost: host, linkPort: port } = config;
-  const advertised = advertisedLink(config);
-  if (host === undefined || advertised === undefined) return undefined;
-  return { secrets, address: { host, port, advertised } };
+/** Where the sockets for instances on this host are. */
+export interface LinkSockets {
+  readonly directory: string;
+  /** There can be no sockets. Messages to the other instances of this host go another way. */
+  onUnable(detail: string): void;
 }
 
-/** The address that other instances connect to, with a port if the operator has chosen one. */
+/** Returns how other instances reach this one directly; undefined if the operator wants no direct connections. */
+export function directLinkOf(
+  config: LinkConfig,
+  secrets: StateKeys,
+  sockets: LinkSockets,
+): DirectLinkOptions | undefined {
+  const { linkHost, linkPort: port } = config;
+  if (linkHost === 'none') return undefined;
+  const advertised = advertisedLink(config);
+  const network = advertised === undefined ? undefined : { host: linkHost, port, advertised };
+  const directory = usableDirectory(sockets);
+  return network || directory ? { secrets, addresses: { network, directory } } : undefined;
+}
+
+/**
+ * The address on the network that other instances connect to, with a port if the operator has chosen one. Undefined if
+ * only instances on this host are accepted.
+ */
 export function advertisedLink({ linkHost, linkPort, linkAddress }: LinkConfig): string | undefined {
-  if (linkHost === undefined) return undefined;
+  if (linkHost === 'none' || linkHost === 'local') return undefined;
   const isWildcard = linkHost === '0.0.0.0' || linkHost === '::';
   const address = bracketed(linkAddress ?? (isWildcard ? firstAddress() : linkHost));
   return linkPort === 0 || hasPort.test(address) ? address : `${address}:${linkPort}`;
 }
 
+/** Names the other instances that can connect to this one; undefined if none can. */
+export function describeLink(config: LinkConfig): string | undefined {
+  return config.linkHost === 'none' ? undefined : (advertisedLink(config) ?? 'local');
+}
+
 const hasPort = /:\d+$/;
+
+/** The longest path of a directory whose sockets every system accepts. */
+const maxDirectoryBytes = 80;
+
+function usableDirectory({ directory, onUnable }: LinkSockets): string | undefined {
+  try {
+    if (Buffer.byteLength(directory) > maxDirectoryBytes) throw new Error(`The path ${directory} is too long.`);
+    prepareStateDirectory(directory);
+    return directory;
+  } catch (error) {
+    onUnable((error as Error).message);
+    return undefined;
+  }
+}
 
 /** The first address of the machine that other machines may reach. */
 function firstAddress(): string {

@@ -1,8 +1,10 @@
 import { quote } from 'shell-quote';
-import { ownRequest } from '../../protocol/modern/envelope.ts';
-import { legacyRevisions, modernRevisions } from '../../protocol/revisions.ts';
+import type { GatewayConfig } from '../../config/config.ts';
+import { storeDirectoryOf } from '../../config/store-directory-option.ts';
+import { protocolVersionKey } from '../../protocol/message/message.ts';
+import { clientCapabilitiesKey } from '../../protocol/modern/envelope.ts';
+import { modernRevisions } from '../../protocol/revisions.ts';
 import type { ServerUrls } from '../addresses/server-urls.ts';
-import { version } from '../version.ts';
 
 /** Further details of the banner. */
 export interface BannerDetails {
@@ -16,6 +18,8 @@ export interface BannerDetails {
   readonly file?: string | undefined;
   /** One sentence: which clients share server processes. */
   readonly sharing?: string;
+  /** One sentence: where sessions are kept. */
+  readonly keeping?: string;
 }
 
 /**
@@ -25,7 +29,7 @@ export interface BannerDetails {
  */
 export function renderBanner(
   urls: readonly ServerUrls[],
-  { needsKey, curlArguments = [], statusPage, file, sharing }: BannerDetails,
+  { needsKey, curlArguments = [], statusPage, file, sharing, keeping }: BannerDetails,
 ): string {
   const width = Math.max(...urls.map(({ server }) => server.length));
   const row = (server: string, url: string): string => `  ${server.padEnd(width)}  ${url}\n`;
@@ -45,41 +49,40 @@ export function renderBanner(
   const sockets = others('For WebSocket clients', 'ws');
   const page = statusPage === undefined ? '' : `Status page:\n  ${statusPage}\n`;
   const shared = sharing === undefined ? '' : `Processes: ${sharing}\n`;
+  const kept = keeping === undefined ? '' : `Sessions: ${keeping}\n`;
   const unready = failing && `Not ready:\n${failing}`;
   const [first] = well;
   const trial = first === undefined ? '' : `Try it:\n  ${curlLine(first, needsKey, curlArguments)}\n`;
-  return `${endpoints && `Ready:\n${endpoints}${untried}`}${unready}${older}${sockets}${shared}${page}${trial}`;
+  return `${endpoints && `Ready:\n${endpoints}${untried}`}${unready}${older}${sockets}${shared}${kept}${page}${trial}`;
 }
 
 const untriedLine = (file: string): string =>
   `The servers were not checked. To check them: mcp-gangway check --config ${quote([file])}`;
 
-/** A command whose output shows that the gateway and the server behind it work. */
-function curlLine({ url, era }: ServerUrls, needsKey: boolean, curlArguments: readonly string[]): string {
+/** Describes where the sessions of a gateway are kept, and what their loss would take. */
+export function describeKeeping(config: Pick<GatewayConfig, 'store' | 'redis'>): string {
+  if (config.redis !== undefined) return 'kept in Redis.';
+  const directory = storeDirectoryOf(config);
+  return directory === undefined
+    ? 'kept in memory, and lost at a restart. --replay.store file:DIRECTORY keeps them.'
+    : `kept in ${directory}.`;
+}
+
+/**
+ * A command that asks the server for its tools, so its output shows that the gateway and the server behind it work. A
+ * 2026-07-28 request needs no session, and the gateway translates it for servers of other revisions.
+ */
+function curlLine({ url }: ServerUrls, needsKey: boolean, curlArguments: readonly string[]): string {
   const key = needsKey ? " -H 'Authorization: Bearer KEY'" : '';
-  const request = era === 'modern' ? listTools() : openSession();
   const more = curlArguments.length > 0 ? ` ${quote([...curlArguments])}` : '';
-  return `curl -i${more} -X POST ${url} -H 'Content-Type: application/json'${key} ${request}`;
+  return `curl -i${more} -X POST ${url} -H 'Content-Type: application/json'${key} ${listTools()}`;
 }
 
-function openSession(): string {
-  const initialize = {
-    jsonrpc: '2.0',
-    id: 1,
-    method: 'initialize',
-    params: {
-      protocolVersion: legacyRevisions.at(-1),
-      capabilities: {},
-      clientInfo: { name: 'curl', version: '1' },
-    },
-  };
-  return `-d '${JSON.stringify(initialize)}'`;
-}
-
-/** Modern requests need no session, and their headers repeat the method (2026-07-28, basic/transports). */
+/** The headers of a 2026-07-28 request repeat its method (2026-07-28, basic/transports). */
 function listTools(): string {
   const method = 'tools/list';
-  const [protocolVersion] = modernRevisions.slice(-1) as [string];
-  const { text: body } = ownRequest(1, method, {}, { version, protocolVersion });
+  const [protocolVersion] = modernRevisions.slice(-1);
+  const _meta = { [protocolVersionKey]: protocolVersion, [clientCapabilitiesKey]: {} };
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { _meta } });
   return `-H 'MCP-Protocol-Version: ${protocolVersion}' -H 'Mcp-Method: ${method}' -d '${body}'`;
 }

@@ -55,7 +55,8 @@ export function argumentsOfContainer(program: string): readonly string[] {
   try {
     const words = readFileSync('/proc/1/cmdline', 'utf8').split('\0').slice(0, -1);
     const at = words.findIndex((word) => word.endsWith('.js') && realpathSync(word) === realpathSync(program));
-    return at === -1 ? [] : words.slice(at + 1);
+    const given = at === -1 ? [] : words.slice(at + 1);
+    return given[0] === 'serve' ? given.slice(1) : given;
   } catch {
     // No /proc, no right to read it, or another program.
     return [];

@@ -1,8 +1,6 @@
 // src/app/commands: the commands of the program: serve, check, health, key, help and version.
 
-import { readFileSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { isAbsolute, join } from 'node:path';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import type { Logger } from 'pino';
 import { killAllGroupsNow, setProcessGroupListener } from '../../backend/stdio/processes/process-group.ts';
@@ -12,6 +10,8 @@ import { killStaleProcessGroups } from '../../backend/stdio/stale-groups/kill-st
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import { type Configuration, type GatewayConfig, readConfiguration } from '../../config/config.ts';
 import { renderHelp } from '../../config/help/help.ts';
+import { renderIssue } from '../../config/issues.ts';
+import { flagOf } from '../../config/options/option-names.ts';
 import { faultField, redactFault } from '../../ops/log/fault-log.ts';
 import { createLog, type Log } from '../../ops/log/log.ts';
 import { readLogLevels } from '../../ops/log/log-parts.ts';
@@ -19,13 +19,15 @@ import { detach, reportFaultsTo } from '../../util/boundary.ts';
 import { statesOf } from '../file-watch.ts';
 import { type Gateway, startGateway } from '../gateway.ts';
 import type { ConfigurationSource } from '../reload/configuration-reload.ts';
+import { stateDirectory } from '../runtime-directory.ts';
 import { version } from '../version.ts';
-import { renderBanner } from './banner.ts';
+import { describeKeeping, renderBanner } from './banner.ts';
 import { check } from './check/check-command.ts';
 import { createProgressLine, noProgressLine } from './check/progress-line.ts';
 import { jsonListener, textListener } from './check/render-check.ts';
 import { argumentsOfContainer, requestHealth } from './health-command.ts';
-import { makeKey } from './key-command.ts';
+import { addToKeyFile, makeKey } from './key-command.ts';
+import { openInBrowser } from './open-page.ts';
 
 /** Exit codes: 0 success, 1 failure, 2 invalid configuration. */
 const failed = 1;
@@ -41,32 +43,37 @@ export async function runCommand(): Promise<void> {
       argv: argumentsGiven(),
       env: process.env,
       readFile: (path) => readFileSync(path, 'utf8'),
+      listFolder: (path) => (statSync(path).isDirectory() ? readdirSync(path) : undefined),
       findCommand: (name) => statSync(name, { throwIfNoEntry: false })?.isFile() ?? false,
     });
   const configuration = read();
   if (!configuration.ok) {
-    for (const { path, message } of configuration.faults) process.stderr.write(`${path}: ${message}\n`);
+    for (const fault of configuration.faults) process.stderr.write(`${renderIssue(fault)}\n`);
     process.stderr.write('The gateway was not started. Correct the configuration; see mcp-gangway --help.\n');
     process.exitCode = misconfigured;
     return;
   }
-  if (configuration.command === 'key') {
-    const { key, entry, variable } = makeKey(configuration.name);
-    process.stderr.write(
-      'Save this key: it is shown only once. The next two lines are its entries for the --api-keys file (a JSON list) and for GANGWAY_API_KEYS.\n',
-    );
-    process.stdout.write(`${key}\n${entry}\n${variable}\n`);
-    return;
-  }
+  if (configuration.command === 'key') return createKey(configuration.name, configuration.addTo);
   if (!('config' in configuration)) {
-    process.stdout.write(configuration.command === 'help' ? renderHelp(configuration.on) : `${version}\n`);
+    process.stdout.write(await textOf(configuration));
     return;
   }
-  const { command, config, warnings, file, isJson, isReadyCheck } = configuration;
+  const { command, config, warnings, file, included, isJson, isConfigOnly, isReadyCheck } = configuration;
+  if (command === 'print') {
+    const { renderConfiguration } = await import('./print-config.ts');
+    process.stdout.write(renderConfiguration(configuration));
+    return;
+  }
   if (command === 'health') {
     const { isWell, text } = await requestHealth(config, isReadyCheck ? '/readyz' : '/healthz');
     process.stdout.write(`${text}\n`);
     process.exitCode = isWell ? 0 : failed;
+    return;
+  }
+  if (command === 'check' && isConfigOnly) {
+    for (const warning of warnings) process.stdout.write(`NOTE  ${warning}\n`);
+    const count = config.servers.length;
+    process.stdout.write(`OK    The configuration is valid: ${count} ${count === 1 ? 'server' : 'servers'}.\n`);
     return;
   }
   process.on('exit', killAllGroupsNow);
@@ -75,19 +82,72 @@ export async function runCommand(): Promise<void> {
     journalGroups(() => undefined);
     const progress = process.stderr.isTTY ? createProgressLine(process.stderr) : noProgressLine;
     const print = (text: string): void => progress.past(() => process.stdout.write(text));
+    const { stdout } = process;
+    const hasColors = stdout.isTTY && stdout.hasColors();
     const json = isJson ? jsonListener() : undefined;
     reportFaultsTo((seam, cause) => {
       const { stack } = redactFault(cause);
       progress.past(() => process.stderr.write(`mcp-gangway: internal error (${seam}): ${stack}\n`));
     });
-    const isFine = await check(config, warnings, process.env, json?.listener ?? textListener(print), progress.show);
+    const isFine = await check(
+      config,
+      warnings,
+      process.env,
+      json?.listener ?? textListener(print, hasColors),
+      progress.show,
+    );
     if (json !== undefined) print(json.text(isFine));
     process.exitCode = isFine ? 0 : failed;
     return;
   }
   const log = logOf(config);
   for (const warning of warnings) log.app.warn(warning);
-  await serve(config, { file, states: statesOf(file === undefined ? [] : [file]), read }, log);
+  const files = file === undefined ? [] : [file, ...included];
+  await serve(config, { file, files, states: statesOf(files), read }, log);
+}
+
+/** The text of a command that only prints. */
+async function textOf(configuration: PrintingCommand): Promise<string> {
+  switch (configuration.command) {
+    case 'help':
+      return renderHelp(configuration.on);
+    case 'version':
+      return `${version}\n`;
+    case 'completion':
+      return (await import('./completion.ts')).renderCompletion(configuration.shell);
+    case 'schema': {
+      const { configurationSchema } = await import('../../config/tree/json-schema.ts');
+      return `${JSON.stringify(configurationSchema(), undefined, 2)}\n`;
+    }
+  }
+}
+
+type PrintingCommand = Extract<
+  Configuration,
+  { readonly ok: true; readonly command: 'help' | 'version' | 'completion' | 'schema' }
+>;
+
+/** Creates a key. With a file, prints only the key itself, for its user. */
+function createKey(name: string, file: string | undefined): void {
+  const made = makeKey(name);
+  if (file === undefined) {
+    process.stderr.write(
+      `Save this key: it is shown only once. The next two lines are its entries for the ${flagOf('apiKeysFile')} file (a JSON list) and for GANGWAY_API_KEYS.\n`,
+    );
+    process.stdout.write(`${made.key}\n${made.entry}\n${made.variable}\n`);
+    return;
+  }
+  try {
+    addToKeyFile(file, made);
+  } catch (error) {
+    process.stderr.write(`mcp-gangway: ${(error as Error).message}\n`);
+    process.exitCode = failed;
+    return;
+  }
+  process.stderr.write(
+    `Added the key to ${file}. Give this line to ${name}; it is shown only once. A gateway with ${flagOf('apiKeysFile')} ${file} accepts the key within seconds.\n`,
+  );
+  process.stdout.write(`Authorization: Bearer ${made.key}\n`);
 }
 
 /** The arguments of this program. The health check of a container uses those of the gateway in the container. */
@@ -144,18 +204,18 @@ async function serve(config: GatewayConfig, source: ConfigurationSource, log: Lo
   // An audit log on stdout must not be mixed with other text.
   const output = config.audit === 'stdout' ? process.stderr : process.stdout;
   const { urls, statusPage, curlArguments, sharing } = gateway;
-  output.write(
-    renderBanner(urls, { needsKey: hasAuthentication(config), curlArguments, statusPage, file: source.file, sharing }),
-  );
+  const details = { needsKey: hasAuthentication(config), curlArguments, statusPage, file: source.file, sharing };
+  output.write(renderBanner(urls, { ...details, keeping: describeKeeping(config) }));
+  if (config.open) detach('admin', openStatusPage(statusPage, logger));
 }
 
-/**
- * The directory in which gateways of this user record the processes that they start. Like the processes, it does not
- * survive a reboot. Its name contains the user id, because `su` and `sudo` can keep the variable of another user.
- */
-function stateDirectory(): string {
-  const runtime = process.env['XDG_RUNTIME_DIR'] ?? '';
-  return join(isAbsolute(runtime) ? runtime : tmpdir(), `mcp-gangway-${process.geteuid?.()}`);
+/** Opens the status page, or logs why it stays closed. The gateway works either way. */
+async function openStatusPage(url: string | undefined, logger: Logger): Promise<void> {
+  const why =
+    url === undefined
+      ? `Nobody may open it here: see ${flagOf('adminPort')} and ${flagOf('adminHost')}.`
+      : await openInBrowser(url, process.env);
+  if (why !== undefined) logger.warn({ why }, `${flagOf('open')} cannot open the status page`);
 }
 
 /**
@@ -170,7 +230,10 @@ async function cleanUpProcesses(logger: Logger): Promise<boolean> {
     return false;
   }
   try {
-    const { gateways, ignored, ...groups } = await killStaleProcessGroups({ directory: stateDirectory(), self });
+    const { gateways, ignored, ...groups } = await killStaleProcessGroups({
+      directory: stateDirectory(process.env),
+      self,
+    });
     for (const file of ignored)
       logger.warn({ file }, 'ignored a process record that another user may have written; remove it');
     const isClean = groups.survived.length + groups.unknown.length === 0;
@@ -188,7 +251,7 @@ function journalGroups(onUnable: (why: string) => void): void {
   const self = ownIdentity();
   // In a container, all processes end with process 1.
   if (self === undefined || self.pid === 1) return;
-  const notes = createGroupJournal({ directory: stateDirectory(), self, onUnable });
+  const notes = createGroupJournal({ directory: stateDirectory(process.env), self, onUnable });
   setProcessGroupListener(notes);
   process.on('exit', notes.close);
 }

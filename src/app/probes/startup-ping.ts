@@ -1,5 +1,6 @@
-import type { BackendEvents, OpenBackend } from '../../backend/backend.ts';
+import { type BackendEvents, type OpenBackend, reportUnits } from '../../backend/backend.ts';
 import { createMessage, type Message } from '../../protocol/message/message.ts';
+import { messagesOf } from '../../protocol/message/progress-run.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import { type Era, modernRevisions } from '../../protocol/revisions.ts';
 import { version } from '../version.ts';
@@ -60,6 +61,11 @@ export function createStartupPing({ era, onAnswered, onSilent }: StartupPingOpti
     onMessages(messages, relatedRequests) {
       const others = state === 'sent' ? messages.filter((message) => !isAnswer(message)) : messages;
       if (others.length > 0) events.onMessages(others, relatedRequests);
+    },
+    // A run of progress has no answer, but messages beside it may.
+    onUnits(units) {
+      if (state === 'sent') this.onMessages(messagesOf(units));
+      else reportUnits(events, units);
     },
     onEnd(end) {
       clearTimeout(timer);

@@ -1,8 +1,9 @@
 // src/app/reload: applies changes of the configuration file and of certificates while the gateway runs.
 
 import type { Configuration, GatewayConfig, ServerConfig } from '../../config/config.ts';
+import { renderIssue } from '../../config/issues.ts';
 import { authOptions } from '../../config/options/auth-options.ts';
-import { oauthOptions } from '../../config/options/oauth-options.ts';
+import { oauthOptions } from '../../config/options/oauth/oauth-options.ts';
 import { flagOf } from '../../config/options/option-names.ts';
 import { globalOptions } from '../../config/options/options.ts';
 import { type Log, setLevels } from '../../ops/log/log.ts';
@@ -17,7 +18,9 @@ import type { ServerChanges } from '../servers/server-set.ts';
 export interface ConfigurationSource {
   /** The path of the file, if there is one. */
   readonly file: string | undefined;
-  /** The state of the file when it was read. */
+  /** The file, and the files and folders that it included at the start. Changes of them cause a reload. */
+  readonly files: readonly string[];
+  /** The states of these files when they were read. */
   readonly states: FileStates;
   /** Reads everything again. Never throws. */
   read(): Configuration;
@@ -86,7 +89,7 @@ function reloadConfiguration({ source, started, replace, log, emit }: Configurat
   const logger = log.app;
   const read = source.read();
   if (!read.ok) {
-    const faults = read.faults.map(({ path, message }) => `${path}: ${message}`);
+    const faults = read.faults.map(renderIssue);
     logger.error({ faults }, 'the changed configuration is invalid; the previous configuration stays in use');
     emit({ type: 'configuration-refused', detail: faults.join(' ') });
     return false;

@@ -1,5 +1,6 @@
 import type { OpenBackend } from '../../backend/backend.ts';
 import { createTransportDetector, type WebTransport } from '../../backend/detect-transport.ts';
+import type { UpstreamTokens } from '../../backend/identity/upstream-tokens.ts';
 import { openModernHttp } from '../../backend/modern-http/modern-http-backend.ts';
 import { openSocket } from '../../backend/socket/socket-backend.ts';
 import { openSse } from '../../backend/sse/sse-backend.ts';
@@ -25,28 +26,33 @@ export interface Openers {
 /**
  * Creates the openers of a remote server. Throws an error for the operator if a certificate or key cannot be used, so
  * that the fault appears at the start and not at the first session.
+ * @param tokens the tokens that all connections to the server share; undefined if it needs none
  */
 export function remoteOpeners(
-  { name: server, address, headers, connectTimeoutMs, endpointTimeoutMs, postTimeoutMs, ...others }: RemoteServer,
+  config: RemoteServer,
   { maxLineBytes, maxQueuedBytes, maxSharedCalls, keepAliveMs }: GatewayConfig,
   emit: Emit<ServerEvent>,
   onStarted: () => void,
+  tokens: UpstreamTokens | undefined,
 ): Openers {
+  const { name: server, address, headers, connectTimeoutMs, endpointTimeoutMs, postTimeoutMs } = config;
   const common = { connectTimeoutMs, maxLineBytes, maxQueuedBytes };
+  if (address.transport === 'view') throw new Error('a view has no connection of its own');
   if (!('url' in address)) {
     const open: OpenBackend = (events) => openSocket({ ...common, onStarted, address }, events);
     return { open, openModern: open, isOverHttp: false };
   }
   const { url, transport } = address;
-  const tls = url.protocol === 'https:' || url.protocol === 'wss:' ? readUpstreamTls(others) : {};
-  const web = { ...common, url, headers, tls };
+  const tls = readServerTls(config);
+  const web = { ...common, url, headers, tls, tokens };
   if (transport === 'ws') {
     const open: OpenBackend = (events, opening) => openWebSocket({ ...web, onStarted, keepAliveMs }, events, opening);
     return { open, openModern: undefined, isOverHttp: false };
   }
   const onPostFailed = (detail: string, dropped: number): void =>
     emit({ type: 'server-post-failed', server, detail, dropped });
-  const http = { ...web, postTimeoutMs, idleTimeoutMs: others.upstreamIdleMs, onPostFailed };
+  const passesChallenges = config.auth === 'upstream';
+  const http = { ...web, postTimeoutMs, idleTimeoutMs: config.upstreamIdleMs, passesChallenges, onPostFailed };
   const open: Readonly<Record<WebTransport, OpenBackend>> = {
     http: (events, opening) => openStreamableHttp(http, events, opening),
     sse: (events, opening) => openSse({ ...http, onStarted, endpointTimeoutMs }, events, opening),
@@ -62,13 +68,13 @@ export function remoteOpeners(
   };
 }
 
-const readUpstreamTls = ({
-  upstreamCa,
-  upstreamCert,
-  upstreamKey,
-}: Pick<RemoteServer, 'upstreamCa' | 'upstreamCert' | 'upstreamKey'>): UpstreamTls =>
-  readTlsFiles({
+/** Reads the certificates for connections to a server; none for a server without TLS. Throws as `readTlsFiles` does. */
+export function readServerTls({ address, upstreamCa, upstreamCert, upstreamKey }: RemoteServer): UpstreamTls {
+  const protocol = address !== undefined && 'url' in address ? address.url.protocol : '';
+  if (protocol !== 'https:' && protocol !== 'wss:') return {};
+  return readTlsFiles({
     ca: ['upstreamCa', upstreamCa],
     cert: ['upstreamCert', upstreamCert],
     key: ['upstreamKey', upstreamKey],
   });
+}

@@ -3,6 +3,8 @@ import type { OpenBackend } from '../../backend/backend.ts';
 import type { DecorateBackends } from '../../backend/backend-decorator.ts';
 import { containFaults } from '../../backend/contain-faults.ts';
 import { failedBackend } from '../../backend/failed-backend.ts';
+import { isUnfiltered } from '../../backend/filter/filter-rules.ts';
+import { filterBackends } from '../../backend/filter/filtered-backend.ts';
 import { createWarmPool, type WarmPool } from '../../backend/starting/warm-pool.ts';
 import { childEnvironment } from '../../backend/stdio/launch/child-environment.ts';
 import { locate } from '../../backend/stdio/launch/locate-program.ts';
@@ -20,11 +22,14 @@ import { openStdio, type StdioOptions } from '../../backend/stdio/stdio-backend.
 import type { GatewayConfig, LocalServer, ServerConfig } from '../../config/config.ts';
 import { configuredCredentials } from '../../config/options/client-credential-options.ts';
 import { flagOf } from '../../config/options/option-names.ts';
+import { exchangesTokens } from '../../config/servers/identity-options.ts';
 import type { Environment } from '../../config/sources/environment-variables.ts';
+import { parseAffinity } from '../../protocol/affinity.ts';
 import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Server } from '../../server/server.ts';
 import type { ServerEvent } from '../../server/server-events.ts';
 import type { Emit } from '../../util/telemetry/emit.ts';
+import { createUpstreamTokens } from './create-upstream-tokens.ts';
 import { type Openers, remoteOpeners } from './remote-openers.ts';
 
 /** How the processes and connections of a server are watched. */
@@ -59,6 +64,7 @@ export interface ModernAccess {
  * Creates the openers of a server. A server does not inherit the gateway's environment; see `childEnvironment`. Throws
  * an error for the operator if a file that the server needs cannot be read.
  * @param onStarted a process runs, or a connection is open
+ * @param tokens the tokens that all openers of the server share
  */
 export function openersOf(
   config: ServerConfig,
@@ -66,10 +72,12 @@ export function openersOf(
   environment: Environment,
   { emit, decorateProcesses }: ServerTelemetry,
   onStarted = (): void => undefined,
+  tokens = createUpstreamTokens(config, emit),
 ): Openers {
-  const wrap = (open: OpenBackend): OpenBackend => decorateProcesses(config.name, containFaults(open));
+  const wrap = (open: OpenBackend): OpenBackend =>
+    decorateProcesses(config.name, containFaults(filterBackends(open, config)));
   if (config.address !== undefined) {
-    const { open, openModern, isOverHttp } = remoteOpeners(config, gateway, emit, onStarted);
+    const { open, openModern, isOverHttp } = remoteOpeners(config, gateway, emit, onStarted, tokens);
     return { open: wrap(open), openModern: openModern && wrap(openModern), isOverHttp };
   }
   const open = wrap(createLocalOpener(config, gateway, environment, emit, onStarted));
@@ -183,8 +191,9 @@ export function runServer(
   telemetry: ServerTelemetry,
   onStarted?: () => void,
 ): RunningServer {
-  const { open, openModern, isOverHttp } = openersOf(config, gateway, environment, telemetry, onStarted);
-  const sibling = openersOf(config, gateway, environment, telemetry);
+  const tokens = createUpstreamTokens(config, telemetry.emit);
+  const { open, openModern, isOverHttp } = openersOf(config, gateway, environment, telemetry, onStarted, tokens);
+  const sibling = openersOf(config, gateway, environment, telemetry, undefined, tokens);
   const pool = createWarmPool({
     open,
     size: config.warm,
@@ -195,10 +204,14 @@ export function runServer(
   const hibernateAfterMs = config.hibernateAfterMs || undefined;
   const digest = configurationDigest(config);
   const isRemote = config.address !== undefined;
+  const authorizesClients = config.auth === 'upstream';
   const sharesProcess = era === 'modern';
   const credentials = configuredCredentials(config);
+  const affinity = config.affinity === undefined ? undefined : parseAffinity(config.affinity);
   const options = {
     isRemote,
+    affinity,
+    authorizesClients,
     sharesProcess,
     startTimeoutMs,
     onBackendExit,
@@ -206,6 +219,7 @@ export function runServer(
     hibernateAfterMs,
     forwardHeaders,
     credentials,
+    exchangesTokens: exchangesTokens(config),
   };
   // Modern clients would share one process, which cannot have the credentials of one of them (docs/decisions/0037).
   const openSibling = credentials?.as === 'variables' ? undefined : sibling.openModern;
@@ -224,9 +238,15 @@ export function runServer(
  */
 export const configurationDigest = (config: ServerConfig): string =>
   createHash('sha256')
-    .update(JSON.stringify([recordVersion, ...identityOf(config)]))
+    .update(JSON.stringify([recordVersion, ...identityOf(config), ...filtersOf(config)]))
     .digest('base64url')
     .slice(0, 22);
+
+/** A session never moves to an instance that shows its client other tools. */
+const filtersOf = (config: ServerConfig): unknown[] => {
+  const { allowTools, denyTools, allowPrompts, denyPrompts, tools } = config;
+  return isUnfiltered(config) ? [] : [{ allowTools, denyTools, allowPrompts, denyPrompts, tools }];
+};
 
 function identityOf(config: ServerConfig): unknown[] {
   const { address } = config;
@@ -239,12 +259,18 @@ function identityOf(config: ServerConfig): unknown[] {
   const headers = Object.keys(config.headers).map((name) => name.toLowerCase());
   const forwarded = [...new Set(config.forwardHeaders)].sort();
   const inQuery = [...new Set(url.searchParams.keys())].sort();
-  return [transport, url.origin, url.pathname, inQuery, headers.sort(), forwarded, ...credentialsIn(config)];
+  const shared = [transport, url.origin, url.pathname, inQuery, headers.sort(), forwarded, ...credentialsIn(config)];
+  const auth = config.auth === 'upstream' ? ['auth: upstream'] : [];
+  return [...shared, ...auth, ...tokensIn(config)];
 }
 
 /** The required client credentials count as a whole: their templates contain no secrets. */
 const credentialsIn = ({ credentials }: ServerConfig): unknown[] =>
   Object.keys(credentials).length === 0 ? [] : [Object.entries(credentials).sort()];
+
+/** A session never moves to an instance that shows another user, or another client, to its server. */
+const tokensIn = ({ identity }: ServerConfig): unknown[] =>
+  identity === undefined ? [] : [[identity.grant, identity.clientId, identity.issuer ?? identity.tokenUrl]];
 
 /** Increased when the meaning of a session record changes, so that older instances leave such sessions alone. */
 const recordVersion = 1;

@@ -9,10 +9,13 @@ import {
   type KnownUsers,
   modernIsolationOf,
   reuseOf,
+  sharedByOf,
 } from '../../config/servers/process-sharing.ts';
+import { isView } from '../../config/servers/views.ts';
 import { openEitherEra } from '../../era/legacy-on-modern/open-either-era.ts';
 import { Translator } from '../../era/legacy-on-modern/translator.ts';
 import { Groups } from '../../era/modern-on-legacy/groups.ts';
+import { ListCache } from '../../modern/list-cache.ts';
 import { ModernServer } from '../../modern/modern-server.ts';
 import type { SharedServerEvent } from '../../modern/shared-server-events.ts';
 import { anonymous } from '../../protocol/principal.ts';
@@ -33,6 +36,8 @@ export interface ServedServer {
   readonly server: Server;
   readonly modern: ModernServer;
   readonly groups: Groups;
+  /** The lists that are kept for modern clients. */
+  readonly lists: ListCache;
   /** The processes of ended sessions; undefined if sessions of this server never share one. */
   readonly kept: KeptProcesses | undefined;
 }
@@ -44,6 +49,8 @@ export interface ServingParts {
   readonly store: Store;
   /** The store if other instances share it. */
   readonly shared: ClusterStore | undefined;
+  /** The store if it can outlive this process. */
+  readonly lasting: ClusterStore | undefined;
   readonly stateSealing: StateSealing;
   /** What the gateway knows of its users now. */
   readonly knownUsers: () => KnownUsers;
@@ -58,19 +65,36 @@ export interface ServingParts {
  */
 export function serve(running: RunningServer, parts: ServingParts, startAheadMs = 0): ServedServer {
   const { config: gateway, sessions, store, stateSealing, emit, decorateClientBackends } = parts;
+  const lists = new ListCache({ isOn: running.config.listCache, legacyTtlMs: running.config.listTtlMs });
   const { share, shareLingerMs: lingerMs } = running.config;
   // Credentials of clients tell users apart, even without authentication.
   const hasCredentials = share === 'user' && usesClientCredentials(running.config);
   const knownUsers = hasCredentials ? (): KnownUsers => 'users' : parts.knownUsers;
   const { config } = running;
-  const modern = runModern(running, parts, startAheadMs);
+  const modern = runModern(running, parts, lists, startAheadMs);
   const onLegacy = (): void => emit({ type: 'era-seen', server: config.name, era: 'legacy' });
   const maxKept = Math.max(minKept, Math.ceil(gateway.maxSessions / 10));
-  const keeping = { open: running.server.open, reuse: () => reuseOf(share, knownUsers()), lingerMs, maxKept };
+  const keeping = {
+    open: running.server.open,
+    reuse: () => reuseOf(share, knownUsers()),
+    sharedBy: sharedByOf(config),
+    affinity: running.server.affinity,
+    poolMax: config.poolMax,
+    cancelGraceMs: gateway.cancelGraceMs,
+    onDropped: () => emit({ type: 'shared-output-dropped', server: config.name }),
+    lingerMs,
+    maxKept,
+  };
   const kept = canKeepProcesses(config) ? new KeptProcesses(keeping) : undefined;
   const direct = kept?.open ?? running.server.open;
-  const open = decorateClientBackends(config.name, openForSessions(running, direct, modern, gateway, onLegacy));
-  const server = { ...running.server, open, keepsProcesses: kept !== undefined };
+  const forSessions = decorateClientBackends(config.name, openForSessions(running, direct, modern, gateway, onLegacy));
+  const open = lists.watch(forSessions, true);
+  const keeps = {
+    keepsProcesses: kept !== undefined,
+    canMoveSessions: (): boolean => kept !== undefined && keeping.reuse() !== 'none',
+  };
+  // The servers of a view keep its processes.
+  const server: Server = { ...running.server, open, ...(isView(config) ? undefined : keeps) };
   const groups = new Groups({
     sessions,
     records: store.sessions,
@@ -86,7 +110,7 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
     maxListeners: gateway.maxSharedCalls,
     onFailed: (cause) => emit({ type: 'shared-server-failed', server: config.name, cause }),
   });
-  return { config, running, server, modern, groups, kept };
+  return { config, running, server, modern, groups, lists, kept };
 }
 
 /** Even a gateway for few sessions keeps this many processes of ended sessions. */
@@ -95,13 +119,14 @@ const minKept = 4;
 /** Creates the server for modern clients. */
 function runModern(
   { config, server, modern: access }: RunningServer,
-  { config: gateway, sessions: room, shared, knownUsers, emit, decorateClientBackends }: ServingParts,
+  { config: gateway, sessions: room, shared, lasting, knownUsers, emit, decorateClientBackends }: ServingParts,
+  lists: ListCache,
   startAheadMs: number,
 ): ModernServer {
-  const common = { version, limits: gateway, emit, changes: shared?.changes, owners: shared?.owners };
+  const common = { version, limits: gateway, emit, changes: shared?.changes, owners: lasting?.owners };
   if (access === undefined) return new ModernServer({ ...common, server, era: 'legacy', openSibling: server.open });
   const { open: openShared, ...how } = access;
-  const open = decorateClientBackends(config.name, openShared);
+  const open = lists.watch(decorateClientBackends(config.name, openShared));
   const isUnused = access.isOverHttp && config.share !== 'auto' && config.sessionless !== 'serve';
   const reportUnused: Emit<SharedServerEvent> = (event) => {
     emit(event);

@@ -79,6 +79,11 @@ export class ServerSet {
     return this.#current.get(name)?.modern.era;
   }
 
+  /** A configured server as its sessions use it, whatever its era is. */
+  serverOf(name: string): Server | undefined {
+    return this.#current.get(name)?.server;
+  }
+
   /** A server with its former configuration, for sessions that were opened before the change. */
   former(name: string, digest: string): Server | undefined {
     const newestFirst = [...this.#former].reverse();

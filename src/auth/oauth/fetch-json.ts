@@ -16,29 +16,51 @@ export class UnusableDocument extends Error {
 }
 
 /**
- * Fetches the JSON object at a URL of an authorization server. A redirect is not followed, since it could lead
- * anywhere. Rejects with `UnusableDocument` for any other answer, and with the error of `fetch` if there is no answer.
+ * Fetches the JSON object at a URL of an authorization server. Rejects with `UnusableDocument` for any other answer,
+ * and with the error of `fetch` if there is no answer.
  */
 export async function fetchJson(url: URL): Promise<Readonly<Record<string, unknown>>> {
+  const { status, text } = await fetchAnswer(url);
+  if (status !== 200) {
+    const isMissing = status >= 400 && status < 500 && status !== 429;
+    throw new UnusableDocument(`${url.href} answered with ${status}`, isMissing);
+  }
+  return readObject(text, url);
+}
+
+/** The request to an authorization server, beside the limits that all have in common. */
+export type RequestToIssuer = Pick<RequestInit, 'method' | 'body'> & { readonly headers?: Record<string, string> };
+
+/**
+ * Sends a request to an authorization server. A redirect is not followed, since it could lead anywhere. The answer has
+ * limits of time and size. The text is empty unless the status is 200.
+ */
+export async function fetchAnswer(
+  url: URL,
+  request: RequestToIssuer = {},
+): Promise<{ readonly status: number; readonly text: string }> {
   const response = await fetch(url, {
-    headers: { accept: 'application/json' },
+    ...request,
+    headers: { accept: 'application/json', ...request.headers },
     redirect: 'manual',
     signal: AbortSignal.timeout(timeoutMs),
   });
-  if (response.status !== 200) {
-    await response.body?.cancel();
-    const isMissing = response.status >= 400 && response.status < 500 && response.status !== 429;
-    throw new UnusableDocument(`${url.href} answered with ${response.status}`, isMissing);
-  }
-  const text = await readText(response, url);
+  const { status } = response;
+  if (status === 200) return { status, text: await readText(response, url) };
+  await response.body?.cancel();
+  return { status, text: '' };
+}
+
+/** Reads the JSON object in an answer of this URL, or throws `UnusableDocument`. */
+export function readObject(text: string, { href }: URL): Readonly<Record<string, unknown>> {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    throw new UnusableDocument(`${url.href} is not JSON`);
+    throw new UnusableDocument(`${href} is not JSON`);
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new UnusableDocument(`${url.href} is not a JSON object`);
+    throw new UnusableDocument(`${href} is not a JSON object`);
   }
   return value as Record<string, unknown>;
 }

@@ -16,16 +16,19 @@ export function metadataUrlsOf(issuer: string): readonly URL[] {
   return paths.map((metadataPath) => new URL(origin + metadataPath));
 }
 
+/** The members of the metadata that the gateway uses (RFC 8414, section 2). */
+type EndpointName = 'jwks_uri' | 'introspection_endpoint';
+
 /**
- * Discovers the URL of an authorization server's keys from its metadata. Rejects if there is no usable URL. Metadata in
- * another issuer's name is not trusted (RFC 8414, section 3.3). Keys must come over TLS unless the issuer is on this
- * machine.
+ * Discovers a URL of an authorization server from its metadata. Rejects if there is no usable URL. Metadata in another
+ * issuer's name is not trusted (RFC 8414, section 3.3). The URL must have TLS unless the issuer is on this machine, and
+ * must not lead into this machine or to a metadata service unless the issuer is there.
  */
-export async function discoverKeysUrl(issuer: string): Promise<URL> {
+export async function discoverUrl(issuer: string, name: EndpointName): Promise<URL> {
   const failures: unknown[] = [];
   for (const url of metadataUrlsOf(issuer)) {
     try {
-      return readKeysUrl(await fetchJson(url), issuer, url);
+      return readUrl(await fetchJson(url), name, issuer, url);
     } catch (cause) {
       failures.push(cause);
       if (!(cause instanceof UnusableDocument && cause.isMissing)) break;
@@ -34,12 +37,19 @@ export async function discoverKeysUrl(issuer: string): Promise<URL> {
   throw new Error('the metadata of the authorization server is not usable', { cause: failures.at(-1) });
 }
 
-function readKeysUrl(metadata: Readonly<Record<string, unknown>>, issuer: string, { href }: URL): URL {
-  const { issuer: named, jwks_uri: keys } = metadata;
+function readUrl(metadata: Readonly<Record<string, unknown>>, name: EndpointName, issuer: string, { href }: URL): URL {
+  const { issuer: named, [name]: text } = metadata;
   if (named !== issuer) throw new UnusableDocument(`${href} names an issuer other than the configured one`);
-  if (typeof keys !== 'string' || !URL.canParse(keys)) throw new UnusableDocument(`${href} has no jwks_uri`);
-  const url = new URL(keys);
-  const isLocal = url.protocol === 'http:' && isLoopback(url.hostname) && isLoopback(new URL(issuer).hostname);
-  if (url.protocol !== 'https:' && !isLocal) throw new UnusableDocument(`${href} has a jwks_uri without https`);
+  if (typeof text !== 'string' || !URL.canParse(text)) throw new UnusableDocument(`${href} has no ${name}`);
+  const url = new URL(text);
+  const isIssuerLocal = isLoopback(new URL(issuer).hostname);
+  const isLocal = isLoopback(url.hostname);
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLocal && isIssuerLocal))
+    throw new UnusableDocument(`${href} has a ${name} without https`);
+  if ((isLocal && !isIssuerLocal) || isLinkLocal(url.hostname))
+    throw new UnusableDocument(`${href} has a ${name} at an address that only this machine can reach`);
   return url;
 }
+
+/** True for addresses of metadata services of clouds, which a hostile document could name (SSRF). */
+const isLinkLocal = (host: string): boolean => /^(?:169\.254\.|\[fe[89ab][0-9a-f]:|\[::ffff:a9fe:)/i.test(host);

@@ -1,3 +1,5 @@
+import { requestedScope } from '../scopes/scope-names.ts';
+
 /** RFC 9728, section 3. */
 const wellKnown = '/.well-known/oauth-protected-resource';
 
@@ -31,18 +33,30 @@ export function protectedResourceAt(publicUrl: string, path: string): ProtectedR
 /** The additional metadata path of a gateway's single server (basic/authorization, "Protected Resource Metadata"). */
 export const rootMetadataPath = wellKnown;
 
+/**
+ * Returns the paths of a resource's metadata for a gateway whose URL for clients may be unknown. A proxy that removes a
+ * prefix from paths may also remove it from this path.
+ */
+export const metadataPathsOf = (path: string, publicUrl: string | undefined): readonly string[] =>
+  publicUrl === undefined ? [wellKnown + path] : protectedResourceAt(publicUrl, path).metadataPaths;
+
 /** The contents of a resource's metadata beside the resource's own URL. */
 export interface ResourceMetadataOptions {
   /** The trusted issuers. */
   readonly issuers: readonly string[];
   /** The scopes that every request needs. A challenge asks for further scopes of single tools when they are needed. */
   readonly scopes: readonly string[];
+  /** The text that clients put before the names of scopes; see `requestedScope`. */
+  readonly scopePrefix?: string | undefined;
 }
 
 /** Makes the metadata of a resource (RFC 9728, section 2). */
-export const resourceMetadata = ({ url }: ProtectedResource, { issuers, scopes }: ResourceMetadataOptions): object => ({
+export const resourceMetadata = (
+  { url }: ProtectedResource,
+  { issuers, scopes, scopePrefix }: ResourceMetadataOptions,
+): object => ({
   resource: url,
   authorization_servers: issuers,
-  ...(scopes.length > 0 && { scopes_supported: scopes }),
+  ...(scopes.length > 0 && { scopes_supported: scopes.map((scope) => requestedScope(scope, scopePrefix)) }),
   bearer_methods_supported: ['header'],
 });

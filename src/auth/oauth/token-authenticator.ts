@@ -1,9 +1,26 @@
-// src/auth/oauth: JWT access tokens of OAuth authorization servers, and the metadata of the gateway as their resource.
+// src/auth/oauth: access tokens of OAuth authorization servers, and the metadata of the gateway as their resource.
+import { decodeJwt } from 'jose';
 import type { Authenticator } from '../authenticate.ts';
 import type { BearerToken } from '../bearer-token.ts';
 import { type Challenge, type Identity, printableText } from '../identity.ts';
+import type { TokenIntrospection } from './introspection.ts';
 import { VerifiedTokens } from './verified-tokens.ts';
-import { type TokenFault, type VerifiedToken, type VerifyOptions, verifyToken } from './verify-token.ts';
+import {
+  maxTokenLength,
+  type TokenFault,
+  type VerifiedToken,
+  type VerifyOptions,
+  verifyToken,
+} from './verify-token.ts';
+
+/** The tokens that are checked by asking their issuer. */
+export interface IntrospectedTokens {
+  readonly by: TokenIntrospection;
+  /** The issuer that is asked. */
+  readonly issuer: string;
+  /** True if the issuer is asked about its JWTs too, which then end as soon as they are revoked. */
+  readonly areAll: boolean;
+}
 
 /** How many audiences of a token are shown in the log. */
 const maxShownAudiences = 5;
@@ -14,14 +31,25 @@ const maxShownAudiences = 5;
  * verified before comes at once. Every bearer token is taken for an access token, so authenticators of other kinds must
  * come first.
  */
-export function createTokenAuthenticators(options: VerifyOptions): (audiences: ReadonlySet<string>) => Authenticator {
+export function createTokenAuthenticators(
+  options: VerifyOptions,
+  introspected?: IntrospectedTokens,
+): (audiences: ReadonlySet<string>) => Authenticator {
   const verified = new VerifiedTokens();
 
   const verify = async (token: BearerToken): Promise<VerifiedToken | TokenFault> => {
+    if (introspected !== undefined && !isJwt(token)) return introspected.by.check(token);
     const outcome = await verifyToken(token.text, options);
-    if (!('reason' in outcome)) verified.add(token, outcome);
+    if ('reason' in outcome) return outcome;
+    const { principal, claims } = outcome.identity;
+    if (introspected?.areAll === true && principal.issuer === introspected.issuer)
+      return introspected.by.check(token, claims);
+    verified.add(token, outcome);
     return outcome;
   };
+
+  const find = (token: BearerToken): VerifiedToken | TokenFault | undefined =>
+    verified.find(token, options.now()) ?? introspected?.by.find(token);
 
   return (audiences) => {
     const judge = (outcome: VerifiedToken | TokenFault): Identity | Challenge => {
@@ -34,8 +62,19 @@ export function createTokenAuthenticators(options: VerifyOptions): (audiences: R
     };
     return (_incoming, token) => {
       if (token === undefined) return undefined;
-      const known = verified.find(token, options.now());
+      const known = find(token);
       return known === undefined ? verify(token).then(judge) : judge(known);
     };
   };
+}
+
+/** True for a token whose claims can be read. Only its issuer can read any other token. */
+function isJwt({ text }: BearerToken): boolean {
+  if (text.length > maxTokenLength) return true; // `verifyToken` refuses it unread
+  try {
+    decodeJwt(text);
+    return true;
+  } catch {
+    return false;
+  }
 }

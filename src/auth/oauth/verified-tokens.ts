@@ -16,7 +16,7 @@ export class VerifiedTokens {
   find({ sha256: key }: BearerToken, nowMs: number): VerifiedToken | undefined {
     const known = this.#byHash.get(key);
     if (known === undefined) return undefined;
-    if (nowMs >= known.expiresAtMs || known.issuer.use() !== known.keys) {
+    if (nowMs >= known.expiresAtMs || !known.isCurrent()) {
       this.#byHash.delete(key);
       return undefined;
     }

@@ -1,29 +1,20 @@
 import { decodeJwt, type JWTPayload } from 'jose';
-import { type Challenge, type Identity, printableText, type RefusalDetail } from '../identity.ts';
-import { type ScopeHierarchy, splitScopes, withImplied } from '../scopes/scope-hierarchy.ts';
-import type { IssuerKeys, KeySet } from './issuer-keys.ts';
+import { type Challenge, printableText, type RefusalDetail } from '../identity.ts';
+import type { IssuerKeys } from './issuer-keys.ts';
 import { signedClaims } from './signed-claims.ts';
+import { type ClaimRules, readBearer, type TokenBearer } from './token-claims.ts';
 
 /** A verified token: the identity of its bearer, and where the token may be used. */
-export interface VerifiedToken {
-  readonly identity: Identity;
-  /** The time at which the token expires, in milliseconds since 1970. It includes the tolerance for clock skew. */
-  readonly expiresAtMs: number;
-  /** The resources for which the token was issued (RFC 8707, section 2). */
-  readonly audiences: readonly string[];
-  readonly issuer: IssuerKeys;
-  /** The keys that verified the token. The token is valid only while these are the issuer's keys. */
-  readonly keys: KeySet;
+export interface VerifiedToken extends TokenBearer {
+  /** Returns true while the token need not be checked again, if it has not expired. */
+  isCurrent(): boolean;
 }
 
 /** The trusted issuers, and the rules for tokens. */
-export interface VerifyOptions {
+export interface VerifyOptions extends ClaimRules {
   /** The trusted issuers, by their exact names. */
   readonly issuers: ReadonlyMap<string, IssuerKeys>;
   readonly algorithms: readonly string[];
-  /** How far clocks may differ, in milliseconds. */
-  readonly clockSkewMs: number;
-  readonly hierarchy: ScopeHierarchy;
   /** Returns the time, in milliseconds since 1970. */
   readonly now: () => number;
 }
@@ -31,21 +22,13 @@ export interface VerifyOptions {
 /** The reason why a token was not verified: the token is invalid, or it could not be checked. */
 export type TokenFault = Pick<Challenge, 'detail'> & { readonly reason: 'credentials_invalid' | 'token_not_checked' };
 
-const notChecked: TokenFault = { reason: 'token_not_checked' };
+/** The fault of a token that could not be checked. */
+export const notChecked: TokenFault = { reason: 'token_not_checked' };
 
 /**
  * Longer tokens are refused unread. Verified tokens are kept, so this limit bounds the memory. 1 to 4 KiB are usual.
  */
 export const maxTokenLength = 8 * 1024;
-
-/** The longest accepted name of a user or client. OpenID Connect Core, section 2, allows 255 characters. */
-const maxNameLength = 1_024;
-
-/**
- * The claims that name the client: that of RFC 9068, section 2.2, then older ones of OpenID Connect and large
- * providers.
- */
-const clientClaims = ['client_id', 'azp', 'cid', 'appid'];
 
 /**
  * Verifies a JWT access token (RFC 9068, section 4; OAuth 2.1, section 5.2): issuer, signature, expiry, type and
@@ -88,7 +71,9 @@ export async function verifyToken(token: string, options: VerifyOptions): Promis
   if (claims === 'unknown_key') return refused('kid');
   if (claims === 'invalid') return invalid ?? refused('signature');
   const bearer = readBearer(claims, issuer, options);
-  return typeof bearer === 'string' ? refused(bearer) : { ...bearer, issuer: keys, keys: keySet };
+  if (typeof bearer === 'string') return refused(bearer);
+  // The token is valid only while these are the issuer's keys.
+  return { ...bearer, isCurrent: () => keys.use() === keySet };
 }
 
 /**
@@ -123,36 +108,3 @@ function readIssuer(token: string): string | undefined {
     return undefined; // the token is no JWT
   }
 }
-
-/** Reads the bearer from verified claims, or returns the name of an unacceptable claim. */
-function readBearer(
-  claims: JWTPayload,
-  issuer: string,
-  { clockSkewMs, hierarchy }: VerifyOptions,
-): Pick<VerifiedToken, 'identity' | 'expiresAtMs' | 'audiences'> | 'cnf' | 'sub' {
-  // The token is bound to a key (RFC 7800). A client that shows only the token may have stolen it.
-  if (claims['cnf'] !== undefined) return 'cnf';
-  const subject = readName(claims['sub']);
-  if (subject === undefined) return 'sub';
-  const client = clientClaims.map((key) => readName(claims[key])).find((name) => name !== undefined) ?? '';
-  const expiresAtMs = (claims.exp as number) * 1_000 + clockSkewMs;
-  return {
-    identity: {
-      principal: { issuer, subject, client },
-      scopes: withImplied([...readScopes(claims['scope']), ...readScopes(claims['scp'])], hierarchy),
-      expiresAtMs,
-      claims,
-    },
-    expiresAtMs,
-    audiences: readTexts(claims.aud),
-  };
-}
-
-const readName = (claim: unknown): string | undefined =>
-  typeof claim === 'string' && claim !== '' && claim.length <= maxNameLength ? claim : undefined;
-
-/** Reads scopes from one text, as in RFC 8693, section 4.2, or from a list, as some issuers write them. */
-const readScopes = (claim: unknown): readonly string[] => readTexts(claim).flatMap(splitScopes);
-
-const readTexts = (claim: unknown): readonly string[] =>
-  (Array.isArray(claim) ? claim : [claim]).filter((each) => typeof each === 'string');

@@ -4,6 +4,7 @@ import { pathOf } from '../../protocol/http/request-header.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { challengeHeader } from '../challenge-header.ts';
 import { type Authenticate, type Challenge, type Identity, isChallenge } from '../identity.ts';
+import { requestedScope } from './scope-names.ts';
 import type { ScopeRules } from './scope-rules.ts';
 
 /** The rules of a server, and the URLs that its challenges name. */
@@ -11,16 +12,24 @@ export interface AuthorizationOptions {
   readonly rules: ScopeRules;
   /** The metadata URL of each endpoint, by path; empty if clients do not get tokens through OAuth discovery. */
   readonly resourceMetadata: ReadonlyMap<string, string>;
+  /** The text that clients put before the names of scopes; see `requestedScope`. */
+  readonly scopePrefix?: string | undefined;
+  /** True if lists contain only the tools that the client may call. */
+  readonly filtersLists?: boolean;
 }
 
 /** Decides what identities may do at one server, and makes the challenges for those that may not. */
 export class Authorization {
   readonly #rules: ScopeRules;
   readonly #resourceMetadata: ReadonlyMap<string, string>;
+  readonly #scopePrefix: string | undefined;
+  readonly #filtersLists: boolean;
 
-  constructor({ rules, resourceMetadata }: AuthorizationOptions) {
+  constructor({ rules, resourceMetadata, scopePrefix, filtersLists = false }: AuthorizationOptions) {
+    this.#filtersLists = filtersLists && rules.hasToolRules;
     this.#rules = rules;
     this.#resourceMetadata = resourceMetadata;
+    this.#scopePrefix = scopePrefix;
   }
 
   /**
@@ -29,7 +38,7 @@ export class Authorization {
    */
   parametersFor(
     { url = '' }: Pick<IncomingMessage, 'url'>,
-    scopes: readonly string[] = this.#rules.always,
+    scopes: readonly string[] = this.#requested(this.#rules.always),
   ): readonly string[] {
     const metadata = this.#resourceMetadata.get(pathOf(url));
     return [
@@ -46,16 +55,27 @@ export class Authorization {
   /**
    * Returns the scopes that a challenge asks for: those needed, plus those that the identity has of this server's
    * scopes. So a client that requests exactly these scopes loses none (2025-11-25, basic/authorization, "Runtime
-   * Insufficient Scope Errors", the recommended approach; 2026-07-28 leaves it to the server).
+   * Insufficient Scope Errors", the recommended approach; 2026-07-28 leaves it to the server). The names are those
+   * that clients request.
    */
   requestedScopes({ scopes }: Identity, needed: readonly string[]): readonly string[] {
-    return this.#rules.all.filter((scope) => needed.includes(scope) || scopes?.has(scope) === true);
+    return this.#requested(this.#rules.all.filter((scope) => needed.includes(scope) || scopes?.has(scope) === true));
+  }
+
+  #requested(scopes: readonly string[]): readonly string[] {
+    return scopes.map((scope) => requestedScope(scope, this.#scopePrefix));
   }
 
   /** Makes the challenge for an identity that lacks some of these scopes. */
   challengeTo(identity: Identity, needed: readonly string[], incoming: Pick<IncomingMessage, 'url'>): Challenge {
     const parameters = this.parametersFor(incoming, this.requestedScopes(identity, needed));
     return { reason: 'insufficient_scope', wwwAuthenticate: challengeHeader('insufficient_scope', parameters) };
+  }
+
+  /** Returns the filter of this client's lists of tools; undefined if the client sees all tools. */
+  listFilter(identity: Identity): ((tool: string) => boolean) | undefined {
+    if (!this.#filtersLists || identity.scopes === undefined) return undefined;
+    return (tool) => hasAllScopes(identity, this.#rules.neededByTool(tool));
   }
 
   /** Wraps authentication so that an identity without the scopes of every request gets a challenge. */

@@ -19,6 +19,8 @@ const maxRemembered = 1_000;
 export class ScopeRules {
   /** The scopes that every request needs. */
   readonly always: readonly string[];
+  /** True if tools need scopes of their own. */
+  readonly hasToolRules: boolean;
   /** All scopes of all rules. */
   readonly all: readonly string[];
   readonly #tools: readonly (readonly [pattern: string, scopes: readonly string[]])[];
@@ -27,6 +29,7 @@ export class ScopeRules {
   constructor({ requiredScopes, toolScopes }: ScopeRulesOptions) {
     this.always = [...new Set(requiredScopes)];
     this.#tools = Object.entries(toolScopes);
+    this.hasToolRules = this.#tools.length > 0;
     this.all = this.#scopesFor(() => true);
   }
 
@@ -42,7 +45,11 @@ export class ScopeRules {
   #neededByOne(message: Message): readonly string[] {
     if (message.method !== 'tools/call') return this.always;
     const name = readToolName(message);
-    if (name === undefined) return this.all;
+    return name === undefined ? this.all : this.neededByTool(name);
+  }
+
+  /** Returns all scopes that a call of this tool needs. */
+  neededByTool(name: string): readonly string[] {
     const known = this.#byName.get(name);
     if (known !== undefined) return known;
     const needed = this.#scopesFor((pattern) => matchesGlob(name, pattern));

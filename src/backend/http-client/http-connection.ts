@@ -1,6 +1,8 @@
 // src/backend/http-client: the HTTP client for servers: connections, bodies, event streams, and the order of POSTs.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { noteChallenge, readChallenge } from '../../protocol/http/upstream-challenge.ts';
 import { loadLibrary } from '../../util/load-library.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
 import type { Canceller } from './canceller.ts';
@@ -29,6 +31,11 @@ export interface HttpConnection {
     readonly body?: Uint8Array;
     readonly signal: AbortSignal | Canceller;
   }): Promise<HttpResponse>;
+  /**
+   * Remembers the challenge in a response for the client's request with these headers, if clients authorize at the
+   * server themselves. Returns false if the response is no challenge, or none for clients.
+   */
+  noteChallenge(response: Pick<HttpResponse, 'status' | 'headers'>, forwarded: ForwardedHeaders): boolean;
   /** Closes all connections at once. Never rejects. */
   close(): Promise<void>;
 }
@@ -41,6 +48,7 @@ export const postHeaders = { 'content-type': 'application/json', accept: 'applic
  * @param origin scheme, host and port
  * @param headers sent with every request
  * @param maxConnections further requests wait for a free connection
+ * @param passesChallenges true if clients authorize at the server themselves
  */
 export function openHttpConnection({
   origin,
@@ -48,12 +56,14 @@ export function openHttpConnection({
   tls,
   connectTimeoutMs,
   maxConnections,
+  passesChallenges = false,
 }: {
   readonly origin: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly tls: UpstreamTls;
   readonly connectTimeoutMs: number;
   readonly maxConnections: number;
+  readonly passesChallenges?: boolean | undefined;
 }): HttpConnection {
   // The gateway cannot read compressed streams, and they are of no use over a short distance.
   const common = { ...configured, 'accept-encoding': 'identity' };
@@ -75,6 +85,11 @@ export function openHttpConnection({
         else
           pool.dispatch({ path, method, headers: allHeaders, body }, new ResponseHandler({ signal, resolve, reject }));
       });
+    },
+    noteChallenge({ status, headers }, forwarded) {
+      const challenge = passesChallenges ? readChallenge(status, headers) : undefined;
+      if (challenge !== undefined) noteChallenge(forwarded, challenge);
+      return challenge !== undefined;
     },
     close() {
       closed ??= pool.destroy();

@@ -7,7 +7,8 @@ import { type Backend, type BackendEnd, type BackendEvents, closedByGateway } fr
 import { explainConnectFailure, isUnauthorized } from '../connect-failure.ts';
 import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
 import { Canceller } from '../http-client/canceller.ts';
-import { openHttpConnection } from '../http-client/http-connection.ts';
+import { openAuthorizedConnection } from '../identity/authorized-connection.ts';
+import type { UpstreamTokens } from '../identity/upstream-tokens.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
 import { isLegacyDiscovery, isRefusal, isUnrelatedToEra, looksLikeLegacyRefusal } from './era-of-answer.ts';
 import { explainModernStatus, type ModernPostOutcome, postModernMessage } from './modern-post.ts';
@@ -22,6 +23,8 @@ export interface ModernHttpOptions {
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly tls?: UpstreamTls;
+  /** The tokens that requests carry; absent if the server needs none. */
+  readonly tokens?: UpstreamTokens | undefined;
   readonly connectTimeoutMs?: number;
   /** How long the server may take to accept a notification. A request may take as long as its caller allows. */
   readonly postTimeoutMs?: number;
@@ -35,6 +38,8 @@ export interface ModernHttpOptions {
   readonly maxQueuedBytes?: number;
   /** Most requests in flight, each of which has a connection. */
   readonly maxRequests?: number;
+  /** True if clients authorize at the server themselves: they get its 401 and 403. */
+  readonly passesChallenges?: boolean | undefined;
   /** A message was not accepted: one sentence without contents, and the total of dropped notifications. */
   onPostFailed?(detail: string, dropped: number): void;
   /** Tools were left out of a list because their mirrored parameters break the rules. */
@@ -76,12 +81,22 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
     maxLineBytes = 64 * 1024 * 1024,
     maxQueuedBytes = 16 * 1024 * 1024,
     maxRequests = 4096,
+    passesChallenges,
     onPostFailed,
+    tokens,
     onToolsHidden = () => undefined,
   } = options;
   const where = url.origin;
   const maxConnections = maxRequests + spareConnections;
-  const connection = openHttpConnection({ origin: where, headers, tls, connectTimeoutMs, maxConnections });
+  const connection = openAuthorizedConnection({
+    origin: where,
+    headers,
+    tls,
+    connectTimeoutMs,
+    maxConnections,
+    tokens,
+    passesChallenges,
+  });
   const flow = createBackpressureGroup();
   const requester = createModernRequester({
     url,
@@ -148,7 +163,13 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
       const isOtherTransport = !outcome.ok && isRefusal(status);
       return detach(
         'backend',
-        finish({ reason: 'failed', detail, isOtherTransport, isUnauthorized: isUnauthorized(status) }),
+        finish({
+          reason: 'failed',
+          detail,
+          isOtherTransport,
+          isUnauthorized: isUnauthorized(status),
+          noToken: outcome.ok ? undefined : outcome.noToken,
+        }),
       );
     }
     hasAnswered = true;
@@ -192,6 +213,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
       const posting = {
         message,
         headers: headersOf(message, forwarded),
+        forwarded,
         canceller,
         waitsForServer: true,
       };

@@ -1,4 +1,5 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { errorCodeIn, findRange, scalarAt } from '../../protocol/json/splice.ts';
 import {
   type Message,
@@ -7,7 +8,7 @@ import {
   type ServerMessages,
 } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
-import { explainConnectFailure, explainRefusal, reasonOfStatus } from '../connect-failure.ts';
+import { explainConnectFailure, explainRefusal, noTokenReason, reasonOfStatus } from '../connect-failure.ts';
 import { type BackpressureGroup, IdleTimeoutError } from '../http-client/backpressure-group.ts';
 import type { Canceller } from '../http-client/canceller.ts';
 import { createEventReader } from '../http-client/event-reader.ts';
@@ -16,6 +17,7 @@ import { readJsonBody } from '../http-client/json-body.ts';
 import { lingerMs } from '../http-client/post-order.ts';
 import { type MessageEvent, readEvents } from '../http-client/read-events.ts';
 import { isUnsentAfter, maxUnreachableMs, pauseBeforeReconnect } from '../http-client/reconnect-pause.ts';
+import type { NoTokenReason } from '../identity/upstream-tokens.ts';
 
 /** Options common to all POSTs to one server. */
 export interface ModernPostOptions {
@@ -32,6 +34,8 @@ export interface ModernPost {
   readonly message: Message;
   /** Headers besides those that every POST has. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The headers of the client's request, which are among these. */
+  readonly forwarded: ForwardedHeaders;
   /** Aborts the POST when nobody waits any more. */
   readonly canceller: Canceller;
   /** True if the POST is retried until a connection to the server is established; false if it is sent once only. */
@@ -63,6 +67,8 @@ export interface ModernPostFailure {
   readonly status?: number;
   /** No connection was established for as long as a request waits for its server. */
   readonly isUnreachable?: boolean;
+  /** The request was not sent, because the gateway has no token for it. */
+  readonly noToken?: NoTokenReason | undefined;
 }
 
 /**
@@ -78,6 +84,10 @@ export async function postModernRequest(post: ModernRequestPost, parts: ModernPo
     post.onAccepted();
     const { status, mediaType, body } = answer;
     const isAccepted = status >= 200 && status <= 299;
+    if (parts.connection.noteChallenge(answer, post.forwarded)) {
+      await body.drain();
+      return refusedPost(explainModernStatus(status, where), status);
+    }
     if (isAccepted && mediaType === 'text/event-stream') return await readStream(answer, post, parts);
     if (mediaType === 'application/json') {
       const json = await readJsonBody(body, flow, maxLineBytes);
@@ -93,9 +103,10 @@ export async function postModernRequest(post: ModernRequestPost, parts: ModernPo
     const isUnreachable = post.waitsForServer && isUnsentAfter(cause);
     return {
       ok: false,
-      reason: 'server_unreachable',
+      reason: noTokenReason(cause) ?? 'server_unreachable',
       detail: explainConnectFailure(cause, where),
       isUnreachable,
+      noToken: noTokenReason(cause),
     };
   }
 }

@@ -136,10 +136,11 @@ export function headersOf(message: Message, forwarded: ForwardedHeaders): Readon
 const createPost = (
   request: Message,
   forwarded: ForwardedHeaders,
-): Pick<ModernRequestPost, 'id' | 'message' | 'headers'> => ({
+): Pick<ModernRequestPost, 'id' | 'message' | 'headers' | 'forwarded'> => ({
   id: request.id as ModernRequestPost['id'],
   message: request,
   headers: headersOf(request, forwarded),
+  forwarded,
 });
 
 function isHeaderMismatch(outcome: ModernPostOutcome): boolean {

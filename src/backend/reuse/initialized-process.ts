@@ -1,9 +1,18 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { scalarAt } from '../../protocol/json/splice.ts';
-import { createMessage, type Message } from '../../protocol/message/message.ts';
+import { spliceCancelledId } from '../../protocol/json/splice.ts';
+import { cancelled, changedMessage, createMessage, type Message } from '../../protocol/message/message.ts';
+import { messagesOf, ProgressRun, type ServerUnit } from '../../protocol/message/progress-run.ts';
+import { restoreId, restoreToken } from '../../protocol/modern/renumber.ts';
 import type { Principal } from '../../protocol/principal.ts';
-import type { Backend, BackendEnd, BackendEvents, RequestIds } from '../backend.ts';
+import type { Backend, BackendEnd, BackendEvents, CloseOptions, RequestIds } from '../backend.ts';
+import { InputTurns } from './input-turns.ts';
+import { MemberCalls } from './member-calls.ts';
+import { type MemberCall, type MemberHost, ProcessMember } from './process-member.ts';
+import { ProcessRouting } from './process-routing.ts';
+import { ProcessSettings } from './process-settings.ts';
+import { ProcessStart } from './process-start.ts';
+import { RequestNumbers } from './request-numbers.ts';
 
 /** The longest wait for the answer that shows that a kept process still works. */
 const maxPingMs = 2_000;
@@ -11,36 +20,51 @@ const maxPingMs = 2_000;
 /** JSON-RPC: the method does not exist. The answer to a request of a server that has no client. */
 const methodNotFound = -32601;
 
-/**
- * A process that one session after another uses. It knows what a session leaves behind: open requests of both sides
- * and resource subscriptions. Between two sessions it has no receiver, and no message of one session reaches the next.
- */
-export class InitializedProcess implements BackendEvents {
+/** The owner of a process, and how it deals with requests. */
+export interface ProcessOptions {
   /** The user whose sessions may use the process; undefined for all users. */
   readonly owner: Principal | undefined;
+  /** True if the clients declare that the server may send them requests. */
+  readonly asksClients: boolean;
+  /** How long the server may still write about a cancelled request. */
+  readonly cancelGraceMs: number;
+  /** A message belongs to none of several sessions, or to a session that has left. */
+  onDropped?: (() => void) | undefined;
+}
+
+/** The members that get a message, each with the message under its ids. */
+type Deliveries = readonly (readonly [ProcessMember, Message])[];
+
+const noDelivery: Deliveries = [];
+
+/**
+ * A process that sessions use one after another, or at the same time. The ids of its first session stay unchanged. Each
+ * request of another session gets a number that is never used again, so no message of one session reaches another
+ * (P2, P11). If the server may send requests to its clients, only one session at a time has calls that it may ask about.
+ */
+export class InitializedProcess implements BackendEvents, MemberHost {
+  readonly options: ProcessOptions;
+  /** Called when the process ends by itself while no session uses it. */
+  onUnusedEnd: (() => void) | undefined;
   readonly #backend: Backend;
-  /** The answer to `initialize`; undefined before. */
-  #answer: Buffer | undefined;
-  #initializeId: RequestId | undefined;
-  #receiver: BackendEvents | undefined;
-  #hasInitialized = false;
+  readonly #members = new Set<ProcessMember>();
+  readonly #calls = new MemberCalls();
+  /** Requests of the server that its session has not answered. */
+  readonly #serverRequests = new Map<RequestId, ProcessMember>();
+  readonly #routing = new ProcessRouting(this.#members, this.#calls.byId);
+  readonly #settings = new ProcessSettings(this.#members);
+  readonly #turns = new InputTurns(this.#calls.byId);
+  readonly #start = new ProcessStart();
+  /** Requests of the gateway itself, with the receiver of the answer. */
+  readonly #ownRequests = new Map<RequestId, () => void>();
   #hasEnded = false;
   /** True once the server has not accepted a message of its session. */
   #isStuck = false;
-  /** Requests of the session that the server has not answered, with the URI of a subscription. */
-  readonly #pending = new Map<RequestId, Subscription | undefined>();
-  /** Requests of the server that the session has not answered. */
-  readonly #serverRequests = new Set<RequestId>();
-  readonly #subscribed = new Set<string>();
-  #ping: { readonly id: string; onAnswer(): void } | undefined;
-  #lastId = 0;
-  /** Called when the process ends by itself while no session uses it. */
-  onUnusedEnd: (() => void) | undefined;
+  #isPaused = false;
 
   /** @param open opens the backend, with these events */
-  constructor(open: (events: BackendEvents) => Backend, receiver: BackendEvents, owner: Principal | undefined) {
-    this.owner = owner;
-    this.#receiver = receiver;
+  constructor(open: (events: BackendEvents) => Backend, options: ProcessOptions) {
+    this.options = options;
     this.#backend = open(this);
   }
 
@@ -48,52 +72,171 @@ export class InitializedProcess implements BackendEvents {
     return this.#backend.pid;
   }
 
+  /** The number of sessions that use the process. */
+  get size(): number {
+    return this.#members.size;
+  }
+
   /** The server's answer to the first `initialize`; undefined before, or if the server refused it. */
   get answer(): Buffer | undefined {
-    return this.#answer;
+    return this.#start.answer;
   }
 
   /** True if a session can hand the process over: nothing of the session is under way. */
   get isReusable(): boolean {
-    const isOpen = this.#pending.size > 0 || this.#serverRequests.size > 0;
-    return this.#answer !== undefined && this.#hasInitialized && !this.#hasEnded && !this.#isStuck && !isOpen;
+    return this.#isUsable && this.#calls.size === 0 && this.#serverRequests.size === 0;
   }
 
-  /** As `Backend.send`. The server gets `notifications/initialized` only once. */
-  send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
-    const { kind, id, method } = message;
-    if (method === 'notifications/initialized') {
-      if (this.#hasInitialized) return this.#hasEnded ? 'ended' : 'sent';
-      this.#hasInitialized = true;
+  /** True if another session can use the process at the same time. */
+  get isJoinable(): boolean {
+    return this.#isUsable && !this.#start.hasTasks;
+  }
+
+  /** True while it is not known whether the start succeeds. */
+  get isStarting(): boolean {
+    const { isConfirmed, hasFailed } = this.#start;
+    return !this.#hasEnded && !this.#isStuck && !isConfirmed && !hasFailed && this.#members.size > 0;
+  }
+
+  /** True if a call waits for the user of another session. */
+  get waitsForInput(): boolean {
+    return this.#serverRequests.size > 0 || this.#turns.size > 0;
+  }
+
+  get #isUsable(): boolean {
+    return this.#start.isDone && !this.#hasEnded && !this.#isStuck;
+  }
+
+  /** Resolves when the process can be joined, or when its start has failed. */
+  whenStarted(): Promise<void> {
+    return this.#start.whenSettled();
+  }
+
+  /** A session begins to use the process. Returns undefined if the process has ended. */
+  join(receiver: BackendEvents): ProcessMember | undefined {
+    if (this.#hasEnded) return undefined;
+    const isFirst = this.#members.size === 0 && this.answer === undefined;
+    const member = new ProcessMember(this, receiver, isFirst);
+    this.#members.add(member);
+    this.updatePause();
+    return member;
+  }
+
+  /** As `Backend.send`, for a member. The server gets `notifications/initialized` only once. */
+  send(member: ProcessMember, message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+    const { kind, id, method, cancels } = message;
+    if (this.#hasEnded) return 'ended';
+    if (kind === 'response') return this.#sendResponse(member, message, headers);
+    if (kind === 'request' && id !== undefined && id !== null) return this.#sendRequest(member, message, headers);
+    if (cancels !== undefined) return this.#sendCancel(member, message, cancels, headers);
+    if (method !== 'notifications/initialized') return this.#write(message, headers);
+    if (this.#start.isConfirmed) return 'sent';
+    const sent = this.#write(message, headers);
+    this.#start.confirm();
+    return sent;
+  }
+
+  /** A session cannot answer for another session. */
+  #sendResponse(member: ProcessMember, response: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+    const { id } = response;
+    if (id === undefined || id === null) return 'sent';
+    if (this.#serverRequests.get(id) === member) this.#serverRequests.delete(id);
+    else if (this.#members.size > 1) return 'sent';
+    return this.#write(response, headers);
+  }
+
+  #sendRequest(member: ProcessMember, request: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+    if (!this.options.asksClients || this.#members.size === 1) return this.#forward(member, request, headers);
+    const turn = this.#turns.admit(member, request, headers);
+    if (turn === 'now') return this.#forward(member, request, headers);
+    return turn === 'later' ? 'sent' : 'full';
+  }
+
+  #forward(member: ProcessMember, request: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+    const answer = this.#settings.note(member, request);
+    if (answer !== undefined) {
+      queueMicrotask(() => member.deliver([answer], undefined, false));
+      return 'sent';
     }
-    if (method === 'initialize') this.#initializeId = id ?? undefined;
-    if (kind === 'request' && id !== undefined && id !== null) this.#pending.set(id, readSubscription(message));
-    if (kind === 'response' && id !== undefined && id !== null) this.#serverRequests.delete(id);
+    const numbered = this.#calls.add(member, request);
+    const id = numbered.id as RequestId;
+    if (request.method === 'initialize') this.#start.requestId = id;
+    const sent = this.#write(numbered, headers);
+    if (sent !== 'sent') this.#calls.take(id);
+    return sent;
+  }
+
+  #sendCancel(
+    member: ProcessMember,
+    notification: Message,
+    clientId: RequestId,
+    headers?: ForwardedHeaders,
+  ): ReturnType<Backend['send']> {
+    if (this.#turns.remove(member, clientId)) return 'sent';
+    const [found] = this.#calls.of(member).filter(([, call]) => call.clientId === clientId);
+    // Without such a request, the server knows none, or has answered it.
+    if (found === undefined) return member.keepsIds ? this.#write(notification, headers) : 'sent';
+    const [id, call] = found;
+    this.#retire(id, call);
+    if (call.renumbered === undefined) return this.#write(notification, headers);
+    const text = spliceCancelledId(notification.text, JSON.stringify(id));
+    return this.#write(changedMessage(notification, text, { cancels: id }), headers);
+  }
+
+  /** A session waits no more for a request. The server may still write about it for a while. */
+  #retire(id: RequestId, call: MemberCall): void {
+    const drop = (): void => {
+      if (this.#calls.take(id) !== undefined) this.#continueTurns();
+    };
+    call.graceTimer ??= setTimeout(drop, this.options.cancelGraceMs).unref();
+  }
+
+  #continueTurns(): void {
+    for (let next = this.#turns.next(); next !== undefined; next = this.#turns.next()) {
+      const { member, request, headers } = next;
+      const sent = this.#forward(member, request, headers);
+      if (sent !== 'sent') member.receiver.onUnanswered([request.id as RequestId], 'server_busy', true);
+    }
+  }
+
+  #write(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
     const sent = this.#backend.send(message, headers);
     // The server does not read: its process does not serve another session.
     if (sent !== 'sent') this.#isStuck = true;
     return sent;
   }
 
-  pause(): void {
-    this.#backend.pause();
+  /** Stops reading while all of the output would wait, or while a session has left too much unread. */
+  updatePause(): void {
+    const [first] = this.#members;
+    const isAlone = this.#members.size === 1;
+    const isPaused = isAlone ? first?.isPaused === true : [...this.#members].some(({ holdsUp }) => holdsUp);
+    if (isPaused === this.#isPaused) return;
+    this.#isPaused = isPaused;
+    if (isPaused) this.#backend.pause();
+    else this.#backend.resume();
   }
 
-  resume(): void {
-    this.#backend.resume();
-  }
-
-  close(how?: Parameters<Backend['close']>[0]): Promise<void> {
+  close(how?: CloseOptions): Promise<void> {
+    this.#calls.clearTimers();
+    this.#start.fail();
     return this.#backend.close(how);
   }
 
-  /** The session leaves the process. Its subscriptions end, and later output of the server goes to nobody. */
-  leave(): void {
-    this.#receiver = undefined;
-    this.#backend.resume();
-    for (const uri of this.#subscribed)
-      this.#backend.send(createMessage({ id: this.#newId(), method: 'resources/unsubscribe', params: { uri } }));
-    this.#subscribed.clear();
+  /** A session leaves the process. Its subscriptions end, and later output for it goes to nobody. */
+  leave(member: ProcessMember): void {
+    this.#members.delete(member);
+    this.updatePause();
+    if (!this.#start.isDone) this.#start.fail();
+    if (this.#hasEnded) return;
+    for (const { method, params } of this.#settings.requestsAfter(member)) this.#request(method, params);
+    if (this.#members.size === 0) return;
+    this.#turns.removeAll(member);
+    for (const [id, call] of this.#calls.of(member)) {
+      if (call.graceTimer === undefined) this.#write(cancelled(id, 'The session has ended.'));
+      this.#retire(id, call);
+    }
+    for (const [id, asked] of this.#serverRequests) if (asked === member) this.#refuse(id);
   }
 
   /**
@@ -102,99 +245,158 @@ export class InitializedProcess implements BackendEvents {
    */
   async isReady(): Promise<boolean> {
     if (this.#hasEnded) return false;
-    const id = this.#newId();
     return await new Promise<boolean>((resolve) => {
       const timer = setTimeout(() => resolve(false), maxPingMs);
       const onAnswer = (): void => {
         clearTimeout(timer);
         resolve(!this.#hasEnded);
       };
-      this.#ping = { id, onAnswer };
-      if (this.#backend.send(createMessage({ id, method: 'ping' })) === 'sent') return;
-      clearTimeout(timer);
-      resolve(false);
+      if (!this.#request('ping', undefined, onAnswer)) resolve(false);
     });
   }
 
-  /** Hands the process to a session. Returns false if the process has ended. */
-  take(receiver: BackendEvents): boolean {
-    if (!this.#hasEnded) this.#receiver = receiver;
-    return !this.#hasEnded;
+  /** Sends a request of the gateway itself. */
+  #request(method: string, params?: object, onAnswer: () => void = () => undefined): boolean {
+    const id = this.#calls.numbers.next();
+    this.#ownRequests.set(id, onAnswer);
+    return this.#write(createMessage({ id, method, ...(params && { params }) })) === 'sent';
   }
 
-  #newId(): string {
-    this.#lastId += 1;
-    return `mcp-gangway-kept-${this.#lastId}`;
+  /** Progress changes nothing that the process knows, so a run passes as it is where every message does. */
+  onUnits(units: readonly ServerUnit[]): void {
+    const [first] = this.#members;
+    const only = this.#members.size === 1 ? first : undefined;
+    if (only === undefined || !this.#passesUnchanged(only)) return this.onMessages(messagesOf(units));
+    for (const unit of units) if (!(unit instanceof ProgressRun)) this.#receive(unit, only);
+    only.deliverUnits(units);
+  }
+
+  /** True if every message of the server is for this session, under the ids that the server uses. */
+  #passesUnchanged(only: ProcessMember): boolean {
+    return only.keepsIds && !this.#calls.mayBeNamed && this.#ownRequests.size === 0;
   }
 
   onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
-    for (const message of messages) this.#note(message);
-    if (this.#receiver !== undefined) this.#receiver.onMessages(messages, relatedRequests);
-    else for (const message of messages) this.#receiveUnused(message);
+    const [first] = this.#members;
+    const only = this.#members.size === 1 ? first : undefined;
+    if (only !== undefined && this.#passesUnchanged(only)) {
+      for (const message of messages) this.#receive(message, only);
+      return only.deliver(messages, relatedRequests, true);
+    }
+    let receiver: ProcessMember | undefined;
+    let batch: Message[] = [];
+    for (const message of messages) {
+      for (const [member, forMember] of this.#receive(message, only)) {
+        if (member !== receiver) {
+          receiver?.deliver(batch, relatedRequests, only !== undefined);
+          batch = [];
+        }
+        receiver = member;
+        batch.push(forMember);
+      }
+    }
+    receiver?.deliver(batch, relatedRequests, only !== undefined);
+  }
+
+  /** Finds the members that get a message; `only` if there is one member alone. */
+  #receive(message: Message, only: ProcessMember | undefined): Deliveries {
+    if (message.kind === 'response') return this.#receiveResponse(message, only);
+    if (message.kind === 'request') return this.#receiveRequest(message, only);
+    const { progressToken, cancels } = message;
+    if (cancels !== undefined) {
+      const asked = this.#serverRequests.get(cancels) ?? only;
+      this.#serverRequests.delete(cancels);
+      return asked === undefined || asked.hasLeft ? this.#drop() : [[asked, message]];
+    }
+    if (progressToken !== undefined) return this.#receiveProgress(message, progressToken);
+    if (only !== undefined) return [[only, message]];
+    const members = this.#routing.membersFor(message);
+    return members.length === 0 ? this.#drop() : members.map((member) => [member, message] as const);
+  }
+
+  #receiveResponse(response: Message, only: ProcessMember | undefined): Deliveries {
+    const { id, isError, text } = response;
+    if (id === undefined || id === null) return only === undefined ? this.#drop() : [[only, response]];
+    const onAnswer = this.#ownRequests.get(id);
+    if (onAnswer !== undefined) {
+      this.#ownRequests.delete(id);
+      onAnswer();
+      return noDelivery;
+    }
+    const call = this.#calls.settle(id);
+    // The answer to a request that the session no longer knows: the session reports it.
+    if (call === undefined) return only?.keepsIds === true ? [[only, response]] : this.#drop();
+    this.#settings.noteAnswer(call, isError);
+    if (id === this.#start.requestId) this.#start.noteAnswer(text, isError);
+    if (this.#turns.size > 0) queueMicrotask(() => this.#continueTurns());
+    const { member, renumbered } = call;
+    if (member.hasLeft) return noDelivery;
+    return [[member, renumbered === undefined ? response : restoreId(response, renumbered)]];
+  }
+
+  #receiveProgress(notification: Message, token: RequestId): Deliveries {
+    if (RequestNumbers.mayBe(token)) {
+      const owner = this.#calls.ownerOf(token);
+      if (owner?.tokenText === undefined || owner.member.hasLeft) return this.#drop();
+      return [[owner.member, restoreToken(notification, owner.clientToken, owner.tokenText)]];
+    }
+    // Only the ids of the first session are unchanged.
+    for (const member of this.#members) if (member.keepsIds) return [[member, notification]];
+    return this.#drop();
+  }
+
+  /** Only one session can get a request of the server. If there is none, the gateway answers: no server must wait. */
+  #receiveRequest(request: Message, only: ProcessMember | undefined): Deliveries {
+    const { id, method } = request;
+    if (id === undefined || id === null) return noDelivery;
+    if (only === undefined && method === 'ping') {
+      this.#backend.send(createMessage({ id, result: {} }));
+      return noDelivery;
+    }
+    const member = only ?? this.#routing.memberAsked(request);
+    if (member === undefined || member.hasLeft) {
+      this.#refuse(id);
+      return noDelivery;
+    }
+    this.#serverRequests.set(id, member);
+    return [[member, request]];
+  }
+
+  #refuse(id: RequestId): void {
+    this.#serverRequests.delete(id);
+    this.#backend.send(createMessage({ id, error: { code: methodNotFound, message: 'No client is connected.' } }));
+  }
+
+  #drop(): Deliveries {
+    if (this.#members.size > 0) this.options.onDropped?.();
+    return noDelivery;
   }
 
   onNoise(text: Buffer): void {
-    this.#receiver?.onNoise(text);
+    const [first] = this.#members;
+    first?.receiver.onNoise(text);
   }
 
-  onUnanswered(...args: Parameters<BackendEvents['onUnanswered']>): void {
-    for (const id of args[0]) this.#pending.delete(id);
-    this.#receiver?.onUnanswered(...args);
+  onUnanswered(ids: RequestIds, reason: Parameters<BackendEvents['onUnanswered']>[1], isFinal?: boolean): void {
+    for (const id of ids) {
+      const call = this.#calls.take(id);
+      if (call?.member.hasLeft === false) call.member.receiver.onUnanswered([call.clientId], reason, isFinal);
+    }
+    this.#continueTurns();
   }
 
   onState(state: string): void {
-    this.#receiver?.onState?.(state);
+    for (const { receiver } of this.#members) receiver.onState?.(state);
   }
 
   onEnd(end: BackendEnd): void {
     this.#hasEnded = true;
-    this.#ping?.onAnswer();
-    if (this.#receiver === undefined) this.onUnusedEnd?.();
-    else this.#receiver.onEnd(end);
+    this.#calls.clearTimers();
+    for (const onAnswer of this.#ownRequests.values()) onAnswer();
+    const members = [...this.#members];
+    this.#members.clear();
+    if (members.length === 0) this.onUnusedEnd?.();
+    for (const member of members) member.end(end);
+    this.#start.fail();
   }
-
-  #note({ kind, id, text, isError, cancels }: Message): void {
-    if (cancels !== undefined) this.#serverRequests.delete(cancels);
-    if (id === undefined || id === null) return;
-    if (kind === 'request') {
-      if (this.#receiver !== undefined) this.#serverRequests.add(id);
-      return;
-    }
-    const subscription = this.#pending.get(id);
-    if (!this.#pending.delete(id) || isError) return;
-    if (subscription?.isEnd === true) this.#subscribed.delete(subscription.uri);
-    else if (subscription !== undefined) this.#subscribed.add(subscription.uri);
-    if (id === this.#initializeId) {
-      this.#initializeId = undefined;
-      this.#answer = Buffer.from(text);
-    }
-  }
-
-  /**
-   * Output between two sessions goes to nobody: the next session asks for all lists itself. The server must not wait
-   * for an answer.
-   */
-  #receiveUnused(message: Message): void {
-    const { kind, id, method } = message;
-    if (kind === 'response' && id !== undefined && id === this.#ping?.id) {
-      const { onAnswer } = this.#ping;
-      this.#ping = undefined;
-      onAnswer();
-    } else if (kind === 'request') {
-      const refusal = { error: { code: methodNotFound, message: 'No client is connected.' } };
-      this.#backend.send(createMessage({ id, ...(method === 'ping' ? { result: {} } : refusal) }));
-    }
-  }
-}
-
-/** The start or the end of a resource subscription. */
-interface Subscription {
-  readonly uri: string;
-  readonly isEnd: boolean;
-}
-
-function readSubscription({ method, text }: Message): Subscription | undefined {
-  if (method !== 'resources/subscribe' && method !== 'resources/unsubscribe') return undefined;
-  const uri = scalarAt(text, ['params', 'uri']);
-  return typeof uri === 'string' ? { uri, isEnd: method === 'resources/unsubscribe' } : undefined;
 }

@@ -1,23 +1,38 @@
-// src/backend/reuse: processes that one session after another of the same client uses.
-import { createHash } from 'node:crypto';
+// src/backend/reuse: processes that sessions of the same client use, one after another or at the same time.
 import { setTimeout as delay } from 'node:timers/promises';
-import { valueAt } from '../../protocol/json/splice.ts';
+import type { Affinity } from '../../protocol/affinity.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import type { Principal } from '../../protocol/principal.ts';
+import { isSame, type Principal } from '../../protocol/principal.ts';
 import { detach } from '../../util/boundary.ts';
-import type { BackendEvents, OpenBackend, OpenOptions, ProcessHolder } from '../backend.ts';
+import type { OpenBackend, OpenOptions, ProcessHolder } from '../backend.ts';
 import { InitializedProcess } from './initialized-process.ts';
-import { type ProcessSource, ReusableBackend } from './reusable-backend.ts';
+import { type ProcessKey, processKeyOf } from './process-key.ts';
+import { type ProcessSeeker, type ProcessSource, ReusableBackend } from './reusable-backend.ts';
 
-/** Which sessions may use a process one after another: none, those of one user, or those of all users. */
+/** Which sessions may use the same process: none, those of one user, or those of all users. */
 export type Reuse = 'none' | 'user' | 'all';
+
+/**
+ * Which of these sessions may use a process at the same time: all, or those whose clients open a session for each call
+ * and listen to no GET stream.
+ */
+export type SharedBy = 'all' | 'callers';
 
 /** Options of `KeptProcesses`. */
 export interface KeptProcessesOptions {
   readonly open: OpenBackend;
   /** May change at any time. Processes that are already kept are then not used again. */
   reuse(): Reuse;
-  /** How long a process is kept after its session, in milliseconds. */
+  readonly sharedBy?: SharedBy;
+  /** Which sessions belong together; undefined if the clients tell (`SharedBy`). */
+  readonly affinity?: Affinity | undefined;
+  /** The most processes with the same key while sessions wait for the input of other sessions. */
+  readonly poolMax?: number;
+  /** How long a server may still write about a cancelled request, in milliseconds. */
+  readonly cancelGraceMs?: number;
+  /** A message of a shared process belongs to no session that can be known. */
+  onDropped?(): void;
+  /** How long a process is kept after its last session, in milliseconds. */
   readonly lingerMs: number;
   /** The most kept processes without a session (P8). */
   readonly maxKept: number;
@@ -32,7 +47,16 @@ const maxKeptOfUser = 4;
  */
 const maxSuperseded = 16;
 
-/** How many sessions without their process are remembered in all (P8). */
+/**
+ * How many sessions with the same key may be open that share a process and do nothing (P8). Hosted clients open a
+ * session for each call and never end it.
+ */
+const maxQuiet = 32;
+
+/** After so many new sessions, the quiet ones are counted. */
+const quietSlack = 8;
+
+/** How many sessions without their process are remembered in all (P8). The same for clients that listen to nothing. */
 const maxRemembered = 1_000;
 
 /** After so many kept processes in a row that did not answer a ping, the server is taken to know no ping. */
@@ -40,6 +64,9 @@ const maxUnanswered = 3;
 
 /** How long a new session waits for a session of the same client that is about to become quiet. */
 const maxWaitMs = 300;
+
+/** How often a new session looks meanwhile whether that session listens. */
+const pollMs = 10;
 
 /** A process without a session, and the end of its time. */
 interface KeptProcess {
@@ -49,9 +76,9 @@ interface KeptProcess {
 }
 
 /**
- * Keeps the processes of sessions that ended, for the next session of the same client (docs/decisions/0087). The
- * client is the same if the user is the same and the parameters of `initialize` are equal byte by byte. A process
- * serves one session at a time. A new session may also take the process of a session that its client has left.
+ * Keeps the processes of sessions that ended, for the next session of the same client (docs/decisions/0087). A new
+ * session may also take the process of a session that its client has left, or use a process at the same time as other
+ * sessions (docs/decisions/0104).
  */
 export class KeptProcesses implements ProcessSource {
   readonly #options: KeptProcessesOptions;
@@ -61,6 +88,10 @@ export class KeptProcesses implements ProcessSource {
   readonly #holders = new Map<string, Map<ProcessHolder, InitializedProcess>>();
   /** Sessions whose process a newer session took, with their key, the oldest first. */
   readonly #superseded = new Map<ProcessHolder, string>();
+  /** Keys of clients that make calls and listen to no GET stream, the oldest first. */
+  readonly #callers = new Set<string>();
+  /** Kept processes that are checked for a session, by the key of the session. */
+  readonly #checks = new Map<string, Promise<void>>();
   /** Kept processes in a row that did not answer a ping. */
   #unanswered = 0;
   readonly #ending = new Set<Promise<void>>();
@@ -87,54 +118,137 @@ export class KeptProcesses implements ProcessSource {
   }
 
   /** The sessions with the same key may use each other's processes. */
-  keyOf(principal: Principal | undefined, initialize: Message): string {
-    const { issuer = '', subject = '', client = '', credentials = '' } = this.#ownerOf(principal) ?? {};
-    const params = valueAt(initialize.text, ['params']) ?? Buffer.alloc(0);
-    const owner = JSON.stringify([issuer, subject, client, credentials]);
-    return createHash('sha256').update(owner).update(params).digest('base64url');
+  keyOf({ principal, affinity: mark }: OpenOptions, initialize: Message): ProcessKey {
+    const { affinity, sharedBy } = this.#options;
+    const place = affinity?.placeOfSession(principal, initialize, mark);
+    return processKeyOf(this.#ownerOf(principal), initialize, sharedBy === 'all', place);
   }
 
   /** Starts a process for a session. */
-  start(events: BackendEvents, opening: OpenOptions): InitializedProcess {
-    return new InitializedProcess(
-      (processEvents) => this.#options.open(processEvents, opening),
-      events,
-      this.#ownerOf(opening.principal),
-    );
+  start({ asksClients }: ProcessKey, opening: OpenOptions): InitializedProcess {
+    const { open, cancelGraceMs = 0, onDropped } = this.#options;
+    const owner = this.#ownerOf(opening.principal);
+    const options = { owner, asksClients, cancelGraceMs, onDropped };
+    return new InitializedProcess((events) => open(events, opening), options);
   }
 
   /** True if a session with this key may get a process without a start. */
-  mayHave(key: string): boolean {
-    return this.#holders.has(key) || this.#kept.some((kept) => kept.key === key);
+  mayHave({ text, unused }: ProcessKey): boolean {
+    if (this.#holders.has(text) || this.#checks.has(text)) return true;
+    return this.#kept.some(({ key }) => key === text || key === unused);
   }
 
-  /**
-   * Takes a process that was left by the last session with this key, or that a session with this key can spare.
-   * @returns undefined if there is none
-   */
-  async take(key: string): Promise<InitializedProcess | undefined> {
-    const deadline = performance.now() + maxWaitMs;
-    for (;;) {
-      const kept = this.#remove((each) => each.key === key);
+  /** See `ProcessSource.find`. */
+  async find(seeker: ProcessSeeker): Promise<InitializedProcess | undefined> {
+    const key = seeker.key.text;
+    let deadline = performance.now() + maxWaitMs;
+    while (seeker.isSeeking) {
+      const check = this.#options.sharedBy === 'all' ? this.#checks.get(key) : undefined;
+      if (check !== undefined) {
+        await check;
+        continue;
+      }
+      const kept = this.#takeKept(seeker.key);
       if (kept !== undefined) {
-        const isReady = await kept.isReady();
-        this.#unanswered = isReady ? 0 : this.#unanswered + 1;
-        if (isReady) return kept;
+        if (await this.#isReady(key, kept)) return kept;
         this.#close(kept);
         continue;
       }
-      const releasable = [...(this.#holders.get(key) ?? [])].flatMap(([holder, process]) =>
-        process.isReusable ? [{ holder, inMs: holder.releasableInMs }] : [],
-      );
-      const spare = releasable.findLast(({ inMs }) => inMs === 0);
-      if (spare !== undefined) {
-        this.#supersede(key, spare.holder);
+      const shared = this.#findShared(seeker.key);
+      if (shared !== undefined) return shared;
+      const starting = this.#findStarting(seeker.key);
+      if (starting !== undefined) {
+        await starting.whenStarted();
+        deadline = performance.now() + maxWaitMs;
         continue;
       }
-      const soonestMs = Math.min(...releasable.map(({ inMs }) => inMs));
-      if (this.#isClosed || performance.now() + soonestMs > deadline) return undefined;
-      await delay(Math.ceil(soonestMs), undefined, { ref: false });
+      const waitMs = this.#supersedeOne(seeker.key);
+      if (waitMs === 0) continue;
+      const remainingMs = deadline - performance.now();
+      const isUndecided = this.#mayTurnOutShared(seeker.key) && remainingMs > 0;
+      if (this.#isClosed || (waitMs > remainingMs && !isUndecided)) break;
+      await delay(Math.ceil(isUndecided ? Math.min(waitMs, pollMs) : waitMs), undefined, { ref: false });
     }
+    if (seeker.isSeeking) seeker.start();
+    return undefined;
+  }
+
+  /** A process without a session. One that was never used serves if there is no process with the key. */
+  #takeKept({ text, unused }: ProcessKey): InitializedProcess | undefined {
+    const own = this.#remove((each) => each.key === text);
+    if (own !== undefined || unused === undefined || this.#holders.has(text)) return own;
+    return this.#remove((each) => each.key === unused);
+  }
+
+  /** Checks a kept process. Other sessions with the key wait meanwhile, because they can then share the process. */
+  async #isReady(key: string, kept: InitializedProcess): Promise<boolean> {
+    let onChecked = (): void => undefined;
+    this.#checks.set(key, new Promise((resolve) => (onChecked = resolve)));
+    const isReady = await kept.isReady();
+    this.#unanswered = isReady ? 0 : this.#unanswered + 1;
+    // The session that gets the process holds it before others continue.
+    setImmediate(() => {
+      this.#checks.delete(key);
+      onChecked();
+    });
+    return isReady;
+  }
+
+  /** A process that the session can use together with others. */
+  #findShared({ text: key, asksClients }: ProcessKey): InitializedProcess | undefined {
+    const { sharedBy, poolMax = 1 } = this.#options;
+    const holders = this.#holders.get(key);
+    if (holders === undefined) return undefined;
+    const isForAll = sharedBy === 'all';
+    if (!isForAll && (asksClients || !this.#isCaller(key))) return undefined;
+    const excluded = new Set<InitializedProcess>();
+    // The process of a client that listens stays with that client, even if its other sessions do not listen.
+    if (!isForAll) for (const [{ use }, process] of holders) if (use === 'listens') excluded.add(process);
+    const processes = [...new Set(holders.values())];
+    const joinable = processes.filter((process) => process.isJoinable && !excluded.has(process));
+    const free = joinable.find(({ waitsForInput }) => !waitsForInput);
+    if (free !== undefined || processes.length >= poolMax) return free ?? joinable[0];
+    return undefined;
+  }
+
+  /** True if the clients with this key make calls and have listened to no GET stream so far. */
+  #isCaller(key: string): boolean {
+    if (this.#callers.has(key)) return true;
+    const holders = [...(this.#holders.get(key)?.keys() ?? [])];
+    if (!holders.some(({ use }) => use === 'calls')) return false;
+    const [oldest] = this.#callers;
+    if (this.#callers.size >= maxRemembered && oldest !== undefined) this.#callers.delete(oldest);
+    this.#callers.add(key);
+    return true;
+  }
+
+  /** A process whose start other sessions can wait for. */
+  #findStarting({ text: key, asksClients }: ProcessKey): InitializedProcess | undefined {
+    if (this.#options.sharedBy !== 'all' && asksClients) return undefined;
+    const processes = this.#holders.get(key)?.values() ?? [];
+    for (const process of processes) if (process.isStarting) return process;
+    return undefined;
+  }
+
+  /** True if it is not known yet whether the clients with this key listen to a GET stream. */
+  #mayTurnOutShared({ text: key, asksClients }: ProcessKey): boolean {
+    if (this.#options.sharedBy === 'all' || asksClients || this.#callers.has(key)) return false;
+    const holders = [...(this.#holders.get(key)?.keys() ?? [])];
+    return holders.some(({ use }) => use === 'unknown') && !holders.some(({ use }) => use === 'listens');
+  }
+
+  /**
+   * Takes the process from a session that can spare it. Returns 0 if that has succeeded, or if the session can share
+   * the process now. Otherwise, returns the time until a session may be able to spare its process.
+   */
+  #supersedeOne({ text: key, asksClients }: ProcessKey): number {
+    const releasable = [...(this.#holders.get(key) ?? [])].flatMap(([holder, process]) =>
+      process.isReusable && process.size === 1 ? [{ holder, process, inMs: holder.releasableInMs }] : [],
+    );
+    const spare = releasable.findLast(({ inMs }) => inMs === 0);
+    const canShare = !asksClients && spare?.holder.use === 'calls' && spare.process.isJoinable;
+    if (spare !== undefined && !canShare) this.#supersede(key, spare.holder);
+    return Math.min(...releasable.map(({ inMs }) => inMs));
   }
 
   /** A session uses a process from now on. */
@@ -142,6 +256,7 @@ export class KeptProcesses implements ProcessSource {
     const holders = this.#holders.get(key) ?? new Map<ProcessHolder, InitializedProcess>();
     this.#holders.set(key, holders.set(holder, process));
     this.#superseded.delete(holder);
+    if (process.size > 1 && holders.size > maxQuiet && holders.size % quietSlack === 0) this.#expireQuiet(holders);
   }
 
   /** A session uses its process no more. */
@@ -152,10 +267,9 @@ export class KeptProcesses implements ProcessSource {
   }
 
   /** Keeps a process that its session has left, or ends it if there is no room. */
-  keep(key: string, process: InitializedProcess): void {
+  keep({ text: key, isOwn }: ProcessKey, process: InitializedProcess): void {
     const { lingerMs, maxKept, reuse } = this.#options;
-    process.leave();
-    if (this.#isClosed || lingerMs === 0 || reuse() === 'none') return this.#close(process);
+    if (this.#isClosed || isOwn || lingerMs === 0 || reuse() === 'none') return this.#close(process);
     const ofOwner = this.#kept.filter((kept) => isSameOwner(kept.process, process));
     if (ofOwner.length >= maxKeptOfUser) this.#end(ofOwner[0]?.process);
     if (this.#kept.length >= maxKept) this.#end(this.#kept[0]?.process);
@@ -195,6 +309,15 @@ export class KeptProcesses implements ProcessSource {
     else if (this.#superseded.size > maxRemembered) this.#expire(oldest);
   }
 
+  /** Ends the sessions that have been quiet for longest, if there are too many. Others go on in their process. */
+  #expireQuiet(holders: ReadonlyMap<ProcessHolder, InitializedProcess>): void {
+    const quiet = [...holders]
+      .filter(([holder, process]) => process.size > 1 && holder.releasableInMs === 0)
+      .map(([holder]) => ({ holder, quietMs: holder.quietMs }))
+      .sort((a, b) => b.quietMs - a.quietMs);
+    for (const { holder } of quiet.slice(0, Math.max(0, quiet.length - maxQuiet))) holder.expire();
+  }
+
   #expire(holder: ProcessHolder | undefined): void {
     if (holder === undefined) return;
     this.#superseded.delete(holder);
@@ -224,5 +347,5 @@ export class KeptProcesses implements ProcessSource {
   }
 }
 
-const isSameOwner = ({ owner: a }: InitializedProcess, { owner: b }: InitializedProcess): boolean =>
-  JSON.stringify(a) === JSON.stringify(b);
+const isSameOwner = ({ options: { owner: a } }: InitializedProcess, { options: { owner: b } }: InitializedProcess) =>
+  a === undefined ? b === undefined : b !== undefined && isSame(a, b);

@@ -1,5 +1,6 @@
 import { spliceId } from '../../protocol/json/splice.ts';
 import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
+import type { ServerUnit } from '../../protocol/message/progress-run.ts';
 import { detach } from '../../util/boundary.ts';
 import {
   type Backend,
@@ -9,50 +10,63 @@ import {
   type OpenOptions,
   type ProcessHolder,
   type RequestIds,
+  reportUnits,
 } from '../backend.ts';
 import type { InitializedProcess } from './initialized-process.ts';
+import type { ProcessKey } from './process-key.ts';
+import type { ProcessMember } from './process-member.ts';
 
-/** How many messages wait while a kept process is taken (P8). Only `initialize` is sent before its answer. */
+/** How many messages wait while a process is found (P8). Only `initialize` is sent before its answer. */
 const maxWaiting = 64;
+
+/** A session that looks for a process. */
+export interface ProcessSeeker {
+  readonly key: ProcessKey;
+  /** False once the session needs no process any more. */
+  readonly isSeeking: boolean;
+  /** There is no process: starts one, within this call. */
+  start(): void;
+}
 
 /** Finds the processes of `ReusableBackend`. `KeptProcesses` implements it. */
 export interface ProcessSource {
   /** The sessions with the same key may use each other's processes. */
-  keyOf(principal: OpenOptions['principal'], initialize: Message): string;
+  keyOf(opening: OpenOptions, initialize: Message): ProcessKey;
   /** True if a session with this key may get a process without a start. */
-  mayHave(key: string): boolean;
+  mayHave(key: ProcessKey): boolean;
   /**
-   * Takes a process that was left by the last session with this key, or that a session with this key can spare.
+   * Finds a process that the last session with this key has left, that it can spare, or that it shares. Without such a
+   * process, the seeker starts one.
    * @returns undefined if there is none
    */
-  take(key: string): Promise<InitializedProcess | undefined>;
+  find(seeker: ProcessSeeker): Promise<InitializedProcess | undefined>;
   /** Starts a process for a session. */
-  start(events: BackendEvents, opening: OpenOptions): InitializedProcess;
+  start(key: ProcessKey, opening: OpenOptions): InitializedProcess;
   /** A session uses a process from now on. */
   hold(key: string, holder: ProcessHolder, process: InitializedProcess): void;
   /** A session uses its process no more. */
   drop(key: string, holder: ProcessHolder): void;
-  /** Keeps a process that its session has left, or ends it if there is no room. */
-  keep(key: string, process: InitializedProcess): void;
+  /** Keeps a process that its last session has left, or ends it if there is no room. */
+  keep(key: ProcessKey, process: InitializedProcess): void;
 }
 
 /**
- * The backend of one session. Its `initialize` decides the process: a kept one, which is not initialized again, or a
- * new one.
+ * The backend of one session. Its `initialize` decides the process: one that is initialized already, or a new one.
  */
-export class ReusableBackend implements Backend, BackendEvents {
-  readonly #kept: ProcessSource;
+export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
+  readonly #source: ProcessSource;
   readonly #events: BackendEvents;
   readonly #opening: OpenOptions & { readonly holder: ProcessHolder };
-  #key: string | undefined;
+  #key: ProcessKey | undefined;
   #process: InitializedProcess | undefined;
+  #member: ProcessMember | undefined;
   #waiting: Parameters<Backend['send']>[] = [];
   #isPaused = false;
   #isClosed = false;
   #hasEnded = false;
 
-  constructor(kept: ProcessSource, events: BackendEvents, opening: OpenOptions & { readonly holder: ProcessHolder }) {
-    this.#kept = kept;
+  constructor(source: ProcessSource, events: BackendEvents, opening: OpenOptions & { readonly holder: ProcessHolder }) {
+    this.#source = source;
     this.#events = events;
     this.#opening = opening;
   }
@@ -61,9 +75,18 @@ export class ReusableBackend implements Backend, BackendEvents {
     return this.#process?.pid;
   }
 
+  get key(): ProcessKey {
+    if (this.#key === undefined) throw new Error('the session has sent nothing');
+    return this.#key;
+  }
+
+  get isSeeking(): boolean {
+    return !this.#isClosed && this.#member === undefined;
+  }
+
   send(...sent: Parameters<Backend['send']>): ReturnType<Backend['send']> {
     if (this.#isClosed || this.#hasEnded) return 'ended';
-    if (this.#process !== undefined) return this.#process.send(...sent);
+    if (this.#member !== undefined) return this.#member.send(...sent);
     if (this.#waiting.length >= maxWaiting) return 'full';
     this.#waiting.push(sent);
     if (this.#key === undefined) this.#begin(sent[0]);
@@ -72,71 +95,78 @@ export class ReusableBackend implements Backend, BackendEvents {
 
   pause(): void {
     this.#isPaused = true;
-    this.#process?.pause();
+    this.#member?.pause();
   }
 
   resume(): void {
     this.#isPaused = false;
-    this.#process?.resume();
+    this.#member?.resume();
   }
 
   async close(how: Parameters<Backend['close']>[0] = {}): Promise<void> {
-    if (this.#isClosed) return this.#process?.close(how);
-    this.#isClosed = true;
-    const { holder } = this.#opening;
     const process = this.#process;
-    const key = this.#key ?? '';
-    this.#kept.drop(key, holder);
-    if (how.mayBeKept === true && process?.isReusable === true) {
-      this.#process = undefined;
-      this.#kept.keep(key, process);
-      this.#end();
-      return;
-    }
-    if (process === undefined) this.#end();
-    await process?.close(how);
+    if (this.#isClosed) return process?.close(how);
+    this.#isClosed = true;
+    const key = this.#key;
+    this.#source.drop(key?.text ?? '', this.#opening.holder);
+    const isOthers = (process?.size ?? 0) > 1;
+    const isKept = how.mayBeKept === true && process?.isReusable === true && key?.isOwn === false;
+    if (process !== undefined && !isOthers && !isKept) return await process.close(how);
+    this.#process = undefined;
+    this.#member?.leave();
+    if (process !== undefined && key !== undefined && !isOthers) this.#source.keep(key, process);
+    this.#end();
   }
 
   #begin(initialize: Message): void {
-    const { principal } = this.#opening;
-    this.#key = this.#kept.keyOf(principal, initialize);
-    if (initialize.method !== 'initialize' || !this.#kept.mayHave(this.#key)) return this.#start();
-    const report = (): void => this.#start();
-    detach('backend', this.#take(this.#key, initialize), report);
+    this.#key = this.#source.keyOf(this.#opening, initialize);
+    if (initialize.method !== 'initialize' || !this.#source.mayHave(this.#key)) return this.start();
+    detach('backend', this.#find(initialize), () => {
+      if (this.isSeeking) this.start();
+    });
   }
 
-  async #take(key: string, initialize: Message): Promise<void> {
-    const process = await this.#kept.take(key);
-    if (process === undefined) {
-      if (!this.#isClosed) this.#start();
+  async #find(initialize: Message): Promise<void> {
+    const process = await this.#source.find(this);
+    if (process === undefined) return;
+    if (!this.isSeeking) {
+      if (process.size === 0) this.#source.keep(this.key, process);
       return;
     }
-    if (this.#isClosed) return this.#kept.keep(key, process);
-    if (process.answer === undefined || !process.take(this)) return this.#start();
-    this.#use(process);
+    const { answer } = process;
+    if (answer === undefined || !this.#use(process)) return this.start();
     this.#waiting.shift();
-    this.#events.onMessages([readGatewayMessage(spliceId(process.answer, JSON.stringify(initialize.id)))]);
+    this.#events.onMessages([readGatewayMessage(spliceId(answer, JSON.stringify(initialize.id)))]);
     this.#sendWaiting();
   }
 
-  #start(): void {
+  start(): void {
     this.#opening.holder.onStart();
-    this.#use(this.#kept.start(this, this.#opening));
+    this.#use(this.#source.start(this.key, this.#opening));
     this.#sendWaiting();
   }
 
-  #use(process: InitializedProcess): void {
+  /** Returns false if the process has ended. */
+  #use(process: InitializedProcess): boolean {
+    const member = process.join(this);
+    if (member === undefined) return false;
     this.#process = process;
-    this.#kept.hold(this.#key ?? '', this.#opening.holder, process);
-    if (this.#isPaused) process.pause();
+    this.#member = member;
+    this.#source.hold(this.key.text, this.#opening.holder, process);
+    if (this.#isPaused) member.pause();
+    return true;
   }
 
   #sendWaiting(): void {
-    for (const sent of this.#waiting.splice(0)) this.#process?.send(...sent);
+    for (const sent of this.#waiting.splice(0)) this.#member?.send(...sent);
   }
 
   onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
     this.#events.onMessages(messages, relatedRequests);
+  }
+
+  onUnits(units: readonly ServerUnit[]): void {
+    reportUnits(this.#events, units);
   }
 
   onNoise(text: Buffer): void {
@@ -153,7 +183,7 @@ export class ReusableBackend implements Backend, BackendEvents {
 
   onEnd(end: BackendEnd): void {
     this.#hasEnded = true;
-    this.#kept.drop(this.#key ?? '', this.#opening.holder);
+    this.#source.drop(this.#key?.text ?? '', this.#opening.holder);
     this.#events.onEnd(end);
   }
 

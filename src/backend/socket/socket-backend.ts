@@ -87,7 +87,7 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
       if (!splitter.overflowed) return;
       endConnection({
         reason: 'line_too_long',
-        detail: `The server wrote a line of more than ${maxLineBytes} bytes (--max-line-bytes).`,
+        detail: `The server wrote a line of more than ${maxLineBytes} bytes (--advanced.limits.line).`,
       });
     });
   };

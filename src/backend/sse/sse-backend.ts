@@ -14,7 +14,6 @@ import {
 } from '../backend.ts';
 import { endedByFault } from '../contain-faults.ts';
 import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
-import { openHttpConnection } from '../http-client/http-connection.ts';
 import { requestIdsOf } from '../http-client/message-ids.ts';
 import { createOrderedSender, type PostProgress } from '../http-client/ordered-sender.ts';
 import {
@@ -25,6 +24,8 @@ import {
   noRoom,
   OpenRequests,
 } from '../http-client/post-order.ts';
+import { openAuthorizedConnection } from '../identity/authorized-connection.ts';
+import type { UpstreamTokens } from '../identity/upstream-tokens.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
 import { postToSseServer, type SsePostFailure, type SsePostOutcome } from './sse-post.ts';
 import { openSseStream, type SseStreamLimits } from './sse-stream.ts';
@@ -37,6 +38,8 @@ export interface SseOptions extends Partial<SseStreamLimits> {
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly tls?: UpstreamTls;
+  /** The tokens that requests carry; absent if the server needs none. */
+  readonly tokens?: UpstreamTokens | undefined;
   /**
    * How long the server may take to accept a message. The POST of a request after the first may take as long as its
    * call.
@@ -46,6 +49,8 @@ export interface SseOptions extends Partial<SseStreamLimits> {
   readonly maxQueuedBytes?: number;
   /** The server has named its endpoint. */
   onStarted?(): void;
+  /** True if clients authorize at the server themselves: they get its 401 and 403. */
+  readonly passesChallenges?: boolean | undefined;
   /** A POST failed: one sentence without contents, and the total of dropped notifications and responses. */
   onPostFailed?(detail: string, dropped: number): void;
 }
@@ -80,10 +85,20 @@ export function openSse(
     postTimeoutMs = 60_000,
     maxLineBytes = 64 * 1024 * 1024,
     maxQueuedBytes = 16 * 1024 * 1024,
+    passesChallenges,
     onStarted,
     onPostFailed,
+    tokens,
   } = options;
-  const connection = openHttpConnection({ origin: url.origin, headers, tls, connectTimeoutMs, maxConnections });
+  const connection = openAuthorizedConnection({
+    origin: url.origin,
+    headers,
+    tls,
+    connectTimeoutMs,
+    maxConnections,
+    tokens,
+    passesChallenges,
+  });
   const flow = createBackpressureGroup();
   /** The server has accepted a message, or answered one. */
   let hasAccepted = false;
@@ -162,8 +177,11 @@ export function openSse(
     const { accepted: serverAccepted, answered } = openPosts.add(ids, async (opened) => {
       const posted = await run(opened);
       if (isOver) return;
-      if (!posted.ok && !hasAccepted) detach('backend', finish({ reason: 'failed', detail: posted.detail }));
-      else if (!posted.ok) reportFailedPost(ids, opened.unanswered, posted);
+      if (!posted.ok && !hasAccepted) {
+        const isUnauthorized = posted.reason === 'server_unauthorized';
+        detach('backend', finish({ reason: 'failed', detail: posted.detail, isUnauthorized, noToken: posted.noToken }));
+      }
+      if (!posted.ok && hasAccepted) reportFailedPost(ids, opened.unanswered, posted);
       hasAccepted = true;
     });
     detach('backend', serverAccepted, fault);

@@ -2,7 +2,7 @@ import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { type Message, readServerTexts } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
-import { connectErrorCode, reasonOfStatus } from '../connect-failure.ts';
+import { connectErrorCode, noTokenReason, reasonOfStatus } from '../connect-failure.ts';
 import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
 import type { Canceller } from '../http-client/canceller.ts';
 import { createEventReader } from '../http-client/event-reader.ts';
@@ -10,12 +10,15 @@ import { type HttpConnection, type HttpResponse, postHeaders } from '../http-cli
 import { readJsonBody } from '../http-client/json-body.ts';
 import { lingerMs } from '../http-client/post-order.ts';
 import { type MessageEvent, readEvents } from '../http-client/read-events.ts';
+import type { NoTokenReason } from '../identity/upstream-tokens.ts';
 
 /** The error for the requests of a failed POST. The detail is one sentence for the operator, without contents. */
 export interface SsePostFailure {
   readonly ok: false;
   readonly reason: Reason;
   readonly detail: string;
+  /** The message was not sent, because the gateway has no token for it. */
+  readonly noToken?: NoTokenReason | undefined;
 }
 
 /** The outcome of a POST. */
@@ -72,12 +75,15 @@ export async function postToSseServer(url: URL, message: Message, parts: SsePost
 
 const brokenPost = (cause: unknown): SsePostFailure => ({
   ok: false,
-  reason: 'server_unreachable',
-  detail: `A POST failed (${connectErrorCode(cause)}).`,
+  reason: noTokenReason(cause) ?? 'server_unreachable',
+  detail: noTokenReason(cause) === undefined ? `A POST failed (${connectErrorCode(cause)}).` : (cause as Error).message,
+  noToken: noTokenReason(cause),
 });
 
-async function readAnswer({ status, mediaType, body }: HttpResponse, parts: SsePostOptions): Promise<SsePostOutcome> {
+async function readAnswer(answer: HttpResponse, parts: SsePostOptions): Promise<SsePostOutcome> {
+  const { status, mediaType, body } = answer;
   if (status < 200 || status > 299) {
+    parts.connection.noteChallenge(answer, parts.headers);
     await body.drain();
     return { ok: false, reason: reasonOfStatus(status), detail: `A POST was answered with status ${status}.` };
   }

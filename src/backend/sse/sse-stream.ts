@@ -2,7 +2,13 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import type { Message } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
 import { type BackendEnd, closedByGateway } from '../backend.ts';
-import { connectErrorCode, explainConnectFailure, explainRefusal, isUnauthorized } from '../connect-failure.ts';
+import {
+  connectErrorCode,
+  explainConnectFailure,
+  explainRefusal,
+  isUnauthorized,
+  noTokenReason,
+} from '../connect-failure.ts';
 import { type BackpressureGroup, IdleTimeoutError } from '../http-client/backpressure-group.ts';
 import { createEventReader } from '../http-client/event-reader.ts';
 import type { HttpConnection, HttpResponse } from '../http-client/http-connection.ts';
@@ -115,6 +121,7 @@ export function openSseStream(
       const answer = await connection.request({ method: 'GET', url, headers, signal: controller.signal });
       const fault = findFault(answer, where);
       if (fault !== undefined) {
+        connection.noteChallenge(answer, clientHeaders);
         const flags = { isOtherTransport: isOtherServer(answer), isUnauthorized: isUnauthorized(answer.status) };
         return { reason: 'failed', detail: fault, ...flags };
       }
@@ -129,7 +136,10 @@ export function openSseStream(
         const detail = `${where} sent nothing for ${idleTimeoutMs} ms.`;
         return { reason: endpoint === undefined ? 'failed' : 'exited', detail };
       }
-      if (endpoint === undefined) return { reason: 'failed', detail: explainConnectFailure(cause, where), cause };
+      if (endpoint === undefined) {
+        const noToken = noTokenReason(cause);
+        return { reason: 'failed', detail: explainConnectFailure(cause, where), noToken, cause };
+      }
       return { reason: 'exited', detail: `The stream of ${where} broke (${connectErrorCode(cause)}).`, cause };
     }
   };

@@ -1,6 +1,6 @@
 import { contain, detach } from '../../util/boundary.ts';
 import { backoff } from '../../util/timing/backoff.ts';
-import type { Backend, BackendEnd, BackendEvents, OpenBackend } from '../backend.ts';
+import { type Backend, type BackendEnd, type BackendEvents, type OpenBackend, reportUnits } from '../backend.ts';
 import { EarlyOutput } from './early-output.ts';
 
 /** Options of a pool of warm spares. */
@@ -117,6 +117,7 @@ function openSpare(open: OpenBackend, early: EarlyOutput, onUnusedEnd: (end: Bac
   let receiver: BackendEvents = early;
   const backend = open({
     onMessages: (messages, relatedRequests) => receiver.onMessages(messages, relatedRequests),
+    onUnits: (units) => reportUnits(receiver, units),
     onNoise: (text) => receiver.onNoise(text),
     onUnanswered: (ids, reason, isFinal) => receiver.onUnanswered(ids, reason, isFinal),
     onState: (state) => receiver.onState?.(state),

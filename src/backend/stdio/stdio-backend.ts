@@ -1,8 +1,7 @@
 // src/backend/stdio: runs STDIO servers as local processes.
-import { type Message, readServerTexts, type ServerMessages } from '../../protocol/message/message.ts';
-import { flattenLineBreaks, LineSplitter } from '../../protocol/wire/lines.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
-import { type Backend, type BackendEnd, type BackendEvents, closedByGateway } from '../backend.ts';
+import { type Backend, type BackendEnd, type BackendEvents, closedByGateway, reportUnits } from '../backend.ts';
 import { failedBackend } from '../failed-backend.ts';
 import { OrderedDelivery } from '../in-order.ts';
 import type { Program } from './launch/program.ts';
@@ -10,6 +9,7 @@ import { launchFailure } from './launch/setpriv.ts';
 import { explainSpawnFailure } from './launch/spawn-failure.ts';
 import { type RunningProgram, spawnProgram } from './launch/spawn-program.ts';
 import { drainPipes } from './pipes/drain-pipes.ts';
+import { OutputReader, type ReadOutput } from './pipes/output-reader.ts';
 import { ReadBudget } from './pipes/read-budget.ts';
 import { StderrReader } from './pipes/stderr.ts';
 import { StdioInput } from './pipes/stdin.ts';
@@ -33,8 +33,6 @@ export interface StdioOptions extends Program, TerminationGrace {
   /** One line of the server's stderr, rate-limited, truncated and escaped. */
   onStderr?(line: string, pid: number): void;
 }
-
-const carriageReturn = 0x0d;
 
 const defaultMaxLineBytes = 64 * 1024 * 1024;
 const defaultMaxQueuedBytes = 16 * 1024 * 1024;
@@ -78,7 +76,7 @@ class StdioBackend implements Backend, Termination {
   readonly #spawned: RunningProgram;
   readonly #options: StdioOptions;
   readonly #events: BackendEvents;
-  readonly #splitter: LineSplitter;
+  readonly #output: OutputReader;
   readonly #stderr: StderrReader;
   readonly #reading: ReadBudget;
   readonly #input: StdioInput;
@@ -91,8 +89,6 @@ class StdioBackend implements Backend, Termination {
   #hasExited = false;
   #isEndReported = false;
   #bytesAfterExit = 0;
-  /** Lines hold no LF. Until the server writes a CR, no line needs to be searched for line breaks. */
-  #hasWrittenCr = false;
   /** The pipe that the server closed itself while running; it was ended for that. */
   #closedPipe: 'stdin' | 'stdout' | undefined;
   /** The end of the process group, once it has begun. */
@@ -112,7 +108,7 @@ class StdioBackend implements Backend, Termination {
     this.#spawned = spawned;
     this.#options = options;
     this.#events = events;
-    this.#splitter = new LineSplitter({ maxLineBytes });
+    this.#output = new OutputReader(maxLineBytes);
     this.#stderr = new StderrReader(stderr, onStderr && ((line) => onStderr(line, pid)));
     this.#reading = new ReadBudget(stdout, maxBytesPerTurn);
     this.#input = new StdioInput(stdin, maxQueuedBytes);
@@ -182,7 +178,7 @@ class StdioBackend implements Backend, Termination {
   #endForMemory(bytes: number): void {
     if (this.#hasExited || this.#isClosing) return;
     const { maxMemoryBytes } = this.#options;
-    const detail = `The server was killed because it used ${bytes} bytes of memory. The limit is ${maxMemoryBytes} (--max-memory-bytes).`;
+    const detail = `The server was killed because it used ${bytes} bytes of memory. The limit is ${maxMemoryBytes} (--defaults.process.memory).`;
     this.#reportEnd({ reason: 'memory_limit', detail });
     this.group.signal('SIGKILL'); // a server that allocates without end gets no chance to end in order
     detach('backend', this.#end());
@@ -193,21 +189,17 @@ class StdioBackend implements Backend, Termination {
     if (this.#hasExited) this.#bytesAfterExit += chunk.length;
     if (this.#bytesAfterExit > maxBytesAfterExit) this.#isDiscarding = true;
     if (this.#isDiscarding) return;
-    this.#hasWrittenCr ||= chunk.includes(carriageReturn);
-    this.#inOrder.take(this.#read(this.#splitter.push(chunk)), (read) => this.#deliver(read));
+    this.#inOrder.take(this.#output.read(chunk), (read) => this.#deliver(read));
   }
 
-  #read(lines: Buffer[]): ServerMessages | Promise<ServerMessages> {
-    return readServerTexts(this.#hasWrittenCr ? lines.map((line) => flattenLineBreaks(line)) : lines);
-  }
-
-  #deliver({ messages, noise }: ServerMessages): void {
+  #deliver({ messages, units, noise }: ReadOutput): void {
     if (this.#isDiscarding) return;
     for (const line of noise) this.#events.onNoise(line);
-    if (messages.length > 0) this.#events.onMessages(messages);
-    if (!this.#splitter.overflowed) return;
+    if (units !== undefined) reportUnits(this.#events, units);
+    else if (messages.length > 0) this.#events.onMessages(messages);
+    if (!this.#output.overflowed) return;
     const { maxLineBytes = defaultMaxLineBytes } = this.#options;
-    const detail = `The server wrote a line of more than ${maxLineBytes} bytes (--max-line-bytes).`;
+    const detail = `The server wrote a line of more than ${maxLineBytes} bytes (--advanced.limits.line).`;
     this.#reportEnd({ reason: 'line_too_long', detail });
     detach('backend', this.#end());
   }
@@ -231,8 +223,8 @@ class StdioBackend implements Backend, Termination {
     await this.#inOrder.idle;
     await drainPipes([stdout, stderr], drainAfterExitMs);
     await this.#inOrder.idle;
-    const lastLine = this.#isDiscarding ? undefined : this.#splitter.flush();
-    if (lastLine) this.#deliver(await this.#read([lastLine]));
+    const lastLine = this.#isDiscarding ? undefined : this.#output.flush();
+    if (lastLine) this.#deliver(await lastLine);
     const cause = isLaunched ? launchFailure(exit.exitCode, this.#stderr.recentLines()) : undefined;
     if (this.#isClosing) this.#reportEnd({ ...closedByGateway, ...exit });
     else if (cause) this.#reportEnd({ reason: 'failed', ...explainSpawnFailure(cause, this.#options), cause });

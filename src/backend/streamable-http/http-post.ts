@@ -3,13 +3,14 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import { type Message, readServerTexts } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import type { QueuedMessage, RequestIds } from '../backend.ts';
-import { explainConnectFailure, reasonOfStatus } from '../connect-failure.ts';
+import { explainConnectFailure, noTokenReason, reasonOfStatus } from '../connect-failure.ts';
 import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
 import { Canceller } from '../http-client/canceller.ts';
 import { type HttpConnection, type HttpResponse, postHeaders } from '../http-client/http-connection.ts';
 import { readJsonBody } from '../http-client/json-body.ts';
 import { answeredIn } from '../http-client/message-ids.ts';
 import { isUnsentAfter, maxUnreachableMs, pauseBeforeReconnect } from '../http-client/reconnect-pause.ts';
+import type { NoTokenReason } from '../identity/upstream-tokens.ts';
 import { explainPostStatus, isModernError, wrongUrlHint } from './refused-post.ts';
 import type { DropRepeats } from './repeated-messages.ts';
 import { readResumableStream } from './resumable-stream.ts';
@@ -60,7 +61,13 @@ export type HttpPostEnd =
   /** The server no longer knows the session; `isTaken` if it had accepted the message before. */
   | { readonly outcome: 'forgotten'; readonly isTaken: boolean }
   /** The detail is one sentence for the operator, without contents. */
-  | { readonly outcome: 'failed'; readonly reason: Reason; readonly detail: string; readonly status?: number };
+  | {
+      readonly outcome: 'failed';
+      readonly reason: Reason;
+      readonly detail: string;
+      readonly status?: number;
+      readonly noToken?: NoTokenReason | undefined;
+    };
 
 /** One POST and its answer. */
 export interface HttpPost {
@@ -164,7 +171,12 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
     return { outcome: 'failed', reason: 'server_refused', detail };
   };
 
-  const readRefusal = async ({ status, mediaType, body }: HttpResponse): Promise<HttpPostEnd> => {
+  const readRefusal = async (answer: HttpResponse): Promise<HttpPostEnd> => {
+    const { status, mediaType, body } = answer;
+    if ('message' in source && connection.noteChallenge(answer, source.headers)) {
+      await body.drain();
+      return createRefusal(status);
+    }
     const text = mediaType === 'application/json' ? await readJsonBody(body, flow, maxLineBytes) : undefined;
     if (mediaType !== 'application/json') await body.drain();
     const { messages } = await readServerTexts(text === undefined ? [] : [flattenLineBreaks(text)]);
@@ -177,13 +189,15 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
       const detail = `${where} supports only the revisions from 2026-07-28 on, which have no initialize.`;
       return { outcome: 'failed', reason: 'server_refused', detail };
     }
-    return {
-      outcome: 'failed',
-      reason: reasonOfStatus(status),
-      detail: explainPostStatus(status, where, isInitialize),
-      status,
-    };
+    return createRefusal(status);
   };
+
+  const createRefusal = (status: number): HttpPostEnd => ({
+    outcome: 'failed',
+    reason: reasonOfStatus(status),
+    detail: explainPostStatus(status, where, isInitialize),
+    status,
+  });
 
   const readAnswer = async (answer: HttpResponse): Promise<HttpPostEnd> => {
     const { status, mediaType, body } = answer;
@@ -227,7 +241,9 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
         const detail = `${where} did not accept a message within ${parts.postTimeoutMs} ms.`;
         return { outcome: 'failed', reason: 'server_silent', detail };
       }
-      return { outcome: 'failed', reason: 'server_unreachable', detail: explainConnectFailure(cause, where) };
+      const noToken = noTokenReason(cause);
+      const reason = noToken ?? 'server_unreachable';
+      return { outcome: 'failed', reason, detail: explainConnectFailure(cause, where), noToken };
     } finally {
       clearTimeout(timer);
       resolveAccepted();

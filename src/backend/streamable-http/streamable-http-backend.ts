@@ -1,6 +1,6 @@
 // src/backend/streamable-http: Streamable HTTP servers of the legacy era, whose streams and sessions are resumed.
 import type { RequestId } from '../../protocol/faults.ts';
-import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { type Message, responsesIn } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
 import { settlesWithin } from '../../util/timing/within.ts';
@@ -17,7 +17,7 @@ import {
 import { isUnauthorized } from '../connect-failure.ts';
 import { endedByFault } from '../contain-faults.ts';
 import { createBackpressureGroup } from '../http-client/backpressure-group.ts';
-import { openHttpConnection } from '../http-client/http-connection.ts';
+import type { HttpResponse } from '../http-client/http-connection.ts';
 import { requestIdsOf } from '../http-client/message-ids.ts';
 import { createOrderedSender, type PostProgress } from '../http-client/ordered-sender.ts';
 import {
@@ -29,6 +29,8 @@ import {
   noRoom,
   OpenRequests,
 } from '../http-client/post-order.ts';
+import { openAuthorizedConnection } from '../identity/authorized-connection.ts';
+import type { UpstreamTokens } from '../identity/upstream-tokens.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
 import { type HttpPost, type HttpPostEnd, type OutgoingPost, requestEventStream, startHttpPost } from './http-post.ts';
 import { createRepeatFilter } from './repeated-messages.ts';
@@ -43,6 +45,8 @@ export interface StreamableHttpOptions {
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly tls?: UpstreamTls;
+  /** The tokens that requests carry; absent if the server needs none. */
+  readonly tokens?: UpstreamTokens | undefined;
   readonly connectTimeoutMs?: number;
   /**
    * How long the server may take to accept a notification or response. A request may take as long as its session
@@ -55,6 +59,8 @@ export interface StreamableHttpOptions {
   readonly maxLineBytes?: number;
   /** Most bytes that wait for the server. */
   readonly maxQueuedBytes?: number;
+  /** True if clients authorize at the server themselves: they get its 401 and 403. */
+  readonly passesChallenges?: boolean | undefined;
   /**
    * A message was not accepted: one sentence without contents, and the total of dropped notifications and responses.
    */
@@ -107,9 +113,19 @@ export function openStreamableHttp(
     idleTimeoutMs = 0,
     maxLineBytes = 64 * 1024 * 1024,
     maxQueuedBytes = 16 * 1024 * 1024,
+    passesChallenges,
     onPostFailed,
+    tokens,
   } = options;
-  const connection = openHttpConnection({ origin: url.origin, headers, tls, connectTimeoutMs, maxConnections });
+  const connection = openAuthorizedConnection({
+    origin: url.origin,
+    headers,
+    tls,
+    connectTimeoutMs,
+    maxConnections,
+    tokens,
+    passesChallenges,
+  });
   const flow = createBackpressureGroup();
   const session = new ServerSession();
   const sender = createOrderedSender(maxQueuedBytes, (cause) => fault(cause));
@@ -191,10 +207,23 @@ export function openStreamableHttp(
     );
   };
 
+  /** The headers with which the server has refused the stream. Their token has expired. */
+  let refusedHeaders: ForwardedHeaders | undefined;
+  /** Requests the standalone stream. After a refusal of the client's token, it waits for a request with the next one. */
+  const openStandalone = async (lastEventId: string | undefined): Promise<HttpResponse> => {
+    const forwarded = clientHeaders();
+    if (forwarded === refusedHeaders) throw new Error('the client has sent no other token');
+    const response = await requestEventStream(parts, lastEventId, endController.signal);
+    if (response.status !== 401 || passesChallenges !== true) return response;
+    refusedHeaders = forwarded;
+    await response.body.drain();
+    throw new Error('the server has refused the token of the client');
+  };
+
   const standalone = createStandaloneStream({
     ...parts,
     signal: endController.signal,
-    open: (lastEventId) => requestEventStream(parts, lastEventId, endController.signal),
+    open: (lastEventId) => openStandalone(lastEventId),
     onMessages: (messages) => deliver(messages, []),
     onCursor,
     onEnd(end) {
@@ -227,7 +256,13 @@ export function openStreamableHttp(
       const isOtherTransport = otherStatuses.has(end.status ?? 0);
       return detach(
         'backend',
-        finish({ reason: 'failed', detail: end.detail, isOtherTransport, isUnauthorized: isUnauthorized(end.status) }),
+        finish({
+          reason: 'failed',
+          detail: end.detail,
+          isOtherTransport,
+          isUnauthorized: isUnauthorized(end.status),
+          noToken: end.noToken,
+        }),
       );
     }
     const unansweredIds = [...openPost.unanswered];

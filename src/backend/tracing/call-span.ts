@@ -60,7 +60,7 @@ export function endWithResponse(span: Span, method: string | undefined, response
     if (code !== undefined) span.setAttribute('rpc.response.status_code', code);
     return endWithError(span, code ?? '_OTHER');
   }
-  if (method === 'tools/call' && isToolError(response.text)) endWithError(span, 'tool_error');
+  if (method === 'tools/call' && isToolError(response)) endWithError(span, 'tool_error');
   else span.end();
 }
 

@@ -1,12 +1,15 @@
 // src/backend/websocket: servers on a WebSocket.
 import type { IncomingMessage } from 'node:http';
 import type { RawData } from 'ws';
+import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { readServerTexts } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
 import { loadLibrary } from '../../util/load-library.ts';
 import { type Backend, type BackendEnd, type BackendEvents, closedByGateway, type OpenOptions } from '../backend.ts';
 import { isUnauthorized } from '../connect-failure.ts';
+import { authorizeHandshake } from '../identity/authorized-handshake.ts';
+import type { UpstreamTokens } from '../identity/upstream-tokens.ts';
 import { OrderedDelivery } from '../in-order.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
 import { maxUnansweredPings, subprotocol, watchPeer, webSocketLimits } from '../websocket-peer.ts';
@@ -19,6 +22,8 @@ export interface WebSocketOptions {
   /** Sent with the handshake. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly tls?: UpstreamTls;
+  /** The token of the handshake; absent if the server needs none. */
+  readonly tokens?: UpstreamTokens | undefined;
   /** How long the connection may take to be established, including the handshake. */
   readonly connectTimeoutMs?: number;
   /** How long the server may take to close its side after ours. */
@@ -45,7 +50,8 @@ export interface WebSocketOptions {
  *   or leaves `maxUnansweredPings` unanswered.
  * - There is no process (P10): `close` asks the server to close and closes the connection after `closeGraceMs`.
  * - No redirect is followed.
- * - The handshake has the client's headers of the time when the backend is opened.
+ * - The handshake has the client's headers of the time when the backend is opened, and a token of `tokens`. After a 401
+ *   the next backend has another token.
  */
 export function openWebSocket(options: WebSocketOptions, events: BackendEvents, opening: OpenOptions = {}): Backend {
   const {
@@ -58,14 +64,17 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     maxLineBytes = 64 * 1024 * 1024,
     maxQueuedBytes = 16 * 1024 * 1024,
     onStarted,
+    tokens,
   } = options;
   const where = url.origin; // only the origin: the query of a URL can hold a secret
   const { WebSocket } = loadLibrary('ws');
+  const handshake = tokens && authorizeHandshake(tokens, opening.headers?.() ?? noHeaders);
   const peer = new WebSocket(url, subprotocol, {
     ...tls,
     ...webSocketLimits(maxLineBytes, closeGraceMs),
-    headers: { ...headers, ...opening.headers?.() },
+    headers: { ...headers, ...(handshake?.headers ?? opening.headers?.()) },
     followRedirects: false,
+    ...(handshake && { finishRequest: handshake.finish }),
   });
   /** Messages sent before the connection is established. */
   let unsent: Uint8Array[] = [];
@@ -102,13 +111,14 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
   const connectTimer = setTimeout(() => {
     endConnection({ reason: 'failed', detail: `${where} did not open a WebSocket within ${connectTimeoutMs} ms.` });
   }, connectTimeoutMs);
-  peer.once('unexpected-response', (_, { statusCode = 0 }) =>
+  peer.once('unexpected-response', (_, { statusCode = 0 }) => {
+    if (statusCode === 401) handshake?.refused();
     endConnection({
       reason: 'failed',
       detail: explainAnswer(statusCode, where),
       isUnauthorized: isUnauthorized(statusCode),
-    }),
-  );
+    });
+  });
   peer.once('upgrade', ({ headers: answered, socket }: IncomingMessage) => {
     if (answered['sec-websocket-protocol'] !== subprotocol) {
       const detail = `${where} did not accept the subprotocol ${subprotocol}. Check that it is the URL of an MCP server.`;

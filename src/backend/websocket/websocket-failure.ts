@@ -1,5 +1,5 @@
 import type { BackendEnd } from '../backend.ts';
-import { connectErrorCode, explainConnectFailure, explainRefusal } from '../connect-failure.ts';
+import { connectErrorCode, explainConnectFailure, explainRefusal, noTokenReason } from '../connect-failure.ts';
 
 /**
  * Explains to the operator why a WebSocket ended. The text quotes nothing of the server, which can send anything (P12).
@@ -15,6 +15,8 @@ export function explainAnswer(status: number, where: string): string {
 
 /** A connection that was not established. */
 export function explainFailure(cause: Error, where: string): BackendEnd {
+  const noToken = noTokenReason(cause);
+  if (noToken !== undefined) return { reason: 'failed', detail: cause.message, noToken, cause };
   const code = connectErrorCode(cause);
   // errors of an invalid handshake or invalid HTTP have no other code
   const isAnswered = code === 'unknown error' || code.startsWith('HPE_');

@@ -31,6 +31,7 @@ export class ClientReply extends ForwardingReply {
    */
   mayHaveRun = false;
   #sink: EventSink | undefined;
+  #retryMsOfPriming: number | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isDone = false;
   readonly #gone = new AbortController();
@@ -77,13 +78,19 @@ export class ClientReply extends ForwardingReply {
    * resume (SDK v1 and v2).
    */
   openAfter(ms: number, retryMs: number | undefined): void {
+    this.#retryMsOfPriming = retryMs;
     this.#timer = setTimeout(() => {
-      if (this.#isDone) return;
-      const sink = this.stream();
-      if (this.position === undefined || retryMs === undefined || this.isContinued) return;
-      sink.write(createPrimingBatch(this.position, retryMs));
-      this.isContinued = true;
+      if (!this.#isDone) this.#openPrimed();
     }, ms);
+  }
+
+  /** The open stream, or a new one that begins with the priming event of a resumed stream. */
+  #openPrimed(): EventSink {
+    const sink = this.stream();
+    if (this.position === undefined || this.#retryMsOfPriming === undefined || this.isContinued) return sink;
+    sink.write(createPrimingBatch(this.position, this.#retryMsOfPriming));
+    this.isContinued = true;
+    return sink;
   }
 
   /**
@@ -135,11 +142,15 @@ export class ClientReply extends ForwardingReply {
     else this.#endWith(this.#finalEvents(reason, data));
   }
 
-  /** Ends the stream so that its client reconnects to another instance, at a random time within these milliseconds. */
+  /**
+   * Ends the stream so that its client reconnects to another instance, at a random time within these milliseconds. In a
+   * process that was frozen, this may happen before the timer of `openAfter`. The client still gets its answer.
+   */
   endForReconnect(withinMs = returnWindowMs): void {
     this.#finish(() => {
-      this.#sink?.write(createRetryBatch(Math.random() * withinMs));
-      this.#sink?.end();
+      const sink = this.#openPrimed();
+      sink.write(createRetryBatch(Math.random() * withinMs));
+      sink.end();
     });
   }
 

@@ -3,7 +3,7 @@ import type { Accepts } from '../../protocol/http/media-types.ts';
 import { type Message, readBody } from '../../protocol/message/message.ts';
 import { parseEventId } from '../../protocol/wire/event-id.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
-import type { ForwardedContext, MessageToIngress, MessageToOwner } from '../link/peer-messages.ts';
+import type { MessageToIngress, MessageToOwner } from '../link/peer-messages.ts';
 import { RemoteReply, type RemoteReplyContext } from './remote-reply.ts';
 
 /** Options of `OwnerEndpoint`. */
@@ -14,6 +14,8 @@ export interface OwnerEndpointOptions {
   isChanging(key: string): boolean;
   send(to: string, message: MessageToIngress, body?: Buffer): void;
 }
+
+type RequestToOwner = Extract<MessageToOwner, { readonly key: string }>;
 
 const streamOnly: Accepts = { json: false, sse: true };
 
@@ -40,20 +42,18 @@ export class OwnerEndpoint {
         ?.close(message.asksAgain ?? false);
     if (message.kind === 'read') return this.#replies.get(from)?.get(message.n)?.read(message.bytes);
     const { n, key } = message;
-    const context = contextOf(message);
     const session = this.#options.findHere(key);
     if (session === undefined) {
       const isEnding = this.#options.isChanging(key);
       return this.#options.send(from, { kind: 'moved', n, ...(isEnding && { isEnding }) });
     }
-    if (message.kind === 'remove') session.remove(this.#replyTo(from, n, { accepts: streamOnly, ...context }));
+    if (message.kind === 'remove') session.remove(this.#replyTo(from, message, streamOnly));
     else if (message.kind === 'listen') {
       const after = message.after === undefined ? undefined : parseEventId(message.after + (message.requests ?? ''));
-      const listenContext = { accepts: streamOnly, ...context, isContinued: message.continues };
-      session.listen(after, this.#replyTo(from, n, listenContext));
+      session.listen(after, this.#replyTo(from, message, streamOnly));
     } else {
-      const { isBatch, accepts, again, earlier, lengths, group } = message;
-      const reply = this.#replyTo(from, n, { accepts, earlier, ...context });
+      const { isBatch, accepts, again, lengths, group } = message;
+      const reply = this.#replyTo(from, message, accepts);
       session.post({ messages: readMessages(body, lengths), isBatch, again, ...(group && { group }) }, reply);
     }
   }
@@ -72,21 +72,30 @@ export class OwnerEndpoint {
     for (const reply of replies?.values() ?? []) reply.close(true);
   }
 
-  #replyTo(from: string, n: number, context: Omit<RemoteReplyContext, 'name'>): RemoteReply {
+  #replyTo(from: string, message: RequestToOwner, accepts: Accepts): RemoteReply {
+    const { n, forwarded, scopes, needs, requestId } = message;
     const replies = this.#replies.get(from) ?? new Map<number, RemoteReply>();
     this.#replies.set(from, replies);
     const forget = (): void => {
       replies.delete(n);
       if (replies.size === 0 && this.#replies.get(from) === replies) this.#replies.delete(from);
     };
-    const reply = new RemoteReply(
-      n,
-      { ...context, name: attemptId(from, n) },
-      {
-        send: (message, body) => this.#options.send(from, message, body),
-        forget,
-      },
-    );
+    // One literal for all kinds of requests: each call makes one.
+    const context: RemoteReplyContext = {
+      accepts,
+      forwarded,
+      scopes: scopes && new Set(scopes),
+      needs,
+      requestId,
+      isContinued: message.kind === 'listen' && message.continues,
+      name: attemptId(from, n),
+      earlier: message.kind === 'post' ? message.earlier : undefined,
+    };
+    const channel = {
+      send: (answer: MessageToIngress, text?: Buffer) => this.#options.send(from, answer, text),
+      forget,
+    };
+    const reply = new RemoteReply(n, context, channel);
     reply.onGone(forget);
     replies.set(n, reply);
     return reply;
@@ -95,18 +104,6 @@ export class OwnerEndpoint {
 
 /** The name of a forwarded request at its owner. It stays the same if the ingress is renamed later. */
 export const attemptId = (ingress: string, n: number): string => `${ingress} ${n}`;
-
-const contextOf = ({
-  forwarded,
-  scopes,
-  needs,
-  requestId,
-}: ForwardedContext): Pick<RemoteReplyContext, keyof ForwardedContext> => ({
-  forwarded,
-  scopes: scopes && new Set(scopes),
-  needs,
-  requestId,
-});
 
 /** Reads the messages that an ingress has already validated. */
 function readMessages(body: Buffer, lengths: readonly number[]): readonly Message[] {

@@ -1,6 +1,7 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Accepts } from '../../protocol/http/media-types.ts';
+import { challengeTo, isUpstreamRefusal } from '../../protocol/http/upstream-challenge.ts';
 import { formatEventId } from '../../protocol/wire/event-id.ts';
 import type { EventSink, Headers, Reply, RequestAttempt } from '../../reply/reply.ts';
 import type { MessageToIngress } from '../link/peer-messages.ts';
@@ -91,7 +92,10 @@ export class RemoteReply implements Reply, RequestAttempt {
     this.#finish({ kind: 'removed', n: this.#n });
   }
 
-  fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
+  fault(reason: Reason, id: RequestId | null, ownData?: Record<string, unknown>): void {
+    // The ingress makes a header of it, and removes it from the data.
+    const wwwAuthenticate = isUpstreamRefusal(reason) ? challengeTo(this.forwarded)?.wwwAuthenticate : undefined;
+    const data = wwwAuthenticate === undefined ? ownData : { ...ownData, wwwAuthenticate };
     this.#finish({ kind: 'fault', n: this.#n, reason, id, ...(data && { data }) });
   }
 

@@ -92,6 +92,7 @@ export class DirectConnection implements DirectChannel {
     socket.on('error', () => this.close());
     socket.on('end', () => this.close());
     socket.on('close', () => this.close());
+    socket.resume(); // after a handshake that has read the socket itself
   }
 
   /** True if the sender may use the connection now. */
@@ -209,7 +210,7 @@ export class DirectConnection implements DirectChannel {
     this.#nextToReceive = first + contents.length;
     for (const { length } of contents) this.#handledBytes += length;
     if (this.#handledBytes >= promptAckBytes) this.#acknowledge();
-    else this.#ackTimer ??= setTimeout(() => this.#acknowledge(), ackDelayMs).unref();
+    else this.#ackTimer ??= setTimeout(() => this.#onAckTimer(), ackDelayMs).unref();
   }
 
   #acknowledged(number: number): void {
@@ -218,6 +219,12 @@ export class DirectConnection implements DirectChannel {
     while (this.#inFlight[0] !== undefined && this.#inFlight[0].last <= number)
       this.#inFlightBytes -= this.#inFlight.shift()?.bytes ?? 0;
     this.#sender?.onAcknowledged(number);
+  }
+
+  /** The timer runs on after an ack that went with messages. Each call would make and clear a timer otherwise. */
+  #onAckTimer(): void {
+    this.#ackTimer = undefined;
+    this.#acknowledge();
   }
 
   #acknowledge(): void {
@@ -236,8 +243,6 @@ export class DirectConnection implements DirectChannel {
   /** The ack that is due; undefined if there is none. */
   #takeAck(): number | undefined {
     const number = this.#toAcknowledge;
-    clearTimeout(this.#ackTimer);
-    this.#ackTimer = undefined;
     this.#toAcknowledge = undefined;
     this.#handledBytes = 0;
     return number;

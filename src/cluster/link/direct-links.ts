@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { connect, createServer, type Server, type TLSSocket } from 'node:tls';
 import type { Instances } from '../../store/instances.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { contain, detach } from '../../util/boundary.ts';
@@ -8,6 +7,9 @@ import { BoundedMap } from '../../util/bounded-map.ts';
 import { backoff } from '../../util/timing/backoff.ts';
 import { DirectConnection } from './direct-connection.ts';
 import { acceptIdentity, linkCredential } from './link-identity.ts';
+import type { AcceptedCredential, LinkTransport, LinkTransportHost } from './link-transport.ts';
+import { LocalTransport } from './local-transport.ts';
+import { type LinkAddress, TlsTransport } from './tls-transport.ts';
 
 /** The secrets that instances share. `StateKeys` implements it. */
 export interface LinkSecrets {
@@ -17,20 +19,19 @@ export interface LinkSecrets {
   reread(): Promise<readonly Buffer[]>;
 }
 
-/** Where an instance accepts direct connections, and the address that it publishes for them. */
-export interface LinkAddress {
-  readonly host: string;
-  /** 0 for any free port. */
-  readonly port: number;
-  /** The host that other instances connect to, with or without a port. */
-  readonly advertised: string;
+/** The ways by which other instances can connect to this one. */
+export interface LinkAddresses {
+  /** A directory that only this user can open, for the sockets of its instances on this host. */
+  readonly directory?: string | undefined;
+  /** The address on the network; undefined if the operator has chosen none. */
+  readonly network?: LinkAddress | undefined;
 }
 
 /** Options of `DirectLinks`. */
 export interface DirectLinksOptions {
   readonly instances: Instances;
   readonly secrets: LinkSecrets;
-  readonly address: LinkAddress;
+  readonly addresses: LinkAddresses;
   /** A connection on which nothing arrives for this long is lost. */
   readonly silenceMs: number;
   /** The name of this instance now. */
@@ -49,32 +50,17 @@ interface PeerDialing {
   notBefore: number;
 }
 
-/**
- * TLS 1.3 with a pre-shared key: both sides prove the key, and the contents are encrypted. No certificate is accepted.
- */
-const tlsOptions = {
-  minVersion: 'TLSv1.3',
-  maxVersion: 'TLSv1.3',
-  ciphers: 'TLS_AES_128_GCM_SHA256',
-} as const;
-
-/** A handshake that takes longer is given up, at both ends. */
-const handshakeMs = 2_000;
-
-/** How many connections may be open that have not proven the secret (P8). A stranger can open them. */
-const maxStrangers = 32;
-
-/** How many connections may be open (P8). Two instances need at most two, while both dial at once. */
-const maxConnections = 512;
-
 /** How many peers are remembered (P8). */
 const maxPeers = 1_000;
 
 /** How often a connection is checked within its `silenceMs`. */
 const checksPerSilence = 4;
 
-/** How long the end of a connection may take when this instance stops. */
-const finishMs = 500;
+/**
+ * How long the end of a connection may take when this instance stops. A busy peer that has not read the end by then
+ * does not know the fate of its messages.
+ */
+const finishMs = 2_000;
 const finishPauseMs = 5;
 
 /** How often the address is published. The store keeps it for two minutes or more. */
@@ -90,16 +76,28 @@ export class DirectLinks {
   readonly #options: DirectLinksOptions;
   readonly #connections = new Map<string, Set<DirectConnection>>();
   readonly #dialing = new BoundedMap<string, PeerDialing>(maxPeers);
-  readonly #strangers = new Set<Socket>();
-  readonly #peers = new WeakMap<TLSSocket, string>();
   readonly #timers: readonly NodeJS.Timeout[];
-  #server: Server | undefined;
+  /** The preferred way first. */
+  readonly #transports: readonly LinkTransport[];
   #secrets: readonly Buffer[] = [];
   #published: string | undefined;
   #isClosed = false;
 
   constructor(options: DirectLinksOptions) {
     this.#options = options;
+    const { directory, network } = options.addresses;
+    const host: LinkTransportHost = {
+      findCredential: (identity) => this.#findCredential(identity),
+      onConnection: (peer, socket) => {
+        if (this.#isClosed) socket.destroy();
+        else this.#open(peer, socket);
+      },
+      onFault: options.onFault,
+    };
+    this.#transports = [
+      ...(directory === undefined ? [] : [new LocalTransport(directory, host)]),
+      ...(network === undefined ? [] : [new TlsTransport(network, host)]),
+    ];
     const check = (): void => {
       for (const connections of this.#connections.values()) for (const each of [...connections]) each.check();
     };
@@ -109,33 +107,15 @@ export class DirectLinks {
     ];
   }
 
-  /** Accepts connections. Rejects if the address cannot be listened on. */
-  listen(): Promise<void> {
-    const { host, port } = this.#options.address;
-    const server = createServer({
-      ...tlsOptions,
-      handshakeTimeout: handshakeMs,
-      pskCallback: (socket, identity) => this.#findKey(socket, identity),
-    });
-    this.#server = server;
-    server.maxConnections = maxConnections;
-    server.on('connection', (socket: Socket) => this.#admitStranger(socket));
-    server.on('secureConnection', (socket) => this.#accept(socket));
-    server.on('tlsClientError', (_, socket) => socket.destroy());
-    return new Promise((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(port, host, () => {
-        server.removeListener('error', reject);
-        server.on('error', (cause) => this.#options.onFault(cause));
-        server.unref();
-        this.#published = this.#addressToPublish();
-        this.publish();
-        resolve();
-      });
-    });
+  /** Accepts connections. Rejects if an address cannot be listened on. */
+  async listen(): Promise<void> {
+    const published: string[] = [];
+    for (const transport of this.#transports) published.push(`${transport.scheme}:${await transport.listen()}`);
+    this.#published = published.join(' ');
+    this.publish();
   }
 
-  /** The address at which peers reach this instance; undefined before `listen`. */
+  /** The addresses at which peers reach this instance, the preferred one first; undefined before `listen`. */
   get address(): string | undefined {
     return this.#published;
   }
@@ -191,52 +171,23 @@ export class DirectLinks {
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const timer of this.#timers) clearInterval(timer);
-    this.#server?.close();
-    for (const socket of this.#strangers) socket.destroy();
+    for (const transport of this.#transports) transport.close();
     for (const connections of this.#connections.values()) for (const each of [...connections]) each.finish();
     const deadline = performance.now() + finishMs;
     while (this.#connections.size > 0 && performance.now() < deadline) await delay(finishPauseMs);
     this.restart();
   }
 
-  #addressToPublish(): string {
-    const { advertised } = this.#options.address;
-    if (/:\d+$/.test(advertised)) return advertised;
-    const bound = this.#server?.address();
-    const port = typeof bound === 'object' && bound !== null ? bound.port : this.#options.address.port;
-    return `${advertised}:${port}`;
-  }
-
-  /** A connection that has proven nothing yet. The handshake has a time limit, so its place becomes free again. */
-  #admitStranger(socket: Socket): void {
-    if (this.#isClosed || this.#strangers.size >= maxStrangers) return refuse(socket);
-    this.#strangers.add(socket);
-    socket.once('close', () => this.#strangers.delete(socket));
-  }
-
-  #findKey(socket: TLSSocket, identity: string): Buffer | null {
+  #findCredential(identity: string): AcceptedCredential | undefined {
     const { name, secrets } = this.#options;
     const credential = acceptIdentity(identity, name(), this.#secrets);
-    if (credential === undefined) {
-      // Another instance may use a secret that this one has not read yet.
-      const reread = async (): Promise<void> => {
-        this.#secrets = await secrets.reread();
-      };
-      detach('cluster', reread().catch(ignoreOutage));
-      return null;
-    }
-    this.#peers.set(socket, credential.from);
-    return credential.psk;
-  }
-
-  #accept(socket: TLSSocket): void {
-    const peer = this.#peers.get(socket);
-    // Without a session from the key, nothing was proven.
-    if (peer === undefined || !socket.isSessionReused() || this.#isClosed) return refuse(socket);
-    for (const stranger of this.#strangers)
-      if (stranger.remotePort === socket.remotePort && stranger.remoteAddress === socket.remoteAddress)
-        this.#strangers.delete(stranger);
-    this.#open(peer, socket);
+    if (credential !== undefined) return credential;
+    // Another instance may use a secret that this one has not read yet.
+    const reread = async (): Promise<void> => {
+      this.#secrets = await secrets.reread();
+    };
+    detach('cluster', reread().catch(ignoreOutage));
+    return undefined;
   }
 
   async #dial(peer: string, dialing: PeerDialing): Promise<void> {
@@ -255,36 +206,22 @@ export class DirectLinks {
   }
 
   /** Connects to a peer. Undefined if it has no address, cannot be reached, or does not prove the secret. */
-  async #connect(from: string, to: string): Promise<TLSSocket | undefined> {
+  async #connect(from: string, to: string): Promise<Socket | undefined> {
     const { instances, secrets } = this.#options;
-    const [address, known] = await Promise.all([instances.addressOf(to), secrets.all()]);
+    const [published = '', known] = await Promise.all([instances.addressOf(to), secrets.all()]);
     this.#secrets = known;
     const [secret] = known;
-    const at = address?.lastIndexOf(':') ?? -1;
-    if (address === undefined || secret === undefined || at < 0) return undefined;
+    if (secret === undefined) return undefined;
     const credential = linkCredential(secret, { from, to });
-    return new Promise((resolve) => {
-      const socket = connect({
-        ...tlsOptions,
-        host: address.slice(0, at).replace(/^\[|\]$/g, ''),
-        port: Number(address.slice(at + 1)),
-        pskCallback: () => credential,
-        ca: [],
-        checkServerIdentity: () => new Error('A peer proves the secret, not a certificate.'),
-      });
-      const settle = (connected: TLSSocket | undefined): void => {
-        clearTimeout(timer);
-        if (connected === undefined) socket.destroy();
-        resolve(connected);
-      };
-      const timer = setTimeout(settle, handshakeMs, undefined);
-      socket.on('error', () => settle(undefined));
-      socket.once('secureConnect', () => settle(socket.isSessionReused() ? socket : undefined));
-    });
+    for (const address of published.split(' ')) {
+      const transport = this.#transports.find(({ scheme }) => address.startsWith(`${scheme}:`));
+      const socket = await transport?.connect(address.slice(transport.scheme.length + 1), credential);
+      if (socket !== undefined) return socket;
+    }
+    return undefined;
   }
 
-  #open(peer: string, socket: TLSSocket): void {
-    socket.setNoDelay(true);
+  #open(peer: string, socket: Socket): void {
     const { onMessages, onFault } = this.#options;
     const connections = this.#connections.get(peer) ?? new Set();
     this.#connections.set(peer, connections);
@@ -304,8 +241,4 @@ export class DirectLinks {
 
 function ignoreOutage(cause: unknown): undefined {
   if (!(cause instanceof StoreUnavailable)) throw cause;
-}
-
-function refuse(socket: Socket): void {
-  socket.destroy();
 }

@@ -72,6 +72,11 @@ export class PeerLink {
    * waiting requests are sent again.
    */
   #firstNumber = 1;
+  /**
+   * The number of the next message to each receiver that was forgotten. In a Redis that lost its data an instance seems
+   * dead, but it goes on under its name for a moment, and still knows the numbers that it has received.
+   */
+  readonly #nextNumbers = new BoundedMap<string, number>(maxReceivers);
   /** The number of the last message of each sender; the most recent sender is last. */
   readonly #lastNumbers = new BoundedMap<string, number>(maxSenders);
   /** The parts of an incomplete message, by sender. `Cluster` forgets a sender that died before its last part (P8). */
@@ -181,11 +186,22 @@ export class PeerLink {
     for (const to of [...this.#queues.keys()]) detach('cluster', this.send(to, { kind: 'hello' }));
   }
 
-  /** Forgets a dead peer. Its last number is kept, so that a repeated delivery is still recognised as a repeat. */
+  /**
+   * Forgets a dead peer. The numbers are kept, so that a repeated delivery is still recognised as a repeat, and a later
+   * message is not taken for one.
+   */
   forget(peer: string): void {
-    this.#queues.get(peer)?.close();
+    const queue = this.#queues.get(peer);
+    if (queue !== undefined) this.#forgetQueue(peer, queue);
     this.#queues.delete(peer);
     this.#parts.delete(peer);
+  }
+
+  #forgetQueue(peer: string, queue: SendQueue): void {
+    const dropped = this.#nextNumbers.makeRoomFor(peer);
+    if (dropped !== undefined) this.#firstNumber = Math.max(this.#firstNumber, dropped[1]);
+    this.#nextNumbers.set(peer, queue.next + queue.waiting);
+    queue.close();
   }
 
   /** This instance has another name. Numbers start again, and messages under the old name are lost. */
@@ -193,6 +209,7 @@ export class PeerLink {
     for (const queue of this.#queues.values()) queue.close();
     this.#queues.clear();
     this.#firstNumber = 1;
+    this.#nextNumbers.clear();
     this.#lastNumbers.clear();
     this.#parts.clear();
   }
@@ -210,7 +227,7 @@ export class PeerLink {
     }
     const { instances, name, mailboxMaxBytes, direct } = this.#options;
     const { signal } = this.#closing;
-    const first = known?.next ?? this.#firstNumber;
+    const first = known?.next ?? this.#nextNumbers.get(to) ?? this.#firstNumber;
     const queue = new SendQueue({
       instances,
       from: name(),
@@ -221,15 +238,12 @@ export class PeerLink {
       direct: () => direct?.(to),
     });
     const dropped = this.#queues.makeRoomFor(to);
-    if (dropped !== undefined) this.#forgetDropped(...dropped);
+    if (dropped !== undefined) {
+      this.#forgetQueue(...dropped);
+      this.#parts.delete(dropped[0]);
+    }
     this.#queues.set(to, queue);
     return queue;
-  }
-
-  #forgetDropped(receiver: string, queue: SendQueue): void {
-    this.#firstNumber = Math.max(this.#firstNumber, queue.next + queue.waiting);
-    queue.close();
-    this.forget(receiver);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Reason } from '../../protocol/faults.ts';
-import { isSame } from '../../protocol/principal.ts';
+import { ownsOrShares } from '../../protocol/principal.ts';
 import { hasPrimingEvent } from '../../protocol/revisions.ts';
 import type { Server } from '../../server/server.ts';
 import { isRevisionOf, type SessionLookup } from '../../session/lookup.ts';
@@ -264,7 +264,8 @@ const admissionSubject = ({ server, principal, protocolVersion, usedScopes }: Se
 type AdmissionSubject = SessionRecord | ReturnType<typeof admissionSubject>;
 
 function isAdmitted(subject: AdmissionSubject, { server, principal, scopes }: SessionLookup): boolean {
-  if (subject.server !== server.name || !isSame(subject.principal, principal)) return false;
+  const { authorizesClients } = server;
+  if (subject.server !== server.name || !ownsOrShares(subject.principal, principal, authorizesClients)) return false;
   return (
     scopes === undefined ||
     coversAll(scopes, 'usedScopes' in subject ? subject.usedScopes : readUsedScopes(subject.clientState))

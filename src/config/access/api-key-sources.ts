@@ -3,6 +3,8 @@ import { type ApiKey, digestOfKey } from '../../auth/api-keys.ts';
 import type { ReportIssue } from '../issues.ts';
 import { matching } from '../options/option-kinds.ts';
 import { flagOf } from '../options/option-names.ts';
+import type { GlobalOptions } from '../options/options.ts';
+import type { ServerConfig } from '../servers/configured-servers.ts';
 import { apiKeysVariable, type Environment } from '../sources/environment-variables.ts';
 import { checkValue } from '../sources/given-values.ts';
 import { readJsonc } from '../sources/read-jsonc.ts';
@@ -101,15 +103,26 @@ export function readKeysOfEnvironment(env: Environment, report: ReportIssue): Ke
 }
 
 /**
- * A warning about plain keys that servers can read. A server that runs as the gateway's user sees the environment of
- * the gateway in /proc.
- * @param servers the STDIO servers; a server without `uid` runs as the gateway's user
+ * Refuses plain keys that servers could read: a server of the gateway's user, or of root, sees the environment of the
+ * gateway in /proc. A gateway with such servers needs hashes, or the operator's consent.
  */
-export function clearKeysWarning(
+export function checkClearKeys(
   { hasClear }: KeysOfEnvironment,
-  servers: readonly { readonly name: string; readonly uid?: number | undefined }[],
-): string | undefined {
-  const readers = servers.filter(({ uid }) => uid === undefined).map(({ name }) => name);
-  if (!hasClear || readers.length === 0) return undefined;
-  return `${apiKeysVariable} contains plain keys. These servers run as the gateway's user and can read its environment: ${readers.join(', ')}. Use hashes (name:sha256:hash, as mcp-gangway key prints them) or the file of ${flagOf('apiKeysFile')}.`;
+  servers: readonly ServerConfig[],
+  { allowClearKeys }: GlobalOptions,
+  report: ReportIssue,
+): void {
+  const readers = servers.filter(canReadEnvironment).map(({ name }) => name);
+  if (!hasClear || allowClearKeys || readers.length === 0) return;
+  const shown = readers.slice(0, maxShownServers).join(', ') + (readers.length > maxShownServers ? ', …' : '');
+  report(
+    apiKeysVariable,
+    `contains plain keys, which servers of the gateway's user can read in /proc: ${shown}. Replace each key with its hash, name:sha256:HASH (printf %s KEY | sha256sum), or use ${flagOf('apiKeysFile')}. To accept the risk, set ${flagOf('allowClearKeys')}`,
+  );
 }
+
+/** Further readers are not named, so that the fault stays readable. */
+const maxShownServers = 5;
+
+const canReadEnvironment = ({ address, uid }: ServerConfig): boolean =>
+  address === undefined && (uid === undefined || uid === 0 || uid === process.getuid?.());

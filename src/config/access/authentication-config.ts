@@ -7,6 +7,7 @@ import type { IssueMessage, ReportIssue } from '../issues.ts';
 import { configuredCredentials } from '../options/client-credential-options.ts';
 import type { GlobalOptions, ServerOptions } from '../options/options.ts';
 import type { ServerAddress } from '../server-url.ts';
+import { exchangesTokens } from '../servers/identity-options.ts';
 import { type Given, optionLocation } from '../sources/given-values.ts';
 
 /** The options that decide who may use the gateway. */
@@ -47,7 +48,7 @@ export const isOnlyLocal = ({
  */
 export function checkAuthentication(
   authentication: AuthenticationConfig,
-  servers: readonly (Pick<ServerOptions, 'forwardHeaders' | 'share' | 'credentials'> & {
+  servers: readonly (Pick<ServerOptions, 'auth' | 'forwardHeaders' | 'share' | 'credentials' | 'identity'> & {
     readonly name: string;
     readonly address?: ServerAddress | undefined;
   })[],
@@ -69,15 +70,21 @@ export function checkAuthentication(
     report(atScopes, (nameOf) => `must differ from ${nameOf('proxyIdentityHeader')}`);
   const isAuthenticated = hasAuthentication(authentication);
   for (const server of servers) {
-    const { name, forwardHeaders, share } = server;
+    const { name, auth, forwardHeaders, share } = server;
     const credentials = configuredCredentials(server);
     const fault = credentials && credentialsFault(credentials, isAuthenticated, proxyIdentityHeader);
     if (fault !== undefined) report(`server ${name}`, fault);
-    if (isAuthenticated && forwardHeaders.includes('authorization'))
+    if (isAuthenticated && auth === 'gateway' && forwardHeaders.includes('authorization'))
       report(
         `server ${name}`,
         (nameOf) =>
           `has authorization in ${nameOf('forwardHeaders')}, but this header contains the client's credentials for the gateway; ${removeAdvice}`,
+      );
+    if (exchangesTokens(server) && authentication.authIssuer.length === 0)
+      report(
+        `server ${name}`,
+        (nameOf) =>
+          `has ${nameOf('identity')} token_exchange, which needs ${nameOf('authIssuer')}: only access tokens of users can be exchanged`,
       );
     // Credentials in variables distinguish clients as well.
     if (!isAuthenticated && share === 'user' && !isLocal && credentials?.as !== 'variables')

@@ -1,13 +1,14 @@
+import { isLoopback } from '../../auth/origin-rules.ts';
 import type { ReportIssue } from '../issues.ts';
 import type { GlobalOptions, ServerOptions } from '../options/options.ts';
 import { firstGiven, type Given, optionLocation } from '../sources/given-values.ts';
 
-type Configured = Pick<GlobalOptions, 'authIssuer' | 'authJwksUrl' | 'publicUrl'> & {
-  readonly servers: readonly Pick<ServerOptions, 'requiredScopes' | 'toolScopes'>[];
+type Configured = Pick<GlobalOptions, 'authIssuer' | 'authIntrospection' | 'authJwksUrl' | 'host' | 'publicUrl'> & {
+  readonly servers: readonly Pick<ServerOptions, 'auth' | 'requiredScopes' | 'toolScopes'>[];
 };
 
 /** Options that suggest that tokens are checked. */
-const tokenOptions = ['authAudience', 'authJwksUrl'];
+const tokenOptions = ['authAudience', 'authJwksUrl', 'authIntrospection', 'authScopeClaims', 'authScopePrefix'];
 
 /**
  * Reports options for access tokens and scopes that do not fit together: a rule that nothing enforces protects nothing.
@@ -19,7 +20,13 @@ export function checkAuthorization(
   sources: readonly Given[],
   report: ReportIssue,
 ): void {
-  const { authIssuer, authJwksUrl, publicUrl, servers } = config;
+  const { authIssuer, authIntrospection, authJwksUrl, host, publicUrl, servers } = config;
+  if (publicUrl === undefined && !isLoopback(host) && servers.some(({ auth }) => auth === 'upstream'))
+    report(
+      optionLocation(sources, 'auth'),
+      (nameOf) =>
+        `upstream needs ${nameOf('publicUrl')} on this address: the metadata for clients names the URL of the gateway, and clients can send any Host`,
+    );
   if (authIssuer.length > 0) {
     if (publicUrl === undefined) {
       report(
@@ -32,6 +39,14 @@ export function checkAuthorization(
         optionLocation(sources, 'authJwksUrl'),
         (nameOf) =>
           `is only for a single ${nameOf('authIssuer')}; with several, the metadata of each issuer must name its keys`,
+      );
+    }
+    const introspected = authIntrospection?.issuer ?? (authIssuer.length === 1 ? authIssuer[0] : undefined);
+    if (authIntrospection !== undefined && (introspected === undefined || !authIssuer.includes(introspected))) {
+      report(
+        optionLocation(sources, 'authIntrospection'),
+        (nameOf) =>
+          `must have an issuer that is one of ${nameOf('authIssuer')}, so that the gateway knows whose tokens it asks about`,
       );
     }
     return;

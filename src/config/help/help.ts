@@ -3,8 +3,9 @@
 import { docsPage } from '../../util/docs-page.ts';
 import type { Option } from '../options/option-kinds.ts';
 import { environmentNameOf, flagOf } from '../options/option-names.ts';
-import { globalOptions, serverOptions } from '../options/options.ts';
+import { globalOptions, type OptionTable, serverOptions } from '../options/options.ts';
 import { forms, type HelpTopic } from '../sources/command-line.ts';
+import { isAdvanced, shortFlagOf, treePathOf } from '../tree/places.ts';
 
 const columns = 80;
 const indent = 21;
@@ -18,13 +19,15 @@ const texts: Readonly<Record<HelpTopic, () => readonly string[]>> = {
   check: onCheck,
   health: onHealth,
   key: onKey,
+  config: onConfig,
+  completion: onCompletion,
 };
 
 type Options = readonly (readonly [string, Option])[];
 
 const otherSources = [
-  `Each option can also be an environment variable, such as ${environmentNameOf('maxSessions')},`,
-  'or a key of the configuration file, such as maxSessions.',
+  `Each option is also a variable, such as ${environmentNameOf('sessionIdleMs')}, and a key of the`,
+  `file, such as ${treePathOf('sessionIdleMs')}. Times and sizes have units: 30m, 4MiB.`,
 ];
 
 /** The forms, the main options and two examples, on one screen of 40 lines. */
@@ -33,7 +36,6 @@ function onGateway(): readonly string[] {
   const [single, remote, file] = forms;
   return [
     'Serves MCP servers at Streamable HTTP endpoints.',
-    '',
     'Usage:',
     `  ${single.padEnd(43)} one STDIO server`,
     `  ${file.padEnd(43)} several servers, at /<name>/mcp`,
@@ -41,32 +43,38 @@ function onGateway(): readonly string[] {
     `  ${'mcp-gangway check [same arguments]'.padEnd(43)} check each server, then exit`,
     `  ${'mcp-gangway health [same arguments]'.padEnd(43)} check a running gateway`,
     `  ${'mcp-gangway key <name>'.padEnd(43)} create an API key`,
+    `  ${'mcp-gangway config print | schema'.padEnd(43)} show the configuration`,
     '',
     'Main options:',
     ...row('--config', 'Configuration file with servers and options.'),
-    ...options.filter(([, { inHelp }]) => inHelp).flatMap(([key, option]) => describe(key, option)),
-    ...row('-h, --help', 'Print this help; --help all prints all options.'),
-    ...row('-v, --version', 'Print the version.'),
+    ...row('--name', 'Name of the only server. By default, from its command.'),
+    ...options.filter(([key]) => shortFlagOf(key) !== undefined).flatMap(([key, option]) => summarize(key, option)),
+    ...row('-h, --help', 'Print this help; --help all prints all; -v the version.'),
     ...otherSources,
-    '',
-    'Example:',
-    '  mcp-gangway -- npx -y @modelcontextprotocol/server-everything',
-    '',
+    'Example: mcp-gangway -- npx -y @modelcontextprotocol/server-everything',
     `Docs: ${docsPage('README.md')}`,
   ];
 }
 
 function onAll(): readonly string[] {
-  const each = (options: Options): readonly string[] => options.flatMap(([key, option]) => describe(key, option));
+  const each = (table: OptionTable, areAdvanced: boolean): readonly string[] =>
+    Object.entries(table)
+      .filter(([key]) => isAdvanced(key) === areAdvanced)
+      .flatMap(([key, option]) => describe(key, option));
   return [
     ...otherSources,
     '',
     'Gateway options:',
     ...row('--config', 'Configuration file with servers and options.'),
-    ...each(Object.entries(globalOptions)),
+    ...row('--name', 'Name of the only server. By default, the gateway derives it from the command.'),
+    ...each(globalOptions, false),
     '',
     'Server options. In the file, each server can set its own values:',
-    ...each(Object.entries(serverOptions)),
+    ...each(serverOptions, false),
+    '',
+    'Advanced options, which rarely need a change:',
+    ...each(globalOptions, true),
+    ...each(serverOptions, true),
     '',
     'Allowed values and the format of the file:',
     `  ${docsPage('reference/configuration.md')}`,
@@ -82,6 +90,7 @@ function onCheck(): readonly string[] {
     ...forms.map((form) => `  ${form.replace('mcp-gangway', 'mcp-gangway check')}`),
     '',
     'Options:',
+    ...row('--config-only', 'Check only the configuration, and start nothing.'),
     ...row('--json', 'Print one JSON object instead of text.'),
     '  and the options of the gateway: mcp-gangway --help',
     '',
@@ -115,19 +124,85 @@ function onKey(): readonly string[] {
     'Creates an API key for a client.',
     '',
     'Usage:',
-    '  mcp-gangway key <name>     the user of the key, such as alice',
+    '  mcp-gangway key <name>               the user of the key, such as alice',
+    '  mcp-gangway key <name> --add <file>  also add the key to a key file',
     '',
-    'Prints three lines: the key, which is shown only once; its entry for the',
-    '--api-keys file (a JSON list); and its entry for GANGWAY_API_KEYS. The entries',
-    'contain a hash of the key, not the key itself.',
+    'With --add, the file gets the hash of the key, and the key for alice is printed.',
+    `Name the file with ${flagOf('apiKeysFile')}. Only its owner can read the file.`,
+    '',
+    'Without --add, prints three lines: the key, which is shown only once; its entry',
+    `for the ${flagOf('apiKeysFile')} file (a JSON list); and its entry for GANGWAY_API_KEYS.`,
+    'The entries contain a hash of the key, not the key itself.',
     '',
     `Docs: ${docsPage('authentication.md')}`,
   ];
 }
 
-function describe(key: string, { description, default: value }: Option): string[] {
-  const plain = typeof value === 'string' || typeof value === 'number';
-  return row(flagOf(key), plain ? `${description} [${value}]` : description);
+function onConfig(): readonly string[] {
+  return [
+    'Shows the configuration.',
+    '',
+    'Usage:',
+    '  mcp-gangway config print [the options of the gateway]',
+    '  mcp-gangway config schema',
+    '',
+    'print: the options in use, and where each one comes from. Secrets are masked.',
+    'schema: the JSON Schema of the configuration file, for editors.',
+    '',
+    `Docs: ${docsPage('reference/configuration.md')}`,
+  ];
+}
+
+function onCompletion(): readonly string[] {
+  return [
+    'Prints a script that completes commands and options in a shell.',
+    '',
+    'Usage:',
+    '  bash: source <(mcp-gangway completion bash)',
+    '  zsh:  source <(mcp-gangway completion zsh)',
+    '  fish: mcp-gangway completion fish | source',
+    '',
+    `Docs: ${docsPage('reference/command-line.md')}`,
+  ];
+}
+
+function describe(key: string, option: Option): string[] {
+  return row(flagOf(key), option.description + defaultText(option));
+}
+
+/** What the short options do, in one line each. */
+const summaries = new Map([
+  ['host', 'Address to listen on; 0.0.0.0 or :: for all.'],
+  ['port', 'Port to listen on; 0 for any free port.'],
+  ['path', 'Endpoint path, after /<name> for several servers.'],
+  ['publicUrl', 'URL at which clients reach the gateway.'],
+  ['adminPort', 'Port of the status page and metrics; 0 for none.'],
+  ['open', 'Open the status page in a browser.'],
+  ['allowOrigin', 'Web origin to allow; * for all; repeatable.'],
+  ['allowHost', 'Host name to allow; * for all; repeatable.'],
+  ['tlsCert', 'File with the TLS certificate (PEM).'],
+  ['tlsKey', 'File with the private key of the certificate (PEM).'],
+  ['apiKeysFile', 'File with API keys; see mcp-gangway key --help.'],
+  ['redis', 'URL of the Redis server that instances share.'],
+  ['logLevel', 'Minimum level, such as warn or info,store=debug.'],
+  ['maxSessions', 'Maximum number of open sessions.'],
+  ['sessionIdleMs', 'Time after which an unused session ends.'],
+  ['era', 'Protocol of the server: legacy, modern or auto.'],
+  ['share', 'Who shares server processes; see --help all.'],
+  ['warm', 'Spare server processes, for fast session starts.'],
+  ['cwd', 'Working directory of the server.'],
+  ['env', 'Variable of the server, KEY=VALUE; repeatable.'],
+  ['headers', "Header for a server at a URL, 'Name: value'."],
+  ['transport', 'Transport of a server at a URL: http, sse, auto.'],
+]);
+
+function summarize(key: string, option: Option): string[] {
+  return row(flagOf(key), (summaries.get(key) ?? option.description) + defaultText(option));
+}
+
+function defaultText({ default: value, format }: Option): string {
+  if (typeof value === 'number') return ` [${format?.(value) ?? value}]`;
+  return typeof value === 'string' ? ` [${value}]` : '';
 }
 
 /** A name and its wrapped description. The description of a long name begins on the next line. */

@@ -26,9 +26,10 @@ const network = z.string({ error: 'must be an address' }).check(
 /** Options for API keys and the identity that a trusted proxy sends; a part of `globalOptions`. */
 export const authOptions = {
   requireAuth: turnedOn('Refuse to start without authentication, on any address.'),
-  apiKeysFile: text<string | undefined>(undefined, file, 'File with API keys; create a key with mcp-gangway key.', {
-    inHelp: true,
-  }),
+  apiKeysFile: text<string | undefined>(undefined, file, 'File with API keys; create a key with mcp-gangway key.'),
+  allowClearKeys: turnedOn(
+    'Accept plain keys in GANGWAY_API_KEYS although STDIO servers can read them. Without this option, such a gateway does not start.',
+  ),
   proxyIdentityHeader: text<string | undefined>(
     undefined,
     identityHeader,
@@ -44,6 +45,5 @@ export const authOptions = {
       network,
       'Address or network (CIDR) of a trusted proxy; repeatable. An identity header from any other address is refused.',
     ),
-    inHelp: false,
   },
 } as const satisfies Readonly<Record<string, Option>>;

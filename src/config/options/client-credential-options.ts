@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import type { UpstreamIdentity } from '../../backend/identity/upstream-identity.ts';
 import { type ClientCredentials, parseCredential } from '../../protocol/http/client-credentials.ts';
 import type { IssueMessage, ReportIssue } from '../issues.ts';
 import { hasHeaders, type ServerAddress } from '../server-url.ts';
@@ -31,7 +32,6 @@ export const credentialOptions = {
     description:
       'Client credential for a server: NAME={header:X-Token} or NAME={claim:sub}; repeatable. For a STDIO server, NAME is an environment variable. For a server at an http(s):// or ws(s):// URL, NAME is a header.',
     bounds: '',
-    inHelp: false,
   } as Option<Readonly<Record<string, string>>>,
 } as const;
 
@@ -69,13 +69,16 @@ export function configuredCredentials({
 }
 
 /**
- * True if the server receives headers or credentials of its clients, and so may behave differently for each of them.
+ * True if the server receives headers, credentials or tokens of its clients, and so may behave differently for each of
+ * them.
  */
 export const usesClientCredentials = ({
   credentials,
   forwardHeaders,
-}: Pick<CredentialSettings, 'credentials' | 'forwardHeaders'>): boolean =>
-  Object.keys(credentials).length > 0 || forwardHeaders.length > 0;
+  identity,
+}: Pick<CredentialSettings, 'credentials' | 'forwardHeaders'> & {
+  readonly identity: UpstreamIdentity | undefined;
+}): boolean => Object.keys(credentials).length > 0 || forwardHeaders.length > 0 || identity?.grant === 'token_exchange';
 
 /**
  * Checks the client credentials of a server. A process that several clients share cannot have the credentials of one.

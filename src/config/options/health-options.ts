@@ -1,14 +1,14 @@
 import { longestMs, second } from '../units.ts';
-import { integer, turnedOn } from './option-kinds.ts';
+import { duration, integer, turnedOn } from './option-kinds.ts';
 
 /** Options for the health probes of a server; a part of `serverOptions`. */
 export const probeOptions = {
-  probeEveryMs: integer(
+  probeEveryMs: duration(
     0,
     [0, longestMs],
-    'Interval (ms) between probes of the server, for /readyz and metrics; 0 disables probes. Each probe of a legacy STDIO server starts a process.',
+    'Interval between probes of the server, for /readyz and metrics; 0 disables probes. Each probe of a legacy STDIO server starts a process.',
   ),
-  probeTimeoutMs: integer(10 * second, [1, longestMs], 'Time limit (ms) for a server to start and answer a probe.'),
+  probeTimeoutMs: duration(10 * second, [1, longestMs], 'Time limit for a server to start and answer a probe.'),
   probeFailures: integer(
     3,
     [1, 1_000],

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { type LogLevelsFault, logLevels, logParts, readLogLevels } from '../../ops/log/log-parts.ts';
+import { nearestName } from '../../util/text/nearest-name.ts';
 import { type Option, text } from './option-kinds.ts';
-import { nearestName } from './option-names.ts';
 
 const levels = z.string({ error: 'must be a level such as info, or levels per part such as info,store=debug' }).check(
   z.superRefine((value, context) => {
@@ -22,9 +22,7 @@ function explain({ index, wrong, name }: LogLevelsFault, isOneOfSeveral: boolean
 
 /** Options of the log; a part of `globalOptions`. */
 export const logOptions = {
-  logLevel: text('info', levels, `Minimum level: ${logLevels.join(', ')}; or per part: info,store=debug.`, {
-    inHelp: true,
-  }),
+  logLevel: text('info', levels, `Minimum level: ${logLevels.join(', ')}; or per part: info,store=debug.`),
   logFormat: text<'auto' | 'json' | 'pretty'>(
     'auto',
     z.enum(['auto', 'json', 'pretty'], { error: 'must be auto, json or pretty' }),

@@ -1,16 +1,33 @@
 // src/config/options: the table of all options, with their schemas, defaults and descriptions.
 
 import * as z from 'zod/mini';
+import { parseAffinity } from '../../protocol/affinity.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import type { Share } from '../../server/share.ts';
+import { filterOptions } from '../servers/filter-options.ts';
+import { identityOptions } from '../servers/identity-options.ts';
+import { gatewayPlaces, serverPlaces } from '../tree/places.ts';
 import { largestMessageBytes, largestTotalBytes, longestMs, mebibyte, minute, second } from '../units.ts';
 import { authOptions } from './auth-options.ts';
 import { credentialOptions } from './client-credential-options.ts';
 import { clusterOptions } from './cluster-options.ts';
 import { probeOptions } from './health-options.ts';
 import { logOptions } from './log-options.ts';
-import { oauthOptions, scopeOptions } from './oauth-options.ts';
-import { file, integer, list, matching, type Option, systemText, text, turnedOff, turnedOn } from './option-kinds.ts';
+import { oauthOptions, scopeOptions } from './oauth/oauth-options.ts';
+import {
+  duration,
+  durationS,
+  file,
+  integer,
+  list,
+  matching,
+  type Option,
+  size,
+  systemText,
+  text,
+  turnedOff,
+  turnedOn,
+} from './option-kinds.ts';
 import { processLimitOptions } from './process-limit-options.ts';
 import { quotaOptions } from './quota-options.ts';
 import { remoteOptions } from './remote-options.ts';
@@ -56,10 +73,9 @@ export const globalOptions = {
     '127.0.0.1',
     matching(/^[^\s/]+$/, 'must be an IP address or a host name'),
     'Address to listen on; 0.0.0.0 or :: for all.',
-    { inHelp: true },
   ),
-  port: integer(8080, [0, 65535], 'Port to listen on; 0 for any free port.', { inHelp: true }),
-  path: text('/mcp', path, 'Endpoint path, after /<name> for several servers.', { inHelp: true }),
+  port: integer(8080, [0, 65535], 'Port to listen on; 0 for any free port.'),
+  path: text('/mcp', path, 'Endpoint path, after /<name> for several servers.'),
   ssePath: text('/sse', path, 'Path of the event stream for HTTP+SSE (2024-11-05) clients.'),
   messagesPath: text(
     '/messages',
@@ -83,6 +99,7 @@ export const globalOptions = {
     file,
     'Destination of the audit log: stdout, stderr or a file. The log has one JSON line per request, without content. SIGHUP reopens the file.',
   ),
+  open: turnedOn('Open the status page in the browser of this machine when the gateway has started.'),
   inspect: turnedOn(
     'Show message contents on the status page, shortened and without apparent credentials. Use this option only on a gateway that nobody else uses.',
   ),
@@ -109,90 +126,85 @@ export const globalOptions = {
     "File with the gateway's TLS certificate and its chain (PEM). With a certificate, clients must use https and wss.",
   ),
   tlsKey: text<string | undefined>(undefined, file, 'File with the private key of --tls-cert (PEM).'),
-  hstsMaxAgeS: integer(
+  hstsMaxAgeS: durationS(
     0,
     [0, 63_072_000],
-    'Time (s) for which browsers must use https for every port of this host name (HSTS); 0 omits the header.',
+    'Time for which browsers must use https for every port of this host name (HSTS); 0 omits the header.',
   ),
-  maxBodyBytes: integer(4 * mebibyte, [1, largestMessageBytes], 'Maximum size (bytes) of a request body.'),
-  connectionIdleMs: integer(
+  maxBodyBytes: size(4 * mebibyte, [1, largestMessageBytes], 'Maximum size of a request body.'),
+  connectionIdleMs: duration(
     75 * second,
     [1, longestMs],
-    'Time (ms) after which an idle client connection is closed. This time should be longer than the idle time of your load balancer.',
+    'Time after which an idle client connection is closed. This time should be longer than the idle time of your load balancer.',
   ),
-  bodyTimeoutMs: integer(
+  bodyTimeoutMs: duration(
     30 * second,
     [1, longestMs],
-    'Time limit (ms) for receiving a request body, and for initialize on a WebSocket.',
+    'Time limit for receiving a request body, and for initialize on a WebSocket.',
   ),
   maxDepth: integer(100, [8, 10_000], "Maximum nesting depth of a client's message."),
-  maxSessions: integer(1000, [1, 1_000_000], 'Maximum number of open sessions.', {
-    inHelp: true,
-  }),
+  maxSessions: integer(1000, [1, 1_000_000], 'Maximum number of open sessions.'),
   ...quotaOptions,
   maxConnections: integer(
     10_000,
     [1, 1_000_000],
     'Maximum number of open client connections. Further connections are closed.',
   ),
-  sessionIdleMs: integer(
+  sessionIdleMs: duration(
     30 * minute,
     [1, longestMs],
-    'Time (ms) without requests, unfinished tasks or open event streams after which a session ends.',
-    {
-      inHelp: true,
-    },
+    'Time without requests, unfinished tasks or open event streams after which a session ends.',
   ),
-  abandonedMs: integer(
+  abandonedMs: duration(
     5 * minute,
     [1, longestMs],
-    'Time (ms) for which a session keeps its STDIO process if its client closes the GET stream and sends no new request. The session then hibernates. With --on-backend-exit end, the session ends.',
+    'Time for which a session keeps its STDIO process if its client closes the GET stream and sends no new request. The session then hibernates. With --defaults.onExit end, the session ends.',
   ),
-  sseLingerMs: integer(
+  sseLingerMs: duration(
     60 * second,
     [1, longestMs],
-    'Time (ms) for which an HTTP+SSE session survives after its stream disconnects. While the stream is open, the session is never considered idle.',
+    'Time for which an HTTP+SSE session survives after its stream disconnects. While the stream is open, the session is never considered idle.',
   ),
-  upgradeAfterMs: integer(
+  upgradeAfterMs: duration(
     100,
     [0, longestMs],
-    'Time (ms) to wait for an answer before the response becomes an event stream instead of JSON.',
+    'Time to wait for an answer before the response becomes an event stream instead of JSON.',
   ),
-  commitAfterMs: integer(
+  commitAfterMs: duration(
     15 * second,
     [1, longestMs],
-    'Time (ms) after which the response to any unanswered request, even initialize, becomes an event stream. This prevents proxy timeouts.',
+    'Time after which the response to any unanswered request, even initialize, becomes an event stream. This prevents proxy timeouts.',
   ),
-  keepAliveMs: integer(15 * second, [1, longestMs], 'Interval (ms) between comments on a silent event stream.'),
-  retryMs: integer(
+  keepAliveMs: duration(15 * second, [1, longestMs], 'Interval between comments on a silent event stream.'),
+  retryMs: duration(
     2 * second,
     [0, longestMs],
-    'Time (ms) that clients should wait before they reconnect. Event streams contain this value.',
+    'Time that clients should wait before they reconnect. Event streams contain this value.',
   ),
-  streamMaxAgeMs: integer(
+  streamMaxAgeMs: duration(
     10 * minute,
     [1, longestMs],
-    'Time (ms) after which an event stream is closed so that the client resumes it. This removes half-open connections.',
+    'Time after which an event stream is closed so that the client resumes it. This removes half-open connections.',
   ),
-  slowReaderMs: integer(
+  slowReaderMs: duration(
     30 * second,
     [1, longestMs],
-    'Time (ms) after which an event stream is closed if its client does not read it.',
+    'Time after which an event stream is closed if its client does not read it.',
   ),
-  cancelGraceMs: integer(
+  cancelGraceMs: duration(
     5 * second,
     [0, longestMs],
-    'Time (ms) for a server to finish a cancelled request. The gateway then ends the request with an error.',
+    'Time for a server to finish a cancelled request. The gateway then ends the request with an error.',
   ),
-  requestIdleMs: integer(
+  requestIdleMs: duration(
     10 * minute,
     [1, longestMs],
-    'Time (ms) without progress after which a request ends with an error.',
+    'Time without progress after which a request ends with an error.',
   ),
-  requestMaxMs: integer(
+  requestMaxMs: duration(
     6 * 60 * minute,
     [1, longestMs],
-    'Total time limit (ms) for a request. An unfinished task keeps its session open for at most this time.',
+    'Total time limit for a request. An unfinished task keeps its session open for at most this time.',
   ),
   maxCalls: integer(256, [1, 100_000], 'Maximum number of requests in flight per session.'),
   maxSharedCalls: integer(
@@ -200,35 +212,35 @@ export const globalOptions = {
     [1, 1_000_000],
     'Maximum number of requests in flight, including subscriptions, to one server whose processes clients share.',
   ),
-  drainMs: integer(
+  drainMs: duration(
     25 * second,
     [0, longestMs],
-    'Time limit (ms) from SIGTERM to the exit of the gateway. The limit for requests in flight is this time minus the grace periods of servers.',
+    'Time limit from SIGTERM to the exit of the gateway. The limit for requests in flight is this time minus the grace periods of servers.',
   ),
-  replacedServerMs: integer(
+  replacedServerMs: duration(
     60 * minute,
     [0, longestMs],
-    'Time (ms) for which existing sessions keep the old configuration of a server after its entry in the file has changed.',
+    'Time for which existing sessions keep the old configuration of a server after its entry in the file has changed.',
   ),
   logMaxEvents: integer(1000, [1, 1_000_000], 'Maximum number of events stored per session for resuming.'),
-  logMaxBytes: integer(
+  logMaxBytes: size(
     8 * mebibyte,
     [1, largestTotalBytes],
     'Maximum total bytes of events stored per session for resuming.',
   ),
-  logTotalMaxBytes: integer(
+  logTotalMaxBytes: size(
     256 * mebibyte,
     [1, Number.MAX_SAFE_INTEGER],
     'Maximum total bytes of events stored for resuming across all sessions.',
   ),
-  logMaxAgeMs: integer(15 * minute, [1, longestMs], 'Time (ms) for which events are stored for resuming.'),
-  maxEventBytes: integer(
+  logMaxAgeMs: duration(15 * minute, [1, longestMs], 'Time for which events are stored for resuming.'),
+  maxEventBytes: size(
     4 * mebibyte,
     [1, largestMessageBytes],
-    'Maximum size (bytes) of one stream event. On a stream, a larger message becomes an error. In a JSON answer, a larger message is delivered.',
+    'Maximum size of one stream event. On a stream, a larger message becomes an error. In a JSON answer, a larger message is delivered.',
   ),
-  maxLineBytes: integer(64 * mebibyte, [1, largestMessageBytes], 'Maximum length (bytes) of one line from a server.'),
-  maxQueuedBytes: integer(
+  maxLineBytes: size(64 * mebibyte, [1, largestMessageBytes], 'Maximum length of one line from a server.'),
+  maxQueuedBytes: size(
     16 * mebibyte,
     [1, largestTotalBytes],
     'Maximum total bytes queued for a server that does not read its input.',
@@ -237,50 +249,53 @@ export const globalOptions = {
 
 /** Options of one server. An option that is set for the whole gateway is the default of its servers. */
 export const serverOptions = {
-  warm: integer(0, [0, 100], 'Spare server processes, for fast session starts.', {
-    inHelp: true,
-  }),
+  warm: integer(0, [0, 100], 'Spare server processes, for fast session starts.'),
   era: text<Era | 'auto'>(
     'auto',
     z.enum(['auto', 'legacy', 'modern'], { error: 'must be auto, legacy or modern' }),
     'Protocol of the server. legacy: up to 2025-11-25, with initialize. modern: 2026-07-28. auto: detect.',
-    { inHelp: true },
   ),
   share: text<Share>(
     'auto',
     z.enum(['auto', 'session', 'user', 'all', 'request'], { error: 'must be auto, session, user, all or request' }),
-    'Which clients use the same server process, at the same time or in turn. session: each session has its own process. request: each session and each modern request has its own process. user: clients of the same user. all: all clients. auto: user with authentication and for local clients; otherwise session. Two sessions never use a process at the same time.',
+    'Which clients use the same server process, at the same time or in turn. session: each session has its own process. request: each session and each modern request has its own process. user: clients of the same user. all: all clients. auto: user with authentication and for local clients; otherwise session. With auto, only clients that listen to no GET stream use a process at the same time.',
   ),
-  shareLingerMs: integer(
+  affinity: text<string | undefined>(
+    undefined,
+    z.string({ error: 'must be a string' }).check(
+      z.refine((value) => parseAffinity(value) !== undefined, {
+        error:
+          'must consist of {user}, {client}, {header:NAME}, {claim:NAME} and {meta:NAME}, such as {header:X-Conversation}',
+      }),
+    ),
+    'Which clients come back to the same process: a template of {user}, {client}, {header:NAME}, {claim:NAME} and {meta:NAME}, such as {meta:openai/session}. Clients share a process within the limits of --share if all values are the same. A client without one of the values has a process of its own.',
+  ),
+  shareLingerMs: duration(
     5 * minute,
     [0, longestMs],
-    'Time (ms) for which the STDIO process of a session that ended waits for the next session of the same client. 0 ends the process with the session.',
+    'Time for which the STDIO process of a session that ended waits for the next session of the same client. 0 ends the process with the session.',
   ),
   poolMax: integer(
     4,
     [1, 1_000],
-    'Maximum number of processes of a legacy server for modern clients with the same input capabilities. Use 1 for a stateful server.',
+    'Maximum number of processes of a legacy server for modern clients with the same input capabilities. Processes whose call waits for its client do not count, up to eight times this number. Use 1 for a stateful server.',
   ),
   sessionless: text<'serve' | 'reject'>(
     'reject',
     z.enum(['serve', 'reject'], { error: 'must be serve or reject' }),
     'How to handle a request without a session from a legacy client. reject: require initialize. serve: answer the request without a session.',
   ),
-  startTimeoutMs: integer(
+  startTimeoutMs: duration(
     60 * second,
     [1, longestMs],
-    'Time limit (ms) for a server to answer initialize or server/discover after its start.',
+    'Time limit for a server to answer initialize or server/discover after its start.',
   ),
-  stdinCloseGraceMs: integer(
+  stdinCloseGraceMs: duration(
     2 * second,
     [0, longestMs],
-    'Time (ms) for a server to exit after its stdin is closed, before SIGTERM.',
+    'Time for a server to exit after its stdin is closed, before SIGTERM.',
   ),
-  terminateGraceMs: integer(
-    3 * second,
-    [0, longestMs],
-    'Time (ms) for a server to exit after SIGTERM, before SIGKILL.',
-  ),
+  terminateGraceMs: duration(3 * second, [0, longestMs], 'Time for a server to exit after SIGTERM, before SIGKILL.'),
   parentDeathSignal: text<(typeof parentDeathSignals)[number]>(
     'SIGTERM',
     z.enum(parentDeathSignals, { error: `must be one of ${parentDeathSignals.join(', ')}` }),
@@ -296,28 +311,45 @@ export const serverOptions = {
     z.enum(['safe', 'hints'], { error: 'must be safe or hints' }),
     'Requests to repeat after a restore. safe: reads and lists. hints: also calls to tools that the server declares as read-only or idempotent.',
   ),
-  hibernateAfterMs: integer(
+  hibernateAfterMs: duration(
     0,
     [0, longestMs],
-    'Time (ms) without a client message after which the process of a session is stopped. The next message starts a new process, without the old state. 0 disables hibernation.',
+    'Time without a client message after which the process of a session is stopped. The next message starts a new process, without the old state. 0 disables hibernation.',
   ),
-  cwd: text<string | undefined>(undefined, file, 'Working directory of the server.', { inHelp: true }),
+  cwd: text<string | undefined>(undefined, file, 'Working directory of the server.'),
   env: {
     kind: 'map',
     schema: variables,
     default: {},
     description: 'Environment variable of the server, KEY=VALUE; repeatable.',
     bounds: '',
-    inHelp: true,
   } as Option<Readonly<Record<string, string>>>,
-  sse: turnedOff('Serve HTTP+SSE (2024-11-05) clients at --sse-path. The flag --no-sse disables this.'),
-  ws: turnedOff('Serve WebSocket clients at --ws-path. The flag --no-ws disables this.'),
+  listCache: turnedOff(
+    'Keep the lists of the server for 2026-07-28 clients, for as long as the server allows. The flag --defaults.advanced.listCache=false disables this.',
+  ),
+  listTtlMs: duration(
+    0,
+    [0, 60 * minute],
+    'Time for which the gateway and 2026-07-28 clients may keep the lists of a legacy server: tools, prompts, resources and templates. 0 keeps none.',
+  ),
+  sse: turnedOff(
+    'Serve HTTP+SSE (2024-11-05) clients at --advanced.paths.sse. The flag --defaults.sse=false disables this.',
+  ),
+  ws: turnedOff('Serve WebSocket clients at --advanced.paths.ws. The flag --defaults.ws=false disables this.'),
   ...probeOptions,
   ...scopeOptions,
   ...processLimitOptions,
   ...remoteOptions,
   ...credentialOptions,
+  ...filterOptions,
+  ...identityOptions,
 } as const satisfies OptionTable;
+
+/** Each option has a place in the tree: the compiler refuses an option without one. */
+export const placeOfOption: Readonly<Record<keyof GlobalOptions | keyof ServerOptions, string>> = {
+  ...gatewayPlaces,
+  ...serverPlaces,
+};
 
 /** Pairs of options: the first must not be larger than the second, for the reason that follows. */
 export const orderedPairs = [

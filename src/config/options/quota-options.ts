@@ -1,4 +1,4 @@
-import { integer, optionalInteger } from './option-kinds.ts';
+import { integer, optionalInteger, optionalSize } from './option-kinds.ts';
 import { flagOf } from './option-names.ts';
 
 const countBounds = [1, 1_000_000] as const;
@@ -32,9 +32,9 @@ export const quotaOptions = {
   principalRequestBurst: integer(
     50,
     countBounds,
-    'Number of requests that a user may send at once before --principal-requests-per-s applies.',
+    'Number of requests that a user may send at once before --limits.user.requestsPerSecond applies.',
   ),
-  principalBytes: optionalInteger(byteBounds, 'Maximum total bytes of unanswered requests per user on an instance.'),
+  principalBytes: optionalSize(byteBounds, 'Maximum total bytes of unanswered requests per user on an instance.'),
   maxStartsPerMinute: optionalInteger(
     countBounds,
     'Maximum number of server starts for sessions per minute on an instance. All these starts may occur at once.',
@@ -43,7 +43,7 @@ export const quotaOptions = {
     countBounds,
     'Maximum number of requests per second on an instance. All these requests may arrive at once.',
   ),
-  maxBytesInFlight: optionalInteger(byteBounds, 'Maximum total bytes of unanswered requests on an instance.'),
+  maxBytesInFlight: optionalSize(byteBounds, 'Maximum total bytes of unanswered requests on an instance.'),
 } as const;
 
 const principalOptions = [

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import type { TransportChoice } from '../server-url.ts';
 import { longestMs, second } from '../units.ts';
-import { file, integer, list, type Option, text } from './option-kinds.ts';
+import { duration, file, list, type Option, text } from './option-kinds.ts';
 
 /** Headers that the transport sets itself, or that decide where a request ends and which host gets it. */
 const ownHeaders = new Set([
@@ -54,7 +54,7 @@ const headers = z
       if (!names.every((name) => nameForm.test(name))) report('has an invalid header name');
       if (new Set(names).size < names.length) report('has the same header twice');
       const own = names.find(isOwn);
-      if (own !== undefined) report(`must not have ${own}, which the gateway sets itself`);
+      if (own !== undefined) report(`must not have ${own}, which the gateway sets itself; remove it`);
     }),
   );
 
@@ -79,7 +79,6 @@ export const remoteOptions = {
     'auto',
     z.enum(['auto', 'http', 'sse'], { error: 'must be auto, http or sse' }),
     'Transport of a server at a URL: http, sse or auto.',
-    { inHelp: true },
   ),
   headers: {
     kind: 'headers',
@@ -87,15 +86,18 @@ export const remoteOptions = {
     default: {},
     description: "Header for a server at a URL, 'Name: value'; repeatable.",
     bounds: '',
-    inHelp: true,
   } as Option<Readonly<Record<string, string>>>,
   forwardHeaders: {
     ...list(
       forwardHeader,
       'Client header to forward to a server at an http(s):// or ws(s):// URL, such as Authorization; repeatable.',
     ),
-    inHelp: false,
   },
+  auth: text<'gateway' | 'upstream'>(
+    'gateway',
+    z.enum(['gateway', 'upstream'], { error: 'must be gateway or upstream' }),
+    "Who authenticates clients. With upstream, clients authorize at the server's own OAuth, and the gateway passes on tokens, 401 and 403. Only for servers at an http(s):// URL.",
+  ),
   upstreamCa: text<string | undefined>(
     undefined,
     file,
@@ -106,25 +108,25 @@ export const remoteOptions = {
     file,
     'File with the client certificate (PEM) for https:// and wss:// servers.',
   ),
-  upstreamKey: text<string | undefined>(undefined, file, 'File with the private key (PEM) of --upstream-cert.'),
-  connectTimeoutMs: integer(
+  upstreamKey: text<string | undefined>(undefined, file, 'File with the private key (PEM) of --defaults.tls.cert.'),
+  connectTimeoutMs: duration(
     10 * second,
     [1, longestMs],
-    'Time limit (ms) for connecting to a remote server. The limit includes the start of the stream for HTTP+SSE and the handshake for WebSocket.',
+    'Time limit for connecting to a remote server. The limit includes the start of the stream for HTTP+SSE and the handshake for WebSocket.',
   ),
-  endpointTimeoutMs: integer(
+  endpointTimeoutMs: duration(
     10 * second,
     [1, longestMs],
-    'Time limit (ms) for an HTTP+SSE server to send its endpoint event after its stream has started.',
+    'Time limit for an HTTP+SSE server to send its endpoint event after its stream has started.',
   ),
-  postTimeoutMs: integer(
+  postTimeoutMs: duration(
     60 * second,
     [1, longestMs],
-    'Time limit (ms) for an http(s):// server to accept a notification or a response. Requests have their own time limits (--request-idle-ms and --request-max-ms).',
+    'Time limit for an http(s):// server to accept a notification or a response. Requests have their own time limits (--timeouts.requestIdle and --timeouts.requestTotal).',
   ),
-  upstreamIdleMs: integer(
+  upstreamIdleMs: duration(
     0,
     [0, longestMs],
-    'Time (ms) for which a stream of an http(s):// server may be silent; 0 for no limit. Use this limit only for servers that send keep-alive comments.',
+    'Time for which a stream of an http(s):// server may be silent; 0 for no limit. Use this limit only for servers that send keep-alive comments.',
   ),
 } as const;

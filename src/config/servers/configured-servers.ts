@@ -12,8 +12,10 @@ import { resolveOptions } from '../sources/given-values.ts';
 import type { EntryContext } from '../sources/server-entry.ts';
 import { checkForwarding } from './header-forwarding.ts';
 import { checkHibernation } from './hibernation.ts';
+import { checkIdentity } from './identity-options.ts';
 import { checkSharing } from './process-sharing.ts';
 import { deriveServerName, nameOfAddress, serverNameFault } from './server-name.ts';
+import { checkPassthrough } from './upstream-authorization.ts';
 
 interface NamedServer extends ServerOptions {
   /** The name in the paths of the server's endpoints and in the logs. */
@@ -43,7 +45,7 @@ export type ServerConfig = LocalServer | RemoteServer;
  * @param common the options for every server that does not set its own
  */
 export function readServers(
-  line: Pick<CommandLine, 'serverCommand' | 'given' | 'url'>,
+  line: Pick<CommandLine, 'serverCommand' | 'given' | 'url' | 'name'>,
   file: ConfigFile | undefined,
   path: string,
   common: ServerOptions,
@@ -51,16 +53,16 @@ export function readServers(
 ): ServerConfig[] {
   return [
     ...readSingleServer(line, path, common, context),
-    ...readRemoteServer(line.url, path, common, context.report),
+    ...readRemoteServer(line, path, common, context.report),
     ...resolveFileServers(file, path, common, context.report),
   ];
 }
 
 /** Options that only a server at a URL can use. */
-const remoteOnlyOptions = ['transport', 'headers', 'forwardHeaders'];
+const remoteOnlyOptions = ['transport', 'headers', 'forwardHeaders', 'auth', 'identity'];
 
 function readSingleServer(
-  { serverCommand, given }: Pick<CommandLine, 'serverCommand' | 'given'>,
+  { serverCommand, given, name: ownName }: Pick<CommandLine, 'serverCommand' | 'given' | 'name'>,
   path: string,
   common: ServerOptions,
   context: EntryContext,
@@ -78,27 +80,35 @@ function readSingleServer(
   const words = args.length > 0 ? serverCommand : splitCommandText(command, '--', context);
   if (words === undefined) return [];
   const [first = '', ...rest] = words;
-  checkUser(common, '--', context.report);
-  const name = deriveServerName(words, path);
+  checkUser(common, given.get('uid')?.path ?? '--', context.report);
+  reportName(ownName, path, context.report);
+  const name = ownName ?? deriveServerName(words, path);
   const server: LocalServer = { ...common, name, command: first, args: rest, isOnCommandLine: true };
-  return [checkClientOptions(server, new Set(['credentials']), '--', context.report)];
+  return [checkClientOptions(server, new Set(['credentials', 'affinity']), '--', context.report)];
 }
 
 function readRemoteServer(
-  url: CommandLine['url'],
+  { url, name }: Pick<CommandLine, 'url' | 'name'>,
   path: string,
   common: ServerOptions,
   report: ReportIssue,
 ): RemoteServer[] {
   if (url === undefined) return [];
+  reportName(name, path, report);
   const address = readAddress(url, common, report);
   if (address === undefined) return [];
-  const server: RemoteServer = { ...common, name: nameOfAddress(address, path), address };
-  return [checkClientOptions(server, new Set(['forwardHeaders', 'credentials', 'share']), url.path, report)];
+  const server: RemoteServer = { ...common, name: name ?? nameOfAddress(address, path), address };
+  const own = new Set(['auth', 'forwardHeaders', 'credentials', 'identity', 'share', 'affinity']);
+  return [checkClientOptions(server, own, url.path, report)];
+}
+
+function reportName(name: string | undefined, path: string, report: ReportIssue): void {
+  const fault = name === undefined ? undefined : serverNameFault(name, path);
+  if (fault !== undefined) report('--name', fault);
 }
 
 /**
- * Checks the options of a server that depend on its clients: forwarding, credentials, sharing and hibernation.
+ * Checks the options of a server that depend on its clients: forwarding, credentials, identity, sharing and hibernation.
  * @param own the options that are set on this server
  */
 const checkClientOptions = <T extends ServerConfig>(
@@ -107,9 +117,11 @@ const checkClientOptions = <T extends ServerConfig>(
   path: string,
   report: ReportIssue,
 ): T => {
-  const forwarding = checkForwarding(server, own.has('forwardHeaders'), path, report);
+  const passthrough = checkPassthrough(server, own.has('auth'), path, report);
+  const forwarding = checkForwarding(passthrough, own.has('forwardHeaders'), path, report);
   const withCredentials = checkCredentials(forwarding, own.has('credentials'), path, report);
-  const sharing = checkSharing(withCredentials, own, path, report);
+  const withIdentity = checkIdentity(withCredentials, own.has('identity'), path, report);
+  const sharing = checkSharing(withIdentity, own, path, report);
   return checkHibernation(sharing, own.has('hibernateAfterMs'), path, report);
 };
 

@@ -1,6 +1,7 @@
-import type { Reuse } from '../../backend/reuse/kept-processes.ts';
+import type { Reuse, SharedBy } from '../../backend/reuse/kept-processes.ts';
+import { parseAffinity } from '../../protocol/affinity.ts';
 import type { Isolation } from '../../server/isolation.ts';
-import type { ReportIssue } from '../issues.ts';
+import type { IssueMessage, ReportIssue } from '../issues.ts';
 import type { ServerOptions } from '../options/options.ts';
 import type { ServerAddress } from '../server-url.ts';
 
@@ -32,7 +33,15 @@ export function modernIsolationOf({ share, address }: Configured, known: KnownUs
   return share === 'user' || known === 'users' ? 'principal' : 'shared';
 }
 
-/** The legacy sessions that use a process of a legacy server one after another. */
+/**
+ * The legacy sessions that use a process of a legacy server at the same time. By default, only clients do that open a
+ * session for each call: another client may have state of its own in each session. An affinity says which sessions
+ * belong together.
+ */
+export const sharedByOf = ({ share, affinity }: Pick<ServerOptions, 'share' | 'affinity'>): SharedBy =>
+  share === 'auto' && affinity === undefined ? 'callers' : 'all';
+
+/** The legacy sessions that use a process of a legacy server, one after another or at the same time. */
 export function reuseOf(share: ServerOptions['share'], known: KnownUsers): Reuse {
   if (share === 'all') return 'all';
   const isOfUser = share === 'user' || share === 'auto';
@@ -67,6 +76,11 @@ export function checkSharing<T extends Configured & ServerOptions>(
       (nameOf) =>
         `has ${nameOf('shareLingerMs')}, which is only for legacy STDIO servers without ${nameOf('credentials')}; remove it`,
     );
+  const affinityFault = findAffinityFault(server);
+  if (affinityFault !== undefined) {
+    if (own.has('affinity')) report(path, affinityFault);
+    server = { ...server, affinity: undefined };
+  }
   // The gateway opens sessions of its own for requests without a session. The option applies to those at any server.
   const applies = era !== 'modern' || !isServedOverHttp(address) || sessionless === 'serve';
   if (share === 'auto' || applies) return server;
@@ -78,4 +92,23 @@ export function checkSharing<T extends Configured & ServerOptions>(
     );
   }
   return { ...server, share: 'auto' };
+}
+
+/** Why a server cannot have an affinity; undefined if it can, or has none. */
+function findAffinityFault(
+  server: Pick<ServerOptions, 'affinity' | 'share' | 'era' | 'credentials' | 'onBackendExit'> &
+    Pick<Configured, 'address'>,
+): IssueMessage | undefined {
+  const { affinity, share, onBackendExit } = server;
+  if (affinity === undefined) return undefined;
+  if (!canKeepProcesses(server))
+    return (nameOf) =>
+      `has ${nameOf('affinity')}, which is only for legacy STDIO servers without ${nameOf('credentials')}; remove it`;
+  if (share === 'session' || share === 'request')
+    return (nameOf) =>
+      `has ${nameOf('affinity')} and ${nameOf('share')} ${share}, with which no client shares a process; remove one of them`;
+  if (onBackendExit === 'end' && parseAffinity(affinity)?.readsMeta === true)
+    return (nameOf) =>
+      `has ${nameOf('onBackendExit')} end and ${nameOf('affinity')} with {meta:…}, which moves sessions between processes; remove one of them`;
+  return undefined;
 }

@@ -28,6 +28,7 @@ export function deriveServerName([command = '', ...args]: readonly string[], pat
 /** Derives a server's name from its address: the host, or the file name of its socket without the extension. */
 export function nameOfAddress(address: ServerAddress, path: string): string {
   if (address.transport === 'unix') return usableName(stem(address.path).replace(/\.sock(?:et)?$/, ''), path);
+  if (address.transport === 'view') return usableName('', path);
   return usableName(address.transport === 'tcp' ? address.host : address.url.hostname, path);
 }
 

@@ -1,8 +1,10 @@
+import { nearestName } from '../../util/text/nearest-name.ts';
 import { abbreviateName, type ReportIssue } from '../issues.ts';
 import type { Option } from '../options/option-kinds.ts';
-import { flagOf, nearestName } from '../options/option-names.ts';
-import { globalOptions, serverOptions } from '../options/options.ts';
+import { hasLiteralSecret } from '../servers/identity-options.ts';
+import { expandWhole, type ReferenceSources } from './expand-variables.ts';
 import { fromText, type Given, type GivenValue } from './given-values.ts';
+import { explainUnknownFlag, isKnownFlag, keyOfFlag, kindOfFlag } from './known-flags.ts';
 
 /** The forms in which the command line names servers, for `--help` and for the fault when it names none. */
 export const forms = [
@@ -12,14 +14,22 @@ export const forms = [
 ] as const;
 
 /** The words that can follow `--help`: all options, or a command. */
-export const helpTopics = ['all', 'check', 'health', 'key'] as const;
+export const helpTopics = ['all', 'check', 'config', 'health', 'key', 'completion'] as const;
 
 /** A subject of help: the gateway in short, or one of the topics. */
 export type HelpTopic = 'gateway' | (typeof helpTopics)[number];
 
+/** The commands that can stand anywhere before `--`. They take the options of the gateway. */
+const gatewayCommands = ['serve', 'check', 'health'] as const;
+/** The commands that must be the first argument, with the words that can follow them. */
+const wordsByCommand = { config: ['print', 'schema'], completion: ['bash', 'zsh', 'fish'], key: [] } as const;
+
+/** A command of the program. */
+export type Command = (typeof gatewayCommands)[number] | keyof typeof wordsByCommand | 'help' | 'version';
+
 /** The result of reading the arguments. */
 export interface CommandLine {
-  readonly command: 'serve' | 'check' | 'health' | 'key' | 'help' | 'version';
+  readonly command: Command;
   /** The topic after `--help`; undefined for a word that is not a topic. */
   readonly helpOn: HelpTopic | undefined;
   /** The options of the command line, by key. */
@@ -29,98 +39,134 @@ export interface CommandLine {
   readonly serverCommand: readonly string[] | undefined;
   /** The first argument that is a URL: the address of a remote server. */
   readonly url: { readonly path: string; readonly text: string } | undefined;
-  /** True if `check` prints JSON. */
-  readonly isJson: boolean;
-  /** True if `health` checks readiness (/readyz) instead of liveness (/healthz). */
-  readonly isReadyCheck: boolean;
-  /** The word after `key`. */
-  readonly keyFor: string | undefined;
+  /** The name of the only server. */
+  readonly name: string | undefined;
+  /** The flags of commands, such as `--json`. */
+  readonly switches: ReadonlySet<string>;
+  /** The file after `key … --add`. */
+  readonly addTo: string | undefined;
+  /** The word after `key`, `config` or `completion`. */
+  readonly word: string | undefined;
   /** True if a word is neither an option nor a URL, which was reported. */
   readonly hasStrayWord: boolean;
 }
 
-const keyOfFlag = new Map(Object.entries({ ...globalOptions, ...serverOptions }).map(([key]) => [flagOf(key), key]));
-const kindOf = new Map(Object.entries({ ...globalOptions, ...serverOptions }).map(([key, { kind }]) => [key, kind]));
-const knownFlags = ['--config', '--json', '--ready', '--help', '--version', ...keyOfFlag.keys()];
-const commands = ['check', 'health', 'key', '--help', '--version'];
-const defaultOf = new Map(
-  Object.entries({ ...globalOptions, ...serverOptions }).map(([key, option]) => [key, option.default]),
-);
-/** True for a flag that turns something on or off. */
-const isSwitch = (flag: string) => kindOf.get(keyOfFlag.get(flag) ?? '') === 'boolean';
-const isKnownFlag = (argument: string) => knownFlags.includes(argument.split('=', 1)[0] ?? '');
+/** The commands that accept each switch. */
+const commandsBySwitch = new Map<string, readonly Command[]>([
+  ['--json', ['check']],
+  ['--config-only', ['check']],
+  ['--ready', ['health']],
+]);
+
+/** Flags with a value that are not options of the tree. */
+const ownValues = ['--config', '--name', '--add'];
 
 /**
  * Reads the arguments and reports all faults. `parseArgs` of node:util is not used: it throws at the first fault, or
- * takes `--host` for the value of a preceding `--port`. Faults do not repeat words: a stray word may be a secret or a
- * URL with a secret.
+ * takes `--host` for the value of a preceding `--port`. Faults repeat only words that look like a program or a command:
+ * a stray word may be a secret or a URL with a secret.
  */
-export function readCommandLine(argv: readonly string[], report: ReportIssue): CommandLine {
+export function readCommandLine(argv: readonly string[], references: ReferenceSources): CommandLine {
+  const { report } = references;
   const end = argv.indexOf('--');
   const own = end === -1 ? argv : argv.slice(0, end);
   const texts = new Map<string, string[]>();
   const words: number[] = [];
-  let command: CommandLine['command'] = 'serve';
-  let isJson = false;
-  let isReadyCheck = false;
+  const switches = new Set<string>();
+  let command: Command = 'serve';
   let helpOn: HelpTopic | undefined = 'gateway';
+  let hasCommand = false;
 
   for (let index = 0; index < own.length; index++) {
     const argument = own[index] ?? '';
-    if ((argument === 'check' || argument === 'health') && words.length === 0 && command === 'serve')
-      command = argument;
-    else if (argument === 'key' && index === 0) command = 'key';
-    else if (!argument.startsWith('-')) words.push(index);
-    else if (argument === '-h' || argument === '--help') {
+    if (!argument.startsWith('-')) {
+      const found = commandAt(argument, index);
+      if (found !== undefined && !hasCommand && words.length === 0 && command === 'serve') {
+        command = found;
+        hasCommand = true;
+        continue;
+      }
+      words.push(index);
+      // The first stray word is most likely the server's program, and the words after it are its arguments.
+      if (!isUrl(argument) && !(command in wordsByCommand) && end === -1) break;
+    } else if (argument === '-h' || argument === '--help') {
       const next = own[index + 1];
       if (isTopic(next)) helpOn = next;
       else if (isPlainWord(next)) helpOn = undefined;
       else if (isTopic(command)) helpOn = command;
       command = 'help';
     } else if (argument === '-v' || argument === '--version') command = command === 'help' ? 'help' : 'version';
-    else if (argument === '--json') isJson = true;
-    else if (argument === '--ready') isReadyCheck = true;
+    else if (commandsBySwitch.has(argument)) switches.add(argument);
     else {
       const [flag = '', inline] = argument.split(/=(.*)/s, 2);
       if (!isKnownFlag(flag)) {
-        report(nameOfUnknown(argument), unknownFlag(flag));
+        report(nameOfUnknown(argument), explainUnknownFlag(flag));
         if (inline === undefined && isPlainWord(own[index + 1])) index++; // the next word is most likely the value, not a second fault
         continue;
       }
-      if (isSwitch(flag)) {
-        if (inline !== undefined) report(flag, 'takes no value');
-        texts.set(flag, [...(texts.get(flag) ?? []), String(defaultOf.get(keyOfFlag.get(flag) ?? '') === false)]);
+      if (kindOfFlag(flag) === 'boolean') {
+        texts.set(flag, [...(texts.get(flag) ?? []), inline ?? 'true']);
         continue;
       }
       // Text with two dashes is never the value. Unless it is a known flag it is skipped: it may be a secret.
       const next = inline === undefined ? own[index + 1] : undefined;
       const value = inline ?? (next?.startsWith('--') ? undefined : next);
-      if (value === undefined || (value === '' && flag === '--config'))
+      if (value === undefined || (value === '' && ownValues.includes(flag)))
         report(flag, `needs a value; for a value that begins with --, write ${flag}=…`);
       else texts.set(flag, [...(texts.get(flag) ?? []), value]);
       if (next !== undefined && !isKnownFlag(next)) index++;
     }
   }
 
-  if (isJson && (command === 'serve' || command === 'health' || command === 'key'))
-    report('--json', 'is only for mcp-gangway check');
-  if (isReadyCheck && (command === 'serve' || command === 'check' || command === 'key'))
-    report('--ready', 'is only for mcp-gangway health');
-  if (command === 'key') {
-    if (words.length > 1 || end !== -1) report('key', 'takes only a name, such as: mcp-gangway key alice');
-  } else if (command !== 'help' && command !== 'version') reportWords(words, own, report);
+  const takesServer = gatewayCommands.some((each) => each === command) || command === 'config';
+  for (const [flag, commands] of commandsBySwitch)
+    if (switches.has(flag) && command !== 'help' && !commands.includes(command))
+      report(
+        flag,
+        `is only for mcp-gangway ${commands.join(' and ')}; remove it, or run mcp-gangway ${commands[0]} ${flag}`,
+      );
+  const commandWord = command in wordsByCommand ? words.shift() : undefined;
+  if (takesServer) reportWords(words, own, end !== -1, report);
+  else if (command in wordsByCommand && (words.length > 0 || end !== -1))
+    report(command, `takes only one word, such as: mcp-gangway ${command} ${command === 'key' ? 'alice' : 'bash'}`);
+  if (texts.has('--add') && command !== 'key')
+    report('--add', 'is only for mcp-gangway key; remove it, or run mcp-gangway key alice --add keys.json');
   return {
     command,
     helpOn,
-    given: givenValues(texts, report),
+    given: givenValues(texts, references),
     configFile: texts.get('--config')?.[0],
     serverCommand: end === -1 ? undefined : argv.slice(end + 1),
     url: firstUrl(words, own),
-    isJson,
-    isReadyCheck,
-    keyFor: command === 'key' ? own[words[0] ?? -1] : undefined,
+    name: texts.get('--name')?.[0],
+    switches,
+    addTo: texts.get('--add')?.[0],
+    word: commandWord === undefined ? undefined : own[commandWord],
     hasStrayWord: words.some((index) => !isUrl(own[index] ?? '')),
   };
+}
+
+/** The command that a word is at its position. */
+function commandAt(word: string, index: number): Command | undefined {
+  const first = Object.keys(wordsByCommand) as (keyof typeof wordsByCommand)[];
+  return (
+    gatewayCommands.find((each) => each === word) ?? (index === 0 ? first.find((each) => each === word) : undefined)
+  );
+}
+
+/** Reports a word after `config` or `completion` that is not one of its words. */
+export function checkCommandWord(
+  command: 'config' | 'completion',
+  word: string | undefined,
+  report: ReportIssue,
+): void {
+  const known: readonly string[] = wordsByCommand[command];
+  if (word !== undefined && known.includes(word)) return;
+  const nearest = word === undefined ? undefined : nearestName(word, known);
+  report(
+    command,
+    `must be followed by ${known.join(' or ')}${nearest === undefined ? '' : `; did you mean ${nearest}?`}`,
+  );
 }
 
 const isTopic = (word: string | undefined): word is HelpTopic => helpTopics.some((topic) => topic === word);
@@ -132,32 +178,68 @@ const isUrl = (word: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(word);
 /** Kinds of options that can be given more than once. */
 const repeatable: ReadonlySet<Option['kind']> = new Set(['list', 'map', 'headers']);
 
-function givenValues(texts: ReadonlyMap<string, string[]>, report: ReportIssue): Given {
+/** Options whose objects may have secrets. */
+const withSecrets: ReadonlySet<string> = new Set(['identity', 'authIntrospection']);
+
+function givenValues(texts: ReadonlyMap<string, string[]>, references: ReferenceSources): Given {
+  const { report } = references;
   const given = new Map<string, GivenValue>();
   for (const [flag, values] of texts) {
-    const key = keyOfFlag.get(flag);
-    const kind = key === undefined ? 'string' : (kindOf.get(key) ?? 'string');
+    const key = keyOfFlag(flag);
+    const kind = kindOfFlag(flag) ?? 'string';
     if (values.length > 1 && !repeatable.has(kind)) report(flag, 'is given more than once; give it once');
-    if (key !== undefined) given.set(key, { path: flag, value: fromText(kind, values) });
+    if (key === undefined) continue;
+    if (given.has(key)) report(flag, `sets the same option as ${given.get(key)?.path}; give only one of them`);
+    if (kind === 'json') {
+      // Replaced in the values: the text of a file must not change the JSON around it.
+      const value = fromText(kind, values);
+      if (withSecrets.has(key) && hasLiteralSecret(value))
+        report(flag, 'has a secret, which every user of this machine can read here; write ${file:/path} instead');
+      const whole = expandWhole(value, flag, references);
+      if (whole !== undefined) given.set(key, { path: flag, value: whole.value });
+      continue;
+    }
+    const expanded = values.map((value) => expandWhole(value, flag, references));
+    const whole = expanded.filter((each) => each !== undefined);
+    if (whole.length < expanded.length) continue;
+    given.set(key, {
+      path: flag,
+      value: fromText(
+        kind,
+        whole.map(({ value }) => String(value)),
+      ),
+    });
   }
   return given;
 }
 
-function reportWords(words: readonly number[], own: readonly string[], report: ReportIssue): void {
+/** @param hasCommand true if a command of a server follows `--` */
+function reportWords(words: readonly number[], own: readonly string[], hasCommand: boolean, report: ReportIssue): void {
   for (const [count, index] of words.entries()) {
-    const path = `argument ${index + 1}`;
-    if (count > 0) report(path, "is unexpected; put the server's command and its arguments after --");
-    else if (!isUrl(own[index] ?? '')) report(path, strayWord(own[index] ?? ''));
+    const word = own[index] ?? '';
+    const path = nameOfWord(word, index);
+    if (isUrl(word) && count > 0) report(path, 'is a second URL; several servers need a configuration file (--config)');
+    else if (isUrl(word)) continue;
+    else report(path, explainStrayWord(word, hasCommand));
   }
 }
 
 /** The fault of a stray word: usually a server's command without `--`, or a misspelled command of the gateway. */
-function strayWord(word: string): string {
-  const nearest = nearestName(word, commands);
-  return nearest === undefined || nearest === word
-    ? "is not an option or a URL; put the server's command and its arguments after --"
-    : `is not a command or a URL; did you mean ${nearest}? Put the server's command after --`;
+function explainStrayWord(word: string, hasCommand: boolean): string {
+  if (word in wordsByCommand) return `must be the first word: mcp-gangway ${word} …`;
+  const nearest = nearestName(word, [...gatewayCommands, ...Object.keys(wordsByCommand), '--help', '--version']);
+  const remedy = hasCommand
+    ? 'put options and the name of a command before --'
+    : `put -- before the server's command: mcp-gangway -- ${isShown(word) ? word : '<command>'} …`;
+  return nearest === undefined
+    ? `is not a command of mcp-gangway; ${remedy}`
+    : `is not a command; did you mean ${nearest}? Otherwise ${remedy}`;
 }
+
+/** A word that looks like a program, a package or a command. A secret has capital letters or more digits. */
+const isShown = (word: string): boolean => /^(?=.{1,40}$)@?[a-z./][a-z./_-]*\d{0,2}[a-z./_-]*$/.test(word);
+
+const nameOfWord = (word: string, index: number): string => (isShown(word) ? word : `argument ${index + 1}`);
 
 function firstUrl(words: readonly number[], own: readonly string[]): CommandLine['url'] {
   const index = words.find((each) => isUrl(own[each] ?? ''));
@@ -166,10 +248,5 @@ function firstUrl(words: readonly number[], own: readonly string[]): CommandLine
 
 /** The name of an unknown option without the part that may be a value: `-pSECRET`, `--token:SECRET`. */
 function nameOfUnknown(argument: string): string {
-  return abbreviateName(/^--[A-Za-z0-9_-]*|^-[!-~]/.exec(argument)?.[0] ?? '-');
-}
-
-function unknownFlag(flag: string): string {
-  const nearest = nearestName(flag, knownFlags);
-  return `is not an option${nearest === undefined ? '; see mcp-gangway --help all' : `; did you mean ${nearest}?`}`;
+  return abbreviateName(/^--[A-Za-z0-9_.-]*|^-[!-~]/.exec(argument)?.[0] ?? '-');
 }

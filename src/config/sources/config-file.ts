@@ -1,60 +1,157 @@
+import { basename, dirname, join } from 'node:path';
 import { memberPath } from '../issues.ts';
 import { globalOptions, serverOptions } from '../options/options.ts';
+import { treePathOf } from '../tree/places.ts';
+import { expandReferences } from './expand-variables.ts';
 import type { Given, GivenValue } from './given-values.ts';
-import { readJsonc } from './read-jsonc.ts';
-import {
-  type EntryContext,
-  isDisabled,
-  isObject,
-  readServerEntry,
-  type ServerEntry,
-  unknownKey,
-} from './server-entry.ts';
+import { isObject, type KnownPlaces, readBranch } from './read-branch.ts';
+import { type JsoncPositions, readJsonc } from './read-jsonc.ts';
+import { type EntryContext, isDisabled, readServerEntry, type ServerEntry } from './server-entry.ts';
 
-/** The content of the configuration file. */
+/** The content of the configuration file and of the files that it includes. */
 export interface ConfigFile {
-  /** The global options and the defaults for all servers, by key. */
+  /** The gateway options and the defaults for all servers, by key. */
   readonly given: Given;
   readonly servers: readonly ServerEntry[];
+  /** The views, not yet checked. */
+  readonly views: GivenValue | undefined;
+  /** The included files and folders. */
+  readonly included: readonly string[];
+}
+
+/** What reading a file needs in addition to the reading of its entries. */
+export interface FileContext extends EntryContext {
+  /** The names of the files in a folder, or undefined if the path is not a folder. Throws if it cannot be read. */
+  readonly listFolder: (path: string) => readonly string[] | undefined;
+  /** Receives the positions of a file's members, for faults. */
+  readonly onPositions: (file: string, positions: JsoncPositions) => void;
 }
 
 const sections = ['mcpServers', 'servers'];
 /** `inputs` is a section of VS Code's files. A server that uses an input gets a fault of its own. */
 const withoutMeaning = ['$schema', 'inputs'];
-const optionKeys = [...Object.keys(globalOptions), ...Object.keys(serverOptions)];
+
+const places: KnownPlaces = {
+  keyByPath: new Map(Object.keys({ ...globalOptions, ...serverOptions }).map((key) => [treePathOf(key), key])),
+  others: [...sections, ...withoutMeaning, 'include', 'views'],
+};
 
 /**
- * Reads the text of a configuration file, which may have comments and trailing commas, and reports all faults.
+ * Reads the text of a configuration file, which may have comments and trailing commas, and the files that it includes.
+ * Reports all faults.
  * @param file the name of the file, for the paths of faults
  */
-export function readConfigFile(text: string, file: string, context: EntryContext): ConfigFile {
+export function readConfigFile(text: string, file: string, context: FileContext): ConfigFile {
   const { report } = context;
   const given = new Map<string, GivenValue>();
-  const nothing = { given, servers: [] };
+  const root = readRoot(text, file, context);
+  if (root === undefined) return { given, servers: [], views: undefined, included: [] };
+  readBranch(root, '', `${file}: `, { given, places, references: context, report });
+  const { servers: included, files } = readIncluded(root, file, context);
+  const isComplete = Object.hasOwn(root, 'include');
+  const own = readServers(root, file, isComplete, context);
+  const names = new Set<string>();
+  const servers = [...own, ...included].filter(({ name, path }) => {
+    if (names.has(name)) report(path, 'has the name of another server; rename one of them');
+    return !names.has(name) && names.add(name);
+  });
+  if (servers.length === 0 && isComplete) report(memberPath(`${file}: `, 'include'), 'has no enabled server');
+  return { given, servers, views: readViewsSection(root, file, context), included: files };
+}
 
+function readViewsSection(
+  root: Readonly<Record<string, unknown>>,
+  file: string,
+  context: FileContext,
+): GivenValue | undefined {
+  const path = memberPath(`${file}: `, 'views');
+  return root['views'] === undefined ? undefined : { path, value: expandReferences(root['views'], path, context) };
+}
+
+function readRoot(text: string, file: string, context: FileContext): Readonly<Record<string, unknown>> | undefined {
   const read = readJsonc(text.replace(/^\uFEFF/, ''));
   if (!read.ok) {
     const { line, column, message } = read.error;
-    report(`${file}:${line}:${column}`, `is not valid JSON: ${message}`);
-    return nothing;
+    context.report(`${file}:${line}:${column}`, `is not valid JSON: ${message}`);
+    return undefined;
   }
-  const root = read.value;
-  if (!isObject(root)) {
-    report(file, 'must be a JSON object with mcpServers');
-    return nothing;
-  }
-  for (const [key, value] of Object.entries(root)) {
-    const path = memberPath(`${file}: `, key);
-    if (optionKeys.includes(key)) given.set(key, { path, value });
-    else if (![...sections, ...withoutMeaning].includes(key))
-      report(path, unknownKey(key, [...sections, ...optionKeys]));
-  }
-  return { given, servers: readServers(root, file, context) };
+  context.onPositions(file, read.positions);
+  if (isObject(read.value)) return read.value;
+  context.report(file, 'must be a JSON object with mcpServers');
+  return undefined;
 }
 
-function readServers(root: Readonly<Record<string, unknown>>, file: string, context: EntryContext): ServerEntry[] {
+/** Reads the files of `include`: files of servers, or folders of such files. Paths are relative to the including file. */
+function readIncluded(
+  root: Readonly<Record<string, unknown>>,
+  file: string,
+  context: FileContext,
+): { readonly servers: readonly ServerEntry[]; readonly files: readonly string[] } {
+  const { report, listFolder } = context;
+  const given = root['include'] ?? [];
+  const at = memberPath(`${file}: `, 'include');
+  const names: readonly unknown[] = typeof given === 'string' ? [given] : Array.isArray(given) ? given : [undefined];
+  if (!names.every((name) => typeof name === 'string' && name !== '')) {
+    report(at, 'must be the path of a file or a folder, or a list of them');
+    return { servers: [], files: [] };
+  }
+  const paths = names.map((name) => join(dirname(file), String(name)));
+  const found = paths.flatMap((path) => {
+    try {
+      const inside = listFolder(path);
+      return (
+        inside
+          ?.filter((name) => /\.jsonc?$/.test(name))
+          .toSorted()
+          .map((name) => join(path, name)) ?? [path]
+      );
+    } catch (error) {
+      report(at, `includes ${basename(path)}, which ${failureOf(error)}${remedy}`);
+      return [];
+    }
+  });
+  const servers = found.flatMap((path) => readIncludedFile(path, at, context));
+  return { servers, files: [...new Set([...paths, ...found])] };
+}
+
+function readIncludedFile(file: string, at: string, context: FileContext): readonly ServerEntry[] {
+  let text: string;
+  try {
+    text = context.readFile(file);
+  } catch (error) {
+    context.report(at, `includes ${basename(file)}, which ${failureOf(error)}${remedy}`);
+    return [];
+  }
+  const root = readRoot(text, file, context);
+  if (root === undefined) return [];
+  for (const key of Object.keys(root)) {
+    if ([...sections, ...withoutMeaning].includes(key)) continue;
+    const path = memberPath(`${file}: `, key);
+    const isOption = [...places.keyByPath.keys()].some((known) => known === key || known.startsWith(`${key}.`));
+    if (isOption) context.report(path, 'belongs in the main file: an included file has only servers');
+    else context.note(`${path}: is ignored, because it is not a setting of the gateway`);
+  }
+  return readServers(root, file, false, context);
+}
+
+/** Included files are named without their folder, so that this says where they are looked for. */
+const remedy = '; correct the path, which is relative to the folder of this file, or remove it';
+
+const failureOf = (error: unknown): string => {
+  const code = error instanceof Error && 'code' in error ? error.code : 'unknown error';
+  return code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`;
+};
+
+/** @param isOptional true if the servers may all be in included files */
+function readServers(
+  root: Readonly<Record<string, unknown>>,
+  file: string,
+  isOptional: boolean,
+  context: EntryContext,
+): ServerEntry[] {
   const { report } = context;
   const [section, another] = sections.filter((key) => Object.hasOwn(root, key));
+  if (section === undefined && isOptional) return [];
   if (section === undefined || another !== undefined) {
     report(
       file,
@@ -71,6 +168,6 @@ function readServers(root: Readonly<Record<string, unknown>>, file: string, cont
     return [];
   }
   const enabled = Object.entries(servers).filter(([, entry]) => !isDisabled(entry));
-  if (enabled.length === 0) report(path, 'has no enabled server');
+  if (enabled.length === 0 && !isOptional) report(path, 'has no enabled server');
   return enabled.map(([name, entry]) => readServerEntry(name, entry, memberPath(path, name), context));
 }

@@ -1,5 +1,8 @@
-import { environmentNameOf, nearestName } from '../options/option-names.ts';
+import { nearestName } from '../../util/text/nearest-name.ts';
+import { environmentNameOf, environmentNamesOf } from '../options/option-names.ts';
 import { globalOptions, serverOptions } from '../options/options.ts';
+import { explainMoved, movedVariableOf } from '../tree/moved-options.ts';
+import { expandWhole, type ReferenceSources } from './expand-variables.ts';
 import { fromText, type Given } from './given-values.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -21,40 +24,75 @@ export const kernelVariable = 'GANGWAY_JSON_KERNEL';
 
 const options = Object.entries({ ...globalOptions, ...serverOptions });
 
+const knownNames = new Set([
+  configFileVariable,
+  apiKeysVariable,
+  kernelVariable,
+  ...options.flatMap(([key]) => environmentNamesOf(key)),
+]);
+
+/** The variables of 0.1.0 that no option has any more, with the options. */
+const movedNames = new Map(
+  options
+    .map(([key, { kind }]) => [movedVariableOf(key), { key, kind }] as const)
+    .filter(([name]) => !knownNames.has(name)),
+);
+
 /**
  * The options that the environment sets. An empty variable counts as not set, because compose files create such ones.
+ * Reports variables of 0.1.0: without a fault, an option for security could silently have no effect.
  */
-export function givenByEnvironment(env: Environment): Given {
+export function givenByEnvironment(env: Environment, references: ReferenceSources): Given {
+  for (const [name, { key, kind }] of movedNames)
+    if (env[name]) references.report(name, explainMoved(environmentNameOf(key), kind));
   return new Map(
     options.flatMap(([key, { kind }]) => {
-      const own = environmentNameOf(key);
-      const name = key === 'redis' && !env[own] ? redisVariable : own;
-      const text = env[name];
-      if (text === undefined || text === '') return [];
+      const name = nameInUse(key, env);
+      const text = name === undefined ? undefined : env[name];
+      if (name === undefined || text === undefined) return [];
+      if (kind === 'integer' && serviceLink.test(text)) {
+        references.report(name, serviceLinkFault);
+        return [];
+      }
+      if (kind === 'json') {
+        const value = expandWhole(fromText(kind, [text]), name, references);
+        return value === undefined ? [] : [[key, { path: name, value: value.value }]];
+      }
+      const whole = expandWhole(text, name, references);
+      if (whole === undefined) return [];
+      const expanded = String(whole.value);
       const separator = kind === 'map' ? ',' : kind === 'headers' ? '\n' : undefined;
-      const texts = separator === undefined ? [text] : text.split(separator);
+      const texts = separator === undefined ? [expanded] : expanded.split(separator);
       return [[key, { path: name, value: fromText(kind, texts) }]];
     }),
   );
 }
 
-/** Warnings about misspelled variables. They contain names only, never values. */
+/** Kubernetes sets GANGWAY_PORT to such a URL in each pod beside a service named gangway. */
+const serviceLink = /^(?:tcp|udp|sctp):\/\//;
+const serviceLinkFault =
+  'is set by Kubernetes for a service of this name; set enableServiceLinks: false in the pod, or rename the service';
+
+/** The variable that sets an option, if one does. The short name has precedence. */
+function nameInUse(key: string, env: Environment): string | undefined {
+  const others = key === 'redis' ? [redisVariable] : [];
+  return [...environmentNamesOf(key), ...others].find((name) => env[name]);
+}
+
+/** Warnings about variables without effect. They contain names only, never values. */
 export function environmentWarnings(env: Environment): string[] {
-  const known = new Set([
-    configFileVariable,
-    apiKeysVariable,
-    kernelVariable,
-    ...options.map(([key]) => environmentNameOf(key)),
-  ]);
+  const hidden = options.flatMap(([key]) => {
+    const [first, ...others] = environmentNamesOf(key).filter((name) => env[name]);
+    return others.map((name) => `The environment variable ${name} has no effect, because ${first} is set, too.`);
+  });
+  const shortNames = [...knownNames].map((each) => each.slice('GANGWAY_'.length));
   // Only similar names: Kubernetes itself sets GANGWAY_SERVICE_HOST and the like for a service named gangway.
-  return Object.keys(env).flatMap((name) => {
-    if (!name.startsWith('GANGWAY_') || known.has(name)) return [];
-    const nearest = nearestName(
-      name.slice('GANGWAY_'.length),
-      [...known].map((each) => each.slice('GANGWAY_'.length)),
-    );
+  const unknown = Object.keys(env).flatMap((name) => {
+    if (!name.startsWith('GANGWAY_') || knownNames.has(name) || movedNames.has(name)) return [];
+    const nearest = nearestName(name.slice('GANGWAY_'.length), shortNames);
     return nearest === undefined
       ? []
       : [`The environment variable ${name} has no effect: it is not an option. Did you mean GANGWAY_${nearest}?`];
   });
+  return [...hidden, ...unknown];
 }

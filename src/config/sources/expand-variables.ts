@@ -1,39 +1,89 @@
-import { memberPath, type ReportIssue } from '../issues.ts';
-import type { Environment } from './environment-variables.ts';
+import { abbreviateName, memberPath, type ReportIssue } from '../issues.ts';
+
+/** Where references are looked up. */
+export interface ReferenceSources {
+  /** Undefined where only `${file:…}` is replaced: a shell has already replaced variables on the command line. */
+  readonly env: Readonly<Record<string, string | undefined>> | undefined;
+  /** The text of a file; throws as `readFileSync` does. */
+  readonly readFile: (path: string) => string;
+  readonly report: ReportIssue;
+  /** Receives each replaced value with its reference, so that the value can be masked. */
+  readonly onReplaced?: (value: string, reference: string) => void;
+}
 
 /**
- * Replaces `${VAR}` and `${VAR:-default}` in a string, in the strings of a list and in the values of an object, from
- * the environment. As in a shell, `:-` also replaces an empty variable. Other values stay unchanged. A variable that is
- * not set and has no default is a fault. Replaced text is not expanded again.
+ * Replaces references in a string, in the strings of a list and in the values of an object, at any depth:
+ * `${VAR}` (also `${env:VAR}`, as editors write it), `${VAR:-default}` and `${file:/run/secrets/name}`. As in a shell,
+ * `:-` also replaces an empty variable. The last line break of a file is not part of the value. Other values stay
+ * unchanged. A missing variable or file is a fault. Replaced text is not expanded again.
  */
-export function expandVariables(value: unknown, path: string, env: Environment, report: ReportIssue): unknown {
-  if (typeof value === 'string') return expandText(value, path, env, report);
-  if (Array.isArray(value)) return value.map((item, index) => expandMember(item, memberPath(path, index), env, report));
+export function expandReferences(value: unknown, path: string, sources: ReferenceSources): unknown {
+  if (typeof value === 'string') return expandText(value, path, sources);
+  if (Array.isArray(value)) return value.map((item, index) => expandReferences(item, memberPath(path, index), sources));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [key, expandMember(item, memberPath(path, key), env, report)]),
+    Object.entries(value).map(([key, item]) => [key, expandReferences(item, memberPath(path, key), sources)]),
   );
 }
 
-function expandMember(value: unknown, path: string, env: Environment, report: ReportIssue): unknown {
-  return typeof value === 'string' ? expandText(value, path, env, report) : value;
+/** As `expandReferences`, but undefined if a reference is a fault, so that the rest of the value causes no second fault. */
+export function expandWhole(value: unknown, path: string, sources: ReferenceSources): { value: unknown } | undefined {
+  let isWhole = true;
+  const report: ReportIssue = (at, message) => {
+    isWhole = false;
+    sources.report(at, message);
+  };
+  const expanded = expandReferences(value, path, { ...sources, report });
+  return isWhole ? { value: expanded } : undefined;
 }
 
-function expandText(text: string, path: string, env: Environment, report: ReportIssue): string {
-  return text.replace(
-    /\$\{([A-Za-z_][A-Za-z0-9_]*)(:(-?)([^{}]*))?\}/g,
-    (whole, name: string, colon: string | undefined, dash: string | undefined, fallback: string | undefined) => {
-      if (colon !== undefined && dash === '') {
-        // ${input:token} and ${env:TOKEN} of editors and ${VAR:?…} of shells must not reach a server unexpanded.
-        report(path, `\${${name}:…} is not supported; use \${VAR} or \${VAR:-default}`);
-        return whole;
-      }
-      const found = env[name];
-      if (found === undefined && fallback === undefined) {
-        report(path, `the environment variable ${name} is not set; set it, or write \${${name}:-default}`);
-        return whole;
-      }
-      return fallback === undefined ? (found ?? '') : found || fallback;
-    },
-  );
+/** True for a text with a reference. */
+export const hasReference = (value: unknown): boolean => typeof value === 'string' && value.includes('${');
+
+const reference = /\$\{(?:file:([^{}]*)|(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:(-?)([^{}]*))?)\}/g;
+
+function expandText(text: string, path: string, { env, readFile, report, onReplaced }: ReferenceSources): string {
+  const replace = (
+    whole: string,
+    file: string | undefined,
+    name: string | undefined,
+    colon: string | undefined,
+    dash: string | undefined,
+    fallback: string | undefined,
+  ): string => {
+    if (file !== undefined) return textOfFile(file, path, readFile, report);
+    if (env === undefined || name === undefined) return whole;
+    if (colon !== undefined && dash === '') {
+      // ${input:token} of editors and ${VAR:?…} of shells must not reach a server unexpanded.
+      report(path, `\${${name}:…} is not supported; use \${VAR}, \${VAR:-default} or \${file:/path}`);
+      return whole;
+    }
+    const found = env[name];
+    if (found === undefined && fallback === undefined) {
+      report(path, `the environment variable ${name} is not set; set it, or write \${${name}:-default}`);
+      return whole;
+    }
+    return fallback === undefined ? (found ?? '') : found || fallback;
+  };
+  return text.replace(reference, (...match: Parameters<typeof replace>) => {
+    const value = replace(...match);
+    if (value !== match[0]) onReplaced?.(value, match[0]);
+    return value;
+  });
+}
+
+function textOfFile(file: string, path: string, readFile: (path: string) => string, report: ReportIssue): string {
+  try {
+    return readFile(file).replace(/\r?\n$/, '');
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : 'unknown error';
+    const name = abbreviateName(file);
+    report(
+      path,
+      code === 'ENOENT'
+        ? `refers to the file ${name}, which does not exist; create it, or correct the path`
+        : `refers to the file ${name}, which cannot be read (${code})`,
+    );
+    return '';
+  }
 }

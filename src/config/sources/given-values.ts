@@ -1,6 +1,7 @@
 // src/config/sources: reads values from the command line, the environment and the configuration file.
 
 import type * as z from 'zod/mini';
+import { nearestName } from '../../util/text/nearest-name.ts';
 import { type ConfigurationIssue, memberPath, type ReportIssue } from '../issues.ts';
 import type { Option } from '../options/option-kinds.ts';
 import type { OptionTable, OptionValues } from '../options/options.ts';
@@ -22,9 +23,13 @@ export function fromText(kind: Option['kind'], texts: readonly string[]): unknow
   const [first = ''] = texts;
   switch (kind) {
     case 'string':
+    case 'duration':
+    case 'size':
       return first;
     case 'integer':
       return /^-?\d+$/.test(first) ? Number(first) : first;
+    case 'json':
+      return parseJson(first);
     case 'boolean':
       return first === 'true' ? true : first === 'false' ? false : first;
     case 'list':
@@ -42,6 +47,15 @@ export function fromText(kind: Option['kind'], texts: readonly string[]): unknow
       const hasDuplicate = new Set(pairs.map(([, name = '']) => name.toLowerCase())).size < pairs.length;
       return hasDuplicate ? texts : Object.fromEntries(pairs.map(([, name, value]) => [name, value]));
     }
+  }
+}
+
+/** Text that is not JSON stays unchanged. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
   }
 }
 
@@ -74,8 +88,18 @@ export function checkValue<T>(
 ): T | undefined {
   const checked = schema.safeParse(value);
   if (checked.success) return checked.data;
-  for (const issue of checked.error.issues) report(issue.path.reduce<string>(memberPath, path), issue.message);
+  for (const issue of checked.error.issues) {
+    const at = issue.path.reduce<string>(memberPath, path);
+    report(at, issue.message + choiceHint(issue.message, value));
+  }
   return undefined;
+}
+
+/** The choice of `must be a, b or c` that the user probably meant. */
+function choiceHint(message: string, value: unknown): string {
+  const choices = /^must be ((?:[\w-]+, )*[\w-]+ or [\w-]+)$/.exec(message)?.[1]?.split(/, | or /);
+  const nearest = choices && typeof value === 'string' ? nearestName(value, choices) : undefined;
+  return nearest === undefined ? '' : `; did you mean ${nearest}?`;
 }
 
 /** The value of the first source that sets an option. */

@@ -1,4 +1,5 @@
 import { loadLibrary } from '../../util/load-library.ts';
+import { abbreviateName, memberPath } from '../issues.ts';
 
 /** A syntax error. Lines and columns count from 1. */
 export interface JsoncSyntaxError {
@@ -8,9 +9,12 @@ export interface JsoncSyntaxError {
   readonly message: string;
 }
 
+/** The position of each member by its path, such as `mcpServers.git.args[1]`. */
+export type JsoncPositions = ReadonlyMap<string, Pick<JsoncSyntaxError, 'line' | 'column'>>;
+
 /** The value of a text, or its first syntax error. */
 export type JsoncRead =
-  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: true; readonly value: unknown; readonly positions: JsoncPositions }
   | { readonly ok: false; readonly error: JsoncSyntaxError };
 
 /** Deeper nesting has no meaning in a configuration, and the parser recurses. */
@@ -21,6 +25,13 @@ interface OpenObject {
   readonly members: Map<string, unknown>;
   /** The key whose value is read next. */
   key: string;
+  readonly path: string;
+}
+
+/** A list whose end was not read yet. */
+interface OpenList {
+  readonly items: unknown[];
+  readonly path: string;
 }
 
 /**
@@ -29,41 +40,75 @@ interface OpenObject {
  */
 export function readJsonc(text: string): JsoncRead {
   const { visit, printParseErrorCode } = loadLibrary('jsonc-parser');
-  const root: unknown[] = [];
-  const open: (OpenObject | unknown[])[] = [root];
+  const root: OpenList = { items: [], path: '' };
+  const open: (OpenObject | OpenList)[] = [root];
+  const positions = new Map<string, Pick<JsoncSyntaxError, 'line' | 'column'>>();
+  const note = (path: string, line: number, character: number): void => {
+    positions.set(path, { line: line + 1, column: character + 1 });
+  };
 
   const add = (value: unknown): void => {
     const container = open.at(-1);
     if (container === undefined) return;
-    if (Array.isArray(container)) container.push(value);
+    if ('items' in container) container.items.push(value);
     else container.members.set(container.key, value);
   };
-  const begin = (container: OpenObject | unknown[], line: number, character: number): void => {
+  /** The path of the value that begins now. The position of an item is noted; that of a member is its key's. */
+  const pathOfNext = (line: number, character: number): string => {
+    const container = open.at(-1);
+    if (container === undefined || container === root) return '';
+    if (!('items' in container)) return memberPath(container.path, container.key);
+    const path = memberPath(container.path, container.items.length);
+    note(path, line, character);
+    return path;
+  };
+  const begin = (container: OpenObject | OpenList, line: number, character: number): void => {
     if (open.length > maxDepth) throw new SyntaxFault(line, character, `nesting is limited to ${maxDepth} levels`);
     open.push(container);
   };
   const end = (): void => {
     const container = open.pop();
-    if (container !== undefined) add(Array.isArray(container) ? container : Object.fromEntries(container.members));
+    if (container !== undefined) add('items' in container ? container.items : Object.fromEntries(container.members));
   };
 
   try {
     visit(
       text,
       {
-        onObjectBegin: (_offset, _length, line, character) => begin({ members: new Map(), key: '' }, line, character),
+        onObjectBegin(_offset, _length, line, character) {
+          begin({ members: new Map(), key: '', path: pathOfNext(line, character) }, line, character);
+        },
         onObjectEnd: end,
-        onArrayBegin: (_offset, _length, line, character) => begin([], line, character),
+        onArrayBegin(_offset, _length, line, character) {
+          begin({ items: [], path: pathOfNext(line, character) }, line, character);
+        },
         onArrayEnd: end,
-        onLiteralValue: add,
+        onLiteralValue(value, _offset, _length, line, character) {
+          pathOfNext(line, character);
+          add(value);
+        },
         onObjectProperty(key, _offset, _length, line, character) {
           const object = open.at(-1);
-          if (object === undefined || Array.isArray(object)) return;
-          if (object.members.has(key)) throw new SyntaxFault(line, character, 'this key appears twice in its object');
+          if (object === undefined || 'items' in object) return;
+          if (object.members.has(key)) {
+            const first = positions.get(memberPath(object.path, key))?.line;
+            const place = first === undefined ? '' : `, first in line ${first}`;
+            const fault = `the key ${abbreviateName(key)} appears twice in its object${place}; merge the two, or remove one`;
+            throw new SyntaxFault(line, character, fault);
+          }
           object.key = key;
+          note(memberPath(object.path, key), line, character);
         },
-        onError(code, _offset, _length, line, character) {
-          throw new SyntaxFault(line, character, messages.get(printParseErrorCode(code)) ?? 'this is not JSON');
+        onError(code, offset, _length, line, character) {
+          const isLoneComma = printParseErrorCode(code) === 'ValueExpected' && text[offset] === ',';
+          const message = isLoneComma
+            ? 'nothing stands before this comma; remove it, or add what is missing'
+            : undefined;
+          throw new SyntaxFault(
+            line,
+            character,
+            message ?? messages.get(printParseErrorCode(code)) ?? 'this is not JSON',
+          );
         },
       },
       { allowTrailingComma: true },
@@ -72,7 +117,7 @@ export function readJsonc(text: string): JsoncRead {
     if (!(cause instanceof SyntaxFault)) throw cause;
     return { ok: false, error: { line: cause.line, column: cause.column, message: cause.message } };
   }
-  return { ok: true, value: root[0] };
+  return { ok: true, value: root.items[0], positions };
 }
 
 /** Ends the visit at the first syntax error: the parser itself would go on. */

@@ -1,20 +1,19 @@
 import * as z from 'zod/mini';
-import { docsPage } from '../../util/docs-page.ts';
 import { memberPath, type ReportIssue } from '../issues.ts';
 import { systemText } from '../options/option-kinds.ts';
-import { nearestName } from '../options/option-names.ts';
 import { serverOptions } from '../options/options.ts';
 import type { TransportChoice } from '../server-url.ts';
+import { serverPathOf } from '../tree/places.ts';
 import { type FindCommand, splitCommandText } from './command-text.ts';
-import type { Environment } from './environment-variables.ts';
-import { expandVariables } from './expand-variables.ts';
+import { expandReferences, type ReferenceSources } from './expand-variables.ts';
 import { checkValue, type Given, type GivenValue } from './given-values.ts';
+import { isObject, type KnownPlaces, readBranch } from './read-branch.ts';
 
 /** The context in which a server's entry is read. */
-export interface EntryContext {
-  readonly env: Environment;
+export interface EntryContext extends ReferenceSources {
   readonly findCommand: FindCommand;
-  readonly report: ReportIssue;
+  /** Adds a warning: one sentence that names a key without effect. */
+  readonly note: (warning: string) => void;
 }
 
 /** One server of the file, whose name and options are not yet checked. */
@@ -30,35 +29,52 @@ export interface ServerEntry {
 
 /** Keys with which the files of MCP clients describe a server, in addition to the per-server options. */
 const fields = ['command', 'args', 'url', 'type', 'disabled'];
+/** Other names of `url` in the files of MCP clients. */
+const urlNames = ['serverUrl', 'httpUrl'];
 /** Keys in the files of MCP clients that concern only the client. */
-const withoutMeaning = ['autoApprove', 'alwaysAllow', 'timeout', 'description'];
+const withoutMeaning = [
+  'autoApprove',
+  'alwaysAllow',
+  'timeout',
+  'description',
+  'disabledTools',
+  'dev',
+  'gallery',
+  'icon',
+  'name',
+  'trust',
+  'version',
+];
+
+const places: KnownPlaces = {
+  keyByPath: new Map(Object.keys(serverOptions).map((key) => [serverPathOf(key) ?? key, key])),
+  others: [...fields, ...urlNames, ...withoutMeaning, 'envFile'],
+};
 
 const commandSchema = systemText.check(z.refine((value) => value.trim() !== '', { error: 'must not be empty' }));
 const argsSchema = z.array(systemText, { error: 'must be a list of strings' });
-
-/** True for a JSON object. */
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /** True for a server that the file disables. */
 export const isDisabled = (entry: unknown): boolean => isObject(entry) && entry['disabled'] === true;
 
 /** Reads one member of `mcpServers`. */
 export function readServerEntry(name: string, entry: unknown, path: string, context: EntryContext): ServerEntry {
-  const { report, env } = context;
+  const { report } = context;
   const given = new Map<string, GivenValue>();
   if (!isObject(entry)) {
     report(path, 'must be an object with a command or a url');
     return { name, path, words: undefined, url: undefined, given };
   }
   for (const [key, value] of Object.entries(entry)) {
-    const location = memberPath(path, key);
-    if (withoutMeaning.includes(key)) continue;
-    if (fields.includes(key) || Object.hasOwn(serverOptions, key)) {
-      given.set(key, { path: location, value: expandVariables(value, location, env, report) });
-    } else report(location, unknownKey(key, [...fields, ...Object.keys(serverOptions)]));
+    const at = memberPath(path, key);
+    const isUrlName = urlNames.includes(key) && !Object.hasOwn(entry, 'url');
+    if (fields.includes(key) || isUrlName)
+      given.set(isUrlName ? 'url' : key, { path: at, value: expandReferences(value, at, context) });
+    else if (withoutMeaning.includes(key)) context.note(`${at}: is ignored, because it concerns only MCP clients`);
+    else if (key === 'envFile')
+      report(at, 'is not supported; write the variables into env, or use a reference to a variable');
   }
+  readBranch(entry, '', path, { given, places, references: context, report });
   const disabled = given.get('disabled');
   if (disabled !== undefined && disabled.value !== false) report(disabled.path, 'must be true or false');
   checkType(given, report);
@@ -75,12 +91,6 @@ export function readServerEntry(name: string, entry: unknown, path: string, cont
   return { name, path, words: isRemote ? undefined : readWords(given, path, context), url, given };
 }
 
-/** The message for an unknown key of the file. */
-export function unknownKey(key: string, known: readonly string[]): string {
-  const nearest = nearestName(key, known);
-  return `is not a known key${nearest === undefined ? `; see ${docsPage('reference/configuration.md')}` : `; did you mean ${nearest}?`}`;
-}
-
 /** Checks the transport that an entry names as its type. */
 function checkType(given: Given, report: ReportIssue): void {
   const type = given.get('type');
@@ -88,7 +98,7 @@ function checkType(given: Given, report: ReportIssue): void {
   const isRemote = given.has('url');
   const transport = transportOf(type.value);
   if (transport !== undefined) {
-    if (!isRemote) report(type.path, `is "${transport}", but the server has no url`);
+    if (!isRemote) report(type.path, `is "${transport}", but the server has no url; add a url, or remove type`);
   } else if (type.value !== 'stdio') {
     report(type.path, 'must be "stdio", "http" or "sse", or be omitted');
   } else if (isRemote) {
@@ -110,7 +120,7 @@ function checkForm(given: Given, report: ReportIssue): boolean {
     ? ['command', 'args', 'cwd', 'env']
     : isRemote
       ? []
-      : ['headers', 'forwardHeaders', 'transport'];
+      : ['headers', 'forwardHeaders', 'transport', 'auth', 'identity'];
   for (const key of others) {
     const other = given.get(key);
     if (other !== undefined)

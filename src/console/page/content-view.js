@@ -4,8 +4,12 @@ import { bytes } from './formats.js';
 /** The media types of images that a browser shows. SVG is left out, because it is a document. */
 const shownImages = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif', 'image/bmp']);
 
-/** Shows the result of a request: its contents as a person reads them, and the rest as JSON. */
-export function showResult({ content, messages, contents, structuredContent, isError, ...rest }) {
+/**
+ * Shows the result of a request: its contents as a person reads them, and the rest as JSON.
+ * @param {(uri: string) => Promise<object>} read reads the resource of a link
+ */
+export function showResult({ content, messages, contents, structuredContent, isError, ...rest }, read) {
+  const showContent = (block) => (block?.type === 'resource_link' ? showLink(block, read) : showBlock(block));
   const parts = [
     ...(content ?? []).map(showContent),
     ...(messages ?? []).map(({ role, content: of }) =>
@@ -15,14 +19,18 @@ export function showResult({ content, messages, contents, structuredContent, isE
   ];
   if (structuredContent !== undefined) parts.push(h('p.muted', {}, 'Structured content'), showJson(structuredContent));
   delete rest._meta;
+  for (const member of protocolMembers) delete rest[member];
   if (Object.keys(rest).length > 0) parts.push(showJson(rest));
   if (parts.length === 0) parts.push(h('p.muted', {}, 'The result is empty.'));
   const tag = isError ? 'div.result.bad' : 'div.result';
   return h(tag, { 'aria-label': 'Result', role: 'group', dir: 'auto' }, ...parts);
 }
 
+/** Members of results of 2026-07-28 that say nothing to a person. */
+const protocolMembers = ['resultType', 'ttlMs', 'cacheScope'];
+
 /** Shows one content block (2025-11-25, server/tools, "Tool Result"). */
-function showContent(block) {
+function showBlock(block) {
   switch (block?.type) {
     case 'text':
       return showText(block.text);
@@ -32,8 +40,6 @@ function showContent(block) {
       return showMedia('audio', block);
     case 'resource':
       return showResource(block.resource ?? {});
-    case 'resource_link':
-      return showLink(block);
     default:
       return showJson(block);
   }
@@ -44,14 +50,25 @@ const showText = (text) => h('pre', { tabindex: '0', dir: 'auto' }, String(text)
 const showJson = (value) => h('pre', { tabindex: '0' }, JSON.stringify(value, undefined, 2));
 
 /** The address of a resource is text, not a link: only the server knows what it means. */
-const showLink = ({ uri, name, title, description }) =>
-  h(
-    'p',
+function showLink({ uri, name, title, description }, read) {
+  const result = h('div', { role: 'status' });
+  const show = async () => {
+    try {
+      const { contents = [] } = await read(uri);
+      result.replaceChildren(...contents.map(showResource));
+    } catch (error) {
+      result.replaceChildren(h('p.bad', {}, error.message));
+    }
+  };
+  const label = title ?? name ?? 'Resource';
+  return h(
+    'div.field',
     {},
-    `${title ?? name ?? 'Resource'} `,
-    h('code', {}, uri),
-    h('span.muted', {}, description ? ` ${description}` : ''),
+    h('p', {}, `${label} `, h('code', {}, uri), h('span.muted', {}, description ? ` ${description}` : '')),
+    h('div.buttons', {}, h('button', { type: 'button', 'aria-label': `Read ${label}`, onclick: show }, 'Read')),
+    result,
   );
+}
 
 function showResource({ uri, mimeType = '', text, blob }) {
   const name = h('p.muted', {}, h('code', {}, uri ?? ''), mimeType === '' ? '' : ` ${mimeType}`);

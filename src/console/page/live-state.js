@@ -12,7 +12,7 @@ const staleMs = 5_000;
  * front) does not listen, so that it costs nothing.
  */
 export class Live {
-  #subscription = { search: '', page: 0, session: '', server: '' };
+  #subscription = { search: '', page: 0, everywhere: 0, session: '', server: '' };
   #abort = new AbortController();
   #listeners = new Map();
   #onLink;
@@ -37,7 +37,10 @@ export class Live {
     void this.#listen();
   }
 
-  /** Changes the subscription: the search text for sessions, and the session whose messages are shown. */
+  /**
+   * Changes the subscription: the search text for sessions, whether those of other instances are wanted (1 or 0), and
+   * the session whose messages are shown.
+   */
   subscribe(changes) {
     const before = JSON.stringify(this.#subscription);
     this.#subscription = { ...this.#subscription, ...changes };

@@ -100,6 +100,7 @@ async function start() {
       if (anchor.hash === `#${view}`) anchor.setAttribute('aria-current', 'page');
       else anchor.removeAttribute('aria-current');
     }
+    sessions.setShown(view === 'sessions');
     sessions.show(...(view === 'sessions' ? rest : []));
     if (view === 'playground') playground.choose(rest[0]);
     if (view === 'connect') connect.choose(rest[0]);

@@ -1,8 +1,7 @@
-import { request as sendHttp } from './api.js';
 import { readEvents } from './event-stream.js';
+import { cancelled, isEventStream, jsonAndEvents, listAll, readJson, resultOf, sendToServer } from './mcp-http.js';
 
 const revision = '2025-11-25';
-const jsonAndEvents = 'application/json, text/event-stream';
 
 /** The reconnect delay before the server has sent one. */
 const defaultRetryMs = 2_000;
@@ -31,11 +30,17 @@ export class McpClient {
   #open = 0;
   /** The receivers of progress, by token. */
   #onProgress = new Map();
+  /** The receivers of resource updates, by URI. */
+  #onUpdate = new Map();
+  /** True: a broken stream is resumed, so `cut` shows something. */
+  resumes = true;
+  /** True if the server reports changes of resources. */
+  canSubscribe = false;
 
   /**
    * @param {{ path: string, token: string, capabilities: object, onEntry(entry: object): void,
    *   onRequest(request: object): Promise<object> }} options `onEntry` receives every message and event of the
-   *   connection; `onRequest` resolves with the result of a request of the server
+   *   connection, with `request` if it belongs to the stream of an answer; `onRequest` resolves with the result of a request of the server
    */
   constructor({ path, token, capabilities, onEntry, onRequest }) {
     this.#path = path;
@@ -58,6 +63,7 @@ export class McpClient {
       clientInfo: { name: 'mcp-gangway-playground', version: '1' },
     });
     this.#version = result.protocolVersion;
+    this.canSubscribe = result.capabilities.resources?.subscribe === true;
     await this.#send({ jsonrpc: '2.0', method: 'notifications/initialized' });
     void this.#listen();
     return result;
@@ -71,16 +77,21 @@ export class McpClient {
     await this.#fetch('DELETE', { signal: AbortSignal.timeout(5_000) }).catch(() => undefined);
   }
 
-  /** Returns all items of a list, over its pages. */
-  async list(method, member) {
-    const items = [];
-    let cursor;
-    do {
-      const page = await this.request(method, cursor === undefined ? {} : { cursor });
-      items.push(...(page[member] ?? []));
-      cursor = page.nextCursor;
-    } while (cursor !== undefined && items.length < 10_000);
-    return items;
+  list(method, member) {
+    return listAll(this, method, member);
+  }
+
+  /**
+   * Subscribes to a resource, until the returned function is called.
+   * @param {() => void} onUpdate called for each change
+   */
+  async subscribe(uri, onUpdate) {
+    this.#onUpdate.set(uri, onUpdate);
+    await this.request('resources/subscribe', { uri });
+    return () => {
+      this.#onUpdate.delete(uri);
+      this.request('resources/unsubscribe', { uri }).catch(() => undefined);
+    };
   }
 
   /**
@@ -99,6 +110,7 @@ export class McpClient {
         this.#send({ jsonrpc: '2.0', id, method, params: sent }, id),
         this.#cancelled(id, signal),
       ]);
+      if (response === undefined) throw new Error('The stream ended without an answer and could not be resumed.');
       return resultOf(response);
     } finally {
       this.#onProgress.delete(progressToken);
@@ -111,7 +123,7 @@ export class McpClient {
       signal?.addEventListener('abort', () => {
         const params = { requestId, reason: 'Cancelled in the playground.' };
         void this.#send({ jsonrpc: '2.0', method: 'notifications/cancelled', params }).catch(() => undefined);
-        reject(new Error('You cancelled the request.'));
+        reject(cancelled());
       });
     });
   }
@@ -134,9 +146,7 @@ export class McpClient {
     this.#sessionId ??= response.headers.get('mcp-session-id') ?? undefined;
     if (isEventStream(response)) return this.#follow(response, id);
     if (response.status === 202) return undefined;
-    const type = response.headers.get('content-type') ?? '';
-    if (!type.startsWith('application/json')) throw new Error(`The gateway answered ${response.status}.`);
-    const body = await response.json();
+    const body = await readJson(response);
     this.#onEntry({ kind: 'message', from: 'server', message: body });
     return body;
   }
@@ -172,9 +182,9 @@ export class McpClient {
       if (position.lastEventId === undefined) return undefined;
       do {
         resumes += 1;
-        this.#onEntry({ kind: 'waiting', ms: position.retryMs });
+        this.#onEntry({ kind: 'waiting', ms: position.retryMs, request: id });
         await new Promise((resolve) => setTimeout(resolve, position.retryMs));
-        this.#onEntry({ kind: 'resuming', lastEventId: position.lastEventId });
+        this.#onEntry({ kind: 'resuming', lastEventId: position.lastEventId, request: id });
         response = await this.#fetch('GET', { headers: { 'last-event-id': position.lastEventId } }).catch(
           () => undefined,
         );
@@ -196,13 +206,14 @@ export class McpClient {
         if (eventId !== undefined) position.lastEventId = eventId;
         if (retryMs !== undefined) position.retryMs = retryMs;
         if (data === '') {
-          if (id !== undefined) this.#onEntry({ kind: 'primed', eventId });
+          if (id !== undefined) this.#onEntry({ kind: 'primed', eventId, request: id });
         } else {
           const message = JSON.parse(data);
-          this.#onEntry({ kind: 'message', from: 'server', message, eventId });
+          this.#onEntry({ kind: 'message', from: 'server', message, eventId, request: id });
           if (message.method === undefined && message.id === id) return message;
           if (message.method === 'notifications/progress')
             this.#onProgress.get(message.params?.progressToken)?.(message.params);
+          if (message.method === 'notifications/resources/updated') this.#onUpdate.get(message.params?.uri)?.();
           if (message.method !== undefined && message.id !== undefined) void this.#answer(message);
         }
       }
@@ -222,27 +233,16 @@ export class McpClient {
   }
 
   #fetch(method, { headers = {}, signal = this.#abort.signal, ...options }) {
-    return sendHttp(this.#path, {
+    return sendToServer(this.#path, this.#token, {
       ...options,
       method,
       signal,
       headers: {
         accept: method === 'GET' ? 'text/event-stream' : jsonAndEvents,
-        ...(this.#token !== '' && { 'x-gangway-authorization': `Bearer ${this.#token}` }),
         ...(this.#sessionId !== undefined && { 'mcp-session-id': this.#sessionId }),
         ...(this.#version !== undefined && { 'mcp-protocol-version': this.#version }),
         ...headers,
       },
     });
   }
-}
-
-const isEventStream = ({ headers }) => (headers.get('content-type') ?? '').startsWith('text/event-stream');
-
-/** Returns the result of a response; throws its error, or the reason why there is no response. */
-function resultOf(response) {
-  if (response === undefined) throw new Error('The stream ended without an answer and could not be resumed.');
-  if (response.error !== undefined)
-    throw Object.assign(new Error(response.error.message), { code: response.error.code });
-  return response.result;
 }

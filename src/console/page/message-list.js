@@ -7,8 +7,8 @@ import { bytes, duration, time } from './formats.js';
 const maxShown = 200;
 
 const passing = 'New messages appear here';
-const inspected = 'with their contents (--inspect).';
-const notInspected = 'without their contents; start the gateway with --inspect to see them.';
+const inspected = 'with their contents (--observe.showContents).';
+const notInspected = 'without their contents; start the gateway with --observe.showContents to see them.';
 
 /** Creates the list of the messages of one session as they pass, newest first. */
 export function createMessageList(live, { inspects }) {

@@ -1,20 +1,28 @@
+import { confirm } from './actions.js';
 import { showResult } from './content-view.js';
 import { copyText, h, setText } from './dom.js';
 import { duration } from './formats.js';
 import { curlFor, typescriptFor } from './request-snippets.js';
 import { createSchemaForm } from './schema-form.js';
+import { createTimeline } from './timeline.js';
 
 /**
  * Creates the form of an operation and the view of its results.
  * @param {import('./operations.js').Operation} operation
- * @param {{ client: import('./mcp-client.js').McpClient, url: string, needsToken: boolean }} target
+ * @param {{ client: import('./mcp-client.js').McpClient | import('./modern-client.js').ModernClient, url: string, needsToken: boolean,
+ *   subscriptions: ReturnType<typeof import('./subscriptions.js').createSubscriptions> }} target
  */
-export function createOperationForm(operation, { client, url, needsToken }) {
+export function createOperationForm(operation, { client, url, needsToken, subscriptions }) {
   const { name, title, description, hints, verb, method, schema } = operation;
   const input = createInput(schema);
   const send = h('button.primary', { type: 'submit' }, verb);
   const cancel = h('button', { type: 'button', disabled: true }, 'Cancel the request');
-  const cut = h('button', { type: 'button', disabled: true, onclick: () => client.cut() }, 'Cut the connection');
+  const cut = h(
+    'button',
+    { type: 'button', disabled: true, hidden: !client.resumes, onclick: () => client.cut() },
+    'Cut the connection',
+  );
+  const timeline = createTimeline();
   const progress = h('progress', { hidden: true, 'aria-label': 'Progress' });
   const result = h('div', { role: 'status' });
   const copy = (label, textFor) => h('button.quiet', { type: 'button', onclick: () => copyOf(textFor) }, label);
@@ -25,6 +33,22 @@ export function createOperationForm(operation, { client, url, needsToken }) {
       result.replaceChildren(h('p.bad', {}, error.message));
     }
   };
+  const readUri = (uri) => client.request('resources/read', { uri });
+  const showAnswer = (answer, startedAt) => {
+    const took = duration(Math.round(performance.now() - startedAt));
+    result.replaceChildren(
+      h(answer.isError ? 'p.bad' : 'p.good', {}, `${answer.isError ? 'The tool failed' : 'Done'} after ${took}`),
+      showResult(answer, readUri),
+    );
+  };
+  const subscribe = async () => {
+    try {
+      await subscriptions.add(client, operation.read(input.read()).uri);
+    } catch (error) {
+      result.replaceChildren(h('p.bad', {}, error.message));
+    }
+  };
+  const canSubscribe = method === 'resources/read' && client.canSubscribe;
   const form = h(
     'form',
     {},
@@ -35,11 +59,13 @@ export function createOperationForm(operation, { client, url, needsToken }) {
       send,
       cut,
       cancel,
+      canSubscribe ? h('button', { type: 'button', onclick: subscribe }, 'Subscribe') : undefined,
       input.toggle,
       copy('Copy as curl', curlFor),
       copy('Copy as SDK code', typescriptFor),
     ),
     progress,
+    timeline.element,
   );
   const showProgress = ({ progress: done, total, message }) => {
     progress.hidden = false;
@@ -51,26 +77,24 @@ export function createOperationForm(operation, { client, url, needsToken }) {
   };
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
-    const startedAt = performance.now();
     const abort = new AbortController();
     cancel.onclick = () => abort.abort();
     try {
       const params = operation.read(input.read());
+      if (operation.isDestructive && !(await confirm(destructiveQuestion(title ?? name)))) return;
+      const startedAt = performance.now();
       send.disabled = true;
       cancel.disabled = false;
       result.replaceChildren(h('p.muted', {}, 'Running …'));
-      const answer = await client.request(method, params, { signal: abort.signal, onProgress: showProgress });
-      const took = duration(Math.round(performance.now() - startedAt));
-      result.replaceChildren(
-        h(answer.isError ? 'p.bad' : 'p.good', {}, `${answer.isError ? 'The tool failed' : 'Done'} after ${took}`),
-        showResult(answer),
-      );
+      timeline.begin();
+      showAnswer(await client.request(method, params, { signal: abort.signal, onProgress: showProgress }), startedAt);
     } catch (error) {
       result.replaceChildren(h('p.bad', {}, error.message));
     } finally {
       send.disabled = false;
       cancel.disabled = true;
       progress.hidden = true;
+      timeline.end();
     }
   });
   return {
@@ -86,12 +110,19 @@ export function createOperationForm(operation, { client, url, needsToken }) {
       form,
       result,
     ],
-    /** Enables what needs an open stream. */
-    update() {
+    /** Takes an entry of the client, and enables what needs an open stream. */
+    update(entry) {
       cut.disabled = !client.hasStream;
+      timeline.add(entry);
     },
   };
 }
+
+const destructiveQuestion = (tool) => ({
+  title: `Call ${tool}?`,
+  text: 'The server marks this tool as destructive: a call may delete or overwrite something.',
+  yes: 'Call',
+});
 
 /** Creates the input of an operation: a form of its schema, or the same values as JSON. */
 function createInput(schema) {

@@ -2,7 +2,8 @@
  * The operations that a server offers to a person. Each is a request with a form: `read` turns the values of the form
  * into the parameters of the request.
  * @typedef {{ name: string, title: string | undefined, description: string, hints: readonly string[], verb: string,
- *   method: string, schema: object, read(values: object): object }} Operation
+ *   method: string, schema: object, isDestructive?: boolean, read(values: object): object }} Operation
+ *   `isDestructive` is a claim of the server
  */
 
 /** The kinds of operations, with the capability that a server declares for each. */
@@ -19,6 +20,7 @@ async function listTools(client) {
     title: title ?? annotations.title,
     description: description ?? '',
     hints: hintsOf(annotations),
+    isDestructive: isDestructive(annotations),
     verb: 'Call',
     method: 'tools/call',
     schema: inputSchema,
@@ -26,10 +28,12 @@ async function listTools(client) {
   }));
 }
 
+const isDestructive = ({ readOnlyHint, destructiveHint }) => readOnlyHint !== true && destructiveHint === true;
+
 /** The annotations of a tool in words (2025-11-25, ToolAnnotations). They are claims of the server. */
-const hintsOf = ({ readOnlyHint, destructiveHint, idempotentHint, openWorldHint }) => [
+const hintsOf = ({ readOnlyHint, idempotentHint, openWorldHint, ...others }) => [
   ...(readOnlyHint === true ? ['read-only'] : []),
-  ...(readOnlyHint !== true && destructiveHint === true ? ['destructive'] : []),
+  ...(isDestructive({ readOnlyHint, ...others }) ? ['destructive'] : []),
   ...(idempotentHint === true ? ['idempotent'] : []),
   ...(openWorldHint === true ? ['open world'] : []),
 ];

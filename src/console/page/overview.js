@@ -1,58 +1,37 @@
 import { createActionButton, drainInstance } from './actions.js';
 import { createCharts } from './charts.js';
 import { h, setText, showList } from './dom.js';
-import { bytes, count, counted, duration, number } from './formats.js';
+import { createFigures } from './figures.js';
+import { count, counted, duration } from './formats.js';
 import { createRecentEvents } from './recent-events.js';
-import { conditionTexts, createServerCard, failedShare } from './server-card.js';
+import { conditionTexts, createServerCard } from './server-card.js';
 
-/** Numbers of the instance, in the order of the questions: does it work, for how many, how fast. */
-const figures = [
-  [
-    'Sessions',
-    ({ instance }) => count(instance.sessions),
-    ({ instance }) => `of at most ${count(instance.maxSessions)}`,
-  ],
-  [
-    'Open streams',
-    ({ instance }) => count(instance.streams),
-    ({ instance }) => `${counted(instance.inFlight, 'call')} in flight`,
-  ],
-  ['Calls per second', ({ instance }) => number(instance.callsPerSecond), () => 'average over 5 s'],
-  [
-    'Failed calls',
-    ({ instance }) => failedShare(instance),
-    ({ instance }) => `${count(instance.failures)} of ${counted(instance.calls, 'call')} in the last 2 min`,
-    ({ instance }) => (instance.isFailing ? 'bad' : ''),
-  ],
-  [
-    'Response time (p95)',
-    ({ instance }) => (instance.p95Ms === null ? '–' : duration(instance.p95Ms)),
-    ({ instance: { p50Ms, p99Ms } }) =>
-      p50Ms === null ? 'no answer in the last 2 min' : `median ${duration(p50Ms)}, p99 ${duration(p99Ms)}, last 2 min`,
-  ],
-  [
-    'Memory of servers',
-    ({ instance }) => bytes(instance.childBytes),
-    ({ instance, servers }) =>
-      `${counted(sum(servers, 'childCount'), 'process', 'processes')}; gateway ${bytes(instance.memoryBytes)}`,
-  ],
-];
+/** A gateway with at most this many servers shows them opened: there is room for the plots. */
+const maxOpened = 2;
 
-const sum = (items, member) => items.reduce((total, item) => total + item[member], 0);
+/** So many servers in trouble are named beside their number. */
+const maxNamed = 3;
 
-/** Counts the servers by condition: `1 down, 2 up`. */
+const nameTroubled = (state, names) =>
+  state === 'down' || state === 'degraded'
+    ? ` (${[...names.slice(0, maxNamed), ...(names.length > maxNamed ? ['…'] : [])].join(', ')})`
+    : '';
+
+/** Counts the servers by condition: `1 down (mail), 2 up`. */
 const countConditions = (servers) =>
   Object.keys(conditionTexts)
-    .map((state) => [state, servers.filter(({ condition }) => condition.state === state).length])
-    .filter(([, found]) => found > 0)
-    .map(([state, found]) => `${count(found)} ${conditionTexts[state].toLowerCase()}`)
+    .map((state) => [state, servers.filter(({ condition }) => condition.state === state).map(({ name }) => name)])
+    .filter(([, names]) => names.length > 0)
+    .map(
+      ([state, names]) => `${count(names.length)} ${conditionTexts[state].toLowerCase()}${nameTroubled(state, names)}`,
+    )
     .join(', ');
 
 /** Creates the view of the instance, its servers and its recent events. */
 export function createOverview(section, live, history) {
   const pill = h('span.pill');
   const state = h('p.muted.lead');
-  const numbers = h('dl.figures');
+  const figures = createFigures();
   const servers = h('div.servers');
   const conditions = h('span.muted');
   const instances = h('ul.rows', { 'aria-labelledby': 'instances-title' });
@@ -65,9 +44,11 @@ export function createOverview(section, live, history) {
   const recentEvents = createRecentEvents();
   const first = createFirstSteps();
   const cards = new Map();
+  let isRoomy = false;
   const createCard = (server) => {
     const card = createServerCard(server);
     cards.set(server.name, card);
+    if (isRoomy) card.open();
     return card;
   };
   history.on((trackOf) => {
@@ -86,7 +67,7 @@ export function createOverview(section, live, history) {
         createActionButton('drain', 'button', { onclick: () => instance && drainInstance(instance) }, 'Drain…'),
       ),
     ),
-    numbers,
+    figures.element,
     first.element,
     h(
       'section',
@@ -103,15 +84,10 @@ export function createOverview(section, live, history) {
     setText(state, `${instance.name}, version ${instance.version}, up ${duration(instance.upMs)}`);
     pill.className = instance.readiness === 'ready' ? 'pill good' : 'pill bad';
     setText(pill, readinessTexts[instance.readiness] ?? instance.readiness);
-    const shown = figures.map(([name, value, detail, mood = () => '']) => ({
-      name,
-      value: value(snapshot),
-      detail: detail(snapshot),
-      mood: mood(snapshot),
-    }));
+    figures.update(snapshot);
     setText(conditions, countConditions(snapshot.servers));
     first.update(snapshot);
-    showList(numbers, shown, ({ name }) => name, createFigure);
+    isRoomy = snapshot.servers.length <= maxOpened;
     showList(servers, snapshot.servers, ({ name }) => name, createCard);
     cluster.hidden = snapshot.instances.length < 2;
     showList(instances, snapshot.instances, ({ name }) => name, createInstance);
@@ -150,19 +126,6 @@ const readinessTexts = {
   draining: 'Draining',
 };
 
-function createFigure({ name }) {
-  const value = h('strong');
-  const detail = h('span.muted');
-  return {
-    element: h('div', {}, h('dt', {}, name), h('dd', {}, value, detail)),
-    update(figure) {
-      setText(value, figure.value);
-      value.className = figure.mood;
-      setText(detail, figure.detail);
-    },
-  };
-}
-
 function createInstance() {
   const name = h('strong');
   const details = h('span.muted');
@@ -172,7 +135,13 @@ function createInstance() {
       setText(name, instance.isThis ? `${instance.name} (this one)` : instance.name);
       setText(
         details,
-        `${readinessTexts[instance.readiness] ?? instance.readiness} · ${counted(instance.sessions, 'session')} · ${counted(instance.streams, 'stream')} · ${instance.version}`,
+        [
+          readinessTexts[instance.readiness] ?? instance.readiness,
+          counted(instance.sessions, 'session'),
+          counted(instance.streams, 'stream'),
+          instance.version,
+          ...(instance.isThis ? [] : [`reported ${Math.floor(instance.ageMs / 1_000)} s ago`]),
+        ].join(' · '),
       );
     },
   };

@@ -1,8 +1,10 @@
 import { h, setText, showList } from './dom.js';
 import { McpClient } from './mcp-client.js';
+import { ModernClient } from './modern-client.js';
 import { createOperationForm } from './operation-form.js';
 import { operationKinds } from './operations.js';
 import { answerByHand, clientCapabilities } from './server-request-forms.js';
+import { createSubscriptions } from './subscriptions.js';
 import { createTranscript } from './transcript.js';
 
 /** Creates the view in which a person tries a server. */
@@ -14,15 +16,23 @@ export function createPlayground(section, { servers, needsToken }) {
     autocomplete: 'off',
     placeholder: 'Only if clients need one',
   });
+  const revision = h(
+    'select',
+    { id: 'play-revision' },
+    h('option', { value: 'legacy' }, '2025-11-25 (session)'),
+    h('option', { value: 'modern' }, '2026-07-28 (no session)'),
+  );
   const connect = h('button.primary', { type: 'submit' }, 'Connect');
-  const status = h('p', { role: 'status' }, 'Press Connect: the playground opens its own session.');
+  const status = h('p', { role: 'status' }, 'Press Connect: the playground becomes a client of the server.');
   const bench = h('div.card');
   const serverRequests = h('div', { 'aria-live': 'polite' });
+  const subscriptions = createSubscriptions();
   const transcript = createTranscript();
   const form = h(
     'form.card.inline',
     {},
     h('div.field', {}, h('label', { for: 'play-server' }, 'Server'), server),
+    h('div.field', {}, h('label', { for: 'play-revision' }, 'Revision'), revision),
     h('div.field', {}, h('label', { for: 'play-token' }, 'Token or API key'), token),
     h('div.buttons', {}, connect),
   );
@@ -30,11 +40,16 @@ export function createPlayground(section, { servers, needsToken }) {
   let operationForm;
   const choose = (operation) => {
     const { url } = servers.find(({ name }) => name === server.value);
-    operationForm = createOperationForm(operation, { client, url, needsToken });
+    operationForm = createOperationForm(operation, { client, url, needsToken, subscriptions });
     bench.replaceChildren(...operationForm.elements);
   };
   const chooser = createChooser(choose);
-  const workshop = h('div.workshop', { hidden: true }, chooser.element, h('div', {}, bench, serverRequests));
+  const workshop = h(
+    'div.workshop',
+    { hidden: true },
+    chooser.element,
+    h('div', {}, bench, serverRequests, subscriptions.element),
+  );
   section.append(
     h(
       'div.heading',
@@ -63,14 +78,16 @@ export function createPlayground(section, { servers, needsToken }) {
     await client?.close();
     transcript.clear();
     serverRequests.replaceChildren();
+    subscriptions.clear();
     workshop.hidden = true;
     setText(status, 'Connecting …');
-    client = new McpClient({
+    const Client = revision.value === 'modern' ? ModernClient : McpClient;
+    client = new Client({
       path: `status/play/${encodeURIComponent(server.value)}`,
       token: token.value.trim(),
       capabilities: clientCapabilities,
       onEntry(entry) {
-        operationForm?.update();
+        operationForm?.update(entry);
         if (entry.kind === 'over') setText(status, entry.text);
         transcript.add(entry);
       },

@@ -3,15 +3,16 @@
 
 import { placeholder, toBase64, transportOptions } from './snippets.js';
 
-const revision = '2026-07-28';
+/** The revision of the requests. */
+export const modernRevision = '2026-07-28';
 
 /** The parameter that the header `Mcp-Name` repeats, by method (2026-07-28, basic/transports). */
-const nameParameters = { 'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri' };
+export const nameParameters = { 'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri' };
 
 /** Returns a curl command for a request. */
 export function curlFor({ url, needsToken, method, params }) {
   const _meta = {
-    'io.modelcontextprotocol/protocolVersion': revision,
+    'io.modelcontextprotocol/protocolVersion': modernRevision,
     'io.modelcontextprotocol/clientInfo': { name: 'curl', version: '1' },
     'io.modelcontextprotocol/clientCapabilities': {},
   };
@@ -20,7 +21,7 @@ export function curlFor({ url, needsToken, method, params }) {
   const headers = [
     'Content-Type: application/json',
     'Accept: application/json, text/event-stream',
-    `MCP-Protocol-Version: ${revision}`,
+    `MCP-Protocol-Version: ${modernRevision}`,
     `Mcp-Method: ${method}`,
     ...(name === undefined ? [] : [`Mcp-Name: ${encodeHeader(name)}`]),
     ...(needsToken ? [`Authorization: Bearer ${placeholder}`] : []),
@@ -48,7 +49,7 @@ await client.close();
 const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** Encodes a header value that is not visible ASCII (2026-07-28, basic/transports, "Header encoding"). */
-function encodeHeader(text) {
+export function encodeHeader(text) {
   if (/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !text.startsWith('=?')) return text;
   return `=?base64?${toBase64(text)}?=`;
 }

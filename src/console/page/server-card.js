@@ -1,6 +1,7 @@
 import { createActionButton, restartServer } from './actions.js';
 import { callPlot, timePlot } from './charts.js';
 import { h, setText, showList } from './dom.js';
+import { failedShare } from './figures.js';
 import { bytes, count, counted, duration, number, time } from './formats.js';
 import { createPlot } from './plot.js';
 
@@ -11,62 +12,88 @@ export const conditionTexts = { down: 'Down', degraded: 'Degraded', up: 'Up', un
 
 const conditionMoods = { down: 'bad', degraded: 'warn', up: 'good', unused: '' };
 
-/** Formats the share of failed calls. */
-export const failedShare = ({ calls, failures }) => (calls === 0 ? '–' : `${number((failures / calls) * 100)} %`);
-
-/** Creates the card of a server: its condition, numbers, plots, processes and last lines of output. */
+/**
+ * Creates the row of a server. It says whether the server works, since when and why not, what it said last, and whose
+ * sessions it has. Opened, it shows the plots, the processes and the last lines of output.
+ */
 export function createServerCard(first) {
   let current = first;
+  const title = `server-${first.name}`;
   const pill = h('span.pill');
-  const health = h('p.health');
-  const reasons = h('ul.reasons');
+  const since = h('span.muted');
+  const reason = h('span.reason');
+  const said = h('code.said');
+  const [calls, times, users, load] = Array.from({ length: 4 }, () => h('span'));
   const chips = h('p.chips');
+  const help = h('p.muted');
   const plots = [callPlot, timePlot].map((options) => createPlot({ ...options, height: 120, hasLegend: false }));
   const numbers = h('p.counts');
   const children = createChildren();
-  const noise = createNoise();
-  const stderr = createStderr();
-  const title = `server-${first.name}`;
-  const element = h(
-    'article.card',
-    { 'aria-labelledby': title },
+  const noise = createLines('Last lines on stdout that are not MCP messages');
+  const stderr = createLines('Last lines of stderr');
+  const details = h(
+    'details.server',
+    {},
     h(
-      'div.heading',
+      'summary',
       {},
-      h('div', {}, h('h3', { id: title }, h('bdi', {}, first.name), pill), health, reasons),
-      createActionButton(
-        'sessions',
-        'button',
-        { onclick: () => restartServer(current), 'aria-label': `Restart the processes of ${first.name}` },
-        'Restart…',
-      ),
+      h('span.who', {}, h('h3', { id: title }, h('bdi', {}, first.name)), pill, since),
+      h('span.why', {}, reason, said),
+      h('span.what', {}, calls, times),
+      h('span.whose', {}, users, load),
     ),
-    chips,
-    h('div.plots', {}, ...plots.map((plot) => plot.element)),
-    numbers,
-    children.element,
-    noise.element,
-    stderr.element,
     h(
-      'p.links',
+      'div.inside',
       {},
-      ...['Sessions', 'Playground', 'Connect'].map((view) =>
-        h('a', { href: `#${view.toLowerCase()}/${encodeURIComponent(first.name)}` }, view),
+      h(
+        'div.heading',
+        {},
+        h('div', {}, chips, help, numbers),
+        createActionButton(
+          'sessions',
+          'button',
+          { onclick: () => restartServer(current), 'aria-label': `Restart the processes of ${first.name}` },
+          'Restart…',
+        ),
+      ),
+      h('div.plots', {}, ...plots.map((plot) => plot.element)),
+      children.element,
+      noise.element,
+      stderr.element,
+      h(
+        'p.links',
+        {},
+        ...['Sessions', 'Playground', 'Connect'].map((view) =>
+          h('a', { href: `#${view.toLowerCase()}/${encodeURIComponent(first.name)}` }, view),
+        ),
       ),
     ),
   );
   return {
-    element,
+    element: h('article', { 'aria-labelledby': title }, details),
+    /** Opens the row. */
+    open() {
+      details.open = true;
+    },
     update(server) {
       current = server;
-      const { health: state } = server;
-      const { condition, recent } = server;
+      const { condition, recent, health } = server;
       pill.className = `pill ${conditionMoods[condition.state]}`;
       setText(pill, conditionTexts[condition.state]);
-      setText(health, describeHealth(state));
-      health.hidden = health.textContent === '';
-      showList(reasons, condition.reasons, (text) => text.replace(/\d+/g, '#'), createReason);
+      setText(since, condition.since === undefined ? '' : `since ${time(condition.since)}`);
+      setText(reason, describeReason(server));
+      reason.title = reason.textContent;
+      reason.className = `reason ${conditionMoods[condition.state] === 'good' ? '' : conditionMoods[condition.state]}`;
+      setText(said, server.stderr.at(-1)?.line ?? server.noise.at(-1) ?? '');
+      said.title = said.textContent;
+      setText(calls, recent.calls === 0 ? 'no calls' : `${failedShare(recent)} of ${count(recent.calls)} failed`);
+      calls.className = server.isFailing ? 'bad' : '';
+      setText(times, recent.p95Ms === null ? '' : `p95 ${duration(recent.p95Ms)}${describeOwnTime(recent)}`);
+      setText(users, describeUsers(server));
+      users.title = users.textContent;
+      setText(load, describeLoad(server));
       showList(chips, chipsOf(server), (text) => text, createChip);
+      setText(help, health.state === 'down' ? (health.help ?? '') : '');
       setText(
         numbers,
         [
@@ -74,12 +101,12 @@ export function createServerCard(first) {
           counted(server.streams, 'stream'),
           `${counted(server.inFlight, 'call')} in flight`,
           describeCalls(recent),
+          ...(health.at === undefined || health.state === 'down' ? [] : [`last started at ${time(health.at)}`]),
         ].join(' · '),
       );
-      numbers.classList.toggle('bad', server.isFailing);
       children.update(server);
-      noise.update(server);
-      stderr.update(server);
+      noise.update(server.noise);
+      stderr.update(server.stderr.map(({ pid, line }) => `${pid ?? '–'}  ${line}`));
     },
     /** @param {object | undefined} track undefined if the gateway keeps no history for the server */
     updatePlots(track) {
@@ -88,21 +115,33 @@ export function createServerCard(first) {
   };
 }
 
+/** Says why the server is in trouble; nothing if it works. */
+function describeReason({ condition, health }) {
+  if (condition.state === 'down') return health.why ?? 'The last probe failed.';
+  return condition.reasons.join(' ');
+}
+
+/** Says whose sessions the server has. */
+function describeUsers({ sessions, users }) {
+  if (sessions === 0) return 'no sessions';
+  const names = users.map(({ user, client }) =>
+    [user, client && user ? `(${client})` : client].filter(Boolean).join(' '),
+  );
+  return [counted(sessions, 'session'), names.filter((name) => name !== '').join(', ')].filter(Boolean).join(': ');
+}
+
+const describeLoad = ({ childCount, childBytes, exits }) =>
+  [
+    ...(childCount === 0 ? [] : [`${bytes(childBytes)} in ${counted(childCount, 'process', 'processes')}`]),
+    ...(exits === 0 ? [] : [`${count(exits)} lost`]),
+  ].join(' · ');
+
+const describeOwnTime = ({ gatewayMs }) => (gatewayMs === null ? '' : `, gateway ${number(gatewayMs)} ms`);
+
 const describeCalls = (recent) =>
   recent.calls === 0
     ? 'no calls in the last 2 min'
     : `${failedShare(recent)} of ${counted(recent.calls, 'call')} failed in the last 2 min`;
-
-/** Describes the last start or probe of a server. */
-function describeHealth({ state, summary, at }) {
-  if (at === undefined) return '';
-  return state === 'down' ? `${summary ?? 'The last probe failed.'} (${time(at)})` : `Last started at ${time(at)}`;
-}
-
-function createReason() {
-  const element = h('li');
-  return { element, update: (text) => setText(element, text) };
-}
 
 const chipsOf = ({ transport, era, revisions = [] }) => [transport, eraWords[era] ?? era, ...revisions.slice(-1)];
 
@@ -110,10 +149,10 @@ const createChip = (text) => ({ element: h('span.chip', {}, text), update: () =>
 
 /** Creates the list of the processes of a server. */
 function createChildren() {
-  const summary = h('summary');
+  const summary = h('h4');
   const rows = h('ul.rows');
   const more = h('p.muted');
-  const element = h('details', {}, summary, rows, more);
+  const element = h('div', {}, summary, rows, more);
   return {
     element,
     update({ children, childCount, childBytes, restarts }) {
@@ -143,37 +182,15 @@ function createChild({ pid }) {
   };
 }
 
-/** Creates the list of the last lines on stdout that are not messages. */
-function createNoise() {
-  const lines = h('pre', { tabindex: '0', 'aria-label': 'Lines on stdout that are not MCP messages' });
-  const element = h('details', {}, h('summary', {}, 'Lines on stdout that are not MCP messages'), lines);
+/** Creates a block with lines of output, which is hidden while there are none. */
+function createLines(title) {
+  const lines = h('pre', { tabindex: '0', 'aria-label': title });
+  const element = h('div', { hidden: true }, h('h4', {}, title), lines);
   return {
     element,
-    update({ noise }) {
-      element.hidden = noise.length === 0;
-      setText(lines, noise.join('\n'));
-    },
-  };
-}
-
-/**
- * Creates the list of the last stderr lines. It opens once for each failure, and otherwise stays as the person left it.
- */
-function createStderr() {
-  let hasOpened = false;
-  const lines = h('pre', { tabindex: '0', 'aria-label': 'Last lines of stderr' });
-  const element = h('details', {}, h('summary', {}, 'Last lines of stderr'), lines);
-  return {
-    element,
-    update({ stderr, health }) {
-      element.hidden = stderr.length === 0;
-      setText(lines, stderr.map(({ pid, line }) => `${pid ?? '–'}  ${line}`).join('\n'));
-      const isCause = health.state === 'down' && stderr.length > 0;
-      if (isCause && !hasOpened) {
-        element.open = true;
-        lines.scrollTop = lines.scrollHeight; // the cause is in the last lines
-      }
-      hasOpened = isCause;
+    update(texts) {
+      element.hidden = texts.length === 0;
+      setText(lines, texts.join('\n'));
     },
   };
 }

@@ -12,14 +12,31 @@ export function createSessions(section, live, about) {
     type: 'search',
     autocomplete: 'off',
     spellcheck: 'false',
-    placeholder: 'Server, session, client, user or hibernating',
+    placeholder: 'Server, session, client, user, instance or hibernating',
   });
+  const scope = h(
+    'select',
+    { id: 'session-scope' },
+    h('option', { value: '1' }, 'All instances'),
+    h('option', { value: '0' }, 'This instance'),
+  );
+  const scopeField = h('div.search', { hidden: true }, h('label', { for: 'session-scope' }, 'Sessions of'), scope);
+  const sources = h('p.muted', { hidden: true });
+  const table = h('table', {}, h('thead', {}, h('tr', {}, ...headings())));
   const total = h('p.muted', { role: 'status' });
   const rows = h('tbody');
   const emptyHint = h('p.muted', { hidden: true }, 'No sessions. Connect a client, or use the playground.');
   const messageList = createMessageList(live, about);
   const pages = createPages((page) => live.subscribe({ page }));
   let timer;
+  let isShown = false;
+  let hasOthers = false;
+  const subscribe = () => live.subscribe({ everywhere: isShown && hasOthers ? Number(scope.value) : 0 });
+  scope.addEventListener('change', () => {
+    live.subscribe({ page: 0 });
+    subscribe();
+  });
+  table.append(rows);
   const find = (text) => live.subscribe({ search: text.trim(), page: 0 });
   search.addEventListener('input', () => {
     clearTimeout(timer);
@@ -28,21 +45,25 @@ export function createSessions(section, live, about) {
   section.append(
     h('div.heading', {}, h('div', {}, h('h1', { id: 'sessions-title', tabindex: '-1' }, 'Sessions'), total)),
     messageList.element,
-    h('div.search', {}, h('label', { for: 'search' }, 'Search'), search),
-    h(
-      'div.table',
-      { role: 'region', 'aria-label': 'Sessions', tabindex: '0' },
-      h('table', {}, h('thead', {}, h('tr', {}, ...headings())), rows),
-    ),
+    h('div.inline', {}, h('div.search', {}, h('label', { for: 'search' }, 'Search'), search), scopeField),
+    h('div.table', { role: 'region', 'aria-label': 'Sessions', tabindex: '0' }, table),
+    sources,
     emptyHint,
     pages.element,
   );
-  live.on('state', ({ sessions }) => {
-    const { shown, found, total: all } = sessions;
+  live.on('state', ({ instance, instances, sessions }) => {
+    const { shown, found, total: all, others } = sessions;
+    hasOthers = instances.length > 1;
+    scopeField.hidden = !hasOthers;
+    subscribe();
+    const isEverywhere = others.length > 0;
+    table.classList.toggle('one-instance', !isEverywhere);
+    sources.hidden = !isEverywhere;
+    setText(sources, describeSources(others));
     setText(
       total,
       found === all
-        ? `${counted(all, 'session')} on this instance, newest first`
+        ? `${counted(all, 'session')} on ${isEverywhere ? counted(others.length + 1, 'instance') : 'this instance'}, newest first`
         : `${count(found)} of ${counted(all, 'session')} found`,
     );
     emptyHint.hidden = shown.length > 0;
@@ -53,9 +74,19 @@ export function createSessions(section, live, about) {
         : 'No session matches. Change the search text.',
     );
     pages.update(sessions);
-    showList(rows, shown, ({ server, session }) => `${server} ${session}`, createRow);
+    showList(
+      rows,
+      shown,
+      ({ instance: owner, server, session }) => `${owner ?? ''} ${server} ${session}`,
+      createRow(instance.name),
+    );
   });
   return {
+    /** Is told whether the view is in front. Other instances are asked only then. */
+    setShown(isInFront) {
+      isShown = isInFront;
+      subscribe();
+    },
     /** Shows the messages of a session; or all sessions of a server, if only the server is given. */
     show(server, session) {
       if (server !== undefined && session === undefined) {
@@ -71,6 +102,7 @@ const headings = () =>
   [
     ['Session', ''],
     ['Server', ''],
+    ['Instance', 'instance'],
     ['Client', 'optional'],
     ['User', 'optional'],
     ['Calls', 'figure optional'],
@@ -81,66 +113,84 @@ const headings = () =>
     ['', 'figure'],
   ].map(([text, name]) => h('th', { scope: 'col', class: name || undefined }, text || h('span.unseen', {}, 'Actions')));
 
-function createRow({ server, session }) {
-  const cells = [
-    'name',
-    'client optional',
-    'client optional',
-    'figure optional',
-    'figure',
-    'figure optional',
-    'figure optional',
-    'figure',
-  ];
-  const [name, client, user, calls, failed, messages, age, idle] = cells.map((className) =>
-    h('td', { class: className || undefined }),
-  );
-  const link = h('a', { href: `#sessions/${encodeURIComponent(server)}/${encodeURIComponent(session)}` }, session);
-  const hibernatingChip = h(
-    'span.chip',
-    { hidden: true, title: 'The session has no process. The next request starts one.' },
-    'hibernating',
-  );
-  const end = createActionButton(
-    'sessions',
-    'button.quiet',
-    { 'aria-label': `End session ${session}`, onclick: () => endSession({ server, session }) },
-    'End…',
-  );
-  setText(name, server);
-  // A click anywhere in the row is for the mouse only; keyboards use the link.
-  const show = (event) => {
-    if (event.target.closest('a, button') === null && getSelection().isCollapsed) location.hash = link.hash;
+/** Creates a row. A session of another instance has neither messages nor actions here. */
+const createRow =
+  (here) =>
+  ({ instance, server, session }) => {
+    const cells = [
+      'name',
+      'name instance',
+      'client optional',
+      'client optional',
+      'figure optional',
+      'figure',
+      'figure optional',
+      'figure optional',
+      'figure',
+    ];
+    const [name, owner, client, user, calls, failed, messages, age, idle] = cells.map((className) =>
+      h('td', { class: className || undefined }),
+    );
+    const isHere = instance === undefined;
+    const link = isHere
+      ? h('a', { href: `#sessions/${encodeURIComponent(server)}/${encodeURIComponent(session)}` }, session)
+      : h('span', { title: `The status page of ${instance} shows its messages.` }, session);
+    const hibernatingChip = h(
+      'span.chip',
+      { hidden: true, title: 'The session has no process. The next request starts one.' },
+      'hibernating',
+    );
+    const end = createActionButton(
+      'sessions',
+      'button.quiet',
+      { 'aria-label': `End session ${session}`, onclick: () => endSession({ server, session }) },
+      'End…',
+    );
+    setText(name, server);
+    setText(owner, instance ?? `${here} (this one)`);
+    // A click anywhere in the row is for the mouse only; keyboards use the link.
+    const show = (event) => {
+      if (isHere && event.target.closest('a, button') === null && getSelection().isCollapsed) location.hash = link.hash;
+    };
+    return {
+      element: h(
+        'tr',
+        { onclick: show },
+        h('th', { scope: 'row' }, link, hibernatingChip),
+        name,
+        owner,
+        client,
+        user,
+        calls,
+        failed,
+        messages,
+        age,
+        idle,
+        h('td.figure', {}, isHere ? end : undefined),
+      ),
+      update(current) {
+        hibernatingChip.hidden = !current.isHibernating;
+        setText(client, current.client || '–');
+        client.title = `${current.client} ${current.revision}, ${current.kind}`.trim();
+        setText(user, current.user ?? '–');
+        setText(calls, count(current.calls));
+        setText(failed, count(current.failures?.count ?? 0));
+        failed.classList.toggle('bad', current.failures !== undefined);
+        failed.title = current.failures === undefined ? '' : `${time(current.failures.at)} ${current.failures.last}`;
+        setText(messages, count(current.messages));
+        setText(age, wholeSeconds(current.upMs));
+        setText(idle, wholeSeconds(current.idleMs));
+      },
+    };
   };
-  return {
-    element: h(
-      'tr',
-      { onclick: show },
-      h('th', { scope: 'row' }, link, hibernatingChip),
-      name,
-      client,
-      user,
-      calls,
-      failed,
-      messages,
-      age,
-      idle,
-      h('td.figure', {}, end),
-    ),
-    update(current) {
-      hibernatingChip.hidden = !current.isHibernating;
-      setText(client, current.client || '–');
-      client.title = `${current.client} ${current.revision}, ${current.kind}`.trim();
-      setText(user, current.user ?? '–');
-      setText(calls, count(current.calls));
-      setText(failed, count(current.failures?.count ?? 0));
-      failed.classList.toggle('bad', current.failures !== undefined);
-      failed.title = current.failures === undefined ? '' : `${time(current.failures.at)} ${current.failures.last}`;
-      setText(messages, count(current.messages));
-      setText(age, wholeSeconds(current.upMs));
-      setText(idle, wholeSeconds(current.idleMs));
-    },
-  };
+
+/** Says how old the reports of other instances are, and what they leave out. */
+function describeSources(others) {
+  const oldest = Math.max(0, ...others.map(({ ageMs }) => ageMs));
+  const age = `The sessions of ${counted(others.length, 'other instance')} are as reported ${wholeSeconds(oldest)} ago or later.`;
+  const partial = others.filter(({ omitted }) => omitted > 0);
+  const more = partial.map(({ name, omitted }) => `${counted(omitted, 'older session')} of ${name}`);
+  return more.length === 0 ? age : `${age} Not listed: ${more.join(', ')}. Use the search to find them.`;
 }
 
 const wholeSeconds = (ms) => (ms < 1_000 ? '0 s' : duration(Math.floor(ms / 1_000) * 1_000));

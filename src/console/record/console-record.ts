@@ -1,14 +1,22 @@
 // Record: the data about sessions, calls and servers that is collected for the status page.
 
 import type { GatewayEvent } from '../../ops/gateway-events.ts';
-import { CallRates } from './call-rates.ts';
-import { History } from './history.ts';
+import { contain } from '../../util/boundary.ts';
+import { CallCounter } from './calls/call-counter.ts';
+import { CallRates } from './calls/call-rates.ts';
+import { FailingSpells } from './calls/failing-spells.ts';
+import { FailingTools } from './calls/failing-tools.ts';
+import { type Gauges, History } from './calls/history.ts';
 import { MessageTap } from './message-tap.ts';
 import { ObservedBackends } from './observed-backends.ts';
 import { RecentEvents } from './recent-events.ts';
+import { Refusals } from './refusals.ts';
 import { ServerIncidents } from './server-incidents.ts';
 import { SessionFailures } from './session-failures.ts';
 import { StderrLines } from './stderr-lines.ts';
+
+/** The length of the shortest step of the history. */
+const tickMs = 1_000;
 
 /**
  * Collects the data of the status page, also while no page is open: numbers and the newest rare events. All of it is
@@ -21,10 +29,15 @@ export class ConsoleRecord {
   readonly backends: ObservedBackends;
   readonly events = new RecentEvents();
   readonly rates = new CallRates();
+  readonly failing = new FailingSpells();
   readonly failures = new SessionFailures();
+  readonly failingTools = new FailingTools();
+  readonly refusals = new Refusals();
   readonly history = new History();
   readonly incidents = new ServerIncidents();
   readonly stderr = new StderrLines();
+  readonly #calls = new CallCounter();
+  #timer: NodeJS.Timeout | undefined;
 
   /** @param inspects true if the page shows the contents of messages */
   constructor(inspects: boolean) {
@@ -33,13 +46,37 @@ export class ConsoleRecord {
     this.backends = new ObservedBackends(this.tap);
   }
 
+  /** Starts the history. Until then, calls are only counted. */
+  start(gauges: () => Gauges): void {
+    const tick = (): void => {
+      this.fold();
+      this.history.tick(gauges);
+    };
+    this.#timer ??= setInterval(() => contain('admin', tick), tickMs).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Adds the newest calls to the rates and the history. */
+  fold(): void {
+    this.#calls.fold((server, counts) => {
+      this.rates.add(server, counts);
+      if (counts.failures > 0) this.failing.record(server, this.rates.recent(server));
+      this.history.add(server, counts);
+    });
+  }
+
   /** Records an event. */
   readonly receive = (event: GatewayEvent): void => {
     switch (event.type) {
       case 'call-ended':
         this.failures.count(event);
-        this.history.count(event);
-        return this.rates.count(event);
+        this.failingTools.count(event);
+        return this.#calls.count(event);
+      case 'request-refused':
+        return this.refusals.add(event.server, event.reason);
       case 'server-stderr':
         return this.stderr.add(event.server, event.line, event.pid);
       case 'session-ended':
@@ -53,10 +90,10 @@ export class ConsoleRecord {
         if (event.outcome === 'resumed') this.history.countResume();
         break;
       case 'backend-ended':
-        if (event.end.reason !== 'closed') this.incidents.addExit(event.name.server);
+        if (event.end.reason !== 'closed') this.incidents.addExit(event.name.server, event.end.detail);
         break;
       case 'shared-server-ended':
-        if (event.end.reason !== 'closed') this.incidents.addExit(event.server);
+        if (event.end.reason !== 'closed') this.incidents.addExit(event.server, event.end.detail);
         break;
       case 'session-message-dropped':
         if (event.reason === 'noise') this.incidents.addNoise(event.name.server, event.text);
@@ -65,7 +102,10 @@ export class ConsoleRecord {
         if (event.reason === 'noise') this.incidents.addNoise(event.server, event.text);
         break;
       case 'server-removed':
+        this.#calls.forget(event.server);
         this.rates.forget(event.server);
+        this.failing.forget(event.server);
+        this.failingTools.forget(event.server);
         this.history.forget(event.server);
         this.incidents.forget(event.server);
         this.stderr.forget(event.server);

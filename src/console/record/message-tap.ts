@@ -147,7 +147,7 @@ function describeMessage({ open, count }: TappedSession, from: MessageSource, me
   const key = requestKey(from === 'client' ? 'server' : 'client', message.id);
   const request = open.get(key);
   open.delete(key);
-  const isFailedTool = request?.method === 'tools/call' && isToolError(message.text);
+  const isFailedTool = request?.method === 'tools/call' && isToolError(message);
   return {
     isError: message.isError || isFailedTool,
     ...(request && {

@@ -12,16 +12,25 @@ const maxLineBytes = 500;
 export interface Incidents {
   /** How often a process or connection of the server was lost. */
   readonly exits: number;
+  /** Why the last process or connection was lost; undefined without a loss. */
+  readonly lastExit: string | undefined;
   /** How many lines on stdout were not messages. */
   readonly noise: number;
+  /** When the losses or lines that go on began, in milliseconds since 1970; undefined without any. */
+  readonly since: number | undefined;
   /** The last of these lines, oldest first, with likely credentials redacted. They are kept after the span. */
   readonly noiseLines: readonly string[];
 }
 
 interface ServerLog {
   exitTimes: number[];
+  lastExit: string | undefined;
+  /** When the first of the losses was that followed each other within the span, on the monotonic clock. */
+  exitsSince: number;
   noise: number;
   noiseAt: number;
+  /** When the first of the counted lines was, on the monotonic clock. */
+  noiseSince: number;
   readonly noiseLines: string[];
 }
 
@@ -35,16 +44,25 @@ export class ServerIncidents {
     this.#now = now;
   }
 
-  addExit(server: string): void {
-    const { exitTimes } = this.#logOf(server);
-    exitTimes.push(this.#now());
-    if (exitTimes.length > maxExits) exitTimes.shift();
+  /**
+   * Records a lost process or connection.
+   * @param detail why it was lost, in the gateway's own words
+   */
+  addExit(server: string, detail: string): void {
+    const log = this.#logOf(server);
+    if (!this.#isRecent(log.exitTimes.at(-1) ?? Number.NEGATIVE_INFINITY)) log.exitsSince = this.#now();
+    log.exitTimes.push(this.#now());
+    log.lastExit = detail;
+    if (log.exitTimes.length > maxExits) log.exitTimes.shift();
   }
 
   /** Records a line on stdout that is not a message. */
   addNoise(server: string, line: Uint8Array = Buffer.alloc(0)): void {
     const log = this.#logOf(server);
-    if (!this.#isRecent(log.noiseAt)) log.noise = 0;
+    if (!this.#isRecent(log.noiseAt)) {
+      log.noise = 0;
+      log.noiseSince = this.#now();
+    }
     log.noise += 1;
     log.noiseAt = this.#now();
     log.noiseLines.push(Buffer.from(line.subarray(0, maxLineBytes)).toString());
@@ -53,11 +71,18 @@ export class ServerIncidents {
 
   of(server: string): Incidents {
     const log = this.#byServer.get(server);
-    if (log === undefined) return { exits: 0, noise: 0, noiseLines: [] };
+    if (log === undefined) return { exits: 0, lastExit: undefined, noise: 0, since: undefined, noiseLines: [] };
     log.exitTimes = log.exitTimes.filter((at) => this.#isRecent(at));
+    const isNoisy = this.#isRecent(log.noiseAt);
+    const first = Math.min(
+      log.exitTimes.length > 0 ? log.exitsSince : Number.POSITIVE_INFINITY,
+      isNoisy ? log.noiseSince : Number.POSITIVE_INFINITY,
+    );
     return {
       exits: log.exitTimes.length,
-      noise: this.#isRecent(log.noiseAt) ? log.noise : 0,
+      lastExit: log.exitTimes.length === 0 ? undefined : log.lastExit,
+      noise: isNoisy ? log.noise : 0,
+      since: Number.isFinite(first) ? Date.now() - (this.#now() - first) : undefined,
       noiseLines: log.noiseLines.map(redactCredentials),
     };
   }
@@ -74,7 +99,15 @@ export class ServerIncidents {
   #logOf(server: string): ServerLog {
     const known = this.#byServer.get(server);
     if (known !== undefined) return known;
-    const created = { exitTimes: [], noise: 0, noiseAt: Number.NEGATIVE_INFINITY, noiseLines: [] };
+    const created: ServerLog = {
+      exitTimes: [],
+      lastExit: undefined,
+      exitsSince: 0,
+      noise: 0,
+      noiseAt: Number.NEGATIVE_INFINITY,
+      noiseSince: 0,
+      noiseLines: [],
+    };
     this.#byServer.set(server, created);
     return created;
   }

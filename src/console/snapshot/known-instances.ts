@@ -1,4 +1,5 @@
 import type { Changes } from '../../store/shared/changes.ts';
+import { SharedTopic } from './shared-topic.ts';
 
 /** The summary that an instance publishes to the instances that share its store. */
 export interface InstanceSummary {
@@ -9,10 +10,19 @@ export interface InstanceSummary {
   readonly streams: number;
 }
 
+/** An instance in the list of a page. */
+export interface InstanceView extends InstanceSummary {
+  readonly isThis: boolean;
+  /** The age of the summary, in milliseconds; 0 for this instance. */
+  readonly ageMs: number;
+}
+
 /** The settings of the known instances. */
 export interface KnownInstancesOptions {
   /** The change announcements between instances; undefined for a single instance. */
   readonly changes: Changes | undefined;
+  /** The name of this instance. */
+  readonly name: string;
   summary(): InstanceSummary;
   /** Receives failures of the store. */
   onFailed(cause: unknown): void;
@@ -44,41 +54,39 @@ export class KnownInstances {
   readonly #others = new Map<string, { readonly summary: InstanceSummary; readonly at: number }>();
   #answeredAt = Number.NEGATIVE_INFINITY;
   #askedAt = Number.NEGATIVE_INFINITY;
-  #stop: Promise<(() => void) | undefined> | undefined;
+  readonly #topic: SharedTopic;
 
   constructor(options: KnownInstancesOptions) {
     this.#options = options;
-    this.#follow();
+    const { changes, onFailed } = options;
+    this.#topic = new SharedTopic({ changes, topic, onFailed, onMessage: (text) => this.#onMessage(text) });
   }
 
   /** Returns all known instances, this one first. Asks the others if the last question is old enough. */
-  list(): readonly (InstanceSummary & { readonly isThis: boolean })[] {
+  list(): readonly InstanceView[] {
     const now = performance.now();
     this.#ask(now);
     for (const [name, { at }] of this.#others) if (now - at > expiryMs) this.#others.delete(name);
-    const others = Array.from(this.#others.values(), ({ summary }) => ({ ...summary, isThis: false }));
-    return [{ ...this.#options.summary(), isThis: true }, ...others.sort((a, b) => (a.name < b.name ? -1 : 1))];
+    const others = Array.from(this.#others.values(), ({ summary, at }) => ({
+      ...summary,
+      isThis: false,
+      ageMs: Math.round(now - at),
+    }));
+    return [
+      { ...this.#options.summary(), isThis: true, ageMs: 0 },
+      ...others.sort((a, b) => (a.name < b.name ? -1 : 1)),
+    ];
   }
 
-  async close(): Promise<void> {
-    (await this.#stop)?.();
-  }
-
-  #follow(): void {
-    const { changes, onFailed } = this.#options;
-    const listener = { onChange: (text: Buffer) => this.#onMessage(text), onMissed: () => undefined };
-    this.#stop = changes?.subscribe(topic, listener).catch((cause: unknown) => {
-      onFailed(cause);
-      this.#stop = undefined; // the next `list` tries again
-      return undefined;
-    });
+  close(): Promise<void> {
+    return this.#topic.close();
   }
 
   #ask(now: number): void {
-    if (this.#stop === undefined) this.#follow();
+    this.#topic.follow();
     if (now - this.#askedAt < questionIntervalMs) return;
     this.#askedAt = now;
-    this.#publish(question);
+    this.#topic.publish(question);
   }
 
   #onMessage(text: Buffer): void {
@@ -86,18 +94,14 @@ export class KnownInstances {
     const now = performance.now();
     if (now - this.#answeredAt < answerIntervalMs) return;
     this.#answeredAt = now;
-    this.#publish(Buffer.from(JSON.stringify(this.#options.summary())));
+    this.#topic.publish(Buffer.from(JSON.stringify(this.#options.summary())));
   }
 
   #recordSummary(text: Buffer): void {
     const summary = parseSummary(text);
-    if (summary === undefined || summary.name === this.#options.summary().name) return;
+    if (summary === undefined || summary.name === this.#options.name) return;
     if (this.#others.size < maxKnown || this.#others.has(summary.name))
       this.#others.set(summary.name, { summary, at: performance.now() });
-  }
-
-  #publish(text: Buffer): void {
-    this.#options.changes?.publish(topic, text).catch(this.#options.onFailed);
   }
 }
 

@@ -22,9 +22,12 @@ export class ProcessMemory {
    * Returns the memory in bytes by process; processes that are not measured yet are left out. Starts a measurement if
    * the last one is older than `maxAgeMs`. Each measurement reads all processes of the machine.
    */
-  of(pids: ReadonlySet<number>, maxAgeMs: number): ReadonlyMap<number, number> {
+  of(findPids: () => ReadonlySet<number>, maxAgeMs: number): ReadonlyMap<number, number> {
     const now = performance.now();
-    if (pids.size > 0 && now - this.#measuredAt >= maxAgeMs) {
+    if (now - this.#measuredAt < maxAgeMs) return this.#bytes;
+    const pids = findPids();
+    if (pids.size === 0) this.#bytes = new Map();
+    else {
       this.#measuredAt = now;
       this.#measure(pids).catch(this.#onFailed);
     }

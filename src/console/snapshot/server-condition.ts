@@ -1,4 +1,5 @@
-import type { RecentCalls } from '../record/call-rates.ts';
+import { isFailing, type RecentCalls } from '../record/calls/call-rates.ts';
+import type { FailingTool } from '../record/calls/failing-tools.ts';
 import type { Incidents } from '../record/server-incidents.ts';
 
 /**
@@ -9,32 +10,40 @@ export interface ServerCondition {
   readonly state: 'down' | 'degraded' | 'up' | 'unused';
   /** Why the server is degraded: one sentence for each reason. */
   readonly reasons: readonly string[];
+  /** When the trouble began, in milliseconds since 1970; undefined without trouble, or if nobody knows. */
+  readonly since?: number | undefined;
 }
 
-/** A server is degraded from this share of failed calls on, if there are enough of them. */
-const degradedShare = 0.1;
-const minFailures = 3;
-
-/** True if a person should look at the failed calls. */
-export const isFailing = ({ calls, failures }: Pick<RecentCalls, 'calls' | 'failures'>): boolean =>
-  failures >= minFailures && failures >= calls * degradedShare;
+/** What is known about the trouble of a server. */
+export interface ServerTrouble extends Incidents {
+  /** Since when its calls have been failing, in milliseconds since 1970. */
+  readonly failingSince: number | undefined;
+  /** The tool that fails most; undefined if no call with a name fails. */
+  readonly failingTool?: FailingTool | undefined;
+}
 
 /** Determines the condition of a server. */
 export function findCondition(
   health: 'up' | 'down' | 'unknown',
   recent: Pick<RecentCalls, 'calls' | 'failures'>,
-  { exits, noise }: Incidents,
+  { exits, lastExit, noise, since: incidentSince, failingSince, failingTool }: ServerTrouble,
 ): ServerCondition {
-  if (health === 'down') return { state: 'down', reasons: [] };
   const { calls, failures } = recent;
+  const times = [incidentSince, isFailing(recent) ? failingSince : undefined].filter((at) => at !== undefined);
+  const since = times.length === 0 ? undefined : Math.min(...times);
+  if (health === 'down') return { state: 'down', reasons: [], since };
   const reasons = [
     ...(isFailing(recent)
-      ? [`${failures} of ${calls} calls failed in the last 2 minutes (${Math.round((failures / calls) * 100)} %).`]
+      ? [
+          `${failures} of ${calls} calls failed in the last 2 minutes (${Math.round((failures / calls) * 100)} %)${failingTool ? `, most of ${failingTool.name}` : ''}.`,
+        ]
       : []),
-    ...(exits > 0 ? [`Processes or connections were lost in the last 5 minutes: ${exits}.`] : []),
+    ...(exits > 0
+      ? [`Processes or connections were lost in the last 5 minutes: ${exits}. The last: ${lastExit ?? 'unknown.'}`]
+      : []),
     ...(noise > 0 ? [`Lines on stdout that are not MCP messages: ${noise}.`] : []),
   ];
-  if (reasons.length > 0) return { state: 'degraded', reasons };
+  if (reasons.length > 0) return { state: 'degraded', reasons, since };
   return { state: health === 'up' || calls > 0 ? 'up' : 'unused', reasons };
 }
 

@@ -1,22 +1,23 @@
+import type { StoreState } from '../../ops/admin/console-hook.ts';
 import type { Readiness } from '../../registry/readiness.ts';
 import { type BackendOwner, backendOwnerKey } from '../record/backend-owner.ts';
+import { isFailing } from '../record/calls/call-rates.ts';
+import type { Gauges } from '../record/calls/history.ts';
 import type { ConsoleRecord } from '../record/console-record.ts';
-import type { Gauges } from '../record/history.ts';
-import type { InstanceSummary, KnownInstances } from './known-instances.ts';
-import { byTrouble, findCondition, isFailing } from './server-condition.ts';
+import type { ReportedSessions } from '../sessions/other-sessions.ts';
+import type { OwnSessions } from '../sessions/session-answers.ts';
+import { type SessionQuery, showSessions } from '../sessions/session-list.ts';
+import { SessionUsers } from '../sessions/session-users.ts';
 import {
-  type ChildView,
+  findSessions,
   type RecordOf,
-  type ServerHealthView,
-  type ServerView,
-  type SessionQuery,
   type SessionState,
   type SessionView,
-  type Snapshot,
-  showChildren,
   showSession,
-  showSessions,
-} from './snapshot.ts';
+} from '../sessions/session-view.ts';
+import type { InstanceSummary, InstanceView } from './known-instances.ts';
+import { byTrouble, findCondition } from './server-condition.ts';
+import { type ChildView, type ServerHealthView, type ServerView, type Snapshot, showChildren } from './snapshot.ts';
 
 /** The state of a server that the record does not have. */
 export interface ServerState {
@@ -24,8 +25,8 @@ export interface ServerState {
   readonly transport: string;
   readonly era: string;
   readonly health: ServerHealthView;
-  /** The calls and subscription streams in flight at the process that modern clients share. */
-  readonly shared: { readonly calls: number; readonly streams: number };
+  /** The calls in flight at the process that modern clients share. */
+  readonly sharedCalls: number;
 }
 
 /** How old the memory of processes may be: for an open page, and for the history while no page is open. */
@@ -40,13 +41,26 @@ export interface SnapshotSources {
   readonly version: string;
   readonly maxSessions: number;
   readiness(): Readiness;
+  /** The number of sessions. It is cheap, because the history asks for it every second. */
+  sessionCount(): number;
   sessions(): readonly SessionState[];
+  /** The open streams and WebSockets of clients by server. It is cheap, too. */
+  openStreams(): ReadonlyMap<string, number>;
   servers(): readonly ServerState[];
+  store(): StoreState;
   /**
    * Returns the memory of these processes and their children, in bytes, as measured at most `maxAgeMs` ago or soon
    * after. Unknown processes are left out.
    */
-  memoryOf(pids: ReadonlySet<number>, maxAgeMs: number): ReadonlyMap<number, number>;
+  memoryOf(pids: () => ReadonlySet<number>, maxAgeMs: number): ReadonlyMap<number, number>;
+}
+
+/** What this instance knows of the others. */
+export interface OtherInstances {
+  /** All known instances, this one first. */
+  readonly instances: readonly InstanceView[];
+  /** The sessions of other instances that match the query. */
+  readonly sessions: readonly ReportedSessions[];
 }
 
 /** Builds snapshots of the gateway for the page. Nothing is kept between two snapshots. */
@@ -59,23 +73,37 @@ export class SnapshotBuilder {
 
   /** The summary that other instances receive. */
   summary(): InstanceSummary {
-    const { name, version, readiness, sessions, servers } = this.#sources;
-    const all = sessions();
-    const streams = all.reduce((sum, { snapshot }) => sum + snapshot.streams, 0);
-    const shared = servers().reduce((sum, server) => sum + server.shared.streams, 0);
-    return { name, version, readiness: readiness(), sessions: all.length, streams: streams + shared };
+    const { name, version, readiness } = this.#sources;
+    return { name, version, readiness: readiness(), ...this.#openCounts() };
   }
 
   /** The state of the instance for the history. */
   gauges(): Gauges {
-    const { sessions, streams } = this.summary();
-    return { sessions, streams, memoryBytes: process.memoryUsage.rss(), childBytes: this.#childBytes() };
+    return { ...this.#openCounts(), memoryBytes: process.memoryUsage.rss(), childBytes: this.#childBytes() };
   }
 
-  /** Builds a snapshot with the sessions that match the query. */
-  snapshot(query: SessionQuery, instances: KnownInstances): Snapshot {
-    const { record, maxSessions, sessions } = this.#sources;
+  #openCounts(): { readonly sessions: number; readonly streams: number } {
+    const { sessionCount, openStreams } = this.#sources;
+    return { sessions: sessionCount(), streams: total([...openStreams().values()]) };
+  }
+
+  /** The newest sessions that match a search, for another instance. */
+  ownSessions(search: string, limit: number): OwnSessions {
+    const { name, sessionCount, sessions } = this.#sources;
+    const found = findSessions(sessions(), search, name);
+    const recordOf = this.#recordOf();
+    return {
+      total: sessionCount(),
+      found: found.length,
+      sessions: found.slice(0, limit).map((session) => showSession(session, recordOf)),
+    };
+  }
+
+  /** Builds a snapshot with the sessions that match the query, and what other instances reported. */
+  snapshot({ search, page }: SessionQuery, others: OtherInstances): Snapshot {
+    const { record, name, maxSessions, sessions } = this.#sources;
     const all = sessions();
+    record.fold();
     const recent = record.rates.recent();
     const servers = this.#servers(all);
     return {
@@ -88,10 +116,18 @@ export class SnapshotBuilder {
         memoryBytes: process.memoryUsage.rss(),
         childBytes: total(servers.map(({ childBytes }) => childBytes)),
         upMs: Math.round(process.uptime() * 1_000),
+        usual: record.history.usual(),
+        refusals: record.refusals.recent,
+        store: this.#sources.store(),
       },
       servers: byTrouble(servers),
-      sessions: showSessions(all, query, this.#recordOf()),
-      instances: instances.list(),
+      sessions: showSessions(
+        { total: all.length, found: findSessions(all, search, name) },
+        others.sessions,
+        page,
+        this.#recordOf(),
+      ),
+      instances: others.instances,
     };
   }
 
@@ -112,29 +148,39 @@ export class SnapshotBuilder {
   }
 
   #servers(sessions: readonly SessionState[]): ServerView[] {
-    const { record } = this.#sources;
+    const { record, servers, openStreams } = this.#sources;
     const counts = countsByServer(sessions);
+    const streams = openStreams();
     const children = this.#children();
-    return this.#sources.servers().map(({ name, transport, era, health, shared }) => {
+    return servers().map(({ name, transport, era, health, sharedCalls }) => {
       const own = children.get(name) ?? [];
       const count = counts.get(name);
       const recent = record.rates.recent(name);
       const incidents = record.incidents.of(name);
+      const failingTool = record.failingTools.worstOf(name);
       return {
         name,
         transport,
         era,
         health,
-        condition: findCondition(health.state, recent, incidents),
+        condition: findCondition(health.state, recent, {
+          ...incidents,
+          failingSince: record.failing.since(name),
+          failingTool,
+        }),
         sessions: count?.sessions ?? 0,
-        streams: (count?.streams ?? 0) + shared.streams,
-        inFlight: (count?.calls ?? 0) + shared.calls,
+        streams: streams.get(name) ?? 0,
+        inFlight: (count?.calls ?? 0) + sharedCalls,
         recent,
         isFailing: isFailing(recent),
         children: showChildren(own),
         childCount: own.length,
         childBytes: total(own.map(({ memoryBytes = 0 }) => memoryBytes)),
         restarts: total(own.map(({ restarts }) => restarts)),
+        exits: incidents.exits,
+        lastExit: incidents.lastExit,
+        users: count?.users.list() ?? [],
+        failingTool,
         stderr: record.stderr.of(name),
         noise: incidents.noiseLines,
       };
@@ -142,18 +188,20 @@ export class SnapshotBuilder {
   }
 
   #childBytes(): number {
+    return total([...this.#sources.memoryOf(() => this.#pids(), maxAgeUnseenMs).values()]);
+  }
+
+  #pids(): ReadonlySet<number> {
     const pids = new Set<number>();
     for (const { pid } of this.#sources.record.backends.live()) if (pid !== undefined) pids.add(pid);
-    return total([...this.#sources.memoryOf(pids, maxAgeUnseenMs).values()]);
+    return pids;
   }
 
   #children(): ReadonlyMap<string, ChildView[]> {
     const now = performance.now();
     const byServer = new Map<string, ChildView[]>();
-    const live = [...this.#sources.record.backends.live()];
-    const pids = new Set(live.map(({ pid }) => pid).filter((pid) => pid !== undefined));
-    const memory = this.#sources.memoryOf(pids, maxAgeSeenMs);
-    for (const { server, session, pid, restarts, openedAt } of live) {
+    const memory = this.#sources.memoryOf(() => this.#pids(), maxAgeSeenMs);
+    for (const { server, session, pid, restarts, openedAt } of this.#sources.record.backends.live()) {
       if (pid === undefined) continue;
       const own = byServer.get(server) ?? [];
       byServer.set(server, own);
@@ -167,18 +215,18 @@ const total = (numbers: readonly number[]): number => numbers.reduce((sum, value
 
 interface Counts {
   sessions: number;
-  streams: number;
   calls: number;
+  readonly users: SessionUsers;
 }
 
 function countsByServer(sessions: readonly SessionState[]): ReadonlyMap<string, Counts> {
   const counts = new Map<string, Counts>();
   for (const { name, snapshot } of sessions) {
-    const count = counts.get(name.server) ?? { sessions: 0, streams: 0, calls: 0 };
+    const count = counts.get(name.server) ?? { sessions: 0, calls: 0, users: new SessionUsers() };
     counts.set(name.server, count);
     count.sessions += 1;
-    count.streams += snapshot.streams;
     count.calls += snapshot.calls;
+    count.users.add(snapshot);
   }
   return counts;
 }

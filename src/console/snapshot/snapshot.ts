@@ -1,13 +1,16 @@
 // Snapshot: the state of the gateway that the page shows.
 
-import type { ConsoleSession } from '../../ops/admin/console-hook.ts';
-import type { RecentCalls } from '../record/call-rates.ts';
+import type { StoreState } from '../../ops/admin/console-hook.ts';
+import type { RecentCalls } from '../record/calls/call-rates.ts';
+import type { FailingTool } from '../record/calls/failing-tools.ts';
+import type { UsualNumbers } from '../record/calls/history.ts';
+import type { RecentRefusals } from '../record/refusals.ts';
 import type { Incidents } from '../record/server-incidents.ts';
-import type { Failures } from '../record/session-failures.ts';
 import type { StderrLine } from '../record/stderr-lines.ts';
-import type { InstanceSummary } from './known-instances.ts';
+import type { SessionViews } from '../sessions/session-list.ts';
+import type { SessionUser } from '../sessions/session-users.ts';
+import type { InstanceSummary, InstanceView } from './known-instances.ts';
 import type { ServerCondition } from './server-condition.ts';
-import { clientNameOf } from './session-client.ts';
 
 /** The state of the gateway, sent to each page every second. */
 export interface Snapshot {
@@ -23,10 +26,13 @@ export interface Snapshot {
       /** The memory of all processes of servers, as far as measured. */
       readonly childBytes: number;
       readonly upMs: number;
+      readonly usual: UsualNumbers;
+      readonly refusals: RecentRefusals;
+      readonly store: StoreState;
     };
   readonly servers: readonly ServerView[];
   readonly sessions: SessionViews;
-  readonly instances: readonly (InstanceSummary & { readonly isThis: boolean })[];
+  readonly instances: readonly InstanceView[];
 }
 
 /** One server. */
@@ -48,6 +54,12 @@ export interface ServerView {
   readonly childCount: number;
   readonly childBytes: number;
   readonly restarts: number;
+  /** How often a process or connection was lost in the last five minutes, and why the last one was. */
+  readonly exits: Incidents['exits'];
+  readonly lastExit: Incidents['lastExit'];
+  /** Whose sessions the server has: the users and clients with the most sessions first. */
+  readonly users: readonly SessionUser[];
+  readonly failingTool: FailingTool | undefined;
   readonly stderr: readonly StderrLine[];
   /** The last lines on stdout that are not messages. */
   readonly noise: Incidents['noiseLines'];
@@ -56,8 +68,9 @@ export interface ServerView {
 /** The health of a server. */
 export interface ServerHealthView {
   readonly state: 'up' | 'down' | 'unknown';
-  /** The gateway's own description. */
-  readonly summary?: string | undefined;
+  /** Why the server does not work, in the gateway's own words, and what may help. */
+  readonly why?: string | undefined;
+  readonly help?: string | undefined;
   /** The time of the latest outcome, in milliseconds since 1970. */
   readonly at?: number | undefined;
 }
@@ -72,104 +85,8 @@ export interface ChildView {
   readonly upMs: number;
 }
 
-/** One page of the matching sessions, newest first. The order is stable while sessions are used. */
-export interface SessionViews {
-  readonly total: number;
-  readonly found: number;
-  /** From 0. */
-  readonly page: number;
-  readonly pages: number;
-  readonly shown: readonly SessionView[];
-}
-
-/** One session, by its short name. */
-export interface SessionView {
-  readonly server: string;
-  readonly session: string;
-  readonly revision: string;
-  readonly kind: string;
-  /** The name and version that the client gave itself; empty if it gave none. */
-  readonly client: string;
-  /** The user; undefined without authentication. */
-  readonly user: string | undefined;
-  /** True if the session has no process and gets one with the next request. */
-  readonly isHibernating: boolean;
-  readonly calls: number;
-  readonly streams: number;
-  readonly messages: number;
-  /** The failed calls; undefined if no call has failed. */
-  readonly failures: Failures | undefined;
-  readonly idleMs: number;
-  readonly upMs: number;
-  readonly pid: number | undefined;
-}
-
-/** The state of a session as its owner reports it. */
-export type SessionState = Pick<ConsoleSession, 'name' | 'protocolVersion' | 'snapshot'>;
-
-/** The maximum number of sessions in a page, and of listed processes (P8). */
-const sessionsPerPage = 50;
+/** The maximum number of listed processes (P8). */
 const maxChildrenShown = 5;
-
-/** Returns what the record has about a session. */
-export type RecordOf = (name: SessionState['name']) => Pick<SessionView, 'messages' | 'pid' | 'failures'>;
-
-/** Returns one session in the form that the page shows. */
-export function showSession(
-  { name, protocolVersion, snapshot }: SessionState,
-  recordOf: RecordOf,
-  now = performance.now(),
-): SessionView {
-  const { kind, isHibernating, calls, streams, startedAt, lastActivityAt, initialize, principal } = snapshot;
-  const times = { idleMs: calls > 0 ? 0 : Math.round(now - lastActivityAt), upMs: Math.round(now - startedAt) };
-  return {
-    ...name,
-    revision: protocolVersion,
-    kind,
-    client: clientNameOf(initialize),
-    user: principal.subject || undefined,
-    isHibernating,
-    calls,
-    streams,
-    ...times,
-    ...recordOf(name),
-  };
-}
-
-/** What an open page asks for: the sessions that match a text, and which page of them. */
-export interface SessionQuery {
-  readonly search: string;
-  /** From 0. */
-  readonly page: number;
-}
-
-/** Returns a page of the sessions that match, newest first. A page beyond the last one is the last one. */
-export function showSessions(
-  all: readonly SessionState[],
-  { search, page }: SessionQuery,
-  recordOf: RecordOf,
-): SessionViews {
-  const words = search.toLowerCase().split(/\s+/);
-  const isMatch = (session: SessionState): boolean => {
-    const text = searchTextOf(session);
-    return words.every((word) => text.includes(word));
-  };
-  const found = search === '' ? [...all] : all.filter(isMatch);
-  const pages = Math.max(1, Math.ceil(found.length / sessionsPerPage));
-  const at = Math.min(page, pages - 1);
-  const shown = found
-    .sort((a, b) => b.snapshot.startedAt - a.snapshot.startedAt)
-    .slice(at * sessionsPerPage, (at + 1) * sessionsPerPage)
-    .map((session) => showSession(session, recordOf));
-  return { total: all.length, found: found.length, page: at, pages, shown };
-}
-
-/** The texts of a session that a search looks through. */
-function searchTextOf({ name, protocolVersion, snapshot }: SessionState): string {
-  const { kind, initialize, principal, isHibernating } = snapshot;
-  const texts = [name.server, name.session, protocolVersion, kind, clientNameOf(initialize), principal.subject];
-  return `${texts.join(' ')}${isHibernating ? ' hibernating' : ''}`.toLowerCase();
-}
 
 /** Returns the processes that use the most memory. */
 export const showChildren = (children: readonly ChildView[]): readonly ChildView[] =>

@@ -26,6 +26,7 @@ import { type KeptOutcome, RoundOutcome } from './rounds/round-outcome.ts';
 import { sendNotifications } from './send-own.ts';
 import type { EventPosition } from './session-reply.ts';
 import type { OpenSlot, PoolSlot } from './slot.ts';
+import type { SlotPool } from './slot-pool.ts';
 
 /** How long a request waits at one slot before it tries the next, in milliseconds. */
 const slotWaitMs = 2_000;
@@ -79,19 +80,20 @@ export class GroupCall {
   }
 
   /** Runs the request at the first of these slots that can serve it. */
-  async run(slots: readonly PoolSlot[]): Promise<void> {
+  async run(slots: SlotPool): Promise<void> {
     const { answer, forwarded } = this.#groupRequest;
     const until = performance.now() + this.#host.idleMs;
-    const shift = Math.floor(Math.random() * slots.length);
+    const shift = Math.floor(Math.random() * slots.size);
     let reopened = 0;
     for (let n = 0; !this.#isOver; ) {
-      const isLast = n >= slots.length - 1;
-      const slot = slots[(n < slots.length ? n : n + shift) % slots.length] as PoolSlot;
+      const { size } = slots;
+      const isLast = n >= size - 1;
+      const slot = slots.at((n < size ? n : n + shift) % size);
       if (!slot.isOpen) answer.awaitsStart();
       const open = await slot.open(forwarded);
       answer.started();
       // A session that was opened for this request alone has to be ended here.
-      if (answer.isOver) return this.#host.onOver(slot);
+      if (answer.isOver) return this.#host.onOver(slot, this.#groupRequest);
       const waitMs = isLast ? Math.max(1, Math.min(slotWaitMs, until - performance.now())) : 0;
       const why = typeof open === 'string' ? open : await this.#post(slot, open, waitMs);
       if (why === undefined) return;
@@ -126,6 +128,7 @@ export class GroupCall {
     if (typeof open === 'string')
       return this.#handleLoss(open === 'unknown_session' ? 'outcome_unknown' : roundRefusal(open));
     this.#useSlot(slot, open);
+    slot.noteResumed(value.call);
     this.#questions.noteAnswered(messages.map(({ id }) => id as RequestId));
     const group = { turnMs: 0, round: { name: `${value.call} ${round}`, digest } };
     const refused = await sendNotifications(open.handle, messages, group, this.#groupRequest.forwarded);
@@ -217,6 +220,7 @@ export class GroupCall {
       if (answer.isOver) return this.#abandon(slot, 'The client no longer waits for the answer.');
       const response = inputRequiredResult(this.#sent.idText, open, state, this.#opened?.serverInfoText);
       await this.#keepOutcome({ response, status: 200 }, this.#host.idleMs + keptMs);
+      slot.noteParked(this.#id, this.#host.idleMs);
       answer.response(response, 200);
     } catch (cause) {
       this.#abandon(slot, 'The gateway cannot send requests to the client.');
@@ -228,7 +232,7 @@ export class GroupCall {
   /** Cancels a waiting call that no client will resume. */
   #abandon(slot: PoolSlot, reason: string): void {
     this.#cancelAtServer(reason);
-    this.#host.onOver(slot);
+    this.#host.onOver(slot, this.#groupRequest);
   }
 
   #finish(response: Message): void {
@@ -245,7 +249,7 @@ export class GroupCall {
   #conclude(outcome: KeptOutcome): void {
     this.#close();
     const sendEnd = (): void => {
-      this.#host.onOver(this.#slot as PoolSlot);
+      this.#host.onOver(this.#slot as PoolSlot, this.#groupRequest);
       this.#sendOutcome(outcome);
     };
     if (this.#outcome === undefined) sendEnd();
@@ -320,7 +324,7 @@ export class GroupCall {
 
   #end(): void {
     this.#close();
-    if (this.#slot !== undefined) this.#host.onOver(this.#slot);
+    if (this.#slot !== undefined) this.#host.onOver(this.#slot, this.#groupRequest);
   }
 }
 

@@ -9,6 +9,8 @@ export interface GroupMember {
   readonly principal: Principal;
   /** The mark of the request's credentials for the server; see `CredentialMarks`. */
   readonly credentials: string;
+  /** True if no other request may reach the session that serves the request: its client names no state. */
+  readonly isAlone?: boolean;
 }
 
 /**

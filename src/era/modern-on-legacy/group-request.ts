@@ -23,7 +23,7 @@ export interface GroupCallHost {
   /** A list of tools, or a page of one, has come for a client. */
   onTools(groupRequest: GroupRequest, response: Buffer): void;
   /** The call is over, and not parked. */
-  onOver(slot: PoolSlot): void;
+  onOver(slot: PoolSlot, groupRequest: GroupRequest): void;
   /** How long a request waits for a slot in all, and a parked call for its client, in milliseconds. */
   readonly idleMs: number;
 }

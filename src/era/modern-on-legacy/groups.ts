@@ -36,6 +36,7 @@ import type { ParkedCall } from './rounds/parked-call.ts';
 import { sendNotifications, sendRequest } from './send-own.ts';
 import { SessionReply } from './session-reply.ts';
 import { type OpenSlot, PoolSlot, type PoolSlotHost, type PoolSlotParts } from './slot.ts';
+import { SlotPool } from './slot-pool.ts';
 import { GroupSubscriptions } from './subscriptions/group-subscriptions.ts';
 
 export interface GroupsOptions extends PoolSlotHost {
@@ -98,7 +99,7 @@ export class Groups {
   );
   readonly #host: GroupCallHost;
   /** The slots of the newest request: the next request mostly needs the same. */
-  #newest: (GroupKey & { readonly mayWait: boolean; readonly slots: readonly PoolSlot[] }) | undefined;
+  #newest: (GroupKey & { readonly mayWait: boolean; readonly slots: SlotPool }) | undefined;
 
   constructor(options: GroupsOptions) {
     this.#options = options;
@@ -140,7 +141,7 @@ export class Groups {
    */
   async notify(notification: Message, caller: GroupCaller): Promise<boolean> {
     try {
-      return this.#options.isolation() !== 'request' && (await this.#notify(notification, caller));
+      return await this.#notify(notification, caller);
     } catch (cause) {
       this.#reasonOf(cause);
       return false;
@@ -152,21 +153,24 @@ export class Groups {
     const askable = declared
       ? readClientFeatures(notification.text.subarray(declared.start, declared.end))
       : noFeatures;
-    const { principal, credentials } = this.#sharerOf(await this.#memberOf(caller));
+    const member = await this.#memberOf(caller, notification);
+    if (this.#isAlone(member)) return false;
     const { forwarded } = caller;
-    const group = { principal, credentials, capabilitiesText: capabilitiesOf(askable), forwarded };
+    const group = { ...this.#sharerOf(member), capabilitiesText: capabilitiesOf(askable), forwarded };
     const message = asLegacyNotification(notification);
     const refusals = await Promise.all(
-      this.#slotsFor(group, askable.size > 0).map(async (slot) => {
-        const handle = await slot.find(forwarded);
-        return typeof handle === 'string' ? handle : sendNotifications(handle, [message], undefined, forwarded);
-      }),
+      this.#slotsFor(group, askable.size > 0)
+        .all()
+        .map(async (slot) => {
+          const handle = await slot.find(forwarded);
+          return typeof handle === 'string' ? handle : sendNotifications(handle, [message], undefined, forwarded);
+        }),
     );
     return refusals.includes(undefined);
   }
 
   async #serveSessionless(request: Message, caller: GroupCaller, answer: Answer): Promise<void> {
-    const member = await this.#memberOf(caller);
+    const member = await this.#memberOf(caller, request);
     if (answer.isOver) return;
     const { forwarded } = caller;
     const groupRequest: GroupRequest = {
@@ -183,10 +187,20 @@ export class Groups {
   }
 
   /** Returns the owner of a request: at once for a request without credentials for the server, which most are. */
-  #memberOf({ principal, forwarded = noHeaders }: GroupCaller): GroupMember | Promise<GroupMember> {
-    if (forwarded === noHeaders) return { principal, credentials: '' };
+  #memberOf({ principal, forwarded = noHeaders }: GroupCaller, request?: Message): GroupMember | Promise<GroupMember> {
     const { marks, server } = this.#options;
-    return marks.markOf(server.name, forwarded).then((credentials) => ({ principal, credentials }));
+    const place = request && server.affinity?.placeOfRequest(principal, request);
+    const isAlone = place?.kind === 'own';
+    const suffix = place?.kind === 'named' ? ` ${place.mark}` : '';
+    if (forwarded === noHeaders) return { principal, credentials: suffix, isAlone };
+    return marks
+      .markOf(server.name, forwarded)
+      .then((mark) => ({ principal, credentials: `${mark}${suffix}`, isAlone }));
+  }
+
+  /** True if no other request may reach the session that serves a request. */
+  #isAlone({ isAlone }: Pick<GroupMember, 'isAlone'>): boolean {
+    return isAlone === true || this.#options.isolation() === 'request';
   }
 
   #reportFailure(served: Promise<void>, answer: Answer): void {
@@ -207,13 +221,12 @@ export class Groups {
     if (untranslated.has(method)) return answer.fault('method_removed');
     const declared = memberRange(request, 'meta', clientCapabilitiesKey) as { start: number; end: number };
     const askable = readClientFeatures(request.text.subarray(declared.start, declared.end));
-    const identified = this.#memberOf(caller);
+    const identified = this.#memberOf(caller, request);
     const member = identified instanceof Promise ? await identified : identified;
     if (answer.isOver) return;
     const { forwarded } = caller;
-    const { principal, credentials } = this.#sharerOf(member);
-    const infoText = this.#options.isolation() === 'request' ? readClientInfo(request) : undefined;
-    const group = { principal, credentials, capabilitiesText: capabilitiesOf(askable), infoText, forwarded };
+    const infoText = this.#isAlone(member) ? readClientInfo(request) : undefined;
+    const group = { ...this.#sharerOf(member), capabilitiesText: capabilitiesOf(askable), infoText, forwarded };
     if (method === 'server/discover') return this.#discover(request, group, answer);
     if (method === 'subscriptions/listen') return this.#listen(request, group, answer);
     const groupRequest: GroupRequest = { request, member, form: modernForm, askable, logLevel, answer, forwarded };
@@ -246,7 +259,7 @@ export class Groups {
   }
 
   #hostOfCalls(): GroupCallHost {
-    const { server, states, outcomes, requestIdleMs, isolation } = this.#options;
+    const { server, states, outcomes, requestIdleMs } = this.#options;
     return {
       outcomes,
       idleMs: requestIdleMs,
@@ -258,8 +271,8 @@ export class Groups {
       reasonOf: (cause) => this.#reasonOf(cause),
       onTools: ({ member, forwarded }, response) =>
         this.#tools.learn(response, { ...this.#sharerOf(member), forwarded }),
-      onOver: (slot) => {
-        if (isolation() === 'request') this.#endSlotSession(slot);
+      onOver: (slot, { member }) => {
+        if (this.#isAlone(member)) this.#endSlotSession(slot);
       },
     };
   }
@@ -268,7 +281,7 @@ export class Groups {
   async #listTools({ principal, forwarded }: ToolListOwner, cursor: string | undefined): Promise<Buffer | undefined> {
     const { credentials } = await this.#memberOf({ principal, forwarded });
     const group = { principal, credentials, capabilitiesText: capabilitiesOf(noFeatures), forwarded };
-    const [slot] = this.#slotsFor(group, false) as [PoolSlot];
+    const slot = this.#slotsFor(group, false).first;
     try {
       const open = await slot.open(forwarded);
       if (typeof open === 'string') return undefined;
@@ -293,7 +306,7 @@ export class Groups {
   }
 
   #listen(request: Message, group: GroupKey, answer: Answer): Promise<void> {
-    const [slot] = this.#slotsFor(group, false) as [PoolSlot];
+    const slot = this.#slotsFor(group, false).first;
     return this.#listeners.listen({
       request,
       answer,
@@ -302,7 +315,7 @@ export class Groups {
       name: this.#newId(),
       topic: groupTopic(this.#options.server, group),
       onOver: () => {
-        if (this.#options.isolation() === 'request') this.#endSlotSession(slot);
+        if (this.#isAlone(group)) this.#endSlotSession(slot);
       },
     });
   }
@@ -321,34 +334,35 @@ export class Groups {
   }
 
   async #open(group: GroupKey): Promise<Omit<OpenSlot, 'handle'> | Reason> {
-    const [slot] = this.#slotsFor(group, false) as [PoolSlot];
+    const slot = this.#slotsFor(group, false).first;
     const open = await slot.open(group.forwarded);
-    if (this.#options.isolation() === 'request') this.#endSlotSession(slot);
+    if (this.#isAlone(group)) this.#endSlotSession(slot);
     return open;
   }
 
   /** Returns the slots of a group; the first is its preferred one. */
-  #slotsFor(group: GroupKey, mayWait: boolean): readonly PoolSlot[] {
+  #slotsFor(group: GroupKey, mayWait: boolean): SlotPool {
     const { principal, capabilitiesText, credentials } = group;
-    const newest = this.#options.isolation() === 'request' ? undefined : this.#newest;
+    const isAlone = this.#isAlone(group);
+    const newest = isAlone ? undefined : this.#newest;
     const isOfGroup = newest?.capabilitiesText === capabilitiesText && newest.credentials === credentials;
     if (isOfGroup && newest.mayWait === mayWait && isSame(newest.principal, principal)) return newest.slots;
     const slots = this.#findSlots(group, mayWait);
-    if (this.#options.isolation() !== 'request') this.#newest = { ...group, mayWait, slots };
+    if (!isAlone) this.#newest = { ...group, mayWait, slots };
     return slots;
   }
 
-  #findSlots(group: GroupKey, mayWait: boolean): readonly PoolSlot[] {
+  #findSlots(group: GroupKey, mayWait: boolean): SlotPool {
     const { principal, capabilitiesText, credentials, infoText } = group;
-    const { server, isolation, poolMax } = this.#options;
+    const { server, poolMax } = this.#options;
     const topic = groupTopic(this.#options.server, group);
-    if (isolation() === 'request') {
+    if (this.#isAlone(group)) {
       const key = keyFromSlot([server.name, server.digest, randomBytes(32).toString('base64url')]);
-      return [this.#findOrCreateSlot({ key, principal, capabilitiesText, infoText, topic })];
+      return new SlotPool(1, () => this.#findOrCreateSlot({ key, principal, capabilitiesText, infoText, topic }));
     }
     const { issuer, subject, client } = principal;
     const keyParts = [server.name, server.digest, issuer, subject, client, capabilitiesText, credentials];
-    return Array.from({ length: mayWait ? poolMax : 1 }, (_, slot) => {
+    return new SlotPool(mayWait ? poolMax : 1, (slot) => {
       const key = keyFromSlot([...keyParts, String(slot)]);
       return this.#findOrCreateSlot({ key, principal, capabilitiesText, topic });
     });

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Reason } from '../../protocol/faults.ts';
+import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { readHandshake } from '../../protocol/handshake.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { createMessage, type Message, readGatewayMessage } from '../../protocol/message/message.ts';
@@ -67,6 +67,8 @@ export class PoolSlot {
   readonly #onOpened: (opened: Omit<OpenSlot, 'handle'>) => void;
   #known: Omit<OpenSlot, 'handle'> | undefined;
   #newest: OpenSlot | undefined;
+  /** The calls that wait for their clients, and when they are given up. */
+  readonly #parked = new Map<RequestId, number>();
   #opening: Promise<Omit<OpenSlot, 'handle'> | Reason> | undefined;
 
   /** @param onOpened called with the server's answer to `initialize` when the session was opened or found */
@@ -134,8 +136,27 @@ export class PoolSlot {
     }
   }
 
+  /** True while a call in the session waits for its client, as far as this instance knows. */
+  get isParked(): boolean {
+    if (this.#parked.size === 0) return false;
+    const now = performance.now();
+    for (const [call, untilMs] of this.#parked) if (untilMs <= now) this.#parked.delete(call);
+    return this.#parked.size > 0;
+  }
+
+  /** A call waits for its client, for at most this long. */
+  noteParked(call: RequestId, forMs: number): void {
+    this.#parked.set(call, performance.now() + forMs);
+  }
+
+  /** A call goes on, or is over. */
+  noteResumed(call: RequestId): void {
+    this.#parked.delete(call);
+  }
+
   /** Notes that the session has ended. */
   forget(): void {
+    this.#parked.clear();
     this.#known = undefined;
   }
 

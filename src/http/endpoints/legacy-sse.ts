@@ -9,6 +9,7 @@ import type { ReadPost } from '../pipeline/read-messages.ts';
 import { type MessagePolicy, MessageReceiver } from '../pipeline/receive-messages.ts';
 import { receivePost } from '../pipeline/receive-post.ts';
 import { expiringReply } from '../replies/expiring-reply.ts';
+import { filteringReply } from '../replies/filtering-reply.ts';
 import { LegacyPostReply, LegacySseReply, type LegacySseReplyOptions } from '../replies/legacy-sse-reply.ts';
 import {
   beginningOfStream,
@@ -39,7 +40,7 @@ export class LegacySseStream implements AdmittedEndpoint<HttpContext> {
   }
 
   serve(context: HttpContext): void {
-    const { server, sessions, watch } = this.#options;
+    const { authorization, server, sessions, watch } = this.#options;
     if (context.method !== 'GET') return context.respondWithFault('only_a_stream');
     if (!context.accepts.sse) return context.respondWithFault('not_acceptable');
     const position = readPosition(context.header('last-event-id'));
@@ -47,7 +48,8 @@ export class LegacySseStream implements AdmittedEndpoint<HttpContext> {
     const { token, after } = position;
     const { identity, principal } = context.sender;
     nameSession(context, token);
-    const reply = expiringReply(new LegacySseReply(context, position, this.#options), identity, watch, null);
+    const plain = new LegacySseReply(context, position, this.#options);
+    const reply = expiringReply(filteringReply(plain, authorization.listFilter(identity)), identity, watch, null);
     if (after.epoch === 0) {
       const refused = sessions.listenBeforeOpen(token, server, principal, after, reply);
       if (refused === undefined)

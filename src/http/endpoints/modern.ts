@@ -1,10 +1,12 @@
-import { Answer, discoveryPolicy, modernPolicy } from '../../call/answer.ts';
+import { Answer, type AnswerObserver, discoveryPolicy, modernPolicy } from '../../call/answer.ts';
 import type { CallOrigin, CallTelemetry } from '../../call/call-events.ts';
 import { CallReport } from '../../call/call-report.ts';
 import { LiveTarget } from '../../call/live-target.ts';
 import type { GroupCaller, Groups } from '../../era/modern-on-legacy/groups.ts';
+import { isListChange, type ListCache } from '../../modern/list-cache.ts';
 import type { ClientOrigin, ModernServer } from '../../modern/modern-server.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
+import { reasonWithChallenge } from '../../protocol/http/upstream-challenge.ts';
 import { type Message, memberValue, protocolVersionKey } from '../../protocol/message/message.ts';
 import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
 import { type Envelope, readEnvelope } from '../../protocol/modern/envelope.ts';
@@ -21,6 +23,8 @@ export interface ModernEndpointOptions {
   readonly modern: ModernServer;
   /** The same server, where it is of the legacy era. */
   readonly groups: Groups;
+  /** The lists of the server that are kept. */
+  readonly lists: ListCache;
   readonly commitAfterMs: number;
   readonly slowReaderMs: number;
   /** Reports the calls; absent if nobody wants reports. */
@@ -80,7 +84,7 @@ export class ModernEndpoint {
     const { modern } = this.#options;
     const reason = era === 'modern' ? modern.notify(message, { principal, forwarded: reply.forwarded }) : era;
     if (reason === undefined) reply.accepted();
-    else reply.fault(reason, null);
+    else reply.fault(reasonWithChallenge(reason, reply.forwarded), null);
   }
 
   /**
@@ -189,8 +193,20 @@ class ModernRequest {
     else answer.fault('header_mismatch', describeMismatch(fault.header, this.#headers));
   }
 
+  /** A client that is told of a change gets the changed list, also if another instance has seen the change. */
+  #createObserver(era: Era): AnswerObserver | undefined {
+    const { lists } = this.#endpoint;
+    if (this.#message.method === 'subscriptions/listen')
+      return { message: (message) => isListChange(message) && lists.clear() };
+    const response = lists.observe(this.#message, this.#origin, era === 'legacy');
+    return response && { response };
+  }
+
   #forward(era: Era, envelope: Envelope): void {
-    const { modern, groups } = this.#endpoint;
+    const { modern, groups, lists } = this.#endpoint;
+    const kept = lists.find(this.#message, this.#origin);
+    if (kept !== undefined) return this.#answer.response(kept);
+    this.#answer.observer = this.#createObserver(era);
     if (era === 'legacy') groups.request(this.#message, envelope, this.#origin, this.#answer);
     else modern.request(this.#message, envelope.logLevel, this.#answer, this.#origin);
     this.#report?.sent();

@@ -4,14 +4,14 @@ import type { Endpoint } from '../http-context.ts';
 import { byMethod } from '../router.ts';
 
 /** For clients in browsers, of any origin: the metadata holds no secret and is requested without credentials. */
-const cors = { 'access-control-allow-origin': '*' };
+export const metadataCors = { 'access-control-allow-origin': '*' };
 
 /** How long clients may cache the metadata; an operator who adds an issuer should not wait longer. */
 const cacheControl = 'public, max-age=300';
 
 /** Browsers send a preflight because of the header in which clients name their revision. */
-const preflight = {
-  ...cors,
+export const metadataPreflight = {
+  ...metadataCors,
   'access-control-allow-methods': 'GET',
   'access-control-allow-headers': '*',
   'x-content-type-options': 'nosniff',
@@ -20,8 +20,8 @@ const preflight = {
 /** Serves the metadata of a protected resource (RFC 9728, section 3). */
 export function createMetadataEndpoint(document: object): Endpoint {
   const metadata = honoEndpoint('request', (app) => {
-    app.get('*', () => jsonResponse(document, 200, { ...cors, 'cache-control': cacheControl }));
-    app.options('*', (context) => context.body(null, 204, preflight));
+    app.get('*', () => jsonResponse(document, 200, { ...metadataCors, 'cache-control': cacheControl }));
+    app.options('*', (context) => context.body(null, 204, metadataPreflight));
   });
   return byMethod({ GET: metadata, HEAD: metadata, OPTIONS: metadata });
 }

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { cachePerConnection } from '../../auth/cache-per-connection.ts';
 import type { CredentialWatch } from '../../auth/credential-watch.ts';
 import type { Groups } from '../../era/modern-on-legacy/groups.ts';
+import type { ListCache } from '../../modern/list-cache.ts';
 import type { ModernServer } from '../../modern/modern-server.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { type Era, namesModernRevision } from '../../protocol/revisions.ts';
@@ -17,6 +18,7 @@ import type { ReadPost } from '../pipeline/read-messages.ts';
 import { type MessagePolicy, MessageReceiver } from '../pipeline/receive-messages.ts';
 import { receivePost } from '../pipeline/receive-post.ts';
 import { expiringReply } from '../replies/expiring-reply.ts';
+import { filteringReply } from '../replies/filtering-reply.ts';
 import { HttpReply } from '../replies/http-reply.ts';
 import { ResumeReply } from '../replies/resume-reply.ts';
 import { ModernEndpoint } from './modern.ts';
@@ -29,6 +31,8 @@ export interface StreamableHttpEndpointOptions extends AdmissionOptions {
   readonly modern: ModernServer;
   /** The same server, where it is of the legacy era. */
   readonly groups: Groups;
+  /** The lists of the server that are kept. */
+  readonly lists: ListCache;
   /** Whether requests of the legacy era without a session id are served. */
   readonly sessionless: 'serve' | 'reject';
   /** Ends open streams and requests whose credentials have expired. */
@@ -98,9 +102,11 @@ export class StreamableHttpEndpoint implements AdmittedEndpoint<HttpContext>, Me
     const { server, sessions } = this.#options;
     const { messages, isBatch, modern, initialize, id } = posted;
     if (modern !== undefined) return this.#modern.post(context, modern, reply);
+    // An `initialize` in a session goes to the session, which refuses it. A client of an unknown session gets 404, as with
+    // any other message, and starts anew.
     const namesSession = context.headers['mcp-session-id'] !== undefined;
-    if (initialize !== undefined && namesSession) return reply.fault('already_initialized', id);
-    if (initialize !== undefined && !isBatch) return sessions.open(server, context.sender.principal, initialize, reply);
+    if (initialize !== undefined && !namesSession && !isBatch)
+      return sessions.open(server, context.sender.principal, initialize, reply);
     if (!namesSession && this.#sessionless !== undefined) return this.#sessionless.post(context, posted, reply);
     const session = this.#findSession(context);
     if (typeof session === 'string') return reply.fault(session, id);
@@ -108,7 +114,10 @@ export class StreamableHttpEndpoint implements AdmittedEndpoint<HttpContext>, Me
   }
 
   #replyTo(context: HttpContext, id: RequestId | null, era: Era): Reply {
-    return expiringReply(new HttpReply(context, this.#options), context.sender.identity, this.#options.watch, id, era);
+    const { authorization, watch } = this.#options;
+    const { identity } = context.sender;
+    const reply = filteringReply(new HttpReply(context, this.#options), authorization.listFilter(identity));
+    return expiringReply(reply, identity, watch, id, era);
   }
 
   #findSession(context: HttpContext): SessionHandle | Reason {
@@ -137,7 +146,10 @@ function readLastEventId(text: string | undefined): EventId | undefined | 'malfo
   return parseEventId(text) ?? 'malformed';
 }
 
-/** Visible characters (2025-11-25, basic/transports, "Session Management"), up to a length that no real id exceeds. */
+/**
+ * The form of the gateway's own ids: visible characters (2025-11-25, basic/transports, "Session Management"). Ids of
+ * another form come from other gateways. Their sessions are unknown here, which makes clients start anew.
+ */
 const sessionIdPattern = /^[\x21-\x7e]{1,128}$/;
 
 const findSessionKey = cachePerConnection('Mcp-Session-Id', (id) =>
@@ -148,5 +160,5 @@ const findSessionKey = cachePerConnection('Mcp-Session-Id', (id) =>
 function readSessionHeader({ headers, socket }: IncomingMessage): { readonly key: string } | Reason {
   const id = headers['mcp-session-id'];
   if (id === undefined) return 'session_required';
-  return (typeof id === 'string' ? findSessionKey(socket, id) : undefined) ?? 'bad_session_id';
+  return (typeof id === 'string' ? findSessionKey(socket, id) : undefined) ?? 'unknown_session';
 }

@@ -9,11 +9,13 @@ import {
   type RefusalDetail,
 } from '../../auth/identity.ts';
 import type { Authorization } from '../../auth/scopes/authorization.ts';
+import { withTokenSubject } from '../../auth/token-subject.ts';
 import type { CallTelemetry } from '../../call/call-events.ts';
 import type { CredentialMarks } from '../../era/keys/credential-marks.ts';
+import { nobody } from '../../protocol/affinity.ts';
 import { entryOf, type Reason } from '../../protocol/faults.ts';
 import { type CredentialResult, resolveCredentials } from '../../protocol/http/client-credentials.ts';
-import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { noQuotas, type Quotas } from '../../quota/quotas.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
@@ -96,25 +98,44 @@ export class Admission {
   ): Verdict | Promise<Verdict> {
     if (isChallenge(outcome)) return this.#refuse(outcome);
     context.identity = outcome;
-    const { credentials } = this.#options.server;
-    if (credentials === undefined) return this.#reserve(context, outcome, outcome.principal, forwarded);
-    const result = resolveCredentials(credentials, context.headers, readClaims(outcome), forwarded);
+    const { credentials, affinity, exchangesTokens = false } = this.#options.server;
+    const values = exchangesTokens ? withTokenSubject(forwarded, outcome, context.incoming) : this.#own(forwarded);
+    if (typeof values === 'string') return { reason: values };
+    if (affinity?.readsSender) {
+      const sender = affinity.readSender(context.headers, readClaims(outcome));
+      return this.#mark(context, sender, (mark = nobody) =>
+        this.#reserve(context, outcome, { ...outcome.principal, affinity: mark }, values),
+      );
+    }
+    if (credentials === undefined) return this.#reserve(context, outcome, outcome.principal, values);
+    const result = resolveCredentials(credentials, context.headers, readClaims(outcome), values);
     if (!result.ok) return createChallenge(result);
     if (credentials.as === 'headers') return this.#reserve(context, outcome, outcome.principal, result.values);
-    return this.#markOwner(context, outcome, result.values);
+    return this.#mark(context, result.values, (mark = '') =>
+      this.#reserve(context, outcome, { ...outcome.principal, credentials: mark }, result.values),
+    );
   }
 
-  async #markOwner(context: HttpContext, identity: Identity, values: ForwardedHeaders): Promise<Verdict> {
+  /** A challenge of the server comes back by the headers of the request, so these belong to one request alone. */
+  #own(forwarded: ForwardedHeaders): ForwardedHeaders {
+    return this.#options.passthrough !== undefined && forwarded === noHeaders ? {} : forwarded;
+  }
+
+  /** Marks values of a request that may be secrets; undefined for none. */
+  async #mark(
+    context: HttpContext,
+    values: ForwardedHeaders | undefined,
+    admit: (mark: string | undefined) => Verdict,
+  ): Promise<Verdict> {
     const { marks, server } = this.#options;
-    let credentials: string;
+    let mark: string | undefined;
     try {
-      credentials = await marks.markOf(server.name, values);
+      mark = values && (await marks.markOf(server.name, values));
     } catch (cause) {
       if (cause instanceof StoreUnavailable) return { reason: 'store_unavailable' };
       throw cause;
     }
-    if (context.incoming.socket.destroyed) return 'gone';
-    return this.#reserve(context, identity, { ...identity.principal, credentials }, values);
+    return context.incoming.socket.destroyed ? 'gone' : admit(mark);
   }
 
   #reserve(context: HttpContext, identity: Identity, owner: Principal, forwarded: ForwardedHeaders): Verdict {

@@ -21,9 +21,9 @@ export type RequestGuard = (head: Pick<IncomingMessage, 'headers' | 'rawHeaders'
 
 /** Creates the guard of a server's endpoints. */
 export function createRequestGuard({ server, originRules, identityHeaders = [] }: RequestGuardOptions): RequestGuard {
-  const { forwardHeaders = [], credentials } = server;
+  const { forwardHeaders = [], credentials, affinity } = server;
   const forServer = [...forwardHeaders, ...(credentials ? credentialHeaders(credentials) : [])];
-  const single = new Set([...forServer, ...identityHeaders]);
+  const single = new Set([...forServer, ...identityHeaders, ...(affinity?.headers ?? [])]);
   // Nearly all requests name the same host, so the last allowed one is kept.
   let allowedHost: string | undefined;
   return ({ headers, rawHeaders }) => {

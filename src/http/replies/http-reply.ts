@@ -2,6 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { Accepts } from '../../protocol/http/media-types.ts';
+import { isUpstreamRefusal } from '../../protocol/http/upstream-challenge.ts';
 import { keepAliveComment } from '../../protocol/wire/sse.ts';
 import type { EventBatch } from '../../reply/event-batch.ts';
 import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
@@ -97,7 +98,8 @@ export class HttpReply implements Reply {
   }
 
   fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
-    this.context.respondWithFault(reason, id, data);
+    if (isUpstreamRefusal(reason)) this.context.passChallenge(reason, id, data);
+    else this.context.respondWithFault(reason, id, data);
   }
 
   stream(headers?: Headers): EventSink {

@@ -6,14 +6,14 @@ import type { Message } from '../../protocol/message/message.ts';
 import { readDiscovery } from '../../protocol/modern/discovery.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import { modernRevisions } from '../../protocol/revisions.ts';
-import type { Server } from '../../server/server.ts';
+import { isClientRefused, type Server } from '../../server/server.ts';
 import { failedStartReason } from '../../session/requests/lost-calls.ts';
 import { contain, detach } from '../../util/boundary.ts';
 import { backoff } from '../../util/timing/backoff.ts';
 import { LossWindow } from '../../util/timing/loss-window.ts';
 
 export interface SharedProcessOptions {
-  readonly server: Pick<Server, 'open' | 'startTimeoutMs' | 'isRemote'>;
+  readonly server: Pick<Server, 'open' | 'startTimeoutMs' | 'isRemote' | 'authorizesClients'>;
   /** The gateway's own version, sent to the server. */
   readonly version: string;
   /** See `SharedServerOptions`. */
@@ -138,7 +138,11 @@ export class SharedProcess {
       timeoutMs: server.startTimeoutMs,
       events: { onMessages, onNoise, onUnanswered, onEnd: (end) => this.#handleEnd(() => onLost(end)) },
       onAnswer: (response) => this.#handleDiscovery(response, Math.round(performance.now() - startedAt)),
-      onFailed: (end, why) => this.#handleEnd(() => this.#reportFailedStart(end, why, headers)),
+      onFailed: (end, why) => {
+        // A client without a token must not delay the start for the next client.
+        const failures = isClientRefused(end, server) ? 0 : 1;
+        this.#handleEnd(() => this.#reportFailedStart(end, why, headers), failures);
+      },
     });
     this.#backend = backend;
     backend.send(request, headers);
@@ -159,16 +163,16 @@ export class SharedProcess {
     if (end.isOtherTransport) onStartFailed('server_not_modern', end, headers);
     else if (why === 'refused') onStartFailed('server_not_modern', { ...end, detail: notModern }, headers);
     else if (why === 'silent') {
-      const detail = `The server did not answer server/discover within ${server.startTimeoutMs} ms (--start-timeout-ms). ${eraAdvice}`;
+      const detail = `The server did not answer server/discover within ${server.startTimeoutMs} ms (--defaults.timeouts.start). ${eraAdvice}`;
       onStartFailed('server_start_timeout', { ...end, detail }, headers);
     } else onStartFailed(failedStartReason(end), end, headers);
   }
 
-  #handleEnd(report: () => void): void {
+  #handleEnd(report: () => void, failures = 1): void {
     if (this.#state === 'closed') return;
     const wasReady = this.#state === 'ready';
     this.#backend = undefined;
-    this.#failures += 1;
+    this.#failures += failures;
     const isCrashLoop = (wasReady || !this.#options.server.isRemote) && this.#ends.count();
     this.#state = isCrashLoop ? 'crash_loop' : 'idle';
     report();

@@ -7,7 +7,7 @@ import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-
 import { cancelled, type Message } from '../../protocol/message/message.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import { listenResult, renumber } from '../../protocol/modern/renumber.ts';
-import { differsByClient, type Server } from '../../server/server.ts';
+import { differsByClient, isClientRefused, type Server } from '../../server/server.ts';
 import { lossReason } from '../../session/requests/lost-calls.ts';
 import { contain } from '../../util/boundary.ts';
 import type { Emit } from '../../util/telemetry/emit.ts';
@@ -325,7 +325,8 @@ export class SharedServer {
   #handleFailedStart(reason: Reason, end: BackendEnd, headers: ForwardedHeaders): void {
     const { server, emit, onNotModern } = this.#options;
     this.#sendHeld(Number.POSITIVE_INFINITY); // no process runs, so they are counted as dropped
-    emit({ type: 'shared-start-failed', server: server.name, end, isByProbe: this.#calls.areAllProbes });
+    if (!isClientRefused(end, server))
+      emit({ type: 'shared-start-failed', server: server.name, end, isByProbe: this.#calls.areAllProbes });
     // A server that authenticates clients may have refused only this one.
     const refusesOne = differsByClient(server);
     for (const call of this.#calls.all()) {

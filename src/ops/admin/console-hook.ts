@@ -39,10 +39,15 @@ export interface ConsoleParts {
   readonly changes: Changes | undefined;
   /** The readiness, as in `/readyz`. */
   readiness(): Readiness;
+  store(): StoreState;
   /** The health of the servers, in the order of the page. */
   health(): readonly ServerStatus[];
   servers(): readonly ConsoleServer[];
+  /** The number of sessions. */
+  sessionCount(): number;
   sessions(): readonly ConsoleSession[];
+  /** The open streams and WebSockets of clients at this instance, by server. */
+  openStreams(): ReadonlyMap<string, number>;
   /** Measures the memory of these processes and their children. */
   usageOf(groups: ReadonlySet<number>): Promise<readonly GroupMemory[]>;
   /** Answers requests of the playground like those of clients. */
@@ -51,13 +56,19 @@ export interface ConsoleParts {
   drain(): void;
 }
 
+/** Where sessions and events are kept, and whether that place answers. */
+export interface StoreState {
+  readonly kind: 'memory' | 'files' | 'redis';
+  readonly isUp: boolean;
+}
+
 /** A configured server that is in use. */
 export interface ConsoleServer {
   readonly name: string;
   /** The path of its endpoint. */
   readonly path: string;
-  /** The requests of modern clients in flight. */
-  readonly inFlight: { readonly calls: number; readonly streams: number };
+  /** The calls of modern clients in flight. */
+  readonly callsInFlight: number;
   /** Replaces the spare backends. */
   renewSpares(): void;
 }

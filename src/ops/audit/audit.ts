@@ -74,7 +74,7 @@ function openFile(options: ConstructorParameters<typeof LineFile>[0] & { readonl
     return new LineFile(options);
   } catch (cause) {
     const { message } = cause as Error;
-    throw new Error(`The audit file cannot be opened: ${message}. Correct --audit.`, { cause });
+    throw new Error(`The audit file cannot be opened: ${message}. Correct --observe.audit.`, { cause });
   }
 }
 

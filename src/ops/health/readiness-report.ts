@@ -15,8 +15,8 @@ export interface ReadinessReport {
   /** Empty if the instance is ready. */
   readonly reasons: readonly ReadinessReason[];
   /**
-   * How many other instances this one sends messages to directly, and how many through the store. Absent without
-   * `--link-host`.
+   * How many other instances this one sends messages to directly, and how many through the store. Absent without other
+   * instances, or with `--cluster.link.host none`.
    */
   readonly peers?: PeerLinkCounts;
 }
@@ -34,7 +34,7 @@ const reasons = {
   },
   serverDown: {
     reason: 'server_down',
-    detail: 'A server with --probe-required does not answer its probes.',
+    detail: 'A server with --defaults.probes.required does not answer its probes.',
   },
 } as const satisfies Record<string, ReadinessReason>;
 

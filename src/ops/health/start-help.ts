@@ -6,7 +6,7 @@ export const helpIfEnded =
 
 /** Help for a server that does not answer. */
 export const helpIfSilent =
-  'A STDIO server must answer on stdout. If the server listens on a port, configure its URL instead. If it starts slowly, for example on the first run of npx, raise --start-timeout-ms.';
+  'A STDIO server must answer on stdout. If the server listens on a port, configure its URL instead. If it starts slowly, for example on the first run of npx, raise --defaults.timeouts.start.';
 
 /** Adds the command that shows the output of the server, for readers who have not seen it. */
 export const withCheck = (help: string): string => `${help} Run mcp-gangway check to see its output.`;

@@ -1,17 +1,21 @@
 import type { Challenge } from '../../auth/identity.ts';
+import type { EventOf } from '../../util/telemetry/emit.ts';
 import { FloodLimiter } from '../flood-limiter.ts';
-import type { GatewaySink } from '../gateway-events.ts';
+import type { GatewayEvent, GatewaySink } from '../gateway-events.ts';
 import type { Log } from './log.ts';
 
-/** The log of refused requests and dropped connections. */
+/** The log of refused requests, dropped connections and missing tokens. */
 export interface ConnectionLog {
   readonly receive: GatewaySink;
   /** Writes the lines that were held back. */
   close(): void;
 }
 
+type TokenFailure = Exclude<EventOf<GatewayEvent, 'upstream-token'>, { outcome: 'issued' }>;
+
 /**
- * Logs requests that were not admitted and why, and connections that were closed because too many are open. Each reason
+ * Logs requests that were not admitted and why, connections that were closed because too many are open, and tokens that
+ * the gateway did not get. Each reason
  * has at most one line a second (docs/logs.md). A client without credentials that learns where to get some takes the
  * first step of OAuth, so that is no warning.
  */
@@ -27,17 +31,26 @@ export function createConnectionLog({ auth, http }: Pick<Log, 'auth' | 'http'>):
   const drops = new FloodLimiter<number>((maxConnections, leftOut) =>
     http.warn(
       { maxConnections, ...(leftOut > 0 && { leftOut }) },
-      'closed a client connection: --max-connections is reached',
+      'closed a client connection: --limits.total.connections is reached',
+    ),
+  );
+  const tokens = new FloodLimiter<TokenFailure>(({ server, outcome, detail }, leftOut) =>
+    auth.warn(
+      { server, reason: outcome, detail, ...(leftOut > 0 && { leftOut }) },
+      'cannot get an access token for the server',
     ),
   );
   return {
     receive(event) {
       if (event.type === 'sender-refused')
         refusals.report(`${event.challenge.reason} ${event.challenge.detail?.why ?? ''}`, event);
+      else if (event.type === 'upstream-token' && event.outcome !== 'issued')
+        tokens.report(`${event.server} ${event.outcome}`, event);
       else if (event.type === 'connection-dropped') drops.report('connections', event.maxConnections);
     },
     close() {
       refusals.flush();
+      tokens.flush();
       drops.flush();
     },
   };

@@ -44,6 +44,14 @@ export function createServerLog(
         const fields = { server, detail, lastOutput: omitEmpty(output), help: withCheck(help) };
         return logger.warn(fields, 'server does not answer');
       }
+      case 'view-server-missing': {
+        const { server, member, reason } = event;
+        return logger.debug({ server, member, reason }, 'a server of the view is missing in an answer');
+      }
+      case 'view-server-down': {
+        const { server, member, detail } = event;
+        return logger.warn({ server, member, detail }, 'a server of the view has ended');
+      }
       case 'command-not-found': {
         const { server, detail } = event;
         return logger.warn({ server, detail }, 'cannot start the server; its sessions will fail');

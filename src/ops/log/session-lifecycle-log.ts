@@ -13,7 +13,7 @@ import type { SessionByProcess } from './session-by-process.ts';
 /** How much of a dropped message is logged at `debug`. */
 const maxLoggedBytes = 200;
 
-/** Requests to Redis keep failing during an outage. The log repeats the warning this often. */
+/** Requests to the store keep failing during an outage. The log repeats the warning this often. */
 const outageReminderMs = 10_000;
 
 /** A revision is a date, but a server may answer anything. */
@@ -24,7 +24,7 @@ const unsupportedVersion = -32022;
 const otherEra =
   'The server refused initialize with an error that modern servers send. If --era legacy is set for this server, remove it.';
 
-const noAnswer = 'The server did not answer initialize within --start-timeout-ms.';
+const noAnswer = 'The server did not answer initialize within --defaults.timeouts.start.';
 
 /** Ends that are not faults. All other ends are warnings. */
 const isExpected: ReadonlySet<SessionEndReason> = new Set([
@@ -45,7 +45,9 @@ export interface SessionLifecycleLogOptions {
   readonly processes: SessionByProcess;
   /** The log is read in the terminal of the person who runs the gateway. It then shows the last output of a server. */
   readonly isAtTerminal: boolean;
-  /** Returns the log fields of a Redis outage: which Redis, why, and what to do; without secrets. */
+  /** The name of the store in messages: `Redis`, or `the store in files`. */
+  readonly storeName: string;
+  /** Returns the log fields of an outage of the store: which one, why, and what to do; without secrets. */
   explainOutage(cause: StoreUnavailable): object;
 }
 
@@ -56,9 +58,9 @@ export interface SessionLifecycleLogOptions {
  */
 export function createSessionLifecycleLog(
   { session: logger, store }: Pick<Log, 'session' | 'store'>,
-  { processes, isAtTerminal, explainOutage }: SessionLifecycleLogOptions,
+  { processes, isAtTerminal, storeName, explainOutage }: SessionLifecycleLogOptions,
 ): GatewaySink {
-  const logOutage = createOutageLog(store, explainOutage);
+  const logOutage = createOutageLog(store, storeName, explainOutage);
   return (event) => {
     switch (event.type) {
       case 'session-started': {
@@ -93,7 +95,7 @@ export function createSessionLifecycleLog(
       case 'session-failed':
         return logger.error({ ...event.name, ...faultField(logger, event.cause) }, 'session failed');
       case 'store-joined':
-        return store.info('Redis is available; sessions are shared');
+        return store.info(`${storeName} is available${storeName === 'Redis' ? '; sessions are shared' : ''}`);
       case 'store-failed':
         return logOutage(event.cause);
     }
@@ -111,7 +113,8 @@ function logEnd(logger: Logger, { name, reason, dropped, errorCode }: EventOf<Se
         ? { help: serverFailure('crash_loop').help }
         : {};
   const refusal = { ...(errorCode !== undefined && { errorCode }), ...explanation };
-  const level = isExpected.has(reason) && !isOtherEra ? 'info' : 'warn';
+  const isLoginStep = reason === 'client_unauthorized'; // anybody can cause it, so it must not fill the log
+  const level = isLoginStep ? 'debug' : isExpected.has(reason) && !isOtherEra ? 'info' : 'warn';
   logger[level]({ ...name, reason, ...refusal, ...dropped }, 'session ended');
 }
 
@@ -130,6 +133,7 @@ function logBackendEnd(
 /** Returns the function that logs a failure of the store. An outage is one warning, repeated from time to time. */
 function createOutageLog(
   logger: Logger,
+  storeName: string,
   explainOutage: SessionLifecycleLogOptions['explainOutage'],
 ): (cause: unknown) => void {
   let warnedAt = Number.NEGATIVE_INFINITY;
@@ -139,9 +143,9 @@ function createOutageLog(
       return;
     }
     const now = performance.now();
-    logger.debug({ err: cause }, 'Redis is unavailable');
+    logger.debug({ err: cause }, `${storeName} is unavailable`);
     if (now - warnedAt < outageReminderMs) return;
     warnedAt = now;
-    logger.warn(explainOutage(cause), 'Redis is unavailable');
+    logger.warn(explainOutage(cause), `${storeName} is unavailable`);
   };
 }

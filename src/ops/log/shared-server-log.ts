@@ -9,7 +9,7 @@ import { faultField } from './fault-log.ts';
 const maxLoggedBytes = 200;
 
 const isolationUnused =
-  'Each modern request has its own connection to a server at a URL, so the gateway cannot isolate users. Identify users to the server with --credential or --forward-header.';
+  'Each modern request has its own connection to a server at a URL, so the gateway cannot isolate users. Identify users to the server with --defaults.credentials or --defaults.forwardHeaders.';
 
 /**
  * Logs the lifecycle of modern servers. At `info`, a process that all clients share has one line when it is ready and

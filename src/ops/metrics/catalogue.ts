@@ -52,6 +52,9 @@ const sessionEnds: Readonly<Record<SessionEndReason, true>> = {
   moved: true,
   server_start_failed: true,
   server_unauthorized: true,
+  upstream_token_refused: true,
+  upstream_token_unavailable: true,
+  client_unauthorized: true,
   server_start_timeout: true,
   server_exited: true,
   server_changed: true,
@@ -187,9 +190,19 @@ export const catalogue = {
     'Ended processes and connections, by reason. closed: ended by the gateway. exited: ended without the gateway. failed: not started. line_too_long, memory_limit: over a limit.',
     [server, oneOf('reason', 'closed', 'exited', 'failed', 'line_too_long', 'memory_limit')],
   ),
+  viewMissing: counter(
+    'view_missing_total',
+    'Answers of a view from which one of its servers was missing. down: the server was not running. silent: it did not answer in time.',
+    [server, { name: 'member' }, oneOf('reason', 'down', 'silent')],
+  ),
+  upstreamTokens: counter(
+    'upstream_tokens_total',
+    'Requests of the gateway for access tokens for a server (--defaults.identity). issued: the authorization server issued a token. upstream_token_refused: it refused. upstream_token_unavailable: it could not be reached, or its answer could not be used.',
+    [server, oneOf('outcome', 'issued', 'upstream_token_refused', 'upstream_token_unavailable')],
+  ),
   probeUp: gauge(
     'server_probe_up',
-    'Whether the probes of a server succeed (1) or fail (0). The metric is absent without probes (--probe-every-ms) and before the first result.',
+    'Whether the probes of a server succeed (1) or fail (0). The metric is absent without probes (--defaults.probes.every) and before the first result.',
     [server],
   ),
   startFailures: counter(
@@ -206,7 +219,7 @@ export const catalogue = {
   restores: counter('backend_restores_total', 'Replacements of lost processes or connections of sessions.', [server]),
   hibernations: counter(
     'hibernations_total',
-    'Processes that were stopped because their sessions were idle (--hibernate-after-ms).',
+    'Processes that were stopped because their sessions were idle (--defaults.hibernateAfter).',
     [server],
   ),
   wakings: counter('wakings_total', 'Processes started again for hibernating sessions.', [server]),
@@ -268,7 +281,7 @@ export const catalogue = {
   ),
   peers: gauge(
     'peers',
-    'Other instances that this instance sends messages to, by the way of the messages. The metric stays 0 without --link-host.',
+    'Other instances that this instance sends messages to, by the way of the messages. The metric stays 0 with --cluster.link.host none.',
     [oneOf('link', 'direct', 'redis')],
   ),
   fenced: counter(
@@ -279,7 +292,7 @@ export const catalogue = {
   connections: gauge('http_connections', 'Open client connections.'),
   droppedConnections: counter(
     'http_connections_dropped_total',
-    'Client connections that were closed immediately because of --max-connections.',
+    'Client connections that were closed immediately because of --limits.total.connections.',
   ),
   internalErrors: counter('internal_errors_total', 'Internal errors of the gateway. The log has their stacks.', [
     { name: 'seam', values: seams },

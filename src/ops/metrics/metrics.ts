@@ -52,6 +52,17 @@ export class Metrics {
     return this.#tallies.get(key) as Series<Tally>;
   }
 
+  /** Returns the sums of counters or gauges by their first label, the server. */
+  sumByServer(keys: readonly MetricKey[]): ReadonlyMap<string, number> {
+    const sums = new Map<string, number>();
+    for (const key of keys)
+      for (const { labels, number } of this.tallies(key).entries()) {
+        const server = labels[0] ?? '';
+        sums.set(server, (sums.get(server) ?? 0) + number.value);
+      }
+    return sums;
+  }
+
   /** Returns the numbers of a histogram. */
   distributions(key: MetricKey): Series<Distribution> {
     return this.#distributions.get(key) as Series<Distribution>;

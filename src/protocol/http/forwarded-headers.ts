@@ -44,8 +44,21 @@ export const areHeadersTooLarge = (values: ForwardedHeaders): boolean =>
   Object.entries(values).reduce((sum, [name, value]) => sum + name.length + Buffer.byteLength(value), 0) >
   maxForwardedBytes;
 
+/**
+ * The client's access token, which travels with its messages up to the connection to the server. There the gateway
+ * exchanges it for another token (docs/decisions/0113). The name is no valid name of a header: no client can send it,
+ * and a connection that would pass it on fails instead.
+ */
+export const subjectTokenHeader = ':subject-token';
+
+/** Names the user of the token, and the token's scopes: a digest of each, separated by a dot. */
+export const subjectHeader = ':subject';
+
 /** Headers that name the trace of a request, and say nothing about its sender. */
-const traceHeaders: ReadonlySet<string> = new Set(['traceparent', 'tracestate', 'baggage']);
+const traceHeaders = ['traceparent', 'tracestate', 'baggage'];
+
+/** A user has another token every few minutes, and stays the same client of the server. */
+const notIdentifying: ReadonlySet<string> = new Set([...traceHeaders, subjectTokenHeader]);
 
 /**
  * Returns a digest of the headers that identify a server's client. Equal headers give equal digests, and no header can
@@ -53,7 +66,7 @@ const traceHeaders: ReadonlySet<string> = new Set(['traceparent', 'tracestate', 
  */
 export function readForwardedCredentials(forwarded: ForwardedHeaders): string {
   const entries = Object.entries(forwarded)
-    .filter(([name]) => !traceHeaders.has(name))
+    .filter(([name]) => !notIdentifying.has(name))
     .sort(([a], [b]) => (a < b ? -1 : 1));
   return entries.length === 0 ? '' : createHash('sha256').update(JSON.stringify(entries)).digest('base64url');
 }

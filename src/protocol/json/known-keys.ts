@@ -1,4 +1,5 @@
 import { foldKey } from './fold-key.ts';
+import { internTexts } from './short-texts.ts';
 
 /** The keys of an object that routing and checks look at. */
 export interface KnownKeys {
@@ -46,3 +47,53 @@ export const knownKeys: readonly [KnownKeys, KnownKeys, KnownKeys] = [
     'io.modelcontextprotocol/related-task',
   ),
 ];
+
+/** Further keys that routing, tracing and translation look at. A reader may take another case of them for another key. */
+const furtherKeys = [
+  [],
+  ['reason', 'status', 'ttl', 'cursor', 'total', 'message'],
+  ['traceparent', 'tracestate', 'baggage'],
+] as const;
+
+/**
+ * All keys of a level that the gateway looks at in messages of any kind. In an object with many members, only these
+ * members are read (docs/decisions/0098). A scan throws if a part asks for a key that is missing here. After the scan, such
+ * a key costs a second scan.
+ */
+export const routedKeys: readonly [ReadonlySet<string>, ReadonlySet<string>, ReadonlySet<string>] = [
+  new Set([...knownKeys[0].exact, ...furtherKeys[0]]),
+  new Set([...knownKeys[1].exact, ...furtherKeys[1]]),
+  new Set([...knownKeys[2].exact, ...furtherKeys[2]]),
+];
+
+/** The keys of nearly every message, by length: comparing a few bytes costs less than making a string. */
+const commonKeys = internTexts([
+  'id',
+  '_meta',
+  'error',
+  'method',
+  'params',
+  'result',
+  'jsonrpc',
+  'name',
+  'arguments',
+  'progressToken',
+  'progress',
+  'total',
+  'message',
+]);
+
+/** True if a key of ASCII characters and its closing quote stand at this position. */
+export function isKey(text: Buffer, start: number, key: string): boolean {
+  if (text[start + key.length] !== 0x22) return false;
+  for (let i = 0; i < key.length; i++) if (text[start + i] !== key.charCodeAt(i)) return false;
+  return true;
+}
+
+/** The characters of a key between these positions, which lie inside of a checked string. */
+export function keyText(text: Buffer, start: number, end: number): string {
+  const known = commonKeys.find(text, start, end);
+  if (known !== undefined) return known;
+  const inside = text.toString('utf8', start, end);
+  return inside.includes('\\') ? (JSON.parse(`"${inside}"`) as string) : inside;
+}

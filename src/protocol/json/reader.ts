@@ -83,6 +83,11 @@ export class JsonReader {
   fault: ScanFault = 'not_json';
   /** The reader has done the work that one call may do, and there is more to read. */
   isInterrupted = false;
+  /**
+   * After the kernel skipped a value, the position of the value's own key `isError`, or -1. Undefined if TypeScript
+   * skipped it.
+   */
+  protected isErrorAt: number | undefined;
   /** The position of the interruption in a string: the string continues behind it. */
   protected interruptedAt = 0;
   #interruption: Interruption | undefined;
@@ -124,6 +129,17 @@ export class JsonReader {
   proceed(): void {
     this.isInterrupted = false;
     this.#stopAt = Math.min(this.#maxWork, this.#work + this.#step);
+  }
+
+  /** The kernel that may skip members, unless the text is small or is read in steps. */
+  protected get memberKernel(): ValueKernel | undefined {
+    return this.#step === Number.MAX_SAFE_INTEGER ? this.#kernel : undefined;
+  }
+
+  /** Counts work that was done. False if the text has too many values. */
+  protected addWork(work: number): boolean {
+    this.#work += work;
+    return this.#work <= this.#maxWork || this.#refuse('too_many_values');
   }
 
   /** Drops the reference to the text, which would otherwise stay alive. */
@@ -172,8 +188,8 @@ export class JsonReader {
       paused === undefined
         ? kernel.skip(this.text, this.at, this.maxDepth - depth, maxWork)
         : kernel.resume(this.text, paused, maxWork);
-    this.#work += kernel.work;
-    if (this.#work > this.#maxWork) return this.#refuse('too_many_values');
+    this.isErrorAt = kernel.isErrorAt;
+    if (!this.addWork(kernel.work)) return false;
     switch (outcome) {
       case 'skipped':
         this.at = kernel.at;
@@ -185,6 +201,7 @@ export class JsonReader {
         return false;
       case 'too_many_open': {
         const stack = kernel.openBrackets;
+        this.isErrorAt = undefined;
         this.#interruption = { at: kernel.at, inside: undefined, stack, open: stack.length };
         return this.#walkValue(depth);
       }

@@ -2,7 +2,8 @@
 import { isUtf8 } from 'node:buffer';
 import type { ByteRange } from './byte-range.ts';
 import { foldKey } from './fold-key.ts';
-import { type KnownKeys, knownKeys } from './known-keys.ts';
+import { maxTableMembers, type RoutingLevel, type ValueKernel } from './kernel/value-kernel.ts';
+import { isKey, type KnownKeys, keyText, knownKeys, routedKeys } from './known-keys.ts';
 import { FoundMembers, type Members } from './object-members.ts';
 import {
   closeBrace,
@@ -14,7 +15,7 @@ import {
   quote,
   type ScanFault,
 } from './reader.ts';
-import { internTexts } from './short-texts.ts';
+import { spaceEnd } from './token-end.ts';
 
 /**
  * Scans a JSON text (RFC 8259) in one linear pass over its bytes. The scan checks the text strictly and notes where the
@@ -36,13 +37,18 @@ export type ScanOutcome =
   | { readonly ok: true; readonly batch: boolean; readonly values: readonly ScannedValue[] }
   | { readonly ok: false; readonly fault: ScanFault };
 
-/** A message that has just been scanned. The next scan reuses the memory of its members: `copyOf` keeps them. */
+/**
+ * A message that has just been scanned. The next scan reuses the memory of its members: `copyOf` keeps them. An object
+ * with many members may have only those with routed keys here (`isPartial`).
+ */
 export interface Scanned {
   readonly start: number;
   readonly end: number;
   readonly message: FoundMembers | undefined;
   readonly params: FoundMembers | undefined;
   readonly meta: FoundMembers | undefined;
+  /** True if the object `result` has the member `isError` with the value true. Undefined if the scan did not see it. */
+  readonly reportsToolError: boolean | undefined;
 }
 
 /** Limits on things that cost much more to read than to send (P8). */
@@ -68,6 +74,11 @@ export interface ScanLimits {
  */
 export const defaultLimits: ScanLimits = { maxBatch: 1_000, maxMembers: 8_192, foldsKeys: false };
 
+const firstByteOfTrue = 0x74;
+
+/** In an object with more members, the kernel skips those that nothing looks at. */
+const fewMembers = 16;
+
 /** Longer keys of a routing level are not built. No key with a meaning is nearly as long (P8). */
 const maxKeyBytes = 4_096;
 
@@ -80,7 +91,7 @@ export type MessagesOutcome = Readonly<{ ok: true; batch: boolean }> | Readonly<
  */
 export function scanJson(text: Buffer, maxDepth: number, limits = defaultLimits): ScanOutcome {
   const values: ScannedValue[] = [];
-  const outcome = scanMessages(text, maxDepth, (scanned) => values.push(copyOf(scanned)), limits);
+  const outcome = scanText(text, maxDepth, (scanned) => values.push(copyOf(scanned)), limits, true);
   return outcome.ok ? { ...outcome, values } : outcome;
 }
 
@@ -94,7 +105,18 @@ export function scanMessages(
   onScanned: (scanned: Scanned) => void,
   limits = defaultLimits,
 ): MessagesOutcome {
+  return scanText(text, maxDepth, onScanned, limits, false);
+}
+
+function scanText(
+  text: Buffer,
+  maxDepth: number,
+  onScanned: (scanned: Scanned) => void,
+  limits: ScanLimits,
+  keepsAll: boolean,
+): MessagesOutcome {
   if (!isUtf8(text)) return failures.not_json;
+  scanner.keepsAll = keepsAll;
   const isValid = scanner.read(text, maxDepth, onScanned, limits);
   return isValid ? (scanner.batch ? wholeBatch : wholeMessage) : failures[scanner.fault];
 }
@@ -207,6 +229,9 @@ class MessageScanner extends JsonReader implements Scanned {
   message: FoundMembers | undefined;
   params: FoundMembers | undefined;
   meta: FoundMembers | undefined;
+  reportsToolError: boolean | undefined;
+  /** All members of each routing level are read. */
+  keepsAll = true;
   /** The memory for each level, by its number. */
   readonly #levels = [new FoundMembers(), new FoundMembers(), new FoundMembers()] as const;
   #onScanned: (scanned: Scanned) => void = () => undefined;
@@ -244,7 +269,7 @@ class MessageScanner extends JsonReader implements Scanned {
     this.begin(text, Number.POSITIVE_INFINITY);
     this.#limits = defaultLimits;
     this.skipSpace();
-    const members = this.text[this.at] === openBrace ? this.#readMembers(2) : undefined;
+    const members = this.text[this.at] === openBrace ? this.#readMembers(2, true) : undefined;
     return this.#finish(members !== undefined) ? members?.copy() : undefined;
   }
 
@@ -367,6 +392,7 @@ class MessageScanner extends JsonReader implements Scanned {
       this.message = undefined;
       this.params = undefined;
       this.meta = undefined;
+      this.reportsToolError = undefined;
     }
     if (this.text[this.at] === openBrace) this.message = this.#readMembers(0);
     const isRead = this.text[this.start] === openBrace ? this.message !== undefined : this.skipValue(0);
@@ -378,8 +404,9 @@ class MessageScanner extends JsonReader implements Scanned {
   }
 
   /** Reads an object of a routing level: 0 the message, 1 its params, 2 their _meta. */
-  #readMembers(level: 0 | 1 | 2): FoundMembers | undefined {
+  #readMembers(level: RoutingLevel, keepsAll = this.keepsAll): FoundMembers | undefined {
     if (level + 1 > this.maxDepth) return this.tooDeep();
+    const objectStart = this.at;
     const members = this.#levels[level];
     const known = this.#limits.foldsKeys ? knownKeys[level] : undefined;
     let interrupted = this.#interruptedMembers[level];
@@ -397,6 +424,10 @@ class MessageScanner extends JsonReader implements Scanned {
     }
     for (let count = interrupted?.count ?? 1; ; count += 1) {
       if (count > this.#limits.maxMembers) return this.#refuse('too_many_members');
+      if (count > fewMembers && !keepsAll) {
+        const kernel = this.memberKernel;
+        if (kernel !== undefined) return this.#readRouted(level, objectStart, kernel);
+      }
       const key = interrupted?.key ?? this.#beginMember(members, known);
       if (key === undefined) return undefined;
       const start = this.at;
@@ -414,6 +445,91 @@ class MessageScanner extends JsonReader implements Scanned {
     }
   }
 
+  /** Reads an object of a routing level again from its start: its members with routed keys. The kernel skips the others. */
+  #readRouted(level: RoutingLevel, start: number, kernel: ValueKernel): FoundMembers | undefined {
+    const { maxMembers, foldsKeys: folds } = this.#limits;
+    const members = this.#levels[level];
+    members.beginPartial(routedKeys[level]);
+    kernel.beginObject(level, folds);
+    const limit = this.maxDepth - level - 1;
+    let room = Math.min(maxMembers, maxTableMembers);
+    this.at = start + 1;
+    for (;;) {
+      const outcome = kernel.skipMembers(this.text, this.at, { level, folds, limit, room });
+      if (!this.addWork(kernel.work)) return undefined;
+      this.at = kernel.at;
+      room = kernel.room - 1;
+      switch (outcome) {
+        case 'closed':
+          return members;
+        case 'read_key': {
+          const end = this.#readRoutedMember(level, kernel);
+          if (end === 'give_up') return this.#readAll(level, start);
+          if (end !== 'next') return end === 'closed' ? members : undefined;
+          continue;
+        }
+        case 'same_key':
+          return this.#isSameKey(kernel) ? this.#refuse('duplicate_key') : this.#readAll(level, start);
+        case 'too_many_members':
+          return maxMembers > maxTableMembers ? this.#readAll(level, start) : this.#refuse(outcome);
+        case 'too_deep':
+          return this.tooDeep();
+        case 'not_json':
+          return undefined;
+        default:
+          return this.#readAll(level, start);
+      }
+    }
+  }
+
+  /** Reads an object without the help of the kernel. */
+  #readAll(level: RoutingLevel, start: number): FoundMembers | undefined {
+    this.at = start;
+    return this.#readMembers(level, true);
+  }
+
+  /** Reads a member that the kernel does not skip, and the comma or brace behind it. */
+  #readRoutedMember(level: RoutingLevel, kernel: ValueKernel): 'next' | 'closed' | 'invalid' | 'give_up' {
+    const { foldsKeys: folds } = this.#limits;
+    const members = this.#levels[level];
+    const keyStart = this.at;
+    const key = this.#readKey(undefined);
+    if (key === undefined) return 'invalid';
+    if (!members.begin(key, false, folds ? knownKeys[level] : undefined)) {
+      this.#refuse('duplicate_key');
+      return 'invalid';
+    }
+    const compared = folds ? foldKey(key) : key;
+    const isMarked = folds ? foldedRoutedKeys[level]?.has(compared) : routedKeys[level].has(compared);
+    const keyEnd = this.at;
+    const addition = isMarked ? 'added' : kernel.addKey(level, compared, keyStart);
+    if (addition === 'give_up') return addition;
+    if (addition === 'same_key') {
+      kernel.at = keyStart;
+      if (!this.#isSameKey(kernel)) return 'give_up';
+      this.#refuse('duplicate_key');
+      return 'invalid';
+    }
+    this.at = keyEnd;
+    if (!this.skipColon()) return 'invalid';
+    const start = this.at;
+    if (!this.#readMemberValue(level, key)) return 'invalid';
+    members.finish(start, this.at);
+    this.skipSpace();
+    const byte = this.text[this.at++];
+    if (byte !== comma) return byte === closeBrace ? 'closed' : 'invalid';
+    return 'next';
+  }
+
+  /** True if the two keys that the kernel takes for equal are. */
+  #isSameKey(kernel: ValueKernel): boolean {
+    const [key, other] = [kernel.at, kernel.sameAt].map((at) => {
+      this.at = at;
+      return this.#readKey(undefined) as string;
+    }) as [string, string];
+    return this.#limits.foldsKeys ? foldKey(key) === foldKey(other) : key === other;
+  }
+
   /** Reads the key and the colon of a member. Undefined if they are invalid, or if the object already has that key. */
   #beginMember(members: FoundMembers, known: KnownKeys | undefined): string | undefined {
     const keyStart = this.at + 1;
@@ -428,7 +544,7 @@ class MessageScanner extends JsonReader implements Scanned {
     return undefined;
   }
 
-  #readMemberValue(level: 0 | 1 | 2, key: string): boolean {
+  #readMemberValue(level: RoutingLevel, key: string): boolean {
     if (this.text[this.at] === openBrace) {
       if (level === 0 && key === 'params') {
         this.params = this.#readMembers(1);
@@ -439,7 +555,18 @@ class MessageScanner extends JsonReader implements Scanned {
         return this.meta !== undefined;
       }
     }
-    return this.skipValue(level + 1);
+    if (level > 0 || key !== 'result') return this.skipValue(level + 1);
+    this.isErrorAt = undefined;
+    const isValid = this.skipValue(1);
+    if (this.isErrorAt !== undefined) this.reportsToolError = this.isErrorAt >= 0 && this.#isErrorTrue(this.isErrorAt);
+    return isValid;
+  }
+
+  /** True if the member `isError` that begins here has the value `true`. Its text was checked before. */
+  #isErrorTrue(start: number): boolean {
+    const { text } = this;
+    const colonAt = spaceEnd(text, start + '"isError"'.length);
+    return text[spaceEnd(text, colonAt + 1)] === firstByteOfTrue;
   }
 
   /** Reads a key as its characters, with escapes resolved: `"id"` and `"\u0069d"` are the same key. */
@@ -463,37 +590,8 @@ class MessageScanner extends JsonReader implements Scanned {
   }
 }
 
-/** The keys of nearly every message, by length: comparing a few bytes costs less than making a string. */
-const commonKeys = internTexts([
-  'id',
-  '_meta',
-  'error',
-  'method',
-  'params',
-  'result',
-  'jsonrpc',
-  'name',
-  'arguments',
-  'progressToken',
-  'progress',
-  'total',
-  'message',
-]);
-
-/** True if a key of ASCII characters and its closing quote stand at this position. */
-function isKey(text: Buffer, start: number, key: string): boolean {
-  if (text[start + key.length] !== quote) return false;
-  for (let i = 0; i < key.length; i++) if (text[start + i] !== key.charCodeAt(i)) return false;
-  return true;
-}
-
-/** The characters of a key between these positions, which lie inside of a checked string. */
-function keyText(text: Buffer, start: number, end: number): string {
-  const known = commonKeys.find(text, start, end);
-  if (known !== undefined) return known;
-  const inside = text.toString('utf8', start, end);
-  return inside.includes('\\') ? (JSON.parse(`"${inside}"`) as string) : inside;
-}
+/** The keys that the kernel marks in texts whose keys are compared without case. */
+const foldedRoutedKeys = routedKeys.map((keys) => new Set(Array.from(keys, foldKey)));
 
 const scanner = new MessageScanner();
 /** Reads parts of a message, also while the other scanner is in the middle of that message. */

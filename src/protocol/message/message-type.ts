@@ -28,6 +28,8 @@ export interface Message {
   readonly isModern: boolean;
   /** True for a response that is an error. */
   readonly isError: boolean;
+  /** True for a result with the member `isError: true`. Undefined if the message was read without looking for it. */
+  readonly reportsToolError?: boolean | undefined;
   /**
    * True if the gateway made the message in place of one of a server that breaks a limit. It is an error in place of a
    * response, or a request without its params, which is then refused.
@@ -35,6 +37,8 @@ export interface Message {
   readonly isStandIn?: boolean;
   /** The ranges of the members of the routing levels. */
   readonly memberRanges: MemberRanges;
+  /** In a message with many members, the ranges of those with routed keys. `memberRanges` then scans the text again. */
+  readonly routedRanges?: MemberRanges | undefined;
 }
 
 /** A level of a message that routing reads: its own members, those of its `params`, or those of `params._meta`. */

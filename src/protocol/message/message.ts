@@ -3,6 +3,7 @@ import { detachedCopy } from '../../util/detached-bytes.ts';
 import { inOwnTurns, isLarge } from '../../util/large-reads.ts';
 import type { Reason, RequestId } from '../faults.ts';
 import type { ByteRange } from '../json/byte-range.ts';
+import { routedKeys } from '../json/known-keys.ts';
 import { type FoundMembers, hasMember, memberIndex } from '../json/object-members.ts';
 import { maxScalarBytes, readScalar, type Scalar } from '../json/scalar.ts';
 import {
@@ -19,17 +20,16 @@ import { internTexts } from '../json/short-texts.ts';
 import { spliceId } from '../json/splice.ts';
 import { rescanMembers } from './member-ranges.ts';
 import type { MemberRanges, Message, MessageLevel } from './message-type.ts';
-import { ProgressFastPath, progressMethod } from './progress-fast-path.ts';
+import { ProgressFastPath, type ProgressPattern, progressMethod } from './progress-fast-path.ts';
 import { createStandIn } from './stand-in.ts';
 
 export type { MemberRanges, Message, MessageLevel } from './message-type.ts';
 
 /** The range of a member's value in the message's text; undefined if there is no such member. */
-export function memberRange(
-  { memberRanges: ranges }: Message,
-  level: MessageLevel,
-  key: string,
-): ByteRange | undefined {
+export function memberRange(message: Message, level: MessageLevel, key: string): ByteRange | undefined {
+  const { routedRanges } = message;
+  const isRouted = routedRanges !== undefined && routedKeys[levelNumbers[level]].has(key);
+  const ranges = isRouted ? routedRanges : message.memberRanges;
   const members = ranges[level];
   const index = memberIndex(members, key);
   if (members === undefined || index < 0) return undefined;
@@ -38,6 +38,8 @@ export function memberRange(
     end: (members.ends[index] as number) - ranges.start,
   };
 }
+
+const levelNumbers = { message: 0, params: 1, meta: 2 } as const;
 
 /** A member's value; undefined if there is no such member, or if `readScalar` does not build it. */
 export function memberValue(message: Message, level: MessageLevel, key: string): Scalar | undefined {
@@ -233,6 +235,8 @@ class ChangedMessage implements Message {
   readonly asksForTask: boolean;
   readonly isModern: boolean;
   readonly isError: boolean;
+  readonly reportsToolError: boolean | undefined;
+  readonly isStandIn: boolean;
 
   constructor(origin: Message, text: Buffer, changes: ChangedMembers) {
     this.kind = origin.kind;
@@ -245,6 +249,8 @@ class ChangedMessage implements Message {
     this.asksForTask = changes.asksForTask ?? origin.asksForTask;
     this.isModern = changes.isModern ?? origin.isModern;
     this.isError = origin.isError;
+    this.reportsToolError = origin.reportsToolError;
+    this.isStandIn = origin.isStandIn === true;
   }
 
   get memberRanges(): MemberRanges {
@@ -253,6 +259,9 @@ class ChangedMessage implements Message {
 }
 
 const progressFastPath = new ProgressFastPath();
+
+/** The progress notification that was learned last: the next lines of its server are likely to be like it. */
+export const learnedProgress = (): ProgressPattern | undefined => progressFastPath.pattern;
 
 /** Values that appear in nearly every message. */
 const commonStrings = internTexts(['2.0', progressMethod, 'notifications/message', 'tools/call', 'tools/list', 'ping']);
@@ -269,7 +278,9 @@ class ScannedMessage implements Message {
   readonly asksForTask: boolean;
   readonly isModern: boolean;
   readonly isError: boolean;
-  readonly memberRanges: MemberRanges;
+  readonly reportsToolError: boolean | undefined;
+  readonly routedRanges: MemberRanges | undefined;
+  #ranges: MemberRanges | undefined;
 
   constructor(whole: Buffer, scanned: Scanned, kind: Message['kind'], id: Message['id'], method: string | undefined) {
     const { start, end, message, params, meta } = scanned;
@@ -284,7 +295,15 @@ class ScannedMessage implements Message {
     this.asksForTask = hasMember(params, 'task');
     this.isModern = meta !== undefined && meta.indexOf(protocolVersionKey) >= 0;
     this.isError = kind === 'response' && hasMember(message, 'error');
-    this.memberRanges = copyOf(scanned);
+    this.reportsToolError = scanned.reportsToolError;
+    const isPartial = message?.isPartial || params?.isPartial || meta?.isPartial;
+    this.#ranges = isPartial ? undefined : copyOf(scanned);
+    this.routedRanges = isPartial ? copyOf(scanned) : undefined;
+  }
+
+  get memberRanges(): MemberRanges {
+    this.#ranges ??= rescanMembers(this.text);
+    return this.#ranges;
   }
 }
 

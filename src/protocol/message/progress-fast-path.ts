@@ -3,6 +3,7 @@ import { hasMember } from '../json/object-members.ts';
 import { backslash, openBrace, openBracket, quote } from '../json/reader.ts';
 import type { Scanned } from '../json/scan.ts';
 import { numberEnd } from '../json/token-end.ts';
+import { maxTextsInRun, TextRun } from '../wire/text-run.ts';
 import { rescanMembers } from './member-ranges.ts';
 import type { MemberRanges, Message } from './message-type.ts';
 
@@ -24,6 +25,54 @@ const optionalMembers = [
   { key: Buffer.from(',"message":"'), endOf: plainEnd },
 ];
 
+/** A notification that others may differ from only in the values of `progress`, `total` and `message`. */
+export class ProgressPattern {
+  readonly token: RequestId;
+  /** The common prefix up to the value of `progress`, and the common suffix. */
+  readonly #prefix: Buffer;
+  readonly #suffix: Buffer;
+  /** The optional members between both, behind the value of `progress`. */
+  readonly #optionalMembers: typeof optionalMembers;
+
+  constructor(prefix: Buffer, suffix: Buffer, members: typeof optionalMembers, token: RequestId) {
+    this.token = token;
+    this.#prefix = prefix;
+    this.#suffix = suffix;
+    this.#optionalMembers = members;
+  }
+
+  /** The position behind such a notification that begins at this position; -1 for any other text. */
+  endOf(text: Buffer, start: number): number {
+    if (!isAt(text, start, this.#prefix)) return -1;
+    let end = numberEnd(text, start + this.#prefix.length);
+    for (const { key, endOf } of this.#optionalMembers) end = isAt(text, end, key) ? endOf(text, end + key.length) : -1;
+    return isAt(text, end, this.#suffix) ? end + this.#suffix.length : -1;
+  }
+
+  /**
+   * Finds consecutive lines that are such notifications.
+   * @param start the beginning of a line
+   * @param maxLineBytes longer lines end the run
+   * @returns undefined if there are only a few, which are cheaper to read one by one
+   */
+  findRun(chunk: Buffer, start: number, maxLineBytes: number): TextRun | undefined {
+    let count = 0;
+    let at = start;
+    while (count < maxTextsInRun) {
+      const end = this.endOf(chunk, at);
+      if (end < 0 || end - at > maxLineBytes || chunk[end] !== lineFeed) break;
+      ends[count] = end - start;
+      count += 1;
+      at = end + 1;
+    }
+    return count < minTextsInRun ? undefined : new TextRun(chunk.subarray(start, at - 1), ends.slice(0, count));
+  }
+}
+
+const lineFeed = 0x0a;
+const minTextsInRun = 3;
+const ends = new Uint32Array(maxTextsInRun);
+
 /**
  * Recognises repeated progress notifications by their bytes. A server that reports progress sends nearly the same
  * notification many times. After one was read member by member, others may differ from it only in the values of
@@ -31,12 +80,8 @@ const optionalMembers = [
  * is much faster than reading each. All texts share one instance, since the notifications of one server come in runs.
  */
 export class ProgressFastPath {
-  /** The common prefix up to the value of `progress`, and the common suffix. */
-  #prefix = Buffer.alloc(0);
-  #suffix = Buffer.alloc(0);
-  /** The optional members between both, behind the value of `progress`. */
-  #optionalMembers: typeof optionalMembers = [];
-  #token: RequestId | undefined;
+  /** The newest learned notification. */
+  pattern: ProgressPattern | undefined;
   /** The token of the notification that was read last: a single notification is not worth remembering. */
   #latestToken: RequestId | undefined;
 
@@ -58,15 +103,16 @@ export class ProgressFastPath {
    * @param maxDepth as in `readBody`
    */
   read(text: Buffer, maxDepth: number): Message | undefined {
-    const token = maxDepth < progressDepth ? undefined : this.#matchToken(text);
-    return token === undefined ? undefined : new ProgressMessage(text, token);
+    if (this.pattern === undefined || maxDepth < progressDepth) return undefined;
+    return this.pattern.endOf(text, 0) === text.length ? new ProgressMessage(text, this.pattern.token) : undefined;
   }
 
   /** @param at the position of the value of `progress` */
   #learn(text: Buffer, token: RequestId, at: number): void {
     const isRepeated = token === this.#latestToken;
     this.#latestToken = token;
-    if (!isRepeated || at > maxRemembered) return;
+    // A line break in the pattern would join two lines of a chunk.
+    if (!isRepeated || at > maxRemembered || text.includes(lineFeed)) return;
     let end = numberEnd(text, at);
     // Only the message and its params may be objects: the depth of further values is not remembered.
     if (end < 0 || countBrackets(text, 0, at) > progressDepth) return;
@@ -76,22 +122,17 @@ export class ProgressFastPath {
       return isThere;
     });
     if (end < 0 || text.length - end > maxRemembered || countBrackets(text, end, text.length) > 0) return;
-    this.#prefix = Buffer.from(text.subarray(0, at));
-    this.#suffix = Buffer.from(text.subarray(end));
-    this.#optionalMembers = found;
-    this.#token = token;
-  }
-
-  #matchToken(text: Buffer): RequestId | undefined {
-    if (this.#token === undefined || !isAt(text, 0, this.#prefix)) return undefined;
-    let end = numberEnd(text, this.#prefix.length);
-    for (const { key, endOf } of this.#optionalMembers) end = isAt(text, end, key) ? endOf(text, end + key.length) : -1;
-    const isWhole = end > 0 && text.length - end === this.#suffix.length && isAt(text, end, this.#suffix);
-    return isWhole ? this.#token : undefined;
+    this.pattern = new ProgressPattern(
+      Buffer.from(text.subarray(0, at)),
+      Buffer.from(text.subarray(end)),
+      found,
+      token,
+    );
   }
 }
 
-class ProgressMessage implements Message {
+/** A progress notification that was recognised by its bytes. */
+export class ProgressMessage implements Message {
   readonly text: Buffer;
   readonly progressToken: RequestId;
   #ranges: MemberRanges | undefined;

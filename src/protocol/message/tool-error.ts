@@ -1,4 +1,5 @@
 import { valueAt } from '../json/splice.ts';
+import type { Message } from './message-type.ts';
 
 const key = Buffer.from('"isError"');
 const colon = 0x3a;
@@ -7,10 +8,14 @@ const whiteSpace: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0
 
 /**
  * True if the response to a `tools/call` reports that the tool failed: even a failed tool gives a result (2025-11-25,
- * server/tools, "Error Handling"). Every response is checked, so the key is searched for natively, and the text is
- * parsed only where `true` may follow. A key that is written with escapes, as no server does, is not found.
+ * server/tools, "Error Handling"). The scan of a large message has looked for the key. In a small one, the key is searched
+ * for natively, and the text is parsed only where `true` may follow. A key that is written with escapes, as no server
+ * does, is not found.
  */
-export function isToolError(response: Buffer): boolean {
+export const isToolError = ({ reportsToolError, text }: Pick<Message, 'reportsToolError' | 'text'>): boolean =>
+  reportsToolError ?? hasTrueIsError(text);
+
+function hasTrueIsError(response: Buffer): boolean {
   const isLarge = response.length > maxReadBytes;
   for (let at = response.indexOf(key); at !== -1; at = response.indexOf(key, at + key.length)) {
     if (canBeTrue(response, at + key.length))

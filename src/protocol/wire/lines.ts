@@ -41,6 +41,11 @@ export class LineSplitter {
     return this.#overflowed;
   }
 
+  /** True if the next chunk begins with a line. */
+  get isAtLineStart(): boolean {
+    return this.#bufferedBytes === 0 && !this.#atStart;
+  }
+
   /**
    * Returns the lines that this chunk completes, in order. A line comes without its LF, without one CR before it, and
    * without a byte order mark at the start of the stream. Empty lines are left out. A line that lies in one chunk

@@ -23,6 +23,14 @@ export class SessionProcessHolder implements ProcessHolder {
     return this.#context.handshake === undefined ? Number.POSITIVE_INFINITY : this.#idleness.releasableInMs;
   }
 
+  get quietMs(): number {
+    return this.#idleness.quietMs;
+  }
+
+  get use(): ProcessHolder['use'] {
+    return this.#context.handshake === undefined ? 'unknown' : this.#idleness.use;
+  }
+
   onStart(): void {
     this.#context.parts.permit.started();
   }

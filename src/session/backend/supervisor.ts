@@ -1,20 +1,27 @@
 import type { Backend, BackendEnd, BackendEvents, CloseOptions, RequestIds, Resume } from '../../backend/backend.ts';
 import { GuardedEvents } from '../../backend/contain-faults.ts';
 import { openStartingBackend } from '../../backend/starting/starting-backend.ts';
-import type { Reason } from '../../protocol/faults.ts';
+import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { canReplace, type Handshake, readHandshake } from '../../protocol/handshake.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { challengeTo, noteChallenge } from '../../protocol/http/upstream-challenge.ts';
 import { type Message, readGatewayMessage } from '../../protocol/message/message.ts';
+import { messagesOf, type ServerUnit } from '../../protocol/message/progress-run.ts';
+import { isClientRefused } from '../../server/server.ts';
 import { detach } from '../../util/boundary.ts';
 import type { ClientState } from '../record/client-state.ts';
 import type { SessionContext } from '../session-context.ts';
 import type { Restoration } from '../session-events.ts';
 import { RestartPolicy } from './restart-policy.ts';
+import { StateAffinity } from './state-affinity.ts';
 import { UnsentMessages } from './unsent.ts';
 import { removeResponses } from './without-answers.ts';
 
-/** `hibernating`: the backend is ended until the next message for it. */
-export type BackendSupervisorState = 'unopened' | 'live' | 'hibernating' | 'restoring' | 'closed';
+/**
+ * `hibernating`: the backend is ended until the next message for it. `moving`: the session leaves its process for another
+ * one as soon as its requests are answered.
+ */
+export type BackendSupervisorState = 'unopened' | 'live' | 'hibernating' | 'moving' | 'restoring' | 'closed';
 
 /** Receives what the backends of a session report, and decides after a loss. */
 export interface SupervisorListener extends Required<Omit<BackendEvents, 'onEnd'>> {
@@ -36,6 +43,9 @@ const maxEarlyBytes = 1024 * 1024;
 const noAnswer: BackendEnd = { reason: 'failed', detail: 'The server did not send a valid answer to initialize.' };
 
 const nothingToReplay: ReturnType<ClientState['replay']> = { messages: [], ids: new Set() };
+
+/** The pause between two checks whether this instance owns the session. */
+const ownerPauseMs = 50;
 
 /** The longest that a client waits for a remote server to come back. Then it gets a fault and can retry. */
 const maxWaitMs = 15_000;
@@ -71,8 +81,11 @@ export class BackendSupervisor implements BackendEvents {
   #ending: Promise<void> = Promise.resolve();
   /** Undefined until a message has to wait. */
   #unsent: UnsentMessages | undefined;
+  /** True while messages wait because another instance may own the session. */
+  #waitsForOwner = false;
   #isPaused = false;
   readonly #restartPolicy: RestartPolicy;
+  readonly #affinity: StateAffinity;
   #timer: NodeJS.Timeout | undefined;
   /** The messages that bring the next backend to the client's state, and the number of replayed requests so far. */
   #replay: ReturnType<ClientState['replay']> = nothingToReplay;
@@ -94,6 +107,7 @@ export class BackendSupervisor implements BackendEvents {
     this.#listener = listener;
     this.#hasEnvironmentCredentials = server.credentials?.as === 'variables';
     this.#restartPolicy = new RestartPolicy(server.isRemote);
+    this.#affinity = new StateAffinity(context);
   }
 
   get state(): BackendSupervisorState {
@@ -159,12 +173,34 @@ export class BackendSupervisor implements BackendEvents {
    */
   send(message: Message, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
     if (this.#state === 'closed') return 'ended';
-    if (this.#state === 'live') return (this.#backend as Backend).send(message, headers ?? this.#newestHeaders);
-    if (this.#state === 'hibernating') this.restore();
+    const mark = this.#affinity.moveFor(message);
+    const isLive = this.#state === 'live' && !this.#waitsForOwner;
+    if (mark !== undefined && isLive) this.#move(mark);
+    const goesOn = (isLive && this.#state === 'live') || (this.#state === 'moving' && message.kind !== 'request');
+    if (goesOn) return (this.#backend as Backend).send(message, headers ?? this.#newestHeaders);
+    if (this.#state === 'hibernating') {
+      this.#affinity.mark = mark ?? this.#affinity.mark;
+      this.restore();
+    }
     // headers of a call that is run again
     if (this.#start !== undefined && headers !== undefined) this.rememberHeaders(headers);
     this.#unsent ??= this.#createUnsent();
     return this.#unsent.add({ message, headers }) ? 'sent' : 'full';
+  }
+
+  /** Waits for the answers to earlier requests, and then goes on in the process of the state with this mark. */
+  #move(mark: string): void {
+    this.#state = 'moving';
+    this.#affinity.whenIdle(
+      ({ id }) => this.#unsent?.hasRequest(id) === true,
+      () =>
+        this.#runGuarded(() => {
+          if (this.#state !== 'moving') return;
+          this.#affinity.mark = mark;
+          this.hibernate(true);
+          this.restore();
+        }),
+    );
   }
 
   #createUnsent(): UnsentMessages {
@@ -237,6 +273,7 @@ export class BackendSupervisor implements BackendEvents {
     this.#state = 'closed';
     this.#start = undefined;
     clearTimeout(this.#timer);
+    this.#affinity.close();
     this.#unsent?.takeAll();
     await Promise.all([this.#ending, this.#backend?.close(how)]);
   }
@@ -255,12 +292,19 @@ export class BackendSupervisor implements BackendEvents {
     const { holder } = context;
     if (server.keepsProcesses !== true || holder === undefined) permit.started(); // otherwise only a process that starts counts
     const { session } = context.name;
-    const options = { headers: () => this.#newestHeaders, principal, session, resume, holder };
+    const { isGroup } = context.client;
+    const affinity = this.#affinity.mark;
+    const options = { headers: () => this.#newestHeaders, principal, session, resume, affinity, holder, isGroup };
     return server.open(new SessionEvents(events, context), options);
   }
 
   onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
     this.#listener.onMessages(this.#removeReplayAnswers(messages), relatedRequests);
+  }
+
+  onUnits(units: readonly ServerUnit[]): void {
+    if (this.#replayIds.size === 0) this.#listener.onUnits(units);
+    else this.onMessages(messagesOf(units));
   }
 
   onNoise(text: Buffer): void {
@@ -299,9 +343,23 @@ export class BackendSupervisor implements BackendEvents {
   /** The new backend did not start: the next attempt follows. */
   #retry(end: BackendEnd): void {
     if (this.#state !== 'restoring') return;
+    if (isClientRefused(end, this.#context.parts.server)) return this.#awaitToken();
     if (this.#restartPolicy.failures === 0) this.#reportAway(end.reason === 'closed' ? noAnswer : end);
     this.#restartPolicy.failures += 1;
     this.restore();
+  }
+
+  /**
+   * The server has refused the client's token, which has probably expired. The session stays, and its next request
+   * brings the token for the next attempt. Requests that wait now get the server's challenge.
+   */
+  #awaitToken(): void {
+    const challenge = challengeTo(this.#newestHeaders);
+    this.#start = () => this.restore();
+    const requests = (this.#unsent?.takeAll() ?? []).filter(({ message }) => message.kind === 'request');
+    for (const { headers } of requests) if (headers && challenge) noteChallenge(headers, challenge);
+    const ids = requests.map(({ message }) => message.id as RequestId);
+    this.#runGuarded(() => this.#listener.onUnanswered(ids, 'server_unauthorized', true));
   }
 
   /** The first attempt to restore failed, for this reason. */
@@ -327,12 +385,31 @@ export class BackendSupervisor implements BackendEvents {
     this.#replayIds = ids;
     const backend = this.#backend as Backend;
     for (const message of messages) backend.send(message, this.#newestHeaders);
-    for (const { message, headers } of this.#unsent?.takeAll() ?? [])
-      backend.send(message, headers ?? this.#newestHeaders);
+    this.#sendUnsent(performance.now() + this.#context.limits.storeWaitMs);
     this.#forgetHeaders();
     this.#listener.onRestored();
     if (this.#isPaused) backend.pause();
     return true;
+  }
+
+  /**
+   * Passes the waiting messages on once this instance is known to own the session. It may have lost the session while
+   * the server started, as after a freeze of this process (P6).
+   * @param deadline for that, on the monotonic clock
+   */
+  #sendUnsent(deadline: number): void {
+    const { isOwner } = this.#context.parts;
+    if (this.#state !== 'live') return;
+    const mayPass = isOwner?.() ?? true;
+    this.#waitsForOwner = !mayPass && performance.now() < deadline;
+    if (this.#waitsForOwner) {
+      this.#timer = setTimeout(() => this.#runGuarded(() => this.#sendUnsent(deadline)), ownerPauseMs);
+      return;
+    }
+    for (const { message, headers } of this.#unsent?.takeAll() ?? []) {
+      if (mayPass) this.send(message, headers);
+      else this.#listener.onUnsent(message);
+    }
   }
 
   #removeReplayAnswers(messages: readonly Message[]): readonly Message[] {

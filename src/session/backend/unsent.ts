@@ -1,3 +1,4 @@
+import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
 
@@ -36,6 +37,11 @@ export class UnsentMessages {
     const { maxMs } = this.#options;
     if (maxMs !== undefined) this.#timer ??= setTimeout(() => this.#expire(maxMs), maxMs);
     return true;
+  }
+
+  /** True if the request with this id waits. */
+  hasRequest(id: RequestId): boolean {
+    return this.#entries.some(({ message }) => message.kind === 'request' && message.id === id);
   }
 
   /** Removes and returns all messages. */

@@ -1,7 +1,8 @@
 import { compareLogPositions, type LogPosition } from '../../protocol/wire/event-id.ts';
 import { createLoggedBatch } from '../../reply/event-batch.ts';
 import type { EventSink } from '../../reply/reply.ts';
-import type { EventLog, ReadOutcome, StoredEvent } from '../../store/event-log.ts';
+import type { EventLog, ReadOutcome, StoredEntry } from '../../store/event-log.ts';
+import { bytesOf, eventCount } from '../../store/event-run.ts';
 import { type LogPage, readPages } from '../../store/read-pages.ts';
 
 /** The number of the standalone GET stream; the streams of POSTs count up from 1. */
@@ -87,14 +88,14 @@ export class StreamCursor {
   }
 
   /** Receives events of this stream that were just stored. */
-  push(events: readonly StoredEvent[]): void {
+  push(events: readonly StoredEntry[]): void {
     if (this.#state === 'live' && follows(events[0]?.previous, this.cursor)) {
       this.#write(events, 'live');
       return;
     }
     if (this.#state === 'closed') return;
-    this.lagEvents += events.length;
-    for (const event of events) this.lagBytes += event.data.length;
+    this.lagEvents += eventCount(events);
+    for (const event of events) this.lagBytes += bytesOf(event);
     this.#readAgain = true;
     if (this.#state === 'live') this.#read();
   }
@@ -146,12 +147,12 @@ export class StreamCursor {
     this.#owner.noteCaughtUp();
   }
 
-  #write(events: readonly StoredEvent[], source: 'live' | 'replayed'): void {
+  #write(events: readonly StoredEntry[], source: 'live' | 'replayed'): void {
     const newest = events.at(-1);
     if (newest === undefined) return;
     const { retryMs, slowReaderMs } = this.#owner;
     const { epoch, seq } = newest;
-    this.#owner.noteWritten(events.length, source);
+    this.#owner.noteWritten(eventCount(events), source);
     const keepsUp = this.sink.write(createLoggedBatch(events, retryMs, this.requests));
     this.cursor = { epoch, seq };
     if (newest.last) this.close();

@@ -1,6 +1,7 @@
 import { faultMessage, type RequestId } from '../../protocol/faults.ts';
 import type { LogPosition } from '../../protocol/wire/event-id.ts';
-import type { StoredEvent } from '../../store/event-log.ts';
+import type { TextRun } from '../../protocol/wire/text-run.ts';
+import type { StoredEntry } from '../../store/event-log.ts';
 import type { Registration } from '../../store/session-records.ts';
 import type { BackendSupervisor } from '../backend/supervisor.ts';
 import type { SessionContext } from '../session-context.ts';
@@ -67,13 +68,13 @@ export class EventDelivery implements WriterListener, QueueStages {
     this.streams = new Streams(context, new RepairingLog(context.log, context.epoch, this.#writer), this.#queue);
   }
 
-  onStored(events: readonly StoredEvent[]): void {
-    this.#forgetStored((events.at(-1) as StoredEvent).seq);
+  onStored(events: readonly StoredEntry[]): void {
+    this.#forgetStored((events.at(-1) as StoredEntry).seq);
     this.streams.deliver(events);
     this.#notifyStored();
   }
 
-  onReappended(events: readonly StoredEvent[]): void {
+  onReappended(events: readonly StoredEntry[]): void {
     this.streams.deliver(events);
   }
 
@@ -84,9 +85,9 @@ export class EventDelivery implements WriterListener, QueueStages {
   onRefused(why: WriteRefusal, cause: unknown): void {
     const context = this.#context;
     if (context.endReason !== undefined) return; // the log refuses events of a session that was removed from it
-    const reason = why === 'fenced' ? 'moved' : why === 'ended' ? 'deleted' : 'internal';
-    if (reason === 'internal') context.report(new Error(`the event log answered ${why}`, { cause }));
-    context.end(reason);
+    if (why === 'fenced') context.end('moved');
+    else if (why === 'ended') context.end('deleted');
+    else context.fail(new Error(`the event log answered ${why}`, { cause }));
   }
 
   handle(output: ServerOutput): void {
@@ -144,6 +145,12 @@ export class EventDelivery implements WriterListener, QueueStages {
     const id = effects?.settles;
     if (id !== undefined && stream !== getStream)
       this.#unstored.push({ seq: this.#added, stream, id, since: performance.now() });
+  }
+
+  /** Adds consecutive events to a stream; the next flush sends them. */
+  addRun(stream: number, texts: TextRun): void {
+    this.#writer.addRun(stream, texts);
+    this.#added += texts.count;
   }
 
   /** Calls `onStored` with the position of the log, once all events that were added so far are stored. */

@@ -1,8 +1,18 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import type { LogPosition } from '../../protocol/wire/event-id.ts';
-import type { AppendOutcome, EventLog, NewEvent, PendingCall, StoredEvent } from '../../store/event-log.ts';
+import type { TextRun } from '../../protocol/wire/text-run.ts';
+import type {
+  AppendOutcome,
+  EventLog,
+  NewEvent,
+  PendingCall,
+  StoredEntry,
+  StoredEvent,
+} from '../../store/event-log.ts';
+import { bytesOf, eventCount } from '../../store/event-run.ts';
 import type { LogState, Registration, StreamTail } from '../../store/session-records.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
+import { type Batch, type Entry, entriesAfter, retainedOf } from './retained-events.ts';
 
 /**
  * Why a writer may write no more. `fenced`: a newer owner has the session. `ended`: the session was ended elsewhere.
@@ -21,9 +31,9 @@ export interface WriterSession {
 /** Receives the outcome of appends. */
 export interface WriterListener {
   /** Events are in the log and may be sent now (P5). In order; one call for each append. */
-  onStored(events: readonly StoredEvent[]): void;
+  onStored(events: readonly StoredEntry[]): void;
   /** Events that the log had lost are in it again. A reader has missed them meanwhile. */
-  onReappended(events: readonly StoredEvent[]): void;
+  onReappended(events: readonly StoredEntry[]): void;
   /** Registers the session again with `recoveryState`, because the log does not know it any more. */
   register(): Promise<Registration>;
   /** The log did not take the events. This instance may no longer write to the session. */
@@ -35,15 +45,6 @@ export interface EventEffects {
   readonly opens?: readonly PendingCall[] | undefined;
   readonly settles?: RequestId | undefined;
 }
-
-/**
- * How many events are retained, because a failover of the store can lose confirmed events. Retained events are appended
- * again. Older lost events are a gap in the chain, which resumes report.
- */
-const maxRetainedEvents = 128;
-const maxRetainedBytes = 256 * 1024;
-
-type Batch = readonly (NewEvent & StoredEvent)[];
 
 /** An append whose outcome is not known, or not applied yet. */
 interface SentAppend {
@@ -76,10 +77,10 @@ export class EventWriter {
   readonly #storedTails: SparseMap<number, StreamTail>;
   readonly #pendingCalls: SparseMap<RequestId, PendingCall>;
   #newestStream: number;
-  #queue: (NewEvent & StoredEvent)[] = [];
+  #queue: Entry[] = [];
   /** The appends under way, in order. */
   readonly #sent: SentAppend[] = [];
-  #retained: (NewEvent & StoredEvent)[] = [];
+  #retained: Batch = [];
   #seq = 0;
   #appended = 0;
   #pendingBytes = 0;
@@ -124,7 +125,7 @@ export class EventWriter {
       if (previous === undefined) tails.delete(stream);
       else tails.set(stream, { newest: previous, ended: false });
     }
-    return { tail: this.#appended - this.#retained.length, log: this.#logWith(tails) };
+    return { tail: this.#appended - eventCount(this.#retained), log: this.#logWith(tails) };
   }
 
   /** How long the log has not answered, in milliseconds; 0 if no append is under way. */
@@ -146,16 +147,28 @@ export class EventWriter {
     else this.#tails.set(stream, { epoch, seq });
   }
 
+  /** Queues consecutive events of a stream. */
+  addRun(stream: number, texts: TextRun): void {
+    const { epoch } = this.#session;
+    this.#seq += texts.count;
+    this.#pendingBytes += texts.bytes;
+    const seq = this.#seq;
+    this.#queue.push({ epoch, stream, seq, previous: this.#tails.get(stream), texts, last: false });
+    this.#tails.set(stream, { epoch, seq });
+  }
+
   /** Starts to append the added events. Call this once at the end of a burst. */
   flush(): void {
-    if (this.#running !== undefined || this.#isRefused || (this.#queue.length === 0 && !this.#isDoubtful)) return;
+    // `pipeline` may have sent an append after the loop's last check.
+    const hasWork = this.#queue.length > 0 || this.#sent.length > 0 || this.#isDoubtful;
+    if (this.#running !== undefined || this.#isRefused || !hasWork) return;
     this.#running = this.#appendAll()
       .catch((cause: unknown) => this.#refuse('failed', cause))
       .finally(() => {
         this.#running = undefined;
         this.#calledAt = undefined;
         this.#notifyAppended();
-        this.flush(); // events added after the loop's last check
+        this.flush(); // events added or sent after the loop's last check
       });
   }
 
@@ -196,7 +209,7 @@ export class EventWriter {
     const batch = this.#queue;
     this.#queue = [];
     this.#isDoubtful = false;
-    const expectedTail = this.#sent.reduce((tail, sent) => tail + sent.batch.length, this.#appended);
+    const expectedTail = this.#sent.reduce((tail, sent) => tail + eventCount(sent.batch), this.#appended);
     const outcome = log.append(key, epoch, expectedTail, batch);
     // `#appendAll` awaits the outcome, unless an earlier append is refused for good.
     outcome.catch(() => undefined);
@@ -224,8 +237,8 @@ export class EventWriter {
       }
       this.#sent.shift();
       if (batch.length === 0) continue;
-      this.#appended += batch.length;
-      for (const { data } of batch) this.#pendingBytes -= data.length;
+      this.#appended += eventCount(batch);
+      for (const entry of batch) this.#pendingBytes -= bytesOf(entry);
       this.#updateState(batch);
       this.#retain(batch);
       this.#listener.onStored(batch);
@@ -241,7 +254,8 @@ export class EventWriter {
   async #repeat(batch: Batch, outcome: AppendOutcome | undefined): Promise<WriteRefusal | undefined> {
     const { log, key, epoch } = this.#session;
     let expectedTail = this.#appended;
-    let events = batch;
+    let events: Batch = batch;
+    let before: Batch = [];
     let result = outcome ?? (await log.append(key, epoch, expectedTail, events));
     while (!isTaken(result)) {
       if (result.outcome === 'fenced') return 'fenced';
@@ -249,26 +263,28 @@ export class EventWriter {
         const { tail } = result;
         if (tail >= expectedTail) return 'gap'; // nobody else writes under this epoch
         expectedTail = tail;
-        events = [...this.#retained.filter((event) => event.seq > tail), ...batch];
+        before = entriesAfter(this.#retained, tail);
+        events = [...before, ...batch];
       } else {
         const registered = await this.#listener.register();
         // After `outdated`, a later term has registered it meanwhile.
         if (registered !== 'registered' && registered !== 'outdated') return registered;
         if (registered === 'registered') {
           expectedTail = this.#appended;
+          before = [];
           events = batch;
         }
       }
       result = await log.append(key, epoch, expectedTail, events);
     }
-    if (events.length > batch.length) this.#listener.onReappended(events.slice(0, events.length - batch.length));
+    if (before.length > 0) this.#listener.onReappended(before);
     return undefined;
   }
 
   #updateState(batch: Batch): void {
     const { epoch } = this.#session;
     for (let index = 0; index < batch.length; index += 1) {
-      const { stream, seq, last, opens, settles } = batch[index] as Batch[number];
+      const { stream, seq, last, opens, settles } = batch[index] as Entry;
       this.#newestStream = Math.max(this.#newestStream, stream);
       if (opens !== undefined) for (const call of opens) this.#pendingCalls.set(call.id, call);
       if (settles !== undefined) this.#pendingCalls.delete(settles);
@@ -281,13 +297,7 @@ export class EventWriter {
   }
 
   #retain(batch: Batch): void {
-    const retained = this.#retained.concat(batch).slice(-maxRetainedEvents);
-    let from = retained.length;
-    for (let bytes = 0; from > 0; from -= 1) {
-      bytes += (retained[from - 1] as StoredEvent).data.length;
-      if (bytes > maxRetainedBytes) break;
-    }
-    this.#retained = from > 0 ? retained.slice(from) : retained;
+    this.#retained = retainedOf(this.#retained.concat(batch));
   }
 
   #refuse(why: WriteRefusal, cause?: unknown): void {

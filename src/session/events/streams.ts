@@ -14,8 +14,10 @@ import {
   gapBatch,
 } from '../../reply/event-batch.ts';
 import type { EventSink, Reply } from '../../reply/reply.ts';
-import type { EventLog, ReadOutcome, StoredEvent } from '../../store/event-log.ts';
+import type { EventLog, ReadOutcome, StoredEntry } from '../../store/event-log.ts';
 import { eventsPerRead } from '../../store/read-pages.ts';
+import { retryWhileUnavailable } from '../../store/retry-unavailable.ts';
+import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
 import type { SessionContext } from '../session-context.ts';
 import type { ResumeOutcome } from '../session-events.ts';
@@ -153,28 +155,44 @@ export class Streams implements CursorOwner {
    * Redelivery").
    */
   async resume(reply: Reply, id: EventId): Promise<void> {
-    const { key, name, parts } = this.#context;
+    const { name, parts } = this.#context;
     const isFinal = id.seq === finalSeq;
     const deliveries = this.#deliveries;
-    const read = isFinal
-      ? undefined
-      : await this.log.read(key, id.stream, id, eventsPerRead).catch((cause) => this.#context.report(cause));
+    const read = isFinal ? undefined : await this.#readAfter(id);
     if (reply.isGone) return;
-    if (isFinal) reply.nothing();
-    const outcome = isFinal
-      ? 'complete'
-      : this.#continue(reply, id, read ?? undefined, deliveries === this.#deliveries);
+    if (read === undefined) reply.nothing();
+    const outcome = read === undefined ? 'complete' : this.#continue(reply, id, read, deliveries === this.#deliveries);
     parts.telemetry.emit({ type: 'stream-resumed', server: name.server, session: name.session, outcome });
   }
 
   /**
-   * @param read the log's result for the stream; undefined if it could not be read
+   * Reads the log for a client that resumes, or returns why that is not possible. The client waits for a store that is
+   * away for a short time (P7).
+   */
+  async #readAfter(id: EventId): Promise<ReadOutcome | 'store_unavailable' | 'internal'> {
+    const { key, limits } = this.#context;
+    const read = () => this.log.read(key, id.stream, id, eventsPerRead);
+    try {
+      return await retryWhileUnavailable(read, AbortSignal.timeout(limits.storeWaitMs));
+    } catch (cause) {
+      this.#context.report(cause);
+      return cause instanceof StoreUnavailable ? 'store_unavailable' : 'internal';
+    }
+  }
+
+  /**
+   * @param read the log's result for the stream, or the reason why it could not be read
    * @param isCurrent true if no event was delivered during the read
    */
-  #continue(reply: Reply, id: EventId, read: ReadOutcome | undefined, isCurrent: boolean): ResumeOutcome {
+  #continue(
+    reply: Reply,
+    id: EventId,
+    read: ReadOutcome | 'store_unavailable' | 'internal',
+    isCurrent: boolean,
+  ): ResumeOutcome {
     const isKnown = this.#requestsOf(id).length > 0;
-    if (read === undefined) {
-      reply.fault('internal', null);
+    if (typeof read === 'string') {
+      reply.fault(read, null);
       return 'failed';
     }
     // The store lost this event with its owner. If the call goes on, its client gets the following events.
@@ -232,10 +250,10 @@ export class Streams implements CursorOwner {
   }
 
   /** Passes events that were just stored to their connections. */
-  deliver(events: readonly StoredEvent[]): void {
+  deliver(events: readonly StoredEntry[]): void {
     this.#deliveries += 1;
     for (let from = 0; from < events.length; ) {
-      const stream = (events[from] as StoredEvent).stream;
+      const stream = (events[from] as StoredEntry).stream;
       let to = from + 1;
       while (events[to]?.stream === stream) to += 1;
       this.#cursors.get(stream)?.push(to - from === events.length ? events : events.slice(from, to));

@@ -12,13 +12,38 @@ export const logLevelRequest = createMessage({
 export const unsubscribeRequest = (uri: string, number: number): Message =>
   createMessage({ id: `mcp-gangway-unsubscribe-${number}`, method: 'resources/unsubscribe', params: { uri } });
 
-/** The answer to a request of the gateway itself. It discards everything. */
-export const discardingAnswer: SessionAnswer = {
-  stream: undefined,
-  hasStream: false,
-  faultsInBand: true,
-  message: () => false,
-  response: () => undefined,
-  fault: () => undefined,
-  abandon: () => undefined,
-};
+/** Its answer shows that the server has read everything before it. */
+export const pingRequest = (number: number): Message =>
+  createMessage({ id: `mcp-gangway-ping-${number}`, method: 'ping' });
+
+/** The answer to a request of the gateway itself, which goes to no client. */
+export class GatewayAnswer implements SessionAnswer {
+  readonly stream = undefined;
+  readonly hasStream = false;
+  readonly faultsInBand = true;
+  readonly #onOver: () => void;
+
+  /** @param onOver called when the request is answered, or has failed */
+  constructor(onOver: () => void = () => undefined) {
+    this.#onOver = onOver;
+  }
+
+  message(): boolean {
+    return false;
+  }
+
+  response(): void {
+    this.#onOver();
+  }
+
+  fault(): void {
+    this.#onOver();
+  }
+
+  abandon(): void {
+    this.#onOver();
+  }
+}
+
+/** The answer to a request of the gateway itself that discards everything. */
+export const discardingAnswer: SessionAnswer = new GatewayAnswer();

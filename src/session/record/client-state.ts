@@ -83,6 +83,11 @@ export class ClientState {
     return typeof members === 'object' && members.keys.length > 0;
   }
 
+  /** True if the client has declared that its server may ask for roots. */
+  get hasRoots(): boolean {
+    return valueAt(this.initialize, ['params', 'capabilities', 'roots']) !== undefined;
+  }
+
   /**
    * The state for the session's record, with which another owner can continue. `clientSaid` can be large. It is the
    * same object while its content is the same, and is written only when it changes.

@@ -45,13 +45,16 @@ export class SessionRecordKeeper {
     this.#protocolVersion = protocolVersion;
   }
 
-  /** Makes the session known to all instances, once its server has answered `initialize`. */
-  async create(initialized: Buffer, protocolVersion: string): Promise<void> {
+  /**
+   * Makes the session known to all instances, once its server has answered `initialize`.
+   * @param givesUp ends the attempts while the store is away
+   */
+  async create(initialized: Buffer, protocolVersion: string, givesUp: AbortSignal): Promise<void> {
     this.#initialized = detachedCopy(initialized);
     this.#protocolVersion = protocolVersion;
-    const { key, client, storeGone } = this.#session;
+    const { key, client } = this.#session;
     const record = this.#record();
-    await retryWhileUnavailable(() => this.#sessions.create(key, record, { followsEnded: client.isGroup }), storeGone);
+    await retryWhileUnavailable(() => this.#sessions.create(key, record, { followsEnded: client.isGroup }), givesUp);
     this.#storedSettings = record.clientSaid;
   }
 

@@ -3,6 +3,7 @@ import { mayRequestInput } from '../../call/rerun.ts';
 import { type Call, failCall, type StreamTarget } from '../../call/session-calls.ts';
 import { taskStatus } from '../../call/tasks.ts';
 import type { Message } from '../../protocol/message/message.ts';
+import type { ProgressRun } from '../../protocol/message/progress-run.ts';
 import { readProgressValue } from '../../protocol/message/progress-value.ts';
 import type { BackendSupervisor } from '../backend/supervisor.ts';
 import type { UnsolicitedSink } from '../client/client-policy.ts';
@@ -30,6 +31,8 @@ export class Attribution implements UnsolicitedSink {
     this.#supervisor = supervisor;
     this.#delivery = delivery;
     this.#opening = opening;
+    const { earlyRoots } = context;
+    if (earlyRoots !== undefined) earlyRoots.onAsk = (request, call) => this.#forwardRequest(request, call, undefined);
   }
 
   /** Receives one message of the server. */
@@ -37,6 +40,31 @@ export class Attribution implements UnsolicitedSink {
     this.#context.calls.areIdentified = relatedRequests !== undefined;
     if (message.kind === 'response') this.#routeResponse(message);
     else this.#route(message, relatedRequests);
+  }
+
+  /**
+   * Receives consecutive progress notifications of one token. They go to the same call, because nothing can change
+   * between two of them. If anything has to be decided for each, they are received one by one.
+   */
+  receiveRun(run: ProgressRun): void {
+    const { calls, policy, limits } = this.#context;
+    const { texts, progressToken } = run;
+    calls.areIdentified = false;
+    const { first } = run;
+    const destination = calls.isLate(first)
+      ? 'nobodys'
+      : policy.attribute(first, calls, this.#delivery.streams.hasGet, undefined);
+    const isPlain =
+      typeof destination === 'object' &&
+      destination.rerunAfter === undefined &&
+      texts.longest <= limits.maxEventBytes &&
+      destination.answer.run?.(texts) === true;
+    if (!isPlain) {
+      for (const message of run.messages()) this.receive(message, undefined);
+      return;
+    }
+    calls.noteProgress(progressToken);
+    if (destination.request !== undefined) destination.lastProgress = readProgressValue(texts.text(texts.count - 1));
   }
 
   /** Sends a server message to its destination. */
@@ -107,6 +135,7 @@ export class Attribution implements UnsolicitedSink {
       this.drop('late', message.text);
       return;
     }
+    if (message.kind === 'request' && this.#context.earlyRoots?.keeps(message)) return;
     const destination = policy.attribute(message, calls, this.#delivery.streams.hasGet, relatedRequests);
     if (destination === 'unwanted' || destination === 'nobodys') {
       if (destination === 'nobodys') this.drop('unattributable', message.text);

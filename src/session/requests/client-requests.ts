@@ -2,7 +2,7 @@ import { Answer, legacyPolicy } from '../../call/answer.ts';
 import type { SessionAnswer } from '../../call/call-answer.ts';
 import { type ArrivalInfo, CallReport, type CallRequest } from '../../call/call-report.ts';
 import { overdueReason } from '../../call/call-table.ts';
-import { isHarmless } from '../../call/rerun.ts';
+import { isHarmless, mayRequestInput } from '../../call/rerun.ts';
 import { type Call, failCall } from '../../call/session-calls.ts';
 import { readTaskUpdate, taskStatus } from '../../call/tasks.ts';
 import { faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
@@ -14,7 +14,8 @@ import { getStream } from '../events/cursor.ts';
 import type { EventDelivery } from '../events/delivery.ts';
 import { answerOnStream, LoggedTarget, pendingCalls } from '../events/logged-target.ts';
 import type { OneStream } from '../events/one-stream.ts';
-import { discardingAnswer, logLevelRequest } from '../group/gateway-requests.ts';
+import { EarlyRoots } from '../group/early-roots.ts';
+import { discardingAnswer, GatewayAnswer, logLevelRequest, pingRequest } from '../group/gateway-requests.ts';
 import { InputGate } from '../group/input-gate.ts';
 import { InputRounds } from '../group/input-rounds.ts';
 import { SubscriptionLeases } from '../group/subscription-leases.ts';
@@ -40,6 +41,7 @@ export class ClientRequests {
   readonly #leases: SubscriptionLeases | undefined;
   /** True once this owner has asked the server for its log messages, on behalf of a group. */
   #hasRequestedLogs = false;
+  #pingCount = 0;
 
   constructor(context: SessionContext, supervisor: BackendSupervisor, delivery: EventDelivery, oneStream?: OneStream) {
     const { client, calls, policy } = context;
@@ -50,6 +52,11 @@ export class ClientRequests {
     if (!policy.isShared) return;
     this.#rounds = new InputRounds();
     this.#leases = new SubscriptionLeases(client);
+    if (client.hasRoots)
+      context.earlyRoots = new EarlyRoots({
+        calls,
+        ping: (onOver) => this.call([pingRequest(++this.#pingCount)], new GatewayAnswer(onOver)),
+      });
     if (!client.acceptsServerRequests) return;
     this.#inputGate = new InputGate({
       calls,
@@ -65,6 +72,8 @@ export class ClientRequests {
     const oneStream = this.#oneStream;
     const requests = messages.filter((message) => message.kind === 'request');
     const ids = requests.map(requestId);
+    const second = requests.find(({ method }) => method === 'initialize');
+    if (second !== undefined) return reply.fault('already_initialized', requestId(second));
     if (again && oneStream?.hasAccepted(ids)) return oneStream.confirm(ids, reply);
     if (again && !oneStream && this.#rejoin(requests, isBatch, reply)) return;
     if (again && !messages.every(isHarmless)) return reply.fault('outcome_unknown', ids[0] ?? null);
@@ -134,14 +143,21 @@ export class ClientRequests {
     const { forwarded = noHeaders } = context;
     const added = requests.map((request) => this.#createCall(request, answer, context, group));
     for (const call of added) calls.add(call);
+    const { earlyRoots } = this.#context;
     for (const [index, request] of requests.entries()) {
-      const sent = this.#supervisor.send(request, forwarded);
       const call = added[index] as Call;
-      call.report?.sent();
-      if (this.#supervisor.state !== 'live') call.report?.awaitsStart();
-      // `ended`: the backend is about to report its end, which then decides about the call.
-      if (sent === 'full') this.fail(call, 'server_busy');
+      const send = (): void => this.#send(call, request, forwarded);
+      const mayWait = earlyRoots !== undefined && mayRequestInput(call.method);
+      if (!mayWait || !earlyRoots.holds(call, send)) send();
     }
+  }
+
+  #send(call: Call, request: Message, forwarded: ForwardedHeaders): void {
+    const sent = this.#supervisor.send(request, forwarded);
+    call.report?.sent();
+    if (this.#supervisor.state !== 'live') call.report?.awaitsStart();
+    // `ended`: the backend is about to report its end, which then decides about the call.
+    if (sent === 'full') this.fail(call, 'server_busy');
   }
 
   /** Adopts calls that an earlier owner left unanswered. Their answers go to their streams in the log. */
@@ -185,6 +201,7 @@ export class ClientRequests {
   /** The session ends. Requests that wait at the input gate go to another session. */
   close(): void {
     this.#inputGate?.close();
+    this.#context.earlyRoots?.close();
   }
 
   /**
@@ -203,7 +220,10 @@ export class ClientRequests {
   }
 
   #createAnswer(ids: readonly RequestId[], isBatch: boolean, reply: Reply): Answer {
-    const { upgradeAfterMs: commitAfterMs } = this.#context.limits;
+    const { limits, parts } = this.#context;
+    // A refusal of the server has to keep its status, which an open stream would not allow.
+    const isPassedOn = parts.server.authorizesClients === true;
+    const commitAfterMs = isPassedOn ? Math.max(limits.upgradeAfterMs, limits.commitAfterMs) : limits.upgradeAfterMs;
     const target = new LoggedTarget(this.#context, this.#delivery);
     return new Answer(target, { policy: legacyPolicy, reply, ids, isBatch, commitAfterMs });
   }
@@ -218,7 +238,7 @@ export class ClientRequests {
   #createCall(request: Message, answer: SessionAnswer, context: CallContext, group?: GroupRequestOptions): Call {
     const method = request.method as string;
     const now = performance.now();
-    const isGatewayRequest = answer === discardingAnswer;
+    const isGatewayRequest = answer instanceof GatewayAnswer;
     const { reruns } = this.#context;
     const { forwarded = noHeaders } = context;
     return {
@@ -249,7 +269,9 @@ export class ClientRequests {
     if (message.cancels !== undefined && !this.#cancel(message.cancels)) return undefined;
     if (message.method === taskStatus) serverRequests.tasks.update(message);
     if (client.noteSent(message)) record.amend();
-    return this.#supervisor.send(forServer, forwarded) === 'full' ? 'server_busy' : undefined;
+    const sent = this.#supervisor.send(forServer, forwarded);
+    if (message.kind === 'response') this.#context.earlyRoots?.noteAnswered(forServer);
+    return sent === 'full' ? 'server_busy' : undefined;
   }
 
   /** Notes that the client cancels a call. False if the server must not be told. */

@@ -1,4 +1,5 @@
 import type { BackendEnd, QueuedMessage, RequestIds } from '../../backend/backend.ts';
+import type { NoTokenReason } from '../../backend/identity/upstream-tokens.ts';
 import type { Call } from '../../call/session-calls.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
@@ -20,8 +21,9 @@ export const lossReason = ({ reason }: BackendEnd): 'line_too_long' | 'memory_li
 /** The reason given to a client whose server could not be started. */
 export const failedStartReason = ({
   isUnauthorized = false,
-}: BackendEnd): 'server_unauthorized' | 'server_start_failed' =>
-  isUnauthorized ? 'server_unauthorized' : 'server_start_failed';
+  noToken,
+}: BackendEnd): 'server_unauthorized' | 'server_start_failed' | NoTokenReason =>
+  noToken ?? (isUnauthorized ? 'server_unauthorized' : 'server_start_failed');
 
 /** Decides about calls that their backend will not answer (P3): they run again, or end. */
 export class LostCalls {

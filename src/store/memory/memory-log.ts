@@ -1,15 +1,40 @@
 import { compareLogPositions, type LogPosition } from '../../protocol/wire/event-id.ts';
 import { Deque } from '../../util/deque.ts';
-import { detachedBytes } from '../../util/detached-bytes.ts';
+import { detachBytes, detachedBytes } from '../../util/detached-bytes.ts';
 import { SparseMap } from '../../util/sparse-map.ts';
-import type { AppendOutcome, LogLimits, NewEvent, ReadOutcome, StoredEvent } from '../event-log.ts';
+import type {
+  AppendOutcome,
+  LogLimits,
+  NewEntry,
+  NewEvent,
+  ReadOutcome,
+  StoredEntry,
+  StoredEvent,
+} from '../event-log.ts';
+import { bytesOf, countOf, eventOfRun, firstSeqOf, singleEvents, sliceRun } from '../event-run.ts';
 import { requireConsecutive } from '../require-consecutive.ts';
 import type { LogState, StreamTail } from '../session-records.ts';
 import { PendingTable } from './pending-table.ts';
 
-interface Entry {
+/** A kept event. */
+export interface LogEntry {
   readonly event: StoredEvent;
   readonly storedAtMs: number;
+}
+
+interface Entry {
+  /** An event, or the kept events of a run. */
+  event: StoredEntry;
+  readonly storedAtMs: number;
+}
+
+/** The whole contents of a log. */
+export interface LogContents {
+  readonly epoch: number;
+  readonly tailSeq: number;
+  readonly state: LogState;
+  /** Ordered by position. */
+  readonly entries: Iterable<LogEntry>;
 }
 
 /**
@@ -28,6 +53,8 @@ export class MemoryLog {
   bytes = 0;
   readonly #limits: LogLimits;
   readonly #entries = new Deque<Entry>();
+  /** How many events the entries have. */
+  #count = 0;
   readonly #tails = new SparseMap<number, StreamTail>(); // an open stream's tail outlives the eviction of its event
   readonly #pending = new PendingTable();
   #epoch: number;
@@ -45,18 +72,35 @@ export class MemoryLog {
     const { maxEvents, maxBytes, maxAgeMs } = this.#limits;
     const entries = this.#entries;
     for (let oldest = entries.at(0); oldest !== undefined; oldest = entries.at(0)) {
-      const isOver = entries.length > maxEvents || this.bytes > maxBytes || nowMs - oldest.storedAtMs > maxAgeMs;
-      if (!isOver) return;
-      this.evictOldest();
+      const isOld = nowMs - oldest.storedAtMs > maxAgeMs;
+      if (!isOld && this.#count <= maxEvents && this.bytes <= maxBytes) return;
+      const { texts } = oldest.event;
+      if (texts === undefined) this.#evictFirst(oldest, 1);
+      else {
+        const excess = Math.max(this.#count - maxEvents, texts.countOfBytes(this.bytes - maxBytes));
+        this.#evictFirst(oldest, isOld ? texts.count : Math.min(texts.count, Math.ceil(excess)));
+      }
     }
   }
 
   /** Evicts the oldest event, to make room for other sessions. */
   evictOldest(): void {
-    const event = this.#entries.shift()?.event;
-    if (event === undefined) return;
-    this.#limits.evicted?.add(1);
-    this.bytes -= event.data.length;
+    const oldest = this.#entries.at(0);
+    if (oldest !== undefined) this.#evictFirst(oldest, 1);
+  }
+
+  /** Evicts the first events of the oldest entry. */
+  #evictFirst(oldest: Entry, count: number): void {
+    const { event } = oldest;
+    this.#limits.evicted?.add(count);
+    this.#count -= count;
+    this.bytes -= bytesOf(event);
+    if (event.texts !== undefined && count < event.texts.count) {
+      oldest.event = sliceRun(event, count);
+      this.bytes += bytesOf(oldest.event);
+      return;
+    }
+    this.#entries.shift();
     const tail = this.#tails.get(event.stream);
     if (tail?.ended && compareLogPositions(tail.newest, event) === 0) this.#tails.delete(event.stream);
   }
@@ -70,6 +114,37 @@ export class MemoryLog {
   /** Returns the current state of the streams. */
   state(): LogState {
     return { tails: new Map(this.#tails), newestStream: this.#newestStream, pending: this.#pending.all() };
+  }
+
+  /** Returns everything that the log knows. The events are those of the log itself. */
+  contents(): LogContents {
+    const entries = Array.from(
+      { length: this.#entries.length },
+      (_, index) => this.#entries.at(index) as Entry,
+    ).flatMap(({ event, storedAtMs }) => singleEvents([event]).map((single) => ({ event: single, storedAtMs })));
+    return { epoch: this.#epoch, tailSeq: this.#tailSeq, state: this.state(), entries };
+  }
+
+  /** Takes the contents of another log into this new one, except what is over the limits at this time. */
+  load({ epoch, tailSeq, state, entries }: LogContents, nowMs: number): void {
+    for (const { event, storedAtMs } of entries) {
+      this.#entries.push({ event: { ...event, data: detachBytes(event.data) }, storedAtMs });
+      this.#count += 1;
+      this.bytes += event.data.length;
+    }
+    this.restore(epoch, tailSeq, state);
+    this.evict(nowMs);
+  }
+
+  /**
+   * Appends events that were stored before. If events between the tail and these were lost, this is a gap, which the
+   * chain of a stream shows to its readers.
+   */
+  replay(events: readonly NewEvent[], nowMs: number): void {
+    const [first] = events;
+    if (first === undefined || first.seq <= this.#tailSeq) return;
+    this.#tailSeq = first.seq - 1;
+    this.append(this.#tailSeq, events, nowMs);
   }
 
   /** Continues as if this epoch's events up to `tail` had been stored and evicted. Events of older epochs stay. */
@@ -86,7 +161,7 @@ export class MemoryLog {
   }
 
   /** Takes time in proportion to the appended and evicted events, however many events are kept. */
-  append(expectedTail: number, events: readonly NewEvent[], nowMs: number): AppendOutcome {
+  append(expectedTail: number, events: readonly NewEntry[], nowMs: number): AppendOutcome {
     requireConsecutive(expectedTail, events);
     // An earlier attempt stored all or nothing. A tail at or after the end of the batch means that all events are
     // stored. A tail inside the batch cannot come from an attempt of this call.
@@ -96,18 +171,22 @@ export class MemoryLog {
         : { outcome: 'gap', tail: this.#tailSeq };
     }
     const epoch = this.#epoch;
-    const kept = detachedBytes(events.map(({ data }) => data));
+    const kept = detachedBytes(events.map(({ data = noData }) => data));
     for (let index = 0; index < events.length; index += 1) {
-      const event = events[index] as NewEvent;
-      const { stream, seq, previous, last } = event;
-      const data = kept[index] as Buffer;
-      const stored = { epoch, stream, seq, previous: copyPosition(previous), data, last };
+      const event = events[index] as NewEntry;
+      const { stream, seq, last, texts } = event;
+      const previous = copyPosition(event.previous);
+      const stored: StoredEntry =
+        texts === undefined
+          ? { epoch, stream, seq, previous, data: kept[index] as Buffer, last }
+          : { epoch, stream, seq, previous, texts: texts.detached(), last: false };
       this.#entries.push({ event: stored, storedAtMs: nowMs });
+      this.#count += countOf(stored);
       // A run of events of one stream needs a single tail.
       if (events[index + 1]?.stream !== stream) this.#tails.set(stream, { newest: { epoch, seq }, ended: last });
       this.#newestStream = Math.max(this.#newestStream, stream);
-      this.bytes += data.length;
-      this.#pending.apply(event);
+      this.bytes += bytesOf(stored);
+      if (event.texts === undefined) this.#pending.apply(event);
     }
     this.#tailSeq = events.at(-1)?.seq ?? this.#tailSeq;
     this.evict(nowMs);
@@ -158,7 +237,13 @@ function collect(entries: Deque<Entry>, stream: number, after: LogPosition | und
     if (event === undefined) break;
     if (event.stream !== stream) continue;
     if (events.length > 0 && isBreak(events.at(-1), event)) break;
-    events.push(event);
+    if (event.texts === undefined) events.push(event);
+    else {
+      const isInside = after !== undefined && after.epoch === event.epoch;
+      const from = isInside ? Math.max(0, after.seq - firstSeqOf(event) + 1) : 0;
+      const to = Math.min(event.texts.count, from + limit - events.length);
+      for (let at = from; at < to; at += 1) events.push(eventOfRun(event, at));
+    }
   }
   return events;
 }
@@ -177,8 +262,10 @@ function firstAfter(entries: Deque<Entry>, after: LogPosition | undefined): numb
   return low;
 }
 
+const noData = Buffer.alloc(0);
+
 /** True if the stream had an event between `after` and the event whose predecessor is `previous`. */
-const isBreak = (after: LogPosition | undefined, { previous }: StoredEvent): boolean =>
+const isBreak = (after: LogPosition | undefined, { previous }: StoredEntry): boolean =>
   previous !== undefined && (after === undefined || compareLogPositions(previous, after) > 0);
 
 /** Copies only the position: a caller may pass a whole event, whose chain would keep every earlier event alive. */

@@ -10,6 +10,8 @@ export const maxOutcomeBytes = 64 * 1024 * 1024;
 export interface MemoryOutcomes extends RoundOutcomeStore {
   /** Removes expired outcomes. */
   sweep(): void;
+  /** The arguments of `keep` that make the same table again, in order. */
+  kept(): Iterable<Parameters<RoundOutcomeStore['keep']>>;
   clear(): void;
 }
 
@@ -52,6 +54,10 @@ export function createMemoryOutcomes(now: () => number): MemoryOutcomes {
     },
     sweep() {
       for (const [call, { until }] of calls) if (until <= now()) forget(call);
+    },
+    *kept() {
+      for (const [call, { rounds, until }] of calls)
+        for (const [round, outcome] of rounds) yield [call, round, outcome, until - now()];
     },
     clear() {
       calls.clear();

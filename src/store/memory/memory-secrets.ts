@@ -3,6 +3,8 @@ import type { Secrets } from '../shared/secrets.ts';
 
 /** Secrets that live as long as the process. */
 export interface MemorySecrets extends Secrets {
+  has(name: string): boolean;
+  entries(): Iterable<readonly [string, Buffer]>;
   clear(): void;
 }
 
@@ -15,6 +17,8 @@ export function createMemorySecrets(): MemorySecrets {
       secrets.set(name, kept);
       return kept;
     },
+    has: (name) => secrets.has(name),
+    entries: () => secrets.entries(),
     clear: () => secrets.clear(),
   };
 }

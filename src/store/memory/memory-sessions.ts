@@ -1,6 +1,7 @@
 import { BoundedMap } from '../../util/bounded-map.ts';
 import { detachBytes } from '../../util/detached-bytes.ts';
 import type { LogLimits } from '../event-log.ts';
+import type { Immediate } from '../immediate.ts';
 import { SessionExists, type SessionRecord, type SessionRecords, type TakeOver } from '../session-records.ts';
 import { maxTakeovers, takeoverPauseMs, takeoverWindowMs } from '../takeover-limit.ts';
 import { MemoryLog } from './memory-log.ts';
@@ -17,12 +18,23 @@ export interface MemorySession {
 }
 
 /** The table of sessions: `SessionRecords`, and the access that the log and the sweep need. */
-export interface MemorySessions extends SessionRecords {
+export interface MemorySessions extends Immediate<SessionRecords> {
   /** Returns the session if its record has this epoch, and renews its lifetime; else returns the reason. */
   underEpoch(key: string, epoch: number): MemorySession | 'fenced' | 'no_record';
   /** Returns a session that has not expired. */
   get(key: string): MemorySession | undefined;
   values(): Iterable<MemorySession>;
+  keys(): Iterable<string>;
+  /** Removes a session without a trace. */
+  remove(key: string): void;
+  /** Puts a session in place of one with the same key, or of its tombstone. The caller counts the bytes of its log. */
+  restore(key: string, session: MemorySession): void;
+  /** The mark of a session's end; undefined if the session has not ended, or if the mark has expired. */
+  tombstone(key: string): Tombstone | undefined;
+  /** The sessions that have ended, by key. */
+  tombstones(): Iterable<readonly [string, Tombstone]>;
+  /** Removes a session and sets the mark of its end. */
+  bury(key: string, tombstone: Tombstone): void;
   /** Removes expired sessions and tombstones. */
   sweep(): void;
   clear(): void;
@@ -38,7 +50,7 @@ export interface MemorySessionsOptions {
 }
 
 /** Remembers that a session has ended. */
-interface Tombstone {
+export interface Tombstone {
   readonly expiresAtMs: number;
   /** The epoch of the ended session; 0 if it is not known. */
   readonly epoch: number;
@@ -116,8 +128,21 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
 
   return {
     get,
+    remove,
     underEpoch,
     values: () => sessions.values(),
+    keys: () => sessions.keys(),
+    tombstone: tombstoneFor,
+    tombstones: () => tombstones.entries(),
+    restore(key, session) {
+      remove(key);
+      tombstones.delete(key);
+      sessions.set(key, session);
+    },
+    bury(key, tombstone) {
+      remove(key);
+      tombstones.set(key, tombstone);
+    },
     clear() {
       sessions.clear();
       tombstones.clear();
@@ -127,7 +152,7 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
       for (const key of tombstones.keys()) tombstoneFor(key);
     },
 
-    async create(key, record, { followsEnded = false } = {}) {
+    create(key, record, { followsEnded = false } = {}) {
       const existing = get(key)?.record;
       if (existing?.owner === record.owner && existing.epoch === record.epoch) return;
       // Two sessions under one key would give the events of one to the other (P11).
@@ -138,11 +163,11 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
       add(key, record);
     },
 
-    async find(key) {
+    find(key) {
       return get(key)?.record;
     },
 
-    async amend(key, epoch, { clientState, clientSaid }) {
+    amend(key, epoch, { clientState, clientSaid }) {
       const changes = {
         ...(clientState && { clientState: detachBytes(clientState) }),
         ...(clientSaid && { clientSaid: detachBytes(clientSaid) }),
@@ -150,7 +175,7 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
       return change(key, epoch, changes);
     },
 
-    async register(key, record, tail, state, term = 0) {
+    register(key, record, tail, state, term = 0) {
       if (tombstoneFor(key) !== undefined) return 'ended';
       const existing = get(key);
       if (existing !== undefined && existing.record.epoch > record.epoch) return 'fenced';
@@ -168,7 +193,7 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
       return 'registered';
     },
 
-    async takeOver(key, from, owner) {
+    takeOver(key, from, owner) {
       const wornOutFrom = tombstoneFor(key)?.wornOutFrom;
       if (wornOutFrom !== undefined && wornOutFrom === from.epoch) return { outcome: 'worn_out' };
       const session = get(key);
@@ -197,25 +222,25 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
       return takenOver(session);
     },
 
-    async confirmTakeover(key, epoch) {
+    confirmTakeover(key, epoch) {
       const session = underEpoch(key, epoch);
       if (typeof session === 'string') return session;
       session.takeovers = noTakeovers;
       return 'done';
     },
 
-    async release(key, epoch) {
+    release(key, epoch) {
       return change(key, epoch, { owner: '' });
     },
 
-    async renew(keys) {
+    renew(keys) {
       for (const key of keys) {
         const session = get(key);
         if (session !== undefined) touch(session);
       }
     },
 
-    async end(key, epoch) {
+    end(key, epoch) {
       const existing = get(key);
       if (existing !== undefined && epoch !== undefined && existing.record.epoch > epoch) return;
       replaceByTombstone(key);

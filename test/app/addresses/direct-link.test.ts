@@ -1,13 +1,55 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { describe, expect, it } from 'vitest';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { advertisedLink, directLinkOf } from '../../../src/app/addresses/direct-link.ts';
 
 const keys = { all: async () => [Buffer.alloc(32)] as const, reread: async () => [] };
-const nothing = { linkHost: undefined, linkPort: 0, linkAddress: undefined };
+const usual = { linkHost: 'local', linkPort: 0, linkAddress: undefined };
 
-describe('the address for direct connections of other instances', () => {
-  it('is none unless the operator chooses a host to listen on', () => {
-    expect(directLinkOf({ ...nothing, linkPort: 9465, linkAddress: 'gateway-1' }, keys)).toBeUndefined();
+const temporary = (): string => {
+  const path = mkdtempSync(join(tmpdir(), 'gangway-link-'));
+  onTestFinished(() => rmSync(path, { recursive: true }));
+  return path;
+};
+
+describe('the directory for sockets of instances on this host', () => {
+  const linkIn = (directory: string, linkHost = 'local') => {
+    const notes: string[] = [];
+    const sockets = { directory, onUnable: (detail: string) => void notes.push(detail) };
+    return { link: directLinkOf({ ...usual, linkHost }, keys, sockets), notes };
+  };
+
+  it('is made for this user alone, whatever the host', () => {
+    const directory = join(temporary(), 'link');
+    expect(linkIn(directory).link?.addresses).toEqual({ directory, network: undefined });
+    expect(statSync(directory).mode & 0o777).toBe(0o700);
+    const network = { host: '10.1.2.3', port: 0, advertised: '10.1.2.3' };
+    expect(linkIn(directory, '10.1.2.3').link?.addresses).toEqual({ directory, network });
+  });
+
+  it('is not made, and nothing is listened on, if the operator wants no direct connections', () => {
+    const directory = join(temporary(), 'link');
+    expect(linkIn(directory, 'none').link).toBeUndefined();
+    expect(existsSync(directory)).toBe(false);
+  });
+
+  it.each([
+    ['open to other users', (path: string) => (mkdirSync(path), chmodSync(path, 0o755), path)],
+    ['a symbolic link', (path: string) => (symlinkSync('.', path), path)],
+    ['in a directory that is missing', (path: string) => join(path, 'missing')],
+    ['too long for a socket', (path: string) => path + '/x'.repeat(100)],
+  ])('is not used if it is %s', (_, prepare) => {
+    const { link, notes } = linkIn(prepare(join(temporary(), 'link')));
+    expect(link).toBeUndefined();
+    expect(notes).toHaveLength(1);
+  });
+});
+
+describe('the address for direct connections of other hosts', () => {
+  it.each(['local', 'none'])('is none if the host is %s', (linkHost) => {
+    expect(advertisedLink({ linkHost, linkPort: 9465, linkAddress: 'gateway-1' })).toBeUndefined();
   });
 
   it.each([
@@ -18,11 +60,11 @@ describe('the address for direct connections of other instances', () => {
     [{ linkHost: '::1', linkPort: 9465 }, '[::1]:9465'],
     [{ linkHost: '::', linkPort: 0, linkAddress: '[2001:db8::1]:9465' }, '[2001:db8::1]:9465'],
   ])('of %j is %s', (options, address) => {
-    expect(advertisedLink({ ...nothing, ...options })).toBe(address);
+    expect(advertisedLink({ ...usual, ...options })).toBe(address);
   });
 
   it('of a wildcard is an address of the machine', () => {
-    const address = advertisedLink({ ...nothing, linkHost: '0.0.0.0', linkPort: 9465 }) ?? '';
+    const address = advertisedLink({ ...usual, linkHost: '0.0.0.0', linkPort: 9465 }) ?? '';
     expect(isIP(address.replace(/:9465$/, ''))).toBe(4);
     expect(address).not.toContain('0.0.0.0');
   });

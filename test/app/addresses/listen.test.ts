@@ -22,8 +22,8 @@ it.each([
     'Port 80 on ::1 is in use. Choose another port with --admin-port or GANGWAY_ADMIN_PORT; 0 disables it.',
   ],
   ['EACCES', 'This user may not open port 80. Choose a port above 1023 with --admin-port.'],
-  ['EADDRNOTAVAIL', 'The address ::1 does not belong to this machine. Correct --admin-host.'],
-  ['ENOTFOUND', 'The address ::1 does not belong to this machine. Correct --admin-host.'],
+  ['EADDRNOTAVAIL', 'The address ::1 does not belong to this machine. Correct --listen.adminHost.'],
+  ['ENOTFOUND', 'The address ::1 does not belong to this machine. Correct --listen.adminHost.'],
   ['EIO', 'The gateway cannot listen on ::1:80: bind failed'],
 ])('explains %s with the options of the port', (code, text) => {
   expect(explainListenFailure(failure(code), { host: '::1', port: 80 }, operatorPort)).toBe(text);

@@ -31,7 +31,7 @@ describe('the digest of a server', () => {
   });
 
   it('is the same where only a secret or a time is another', () => {
-    const one = sse('http://a/sse?key=1', '--header', 'A: 1', '--post-timeout-ms', '1');
+    const one = sse('http://a/sse?key=1', '--header', 'A: 1', '--defaults.advanced.postTimeout', '1ms');
     expect(sse('http://a/sse?key=2', '--header', 'a: 2')).toBe(one);
   });
 });
@@ -40,12 +40,16 @@ const silent = { emit: () => undefined, decorateProcesses: decorateBackends([]) 
 
 describe('files of certificates', () => {
   it.each([
-    ['cannot be read', ['--upstream-ca', '/no/such/file'], 'The file of --upstream-ca cannot be read'],
-    ['hold no certificate', ['--upstream-ca', '/dev/null'], 'The file of --upstream-ca contains no PEM certificate'],
+    ['cannot be read', ['--defaults.tls.ca', '/no/such/file'], 'The file of --defaults.tls.ca cannot be read'],
+    [
+      'hold no certificate',
+      ['--defaults.tls.ca', '/dev/null'],
+      'The file of --defaults.tls.ca contains no PEM certificate',
+    ],
     [
       'cannot be used',
-      ['--upstream-cert', import.meta.filename, '--upstream-key', import.meta.filename],
-      'The files of --upstream-ca, --upstream-cert, --upstream-key cannot be used',
+      ['--defaults.tls.cert', import.meta.filename, '--defaults.tls.key', import.meta.filename],
+      'The files of --defaults.tls.ca, --defaults.tls.cert, --defaults.tls.key cannot be used',
     ],
   ])('that %s are told at the start', (_, options, message) => {
     const { config, server } = read('--transport', 'sse', ...options, 'https://a/sse');

@@ -6,10 +6,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createAuthenticate } from '../../../src/auth/authenticate.ts';
 import type { Authenticate, Challenge, Identity } from '../../../src/auth/identity.ts';
 import { fetchJson } from '../../../src/auth/oauth/fetch-json.ts';
-import { discoverKeysUrl } from '../../../src/auth/oauth/issuer-discovery.ts';
+import { discoverUrl } from '../../../src/auth/oauth/issuer-discovery.ts';
 import { IssuerKeys } from '../../../src/auth/oauth/issuer-keys.ts';
 import { createTokenAuthenticators } from '../../../src/auth/oauth/token-authenticator.ts';
 import { Authorization } from '../../../src/auth/scopes/authorization.ts';
+import { usualScopeClaims } from '../../../src/auth/scopes/scope-names.ts';
 import { ScopeRules } from '../../../src/auth/scopes/scope-rules.ts';
 import { answerWith, type Issuer, startIssuer, usualAudience } from '../../support/issuer.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -34,7 +35,7 @@ const now = (): number => Date.now() + aheadMs;
 
 const keysOf = ({ url }: Issuer): IssuerKeys =>
   new IssuerKeys({
-    fetchKeys: async () => fetchJson(await discoverKeysUrl(url)),
+    fetchKeys: async () => fetchJson(await discoverUrl(url, 'jwks_uri')),
     staleMs,
     now,
     onFailed: (cause) => failures.push(cause),
@@ -51,6 +52,7 @@ const authenticateFor = (issuers: readonly Issuer[], scopes: readonly string[] =
     ...{
       algorithms,
       clockSkewMs: skewMs,
+      scopeClaims: usualScopeClaims,
       hierarchy: new Map([
         ['admin', ['write']],
         ['write', ['read']],
@@ -425,7 +427,7 @@ describe('the keys of an issuer', () => {
       { issuer: issuer.url },
     ]) {
       say(metadata);
-      await expect(discoverKeysUrl(issuer.url)).rejects.toThrow('metadata of the authorization server');
+      await expect(discoverUrl(issuer.url, 'jwks_uri')).rejects.toThrow('metadata of the authorization server');
     }
     expect(issuer.asked).not.toContain('/keys');
   });
@@ -445,7 +447,7 @@ describe('the metadata of an issuer', () => {
     ] as const) {
       const places = placesOf(path);
       for (const place of places) at.instead.set(place, answerWith(404));
-      await expect(discoverKeysUrl(at.url)).rejects.toThrow();
+      await expect(discoverUrl(at.url, 'jwks_uri')).rejects.toThrow();
       expect(at.asked).toEqual(places);
       const last = places.at(-1) as string;
       at.instead.set(
@@ -453,7 +455,7 @@ describe('the metadata of an issuer', () => {
         (_incoming, outgoing) =>
           void outgoing.end(JSON.stringify({ issuer: at.url, jwks_uri: 'https://keys.example/' })),
       );
-      expect((await discoverKeysUrl(at.url)).href).toBe('https://keys.example/');
+      expect((await discoverUrl(at.url, 'jwks_uri')).href).toBe('https://keys.example/');
     }
     await tenant.close();
   });

@@ -30,7 +30,7 @@ describe('https', () => {
   });
 
   test.each<[string, string, (files: Required<UpstreamTls>) => UpstreamTls, RegExp]>([
-    ['no authority', 'localhost', ({ cert, key }) => ({ cert, key }), /unknown authority.*--upstream-ca/],
+    ['no authority', 'localhost', ({ cert, key }) => ({ cert, key }), /unknown authority.*--defaults.tls.ca/],
     ['another name', '127.0.0.1', (files) => files, /certificate for another name/],
     ['no client certificate', 'localhost', ({ ca }) => ({ ca }), /cannot be used|closed the connection unexpectedly/],
   ])('with %s: failed, with what to do', async (_, host, tlsOf, detail) => {

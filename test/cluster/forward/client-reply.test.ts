@@ -115,4 +115,13 @@ describe('a client reply that several owners write in turn', () => {
     expect([client.sink.state, client.sink.messages, reply.isDone]).toEqual(['ended', [], true]);
     expect(Number(/^retry: (\d+)\n\n$/.exec(written.join(''))?.[1])).toBeLessThanOrEqual(3_000);
   });
+
+  it('[P3] answers a resumed stream that ends before its head was sent, as after a freeze of the process', () => {
+    const client = createFakeReply();
+    const after = { stream: 3, epoch: 5, seq: 2, requests: '~3' };
+    const reply = new ClientReply(client, [], after);
+    reply.openAfter(1_000, 500);
+    reply.endForReconnect(250);
+    expect([client.sink.state, client.sink.ids, reply.isDone]).toEqual(['ended', ['3.5-2~3'], true]);
+  });
 });

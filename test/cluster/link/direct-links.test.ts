@@ -235,7 +235,7 @@ describe('a stranger at the port for direct links', () => {
     await new Promise<void>((resolve) => recorder.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void recorder.close());
     const address = recorder.address();
-    addresses.set('b', `127.0.0.1:${typeof address === 'object' ? address?.port : 0}`);
+    addresses.set('b', `tcp:127.0.0.1:${typeof address === 'object' ? address?.port : 0}`);
     const { open, notes } = connectSender(a, 'b');
     (await open()).send(1, message('secret'));
     await waitFor(() => notes.length > 0);

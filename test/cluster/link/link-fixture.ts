@@ -16,12 +16,22 @@ export interface LinkEndOptions {
   readonly secrets?: readonly string[];
   readonly silenceMs?: number | undefined;
   readonly port?: number;
+  /** For links over Unix sockets, which have no port. */
+  readonly directory?: string | undefined;
   /** False refuses messages. */
   takes?(first: number): boolean;
 }
 
 /** One end of direct links, which listens on loopback. */
-export async function startLinkEnd({ name, addresses, takes, silenceMs = 400, port = 0, ...options }: LinkEndOptions) {
+export async function startLinkEnd({
+  name,
+  addresses,
+  takes,
+  silenceMs = 400,
+  port = 0,
+  directory,
+  ...options
+}: LinkEndOptions) {
   const end = { name, secrets: (options.secrets ?? ['shared']).map(secretOf), faults: [] as unknown[] };
   const received: string[] = [];
   const links = new DirectLinks({
@@ -31,7 +41,7 @@ export async function startLinkEnd({ name, addresses, takes, silenceMs = 400, po
       addressOf: async (instance) => addresses.get(instance),
     },
     secrets: { all: async () => end.secrets, reread: async () => end.secrets },
-    address: { host: '127.0.0.1', port, advertised: '127.0.0.1' },
+    addresses: directory ? { directory } : { network: { host: '127.0.0.1', port, advertised: '127.0.0.1' } },
     silenceMs,
     name: () => end.name,
     onMessages(from, first, contents) {
@@ -55,7 +65,7 @@ const textOf = (content: Buffer): string => (content.length > 100 ? `${content.l
 export async function putProxyBefore(end: LinkEnd, addresses: Addresses): Promise<NetProxy> {
   const proxy = await startNetProxy(end.port);
   onTestFinished(() => proxy.close());
-  addresses.set(end.name, `127.0.0.1:${proxy.port}`);
+  addresses.set(end.name, `tcp:127.0.0.1:${proxy.port}`);
   return proxy;
 }
 

@@ -238,6 +238,22 @@ describe('a peer message on the link', () => {
     expect([await waiting, letters.length]).toEqual(['gone', 1]);
   });
 
+  it('[P4] has no number again that a peer knows, even if the peer seemed dead for a while', async () => {
+    const { mail, instances, posts, pass } = createFixture();
+    void mail.send('peer', { kind: 'gone', n: 1 });
+    await pass();
+    instances.posts[0]?.answer('posted');
+    await pass();
+    mail.forget('peer');
+    void mail.send('peer', { kind: 'gone', n: 2 });
+    void mail.send('another', { kind: 'gone', n: 2 });
+    await pass();
+    expect(posts().slice(1)).toEqual([
+      ['peer', 'me', 2, 'gone'],
+      ['another', 'me', 1, 'gone'],
+    ]);
+  });
+
   it('[P8] is remembered for the last thousand senders', () => {
     const { letters, losses, take } = createFixture();
     take(1, listen, 'busy');

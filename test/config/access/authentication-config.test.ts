@@ -37,15 +37,15 @@ const configOf = (given: Given) => {
   return result.config;
 };
 
-const keysFile = (keys: unknown) => ({ argv: ['--api-keys', 'keys.json'], files: { 'keys.json': keys } });
+const keysFile = (keys: unknown) => ({ argv: ['--api-keys-file', 'keys.json'], files: { 'keys.json': keys } });
 
 describe('authentication', () => {
   it.each<[string, Given, boolean]>([
     ['nothing', {}, false],
     ['a file of keys', keysFile([{ name: 'alice', sha256 }]), true],
     ['a file of no keys: nobody is let in', keysFile([]), true],
-    ['keys in the environment', { env: { GANGWAY_API_KEYS: `alice:${secret}` } }, true],
-    ['a proxy', { argv: ['--proxy-identity-header', 'X-User', '--trusted-proxy', '10.0.0.0/8'] }, true],
+    ['keys in the environment', { env: { GANGWAY_API_KEYS: `alice:sha256:${sha256}` } }, true],
+    ['a proxy', { argv: ['--auth.proxy.userHeader', 'X-User', '--auth.proxy.addresses', '10.0.0.0/8'] }, true],
   ])('is configured by %s: %#', (_what, given, isConfigured) => {
     expect(hasAuthentication(configOf(given))).toBe(isConfigured);
   });
@@ -59,37 +59,48 @@ describe('authentication', () => {
   });
 
   it('[S04] and forwarding of Authorization exclude each other, for each server', () => {
-    const argv = ['--forward-header', 'Authorization', 'https://x.example/mcp'];
+    const argv = ['--defaults.forwardHeaders', 'Authorization', 'https://x.example/mcp'];
     expect(faultsOf({ argv })).toEqual([]);
     for (const given of [{ env: { GANGWAY_API_KEYS: `alice:${secret}` } }, { env: {}, ...keysFile([]) }]) {
       const files = 'files' in given ? given.files : {};
       const all = 'argv' in given ? [...given.argv, ...argv] : argv;
       expect(faultsOf({ argv: all, env: given.env, files })).toEqual([
         expect.stringMatching(
-          /^server .*authorization in --forward-header.*remove it, because they must not reach a server$/,
+          /^server .*authorization in --defaults.forwardHeaders.*remove it, because they must not reach a server$/,
         ),
       ]);
     }
-    const proxy = ['--proxy-identity-header', 'x-user', '--trusted-proxy', '::1', ...argv];
+    const proxy = ['--auth.proxy.userHeader', 'x-user', '--auth.proxy.addresses', '::1', ...argv];
     expect(faultsOf({ argv: proxy })).toHaveLength(1);
   });
 
   it.each<[string, readonly string[], RegExp]>([
     ['sharing by users without users', ['--host', '0.0.0.0', '--share', 'user'], /needs authentication/],
-    ['an identity header from anywhere', ['--proxy-identity-header', 'x-user'], /needs --trusted-proxy/],
-    ['a trusted proxy without a header', ['--trusted-proxy', '::1'], /needs --proxy-identity-header/],
-    ['a scopes header alone', ['--proxy-scopes-header', 'x-scopes'], /needs --proxy-identity-header/],
+    ['an identity header from anywhere', ['--auth.proxy.userHeader', 'x-user'], /needs --auth.proxy.addresses/],
+    ['a trusted proxy without a header', ['--auth.proxy.addresses', '::1'], /needs --auth.proxy.userHeader/],
+    ['a scopes header alone', ['--advanced.auth.proxyScopesHeader', 'x-scopes'], /needs --auth.proxy.userHeader/],
     [
       'one header for both',
-      ['--proxy-identity-header', 'x-user', '--proxy-scopes-header', 'X-User', '--trusted-proxy', '::1'],
+      [
+        '--auth.proxy.userHeader',
+        'x-user',
+        '--advanced.auth.proxyScopesHeader',
+        'X-User',
+        '--auth.proxy.addresses',
+        '::1',
+      ],
       /must differ from/,
     ],
     [
       'a header with a meaning',
-      ['--proxy-identity-header', 'Authorization', '--trusted-proxy', '::1'],
+      ['--auth.proxy.userHeader', 'Authorization', '--auth.proxy.addresses', '::1'],
       /another meaning/,
     ],
-    ['a proxy by name', ['--proxy-identity-header', 'x-user', '--trusted-proxy', 'proxy'], /IP address or a network/],
+    [
+      'a proxy by name',
+      ['--auth.proxy.userHeader', 'x-user', '--auth.proxy.addresses', 'proxy'],
+      /IP address or a network/,
+    ],
   ])('refuses %s', (_what, argv, message) => {
     expect(faultsOf({ argv })).toEqual(expect.arrayContaining([expect.stringMatching(message)]));
   });
@@ -157,14 +168,19 @@ describe('a file of API keys', () => {
   it('that is no JSON, or is not there, is refused by the configuration', () => {
     expect(readKeys(`[ // keys\n{"name": "a", "sha256": "${sha256}"},]`).keys).toHaveLength(1);
     expect(readKeys('[{').faults).toEqual([expect.stringMatching(/^keys\.json:1:3 is not valid JSON/)]);
-    expect(faultsOf({ argv: ['--api-keys', 'none.json'] })).toEqual(['none.json does not exist']);
+    expect(faultsOf({ argv: ['--api-keys-file', 'none.json'] })).toEqual([
+      'none.json does not exist; check the path, which is relative to the current folder',
+    ]);
     expect(faultsOf(keysFile('{}'))).toHaveLength(1);
   });
 });
 
 describe('API keys in the environment', () => {
   it('are hashed at once', () => {
-    const config = configOf({ env: { GANGWAY_API_KEYS: `alice:${secret}, bob:${secret}2==` } });
+    const config = configOf({
+      argv: ['https://x.example/mcp'],
+      env: { GANGWAY_API_KEYS: `alice:${secret}, bob:${secret}2==` },
+    });
     expect(config.apiKeys).toEqual([
       { name: 'alice', sha256 },
       { name: 'bob', sha256: digestOfKey(`${secret}2==`) },
@@ -200,23 +216,30 @@ describe('API keys in the environment', () => {
 
   const hashed = `alice:sha256:${sha256}`;
   const local = { command: 'x' };
-  const apart = { command: 'x', uid: 1234, gid: 1234 };
+  const apart = { command: 'x', process: { uid: 1234, gid: 1234 } };
+  const root = { command: 'x', process: { uid: 0, gid: 0 } };
   const remote = { url: 'https://example.com/mcp' };
-  it.each([
-    ['keys in clear beside STDIO servers', `alice:${secret}`, { tickets: local, remote }, 'environment: tickets. Use'],
-    ['one key in clear', `${hashed},bob:${secret}`, { a: local, b: local }, 'environment: a, b. Use'],
+  const many = Object.fromEntries([...'abcdef'].map((name) => [name, local]));
+  const accepted = { 'advanced.auth.allowClearKeys': 'true' };
+  it.each<[string, string, object, string | undefined, object?]>([
+    ['keys in clear beside STDIO servers', `alice:${secret}`, { tickets: local, remote }, '/proc: tickets. Replace'],
+    ['one key in clear', `${hashed},bob:${secret}`, { a: local, b: local }, '/proc: a, b. Replace'],
+    ['keys in clear beside many servers', `alice:${secret}`, many, '/proc: a, b, c, d, e, …. Replace'],
+    ['keys in clear beside a server of root', `alice:${secret}`, { root }, '/proc: root. Replace'],
     ['hashes alone', hashed, { tickets: local }, undefined],
     ['keys in clear beside remote servers alone', `alice:${secret}`, { remote }, undefined],
     ['keys in clear beside servers with a user of their own', `alice:${secret}`, { apart }, undefined],
-  ])('[S-08] %s: the start warns of who can read them, or of nothing', (_, text, mcpServers, warning) => {
+    ['keys in clear that the operator accepts', `alice:${secret}`, { tickets: local }, undefined, accepted],
+  ])('[S-08] %s: the start is refused if a server could read them', (_, text, mcpServers, fault, options = {}) => {
     const read = readConfiguration({
-      argv: ['--config', 'c.json'],
+      argv: ['--config', 'c.json', ...Object.entries(options).map(([key, value]) => `--${key}=${value}`)],
       env: { GANGWAY_API_KEYS: text },
       readFile: () => JSON.stringify({ mcpServers }),
     });
-    const warnings = 'warnings' in read ? read.warnings.filter((each) => each.includes('plain keys')) : ['faults'];
-    expect(warnings).toEqual(warning === undefined ? [] : [expect.stringContaining(warning)]);
-    expect(JSON.stringify(warnings)).not.toContain(secret);
+    const faults = read.ok ? [] : read.faults.map(({ path, message }) => `${path} ${message}`);
+    expect(faults).toEqual(fault === undefined ? [] : [expect.stringContaining(fault)]);
+    for (const each of faults) expect(each).toMatch(/^GANGWAY_API_KEYS .*sha256sum.*--api-keys-file.*allowClearKeys$/);
+    expect(JSON.stringify(faults)).not.toContain(secret);
   });
 
   it('cannot be given on the command line, where other users see them', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type Configuration, readConfiguration } from '../../../src/config/config.ts';
 
-const issuer = ['--auth-issuer', 'https://login.example.com'];
+const issuer = ['--auth.oauth.issuers', 'https://login.example.com'];
 const publicUrl = ['--public-url', 'https://mcp.example.com'];
 
 const read = (argv: readonly string[], file: object = {}): Configuration =>
@@ -27,39 +27,64 @@ describe('access tokens', () => {
   });
 
   it('may come from several issuers, and from one on this machine without TLS', () => {
-    const argv = [...issuer, '--auth-issuer', 'http://127.0.0.1:9000', ...publicUrl, '--', 'x'];
+    const argv = [...issuer, '--auth.oauth.issuers', 'http://127.0.0.1:9000', ...publicUrl, '--', 'x'];
     expect(configOf(argv).authIssuer).toEqual(['https://login.example.com', 'http://127.0.0.1:9000']);
   });
 
   it.each([
-    ['no public URL', [...issuer], '--auth-issuer', 'needs --public-url'],
-    ['an issuer without TLS', ['--auth-issuer', 'http://login.example.com', ...publicUrl], '--auth-issuer[0]', 'https'],
-    ['an issuer that is no URL', ['--auth-issuer', 'login', ...publicUrl], '--auth-issuer[0]', 'https:// URL'],
-    ['a query', ['--auth-issuer', 'https://a.example/?b', ...publicUrl], '--auth-issuer[0]', 'query'],
+    ['no public URL', [...issuer], '--auth.oauth.issuers', 'needs --public-url'],
+    [
+      'an issuer without TLS',
+      ['--auth.oauth.issuers', 'http://login.example.com', ...publicUrl],
+      '--auth.oauth.issuers[0]',
+      'https',
+    ],
+    [
+      'an issuer that is no URL',
+      ['--auth.oauth.issuers', 'login', ...publicUrl],
+      '--auth.oauth.issuers[0]',
+      'https:// URL',
+    ],
+    ['a query', ['--auth.oauth.issuers', 'https://a.example/?b', ...publicUrl], '--auth.oauth.issuers[0]', 'query'],
     ['a password', [...issuer, '--public-url', 'https://a:b@c.example'], '--public-url', 'password'],
     ['a fragment', [...issuer, '--public-url', 'https://c.example/#a'], '--public-url', 'fragment'],
-    ['a shared secret', [...issuer, ...publicUrl, '--auth-algorithms', 'HS256'], '--auth-algorithms[0]', 'RS256'],
-    ['no signature', [...issuer, ...publicUrl, '--auth-algorithms', 'none'], '--auth-algorithms[0]', 'RS256'],
-    ['an audience alone', ['--auth-audience', 'api'], '--auth-audience', '--auth-issuer'],
+    [
+      'a shared secret',
+      [...issuer, ...publicUrl, '--advanced.oauth.algorithms', 'HS256'],
+      '--advanced.oauth.algorithms[0]',
+      'RS256',
+    ],
+    [
+      'no signature',
+      [...issuer, ...publicUrl, '--advanced.oauth.algorithms', 'none'],
+      '--advanced.oauth.algorithms[0]',
+      'RS256',
+    ],
+    ['an audience alone', ['--auth.oauth.audiences', 'api'], '--auth.oauth.audiences', '--auth.oauth.issuers'],
     [
       'the keys of one of two',
-      [...issuer, ...issuer, ...publicUrl, '--auth-jwks-url', 'https://a.example'],
-      '--auth-jwks-url',
+      [...issuer, ...issuer, ...publicUrl, '--advanced.oauth.jwksUrl', 'https://a.example'],
+      '--advanced.oauth.jwksUrl',
       'single',
     ],
     [
       'scopes that nobody is asked for',
-      ['--required-scopes', 'read'],
-      '--required-scopes',
-      '--auth-issuer, --api-keys',
+      ['--defaults.scopes.required', 'read'],
+      '--defaults.scopes.required',
+      '--auth.oauth.issuers, --api-keys-file',
     ],
     [
       'a scope that is none',
-      [...issuer, ...publicUrl, '--required-scopes', 'a"b'],
-      '--required-scopes[0]',
+      [...issuer, ...publicUrl, '--defaults.scopes.required', 'a"b'],
+      '--defaults.scopes.required[0]',
       'visible ASCII',
     ],
-    ['a tool without scopes', [...issuer, ...publicUrl, '--tool-scopes', 'x='], '--tool-scopes.x', 'at least one'],
+    [
+      'a tool without scopes',
+      [...issuer, ...publicUrl, '--defaults.scopes.tools', 'x='],
+      '--defaults.scopes.tools.x',
+      'at least one',
+    ],
   ])('are refused with %s', (_name, argv, path, message) => {
     const [fault] = faultsOf([...argv, '--', 'x']);
     expect(fault).toMatchObject({ path, message: expect.stringContaining(message) });
@@ -67,13 +92,12 @@ describe('access tokens', () => {
 
   it('have scopes in blanks or in lists, for all servers or for one', () => {
     const file = {
-      authIssuer: ['https://login.example.com'],
-      publicUrl: 'https://mcp.example.com',
-      impliedScopes: { admin: ['read', 'write'] },
-      toolScopes: { 'delete_*': 'files:write admin' },
+      listen: { publicUrl: 'https://mcp.example.com' },
+      auth: { oauth: { issuers: ['https://login.example.com'] }, impliedScopes: { admin: ['read', 'write'] } },
+      defaults: { scopes: { tools: { 'delete_*': 'files:write admin' } } },
       mcpServers: {
-        a: { command: 'x', requiredScopes: ['base'] },
-        b: { command: 'y', toolScopes: { '*': ['any'] } },
+        a: { command: 'x', scopes: { required: ['base'] } },
+        b: { command: 'y', scopes: { tools: { '*': ['any'] } } },
       },
     };
     const { servers, impliedScopes } = configOf(['--config', 'config.json'], file);
@@ -82,12 +106,52 @@ describe('access tokens', () => {
       { requiredScopes: [], toolScopes: { '*': ['any'] } },
     ]);
     expect(impliedScopes).toEqual({ admin: ['read', 'write'] });
-    const argv = [...issuer, ...publicUrl, '--tool-scopes', 'delete_*=files:write admin', '--', 'x'];
+    const argv = [...issuer, ...publicUrl, '--defaults.scopes.tools', 'delete_*=files:write admin', '--', 'x'];
     expect(configOf(argv).servers[0]?.toolScopes).toEqual({ 'delete_*': ['files:write', 'admin'] });
   });
 
   it('of one server in the file are a fault as well where nobody is asked who they are', () => {
-    const file = { mcpServers: { a: { command: 'x', toolScopes: { '*': 'any' } } } };
+    const file = { mcpServers: { a: { command: 'x', scopes: { tools: { '*': 'any' } } } } };
     expect(faultsOf(['--config', 'config.json'], file)).toHaveLength(1);
+  });
+});
+
+describe('introspection', () => {
+  const argv = (value: object) => [
+    ...issuer,
+    ...publicUrl,
+    '--advanced.oauth.introspection',
+    JSON.stringify(value),
+    '--',
+    'x',
+  ];
+
+  it('has a cache of 30 s and is for opaque tokens, unless the file says otherwise', () => {
+    expect(configOf(argv({})).authIntrospection).toEqual({ cache: 30_000, protocol: 'rfc7662', tokens: 'opaque' });
+    const all = { url: 'https://login.example.com/introspect', tokens: 'all', cache: '5s' };
+    expect(configOf(argv(all)).authIntrospection).toMatchObject({ ...all, cache: 5_000 });
+  });
+
+  it.each([
+    ['another member', { secret: 'x' }, 'must be an object with only url'],
+    ['a secret on the command line', { clientId: 'gateway', clientSecret: 'x' }, 'has a secret, which every user'],
+    ['an endpoint without TLS', { url: 'http://login.example.com' }, 'https'],
+    ['the protocol of Google without a URL', { protocol: 'tokeninfo' }, 'needs url'],
+    ['a cache without a bound', { cache: '1d' }, 'must be from 1s to 5m'],
+    ['an issuer that is not configured', { issuer: 'https://other.example' }, 'must have an issuer that is one of'],
+  ])('is refused with %s', (_name, value, message) => {
+    expect(faultsOf(argv(value)).map(({ message: text }) => text)).toEqual([expect.stringContaining(message)]);
+  });
+
+  it('is refused with a secret without a client', () => {
+    const faults = faultsOf(argv({ clientSecret: 'x' })).map(({ message }) => message);
+    expect(faults).toContainEqual(expect.stringContaining('has clientSecret without clientId'));
+  });
+
+  it('needs to know the issuer where there are several', () => {
+    const several = ['--auth.oauth.issuers', 'https://b.example', ...argv({})];
+    expect(faultsOf(several)).toEqual([expect.objectContaining({ path: '--advanced.oauth.introspection' })]);
+    const named = ['--auth.oauth.issuers', 'https://b.example', ...argv({ issuer: 'https://b.example' })];
+    expect(faultsOf(named)).toEqual([]);
   });
 });

@@ -16,8 +16,8 @@ function serverOf(argv: readonly string[], file?: object): ServerConfig {
   return result.config.servers[0] as ServerConfig;
 }
 
-const mapped = ['--credential', 'GITHUB_TOKEN={header:X-GitHub-Token}'];
-const proxied = ['--proxy-identity-header', 'X-User', '--trusted-proxy', '127.0.0.1'];
+const mapped = ['--defaults.credentials', 'GITHUB_TOKEN={header:X-GitHub-Token}'];
+const proxied = ['--auth.proxy.userHeader', 'X-User', '--auth.proxy.addresses', '127.0.0.1'];
 const fileOf = (server: object, more: object = {}): object => ({ ...more, mcpServers: { git: server } });
 const token = { GITHUB_TOKEN: '{header:X-GitHub-Token}' };
 
@@ -38,45 +38,60 @@ describe('credentials of clients', () => {
   it('make a server another one for each client, and another one than it is without them', () => {
     const [plain, one] = [serverOf(['--', 'x']), serverOf([...mapped, '--', 'x'])];
     expect([usesClientCredentials(plain), usesClientCredentials(one)]).toEqual([false, true]);
-    const other = serverOf(['--credential', 'GITHUB_TOKEN={header:X-Other}', '--', 'x']);
+    const other = serverOf(['--defaults.credentials', 'GITHUB_TOKEN={header:X-Other}', '--', 'x']);
     expect(new Set([plain, one, other].map(configurationDigest)).size).toBe(3);
   });
 
   it('that are given for all servers do not concern a socket', () => {
-    const file = { credentials: token, mcpServers: { git: { url: 'tcp://x:1' } } };
+    const file = { defaults: { credentials: token }, mcpServers: { git: { url: 'tcp://x:1' } } };
     expect(serverOf([], file).credentials).toEqual({});
   });
 
   it.each<[string, readonly string[], object | undefined, RegExp]>([
     [
       'a value that names nothing',
-      ['--credential', 'A=secret', '--', 'x'],
+      ['--defaults.credentials', 'A=secret', '--', 'x'],
       undefined,
       /must contain a header or a claim/,
     ],
-    ['a spare process', [...mapped, '--warm', '1', '--', 'x'], undefined, /--credential and --warm/],
+    ['a spare process', [...mapped, '--warm', '1', '--', 'x'], undefined, /--defaults.credentials and --warm/],
     ['a process for all', [...mapped, '--era', 'modern', '--', 'x'], undefined, /share one process/],
-    ['a name in env too', [...mapped, '--env', 'GITHUB_TOKEN=1', '--', 'x'], undefined, /in --env and in --credential/],
+    [
+      'a name in env too',
+      [...mapped, '--env', 'GITHUB_TOKEN=1', '--', 'x'],
+      undefined,
+      /in --env and in --defaults.credentials/,
+    ],
     [
       'a variable with a hyphen',
-      ['--credential', 'A-B={header:a}', '--', 'x'],
+      ['--defaults.credentials', 'A-B={header:a}', '--', 'x'],
       undefined,
       /not a valid environment variable name/,
     ],
     ['shared processes', [...mapped, '--share', 'all', '--', 'x'], undefined, /share all/],
-    ['a claim of nobody', ['--credential', 'A={claim:sub}', '--', 'x'], undefined, /requires client authentication/],
+    [
+      'a claim of nobody',
+      ['--defaults.credentials', 'A={claim:sub}', '--', 'x'],
+      undefined,
+      /requires client authentication/,
+    ],
     [
       'the token for the gateway',
-      [...proxied, '--credential', 'A={header:Authorization}', '--', 'x'],
+      [...proxied, '--defaults.credentials', 'A={header:Authorization}', '--', 'x'],
       undefined,
       /must not reach a server/,
     ],
-    ['the header of a proxy', [...proxied, '--credential', 'A={header:x-user}', '--', 'x'], undefined, /{claim:sub}/],
+    [
+      'the header of a proxy',
+      [...proxied, '--defaults.credentials', 'A={header:x-user}', '--', 'x'],
+      undefined,
+      /{claim:sub}/,
+    ],
     ...['Host', 'Mcp-Session-Id', 'Cookie'].map((name): [string, readonly string[], undefined, RegExp] => [
       `what is in ${name}`,
-      ['--credential', `A={header:${name}}`, '--', 'x'],
+      ['--defaults.credentials', `A={header:${name}}`, '--', 'x'],
       undefined,
-      /a value in --credential whose header is/,
+      /a value in --defaults.credentials whose header is/,
     ]),
     ['a socket', [], fileOf({ url: 'unix:///s', credentials: token }), /tcp:\/\/ and unix:\/\/ servers cannot receive/],
     ['a header of the transport', [], fileOf({ url: 'http://x', credentials: { Host: '{header:a}' } }), /sets itself/],
@@ -109,7 +124,7 @@ describe('credentials of clients', () => {
       'EDITOR',
     ].map((name): [string, readonly string[], undefined, RegExp] => [
       `${name}, which controls the code that runs`,
-      ['--credential', `${name}={header:a}`, '--', 'x'],
+      ['--defaults.credentials', `${name}={header:a}`, '--', 'x'],
       undefined,
       /controls the code that runs/,
     ]),

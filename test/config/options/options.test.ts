@@ -1,18 +1,21 @@
 import { describe, expect, it } from 'vitest';
-import { environmentNameOf, flagOf, nearestName } from '../../../src/config/options/option-names.ts';
+import { environmentNameOf, flagOf } from '../../../src/config/options/option-names.ts';
 import { globalOptions, type OptionTable, serverOptions } from '../../../src/config/options/options.ts';
+import { nearestName } from '../../../src/util/text/nearest-name.ts';
 
 const all: OptionTable = { ...globalOptions, ...serverOptions };
 
 describe('the table of options', () => {
   it.each(Object.entries(all))('%s has a default that its own schema takes', (_key, option) => {
-    expect(option.schema.safeParse(option.default).success || option.default === undefined).toBe(true);
+    const { default: value, format } = option;
+    const written = typeof value === 'number' && format !== undefined ? format(value) : value;
+    expect(value === undefined || option.schema.parse(written)).toEqual(value === undefined || value);
   });
 
-  it.each(Object.entries(all))('%s has a description with its unit', (key, { description }) => {
+  it.each(Object.entries(all))('%s has a description, and its kind has its unit', (key, { description, kind }) => {
     expect(description).toMatch(/^[A-Z].*\.$/);
-    if (key.endsWith('Ms')) expect(description).toContain('(ms)');
-    if (key.endsWith('Bytes')) expect(description).toMatch(/\bbytes\b/);
+    expect(kind === 'duration').toBe(/Ms$|AgeS$|Seconds$/.test(key));
+    expect(kind === 'size').toBe(/Bytes$|BytesInFlight$/.test(key));
   });
 
   it('has no key twice', () => {
@@ -57,9 +60,15 @@ describe('schemas', () => {
     ['allowOrigin', ['https://*.example'], false],
     ['allowHost', ['*'], true],
     ['maxSessions', 0, false],
-    ['maxEventBytes', 0, false],
-    ['keepAliveMs', 2 ** 31, false],
+    ['maxEventBytes', '0', false],
+    ['maxEventBytes', 4096, false],
+    ['maxEventBytes', '4096', false],
+    ['maxEventBytes', '4KiB', true],
+    ['keepAliveMs', '25d', false],
+    ['keepAliveMs', '24d', true],
+    ['keepAliveMs', 5000, false],
     ['drainMs', 0, true],
+    ['drainMs', '0', true],
     ['cwd', '/srv', true],
     ['cwd', '', false],
     ['cwd', 'a\0b', false],
@@ -68,6 +77,15 @@ describe('schemas', () => {
     ['env', { '': 'x' }, false],
     ['env', { 'A=B': 'x' }, false],
     ['env', ['A=1'], false],
+    ['store', 'memory', true],
+    ['store', 'file:/var/lib/mcp-gangway', true],
+    ['store', 'file:sessions', true],
+    ['store', 'file:', false],
+    ['store', 'file: ', false],
+    ['store', 'file:/', false],
+    ['store', '/var/lib/mcp-gangway', false],
+    ['store', 'redis', false],
+    ['store', 'file:/a\0b', false],
     ['redis', 'redis://x', true],
     ['redis', 'rediss://user:p%40ss@[::1]:6380/3', true],
     ['redis', 'redis+sentinel://a:1,b:2/main', true],
@@ -86,12 +104,12 @@ describe('schemas', () => {
     ['redisCa', '', false],
     ['redisCert', 'a\0b', false],
     ['redisKey', '', false],
-    ['redisTimeoutMs', 9, false],
-    ['redisWaitMs', 0, false],
-    ['leaseMs', 99, false],
-    ['leaseRenewMs', 9, false],
+    ['redisTimeoutMs', '9ms', false],
+    ['redisWaitMs', '0', false],
+    ['leaseMs', '99ms', false],
+    ['leaseRenewMs', '9ms', false],
     ['leaseMarginMs', 0, false],
-    ['recordTtlMs', 2 ** 31, false],
+    ['recordTtlMs', '25d', false],
     ['mailboxMaxBytes', 0, false],
     ['stateKey', ['k'.repeat(32), 'other+/='.repeat(5)], true],
     ['stateKey', ['k'.repeat(31)], false],
@@ -109,7 +127,7 @@ describe('schemas', () => {
 describe('names', () => {
   it.each([
     ['host', '--host', 'GANGWAY_HOST'],
-    ['maxBodyBytes', '--max-body-bytes', 'GANGWAY_MAX_BODY_BYTES'],
+    ['maxBodyBytes', '--limits.request.body', 'GANGWAY_LIMITS_REQUEST_BODY'],
   ])('%s is %s and %s', (key, flag, variable) => {
     expect([flagOf(key), environmentNameOf(key)]).toEqual([flag, variable]);
   });

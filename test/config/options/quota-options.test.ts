@@ -21,20 +21,25 @@ describe('quotas', () => {
   });
 
   it('of users without authentication are warned of, all in one', () => {
-    const limits = ['--principal-sessions', '5', '--principal-bytes', '9999999'];
+    const limits = ['--limits.user.sessions', '5', '--advanced.limits.userInFlight', '9999999B'];
     expect(warningsOf(limits)).toEqual([
-      'Without authentication the gateway cannot tell users apart, so these options have no effect: --principal-sessions, --principal-bytes.',
+      'Without authentication the gateway cannot tell users apart, so these options have no effect: --limits.user.sessions, --advanced.limits.userInFlight.',
     ]);
     expect(warningsOf(limits, { GANGWAY_API_KEYS: `alice:sha256:${'0'.repeat(64)}` })).toEqual([]);
-    expect(warningsOf(['--max-requests-per-s', '5', '--max-starts-per-minute', '5'])).toEqual([]);
+    expect(
+      warningsOf(['--advanced.limits.totalRequestsPerSecond', '5', '--advanced.limits.totalStartsPerMinute', '5']),
+    ).toEqual([]);
   });
 
-  it.each(['principal-bytes', 'max-bytes-in-flight'])('have room for the largest body: --%s', (name) => {
-    const result = read([`--${name}`, '1000']);
-    if (result.ok) throw new Error('taken');
-    expect(result.faults).toEqual([
-      { path: `--${name}`, message: expect.stringContaining('--max-body-bytes must not be larger') },
-    ]);
-    expect(read([`--${name}`, '1000', '--max-body-bytes', '1000']).ok).toBe(true);
-  });
+  it.each(['advanced.limits.userInFlight', 'advanced.limits.totalInFlight'])(
+    'have room for the largest body: --%s',
+    (name) => {
+      const result = read([`--${name}`, '1000B']);
+      if (result.ok) throw new Error('taken');
+      expect(result.faults).toEqual([
+        { path: `--${name}`, message: expect.stringContaining('--limits.request.body must not be larger') },
+      ]);
+      expect(read([`--${name}`, '1000B', '--limits.request.body', '1000B']).ok).toBe(true);
+    },
+  );
 });

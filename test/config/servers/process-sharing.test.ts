@@ -7,7 +7,7 @@ import {
   reuseOf,
 } from '../../../src/config/servers/process-sharing.ts';
 
-const env = { GANGWAY_API_KEYS: 'alice:correct-horse-battery-staple-0123456789' };
+const env = { GANGWAY_API_KEYS: `alice:sha256:${'0'.repeat(64)}` };
 const read = (argv: readonly string[], file?: object) =>
   readConfiguration({ argv, env, readFile: () => JSON.stringify(file) });
 const faultsOf = (...given: Parameters<typeof read>): readonly string[] => {
@@ -37,7 +37,10 @@ describe('share', () => {
     ['it is legacy', ['--era', 'legacy', 'https://x.example/mcp']],
     ['its lines are on a socket', ['--era', 'modern', 'tcp://127.0.0.1:7000']],
     ['the gateway starts it', ['--era', 'modern', '--', 'server']],
-    ['requests without a session are served', ['--era', 'modern', '--sessionless', 'serve', 'https://x.example/mcp']],
+    [
+      'requests without a session are served',
+      ['--era', 'modern', '--defaults.advanced.sessionless', 'serve', 'https://x.example/mcp'],
+    ],
   ])('[M-06] is taken where %s', (_, argv) => {
     expect(faultsOf(['--share', 'user', ...argv])).toEqual([]);
     expect(sharesOf(['--share', 'user', ...argv])).toEqual(['user']);
@@ -75,11 +78,11 @@ describe('share', () => {
   it.each<[string, readonly string[]]>([
     ['at a URL', ['https://x.example/mcp']],
     ['of the modern era', ['--era', 'modern', '--', 'server']],
-    ['with credentials of its clients', ['--credential', 'TOKEN={header:X-Token}', '--', 'server']],
-  ])('[M-06] user is taken, but shareLingerMs is refused in the file, for a server %s', (_, argv) => {
+    ['with credentials of its clients', ['--defaults.credentials', 'TOKEN={header:X-Token}', '--', 'server']],
+  ])('[M-06] user is taken, but shareLinger is refused in the file, for a server %s', (_, argv) => {
     expect(faultsOf(['--share', 'user', ...argv])).toEqual([]);
-    const file = { mcpServers: { local: { command: 'server', era: 'modern', shareLingerMs: 5 } } };
-    expect(faultsOf(['--config', 'servers.json'], file)).toEqual([expect.stringMatching(/has shareLingerMs/)]);
+    const file = { mcpServers: { local: { command: 'server', era: 'modern', advanced: { shareLinger: '5ms' } } } };
+    expect(faultsOf(['--config', 'servers.json'], file)).toEqual([expect.stringMatching(/has advanced.shareLinger/)]);
   });
 
   it.each<[string, readonly string[], boolean]>([
@@ -92,5 +95,22 @@ describe('share', () => {
     const found = readConfiguration({ argv: ['--share', 'user', ...argv, '--', 'x'], env: {}, readFile: () => '' });
     const refused = found.ok ? [] : found.faults.map(({ message }) => message);
     expect(refused).toEqual(isTaken ? [] : [expect.stringMatching(/needs authentication/)]);
+  });
+});
+
+describe('affinity', () => {
+  it.each([
+    ['a server at a URL', ['https://x.example/mcp'], /only for legacy STDIO servers/],
+    ['a modern server', ['--era', 'modern', '--', 'server'], /only for legacy STDIO servers/],
+    ['sessions that share nothing', ['--share', 'session', '--', 'server'], /no client shares a process/],
+    ['sessions that cannot move', ['--defaults.onExit', 'end', '--', 'server'], /moves sessions between processes/],
+  ])('is refused for %s', (_, argv, fault) => {
+    expect(faultsOf(['--defaults.affinity', '{meta:openai/session}', ...argv])).toEqual([expect.stringMatching(fault)]);
+  });
+
+  it('is refused if it is no template', () => {
+    expect(faultsOf(['--defaults.affinity', '{cookie:x}', '--', 'server'])).toEqual([
+      expect.stringMatching(/must consist of/),
+    ]);
   });
 });

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${VAR} is what the files hold
 import { describe, expect, it } from 'vitest';
 import { type ConfigurationIssue, type ReportIssue, renderIssueMessage } from '../../../src/config/issues.ts';
-import { expandVariables } from '../../../src/config/sources/expand-variables.ts';
+import { expandReferences } from '../../../src/config/sources/expand-variables.ts';
 
 const env = { HOME: '/home/me', EMPTY: '', LOOP: '$' + '{HOME}' };
 
@@ -9,10 +9,14 @@ function expand(value: unknown) {
   const faults: ConfigurationIssue[] = [];
   const report: ReportIssue = (path, message) =>
     faults.push({ path, message: renderIssueMessage(message, (key) => key) });
-  return { value: expandVariables(value, 'f: x', env, report), faults };
+  const readFile = (path: string): string => {
+    if (path === '/run/secrets/token') return 's3cret\n';
+    throw Object.assign(new Error(path), { code: path === '/denied' ? 'EACCES' : 'ENOENT' });
+  };
+  return { value: expandReferences(value, 'f: x', { env, readFile, report }), faults };
 }
 
-describe('expandVariables', () => {
+describe('expandReferences', () => {
   it.each([
     ['${HOME}/bin', '/home/me/bin'],
     ['${NONE:-b c}', 'b c'],
@@ -21,6 +25,8 @@ describe('expandVariables', () => {
     ['${EMPTY}', ''],
     ['${HOME:-d}', '/home/me'],
     ['${LOOP}', '${HOME}'],
+    ['${env:HOME}/bin', '/home/me/bin'],
+    ['Bearer ${file:/run/secrets/token}', 'Bearer s3cret'],
     ['$HOME ${} ${1} ${a-b} ${', '$HOME ${} ${1} ${a-b} ${'],
   ])('%s → %s', (text, expanded) => {
     expect(expand(text)).toEqual({ value: expanded, faults: [] });
@@ -39,7 +45,10 @@ describe('expandVariables', () => {
     ]);
   });
 
-  it.each(['${input:token}', '${env:TOKEN}', '${VAR:?why}'])('%s is refused rather than passed on', (text) => {
-    expect(expand(text).faults).toHaveLength(1);
-  });
+  it.each(['${input:token}', '${env:TOKEN}', '${VAR:?why}', '${file:/none}', '${file:/denied}', '${file:}'])(
+    '%s is refused rather than passed on',
+    (text) => {
+      expect(expand(text).faults).toHaveLength(1);
+    },
+  );
 });

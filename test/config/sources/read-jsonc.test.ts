@@ -8,7 +8,7 @@ describe('readJsonc', () => {
     ['// nothing', 1, 11, 'a value is expected here'],
     ['{\n  "a": 1\n  "b": 2\n}', 3, 3, 'a comma is expected here'],
     ['{"a": 1,,}', 1, 9, 'a key in double quotes is expected here'],
-    ['[,]', 1, 2, 'a value is expected here'],
+    ['[,]', 1, 2, 'nothing stands before this comma; remove it, or add what is missing'],
     ['{"a" 1}', 1, 6, 'a colon is expected here'],
     ['{"a":}', 1, 6, 'a value is expected here'],
     ['{a: 1}', 1, 2, 'this word is not JSON; texts and keys need double quotes'],
@@ -25,9 +25,24 @@ describe('readJsonc', () => {
     ['["a\\u00"]', 1, 2, 'this text has a \\u without four hexadecimal digits'],
     ['{} x', 1, 4, 'this word is not JSON; texts and keys need double quotes'],
     ['{} 1', 1, 4, 'the end of the text is expected here'],
-    ['{"a": 1,\n "\\u0061": 2}', 2, 2, 'this key appears twice in its object'],
-    ['{"a": 1, // first\r\n/* and\n */ "a": 2}', 3, 5, 'this key appears twice in its object'],
-    ['{"__proto__": 1, "__proto__": 2}', 1, 18, 'this key appears twice in its object'],
+    [
+      '{"a": 1,\n "\\u0061": 2}',
+      2,
+      2,
+      'the key a appears twice in its object, first in line 1; merge the two, or remove one',
+    ],
+    [
+      '{"a": 1, // first\r\n/* and\n */ "a": 2}',
+      3,
+      5,
+      'the key a appears twice in its object, first in line 1; merge the two, or remove one',
+    ],
+    [
+      '{"__proto__": 1, "__proto__": 2}',
+      1,
+      18,
+      'the key __proto__ appears twice in its object, first in line 1; merge the two, or remove one',
+    ],
   ])('%j: %i:%i %s', (text, line, column, message) => {
     expect(readJsonc(text)).toEqual({ ok: false, error: { line, column, message } });
   });
@@ -40,7 +55,21 @@ describe('readJsonc', () => {
     ['what only looks like a comment or a comma', '["// a", "/* b */", ",]"]', ['// a', '/* b */', ',]']],
     ['the same key in two objects', '[{"a": 1}, {"a": {"a": 2}}]', [{ a: 1 }, { a: { a: 2 } }]],
   ])('reads %s', (_, text, value) => {
-    expect(readJsonc(text)).toEqual({ ok: true, value });
+    expect(readJsonc(text)).toMatchObject({ ok: true, value });
+  });
+
+  it('notes the position of each member and item', () => {
+    const read = readJsonc('{\n  "a b": [1,\n    {"c": 2}],\n  "d": {"e": [[3]]}\n}');
+    expect(read.ok && Object.fromEntries(read.positions)).toEqual({
+      '["a b"]': { line: 2, column: 3 },
+      '["a b"][0]': { line: 2, column: 11 },
+      '["a b"][1]': { line: 3, column: 5 },
+      '["a b"][1].c': { line: 3, column: 6 },
+      d: { line: 4, column: 3 },
+      'd.e': { line: 4, column: 9 },
+      'd.e[0]': { line: 4, column: 15 },
+      'd.e[0][0]': { line: 4, column: 16 },
+    });
   });
 
   it('keeps a key that has a meaning in JavaScript as an own key', () => {

@@ -10,7 +10,7 @@ const instance = (
   name: string,
   changes: Changes | undefined,
   onFailed = (cause: unknown): void => expect.fail(String(cause)),
-) => new KnownInstances({ changes, summary: () => summary(name), onFailed });
+) => new KnownInstances({ name, changes, summary: () => summary(name), onFailed });
 
 test('who looks sees itself first, and those that answer', async () => {
   const changes = createMemoryChanges();
@@ -20,9 +20,9 @@ test('who looks sees itself first, and those that answer', async () => {
   ];
   await waitFor(() => first.list().length === 3, { what: 'the answers of the others' });
   expect(first.list()).toEqual([
-    { ...summary('c'), isThis: true },
-    { ...summary('a'), isThis: false },
-    { ...summary('b'), isThis: false },
+    { ...summary('c'), isThis: true, ageMs: 0 },
+    { ...summary('a'), isThis: false, ageMs: expect.any(Number) },
+    { ...summary('b'), isThis: false, ageMs: expect.any(Number) },
   ]);
   await Promise.all([first, ...others].map((each) => each.close()));
 });

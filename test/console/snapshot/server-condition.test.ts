@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { byTrouble, findCondition, type ServerCondition } from '../../../src/console/snapshot/server-condition.ts';
 
-const quiet = { exits: 0, noise: 0, noiseLines: [] };
+const quiet = { exits: 0, lastExit: undefined, noise: 0, since: undefined, noiseLines: [], failingSince: undefined };
 const noCalls = { calls: 0, failures: 0 };
 
 describe('the condition of a server', () => {
@@ -22,6 +22,16 @@ describe('the condition of a server', () => {
   });
 });
 
+test('a reason names the tool that fails, and why the last process was lost', () => {
+  const failingTool = { name: 'send', failures: 12 };
+  expect(findCondition('up', { calls: 40, failures: 12 }, { ...quiet, failingTool }).reasons).toEqual([
+    '12 of 40 calls failed in the last 2 minutes (30 %), most of send.',
+  ]);
+  expect(findCondition('up', noCalls, { ...quiet, exits: 2, lastExit: 'It exited with code 70.' }).reasons).toEqual([
+    'Processes or connections were lost in the last 5 minutes: 2. The last: It exited with code 70.',
+  ]);
+});
+
 test('a reason names the numbers', () => {
   expect(findCondition('up', { calls: 40, failures: 12 }, quiet).reasons).toEqual([
     '12 of 40 calls failed in the last 2 minutes (30 %).',
@@ -34,4 +44,12 @@ test('servers in trouble come first; others keep their order', () => {
     condition: { state, reasons: [] },
   }));
   expect(byTrouble(servers).map(({ index }) => index)).toEqual([4, 2, 0, 3, 1]);
+});
+
+test('trouble begins with the first of its reasons, and failed calls count only while they are trouble', () => {
+  const troubled = { ...quiet, exits: 1, since: 2_000, failingSince: 1_000 };
+  expect(findCondition('up', { calls: 3, failures: 3 }, troubled).since).toBe(1_000);
+  expect(findCondition('up', noCalls, troubled).since).toBe(2_000);
+  expect(findCondition('down', { calls: 3, failures: 3 }, troubled).since).toBe(1_000);
+  expect(findCondition('up', noCalls, quiet).since).toBeUndefined();
 });

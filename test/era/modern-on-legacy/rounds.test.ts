@@ -186,3 +186,37 @@ it('a modern client that leaves while its legacy server starts leaves no process
   opens(...(starting[0] as [Json, FakeBackend]));
   await waitFor(() => fake.living.length === 0, { what: 'the process to end' });
 });
+
+describe('calls that wait for clients which never come back', () => {
+  it.each([
+    [2, 6],
+    [4, 12],
+  ])('[P8] do not block the others: a pool of %i grows for %i of them', async (poolMax, abandoned) => {
+    const { call, fake, failures } = createAsking({ poolMax });
+    for (let count = 1; count < abandoned; count += 1)
+      expect((await responseOf(call())).result.resultType).toBe('input_required');
+    const answered = await responseOf(call());
+    expect(fake.opened).toHaveLength(abandoned);
+    const done = await responseOf(call(retryOf(answered)));
+    expect(done.result.content[0].text).toBe('done');
+    expect((await responseOf(call())).result.resultType).toBe('input_required');
+    expect([fake.opened.length, failures]).toEqual([abandoned, []]);
+  });
+
+  it('[P8] are at most eight times poolMax: then another call waits', async () => {
+    const { call, fake } = createAsking({ poolMax: 2, limits: { requestIdleMs: 1_500 } });
+    for (let count = 0; count < 16; count += 1) await responseOf(call());
+    await responseOf(call());
+    expect(fake.opened.length).toBe(16);
+  });
+
+  it('keep a server with one process waiting: it has the state of its clients', async () => {
+    const { call, fake } = createAsking({ poolMax: 1, answersAtOnce: true });
+    const first = await responseOf(call());
+    const second = call();
+    const done = await responseOf(call(retryOf(first)));
+    expect(done.result.content[0].text).toBe('done');
+    await responseOf(second);
+    expect(fake.opened).toHaveLength(1);
+  });
+});

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Groups } from '../../../src/era/modern-on-legacy/groups.ts';
 import { ModernEndpoint } from '../../../src/http/endpoints/modern.ts';
+import { ListCache } from '../../../src/modern/list-cache.ts';
 import type { ModernServer } from '../../../src/modern/modern-server.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
 import type { Era } from '../../../src/protocol/revisions.ts';
@@ -54,6 +55,7 @@ function post(
   const endpoint = new ModernEndpoint({
     modern: modern as unknown as ModernServer,
     groups: groups as unknown as Groups,
+    lists: new ListCache({ isOn: true, legacyTtlMs: 0 }),
     commitAfterMs: 60_000,
     slowReaderMs: 1_000,
     calls,

@@ -6,6 +6,7 @@ import {
   StreamableHttpEndpoint,
   type StreamableHttpEndpointOptions,
 } from '../../../src/http/endpoints/streamable-http.ts';
+import { ListCache } from '../../../src/modern/list-cache.ts';
 import type { ModernServer } from '../../../src/modern/modern-server.ts';
 import { formatEventId } from '../../../src/protocol/wire/event-id.ts';
 import type { Reply } from '../../../src/reply/reply.ts';
@@ -31,6 +32,7 @@ async function send(request: FakeRequest, options: Partial<StreamableHttpEndpoin
   const groups = { sessionless: vi.fn((_message, _caller, to) => to.fault('draining')), notify: async () => true };
   const admission = createAdmissionOptions();
   const endpoint = new StreamableHttpEndpoint({
+    lists: new ListCache({ isOn: true, legacyTtlMs: 0 }),
     ...admission,
     sessions: { at, open: open as StreamableHttpEndpointOptions['sessions']['open'] },
     modern: { name: 'git', era: 'legacy', revisions: ['2026-07-28'] } as unknown as ModernServer,
@@ -59,7 +61,9 @@ describe('the endpoint', () => {
     ['GET', { ...session, accept: 'application/json' }, 406, 'not_acceptable'],
     ['GET', { ...session, accept: 'text/event-stream;q=0' }, 406, 'not_acceptable'],
     ['GET', stream, 400, 'session_required'],
-    ['GET', { ...stream, 'mcp-session-id': 'ä' }, 400, 'bad_session_id'],
+    ['GET', { ...stream, 'mcp-session-id': 'ä' }, 404, 'unknown_session'],
+    ['GET', { ...stream, 'mcp-session-id': 'x'.repeat(300) }, 404, 'unknown_session'],
+    ['DELETE', { 'mcp-session-id': '' }, 404, 'unknown_session'],
     ['GET', { ...stream, ...session, 'last-event-id': 'what' }, 400, 'bad_event_id'],
     ['GET', { ...stream, 'mcp-protocol-version': '2026-07-28' }, 405, 'post_only'],
     ['DELETE', {}, 400, 'session_required'],
@@ -100,10 +104,15 @@ describe('a POST', () => {
   });
 
   it.each([
-    ['initialize in a session', { ...json, ...session }, initialize, 'already_initialized'],
     ['initialize in a batch without session', json, `[${initialize}]`, 'session_required'],
     ['a message without session', json, ping, 'session_required'],
-    ['a bad session id', { ...json, 'mcp-session-id': 'ä' }, ping, 'bad_session_id'],
+    ['an id of another gateway', { ...json, 'mcp-session-id': 'ä' }, ping, 'unknown_session'],
+    [
+      'initialize with an id of another gateway',
+      { ...json, 'mcp-session-id': 'x'.repeat(300) },
+      initialize,
+      'unknown_session',
+    ],
     [
       'a modern response',
       { ...json, 'mcp-protocol-version': '2026-07-28' },

@@ -82,7 +82,7 @@ describe('numbers', () => {
     );
     expect(reasons).not.toContain('not_json');
     expect(begun.every(({ labels, value }) => labels['server'] === 's' && value === 0)).toBe(true);
-    expect(begun.length).toBeLessThan(40); // for each server
+    expect(begun.length).toBeLessThan(45); // for each server
     const call = new CallReport(
       { emit: new CallMetrics(metrics).receive, wantsNames: false },
       { server: 's', era: 'legacy', principal: undefined },

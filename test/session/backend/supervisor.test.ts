@@ -24,6 +24,7 @@ function createFixture({
   isAdopted = false,
   isRemote = false,
   isInitialized = true,
+  isOwner = (): boolean => true,
 } = {}) {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());
@@ -39,7 +40,7 @@ function createFixture({
   const emit: SessionTelemetry['emit'] = (event) => event.type === 'backend-ended' && away.push(event.end);
   const { context, ends: givenUp } = createContext({
     limits: { maxQueuedBytes: 2 * maxQueuedBytes },
-    parts: { server, telemetry: { ...silentTelemetry, emit } },
+    parts: { server, isOwner, telemetry: { ...silentTelemetry, emit } },
     start: { epoch, initialize: Buffer.from(JSON.stringify(initialize)) },
   });
   const { client } = context;
@@ -188,6 +189,34 @@ describe('a lost backend', () => {
     await pass(300);
     expect(fake.opened).toHaveLength(3);
     expect(lines).toEqual([]);
+  });
+
+  it('[P6] gets waiting messages only once its instance is known to own the session', async () => {
+    let owns = false;
+    const { upstream, fake, sent, pass, expired } = createFixture({ answers: false, isOwner: () => owns });
+    fake.backend.ends();
+    upstream.send(message(1));
+    await pass(0);
+    fake.backend.says(welcome);
+    await pass(500);
+    upstream.send(message(2));
+    expect(sent(fake.backend)).toEqual([initialize, initialized]);
+    owns = true;
+    await pass(100);
+    upstream.send(message(3));
+    expect(sent(fake.backend)).toEqual([initialize, initialized, note(1), note(2), note(3)]);
+    expect(expired).toEqual([]);
+  });
+
+  it('[P7] whose instance does not learn in time whether it owns the session has its waiting messages refused', async () => {
+    const { upstream, fake, sent, pass, expired } = createFixture({ answers: false, isOwner: () => false });
+    fake.backend.ends();
+    upstream.send(message(1));
+    await pass(0);
+    fake.backend.says(welcome);
+    await pass(1_100);
+    expect(sent(fake.backend)).toEqual([initialize, initialized]);
+    expect(expired.map(({ text }) => JSON.parse(text.toString()))).toEqual([note(1)]);
   });
 
   it('[F12] stays paused after its restore if it was paused, and is read again when resumed', async () => {

@@ -29,8 +29,10 @@ async function createFixture({ log: wrap = (log: EventLog) => log, logMaxEvents 
   vi.spyOn(context, 'report').mockImplementation(() => void told.push('failed'));
   const supervisor = { pause: () => void told.push('pause'), resume: () => void told.push('resume') };
   const outbound: EventDelivery = new EventDelivery(context, supervisor as unknown as BackendSupervisor, {
-    receive: (output) =>
-      outbound.add(getStream, Buffer.from('message' in output ? output.message.text : output.state), false),
+    receive(output) {
+      if ('run' in output) outbound.addRun(getStream, output.run.texts);
+      else outbound.add(getStream, Buffer.from('message' in output ? output.message.text : output.state), false);
+    },
   });
   const listen = () => {
     const reply = createFakeReply();

@@ -147,7 +147,9 @@ describe('a session of one stream', () => {
     Object.assign(store.log, {
       append: async (...args: Parameters<typeof append>) => {
         await held;
-        seen.push(...args[3].map(({ opens, settles, data }) => [opens?.map(({ id }) => id), settles, data.length > 0]));
+        seen.push(
+          ...args[3].map(({ opens, settles, data }) => [opens?.map(({ id }) => id), settles, (data?.length ?? 0) > 0]),
+        );
         return append(...args);
       },
     });

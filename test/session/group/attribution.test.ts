@@ -3,9 +3,9 @@ import { SessionCalls } from '../../../src/call/session-calls.ts';
 import { readGatewayMessage } from '../../../src/protocol/message/message.ts';
 import type { LogLevel } from '../../../src/protocol/modern/log-levels.ts';
 import { attributeInGroup } from '../../../src/session/group/attribution.ts';
-import { discardingAnswer } from '../../../src/session/group/gateway-requests.ts';
+import { discardingAnswer, GatewayAnswer } from '../../../src/session/group/gateway-requests.ts';
 
-const heard = { ...discardingAnswer, hasStream: true };
+const heard = Object.assign(new GatewayAnswer(), { hasStream: true });
 
 function setUp(
   ...calls: readonly {

@@ -69,7 +69,7 @@ function createFixture() {
     report: (cause) => void failed.push(cause),
   });
   const create = async (): Promise<void> => {
-    const created = keeper.create(initialized, '2025-11-25');
+    const created = keeper.create(initialized, '2025-11-25', over.signal);
     await asked.at(-1)?.answer();
     await created;
   };
@@ -116,8 +116,8 @@ describe('the record of a session', () => {
   });
 
   it('[P7] is created again unchanged while the store is away', async () => {
-    const { keeper, asked, nth, names, pass } = createFixture();
-    const created = keeper.create(initialized, '2025-11-25');
+    const { keeper, asked, nth, names, over, pass } = createFixture();
+    const created = keeper.create(initialized, '2025-11-25', over.signal);
     await nth(0).fail(away());
     names.now = 'two';
     await pass(1_000);
@@ -130,10 +130,10 @@ describe('the record of a session', () => {
 
   it('fails if it belongs to somebody else, or if the store is away until nobody waits', async () => {
     const { keeper, asked, nth, over, pass } = createFixture();
-    const created = keeper.create(initialized, '2025-11-25');
+    const created = keeper.create(initialized, '2025-11-25', over.signal);
     const cause = new Error('exists');
     await Promise.all([expect(created).rejects.toBe(cause), nth(0).fail(cause)]);
-    const late = keeper.create(initialized, '2025-11-25');
+    const late = keeper.create(initialized, '2025-11-25', over.signal);
     const rejected = expect(late).rejects.toBeInstanceOf(StoreUnavailable);
     await nth(1).fail(away());
     over.abort();

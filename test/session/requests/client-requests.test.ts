@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { CallEvent, CallTelemetry } from '../../../src/call/call-events.ts';
-import type { SessionCalls } from '../../../src/call/session-calls.ts';
+import type { Call, SessionCalls } from '../../../src/call/session-calls.ts';
 import type { Reply } from '../../../src/reply/reply.ts';
 import { BackendSupervisor } from '../../../src/session/backend/supervisor.ts';
 import type { EventDelivery } from '../../../src/session/events/delivery.ts';
@@ -142,6 +142,14 @@ describe('messages of a client in a session', () => {
   });
 });
 
+/** The call of a client's `initialize`, which `SessionOpening` adds. */
+const openingCall = (id: string | number): Call => {
+  const now = performance.now();
+  const [progressToken, taskId, request] = [undefined, undefined, undefined];
+  const answer = { fault: () => undefined } as unknown as Call['answer']; // only the end of the test answers it
+  return { id, method: 'initialize', progressToken, taskId, request, answer, activeAt: now, startedAt: now };
+};
+
 describe('a call in a session', () => {
   it('[P3] has its cancellation passed on, and is ended after the grace if its server does not end it', async () => {
     const { backend, post } = createFixture();
@@ -153,12 +161,12 @@ describe('a call in a session', () => {
   });
 
   it('of initialize cannot be cancelled, while an unknown call can', () => {
-    const { backend, post } = createFixture();
-    post([request(0, 'initialize')]);
+    const { backend, calls, post } = createFixture();
+    calls.add(openingCall(0));
     expect(post([note('notifications/cancelled', { requestId: 0 })]).given).toEqual({ kind: 'accepted' });
-    expect(backend.sent.items).toHaveLength(1);
+    expect(backend.sent.items).toHaveLength(0);
     post([note('notifications/cancelled', { requestId: 7 })]);
-    expect(backend.sent.items).toHaveLength(2);
+    expect(backend.sent.items).toHaveLength(1);
   });
 
   /** The clock goes on by as much as the test says, and overdue calls are looked for. */
@@ -174,21 +182,22 @@ describe('a call in a session', () => {
   it('[F13] [P3] ends after too long without progress and is cancelled at its server, unless it is initialize', () => {
     const { inbound, calls, backend, post } = createFixture({ requestIdleMs: 30, maxCalls: 10 });
     const pass = clock(inbound);
-    const [silent, busy, first] = [
+    const [silent, busy] = [
       post([request('s')]),
       post([request('b', 'tools/call', { _meta: { progressToken: 't' } })]),
-      post([request('i', 'initialize')]),
     ];
+    calls.add(openingCall('i'));
     pass(20);
     calls.noteProgress('t');
     pass(9);
     expect(silent.given).toBeUndefined();
     pass(1);
-    expect([silent.given, busy.given, first.given]).toEqual([fault('request_timeout', 's'), undefined, undefined]);
-    const cancelled = backend.sent.items.slice(3);
+    expect([silent.given, busy.given]).toEqual([fault('request_timeout', 's'), undefined]);
+    const cancelled = backend.sent.items.slice(2);
     expect(cancelled).toEqual([note('notifications/cancelled', { requestId: 's', reason: expect.any(String) })]);
     pass(20);
-    expect([busy.given, first.given]).toEqual([fault('request_timeout', 'b'), undefined]);
+    expect(busy.given).toEqual(fault('request_timeout', 'b'));
+    expect([calls.has('b'), calls.has('i')]).toEqual([false, true]);
   });
 
   it('[F13] [P3] may be silent while it waits for an unfinished task, up to its total time', () => {

@@ -1,7 +1,7 @@
+import { createMemoryInstances } from '../../../src/store/memory/memory-instances.ts';
+import { createMemoryTaskOwners } from '../../../src/store/memory/memory-owners.ts';
 import { createMemoryStore, type MemoryLimits } from '../../../src/store/memory/memory-store.ts';
 import type { ClusterStore } from '../../../src/store/store.ts';
-import { createMemoryInstances } from './memory-instances.ts';
-import { createMemoryTaskOwners } from './memory-owners.ts';
 
 /** The limits of a memory store, and the times and limits of instances. */
 export interface MemoryClusterLimits extends MemoryLimits {

@@ -71,7 +71,7 @@ function onTimes({ sessionIdleMs, keepAliveMs, connectionIdleMs }: GatewayConfig
 
 function onRedis(config: GatewayConfig): Advice[] {
   const { redis, redisTimeoutMs, leaseMs, leaseMarginMs, leaseRenewMs, linkHost } = config;
-  if (redis === undefined && linkHost !== undefined) {
+  if (redis === undefined && linkHost !== 'local') {
     return [
       { about: flagOf('linkHost'), text: `Without ${flagOf('redis')} there are no other instances to connect to.` },
     ];
@@ -111,7 +111,7 @@ function onServer(
   if (probeRequired && probeEveryMs === 0)
     advice.push({
       about: name,
-      text: '--probe-required has no effect without --probe-every-ms. Set both.',
+      text: '--defaults.probes.required has no effect without --defaults.probes.every. Set both.',
     });
   return advice;
 }

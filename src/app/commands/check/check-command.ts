@@ -3,10 +3,11 @@
 import type { UpstreamTls } from '../../../backend/upstream-tls.ts';
 import type { GatewayConfig, ServerConfig } from '../../../config/config.ts';
 import { flagOf } from '../../../config/options/option-names.ts';
+import { isView } from '../../../config/servers/views.ts';
 import type { Environment } from '../../../config/sources/environment-variables.ts';
 import type { RedisFindings } from '../../../store/redis/diagnose/inspect.ts';
 import { explainTrouble } from '../../../store/redis/diagnose/trouble.ts';
-import { advertisedLink } from '../../addresses/direct-link.ts';
+import { describeLink } from '../../addresses/direct-link.ts';
 import { ServerUnusableError } from '../../probes/probe-session.ts';
 import { readRedisTls } from '../../tls-files.ts';
 import { type Advice, adviceOn } from './advice.ts';
@@ -21,7 +22,7 @@ export type CheckedServer =
 
 /** The result of checking Redis. */
 export type CheckedRedis =
-  /** `link`: the address for direct connections of other instances; undefined if all messages go through Redis. */
+  /** `link`: from where other instances connect directly; undefined if all messages go through Redis. */
   | { readonly isFine: true; readonly findings: RedisFindings; readonly link: string | undefined }
   | { readonly isFine: false; readonly why: string };
 
@@ -62,7 +63,8 @@ export async function check(
 ): Promise<boolean> {
   let isFine = true;
   const advice: Advice[] = [...warnings.map((text) => ({ about: 'configuration', text })), ...adviceOn(config)];
-  const { servers } = config;
+  // The servers of a view are checked by themselves.
+  const servers = config.servers.filter((server) => !isView(server));
   const underWay = new Set<string>();
   let done = 0;
   const reportProgress = (): void => onProgress({ total: servers.length, done, underWay: [...underWay] });
@@ -123,7 +125,7 @@ async function checkRedis(config: GatewayConfig): Promise<CheckedRedis | undefin
         why: `The Redis version is ${findings.version}, but the gateway needs ${oldest} or later. Upgrade Redis.`,
       };
     }
-    return { isFine: true, findings, link: advertisedLink(config) };
+    return { isFine: true, findings, link: describeLink(config) };
   } catch (error) {
     const { detail, help } = explainTrouble(error);
     return { isFine: false, why: `${detail} ${help}` };

@@ -10,14 +10,32 @@ const maxShownLength = 160;
 /** The beginning of a line that belongs to the line above. */
 const indent = '      ';
 
-/** Creates a listener that prints each result of a check at once, as text. */
-export const textListener = (print: (text: string) => void): CheckListener => ({
-  onServer: (checked) => print(linesOf(checked)),
-  onRedis: (checked) => print(redisLine(checked)),
-  onAdvice(advice) {
-    for (const { about, text } of advice) print(`NOTE  ${about}: ${safe(text)}\n`);
-  },
-});
+/** The first word of a line, with its colour on a terminal (ECMA-48, SGR). */
+const colors = { OK: 32, FAIL: 31, NOTE: 33 } as const;
+
+/** Creates a listener that prints each result of a check at once, as text, and a summary as the last line. */
+export function textListener(print: (text: string) => void, hasColors = false): CheckListener {
+  const counts = { OK: 0, FAIL: 0, NOTE: 0 };
+  const paint = (word: keyof typeof colors, text: string): string =>
+    hasColors ? `\u001b[${colors[word]}m${text}\u001b[0m` : text;
+  const printResult = (word: keyof typeof colors, text: string): void => {
+    counts[word] += 1;
+    print(text.replace(word, paint(word, word)));
+  };
+  return {
+    onServer: (checked) => printResult(checked.isFine ? 'OK' : 'FAIL', linesOf(checked)),
+    onRedis: (checked) => printResult(checked.isFine ? 'OK' : 'FAIL', redisLine(checked)),
+    onAdvice(advice) {
+      for (const { about, text } of advice) printResult('NOTE', `NOTE  ${about}: ${safe(text)}\n`);
+      const parts = [
+        `Checked ${counts.OK + counts.FAIL}: ${counts.OK} OK`,
+        ...(counts.FAIL > 0 ? [paint('FAIL', `${counts.FAIL} failed`)] : []),
+        ...(counts.NOTE > 0 ? [paint('NOTE', `${counts.NOTE} ${counts.NOTE === 1 ? 'note' : 'notes'}`)] : []),
+      ];
+      print(`${parts.join(', ')}.\n`);
+    },
+  };
+}
 
 function linesOf(checked: CheckedServer): string {
   const { name } = checked.server;
@@ -53,7 +71,8 @@ function redisLine(checked: CheckedRedis): string {
   if (!checked.isFine) return `FAIL  Redis: ${checked.why}\n`;
   const { version: its = 'of an unknown version', latencyMs, memoryPolicy, instances } = checked.findings;
   const policy = memoryPolicy === undefined ? '' : `, maxmemory-policy ${memoryPolicy}`;
-  const link = checked.link === undefined ? '' : `${indent}direct connections of other instances: ${checked.link}\n`;
+  const where = checked.link === 'local' ? 'only on this host' : checked.link;
+  const link = where === undefined ? '' : `${indent}direct connections of other instances: ${where}\n`;
   return `OK    Redis: ${safe(its)}, answers in ${latencyMs} ms${policy}, ${instances} ${instances === 1 ? 'instance' : 'instances'}\n${link}`;
 }
 

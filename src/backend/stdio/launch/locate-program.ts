@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import type { Program } from './program.ts';
 
 /** Directories that the operating system searches for a command without PATH. */
-const defaultPath = '/usr/bin:/bin';
+export const defaultPath = '/usr/bin:/bin';
 
 /**
  * Returns the paths that a command can mean. A path is relative to the working directory; a name is searched in PATH.

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { isDirectory, isExecutable, locate, readInterpreter } from './locate-program.ts';
+import { defaultPath, isDirectory, isExecutable, locate, readInterpreter } from './locate-program.ts';
 import type { Program } from './program.ts';
+import { similarPrograms } from './similar-programs.ts';
 
 const limits: Readonly<Record<string, string>> = {
   EMFILE:
@@ -87,9 +88,11 @@ function explainMissingCommand(program: Program): string {
   const position = describeCommandPosition(program);
   const advice = isOnCommandLine ? 'write each argument as a separate word' : 'arguments belong in "args"';
   const hint = /\s/.test(command) ? ` It contains white space: ${advice}.` : '';
+  const similar = similarPrograms(command, env['PATH'] ?? defaultPath);
+  const meant = similar.length === 0 ? '' : ` Did you mean ${similar.join(' or ')}?`;
   return command.includes('/')
     ? `The command ${command} does not exist. Install it, or correct the command ${position}.${hint}`
-    : `The command ${command} was not found in PATH (${env['PATH'] ?? 'not set'}). Install it, or write its full path ${position}.${hint}`;
+    : `The command ${command} was not found in PATH (${env['PATH'] ?? 'not set'}).${meant} Install it, or write its full path ${position}.${hint}`;
 }
 
 function explainMissingInterpreter(path: string): string {

@@ -34,7 +34,7 @@ const ticksPerSecond = 100;
 export function ownIdentity(): (ProcessIdentity & ProcessNamespace) | undefined {
   try {
     const own = readProcess(process.pid);
-    const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+    const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
     return own && { pid: own.pid, startTicks: own.startTicks, bootId, pidNamespace: readlinkSync('/proc/self/ns/pid') };
   } catch {
     return undefined; // expected: no /proc, or a sandbox that hides these files
@@ -44,7 +44,8 @@ export function ownIdentity(): (ProcessIdentity & ProcessNamespace) | undefined 
 /** Returns the process with this pid, also a zombie; undefined if there is none. Throws if /proc cannot be read. */
 export function readProcess(pid: number): ProcessState | undefined {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // For UTF-8, Node.js reads into memory of its own. For other encodings, it allocates 64 KiB for a file in /proc.
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The line is "pid (name) state ppid group session …", and the name itself may hold blanks and parentheses. Field
     // 22 is the start time; 14 and 15 are the processor time in user and kernel mode (proc(5)).
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ', 20);
@@ -74,7 +75,7 @@ export const listProcesses = (): ProcessState[] =>
 
 /** The current time on the clock of `startTicks`. */
 export const nowTicks = (): number =>
-  Math.floor(Number.parseFloat(readFileSync('/proc/uptime', 'latin1')) * ticksPerSecond);
+  Math.floor(Number.parseFloat(readFileSync('/proc/uptime', 'utf8')) * ticksPerSecond);
 
 export const isSameProcess = (one: ProcessIdentity, other: ProcessIdentity | undefined): boolean =>
   one.pid === other?.pid && one.startTicks === other.startTicks;

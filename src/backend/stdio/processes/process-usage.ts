@@ -43,7 +43,7 @@ export async function usageOf(groups: Pick<ReadonlySet<number>, 'has'>): Promise
  */
 export function residentBytes(pid: number): number {
   try {
-    const kilobytes = /^VmRSS:\s*(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1];
+    const kilobytes = /^VmRSS:\s*(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
     return Number(kilobytes ?? 0) * 1024;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;

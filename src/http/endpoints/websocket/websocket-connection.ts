@@ -21,6 +21,7 @@ import type { PostedMessages, ReadPost } from '../../pipeline/read-messages.ts';
 import { type MessagePolicy, MessageReceiver } from '../../pipeline/receive-messages.ts';
 import { reportRefusedCalls } from '../../pipeline/refused-calls.ts';
 import type { RequestTracing } from '../../pipeline/trace-requests.ts';
+import { filteringReply } from '../../replies/filtering-reply.ts';
 import { ResponseDelaySink } from '../../replies/response-delay-sink.ts';
 import type { Sender } from '../../request-context.ts';
 import { type FaultArguments, type FrameConnection, FrameContext } from './frame-context.ts';
@@ -225,9 +226,10 @@ export class WebSocketConnection implements MessagePolicy<FrameContext>, FrameCo
       send();
     };
     const peer = this.#peer;
-    return {
+    const { authorization, sender } = this.#options;
+    const reply: Reply = {
       accepts: { json: true, sse: true },
-      forwarded: this.#options.sender.forwarded,
+      forwarded: sender.forwarded,
       isContinued,
       get isGone() {
         return peer.readyState !== peer.OPEN;
@@ -243,6 +245,7 @@ export class WebSocketConnection implements MessagePolicy<FrameContext>, FrameCo
       fault: (...fault) => answer(() => this.refuse(context?.messages ?? [], ...fault)),
       stream: () => this.#createSink(),
     };
+    return filteringReply(reply, authorization.listFilter(sender.identity));
   }
 
   /** Creates the one stream of the session. Its events have no ids, since no client can resume here. */

@@ -1,7 +1,14 @@
-import type { Backend, BackendEnd, OpenBackend, RequestIds } from '../../../backend/backend.ts';
+import {
+  type Backend,
+  type BackendEnd,
+  type OpenBackend,
+  type RequestIds,
+  reportUnits,
+} from '../../../backend/backend.ts';
 import { BackendDecorator } from '../../../backend/backend-decorator.ts';
 import type { ForwardedHeaders } from '../../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../../protocol/message/message.ts';
+import { ProgressRun, type ServerUnit } from '../../../protocol/message/progress-run.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Tally } from '../series.ts';
 
@@ -78,6 +85,14 @@ class CountedBackend extends BackendDecorator {
     this.events.onMessages(messages, relatedRequests);
   }
 
+  onUnits(units: readonly ServerUnit[]): void {
+    for (const unit of units) {
+      if (unit instanceof ProgressRun) countTexts(this.#counts.received, unit.texts.count, unit.texts.bytes);
+      else countText(this.#counts.received, unit.text);
+    }
+    reportUnits(this.events, units);
+  }
+
   override onNoise(text: Buffer): void {
     countText(this.#counts.received, text);
     this.events.onNoise(text);
@@ -90,7 +105,9 @@ class CountedBackend extends BackendDecorator {
   }
 }
 
-function countText({ messages, bytes }: MessageTallies, text: Buffer): void {
-  messages.value += 1;
-  bytes.value += text.length;
+const countText = (tallies: MessageTallies, text: Buffer): void => countTexts(tallies, 1, text.length);
+
+function countTexts(tallies: MessageTallies, messages: number, bytes: number): void {
+  tallies.messages.value += messages;
+  tallies.bytes.value += bytes;
 }

@@ -8,6 +8,8 @@ const startFailures: ReadonlySet<SessionEndReason> = new Set([
   'server_start_failed',
   'server_unauthorized',
   'server_start_timeout',
+  'upstream_token_refused',
+  'upstream_token_unavailable',
 ]);
 
 /** Counts all events that are too rare for a meter, except those of calls. */
@@ -52,6 +54,12 @@ export function countEvents(metrics: Metrics): GatewaySink {
         return add('internalErrors', 'shared_process');
       case 'spare-output-dropped':
         return add('dropped', event.server, 'unused');
+      case 'shared-output-dropped':
+        return add('dropped', event.server, 'unattributable');
+      case 'view-server-missing':
+        return add('viewMissing', event.server, event.member, event.reason);
+      case 'upstream-token':
+        return add('upstreamTokens', event.server, event.outcome);
       case 'connection-dropped':
         return add('droppedConnections');
       case 'store-command-failed':

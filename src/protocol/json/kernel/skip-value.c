@@ -1,5 +1,5 @@
 /*
- * Skips one JSON value (RFC 8259) with WebAssembly SIMD. The caller checks UTF-8. scripts/build-kernel.mjs compiles this
+ * Skips one JSON value (RFC 8259), or members of an object, with WebAssembly SIMD. The caller checks UTF-8. scripts/build-kernel.mjs compiles this
  * file to skip-value-wasm.ts.
  *
  * The text passes through one window of memory. A value may be cut anywhere at the end of a window: `skip` then returns
@@ -13,6 +13,8 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 
 enum { WINDOW_BYTES = 65536, MAX_OPEN = 8192 };
+/* No position in a window. */
+#define NO_KEY 0xffffffffu
 
 /* The results of `skip`. value-kernel.ts has the same list. */
 enum { DONE, MORE, NOT_JSON, TOO_DEEP, TOO_MANY_OPEN };
@@ -31,6 +33,7 @@ static struct {
   u32 limit;   /* how many may be open */
   u32 values;  /* values that began, in all calls */
   u32 escapes; /* escapes in strings, in all calls */
+  u32 is_error; /* where the last key `isError` of the value itself begins; NO_KEY if this call found none */
 } state;
 
 /* The closing bracket of each open array and object. */
@@ -53,6 +56,14 @@ static const u8 KINDS[256] = {
 };
 static inline u32 is(u8 byte, u32 kind) { return KINDS[byte] & kind; }
 static inline u32 is_digit(u8 byte) { return (u8)(byte - '0') <= 9; }
+
+/* The key of a result that tells whether a tool failed. Its position saves the gateway another search of the text. */
+enum { KEY_BYTES = 8 };
+static inline u32 is_error_key(const u8 *p) {
+  u64 bytes;
+  __builtin_memcpy(&bytes, p, KEY_BYTES);
+  return bytes == 0x22726f7272457369ull; /* isError" */
+}
 
 static inline v128_t equal(v128_t bytes, u8 byte) { return wasm_i8x16_eq(bytes, wasm_i8x16_splat(byte)); }
 static inline v128_t is_control(v128_t bytes) { return wasm_u8x16_lt(bytes, wasm_i8x16_splat(0x20)); }
@@ -210,15 +221,20 @@ static inline const u8 *digits_end(const u8 *p) {
     p = q + 1; \
   }
 
-/* Skips a value in the window, or what is left of one, from `at` on. The window has `length` bytes of the text. */
-__attribute__((export_name("skip"))) u32 skip(u32 at, u32 length, u32 is_last) {
-  const u8 *p = window + at;
+/* Puts zeros behind the text in the window. */
+static inline const u8 *end_window(u32 length) {
   const u8 *const end = window + length;
   const v128_t zeros = wasm_i8x16_splat(0);
   for (u32 i = 0; i < 128; i += 16) wasm_v128_store((void *)(end + i), zeros);
+  return end;
+}
+
+/* Skips a value, or what is left of one, from `p` on. */
+static __attribute__((noinline)) u32 skip_value(const u8 *p, const u8 *const end, u32 is_last) {
   const u32 limit = state.limit;
   u32 open = state.open;
   u8 close = open ? brackets[open - 1] : 0;
+  state.is_error = NO_KEY;
   switch (state.mode) {
     case VALUE: goto value;
     case VALUE_STRING: goto value_string;
@@ -381,6 +397,14 @@ key:
   if (*p != '"') NEED_MORE(KEY)
 key_here:
   p += 1;
+  if (open == 1) {
+    if (is_error_key(p)) state.is_error = p - 1 - window;
+    else if (p + KEY_BYTES > end && !is_last) { /* the key may be cut: the next window begins with it */
+      p -= 1;
+      state.mode = KEY;
+      STOP(MORE)
+    }
+  }
 key_string:
   SKIP_STRING(KEY_STRING)
 colon:
@@ -389,3 +413,10 @@ colon:
   p += 1;
   goto value;
 }
+
+/* Skips a value in the window, or what is left of one, from `at` on. The window has `length` bytes of the text. */
+__attribute__((export_name("skip"))) u32 skip(u32 at, u32 length, u32 is_last) {
+  return skip_value(window + at, end_window(length), is_last);
+}
+
+#include "skip-members.h"

@@ -85,6 +85,8 @@ function findResultChanges(text: Buffer, result: ByteRange, request: TranslatedR
     if (range === undefined) added.push(`"${key}":${by}`);
     else replaced.push({ ...range, by });
   }
+  const content = request.method === 'tools/call' ? contentOfOldResult(text, result, members) : undefined;
+  if (content !== undefined) added.push(content);
   const { serverInfoText } = request;
   if (serverInfoText !== undefined) {
     const info = `"${serverInfoKey}":${serverInfoText}`;
@@ -96,6 +98,18 @@ function findResultChanges(text: Buffer, result: ByteRange, request: TranslatedR
   const at = result.start + 1;
   if (added.length > 0) replaced.push({ start: at, end: at, by: added.join() + (isEmpty ? '' : ',') });
   return replaced;
+}
+
+/**
+ * Returns the `content` for the result of a tool as revision 2024-10-07 wrote it: one value, without content blocks.
+ * Clients of later revisions refuse such a result. Undefined for any other result.
+ */
+function contentOfOldResult(text: Buffer, result: ByteRange, members: Members): string | undefined {
+  const value = findMember(members, result, 'toolResult');
+  if (value === undefined || members.keys.includes('content')) return undefined;
+  const valueText = text.toString('utf8', value.start, value.end);
+  const blockText = valueText.startsWith('"') ? valueText : JSON.stringify(valueText);
+  return `"content":[{"type":"text","text":${blockText}}]`;
 }
 
 /** Inserts a member into an object that has no member with its key. */

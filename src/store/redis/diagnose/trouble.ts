@@ -57,7 +57,7 @@ export function explainTrouble(cause: unknown): RedisTrouble {
   if (code !== undefined && tlsCode.test(code))
     return {
       detail: `The TLS connection to Redis failed with ${code}.`,
-      help: 'Check --redis-ca, --redis-cert and --redis-key.',
+      help: 'Check --advanced.cluster.redisCa, --advanced.cluster.redisCert and --advanced.cluster.redisKey.',
     };
   // ioredis has no codes for these faults, only texts. If the texts change, the answer below is still true.
   const text = error?.message ?? '';

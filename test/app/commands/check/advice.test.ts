@@ -18,21 +18,24 @@ describe('advice on a configuration', () => {
 
   it.each<[string[], string]>([
     [['--host', '0.0.0.0'], '--host'],
-    [['--host', '0.0.0.0', '--api-keys', 'keys.json'], '--host'],
+    [['--host', '0.0.0.0', '--api-keys-file', 'keys.json'], '--host'],
     [['--allow-origin', '*'], '--allow-origin'],
     [['--allow-host', '*'], '--allow-host'],
-    [['--session-idle-ms', '100000000'], '--session-idle-ms'],
-    [['--keep-alive-ms', '60000'], '--keep-alive-ms'],
-    [['--connection-idle-ms', '5000'], '--connection-idle-ms'],
+    [['--session-idle', '100000s'], '--session-idle'],
+    [['--sse.heartbeat', '1m'], '--sse.heartbeat'],
+    [['--advanced.timeouts.connectionIdle', '5s'], '--advanced.timeouts.connectionIdle'],
     [['--redis', 'redis://redis.example.com'], '--redis'],
-    [['--redis', 'redis://127.0.0.1', '--lease-ms', '3000'], '--lease-ms'],
-    [['--drain-ms', '5000'], 'x'],
+    [
+      ['--redis', 'redis://127.0.0.1', '--cluster.lease', '3s', '--advanced.cluster.redisTimeout', '2s'],
+      '--cluster.lease',
+    ],
+    [['--timeouts.drain', '5s'], 'x'],
     [['--share', 'all'], 'x'],
-    [['--probe-required'], 'x'],
+    [['--defaults.probes.required'], 'x'],
   ])('%j: about %s', (args, about) => expect(aboutsOf(...args)).toEqual([about]));
 
   it('is silent about a public address with authentication and TLS in front', () => {
-    const args = ['--host', '0.0.0.0', '--api-keys', 'keys.json', '--public-url', 'https://mcp.example.com'];
+    const args = ['--host', '0.0.0.0', '--api-keys-file', 'keys.json', '--public-url', 'https://mcp.example.com'];
     expect(aboutsOf(...args)).toEqual([]);
   });
 });

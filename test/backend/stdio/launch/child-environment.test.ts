@@ -6,7 +6,7 @@ describe('childEnvironment', () => {
   it('[S13] [P12] takes only what is on the allow-list from the gateway', () => {
     const secrets = {
       REDIS_URL: 'redis://:secret@host',
-      NODE_OPTIONS: '--inspect',
+      NODE_OPTIONS: '--observe.showContents',
       GITHUB_TOKEN: 't',
       LC: 'x',
       path: 'x',

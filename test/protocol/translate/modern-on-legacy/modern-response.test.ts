@@ -23,6 +23,18 @@ describe('a response of a legacy server for a modern client', () => {
       '{"resultType":"complete","content":[], "big":12345678901234567890}',
     ],
     ['tools/call', '{}', '{"resultType":"complete"}'],
+    [
+      'tools/call',
+      '{"toolResult":"a\\n\u00e4"}',
+      '{"resultType":"complete","content":[{"type":"text","text":"a\\n\u00e4"}],"toolResult":"a\\n\u00e4"}',
+    ],
+    [
+      'tools/call',
+      '{"toolResult":{"a":"b"}}',
+      '{"resultType":"complete","content":[{"type":"text","text":"{\\"a\\":\\"b\\"}"}],"toolResult":{"a":"b"}}',
+    ],
+    ['tools/call', '{"content":[],"toolResult":1}', '{"resultType":"complete","content":[],"toolResult":1}'],
+    ['prompts/get', '{"toolResult":1}', '{"resultType":"complete","toolResult":1}'],
     ['tools/call', ' { "a" : 1 } ', ' {"resultType":"complete", "a" : 1 } '],
     ['completion/complete', '{"ttlMs":7}', '{"resultType":"complete","ttlMs":7}'],
     ['tools/list', '{"tools":[]}', `{"resultType":"complete",${hints},"tools":[]}`],

@@ -1,0 +1,82 @@
+import type { Logger } from 'pino';
+import type { Authenticator } from '../../auth/authenticate.ts';
+import type { IntrospectedTokens } from '../../auth/oauth/token-authenticator.ts';
+import type { ClaimRules } from '../../auth/oauth/token-claims.ts';
+import type { GatewayConfig } from '../../config/config.ts';
+import type { Introspection } from '../../config/options/oauth/introspection-option.ts';
+import { detach } from '../../util/boundary.ts';
+
+/** Creates an authenticator that accepts tokens for these audiences. */
+export type CreateTokenAuthenticator = (audiences: ReadonlySet<string>) => Authenticator;
+
+/**
+ * Creates the checks of access tokens. Their code is loaded only where an issuer is configured, which makes other
+ * starts faster.
+ */
+export async function createTokenChecks(config: GatewayConfig, logger: Logger): Promise<CreateTokenAuthenticator> {
+  const [{ createTokenAuthenticators }, { IssuerKeys }, { fetchJson }, { discoverUrl }] = await Promise.all([
+    import('../../auth/oauth/token-authenticator.ts'),
+    import('../../auth/oauth/issuer-keys.ts'),
+    import('../../auth/oauth/fetch-json.ts'),
+    import('../../auth/oauth/issuer-discovery.ts'),
+  ]);
+  const { authIssuer, authIntrospection, authJwksUrl, authAlgorithms, authKeysStaleMs } = config;
+  const keysOf = (issuer: string) => {
+    const keys = new IssuerKeys({
+      fetchKeys: async () =>
+        fetchJson(authJwksUrl === undefined ? await discoverUrl(issuer, 'jwks_uri') : new URL(authJwksUrl)),
+      staleMs: authKeysStaleMs,
+      now: Date.now,
+      onFailed: (err) => logger.warn({ issuer, err }, 'cannot fetch the keys of the token issuer'),
+      onRecovered: () => logger.info({ issuer }, 'fetched the keys of the token issuer again'),
+    });
+    // Fetched before the first token, so that the log shows a fault at once. The start does not wait for the keys.
+    detach('background', keys.refresh());
+    return keys;
+  };
+  const rules: ClaimRules = {
+    clockSkewMs: config.authClockSkewMs,
+    hierarchy: new Map(Object.entries(config.impliedScopes)),
+    scopeClaims: config.authScopeClaims,
+    scopePrefix: config.authScopePrefix,
+  };
+  const options = {
+    ...rules,
+    issuers: new Map(authIssuer.map((issuer) => [issuer, keysOf(issuer)])),
+    algorithms: authAlgorithms,
+    now: Date.now,
+  };
+  const introspected = authIntrospection && (await createIntrospection(config, authIntrospection, rules, logger));
+  return createTokenAuthenticators(options, introspected);
+}
+
+async function createIntrospection(
+  { authIssuer, authKeysStaleMs }: GatewayConfig,
+  { url, clientId, clientSecret, issuer = authIssuer[0] ?? '', tokens, protocol, cache }: Introspection,
+  rules: ClaimRules,
+  logger: Logger,
+): Promise<IntrospectedTokens> {
+  const [{ TokenIntrospection }, { askEndpoint }, { discoverUrl }] = await Promise.all([
+    import('../../auth/oauth/introspection.ts'),
+    import('../../auth/oauth/introspection-endpoint.ts'),
+    import('../../auth/oauth/issuer-discovery.ts'),
+  ]);
+  let discovered: URL | undefined;
+  const endpointUrl = async (): Promise<URL> => {
+    if (url !== undefined) return new URL(url);
+    discovered ??= await discoverUrl(issuer, 'introspection_endpoint');
+    return discovered;
+  };
+  const endpoint = { url: endpointUrl, protocol, clientId, clientSecret };
+  const by = new TokenIntrospection({
+    ...rules,
+    issuer,
+    ask: (token) => askEndpoint(endpoint, token),
+    cacheMs: cache,
+    staleMs: authKeysStaleMs,
+    now: Date.now,
+    onFailed: (err) => logger.warn({ issuer, err }, 'cannot ask the token issuer whether tokens are valid'),
+    onRecovered: () => logger.info({ issuer }, 'the token issuer says again whether tokens are valid'),
+  });
+  return { by, issuer, areAll: tokens === 'all' };
+}

@@ -1,0 +1,57 @@
+import { containFaults } from '../../backend/contain-faults.ts';
+import { filterBackends } from '../../backend/filter/filtered-backend.ts';
+import { createWarmPool } from '../../backend/starting/warm-pool.ts';
+import { openView } from '../../backend/view/view-backend.ts';
+import type { ServerConfig } from '../../config/config.ts';
+import { parseAffinity } from '../../protocol/affinity.ts';
+import type { Server } from '../../server/server.ts';
+import { version } from '../version.ts';
+import { configurationDigest, type RunningServer, type ServerTelemetry } from './run-server.ts';
+
+/**
+ * Prepares a view, which is a server whose backends are the backends of other servers.
+ * @param serverOf finds a server as its sessions use it now; undefined if there is no such server any more
+ */
+export function runView(
+  config: ServerConfig,
+  { emit }: Pick<ServerTelemetry, 'emit'>,
+  serverOf: (server: string) => Server | undefined,
+): RunningServer {
+  const { name, address, startTimeoutMs, onBackendExit, rerun, affinity } = config;
+  if (address?.transport !== 'view') throw new Error('the server is no view');
+  const { members, timeoutMs, processes } = address;
+  const open = openView({
+    identity: { name, version },
+    members,
+    openerOf: (member) => serverOf(member)?.open,
+    timeoutMs,
+    startTimeoutMs,
+    onUnavailable: (member, reason) => emit({ type: 'view-server-missing', server: name, member, reason }),
+    onDown: (member, { detail }) => emit({ type: 'view-server-down', server: name, member, detail }),
+  });
+  const pool = createWarmPool({
+    open: containFaults(filterBackends(open, config)),
+    size: 0,
+    onSpareEnd: () => undefined,
+    onOutputDropped: () => undefined,
+  });
+  const hibernateAfterMs = config.hibernateAfterMs || undefined;
+  const digest = configurationDigest(config);
+  const server = {
+    name,
+    digest,
+    open: pool.open,
+    startTimeoutMs,
+    onBackendExit,
+    rerun,
+    hibernateAfterMs,
+    isRemote: true,
+    sharesProcess: false,
+    processes,
+    // The servers report the start of each process themselves.
+    keepsProcesses: true,
+    affinity: affinity === undefined ? undefined : parseAffinity(affinity),
+    canMoveSessions: () => members.some((member) => serverOf(member.name)?.canMoveSessions?.() === true),
+  };
+  return { config, pool, openSibling: pool.open, server, modern: undefined };
+}

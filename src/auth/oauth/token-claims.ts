@@ -1,0 +1,88 @@
+import type { JWTPayload } from 'jose';
+import type { Identity } from '../identity.ts';
+import { type ScopeHierarchy, splitScopes, withImplied } from '../scopes/scope-hierarchy.ts';
+import { localScope, usualScopeClaims } from '../scopes/scope-names.ts';
+
+/** How the claims of a token become an identity. */
+export interface ClaimRules {
+  /** How far clocks may differ, in milliseconds. */
+  readonly clockSkewMs: number;
+  readonly hierarchy: ScopeHierarchy;
+  /**
+   * The claims that contain scopes. A name with dots, such as `realm_access.roles`, also leads into nested objects.
+   */
+  readonly scopeClaims: readonly string[];
+  /** The text that the issuer puts before the names of this gateway's scopes; see `requestedScope`. */
+  readonly scopePrefix?: string | undefined;
+}
+
+/** The bearer of a token, and where the token may be used. */
+export interface TokenBearer {
+  readonly identity: Identity;
+  /**
+   * The time at which the token expires, in milliseconds since 1970; `Infinity` for never. It includes the tolerance
+   * for clock skew.
+   */
+  readonly expiresAtMs: number;
+  /** The resources for which the token was issued (RFC 8707, section 2). */
+  readonly audiences: readonly string[];
+}
+
+/** The longest accepted name of a user or client. OpenID Connect Core, section 2, allows 255 characters. */
+const maxNameLength = 1_024;
+
+/**
+ * The claims that name the client: that of RFC 9068, section 2.2, then older ones of OpenID Connect and large
+ * providers.
+ */
+const clientClaims = ['client_id', 'azp', 'cid', 'appid'];
+
+/** Reads the bearer from trusted claims, or returns the name of an unacceptable claim. */
+export function readBearer(claims: JWTPayload, issuer: string, rules: ClaimRules): TokenBearer | 'cnf' | 'sub' {
+  // The token is bound to a key (RFC 7800). A client that shows only the token may have stolen it.
+  if (claims['cnf'] !== undefined) return 'cnf';
+  const subject = readName(claims['sub']);
+  if (subject === undefined) return 'sub';
+  const expiresAtMs = claims.exp === undefined ? undefined : claims.exp * 1_000 + rules.clockSkewMs;
+  const scopes = rules.scopeClaims.flatMap((name) => readScopes(claims, name));
+  return {
+    identity: {
+      principal: { issuer, subject, client: readClient(claims) ?? '' },
+      scopes: withImplied(
+        scopes.map((scope) => localScope(scope, rules.scopePrefix)),
+        rules.hierarchy,
+      ),
+      expiresAtMs,
+      claims,
+    },
+    expiresAtMs: expiresAtMs ?? Number.POSITIVE_INFINITY,
+    audiences: readTexts(claims.aud),
+  };
+}
+
+/** Reads the client to which a token was issued. */
+export const readClient = (claims: JWTPayload): string | undefined =>
+  clientClaims.map((key) => readName(claims[key])).find((name) => name !== undefined);
+
+const readName = (claim: unknown): string | undefined =>
+  typeof claim === 'string' && claim !== '' && claim.length <= maxNameLength ? claim : undefined;
+
+/** Reads the scopes in one claim: a text, or a list of texts, as some issuers write them. */
+function readScopes(claims: JWTPayload, name: string): readonly string[] {
+  const texts = readTexts(readClaim(claims, name));
+  return usualScopeClaims.includes(name) ? texts.flatMap(splitScopes) : texts;
+}
+
+/** Reads a claim by its exact name, such as `https://example.com/roles`, or else by its path. */
+function readClaim(claims: JWTPayload, name: string): unknown {
+  if (Object.hasOwn(claims, name)) return claims[name];
+  let value: unknown = claims;
+  for (const part of name.split('.')) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return undefined;
+    value = (value as Readonly<Record<string, unknown>>)[part];
+  }
+  return value;
+}
+
+const readTexts = (claim: unknown): readonly string[] =>
+  (Array.isArray(claim) ? claim : [claim]).filter((each) => typeof each === 'string');

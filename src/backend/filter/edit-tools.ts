@@ -1,0 +1,113 @@
+import { foldKey } from '../../protocol/json/fold-key.ts';
+import { scanList, scanObject } from '../../protocol/json/scan.ts';
+import { findRange, type Replacement, replaceParts, scalarAt } from '../../protocol/json/splice.ts';
+import { findRemoval, type NewMembers, putMembers } from '../../protocol/message/edit-members.ts';
+import { changedMessage, type Message, memberRange } from '../../protocol/message/message.ts';
+import type { FilterRules, NamedItem, ToolChange } from './filter-rules.ts';
+
+/** The outcome of filtering a list: its new text, the visible items, and the cursor of the next page. */
+export interface FilteredList {
+  readonly text: Buffer;
+  readonly visible: readonly NamedItem[];
+  readonly nextCursor: string | undefined;
+}
+
+/** A server that lists more items at once must not block the gateway (P8). Its list counts as unreadable. */
+const maxItems = 100_000;
+
+/**
+ * Filters a response to a list request. Items that stay keep their text, but for configured changes (P1). Returns
+ * `unreadable` if the list cannot be read with certainty, and `absent` if there is none.
+ * @param key the member of the result with the list
+ */
+export function filterList(text: Buffer, key: string, rules: FilterRules): FilteredList | 'unreadable' | 'absent' {
+  const range = findRange(text, ['result', key]);
+  if (range === 'absent') return 'absent';
+  const list = range === 'duplicate_key' ? undefined : text.subarray(range.start, range.end);
+  const items = list && scanList(list, maxItems);
+  if (list === undefined || items === undefined || range === 'duplicate_key') return 'unreadable';
+  const visible: NamedItem[] = [];
+  const kept: string[] = [];
+  let isChanged = false;
+  for (const { start, end } of items) {
+    const item = list.subarray(start, end);
+    // A name that is no string, or is there twice, cannot be checked.
+    const name = scalarAt(item, ['name']);
+    const named = typeof name === 'string' ? { name, text: item } : undefined;
+    if (named === undefined || !rules.allows(named)) {
+      isChanged = true;
+      continue;
+    }
+    visible.push(named);
+    const change = rules.changesTo(named.name);
+    isChanged ||= change !== undefined;
+    kept.push((change === undefined ? item : editTool(item, change)).toString());
+  }
+  const cursor = scalarAt(text, ['result', 'nextCursor']);
+  return {
+    text: isChanged ? replaceParts(text, [{ ...range, by: `[${kept.join()}]` }]) : text,
+    visible,
+    nextCursor: typeof cursor === 'string' ? cursor : undefined,
+  };
+}
+
+/** Makes the configured changes to a tool in a list. */
+function editTool(tool: Buffer, { name, title, description, arguments: fixed = {} }: ToolChange): Buffer {
+  let text = tool;
+  for (const [key, value] of Object.entries({ name, title, description }))
+    if (value !== undefined) text = putMember(text, key, JSON.stringify(value));
+  for (const argument of Object.keys(fixed)) text = withoutArgument(text, argument);
+  return text;
+}
+
+function putMember(object: Buffer, key: string, value: string): Buffer {
+  const range = findRange(object, [key]);
+  if (typeof range === 'object') return replaceParts(object, [{ ...range, by: value }]);
+  const at = object.indexOf('{') + 1;
+  return replaceParts(object, [{ start: at, end: at, by: `${JSON.stringify(key)}:${value},` }]);
+}
+
+/** Removes an argument from the schema of a tool. */
+function withoutArgument(tool: Buffer, argument: string): Buffer {
+  const removal = findRemoval(tool, ['inputSchema', 'properties', argument]);
+  const text = removal === undefined ? tool : replaceParts(tool, [{ ...removal, by: '' }]);
+  const required = findRange(text, ['inputSchema', 'required']);
+  if (typeof required !== 'object') return text;
+  const list = text.subarray(required.start, required.end);
+  const names = (scanList(list) ?? []).map(({ start, end }) => list.toString('utf8', start, end));
+  const kept = names.filter((name) => JSON.parse(name) !== argument);
+  const replacement: Replacement = { ...required, by: `[${kept.join()}]` };
+  return kept.length === names.length ? text : replaceParts(text, [replacement]);
+}
+
+/** The call as its server gets it; `bad_arguments` if its arguments cannot be read with certainty. */
+export function editCall(call: Message, own: string, change: ToolChange | undefined): Message | 'bad_arguments' {
+  const members: NewMembers[number][] = [];
+  if (change?.name !== undefined) members.push(['name', JSON.stringify(own)]);
+  const fixed = change?.arguments ?? {};
+  if (Object.keys(fixed).length > 0) {
+    const merged = mergeArguments(call, fixed);
+    if (merged === undefined) return 'bad_arguments';
+    members.push(['arguments', merged]);
+  }
+  return members.length === 0 ? call : changedMessage(call, putMembers(call, 'params', members), {});
+}
+
+/**
+ * The client's arguments and the fixed ones, as JSON text. Arguments of the client that a careless server could read as
+ * a fixed one are removed.
+ */
+function mergeArguments(call: Message, fixed: Readonly<Record<string, unknown>>): string | undefined {
+  const range = memberRange(call, 'params', 'arguments');
+  const given = range === undefined ? Buffer.from('{}') : call.text.subarray(range.start, range.end);
+  const members = scanObject(given);
+  if (members === undefined || members === 'duplicate_key') return undefined;
+  const folded = new Set(Object.keys(fixed).map(foldKey));
+  const texts = members.keys.flatMap((key, index) =>
+    folded.has(foldKey(key))
+      ? []
+      : [`${JSON.stringify(key)}:${given.toString('utf8', members.starts[index], members.ends[index])}`],
+  );
+  const own = Object.entries(fixed).map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`);
+  return `{${[...texts, ...own].join()}}`;
+}

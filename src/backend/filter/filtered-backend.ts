@@ -1,0 +1,209 @@
+import type { Reason, RequestId } from '../../protocol/faults.ts';
+import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { scalarAt } from '../../protocol/json/splice.ts';
+import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
+import { changedMessage, type Message, memberRange, memberValue } from '../../protocol/message/message.ts';
+import { contain, detach } from '../../util/boundary.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenBackend, OpenOptions, RequestIds } from '../backend.ts';
+import { BackendDecorator } from '../backend-decorator.ts';
+import { editCall } from './edit-tools.ts';
+import { type FilterOptions, FilterRules, foldMethod, isUnfiltered } from './filter-rules.ts';
+import { NameFilter, promptKind, toolKind } from './name-filter.ts';
+import { OwnLists } from './own-lists.ts';
+
+/**
+ * Wraps the opener of a server so that its clients see and call only what the options allow (docs/decisions/0102).
+ * Filters are nearest to the server, so they bind every client, of every endpoint and of both eras.
+ */
+export function filterBackends(open: OpenBackend, options: FilterOptions): OpenBackend {
+  if (isUnfiltered(options)) return open;
+  const tools = new FilterRules(options.allowTools, options.denyTools, options.tools);
+  const prompts = new FilterRules(options.allowPrompts, options.denyPrompts);
+  return (events, opening) => new FilteredBackend(open, events, opening, tools, prompts);
+}
+
+/** A list request in flight, and the headers of its client. */
+interface ListRequest {
+  readonly filter: NameFilter;
+  readonly headers: ForwardedHeaders;
+}
+
+/** A call that waits for the list of its server. */
+interface WaitingCall {
+  readonly message: Message;
+  readonly headers: ForwardedHeaders | undefined;
+}
+
+/** Cancelled list requests that are remembered. An answer to an older one is recognised by its content (P8). */
+const maxLists = 4_096;
+/** Calls that wait for the list of their server; a client can send many at once (P8). */
+const maxWaiting = 1_024;
+
+/** A backend whose tools and prompts are filtered. */
+class FilteredBackend extends BackendDecorator {
+  readonly #filters: readonly NameFilter[];
+  /** The list requests of clients. */
+  readonly #lists = new Map<RequestId, ListRequest>();
+  /** True if an answer may belong to a list request that is not in `#lists`. */
+  #hasForgottenLists: boolean;
+  readonly #waiting = new Map<RequestId, WaitingCall>();
+  readonly #ownLists: OwnLists;
+  #isOver = false;
+
+  constructor(
+    open: OpenBackend,
+    events: BackendEvents,
+    options: OpenOptions | undefined,
+    tools: FilterRules,
+    prompts: FilterRules,
+  ) {
+    super(open, events, options);
+    this.#filters = [new NameFilter(toolKind, tools), new NameFilter(promptKind, prompts)].filter(
+      ({ rules }) => !rules.isEmpty,
+    );
+    // An earlier owner has sent the requests of a resumed session, whose methods are not known here.
+    this.#hasForgottenLists = (options?.resume?.pending.length ?? 0) > 0;
+    this.#ownLists = new OwnLists((request, headers) => this.backend.send(request, headers));
+  }
+
+  override send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+    const { cancels, method } = message;
+    if (cancels !== undefined && this.#waiting.delete(cancels)) return 'sent';
+    if (method === undefined || message.kind === 'response') return super.send(message, headers);
+    const folded = foldMethod(method);
+    for (const filter of this.#filters) {
+      if (folded === filter.kind.call) return this.#call(filter, message, headers);
+      if (folded === filter.kind.list) return this.#list(filter, message, headers);
+      if (folded === 'completion/complete' && filter.kind === promptKind && hasPromptRef(message))
+        return this.#call(filter, message, headers);
+    }
+    return super.send(message, headers);
+  }
+
+  override onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
+    const passed = messages.flatMap((message) => this.#filterMessage(message) ?? []);
+    if (passed.length > 0) super.onMessages(passed, relatedRequests);
+  }
+
+  override onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void {
+    for (const id of ids) this.#lists.delete(id);
+    const others = ids.filter((id) => !this.#ownLists.fail(id));
+    if (others.length > 0) super.onUnanswered(others, reason, isFinal);
+  }
+
+  override onEnd(end: BackendEnd): void {
+    this.#isOver = true;
+    const waiting = [...this.#waiting.values()].map((each) => ({ ...each, headers: each.headers ?? noHeaders }));
+    this.#waiting.clear();
+    this.#ownLists.close();
+    super.onEnd(waiting.length === 0 ? end : { ...end, undelivered: [...waiting, ...(end.undelivered ?? [])] });
+  }
+
+  #list(filter: NameFilter, message: Message, headers: ForwardedHeaders = noHeaders): ReturnType<Backend['send']> {
+    if (message.kind !== 'request') return 'sent'; // a careless server could answer a notification
+    const sent = super.send(message, headers);
+    if (sent !== 'sent') return sent;
+    const [oldest] = this.#lists.keys();
+    if (oldest !== undefined && this.#lists.size >= maxLists) {
+      this.#lists.delete(oldest);
+      this.#hasForgottenLists = true;
+    }
+    this.#lists.set(message.id as RequestId, { filter, headers });
+    return sent;
+  }
+
+  #call(filter: NameFilter, message: Message, headers: ForwardedHeaders | undefined): ReturnType<Backend['send']> {
+    // A careless server could run the call of a notification, which has no answer.
+    if (message.kind !== 'request') return 'sent';
+    const own = ownNameIn(filter, message);
+    const allowed = own === undefined ? false : filter.allows(own, headers ?? noHeaders);
+    if (own !== undefined && allowed === true) return this.#pass(filter, own, message, headers);
+    if (allowed === false) {
+      this.#refuse(message, filter.kind.unknown);
+      return 'sent';
+    }
+    if (this.#waiting.size >= maxWaiting) return 'full';
+    const id = message.id as RequestId;
+    const waiting = { message, headers };
+    this.#waiting.set(id, waiting);
+    const read = filter.read(headers ?? noHeaders, (cursor) =>
+      this.#ownLists.request(filter.kind.list, cursor, message, headers),
+    );
+    detach(
+      'backend',
+      read.then((isRead) => {
+        if (this.#waiting.get(id) !== waiting) return; // cancelled, or the backend has ended
+        this.#waiting.delete(id);
+        contain('backend', () => this.#settle(filter, own as string, waiting, isRead));
+      }),
+    );
+    return 'sent';
+  }
+
+  /** The list was read for a call that waits: passes the call on, or refuses it. */
+  #settle(filter: NameFilter, own: string, { message, headers }: WaitingCall, isRead: boolean): void {
+    const isAllowed = filter.allows(own, headers ?? noHeaders) === true;
+    if (!isAllowed) return this.#refuse(message, isRead ? filter.kind.unknown : 'list_unreadable');
+    const sent = this.#pass(filter, own, message, headers);
+    if (sent === 'full') super.onUnanswered([message.id as RequestId], 'server_busy', true);
+  }
+
+  #pass(
+    filter: NameFilter,
+    own: string,
+    message: Message,
+    headers: ForwardedHeaders | undefined,
+  ): ReturnType<Backend['send']> {
+    if (filter.kind !== toolKind) return super.send(message, headers);
+    const edited = editCall(message, own, filter.rules.changesTo(own));
+    if (edited !== 'bad_arguments') return super.send(edited, headers);
+    this.#refuse(message, edited);
+    return 'sent';
+  }
+
+  /** Answers a request in place of the server, outside of the call that brought it. */
+  #refuse({ id }: Message, reason: Reason): void {
+    queueMicrotask(() => {
+      if (!this.#isOver) contain('backend', () => super.onMessages([createFaultResponse(reason, id as RequestId)]));
+    });
+  }
+
+  /** Returns the message as clients get it; undefined if it answers the gateway's own request. */
+  #filterMessage(message: Message): Message | undefined {
+    if (message.kind === 'notification') {
+      for (const filter of this.#filters) if (message.method === filter.kind.changed) filter.forget();
+      return message;
+    }
+    const { id } = message;
+    if (message.kind !== 'response' || id == null) return message;
+    if (this.#ownLists.settle(message)) return undefined;
+    const request = this.#lists.get(id);
+    this.#lists.delete(id);
+    if (message.isError || message.isStandIn) return message;
+    if (request !== undefined) return filterResponse(message, request.filter, request.headers);
+    if (!this.#hasForgottenLists) return message;
+    return this.#filters.reduce((filtered, filter) => filterResponse(filtered, filter, noHeaders), message);
+  }
+}
+
+/** The response as clients get it. A list that cannot be read becomes an error. */
+function filterResponse(message: Message, filter: NameFilter, headers: ForwardedHeaders): Message {
+  if (message.isError) return message;
+  const filtered = filter.filter(message.text, headers);
+  if (filtered === 'absent') return message;
+  if (filtered === 'unreadable') return createFaultResponse('list_unreadable', message.id as RequestId);
+  return filtered.text === message.text ? message : changedMessage(message, filtered.text, {});
+}
+
+/** The server's name of what a request calls; undefined if clients know no such name. */
+function ownNameIn({ rules }: NameFilter, message: Message): string | undefined {
+  const path = ['params', ...(foldMethod(message.method ?? '') === 'completion/complete' ? ['ref', 'name'] : ['name'])];
+  const name = path.length === 2 ? memberValue(message, 'params', 'name') : scalarAt(message.text, path);
+  return typeof name === 'string' ? rules.ownName(name) : undefined;
+}
+
+/** True for a completion of a prompt's argument, and for one that a careless server could read as that. */
+function hasPromptRef(message: Message): boolean {
+  if (memberRange(message, 'params', 'ref') === undefined) return false;
+  return scalarAt(message.text, ['params', 'ref', 'type']) !== 'ref/resource';
+}

@@ -1,0 +1,122 @@
+import { type ForwardedHeaders, readForwardedCredentials } from '../../protocol/http/forwarded-headers.ts';
+import { BoundedMap } from '../../util/bounded-map.ts';
+import { filterList } from './edit-tools.ts';
+import type { FilterRules } from './filter-rules.ts';
+
+/** What is filtered: tools or prompts, and the methods that list and use them. */
+export interface FilteredKind {
+  /** The member of a list's result with the items. */
+  readonly key: 'tools' | 'prompts';
+  readonly list: string;
+  readonly call: string;
+  readonly changed: string;
+  /** The answer to a call of an unknown item. */
+  readonly unknown: 'unknown_tool' | 'unknown_prompt';
+}
+
+export const toolKind: FilteredKind = {
+  key: 'tools',
+  list: 'tools/list',
+  call: 'tools/call',
+  changed: 'notifications/tools/list_changed',
+  unknown: 'unknown_tool',
+};
+
+export const promptKind: FilteredKind = {
+  key: 'prompts',
+  list: 'prompts/list',
+  call: 'prompts/get',
+  changed: 'notifications/prompts/list_changed',
+  unknown: 'unknown_prompt',
+};
+
+/** Reads one page of the server's list; undefined if the server does not give it. */
+export type ReadPage = (cursor: string | undefined) => Promise<Buffer | undefined>;
+
+/** A server that lists ever new items must not fill the memory (P8). */
+const maxNames = 100_000;
+/** A server that always has a next page must not keep a call waiting (P8). */
+const maxPages = 100;
+/** For so many clients, the latest ones, the lists are remembered. For others the server is asked again (P8). */
+const maxClients = 100;
+/** A call of an unknown name makes the gateway read the list at most once in this time (P8). */
+const freshMs = 5_000;
+
+/** The names that one client may call, as far as they are known. */
+interface KnownNames {
+  readonly visible: Set<string>;
+  readAt: number;
+  reading: Promise<boolean> | undefined;
+}
+
+/**
+ * Filters the tools or the prompts of one backend. A client can call only what the server lists for it and what the
+ * rules allow. So no spelling of a name can reach an item that is hidden.
+ */
+export class NameFilter {
+  readonly kind: FilteredKind;
+  readonly rules: FilterRules;
+  /** By the client's own credentials: servers may list other items for other clients. */
+  readonly #known = new BoundedMap<string, KnownNames>(maxClients);
+
+  constructor(kind: FilteredKind, rules: FilterRules) {
+    this.kind = kind;
+    this.rules = rules;
+  }
+
+  /** Filters a response to a list request, and learns the names. */
+  filter(response: Buffer, headers: ForwardedHeaders): ReturnType<typeof filterList> {
+    const filtered = filterList(response, this.kind.key, this.rules);
+    if (typeof filtered === 'string') return filtered;
+    const { visible } = this.#of(headers);
+    for (const { name } of filtered.visible) if (visible.size < maxNames) visible.add(name);
+    return filtered;
+  }
+
+  /** True if the client may call the item, by the lists so far. Undefined if the list has to be read first. */
+  allows(own: string, headers: ForwardedHeaders): boolean | undefined {
+    const { visible, readAt } = this.#of(headers);
+    if (visible.has(own)) return true;
+    return performance.now() - readAt < freshMs ? false : undefined;
+  }
+
+  /** Reads the whole list, once for all calls that wait. Resolves to false if the server does not give it. */
+  read(headers: ForwardedHeaders, readPage: ReadPage): Promise<boolean> {
+    const known = this.#of(headers);
+    known.reading ??= this.#readAll(known, headers, readPage).finally(() => {
+      known.reading = undefined;
+    });
+    return known.reading;
+  }
+
+  /** The list has changed. */
+  forget(): void {
+    for (const known of this.#known.values()) {
+      known.visible.clear();
+      known.readAt = Number.NEGATIVE_INFINITY;
+    }
+  }
+
+  async #readAll(known: KnownNames, headers: ForwardedHeaders, readPage: ReadPage): Promise<boolean> {
+    let cursor: string | undefined;
+    for (let page = 0; page < maxPages; page++) {
+      const response = await readPage(cursor);
+      const filtered = response && this.filter(response, headers);
+      if (filtered === undefined || typeof filtered === 'string') return false;
+      cursor = filtered.nextCursor;
+      if (cursor === undefined) break;
+    }
+    known.readAt = performance.now();
+    return true;
+  }
+
+  #of(headers: ForwardedHeaders): KnownNames {
+    const client = readForwardedCredentials(headers);
+    let known = this.#known.get(client);
+    if (known === undefined) {
+      known = { visible: new Set(), readAt: Number.NEGATIVE_INFINITY, reading: undefined };
+      this.#known.set(client, known);
+    }
+    return known;
+  }
+}

@@ -1,0 +1,63 @@
+import type { RequestId } from '../../protocol/faults.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import type { Message } from '../../protocol/message/message.ts';
+import type { MemberCall, ProcessMember } from './process-member.ts';
+import { mayAskDuring } from './process-routing.ts';
+
+/** How many requests of all sessions wait for their turn (P8). */
+const maxWaiting = 256;
+
+interface WaitingRequest {
+  readonly member: ProcessMember;
+  readonly request: Message;
+  readonly headers: ForwardedHeaders | undefined;
+}
+
+/**
+ * Lets sessions take turns with calls during which the server may ask the client. A request of the server then belongs
+ * to one session and no other (P2, P11), because it does not name the call. Calls of one session run at the same time.
+ */
+export class InputTurns {
+  readonly #calls: ReadonlyMap<RequestId, MemberCall>;
+  #waiting: WaitingRequest[] = [];
+
+  constructor(calls: ReadonlyMap<RequestId, MemberCall>) {
+    this.#calls = calls;
+  }
+
+  /** The number of requests that wait. */
+  get size(): number {
+    return this.#waiting.length;
+  }
+
+  /** Whether a request may be sent now. A request that waits is returned by `next` later. */
+  admit(member: ProcessMember, request: Message, headers: ForwardedHeaders | undefined): 'now' | 'later' | 'never' {
+    if (!mayAskDuring(request.method) || !this.#isOthersTurn(member)) return 'now';
+    if (this.#waiting.length >= maxWaiting) return 'never';
+    this.#waiting.push({ member, request, headers });
+    return 'later';
+  }
+
+  /** Takes the first request that waits, if its session has the turn. */
+  next(): WaitingRequest | undefined {
+    const [first] = this.#waiting;
+    return first === undefined || this.#isOthersTurn(first.member) ? undefined : this.#waiting.shift();
+  }
+
+  /** Removes a request that waits. Returns false if there is none. */
+  remove(member: ProcessMember, id: RequestId): boolean {
+    const index = this.#waiting.findIndex((waiting) => waiting.member === member && waiting.request.id === id);
+    if (index >= 0) this.#waiting.splice(index, 1);
+    return index >= 0;
+  }
+
+  /** Removes all requests of a session. */
+  removeAll(member: ProcessMember): void {
+    this.#waiting = this.#waiting.filter((waiting) => waiting.member !== member);
+  }
+
+  #isOthersTurn(member: ProcessMember): boolean {
+    for (const call of this.#calls.values()) if (call.member !== member && mayAskDuring(call.method)) return true;
+    return false;
+  }
+}

@@ -1,0 +1,97 @@
+import type { RequestId } from '../../protocol/faults.ts';
+import type { Message } from '../../protocol/message/message.ts';
+import { type RenumberedRequest, renumber } from '../../protocol/modern/renumber.ts';
+import type { MemberCall, ProcessMember, RenumberedIds } from './process-member.ts';
+import { readSubscription } from './process-settings.ts';
+import { RequestNumbers } from './request-numbers.ts';
+
+/** How many progress tokens of answered requests are remembered (P8): servers report progress late. */
+const maxLateTokens = 64;
+
+/** The sender of a request whose token the gateway replaced. */
+interface TokenOwner extends RenumberedIds {
+  readonly member: ProcessMember;
+}
+
+/** The requests that the server of a process has not answered, by their ids at the server. */
+export class MemberCalls {
+  readonly byId = new Map<RequestId, MemberCall>();
+  readonly numbers = new RequestNumbers();
+  /** How many of the requests have a number of the gateway. */
+  #renumbered = 0;
+  /** Progress tokens of answered requests, the oldest first. */
+  readonly #lateTokens = new Map<RequestId, TokenOwner>();
+
+  get size(): number {
+    return this.byId.size;
+  }
+
+  /** True if a message of the server can name a number of the gateway. */
+  get mayBeNamed(): boolean {
+    return this.#renumbered + this.#lateTokens.size > 0;
+  }
+
+  /** Adds a request. Returns the request as the server gets it. */
+  add(member: ProcessMember, request: Message): Message {
+    const { id, progressToken, method = '' } = request;
+    const clientId = id as RequestId;
+    const isTaken = RequestNumbers.mayBe(clientId) || RequestNumbers.mayBe(progressToken) || this.byId.has(clientId);
+    const isUnchanged = member.keepsIds && !isTaken;
+    const renumbered = isUnchanged ? undefined : renumber(request, this.numbers.next());
+    const sent = renumbered?.request ?? request;
+    const subscription = readSubscription(request);
+    this.byId.set(sent.id as RequestId, {
+      member,
+      method,
+      clientId,
+      subscription,
+      graceTimer: undefined,
+      renumbered: renumbered && idsOf(renumbered),
+    });
+    if (renumbered !== undefined) this.#renumbered += 1;
+    return sent;
+  }
+
+  take(id: RequestId): MemberCall | undefined {
+    const call = this.byId.get(id);
+    if (call === undefined) return undefined;
+    this.byId.delete(id);
+    clearTimeout(call.graceTimer);
+    if (call.renumbered !== undefined) this.#renumbered -= 1;
+    return call;
+  }
+
+  /** As `take`, for a request that the server has answered. Its progress may still arrive. */
+  settle(id: RequestId): MemberCall | undefined {
+    const call = this.take(id);
+    if (call?.renumbered?.tokenText === undefined) return call;
+    const [oldest] = this.#lateTokens.keys();
+    if (this.#lateTokens.size >= maxLateTokens && oldest !== undefined) this.#lateTokens.delete(oldest);
+    this.#lateTokens.set(id, { member: call.member, ...call.renumbered });
+    return call;
+  }
+
+  /** The sender of the request with this progress token, which the gateway gave. */
+  ownerOf(token: RequestId): TokenOwner | undefined {
+    const call = this.byId.get(token);
+    return call?.renumbered ? { member: call.member, ...call.renumbered } : this.#lateTokens.get(token);
+  }
+
+  /** The requests of a member, with their ids at the server. */
+  of(member: ProcessMember): [RequestId, MemberCall][] {
+    return [...this.byId].filter(([, call]) => call.member === member);
+  }
+
+  /** Stops all timers. */
+  clearTimers(): void {
+    for (const { graceTimer } of this.byId.values()) clearTimeout(graceTimer);
+  }
+}
+
+/** The ids alone: the request itself is not kept. */
+const idsOf = ({ clientId, idText, clientToken, tokenText }: RenumberedRequest): RenumberedIds => ({
+  clientId,
+  idText,
+  clientToken,
+  tokenText,
+});

@@ -1,0 +1,203 @@
+import { randomUUID } from 'node:crypto';
+import type { Reason, RequestId } from '../../protocol/faults.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { putMembers } from '../../protocol/message/edit-members.ts';
+import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
+import {
+  cancelled,
+  changedMessage,
+  createMessage,
+  type Message,
+  memberRange,
+  memberValue,
+  readGatewayMessage,
+  withId,
+} from '../../protocol/message/message.ts';
+import { detach } from '../../util/boundary.ts';
+import type { Member } from './member.ts';
+import type { UriRoutes } from './uri-routes.ts';
+import {
+  type Cursors,
+  type MemberPage,
+  mergePages,
+  readCursor,
+  readPage,
+  type ViewList,
+  viewLists,
+  writeCursor,
+} from './view-lists.ts';
+import type { ViewNames } from './view-names.ts';
+
+/** What the lists of a view need. */
+export interface FanOutOptions {
+  readonly members: readonly Member[];
+  readonly names: ViewNames;
+  readonly routes: UriRoutes;
+  /** How long a list waits for a server, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Answers a request of the client. Never called within `FanOut`'s methods. */
+  respond(response: Message): void;
+  /** More URIs can be routed. */
+  onLearned(): void;
+  /** A server is missing in an answer. */
+  onUnavailable(member: Member, reason: 'down' | 'silent'): void;
+}
+
+/** A request of the view: its response, or undefined if the server does not answer in time. */
+interface Asked {
+  readonly outcome: Promise<Message | undefined>;
+  cancel(why: string): void;
+}
+
+/** The view's own requests have ids that no client can guess. */
+const ownPrefix = `mcp-gangway-view-${randomUUID()}-`;
+/** Pages that the view reads by itself of one list (P8). */
+const maxPages = 20;
+
+/** Sends one request of a client to several servers, and merges their answers. */
+export class FanOut {
+  readonly #options: FanOutOptions;
+  /** Cancels the requests of the client that several servers have. */
+  readonly #open = new Map<RequestId, () => void>();
+  #count = 0;
+  #learning: Promise<void> | undefined;
+
+  constructor(options: FanOutOptions) {
+    this.#options = options;
+  }
+
+  /** Answers a list request with the lists of all servers that are ready. */
+  list(request: Message, list: ViewList, headers: ForwardedHeaders | undefined): void {
+    const { members, onUnavailable } = this.#options;
+    const id = request.id as RequestId;
+    const cursor = memberRange(request, 'params', 'cursor') && memberValue(request, 'params', 'cursor');
+    const cursors = cursor === undefined || cursor === null ? undefined : readCursor(cursor);
+    if (cursor != null && cursors === undefined) return this.#refuse(id, 'bad_cursor');
+    const asked = members.filter((each) =>
+      cursors === undefined ? each.declares(list.capability) : cursors.has(each.name),
+    );
+    const ready = asked.filter((each) => each.isReady);
+    const missing =
+      cursors === undefined ? members.filter((each) => !each.isReady) : asked.filter((each) => !each.isReady);
+    for (const member of missing) onUnavailable(member, 'down');
+    const pages = ready.map((member) => this.#page(request, cursors, member, headers));
+    this.#open.set(id, () => {
+      for (const { cancel } of pages) cancel('The client has cancelled the request.');
+    });
+    const merged = Promise.all(pages.map(({ outcome }) => outcome)).then((responses) => {
+      if (!this.#open.delete(id)) return; // cancelled
+      // In the order of the servers, so that the first one of two gets a URI.
+      const found = responses.map((response, index) => this.#read(response, list, ready[index] as Member));
+      const failed = ready.filter((_, index) => found[index] === undefined);
+      const next = new Map(
+        ready.flatMap(({ name }, index) => {
+          const nextCursor = found[index]?.nextCursor;
+          return nextCursor === undefined ? [] : [[name, nextCursor] as const];
+        }),
+      );
+      const unavailable = [...missing, ...failed].map(({ name }) => name);
+      const read = found.filter((page) => page !== undefined);
+      if (read.length === 0 && failed.length > 0)
+        return this.#options.respond(createFaultResponse('view_unavailable', id));
+      const text = mergePages(JSON.stringify(id), list, read, writeCursor(next), unavailable);
+      this.#options.respond(readGatewayMessage(text));
+    });
+    detach('backend', merged);
+  }
+
+  /** Sends a request to several servers, and answers it when all of them have: with a result if one has. */
+  broadcast(request: Message, targets: readonly Member[], headers: ForwardedHeaders | undefined): void {
+    const id = request.id as RequestId;
+    const sent = targets.map((member) => this.ask(member, withId(request, this.newId()), headers));
+    this.#open.set(id, () => undefined);
+    const merged = Promise.all(sent.map(({ outcome }) => outcome)).then((responses) => {
+      if (!this.#open.delete(id)) return; // cancelled
+      const answered = responses.filter((response) => response !== undefined);
+      const best = answered.find(({ isError }) => !isError) ?? answered[0];
+      if (best !== undefined) this.#options.respond(withId(best, id));
+      else if (targets.length > 0) this.#options.respond(createFaultResponse('view_unavailable', id));
+      else this.#options.respond(createMessage({ id, result: {} }));
+    });
+    detach('backend', merged);
+  }
+
+  /** Cancels a request of the client that several servers have. False if there is none. */
+  cancel(id: RequestId): boolean {
+    const cancel = this.#open.get(id);
+    this.#open.delete(id);
+    cancel?.();
+    return cancel !== undefined;
+  }
+
+  /** Reads the resources and templates of all servers, so that URIs can be routed. */
+  learnUris(headers: ForwardedHeaders | undefined): Promise<void> {
+    this.#learning ??= this.#learnAll(headers).finally(() => {
+      this.#learning = undefined;
+    });
+    return this.#learning;
+  }
+
+  /** Sends a request of the view. The outcome is undefined if the server does not answer in time. */
+  ask(member: Member, request: Message, headers: ForwardedHeaders | undefined): Asked {
+    const id = request.id as RequestId;
+    let settle: (response: Message | undefined) => void = () => undefined;
+    const outcome = new Promise<Message | undefined>((resolve) => {
+      settle = resolve;
+    });
+    const cancel = (why: string): void => {
+      clearTimeout(timer);
+      if (member.drop(id)) member.send(cancelled(id, why), undefined);
+      settle(undefined);
+    };
+    const timer = setTimeout(() => {
+      this.#options.onUnavailable(member, 'silent');
+      cancel('The view does not wait for this server any longer.');
+    }, this.#options.timeoutMs);
+    const sent = member.send(request, headers, (response) => {
+      clearTimeout(timer);
+      settle(response);
+    });
+    if (sent !== 'sent') cancel('');
+    return { outcome, cancel };
+  }
+
+  /** A new id for a request of the view. */
+  newId(): string {
+    return `${ownPrefix}${++this.#count}`;
+  }
+
+  #page(request: Message, cursors: Cursors | undefined, member: Member, headers: ForwardedHeaders | undefined): Asked {
+    const own = cursors?.get(member.name);
+    const text = own === undefined ? request.text : putMembers(request, 'params', [['cursor', JSON.stringify(own)]]);
+    return this.ask(member, withId(changedMessage(request, text, {}), this.newId()), headers);
+  }
+
+  #read(response: Message | undefined, list: ViewList, { index }: Member): MemberPage | undefined {
+    const { names, routes } = this.#options;
+    return response === undefined || response.isError ? undefined : readPage(response, list, index, names, routes);
+  }
+
+  async #learnAll(headers: ForwardedHeaders | undefined): Promise<void> {
+    const { members, routes } = this.#options;
+    const ready = members.filter((member) => member.isReady && member.declares('resources'));
+    const methods = ['resources/list', 'resources/templates/list'];
+    await Promise.all(ready.flatMap((member) => methods.map((method) => this.#learn(member, method, headers))));
+    routes.isWhole = true;
+  }
+
+  async #learn(member: Member, method: string, headers: ForwardedHeaders | undefined): Promise<void> {
+    const list = viewLists.get(method) as ViewList;
+    const request = createMessage({ id: 0, method, params: {} });
+    let cursors: Cursors | undefined;
+    for (let page = 0; page < maxPages; page++) {
+      const found = this.#read(await this.#page(request, cursors, member, headers).outcome, list, member);
+      this.#options.onLearned();
+      if (found?.nextCursor === undefined) return;
+      cursors = new Map([[member.name, found.nextCursor]]);
+    }
+  }
+
+  #refuse(id: RequestId, reason: Reason): void {
+    queueMicrotask(() => this.#options.respond(createFaultResponse(reason, id)));
+  }
+}

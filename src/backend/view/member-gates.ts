@@ -1,0 +1,70 @@
+import type { RequestId } from '../../protocol/faults.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import type { Message } from '../../protocol/message/message.ts';
+import type { RequestIds } from '../backend.ts';
+import type { Member } from './member.ts';
+
+/** Requests during which a server may ask its client. */
+const inputMethods: ReadonlySet<string | undefined> = new Set(['tools/call', 'prompts/get', 'resources/read']);
+
+/** A call that waits for another call of the same server. */
+interface HeldCall {
+  readonly member: Member;
+  readonly message: Message;
+  readonly headers: ForwardedHeaders | undefined;
+}
+
+/**
+ * Relates the messages of a server to its calls. A view knows which server a message comes from, so only that server's
+ * calls count (P2). In a group, the calls belong to several clients (P11): a server then runs one call at a time that may
+ * ask its client, so that its question has one recipient.
+ */
+export class MemberGates {
+  readonly #isGroup: boolean;
+  #held: HeldCall[] = [];
+
+  /** @param isGroup true if the calls belong to several clients */
+  constructor(isGroup: boolean) {
+    this.#isGroup = isGroup;
+  }
+
+  /** The requests that a server's message relates to, by the calls of this server that are in flight. */
+  relatedRequests({ calls }: Member, message: Message): RequestIds | undefined {
+    const own = [...calls].filter(([, { onOutcome }]) => onOutcome === undefined);
+    const candidates = message.kind === 'request' ? own.filter(([, call]) => mayAsk(call.message)) : own;
+    if (candidates.length < 2) return candidates.map(([id]) => id);
+    return this.#isGroup ? [] : undefined;
+  }
+
+  /** True if a call has to wait. It is sent when the call before it is answered. */
+  holds(member: Member, message: Message, headers: ForwardedHeaders | undefined): boolean {
+    if (!this.#isGroup || !mayAsk(message) || !isAsking(member)) return false;
+    this.#held.push({ member, message, headers });
+    return true;
+  }
+
+  /** A call of a server was answered: the next one may run. */
+  release(member: Member): void {
+    if (isAsking(member)) return;
+    const index = this.#held.findIndex((held) => held.member === member);
+    const [next] = index < 0 ? [] : this.#held.splice(index, 1);
+    if (next !== undefined) member.send(next.message, next.headers);
+  }
+
+  /** Removes a call that its client has cancelled. */
+  cancel(id: RequestId): void {
+    this.#held = this.#held.filter(({ message }) => message.id !== id);
+  }
+
+  /** Removes and returns the calls that wait for a server. */
+  clear(index: number): readonly Message[] {
+    const lost = this.#held.filter(({ member }) => member.index === index);
+    this.#held = this.#held.filter(({ member }) => member.index !== index);
+    return lost.map(({ message }) => message);
+  }
+}
+
+const mayAsk = ({ method }: Message): boolean => inputMethods.has(method);
+
+const isAsking = ({ calls }: Member): boolean =>
+  [...calls.values()].some(({ message, onOutcome }) => onOutcome === undefined && mayAsk(message));

@@ -1,0 +1,295 @@
+import type { Reason, RequestId } from '../../protocol/faults.ts';
+import { type Handshake, readHandshake } from '../../protocol/handshake.ts';
+import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import type { Message } from '../../protocol/message/message.ts';
+import { contain } from '../../util/boundary.ts';
+import type {
+  Backend,
+  BackendEnd,
+  BackendEvents,
+  CloseOptions,
+  OpenBackend,
+  OpenOptions,
+  RequestIds,
+} from '../backend.ts';
+import { openStartingBackend } from '../starting/starting-backend.ts';
+
+/** Receives what a server of a view does. All methods are called outside of calls into the view. */
+export interface MemberListener {
+  /** The server has answered `initialize`; `isReplacement` if an earlier backend of it was lost. */
+  onReady(member: Member, isReplacement: boolean): void;
+  /** The server did not start, or has ended. */
+  onDown(member: Member, end: BackendEnd): void;
+  /**
+   * A message that answers none of the view's own requests.
+   * @param request the client's request, if the message answers one
+   */
+  onMessage(
+    member: Member,
+    message: Message,
+    relatedRequests: RequestIds | undefined,
+    request: Message | undefined,
+  ): void;
+  onNoise(text: Buffer): void;
+  onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void;
+  /** A cancelled request counts as ended, although its server has not answered it. */
+  onDropped(member: Member): void;
+}
+
+/** The outcome of the view's own request: the response, or undefined if there will be none. */
+export type OnOutcome = (response: Message | undefined) => void;
+
+/** A request at one server. */
+interface MemberCall {
+  readonly message: Message;
+  readonly headers: ForwardedHeaders | undefined;
+  /** Set for a request of the view itself. */
+  readonly onOutcome: OnOutcome | undefined;
+  isRerun: boolean;
+}
+
+/** Options of a member. */
+export interface MemberOptions {
+  readonly name: string;
+  readonly index: number;
+  readonly open: OpenBackend;
+  readonly opening: OpenOptions | undefined;
+  /** The client's `initialize`. */
+  readonly initialize: Message;
+  readonly startTimeoutMs: number;
+  readonly listener: MemberListener;
+}
+
+/** A request that reads only may run again after a restart (docs/design.md, D5). */
+const readsOnly: ReadonlySet<string | undefined> = new Set([
+  'tools/list',
+  'prompts/list',
+  'prompts/get',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'completion/complete',
+]);
+
+/** Output of a server before its answer to `initialize` (P8). */
+const maxEarlyBytes = 1024 * 1024;
+/** Text that waits for a server that starts (P8). */
+const maxWaitingBytes = 4 * 1024 * 1024;
+/** A server that was lost starts again after this time, and later after twice the time before. */
+const firstPauseMs = 250;
+/** After so many losses in a row, a server starts only for a new request. */
+const maxLosses = 3;
+/** A request does not start a lost server again before this time is over. */
+const retryMs = 5_000;
+/** A server need not answer a cancelled request. After this time, the request counts as ended. */
+const cancelGraceMs = 5_000;
+/** A server that ran for so long was well. */
+const wellMs = 10_000;
+
+/** One server of a view, in one session: its backend, and its requests. */
+export class Member implements BackendEvents {
+  readonly name: string;
+  readonly index: number;
+  readonly #options: MemberOptions;
+  readonly calls = new Map<RequestId, MemberCall>();
+  /** The answer to `initialize`; undefined before it, and kept after a loss. */
+  handshake: Handshake | undefined;
+  /** The text of that answer. */
+  greeting: Buffer | undefined;
+  /** Bytes received since the view was last resumed. */
+  receivedBytes = 0;
+  #state: 'starting' | 'ready' | 'down' | 'closed' = 'starting';
+  #backend: Backend | undefined;
+  #waiting: MemberCall[] = [];
+  #waitingBytes = 0;
+  #losses = 0;
+  #readyAt = 0;
+  #downAt = Number.NEGATIVE_INFINITY;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: MemberOptions) {
+    this.name = options.name;
+    this.index = options.index;
+    this.#options = options;
+  }
+
+  get isReady(): boolean {
+    return this.#state === 'ready';
+  }
+
+  get isStarting(): boolean {
+    return this.#state === 'starting';
+  }
+
+  get pid(): number | undefined {
+    return this.#backend?.pid;
+  }
+
+  /** True if the server declares this capability. */
+  declares(capability: string): boolean {
+    const { capabilities } = this.handshake ?? {};
+    return typeof capabilities === 'object' && capabilities !== null && Object.hasOwn(capabilities, capability);
+  }
+
+  /** Starts the server. */
+  start(): void {
+    this.#state = 'starting';
+    const { open, opening, initialize, startTimeoutMs } = this.#options;
+    const isReplacement = this.handshake !== undefined;
+    const backend = openStartingBackend((events) => open(events, opening), {
+      request: initialize,
+      timeoutMs: startTimeoutMs,
+      maxEarlyBytes,
+      events: this,
+      onAnswer: (response) => this.#handleAnswer(response, isReplacement),
+      onFailed: (end) => this.#handleEnd(end),
+    });
+    this.#backend = backend;
+    backend.send(initialize, opening?.headers?.() ?? noHeaders);
+  }
+
+  /**
+   * Sends a message of the client, or a request of the view.
+   * @param onOutcome set for a request of the view itself
+   * @returns `down` if the server is not there, and does not start again now
+   */
+  send(message: Message, headers: ForwardedHeaders | undefined, onOutcome?: OnOutcome): 'sent' | 'full' | 'down' {
+    if (message.kind !== 'request') {
+      if (this.#state === 'ready') this.#backend?.send(message, headers);
+      return 'sent';
+    }
+    const call: MemberCall = { message, headers, onOutcome, isRerun: false };
+    if (this.#state === 'ready') return this.#pass(call);
+    if (this.#state === 'closed' || (this.#state === 'down' && performance.now() - this.#downAt < retryMs))
+      return 'down';
+    if (this.#waitingBytes + message.text.length > maxWaitingBytes) return 'full';
+    this.#wait(call);
+    if (this.#state === 'down' && this.#timer === undefined) this.start();
+    return 'sent';
+  }
+
+  /** Ends a request, whose answer nobody waits for any more. Returns true if the server had it. */
+  drop(id: RequestId): boolean {
+    this.#waiting = this.#waiting.filter(({ message }) => message.id !== id);
+    return this.calls.delete(id);
+  }
+
+  /** Passes on that the client has cancelled a request. */
+  cancel(cancellation: Message, headers: ForwardedHeaders | undefined): void {
+    const id = cancellation.cancels as RequestId;
+    const call = this.calls.get(id);
+    this.send(cancellation, headers);
+    setTimeout(() => {
+      if (call === undefined || this.calls.get(id) !== call) return;
+      this.calls.delete(id);
+      contain('backend', () => this.#options.listener.onDropped(this));
+    }, cancelGraceMs).unref();
+  }
+
+  pause(): void {
+    this.#backend?.pause();
+  }
+
+  resume(): void {
+    this.receivedBytes = 0;
+    this.#backend?.resume();
+  }
+
+  async close(how?: CloseOptions): Promise<void> {
+    this.#state = 'closed';
+    clearTimeout(this.#timer);
+    for (const { onOutcome } of this.calls.values()) onOutcome?.(undefined);
+    await this.#backend?.close(how);
+  }
+
+  onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
+    for (const message of messages) {
+      this.receivedBytes += message.text.length;
+      const call = message.kind === 'response' && message.id != null ? this.calls.get(message.id) : undefined;
+      if (call !== undefined) this.calls.delete(message.id as RequestId);
+      if (call?.onOutcome !== undefined) call.onOutcome(message);
+      else this.#options.listener.onMessage(this, message, relatedRequests, call?.message);
+    }
+  }
+
+  onNoise(text: Buffer): void {
+    this.#options.listener.onNoise(text);
+  }
+
+  onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void {
+    for (const id of ids) {
+      const call = this.calls.get(id);
+      this.calls.delete(id);
+      if (call?.onOutcome !== undefined) call.onOutcome(undefined);
+      else this.#options.listener.onUnanswered([id], reason, isFinal);
+    }
+  }
+
+  onEnd(end: BackendEnd): void {
+    this.#handleEnd(end);
+  }
+
+  #handleAnswer({ isError, text }: Message, isReplacement: boolean): boolean {
+    const handshake = isError ? undefined : readHandshake(text);
+    if (handshake === undefined) return false;
+    this.handshake = handshake;
+    this.greeting = Buffer.from(text);
+    this.#state = 'ready';
+    this.#readyAt = performance.now();
+    this.#options.listener.onReady(this, isReplacement);
+    this.#waitingBytes = 0;
+    for (const call of this.#waiting.splice(0)) this.#pass(call);
+    return true;
+  }
+
+  #pass(call: MemberCall): 'sent' | 'full' {
+    const { message, headers } = call;
+    const sent = this.#backend?.send(message, headers);
+    if (sent === 'full') return 'full';
+    this.calls.set(message.id as RequestId, call); // `ended`: the end is about to be reported
+    return 'sent';
+  }
+
+  #wait(call: MemberCall): void {
+    this.#waiting.push(call);
+    this.#waitingBytes += call.message.text.length;
+  }
+
+  /** The server is gone. Requests that read only run again once; the others end now (P3). */
+  #handleEnd(end: BackendEnd): void {
+    if (this.#state === 'closed') return;
+    const wasReady = this.#state === 'ready';
+    const isWell = wasReady && performance.now() - this.#readyAt >= wellMs;
+    this.#losses = isWell ? 1 : this.#losses + 1;
+    this.#state = 'down';
+    this.#downAt = performance.now();
+    const startsAgain = wasReady && this.#losses <= maxLosses;
+    const undelivered = new Set(end.undelivered?.map(({ message }) => message.id));
+    const lost: MemberCall[] = startsAgain ? [] : this.#waiting.splice(0);
+    for (const call of this.calls.values()) {
+      const mayRunAgain = undelivered.has(call.message.id) || readsOnly.has(call.message.method);
+      if (!startsAgain || call.isRerun || !mayRunAgain) lost.push(call);
+      else this.#wait(Object.assign(call, { isRerun: true }));
+    }
+    this.calls.clear();
+    const reason = end.reason === 'line_too_long' || end.reason === 'memory_limit' ? end.reason : 'server_exited';
+    for (const { message, onOutcome } of lost) {
+      if (onOutcome !== undefined) onOutcome(undefined);
+      else this.#options.listener.onUnanswered([message.id as RequestId], reason, true);
+    }
+    this.#options.listener.onDown(this, end);
+    if (!startsAgain) return;
+    this.#timer = setTimeout(
+      () => {
+        this.#timer = undefined;
+        if (this.#state === 'down') contain('backend', () => this.start());
+      },
+      firstPauseMs * 2 ** (this.#losses - 1),
+    );
+  }
+}
+
+/** Ends members, and resolves when nothing of them is left. */
+export const closeMembers = async (members: readonly Member[], how?: CloseOptions): Promise<void> => {
+  await Promise.all(members.map((member) => member.close(how)));
+};

@@ -1,0 +1,342 @@
+// src/backend/view: several servers behind one endpoint.
+import type { Reason, RequestId } from '../../protocol/faults.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { findRange, replaceParts, scalarAt } from '../../protocol/json/splice.ts';
+import { createFaultResponse } from '../../protocol/message/gateway-fault.ts';
+import {
+  changedMessage,
+  createMessage,
+  detachedMessage,
+  type Message,
+  memberValue,
+  readGatewayMessage,
+  withId,
+} from '../../protocol/message/message.ts';
+import { contain } from '../../util/boundary.ts';
+import type {
+  Backend,
+  BackendEnd,
+  BackendEvents,
+  CloseOptions,
+  OpenBackend,
+  OpenOptions,
+  RequestIds,
+} from '../backend.ts';
+import { FanOut } from './fan-out.ts';
+import { closeMembers, Member, type MemberListener } from './member.ts';
+import { MemberGates } from './member-gates.ts';
+import { MemberMessages } from './member-messages.ts';
+import { mergeHandshakes, type ViewIdentity } from './merge-handshakes.ts';
+import { ResourceRequests } from './resource-requests.ts';
+import { UriRoutes } from './uri-routes.ts';
+import { viewLists } from './view-lists.ts';
+import { type ResolvedName, type ViewMember, ViewNames } from './view-names.ts';
+
+/** Options of the backends of a view. */
+export interface ViewOptions {
+  readonly identity: ViewIdentity;
+  readonly members: readonly ViewMember[];
+  /** Finds the opener of a server now; undefined if there is no such server any more. */
+  readonly openerOf: (server: string) => OpenBackend | undefined;
+  /** How long `initialize` and lists wait for a server, in milliseconds. */
+  readonly timeoutMs: number;
+  /** How long a server may take to start, in milliseconds. */
+  readonly startTimeoutMs: number;
+  /** A server is missing in an answer to a client. */
+  onUnavailable(server: string, reason: 'down' | 'silent'): void;
+  /** A server has not started, or has ended by itself. */
+  onDown(server: string, end: BackendEnd): void;
+}
+
+/** Creates the opener of a view. */
+export const openView =
+  (options: ViewOptions): OpenBackend =>
+  (events, opening) =>
+    new ViewBackend(options, events, opening);
+
+/** Requests that the view passes to the server that a name in them leads to. */
+const namedRequests: ReadonlySet<string> = new Set(['tools/call', 'prompts/get']);
+const uriRequests: ReadonlySet<string> = new Set(['resources/read', 'resources/subscribe', 'resources/unsubscribe']);
+const taskRequests: ReadonlySet<string> = new Set(['tasks/get', 'tasks/result', 'tasks/cancel']);
+
+/** While the view is paused, a server that has sent less than this goes on, so that another one's flood does not stop it. */
+const quietBytes = 64 * 1024;
+
+/**
+ * The servers of a view, as one backend of one session (docs/decisions/0101). Each request goes to the server that its
+ * name, URI or task leads to, and lists are merged. A server that is lost or silent affects only its own requests.
+ */
+class ViewBackend implements Backend, MemberListener {
+  readonly pid = undefined;
+  readonly #options: ViewOptions;
+  readonly #events: BackendEvents;
+  readonly #opening: OpenOptions | undefined;
+  readonly #names: ViewNames;
+  readonly #routes = new UriRoutes();
+  readonly #memberMessages: MemberMessages;
+  #members: readonly Member[] = [];
+  #fanOut: FanOut | undefined;
+  #resources: ResourceRequests | undefined;
+  readonly #gates: MemberGates;
+  /** The client's `initialize`, until it is answered. */
+  #initialize: Message | undefined;
+  #startTimer: NodeJS.Timeout | undefined;
+  /** What a server that starts later has to be told. */
+  #initialized: Message | undefined;
+  #logLevel: Message | undefined;
+  #isPaused = false;
+  #isOver = false;
+
+  constructor(options: ViewOptions, events: BackendEvents, opening: OpenOptions | undefined) {
+    this.#options = options;
+    this.#events = events;
+    this.#opening = opening;
+    this.#names = new ViewNames(options.members);
+    this.#memberMessages = new MemberMessages(options.members);
+    this.#gates = new MemberGates(opening?.isGroup === true);
+  }
+
+  send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+    if (this.#isOver) return 'ended';
+    if (message.kind === 'response') this.#sendTo(this.#memberMessages.settle(message), headers);
+    else if (message.kind === 'notification') this.#notify(message, headers);
+    else if (message.method === 'initialize') this.#start(message);
+    else return this.#request(message, headers);
+    return 'sent';
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    const most = Math.max(...this.#members.map(({ receivedBytes }) => receivedBytes));
+    for (const member of this.#members) if (member.receivedBytes >= Math.min(quietBytes, most)) member.pause();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    for (const member of this.#members) member.resume();
+  }
+
+  async close(how?: CloseOptions): Promise<void> {
+    const wasOver = this.#isOver;
+    this.#isOver = true;
+    clearTimeout(this.#startTimer);
+    await closeMembers(this.#members, how);
+    if (!wasOver) this.#events.onEnd({ reason: 'closed', detail: 'The gateway closed the servers of the view.' });
+  }
+
+  onReady(member: Member): void {
+    this.#routes.forget(member.index);
+    if (this.#initialize !== undefined) return this.#answerWhenStarted();
+    for (const message of this.#replayFor(member)) member.send(message, undefined, () => undefined);
+    for (const list of ['tools', 'prompts', 'resources'])
+      if (member.declares(list)) this.#report(createMessage({ method: `notifications/${list}/list_changed` }), []);
+  }
+
+  onDown(member: Member, end: BackendEnd): void {
+    this.#options.onDown(member.name, end);
+    for (const { id } of this.#gates.clear(member.index))
+      this.#events.onUnanswered([id as RequestId], 'view_unavailable', true);
+    if (this.#initialize !== undefined) this.#answerWhenStarted(end);
+  }
+
+  onMessage(
+    member: Member,
+    message: Message,
+    relatedRequests: RequestIds | undefined,
+    request: Message | undefined,
+  ): void {
+    const { index } = member;
+    if (message.kind === 'response') {
+      this.#gates.release(member);
+      const taskId = request?.asksForTask ? scalarAt(message.text, ['result', 'task', 'taskId']) : undefined;
+      if (typeof taskId === 'string') this.#routes.learn('taskId', taskId, index);
+      this.#events.onMessages([message], relatedRequests ?? []);
+    } else {
+      if (message.method === 'notifications/resources/list_changed') this.#routes.forget(index);
+      if (message.method === 'notifications/tasks/status' && message.taskId !== undefined)
+        this.#routes.learn('taskId', message.taskId, index);
+      const related = relatedRequests ?? this.#gates.relatedRequests(member, message);
+      this.#report(this.#memberMessages.forClient(message, index), related);
+    }
+    if (this.#isPaused && member.receivedBytes > quietBytes) member.pause();
+  }
+
+  onNoise(text: Buffer): void {
+    this.#events.onNoise(text);
+  }
+
+  onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void {
+    this.#events.onUnanswered(ids, reason, isFinal);
+    for (const member of this.#members) this.#gates.release(member);
+  }
+
+  onDropped(member: Member): void {
+    this.#gates.release(member);
+  }
+
+  #report(message: Message, relatedRequests: RequestIds | undefined): void {
+    if (!this.#isOver) this.#events.onMessages([message], relatedRequests);
+  }
+
+  /** Answers a request in place of a server, outside of the call that brought it. */
+  #answer(response: Message): void {
+    queueMicrotask(() => contain('backend', () => this.#report(response, [])));
+  }
+
+  #refuse({ id }: Message, reason: Reason): void {
+    this.#answer(createFaultResponse(reason, id as RequestId));
+  }
+
+  /** Starts all servers at once. The view answers when all have, or when some have and the time is up. */
+  #start(initialize: Message): void {
+    const { members, openerOf, timeoutMs, startTimeoutMs } = this.#options;
+    this.#initialize = detachedMessage(initialize);
+    // The servers share processes as they do alone: the session holds a process of each (docs/decisions/0118).
+    const opening = this.#opening && { ...this.#opening, resume: undefined };
+    this.#members = members.flatMap(({ name }, index) => {
+      const open = openerOf(name) ?? [];
+      const options = { name, index, opening, initialize, startTimeoutMs, listener: this };
+      return typeof open === 'function' ? [new Member({ ...options, open })] : [];
+    });
+    this.#fanOut = new FanOut({
+      members: this.#members,
+      names: this.#names,
+      routes: this.#routes,
+      timeoutMs,
+      respond: (response) => contain('backend', () => this.#report(response, [])),
+      onLearned: () => this.#resources?.passKnown(),
+      onUnavailable: ({ name }, reason) => this.#options.onUnavailable(name, reason),
+    });
+    this.#resources = new ResourceRequests({
+      members: this.#members,
+      routes: this.#routes,
+      fanOut: this.#fanOut,
+      pass: (member, message, headers) => this.#pass(member, message, headers),
+      passLater: (member, message, headers) => this.#settle(message, this.#pass(member, message, headers)),
+      answer: (response) => this.#answer(response),
+      refuse: (message) => this.#refuse(message, 'bad_uri'),
+    });
+    this.#startTimer = setTimeout(() => contain('backend', () => this.#answerStart()), timeoutMs);
+    for (const member of this.#members) member.start();
+  }
+
+  #answerWhenStarted(end?: BackendEnd): void {
+    if (this.#members.some(({ isStarting }) => isStarting)) {
+      // The time for the first servers may be over already.
+      if (this.#startTimer === undefined) this.#answerStart();
+      return;
+    }
+    this.#answerStart(end);
+  }
+
+  #answerStart(end?: BackendEnd): void {
+    clearTimeout(this.#startTimer);
+    this.#startTimer = undefined;
+    const initialize = this.#initialize;
+    if (initialize === undefined || this.#isOver) return;
+    if (!this.#members.some(({ isReady }) => isReady)) {
+      if (this.#members.some(({ isStarting }) => isStarting)) return;
+      this.#isOver = true;
+      const detail = `No server of the view could be started. ${end?.detail ?? ''}`.trim();
+      return this.#events.onEnd({ ...end, reason: 'failed', detail });
+    }
+    this.#initialize = undefined;
+    for (const { isReady, name } of this.#members) if (!isReady) this.#options.onUnavailable(name, 'down');
+    const text = mergeHandshakes(JSON.stringify(initialize.id), this.#options.identity, this.#members);
+    if (text !== undefined) this.#answer(readGatewayMessage(text));
+  }
+
+  /** The messages that bring a server that starts now to the state of the session. */
+  #replayFor(member: Member): Message[] {
+    const level = this.#logLevel !== undefined && member.declares('logging') ? [this.#logLevel] : [];
+    const requests = [...level, ...(this.#resources?.subscriptionsAt(member.index) ?? [])];
+    const renamed = requests.map((request) => withId(request, this.#fanOut?.newId() ?? 0));
+    return [...(this.#initialized === undefined ? [] : [this.#initialized]), ...renamed];
+  }
+
+  #sendTo(routed: { readonly index: number; readonly message: Message } | undefined, headers?: ForwardedHeaders): void {
+    if (routed !== undefined) this.#member(routed.index)?.send(routed.message, headers);
+  }
+
+  #member(index: number): Member | undefined {
+    return this.#members.find((member) => member.index === index);
+  }
+
+  #notify(message: Message, headers: ForwardedHeaders | undefined): void {
+    const { method, cancels } = message;
+    if (cancels !== undefined) {
+      if (this.#fanOut?.cancel(cancels) || this.#resources?.cancel(cancels)) return;
+      const member = this.#members.find(({ calls }) => calls.has(cancels));
+      if (member === undefined) for (const each of this.#members) each.drop(cancels);
+      else member.cancel(message, headers);
+      this.#gates.cancel(cancels);
+    } else if (method === 'notifications/progress') this.#sendTo(this.#memberMessages.progress(message), headers);
+    else {
+      if (method === 'notifications/initialized') this.#initialized = detachedMessage(message);
+      const isForAll = method === 'notifications/initialized' || method === 'notifications/roots/list_changed';
+      if (isForAll || this.#members.length === 1) for (const member of this.#members) member.send(message, headers);
+    }
+  }
+
+  #request(message: Message, headers: ForwardedHeaders | undefined): ReturnType<Backend['send']> {
+    const method = message.method as string;
+    const list = viewLists.get(method);
+    if (list !== undefined) this.#fanOut?.list(message, list, headers);
+    else if (method === 'ping') this.#answer(createMessage({ id: message.id, result: {} }));
+    else if (namedRequests.has(method)) return this.#named(message, ['params', 'name'], headers);
+    else if (uriRequests.has(method)) return this.#resources?.send(message, ['params', 'uri'], headers) ?? 'sent';
+    else if (method === 'completion/complete') return this.#complete(message, headers);
+    else if (method === 'logging/setLevel') {
+      this.#logLevel = detachedMessage(message);
+      const loggers = this.#members.filter((member) => member.isReady && member.declares('logging'));
+      this.#fanOut?.broadcast(message, loggers, headers);
+    } else if (taskRequests.has(method)) {
+      const index = message.taskId === undefined ? undefined : this.#routes.findTask(message.taskId);
+      if (index === undefined) this.#refuse(message, 'unknown_task');
+      else return this.#pass(this.#member(index), message, headers);
+    } else if (this.#members.length === 1) return this.#pass(this.#members[0], message, headers);
+    else this.#refuse(message, 'method_of_view');
+    return 'sent';
+  }
+
+  /** Passes a request to the server that a name leads to, under the server's own name. */
+  #named(
+    message: Message,
+    path: readonly string[],
+    headers: ForwardedHeaders | undefined,
+  ): ReturnType<Backend['send']> {
+    const name = path.length === 2 ? memberValue(message, 'params', 'name') : scalarAt(message.text, path);
+    const found: ResolvedName | undefined = typeof name === 'string' ? this.#names.resolve(name) : undefined;
+    const range = found && findRange(message.text, path);
+    if (found === undefined || typeof range !== 'object') {
+      this.#refuse(message, message.method === 'tools/call' ? 'unknown_tool' : 'unknown_prompt');
+      return 'sent';
+    }
+    if (found.own === name) return this.#pass(this.#member(found.index), message, headers);
+    const text = replaceParts(message.text, [{ ...range, by: JSON.stringify(found.own) }]);
+    return this.#pass(this.#member(found.index), changedMessage(message, text, {}), headers);
+  }
+
+  #complete(message: Message, headers: ForwardedHeaders | undefined): ReturnType<Backend['send']> {
+    const type = scalarAt(message.text, ['params', 'ref', 'type']);
+    if (type === 'ref/resource') return this.#resources?.send(message, ['params', 'ref', 'uri'], headers) ?? 'sent';
+    return this.#named(message, ['params', 'ref', 'name'], headers);
+  }
+
+  #pass(
+    member: Member | undefined,
+    message: Message,
+    headers: ForwardedHeaders | undefined,
+  ): ReturnType<Backend['send']> {
+    if (member !== undefined && this.#gates.holds(member, message, headers)) return 'sent';
+    const sent = member?.send(message, headers) ?? 'down';
+    if (sent !== 'down') return sent;
+    this.#refuse(message, 'view_unavailable');
+    return 'sent';
+  }
+
+  /** The outcome of sending a message later than the client has sent it. */
+  #settle({ id }: Message, sent: ReturnType<Backend['send']>): void {
+    if (sent === 'full') this.#events.onUnanswered([id as RequestId], 'server_busy', true);
+  }
+}

@@ -1,0 +1,150 @@
+import * as z from 'zod/mini';
+import { isLoopback } from '../../auth/origin-rules.ts';
+import { readSigningKey } from '../../backend/identity/signing-key.ts';
+import type { UpstreamIdentity } from '../../backend/identity/upstream-identity.ts';
+import type { IssueMessage, ReportIssue } from '../issues.ts';
+import type { Option } from '../options/option-kinds.ts';
+import { hasHeaders, type ServerAddress } from '../server-url.ts';
+
+const text = z
+  .string({ error: 'must have only texts as values' })
+  .check(
+    z.regex(/^[\x20-\x7e\r\n\t]+$/, { error: 'must have values that are not empty and have only ASCII characters' }),
+  );
+
+const url = z.string({ error: 'needs URLs in issuer and tokenUrl' }).check(
+  z.superRefine((value, context) => {
+    const report = (message: string) => context.addIssue({ code: 'custom', message });
+    const read = URL.canParse(value) ? new URL(value) : undefined;
+    if (read === undefined || !['http:', 'https:'].includes(read.protocol))
+      return report('needs https:// URLs in issuer and tokenUrl');
+    if (read.username !== '' || read.password !== '')
+      report('must have no user name or password in issuer and tokenUrl; use clientId and clientSecret');
+    if (/[#\s\\]/.test(value)) report('must have no fragment or spaces in issuer and tokenUrl');
+    if (read.protocol === 'http:' && !isLoopback(read.hostname))
+      report('must use https in issuer and tokenUrl, except on this machine: requests for tokens contain secrets');
+  }),
+);
+
+const grants = ['client_credentials', 'token_exchange'] as const;
+
+const identity = z
+  .strictObject(
+    {
+      grant: z.enum(grants, { error: 'needs grant: client_credentials or token_exchange' }),
+      issuer: z.optional(url),
+      tokenUrl: z.optional(url),
+      clientId: z
+        .string({ error: 'needs clientId, the name of the gateway at the authorization server' })
+        .check(z.minLength(1, { error: 'needs a clientId that is not empty' })),
+      clientSecret: z.optional(text),
+      secretIn: z.optional(z.enum(['header', 'body'], { error: 'has a secretIn that is not header or body' })),
+      privateKey: z.optional(text),
+      keyId: z.optional(text),
+      scope: z.optional(text),
+      audience: z.optional(text),
+      resource: z.optional(text),
+    },
+    {
+      error:
+        'must be an object with grant, clientId, issuer or tokenUrl, and clientSecret or privateKey; also keyId, secretIn, scope, audience and resource',
+    },
+  )
+  .check(
+    z.superRefine((value, context) => {
+      const report = (message: string) => context.addIssue({ code: 'custom', message });
+      const { issuer, tokenUrl, clientSecret, privateKey, secretIn, keyId } = value;
+      if (issuer === undefined && tokenUrl === undefined)
+        report('needs issuer, the URL of the authorization server, or tokenUrl, its token endpoint');
+      if ((clientSecret === undefined) === (privateKey === undefined))
+        report('needs either clientSecret or privateKey, so that only the gateway can get tokens');
+      if (secretIn !== undefined && clientSecret === undefined) report('has secretIn without clientSecret; remove it');
+      if (keyId !== undefined && privateKey === undefined) report('has keyId without privateKey; remove it');
+      if (privateKey !== undefined && !isSigningKey(privateKey))
+        report('has a privateKey that is not an RSA, EC or Ed25519 key in PEM or JWK form, without a password');
+    }),
+  ) as z.ZodMiniType<UpstreamIdentity>;
+
+function isSigningKey(key: string): boolean {
+  try {
+    readSigningKey(key);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The option with which the gateway identifies itself at a server; a part of `serverOptions`. */
+export const identityOptions = {
+  identity: {
+    kind: 'json',
+    schema: z.optional(identity),
+    default: undefined,
+    description:
+      'Access tokens for a server at a URL, as a JSON object: grant (client_credentials for the gateway itself, token_exchange for each user), issuer or tokenUrl, clientId, clientSecret or privateKey, and optionally keyId, secretIn, scope, audience and resource.',
+    bounds: '',
+  } as Option<UpstreamIdentity | undefined>,
+} as const;
+
+/** The members of the option that are secrets. */
+const secretMembers = ['clientSecret', 'privateKey'];
+
+/** True for the value of an option that has a secret itself, and not a reference to a file. */
+export const hasLiteralSecret = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  Object.entries(value).some(
+    ([key, member]) => secretMembers.includes(key) && !/^\$\{file:[^{}]*\}$/.test(String(member)),
+  );
+
+interface Configured {
+  readonly identity: UpstreamIdentity | undefined;
+  readonly address?: ServerAddress | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly forwardHeaders: readonly string[];
+  readonly credentials: Readonly<Record<string, string>>;
+  readonly warm: number;
+  readonly share: string;
+}
+
+/** True for a server that gets a token of each user in exchange for the user's token. */
+export const exchangesTokens = ({ identity: configured }: Pick<Configured, 'identity'>): boolean =>
+  configured?.grant === 'token_exchange';
+
+/**
+ * Checks the identity of the gateway at a server. A connection with the token of one user must not serve another.
+ * @param isOwn true if the option is set on this server. Servers that cannot have tokens ignore a common default.
+ * @param path the location of the server in the configuration
+ * @returns the server with the options that apply to it
+ */
+export function checkIdentity<T extends Configured>(server: T, isOwn: boolean, path: string, report: ReportIssue): T {
+  const { address, headers, forwardHeaders, credentials, warm, share } = server;
+  if (server.identity === undefined) return server;
+  if (!hasHeaders(address)) {
+    if (isOwn)
+      report(
+        path,
+        (nameOf) => `has ${nameOf('identity')}, which is only for servers at http(s):// or ws(s):// URLs; remove it`,
+      );
+    return { ...server, identity: undefined };
+  }
+  const reportFault = (message: IssueMessage): void => report(path, message);
+  const others = [...Object.keys(headers), ...forwardHeaders, ...Object.keys(credentials)];
+  if (others.some((name) => name.toLowerCase() === 'authorization'))
+    reportFault(
+      (nameOf) =>
+        `has ${nameOf('identity')} and also Authorization in ${nameOf('headers')}, ${nameOf('forwardHeaders')} or ${nameOf('credentials')}; remove one of them`,
+    );
+  if (!exchangesTokens(server)) return server;
+  if (warm > 0)
+    reportFault(
+      (nameOf) =>
+        `has ${nameOf('identity')} token_exchange and ${nameOf('warm')}, but a spare connection has no user yet; set ${nameOf('warm')} to 0`,
+    );
+  if (share === 'all')
+    reportFault(
+      (nameOf) =>
+        `has ${nameOf('identity')} token_exchange and ${nameOf('share')} all, with which users share sessions; use ${nameOf('share')} user`,
+    );
+  return server;
+}

@@ -1,0 +1,171 @@
+import * as z from 'zod/mini';
+import { findCollision, type ViewMember } from '../../backend/view/view-names.ts';
+import { parseAffinity } from '../../protocol/affinity.ts';
+import { matchesGlob } from '../../util/glob.ts';
+import { memberPath, type ReportIssue } from '../issues.ts';
+import { usesClientCredentials } from '../options/client-credential-options.ts';
+import { duration } from '../options/option-kinds.ts';
+import type { ServerOptions } from '../options/options.ts';
+import { checkValue, type GivenValue } from '../sources/given-values.ts';
+import { minute } from '../units.ts';
+import type { RemoteServer, ServerConfig } from './configured-servers.ts';
+import { filterOptions } from './filter-options.ts';
+import { canKeepProcesses } from './process-sharing.ts';
+import { serverNameFault } from './server-name.ts';
+
+/** Two underscores: some clients refuse dots and slashes in the names of tools. */
+const defaultSeparator = '__';
+const defaultTimeoutMs = 5_000;
+
+const patterns = z
+  .array(z.string({ error: 'must be a list of server names' }), { error: 'must be a list of server names' })
+  .check(z.minLength(1, { error: 'must name at least one server' }));
+
+const viewSchema = z.union(
+  [
+    z.pipe(
+      patterns,
+      z.transform((servers) => ({ servers })),
+    ),
+    z.strictObject({
+      servers: patterns,
+      separator: z.optional(z.string().check(z.regex(/^[A-Za-z0-9_.-]{1,8}$/))),
+      unprefixed: z.optional(z.string()),
+      timeout: z.optional(duration(defaultTimeoutMs, [1, 10 * minute], '').schema),
+      allowTools: z.optional(filterOptions.allowTools.schema),
+      denyTools: z.optional(filterOptions.denyTools.schema),
+      allowPrompts: z.optional(filterOptions.allowPrompts.schema),
+      denyPrompts: z.optional(filterOptions.denyPrompts.schema),
+      tools: z.optional(filterOptions.tools.schema),
+    }),
+  ],
+  {
+    error:
+      'must be a list of server names, or an object with servers, separator (1 to 8 letters, digits or _ . -), unprefixed (a server name), timeout (a duration such as 5s), allowTools, denyTools, allowPrompts, denyPrompts and tools',
+  },
+);
+
+/**
+ * Reads the views of the file. A view is an endpoint that combines several servers (docs/decisions/0101). Each is added
+ * to the servers, as a server of another kind.
+ * @param common the options for every server
+ */
+export function readViews(
+  views: GivenValue | undefined,
+  servers: readonly ServerConfig[],
+  path: string,
+  common: ServerOptions,
+  report: ReportIssue,
+): RemoteServer[] {
+  if (views === undefined) return [];
+  const { value } = views;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    report(views.path, 'must be an object with a member for each view');
+    return [];
+  }
+  return Object.entries(value).flatMap(([name, entry]) => {
+    const place = memberPath(views.path, name);
+    const fault = serverNameFault(name, path);
+    if (fault !== undefined) report(place, fault);
+    if (servers.some((server) => server.name === name))
+      report(place, 'is the name of a server, too; choose another name');
+    const view = checkValue(viewSchema, { path: place, value: entry }, report);
+    return view === undefined ? [] : (readView(name, view, servers, common, place, report) ?? []);
+  });
+}
+
+type View = z.output<typeof viewSchema> & {
+  readonly separator?: string | undefined;
+  readonly unprefixed?: string | undefined;
+  readonly timeout?: number | undefined;
+} & { readonly [K in keyof typeof filterOptions]?: ServerOptions[K] | undefined };
+
+function readView(
+  name: string,
+  view: View,
+  servers: readonly ServerConfig[],
+  common: ServerOptions,
+  place: string,
+  report: ReportIssue,
+): RemoteServer | undefined {
+  const { servers: wanted, separator = defaultSeparator, unprefixed, timeout: timeoutMs = defaultTimeoutMs } = view;
+  const unknown = wanted.find((pattern) => !servers.some((server) => matchesGlob(server.name, pattern)));
+  if (unknown !== undefined) report(place, 'names a server that does not exist');
+  const chosen = servers.filter((server) => wanted.some((pattern) => matchesGlob(server.name, pattern)));
+  if (unprefixed !== undefined && !chosen.some((server) => server.name === unprefixed))
+    report(place, 'has an unprefixed server that is not one of its servers');
+  const members: readonly ViewMember[] = chosen.map((server) => ({
+    name: server.name,
+    prefix: server.name === unprefixed ? '' : `${server.name}${separator}`,
+  }));
+  if (findCollision(members) !== undefined)
+    report(place, 'has two servers whose names could be confused; choose another separator, or other names');
+  if (chosen.some(usesClientCredentials))
+    report(
+      place,
+      (nameOf) =>
+        `has a server with ${nameOf('credentials')}, ${nameOf('forwardHeaders')} or token_exchange, which views do not pass on; leave that server out`,
+    );
+  const keepers = chosen.filter(canKeepProcesses);
+  const affinity = findAffinity(chosen, keepers, place, report);
+  const { allowTools = [], denyTools = [], allowPrompts = [], denyPrompts = [], tools = {} } = view;
+  return {
+    ...common,
+    ...scopesOf(chosen, members),
+    allowTools,
+    denyTools,
+    allowPrompts,
+    denyPrompts,
+    tools,
+    affinity,
+    credentials: {},
+    identity: undefined,
+    forwardHeaders: [],
+    era: 'legacy',
+    warm: 0,
+    probeEveryMs: 0,
+    probeRequired: false,
+    name,
+    address: { transport: 'view', members, timeoutMs, processes: keepers.length },
+  };
+}
+
+/**
+ * The affinity of a view, which is that of its servers. A session of a view is in one state at all servers.
+ * @param keepers the servers that can have an affinity
+ */
+function findAffinity(
+  servers: readonly ServerConfig[],
+  keepers: readonly ServerConfig[],
+  place: string,
+  report: ReportIssue,
+): string | undefined {
+  const [affinity, ...others] = new Set(keepers.map((server) => server.affinity));
+  if (others.length > 0)
+    report(place, (nameOf) => `has servers with different values of ${nameOf('affinity')}; give all of them the same`);
+  const moves = affinity !== undefined && parseAffinity(affinity)?.readsMeta === true;
+  if (moves && keepers.length < servers.length)
+    report(
+      place,
+      (nameOf) =>
+        `has a server that cannot have ${nameOf('affinity')}, which the other servers have with {meta:…}; leave that server out`,
+    );
+  return affinity;
+}
+
+/** A client of a view needs the scopes of all its servers, and those of the tools under their names in the view. */
+function scopesOf(
+  servers: readonly ServerConfig[],
+  members: readonly ViewMember[],
+): Pick<ServerOptions, 'requiredScopes' | 'toolScopes'> {
+  const toolScopes = servers.flatMap((server, index) =>
+    Object.entries(server.toolScopes).map(([tool, scopes]) => [`${members[index]?.prefix}${tool}`, scopes] as const),
+  );
+  return {
+    requiredScopes: [...new Set(servers.flatMap((server) => server.requiredScopes))],
+    toolScopes: Object.fromEntries(toolScopes),
+  };
+}
+
+/** True for a view. */
+export const isView = ({ address }: ServerConfig): boolean => address?.transport === 'view';

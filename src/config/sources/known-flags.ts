@@ -1,0 +1,46 @@
+import { nearestName } from '../../util/text/nearest-name.ts';
+import type { Option } from '../options/option-kinds.ts';
+import { flagOf, flagsOf } from '../options/option-names.ts';
+import { globalOptions, serverOptions } from '../options/options.ts';
+import { explainMoved, movedFlagOf } from '../tree/moved-options.ts';
+
+const options = Object.entries<Option>({ ...globalOptions, ...serverOptions });
+const keyByFlag = new Map(options.flatMap(([key]) => flagsOf(key).map((flag) => [flag, key] as const)));
+const movedKeyByFlag = new Map(
+  options.map(([key]) => [movedFlagOf(key), key] as const).filter(([flag]) => !keyByFlag.has(flag)),
+);
+const kindByKey = new Map(options.map(([key, { kind }]) => [key, kind]));
+
+/** Flags that are not options of the tree. */
+const ownFlags = ['--config', '--name', '--config-only', '--add', '--json', '--ready', '--help', '--version'];
+
+/** The option of a flag. A path is also accepted with hyphens: `--timeouts.session-idle`. */
+export function keyOfFlag(flag: string): string | undefined {
+  const path = flag.includes('.')
+    ? flag.replace(/(\w)-([a-z])/g, (_, before, letter) => before + letter.toUpperCase())
+    : flag;
+  return keyByFlag.get(path);
+}
+
+/** The kind of a flag's option. */
+export const kindOfFlag = (flag: string): Option['kind'] | undefined => kindByKey.get(keyOfFlag(flag) ?? '');
+
+/** True for an argument that begins with a flag of the gateway. */
+export function isKnownFlag(argument: string): boolean {
+  const [flag = ''] = argument.split('=', 1);
+  return ownFlags.includes(flag) || keyOfFlag(flag) !== undefined;
+}
+
+/** The fault of an unknown flag: its new name, or the flag that the user probably meant. */
+export function explainUnknownFlag(flag: string): string {
+  const moved = movedKeyByFlag.get(flag);
+  if (moved !== undefined)
+    return explainMoved(flag.startsWith('--no-') ? `${flagOf(moved)}=false` : flagOf(moved), kindByKey.get(moved));
+  const last = nearestName(flag.replace(/^-+/, ''), lastWords);
+  const nearest =
+    nearestName(flag, knownNames) ?? (last && [...keyByFlag.keys()].find((path) => path.split('.').at(-1) === last));
+  return `is not an option${nearest === undefined ? '; see mcp-gangway --help all' : `; did you mean ${nearest}?`}`;
+}
+
+const knownNames = [...ownFlags, ...keyByFlag.keys()];
+const lastWords = [...keyByFlag.keys()].map((path) => path.split('.').at(-1) ?? path);

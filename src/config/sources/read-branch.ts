@@ -1,0 +1,106 @@
+import { docsPage } from '../../util/docs-page.ts';
+import { nearestName } from '../../util/text/nearest-name.ts';
+import { memberPath, type ReportIssue } from '../issues.ts';
+import { globalOptions, serverOptions } from '../options/options.ts';
+import { explainMoved } from '../tree/moved-options.ts';
+import { treePathOf } from '../tree/places.ts';
+import { expandWhole, hasReference, type ReferenceSources } from './expand-variables.ts';
+import { fromText, type GivenValue } from './given-values.ts';
+
+/** The options that an object of the file can hold. */
+export interface KnownPlaces {
+  /** The keys of the options by their paths from that object: `timeouts.start` → `startTimeoutMs`. */
+  readonly keyByPath: ReadonlyMap<string, string>;
+  /** Other keys of the object, which its caller reads. */
+  readonly others: readonly string[];
+}
+
+/** The values found so far, by option key, and the means to read them. */
+export interface BranchReading {
+  readonly given: Map<string, GivenValue>;
+  readonly places: KnownPlaces;
+  readonly references: ReferenceSources;
+  readonly report: ReportIssue;
+}
+
+/** True for a JSON object. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const kindByKey = new Map(Object.entries({ ...globalOptions, ...serverOptions }).map(([key, { kind }]) => [key, kind]));
+
+/**
+ * Reads the options of an object and of its branches. Reports keys that are neither an option nor a branch.
+ * @param branch the path of this branch from the outermost object, such as `limits.user`; empty for that object
+ * @param location the path of this branch for faults
+ */
+export function readBranch(
+  object: Readonly<Record<string, unknown>>,
+  branch: string,
+  location: string,
+  reading: BranchReading,
+): void {
+  const { places, report } = reading;
+  for (const [name, value] of Object.entries(object)) {
+    if (branch === '' && places.others.includes(name)) continue;
+    const path = branch === '' ? name : `${branch}.${name}`;
+    const at = memberPath(location, name);
+    const key = places.keyByPath.get(path);
+    if (key !== undefined) setExpanded(key, value, at, reading);
+    else if (!isBranch(path, places)) report(at, explainUnknownKey(name, branch, places));
+    else if (isObject(value)) readBranch(value, path, at, reading);
+    else report(at, explainNoObject(name, path, places));
+  }
+}
+
+/** The fault of a plain value in the place of a branch. An option can have the same last word: `sse` and `defaults.sse`. */
+function explainNoObject(name: string, path: string, places: KnownPlaces): string {
+  const option = [...places.keyByPath.keys()].find(
+    (known) => known.endsWith(`.${name}`) && !known.startsWith('advanced.'),
+  );
+  const hint = option === undefined ? '' : `; for a single value, set ${option}`;
+  return `must be an object, for example with ${memberNames(path, places).slice(0, 3).join(', ')}${hint}`;
+}
+
+/** Sets an option, unless a reference in its value is a fault. A text with a reference can also stand for a number. */
+function setExpanded(key: string, value: unknown, path: string, { given, references }: BranchReading): void {
+  const whole = expandWhole(value, path, references);
+  if (whole === undefined) return;
+  const kind = kindByKey.get(key);
+  const isWord = (kind === 'integer' || kind === 'boolean') && hasReference(value) && typeof whole.value === 'string';
+  given.set(key, { path, value: isWord ? fromText(kind, [String(whole.value)]) : whole.value });
+}
+
+const isBranch = (path: string, { keyByPath }: KnownPlaces): boolean =>
+  [...keyByPath.keys()].some((known) => known.startsWith(`${path}.`));
+
+/** The keys that a branch can have. */
+function memberNames(branch: string, { keyByPath, others }: KnownPlaces): string[] {
+  const prefix = branch === '' ? '' : `${branch}.`;
+  const below = [...keyByPath.keys()].filter((path) => path.startsWith(prefix));
+  const names = below.map((path) => path.slice(prefix.length).split('.', 1)[0] ?? '');
+  return [...new Set([...names, ...(branch === '' ? others : [])])];
+}
+
+/** The fault of an unknown key: the name of 0.1.0, a similar key of the same object, or one of another branch. */
+export function explainUnknownKey(name: string, branch: string, places: KnownPlaces): string {
+  const { keyByPath } = places;
+  const moved = [...keyByPath].find(([, key]) => key === name)?.[0];
+  if (moved !== undefined) return explainMoved(moved, kindByKey.get(name));
+  const paths = [...keyByPath.keys()];
+  const gatewayPath = Object.keys(globalOptions).find(
+    (key) => key === name || treePathOf(key).split('.').at(-1) === name,
+  );
+  if (branch === '' && gatewayPath !== undefined && !paths.includes(treePathOf(gatewayPath)))
+    return `is an option of the gateway, not of a server; set ${treePathOf(gatewayPath)} at the top level`;
+  const sibling = nearestName(name, memberNames(branch, places));
+  const elsewhere = paths.find((path) => path.split('.').at(-1) === name);
+  const last = elsewhere ?? sibling ?? nearestName(name, lastWords(paths));
+  const suggestion = elsewhere ?? sibling ?? paths.find((path) => path.split('.').at(-1) === last);
+  const hint =
+    suggestion === undefined ? `see ${docsPage('reference/configuration.md')}` : `did you mean ${suggestion}?`;
+  return `is not a known key; ${hint}`;
+}
+
+const lastWords = (paths: readonly string[]): string[] => paths.map((path) => path.split('.').at(-1) ?? path);

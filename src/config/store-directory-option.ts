@@ -1,0 +1,26 @@
+import { accessSync, constants } from 'node:fs';
+import { resolve } from 'node:path';
+import type { GlobalOptions } from './options/options.ts';
+
+const filePrefix = 'file:';
+
+/** The image uses this form, so that it also starts for a user who may not write to its volume. */
+const writablePrefix = 'file-if-writable:';
+
+/** The directory in which a gateway without Redis keeps its sessions; undefined for memory, and with Redis. */
+export function storeDirectoryOf({ store, redis }: Pick<GlobalOptions, 'store' | 'redis'>): string | undefined {
+  if (redis !== undefined) return undefined;
+  if (store.startsWith(filePrefix)) return resolve(store.slice(filePrefix.length));
+  if (!store.startsWith(writablePrefix)) return undefined;
+  const directory = resolve(store.slice(writablePrefix.length));
+  return isWritable(directory) ? directory : undefined;
+}
+
+function isWritable(directory: string): boolean {
+  try {
+    accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
+    return true;
+  } catch {
+    return false; // it is missing, or belongs to another user, or the file system is read-only
+  }
+}

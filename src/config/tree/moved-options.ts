@@ -1,0 +1,25 @@
+import type { Option } from '../options/option-kinds.ts';
+import { variableOf } from './places.ts';
+
+/** Flags of 0.1.0 that differed from the keys of the file. */
+const irregularFlags = new Map([
+  ['headers', '--header'],
+  ['forwardHeaders', '--forward-header'],
+  ['credentials', '--credential'],
+  ['apiKeysFile', '--api-keys'],
+  ['sse', '--no-sse'],
+  ['ws', '--no-ws'],
+]);
+
+/** The flag of an option in 0.1.0: `sessionIdleMs` → `--session-idle-ms`. */
+export const movedFlagOf = (key: string): string =>
+  irregularFlags.get(key) ?? `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+
+/** The variable of an option in 0.1.0: `sessionIdleMs` → `GANGWAY_SESSION_IDLE_MS`. */
+export const movedVariableOf = (key: string): string => variableOf(key);
+
+/** The fault of a name that only 0.1.0 has. Times and sizes have units since then. */
+export function explainMoved(name: string, kind: Option['kind'] | undefined): string {
+  const unit = kind === 'duration' ? ' with a unit, such as 30s' : kind === 'size' ? ' with a unit, such as 4MiB' : '';
+  return `has this name only in 0.1.0; use ${name}${unit}`;
+}

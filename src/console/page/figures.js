@@ -1,0 +1,115 @@
+import { h, setText } from './dom.js';
+import { bytes, count, counted, duration, number, time } from './formats.js';
+
+/** What each kind of store means for an operator. */
+const storeTexts = {
+  memory: ['In memory', 'not shared; lost at a restart'],
+  files: ['In files', 'not shared; kept over a restart'],
+  redis: ['Redis', 'connected; shared by all instances'],
+};
+
+const sum = (items, member) => items.reduce((total, item) => total + item[member], 0);
+
+/** Returns the item with the highest value, if that is above 0. */
+const highest = (items, member) =>
+  items.reduce((best, item) => ((item[member] ?? 0) > (best?.[member] ?? 0) ? item : best), undefined);
+
+/** Formats the share of failed calls. */
+export const failedShare = ({ calls, failures }) => (calls === 0 ? '–' : `${number((failures / calls) * 100)} %`);
+
+/**
+ * The numbers of the instance: is it more than usual, does it work, is the gateway or a server slow, what restarted, who
+ * is refused, is the store well, does memory grow.
+ * @type {Record<string, (snapshot: object) => { value: string, detail: string, mood?: string }>}
+ */
+const figures = {
+  Sessions: ({ instance: { sessions, maxSessions, streams, usual } }) => ({
+    value: count(sessions),
+    detail: `${usual.sessions === undefined ? 'usual number not known yet' : `usually ${count(usual.sessions)} (${duration(usual.sessionsSpanMs)})`}; ${counted(streams, 'stream')}; at most ${count(maxSessions)}`,
+  }),
+  'Calls per second': ({ instance }) => ({
+    value: number(instance.callsPerSecond),
+    detail: `${counted(instance.inFlight, 'call')} in flight; average over 5 s`,
+  }),
+  'Failed calls': ({ instance, servers }) => {
+    const worst = highest(
+      servers.map(({ name, failingTool }) => ({ name, tool: failingTool?.name, failures: failingTool?.failures })),
+      'failures',
+    );
+    return {
+      value: failedShare(instance),
+      detail: `${worst ? `most: ${worst.tool} of ${worst.name}; ` : ''}${count(instance.failures)} of ${counted(instance.calls, 'call')} in 2 min`,
+      mood: instance.isFailing ? 'bad' : '',
+    };
+  },
+  'Response time (p95)': ({ instance: { p95Ms, gatewayMs }, servers }) => {
+    const slowest = highest(
+      servers.map(({ name, recent }) => ({ name, p95Ms: recent.p95Ms })),
+      'p95Ms',
+    );
+    return {
+      value: p95Ms === null ? '–' : duration(p95Ms),
+      detail:
+        p95Ms === null
+          ? 'no answer in the last 2 min'
+          : `slowest: ${slowest.name} ${duration(slowest.p95Ms)}${gatewayMs === null ? '' : `; gateway ${number(gatewayMs)} ms`}`,
+    };
+  },
+  'Lost processes': ({ servers }) => {
+    const most = highest(servers, 'exits');
+    return {
+      value: count(sum(servers, 'exits')),
+      detail: most ? `most: ${most.name}, in 5 min. ${most.lastExit}` : 'nothing restarted in 5 min',
+      mood: most ? 'warn' : '',
+    };
+  },
+  'Refused requests': ({ instance: { refusals } }) => ({
+    value: count(refusals.count),
+    detail: refusals.last
+      ? `last at ${time(refusals.last.at)} by ${refusals.last.server}: ${refusals.last.reason}`
+      : 'none since the start',
+    mood: refusals.count > 0 ? 'warn' : '',
+  }),
+  Store: ({ instance: { store } }) => {
+    const [value, detail] = storeTexts[store.kind];
+    return store.isUp ? { value, detail } : { value: `${value} is away`, detail: 'does not answer', mood: 'bad' };
+  },
+  Memory: ({ instance: { memoryBytes, childBytes, usual }, servers }) => ({
+    value: bytes(memoryBytes + childBytes),
+    detail: `${describeGrowth(usual, memoryBytes + childBytes)}; gateway ${bytes(memoryBytes)}, ${counted(sum(servers, 'childCount'), 'process', 'processes')}`,
+  }),
+};
+
+/** Changes below this share of the memory are noise. */
+const steadyShare = 0.05;
+
+function describeGrowth({ grownBytes, grownSpanMs }, total) {
+  if (grownBytes === undefined) return 'growth not known yet';
+  const span = duration(grownSpanMs);
+  if (Math.abs(grownBytes) < total * steadyShare) return `steady for ${span}`;
+  return `${grownBytes > 0 ? '+' : '−'}${bytes(Math.abs(grownBytes))} in ${span}`;
+}
+
+/** Creates the numbers of the instance. */
+export function createFigures() {
+  const parts = Object.entries(figures).map(([name, describe]) => {
+    const value = h('strong');
+    const detail = h('span.muted');
+    return {
+      element: h('div', {}, h('dt', {}, name), h('dd', {}, value, detail)),
+      update(snapshot) {
+        const figure = describe(snapshot);
+        setText(value, figure.value);
+        value.className = figure.mood ?? '';
+        setText(detail, figure.detail);
+        detail.title = figure.detail;
+      },
+    };
+  });
+  return {
+    element: h('dl.figures', {}, ...parts.map(({ element }) => element)),
+    update(snapshot) {
+      for (const part of parts) part.update(snapshot);
+    },
+  };
+}

@@ -1,0 +1,89 @@
+import type { Reason, RequestId } from '../../protocol/faults.ts';
+import type { EventId } from '../../protocol/wire/event-id.ts';
+import { encodeEvent, type SseEvent } from '../../protocol/wire/sse.ts';
+import { EventBatch } from '../../reply/event-batch.ts';
+import { ForwardingReply } from '../../reply/forwarding-reply.ts';
+import { ForwardingSink } from '../../reply/forwarding-sink.ts';
+import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
+import { filterTools, type MayCall } from './filter-tools.ts';
+
+/**
+ * Creates a reply that lists only the tools that its client may call (docs/decisions/0115). The reply is the last stage
+ * before the client. So a list is filtered for the credentials of the very request that it answers, also if the list
+ * was kept, comes from another instance, or is sent again on a resumed stream.
+ * @param mayCall undefined if the client sees all tools
+ */
+export const filteringReply = (reply: Reply, mayCall: MayCall | undefined): Reply =>
+  mayCall === undefined ? reply : new FilteringReply(reply, mayCall);
+
+class FilteringReply extends ForwardingReply {
+  readonly #mayCall: MayCall;
+  #sink: EventSink | undefined;
+
+  constructor(reply: Reply, mayCall: MayCall) {
+    super(reply);
+    this.#mayCall = mayCall;
+  }
+
+  get isContinued(): boolean {
+    return this.reply.isContinued ?? false;
+  }
+
+  json(text: Buffer, headers?: Headers, status?: number): void {
+    this.reply.json(filterTools(text, this.#mayCall), headers, status);
+  }
+
+  accepted(): void {
+    this.reply.accepted();
+  }
+
+  removed(): void {
+    this.reply.removed();
+  }
+
+  nothing(): void {
+    this.reply.nothing();
+  }
+
+  fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
+    this.reply.fault(reason, id, data);
+  }
+
+  stream(headers?: Headers): EventSink {
+    this.#sink ??= new FilteringSink(this.reply.stream(headers), this.#mayCall);
+    return this.#sink;
+  }
+}
+
+/** The stream of such a reply. */
+class FilteringSink extends ForwardingSink {
+  readonly #mayCall: MayCall;
+
+  constructor(sink: EventSink, mayCall: MayCall) {
+    super(sink);
+    this.#mayCall = mayCall;
+  }
+
+  write(batch: EventBatch): boolean {
+    const hasLists = batch.messageTexts.some((text) => filterTools(text, this.#mayCall) !== text);
+    return this.sink.write(hasLists ? new FilteredBatch(batch, this.#mayCall) : batch);
+  }
+}
+
+/** The events of a batch, with filtered lists. */
+class FilteredBatch extends EventBatch {
+  readonly at: EventId | undefined;
+  readonly events: readonly SseEvent[];
+
+  constructor({ at, events }: EventBatch, mayCall: MayCall) {
+    super();
+    this.at = at;
+    this.events = events.map((event) =>
+      event.kind === 'message' ? { ...event, data: filterTools(event.data, mayCall) } : event,
+    );
+  }
+
+  protected encode(): Buffer {
+    return Buffer.concat(this.events.map((event) => encodeEvent(event)));
+  }
+}

@@ -1,0 +1,187 @@
+import type { BackendEnd, OpenBackend, RequestIds } from '../backend/backend.ts';
+import { BackendDecorator } from '../backend/backend-decorator.ts';
+import type { RequestId } from '../protocol/faults.ts';
+import { type ForwardedHeaders, noHeaders, readForwardedCredentials } from '../protocol/http/forwarded-headers.ts';
+import { findRange, replaceParts, scalarAt } from '../protocol/json/splice.ts';
+import {
+  changedMessage,
+  type Message,
+  memberRange,
+  protocolVersionKey,
+  readGatewayMessage,
+  withId,
+} from '../protocol/message/message.ts';
+import { clientCapabilitiesKey } from '../protocol/modern/envelope.ts';
+import type { Principal } from '../protocol/principal.ts';
+
+/** Options of the cache of one server. */
+export interface ListCacheOptions {
+  /** False to keep no lists. */
+  readonly isOn: boolean;
+  /** How long lists of a legacy server may be kept, in milliseconds; 0 to keep none. A modern server says so itself. */
+  readonly legacyTtlMs: number;
+}
+
+/** The client of a request. */
+export interface ListClient {
+  readonly principal: Principal;
+  readonly forwarded?: ForwardedHeaders | undefined;
+}
+
+/** The lists that are kept. A list is the same until it changes, and needs no server process. */
+const lists: ReadonlySet<string | undefined> = new Set([
+  'tools/list',
+  'prompts/list',
+  'resources/list',
+  'resources/templates/list',
+]);
+
+/** A larger list is not kept, and neither are more lists or bytes in all (P8): a client can ask for many pages. */
+const maxListBytes = 1024 * 1024;
+const maxTotalBytes = 16 * 1024 * 1024;
+const maxLists = 1_000;
+/** No list is kept longer than this, whatever its server says. */
+const maxTtlMs = 60 * 60 * 1000;
+
+/** A list of one client. */
+interface KeptList {
+  readonly response: Message;
+  readonly expiresAt: number;
+}
+
+/**
+ * Keeps the lists of one server for its modern clients, for as long as the server allows (2026-07-28,
+ * server/utilities/caching). Each user has lists of its own, even where the server calls them public: a server cannot
+ * know who uses the gateway (P11). All lists are dropped when one of them changes, and when a process ends by itself.
+ */
+export class ListCache {
+  readonly #options: ListCacheOptions;
+  readonly #kept = new Map<string, KeptList>();
+  #bytes = 0;
+  /** Incremented when all lists are dropped: a list that was requested before that is not kept. */
+  #generation = 0;
+
+  constructor(options: ListCacheOptions) {
+    this.#options = options;
+  }
+
+  /** Finds the kept answer to a request, with the time that is left of it. */
+  find(request: Message, client: ListClient): Message | undefined {
+    if (!this.#isOn || !lists.has(request.method)) return undefined;
+    const key = keyOf(request, client);
+    const kept = key === undefined ? undefined : this.#kept.get(key);
+    if (kept === undefined || key === undefined) return undefined;
+    const leftMs = Math.floor(kept.expiresAt - performance.now());
+    if (leftMs > 0) return withTtl(withId(kept.response, request.id as RequestId), leftMs);
+    this.#drop(key, kept);
+    return undefined;
+  }
+
+  /**
+   * Returns a function that takes the response to a list request before it is sent, keeps it if it may be kept, and
+   * returns what the client gets. Undefined for other requests.
+   */
+  observe(request: Message, client: ListClient, isLegacy: boolean): ((response: Message) => Message) | undefined {
+    if (!this.#isOn || !lists.has(request.method)) return undefined;
+    if (isLegacy && this.#options.legacyTtlMs === 0) return undefined;
+    const key = keyOf(request, client);
+    if (key === undefined) return undefined;
+    const generation = this.#generation;
+    return (response) => {
+      if (response.isError || generation !== this.#generation) return response;
+      const answer = isLegacy ? withTtl(response, this.#options.legacyTtlMs) : response;
+      this.#keep(key, answer);
+      return answer;
+    };
+  }
+
+  /** Drops all lists: one of them has changed, or the server is another one. */
+  clear(): void {
+    this.#generation += 1;
+    this.#kept.clear();
+    this.#bytes = 0;
+  }
+
+  /**
+   * Wraps the opener of the server's backends: drops the lists when one of them shows that they may have changed.
+   * @param isLegacy true for backends of legacy sessions, which are watched only if their lists are kept
+   */
+  watch(open: OpenBackend, isLegacy = false): OpenBackend {
+    if (!this.#isOn || (isLegacy && this.#options.legacyTtlMs === 0)) return open;
+    return (events, opening) => new WatchedBackend(this, open, events, opening);
+  }
+
+  get #isOn(): boolean {
+    return this.#options.isOn;
+  }
+
+  #keep(key: string, response: Message): void {
+    const { text } = response;
+    const ttlMs = scalarAt(text, ['result', 'ttlMs']);
+    const type = scalarAt(text, ['result', 'resultType']);
+    if (typeof ttlMs !== 'number' || !(ttlMs > 0) || type !== 'complete' || text.length > maxListBytes) return;
+    const before = this.#kept.get(key);
+    if (before !== undefined) this.#drop(key, before);
+    for (const [oldest, kept] of this.#kept) {
+      if (this.#kept.size < maxLists && this.#bytes + text.length <= maxTotalBytes) break;
+      this.#drop(oldest, kept);
+    }
+    const own = readGatewayMessage(Buffer.from(text));
+    this.#kept.set(key, { response: own, expiresAt: performance.now() + Math.min(ttlMs, maxTtlMs) });
+    this.#bytes += text.length;
+  }
+
+  #drop(key: string, { response }: KeptList): void {
+    this.#kept.delete(key);
+    this.#bytes -= response.text.length;
+  }
+}
+
+/** A backend whose changes of lists and end are noted. */
+class WatchedBackend extends BackendDecorator {
+  readonly #cache: ListCache;
+
+  constructor(cache: ListCache, ...backend: ConstructorParameters<typeof BackendDecorator>) {
+    super(...backend);
+    this.#cache = cache;
+  }
+
+  override onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
+    if (messages.some(isListChange)) this.#cache.clear();
+    super.onMessages(messages, relatedRequests);
+  }
+
+  override onEnd(end: BackendEnd): void {
+    if (end.reason !== 'closed') this.#cache.clear();
+    super.onEnd(end);
+  }
+}
+
+/** True for a notification that a list has changed. */
+export const isListChange = ({ kind, method }: Message): boolean =>
+  kind === 'notification' && method !== undefined && method.endsWith('/list_changed');
+
+/** A longer key is not kept (P8): the client chooses its cursor and its capabilities. */
+const maxKeyLength = 4_096;
+
+/** What a list depends on; undefined if the request has parameters whose effect is not known. */
+function keyOf(request: Message, { principal, forwarded = noHeaders }: ListClient): string | undefined {
+  const params = request.memberRanges.params?.keys ?? [];
+  if (params.some((key) => key !== 'cursor' && key !== '_meta')) return undefined;
+  const textOf = (level: 'params' | 'meta', key: string): string | undefined => {
+    const range = memberRange(request, level, key);
+    return range && request.text.toString('utf8', range.start, range.end);
+  };
+  const { issuer, subject, client, credentials } = principal;
+  const user = [issuer, subject, client, credentials, readForwardedCredentials(forwarded)];
+  const form = [textOf('meta', protocolVersionKey), textOf('meta', clientCapabilitiesKey), textOf('params', 'cursor')];
+  const key = JSON.stringify([request.method, user, form]);
+  return key.length > maxKeyLength ? undefined : key;
+}
+
+/** The response with another time to live. */
+function withTtl(response: Message, ttlMs: number): Message {
+  const range = findRange(response.text, ['result', 'ttlMs']);
+  if (typeof range !== 'object') return response;
+  return changedMessage(response, replaceParts(response.text, [{ ...range, by: String(ttlMs) }]), {});
+}

@@ -1,0 +1,57 @@
+import type { Reason } from '../faults.ts';
+import { type ForwardedHeaders, noHeaders } from './forwarded-headers.ts';
+
+/** The answer of a server that did not accept the credentials of a client's request (RFC 9110, section 15.5). */
+export interface UpstreamChallenge {
+  readonly status: 401 | 403;
+  /** The value of `WWW-Authenticate`, if the server sent one. It is text of the server, and contains no credentials. */
+  readonly wwwAuthenticate: string | undefined;
+}
+
+/** A longer header is dropped: clients and proxies refuse large heads (P8). */
+const maxChallengeLength = 4 * 1024;
+
+/**
+ * The challenges by the headers of the client's request. One object stands for the headers of one request on its whole
+ * way to the server, and the challenge goes the same way back. Nothing else may see it.
+ */
+const challenges = new WeakMap<ForwardedHeaders, UpstreamChallenge>();
+
+/**
+ * Reads the challenge in a server's answer; undefined for an answer that is none. A 401 always is one. A 403 can also be
+ * the status of an ordinary error, so a 403 counts only with a challenge or without an answer in its body.
+ * @param headers the headers of the server's answer
+ */
+export function readChallenge(
+  status: number,
+  { 'www-authenticate': header }: Readonly<Record<string, string | readonly string[] | undefined>>,
+): UpstreamChallenge | undefined {
+  if (status !== 401 && status !== 403) return undefined;
+  const text = typeof header === 'string' ? header : header?.join(', ');
+  const isUsable = text !== undefined && text.length <= maxChallengeLength && /^[\x20-\x7e]*$/.test(text);
+  return { status, wwwAuthenticate: isUsable ? text : undefined };
+}
+
+/**
+ * Returns the reason for a client whose request its server refused: that of the server's challenge, if the client gets
+ * it. Any other reason stays as it is.
+ */
+export function reasonWithChallenge(reason: Reason, headers: ForwardedHeaders | undefined): Reason {
+  const challenge = reason === 'server_unauthorized' ? challengeTo(headers) : undefined;
+  if (challenge === undefined) return reason;
+  return challenge.status === 401 ? 'upstream_unauthorized' : 'upstream_forbidden';
+}
+
+/** True for the reasons that `reasonWithChallenge` gives. */
+export const isUpstreamRefusal = (reason: Reason): boolean =>
+  reason === 'upstream_unauthorized' || reason === 'upstream_forbidden';
+
+/** Remembers the challenge for the client's request with these headers. */
+export function noteChallenge(headers: ForwardedHeaders, challenge: UpstreamChallenge): void {
+  // All requests without headers share one object.
+  if (headers !== noHeaders) challenges.set(headers, challenge);
+}
+
+/** Returns the challenge for the client's request with these headers; undefined without one. */
+export const challengeTo = (headers: ForwardedHeaders | undefined): UpstreamChallenge | undefined =>
+  headers && challenges.get(headers);

@@ -1,0 +1,132 @@
+import type { Call, SessionCalls } from '../../call/session-calls.ts';
+import type { Message } from '../../protocol/message/message.ts';
+
+/** How long a call waits at most for a server that does not answer a ping, in milliseconds. */
+const maxPingMs = 2_000;
+
+/** How long a call waits after the roots have reached its server. Servers check directories before they use them. */
+const settleMs = 50;
+
+/** A call that waits for the roots, and sends itself. */
+interface HeldCall {
+  readonly call: Call;
+  send(): void;
+}
+
+/** Options of `EarlyRoots`. */
+export interface EarlyRootsOptions {
+  readonly calls: Pick<SessionCalls, 'holds'>;
+  /** Sends a ping to the server. Calls back when it is answered, or has failed. */
+  ping(onOver: () => void): void;
+}
+
+/**
+ * The request for roots that a server sends right after its start, when no client of the group has a call (2025-11-25,
+ * client/roots). Some servers ask only then, and refuse every call without roots. So the request waits for the first
+ * call whose client can be asked, and this call waits for the roots (docs/decisions/0119).
+ */
+export class EarlyRoots {
+  readonly #options: EarlyRootsOptions;
+  /**
+   * `new`: it is not known whether the server asks. `checking`: a ping will show that. `asking`: the server waits for the
+   * roots. `settled`: it has them, or has not asked.
+   */
+  #state: 'new' | 'checking' | 'asking' | 'settled' = 'new';
+  /** The request of the server that no client has answered. */
+  #request: Message | undefined;
+  /** The calls that wait, of which a session has a limited number. Mostly, it has one. */
+  #held: HeldCall[] = [];
+  /** The call whose client was asked. */
+  #asked: Call | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  /** The number of processes so far. Pings of an earlier one say nothing about the current one. */
+  #round = 0;
+  /** Passes the request on to a call. */
+  onAsk: ((request: Message, call: Call) => void) | undefined;
+
+  constructor(options: EarlyRootsOptions) {
+    this.#options = options;
+  }
+
+  /** Keeps a request for roots until a client can be asked. False if the request belongs to a call. */
+  keeps(request: Message): boolean {
+    const isEarly = this.#state === 'new' || this.#state === 'checking';
+    if (request.method !== 'roots/list' || !isEarly || this.#request !== undefined) return false;
+    this.#request = request;
+    return true;
+  }
+
+  /** True if a call has to wait. It is sent once the server has its roots. */
+  holds(call: Call, send: () => void): boolean {
+    if (this.#state === 'settled') return false;
+    this.#held.push({ call, send });
+    if (this.#state === 'asking') this.#ask();
+    else if (this.#state === 'new') {
+      this.#state = 'checking';
+      this.#whenRead(() => this.#check());
+    }
+    return true;
+  }
+
+  /** The client has answered a request of the server, or it was refused. */
+  noteAnswered({ id }: Message): void {
+    if (this.#request === undefined || this.#request.id !== id) return;
+    this.#request = undefined;
+    this.#whenRead(() => {
+      this.#timer = setTimeout(() => this.#settle(), settleMs);
+    });
+  }
+
+  /** The process is lost. What happens to the calls that wait is decided with all other calls of the process. */
+  noteLost(): void {
+    this.#held = [];
+  }
+
+  /** Another process serves the group: it may ask, too. Calls that came while it started still wait. */
+  reset(): void {
+    this.close();
+    this.#round += 1;
+    this.#state = 'new';
+    this.#asked = undefined;
+    this.#request = undefined;
+    for (const { call, send } of this.#held.splice(0)) if (this.#options.calls.holds(call)) this.holds(call, send);
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #check(): void {
+    if (this.#request === undefined) return this.#settle();
+    this.#state = 'asking';
+    this.#ask();
+  }
+
+  #ask(): void {
+    const { calls } = this.#options;
+    if (this.#request === undefined || (this.#asked !== undefined && calls.holds(this.#asked))) return;
+    this.#asked = this.#held.find(({ call }) => calls.holds(call))?.call;
+    if (this.#asked !== undefined) this.onAsk?.(this.#request, this.#asked);
+  }
+
+  #settle(): void {
+    this.#state = 'settled';
+    this.#asked = undefined;
+    // A call that its client has cancelled meanwhile is not sent.
+    for (const { call, send } of this.#held.splice(0)) if (this.#options.calls.holds(call)) send();
+  }
+
+  /** Calls back once the server has read everything that was sent to it. */
+  #whenRead(onRead: () => void): void {
+    const round = this.#round;
+    let isOver = false;
+    const finish = (): void => {
+      if (isOver || round !== this.#round) return;
+      isOver = true;
+      clearTimeout(this.#timer);
+      onRead();
+    };
+    this.#timer = setTimeout(finish, maxPingMs);
+    this.#options.ping(finish);
+  }
+}

@@ -1,0 +1,30 @@
+import type { NewEvent } from '../../event-log.ts';
+import type { RecordChanges, SessionRecord } from '../../session-records.ts';
+import type { Tombstone } from '../memory-sessions.ts';
+import type { StoredSession } from '../memory-tables.ts';
+
+/**
+ * A change of the tables, as the journal keeps it. A change is an effect, not a request: whether a request may have its
+ * effect was decided before. A change of an unknown session has no effect.
+ */
+export type Change =
+  /** The whole session, in place of what was known under its key. */
+  | { readonly kind: 'session'; readonly key: string; readonly session: StoredSession }
+  | { readonly kind: 'append'; readonly key: string; readonly epoch: number; readonly events: readonly NewEvent[] }
+  | { readonly kind: 'amend'; readonly key: string; readonly changes: RecordChanges }
+  | ({ readonly kind: 'owner'; readonly key: string } & Ownership)
+  | { readonly kind: 'renew'; readonly keys: readonly string[] }
+  | { readonly kind: 'end'; readonly key: string; readonly tombstone: Tombstone }
+  | { readonly kind: 'secret'; readonly name: string; readonly value: Buffer }
+  | ({ readonly kind: 'outcome'; readonly call: string; readonly round: number; readonly value: Buffer } & Lifetime)
+  | ({ readonly kind: 'task'; readonly task: string; readonly value: Buffer } & Lifetime)
+  /** Everything that is valid stands in this file up to here. Older files are obsolete. */
+  | { readonly kind: 'base' };
+
+/** Who owns a session, and the takeovers that led there. */
+export type Ownership = Pick<SessionRecord, 'owner' | 'epoch'> &
+  Pick<StoredSession, 'takeovers'> & { readonly term: number | undefined };
+
+interface Lifetime {
+  readonly ttlMs: number;
+}

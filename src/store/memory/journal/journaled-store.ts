@@ -1,0 +1,149 @@
+import { singleEvents } from '../../event-run.ts';
+import type { SessionRecords } from '../../session-records.ts';
+import type { ClusterStore } from '../../store.ts';
+import type { JournaledTables } from './apply-change.ts';
+import type { Change } from './change.ts';
+import type { Journal } from './files/journal.ts';
+
+/**
+ * Offers the tables as a store. Each change takes effect in the tables, is queued for the journal in the same turn, and
+ * is reported when it is in the file. While the journal cannot be written, a change is refused before it takes effect.
+ * A change whose write failed stays in the tables and in the queue: its repetition finds it done and waits for the file.
+ *
+ * Rates and announced changes are not kept. They matter for seconds, and nobody subscribes across a restart.
+ */
+export function createJournaledStore(
+  { tables, taskOwners }: JournaledTables,
+  journal: Journal,
+  append: (change: Change) => void,
+): Pick<ClusterStore, 'log' | 'sessions' | 'secrets' | 'changes' | 'outcomes' | 'owners' | 'rates'> {
+  const { sessions } = tables;
+  /** Sessions whose newest events may not be in the file yet. A reader waits for these (P5). */
+  const unsettled = new Set<string>();
+
+  /** Makes a change and waits until it is in the file, also if an earlier attempt made it. */
+  const change = async <T>(apply: () => T): Promise<Awaited<T>> => {
+    journal.requireWritable();
+    const result = apply();
+    if (!journal.isSettled) await journal.settled();
+    return await result;
+  };
+
+  const appendOwner = (key: string): void => {
+    const session = sessions.get(key);
+    if (session === undefined) return;
+    const { record, takeovers, term } = session;
+    append({ kind: 'owner', key, owner: record.owner, epoch: record.epoch, takeovers, term });
+  };
+
+  const appendSession = (key: string): void => {
+    const session = sessions.get(key);
+    if (session !== undefined) append({ kind: 'session', key, session: { ...session, log: session.log.contents() } });
+  };
+
+  const appendEnd = (key: string): void => {
+    const tombstone = sessions.tombstone(key);
+    if (tombstone !== undefined) append({ kind: 'end', key, tombstone });
+  };
+
+  const records: SessionRecords = {
+    create: (key, record, how) =>
+      change(() => {
+        const before = sessions.get(key);
+        sessions.create(key, record, how);
+        if (before === undefined) appendSession(key);
+      }),
+    find: async (key) => sessions.find(key),
+    amend: (key, epoch, changes) =>
+      change(() => {
+        const outcome = sessions.amend(key, epoch, changes);
+        if (outcome === 'done') append({ kind: 'amend', key, changes });
+        return outcome;
+      }),
+    register: (key, record, tail, log, term) =>
+      change(() => {
+        const isKnown = sessions.get(key)?.record.epoch === record.epoch;
+        const outcome = sessions.register(key, record, tail, log, term);
+        if (outcome === 'registered') isKnown ? appendOwner(key) : appendSession(key);
+        return outcome;
+      }),
+    takeOver: (key, from, owner) =>
+      change(() => {
+        const outcome = sessions.takeOver(key, from, owner);
+        if (outcome.outcome === 'taken') appendOwner(key);
+        else if (outcome.outcome === 'worn_out') appendEnd(key);
+        return outcome;
+      }),
+    confirmTakeover: (key, epoch) =>
+      change(() => {
+        const outcome = sessions.confirmTakeover(key, epoch);
+        if (outcome === 'done') appendOwner(key);
+        return outcome;
+      }),
+    release: (key, epoch) =>
+      change(() => {
+        const outcome = sessions.release(key, epoch);
+        if (outcome === 'done') appendOwner(key);
+        return outcome;
+      }),
+    renew: (keys) =>
+      change(() => {
+        sessions.renew(keys);
+        append({ kind: 'renew', keys });
+      }),
+    end: (key, epoch) =>
+      change(() => {
+        sessions.end(key, epoch);
+        appendEnd(key);
+      }),
+  };
+
+  return {
+    sessions: records,
+    log: {
+      append: (key, epoch, expectedTail, events) =>
+        change(() => {
+          const result = tables.log.append(key, epoch, expectedTail, events);
+          if (result.outcome === 'stored' && events.length > 0) {
+            if (journal.isSettled) unsettled.clear();
+            unsettled.add(key);
+            append({ kind: 'append', key, epoch, events: singleEvents(events) });
+          }
+          return result;
+        }),
+      async read(key, stream, after, limit) {
+        if (!journal.isSettled && unsettled.has(key)) await journal.settled();
+        return tables.log.read(key, stream, after, limit);
+      },
+    },
+    secrets: {
+      keep: (name, candidate) =>
+        change(() => {
+          const isNew = !tables.secrets.has(name);
+          const kept = tables.secrets.keep(name, candidate);
+          if (isNew) append({ kind: 'secret', name, value: candidate });
+          return kept;
+        }),
+    },
+    outcomes: {
+      keep: (call, round, outcome, ttlMs) =>
+        change(() => {
+          const kept = tables.outcomes.keep(call, round, outcome, ttlMs);
+          append({ kind: 'outcome', call, round, value: outcome, ttlMs });
+          return kept;
+        }),
+      find: (call, round) => tables.outcomes.find(call, round),
+    },
+    owners: {
+      set: (task, owner, ttlMs) =>
+        change(() => {
+          const set = taskOwners.set(task, owner, ttlMs);
+          append({ kind: 'task', task, value: owner, ttlMs });
+          return set;
+        }),
+      find: (task) => taskOwners.find(task),
+    },
+    changes: tables.changes,
+    rates: tables.rates,
+  };
+}

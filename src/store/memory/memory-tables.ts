@@ -1,0 +1,136 @@
+import type { EventLog, LogLimits } from '../event-log.ts';
+import type { Immediate } from '../immediate.ts';
+import { createMemoryChanges, type MemoryChanges } from './memory-changes.ts';
+import { type LogContents, MemoryLog } from './memory-log.ts';
+import { createMemoryOutcomes, type MemoryOutcomes } from './memory-outcomes.ts';
+import { createMemoryRates, type MemoryRates } from './memory-rates.ts';
+import { createMemorySecrets, type MemorySecrets } from './memory-secrets.ts';
+import { createMemorySessions, type MemorySession, type MemorySessions } from './memory-sessions.ts';
+
+/** The limits of each log and of all logs together, and the lifetime of sessions. */
+export interface MemoryLimits extends LogLimits {
+  /**
+   * The limit of the bytes of all sessions' events; none by default. The session with the most bytes is evicted first.
+   */
+  readonly maxTotalBytes?: number;
+  /** For how long an unused session is kept; an hour by default. Infinity keeps the session until it is ended. */
+  readonly recordTtlMs?: number;
+}
+
+/** A session with the contents of its log, as another process stored it. */
+export type StoredSession = Omit<MemorySession, 'log'> & { readonly log: LogContents };
+
+/**
+ * The data of a store in the memory of this process. Every change has taken effect when its method returns, so changes
+ * take effect in the order of their calls.
+ */
+export interface MemoryTables {
+  readonly log: Immediate<EventLog>;
+  readonly sessions: MemorySessions;
+  readonly secrets: MemorySecrets;
+  readonly changes: MemoryChanges;
+  readonly outcomes: MemoryOutcomes;
+  readonly rates: MemoryRates;
+  /** Puts a stored session in place of one with the same key. */
+  restore(key: string, session: StoredSession): void;
+  /** Appends events that were stored before to a session that is known. */
+  replay(key: string, epoch: number, events: Parameters<MemoryLog['replay']>[0]): void;
+  /** Removes what is too old, also in sessions that nobody uses. */
+  sweep(): void;
+  clear(): void;
+}
+
+/**
+ * Makes empty tables.
+ * @param now milliseconds of a clock that never jumps
+ */
+export function createMemoryTables(limits: MemoryLimits, now: () => number): MemoryTables {
+  const { maxTotalBytes = Number.POSITIVE_INFINITY, recordTtlMs = 3_600_000 } = limits;
+
+  let totalBytes = 0;
+  const onRemoved = ({ log }: { readonly log: MemoryLog }): void => {
+    totalBytes -= log.bytes;
+  };
+  const sessions = createMemorySessions({ limits, recordTtlMs, now, onRemoved });
+  const secrets = createMemorySecrets();
+  const changes = createMemoryChanges();
+  const outcomes = createMemoryOutcomes(now);
+  const rates = createMemoryRates(now);
+
+  /** Runs a change of a log and updates `totalBytes`. */
+  const trackBytes = <T>(log: MemoryLog, change: () => T): T => {
+    totalBytes -= log.bytes;
+    try {
+      return change();
+    } finally {
+      totalBytes += log.bytes;
+    }
+  };
+
+  const makeRoom = (): void => {
+    while (totalBytes > maxTotalBytes) {
+      const logs = [...sessions.values()].map(({ log }) => log);
+      const largest = logs.reduce((a, b) => (b.bytes > a.bytes ? b : a));
+      // Evict a tenth of the largest log at once: a search for the largest log for each event would be quadratic.
+      const targetBytes = Math.min(largest.bytes * 0.9, largest.bytes - 1);
+      trackBytes(largest, () => {
+        while (largest.bytes > targetBytes) largest.evictOldest();
+      });
+    }
+  };
+
+  return {
+    log: {
+      append(key, epoch, expectedTail, events) {
+        const session = sessions.underEpoch(key, epoch);
+        if (typeof session === 'string') return { outcome: session };
+        const outcome = trackBytes(session.log, () => session.log.append(expectedTail, events, now()));
+        makeRoom();
+        return outcome;
+      },
+      read(key, stream, after, limit) {
+        const log = sessions.get(key)?.log;
+        if (log === undefined) return { outcome: 'unknown_stream' };
+        return trackBytes(log, () => log.read(stream, after, limit, now()));
+      },
+    },
+
+    sessions,
+    secrets,
+    changes,
+    outcomes,
+    rates,
+
+    restore(key, stored) {
+      const log = new MemoryLog(stored.log.epoch, limits);
+      log.load(stored.log, now());
+      sessions.restore(key, { ...stored, log });
+      totalBytes += log.bytes;
+      makeRoom();
+    },
+    replay(key, epoch, events) {
+      const session = sessions.underEpoch(key, epoch);
+      if (typeof session === 'string') return;
+      trackBytes(session.log, () => session.log.replay(events, now()));
+      makeRoom();
+    },
+    sweep() {
+      const nowMs = now();
+      sessions.sweep();
+      outcomes.sweep();
+      rates.sweep();
+      for (const { log } of sessions.values()) trackBytes(log, () => log.evict(nowMs));
+    },
+    clear() {
+      totalBytes = 0;
+      sessions.clear();
+      secrets.clear();
+      changes.clear();
+      outcomes.clear();
+      rates.clear();
+    },
+  };
+}
+
+/** Limits how long an event outlives its maximum age: a quarter of that age, but between 1 s and 60 s. */
+export const sweepEveryMs = ({ maxAgeMs }: LogLimits): number => Math.min(Math.max(maxAgeMs / 4, 1_000), 60_000);

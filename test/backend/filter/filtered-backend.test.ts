@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest';
+import type { FilterOptions } from '../../../src/backend/filter/filter-rules.ts';
+import { filterBackends } from '../../../src/backend/filter/filtered-backend.ts';
+import { createFakeServer, type FakeServer } from '../../support/fake-backend.ts';
+import { openBackend } from '../open-backend.ts';
+
+const nothing: FilterOptions = { allowTools: [], denyTools: [], allowPrompts: [], denyPrompts: [], tools: {} };
+const deny = (...denyTools: string[]): FilterOptions => ({ ...nothing, denyTools });
+const call = (name: string, id: number) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name } });
+const list = (id: number) => ({ jsonrpc: '2.0', id, method: 'tools/list' });
+const tools = (...names: string[]) => ({ tools: names.map((name) => ({ name })) });
+
+/** Answers the newest list request of the gateway. */
+async function answerOwnList(server: FakeServer, ...names: string[]): Promise<void> {
+  const { id } = await server.backend.sent.next(({ id: each }) => typeof each === 'string');
+  server.backend.says({ jsonrpc: '2.0', id, result: tools(...names) });
+}
+
+test('without filters an opener stays as it is, and so does every byte', () => {
+  const { open } = createFakeServer();
+  expect(filterBackends(open, nothing)).toBe(open);
+});
+
+test('a call before any list waits for the list, and the gateway reads the list once for all calls', async () => {
+  const server = createFakeServer();
+  const opened = openBackend(filterBackends(server.open, deny('rm')));
+  opened.send(call('cp', 1));
+  opened.send(call('rm', 2));
+  opened.send(call('mv', 3));
+  await answerOwnList(server, 'cp', 'rm');
+  await server.backend.sent.next(({ id }) => id === 1);
+  expect(server.backend.sent.items.map(({ method }) => method)).toEqual(['tools/list', 'tools/call']);
+  const refused = [JSON.parse(await opened.messages.next()), JSON.parse(await opened.messages.next())];
+  expect(refused.map(({ id, error }) => [id, error.data.reason])).toEqual([
+    [2, 'unknown_tool'],
+    [3, 'unknown_tool'],
+  ]);
+});
+
+test('a call that is cancelled while it waits never reaches the server', async () => {
+  const server = createFakeServer();
+  const opened = openBackend(filterBackends(server.open, deny('rm')));
+  opened.send(call('cp', 1));
+  opened.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } });
+  opened.send(call('cp', 2));
+  await answerOwnList(server, 'cp');
+  await server.backend.sent.next(({ id }) => id === 2);
+  expect(server.backend.sent.items.map(({ id }) => id)).not.toContain(1);
+});
+
+test('a call that waits when its backend ends was certainly not delivered', async () => {
+  const server = createFakeServer();
+  const opened = openBackend(filterBackends(server.open, deny('rm')));
+  opened.send(call('cp', 1));
+  server.backend.ends();
+  expect((await opened.end()).undelivered?.map(({ message }) => message.id)).toEqual([1]);
+});
+
+test('a list that the server does not give, or that cannot be read, lets no call through', async () => {
+  const server = createFakeServer();
+  const opened = openBackend(filterBackends(server.open, deny('rm')));
+  opened.send(call('cp', 1));
+  const { id } = await server.backend.sent.next(({ method }) => method === 'tools/list');
+  server.backend.says({ jsonrpc: '2.0', id, error: { code: -32603, message: 'no' } });
+  expect(JSON.parse(await opened.messages.next()).error.data.reason).toBe('list_unreadable');
+  opened.send(list(2));
+  server.backend.says('{"jsonrpc":"2.0","id":2,"result":{"tools":[],"tools":[{"name":"rm"}]}}');
+  expect(JSON.parse(await opened.messages.next()).error.data.reason).toBe('list_unreadable');
+});
+
+test('[P8] a list is filtered even after more lists than are remembered were requested before its answer', async () => {
+  const server = createFakeServer();
+  const opened = openBackend(filterBackends(server.open, deny('rm')));
+  for (let id = 1; id <= 5_000; id++) opened.send(list(id));
+  server.backend.says({ jsonrpc: '2.0', id: 1, result: tools('rm', 'cp') });
+  expect(JSON.parse(await opened.messages.next()).result).toEqual(tools('cp'));
+});
+
+test('a list that an earlier owner of the session requested is filtered, too', async () => {
+  const server = createFakeServer();
+  const resume = { state: 's', pending: [7], delivered: [] };
+  const open = filterBackends(server.open, deny('rm'));
+  const opened = openBackend((events) => open(events, { resume }));
+  server.backend.says({ jsonrpc: '2.0', id: 7, result: tools('rm') });
+  expect(JSON.parse(await opened.messages.next()).result).toEqual(tools());
+});
+
+test('a client cannot hide its list request among those of the gateway', async () => {
+  const server = createFakeServer();
+  const opened = openBackend(filterBackends(server.open, deny('rm')));
+  opened.send({ ...list(1), id: 'mcp-gangway-filter-1' });
+  server.backend.says({ jsonrpc: '2.0', id: 'mcp-gangway-filter-1', result: tools('rm') });
+  expect(JSON.parse(await opened.messages.next()).result).toEqual(tools());
+});

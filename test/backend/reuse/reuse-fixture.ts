@@ -1,0 +1,115 @@
+import { expect, onTestFinished } from 'vitest';
+import type { Backend, OpenOptions, ProcessHolder } from '../../../src/backend/backend.ts';
+import { KeptProcesses, type KeptProcessesOptions } from '../../../src/backend/reuse/kept-processes.ts';
+import { createFakeServer, readMessage } from '../../support/fake-backend.ts';
+import { createInbox } from '../../support/wait-for.ts';
+
+export const alice = { issuer: 'keys', subject: 'alice', client: '' };
+export const bob = { issuer: 'keys', subject: 'bob', client: '' };
+/** A client's `initialize`. */
+export const initialize = (id: number | string, name = 'c', capabilities: object = {}) => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities, clientInfo: { name, version: '1' } },
+});
+export const initialized = { jsonrpc: '2.0', method: 'notifications/initialized' };
+/** A request of a client. */
+export const call = (id: number | string, method = 'tools/call', params: object = {}) => ({
+  jsonrpc: '2.0',
+  id,
+  method,
+  params,
+});
+
+/** A session as far as its backend sees it. */
+export class FakeHolder implements ProcessHolder {
+  releasableInMs = Number.POSITIVE_INFINITY;
+  quietMs = 0;
+  use: ProcessHolder['use'] = 'listens';
+  isOver = false;
+  starts = 0;
+  released = 0;
+  expired = 0;
+  backend: Backend | undefined;
+
+  onStart(): void {
+    this.starts += 1;
+  }
+
+  release(): void {
+    this.released += 1;
+    void this.backend?.close({ mayBeKept: true });
+  }
+
+  expire(): void {
+    this.expired += 1;
+  }
+}
+
+/** Options of `createFixture`. */
+export interface FixtureOptions extends Partial<KeptProcessesOptions> {
+  readonly ignoresPings?: boolean;
+  /** The capabilities of the clients, and of the server. */
+  readonly capabilities?: object;
+  readonly serverCapabilities?: object;
+  /** The server answers no `initialize`. */
+  readonly isSilent?: boolean;
+}
+
+/** Sessions that share the processes of a fake server. */
+export function createFixture(options: FixtureOptions = {}) {
+  const fake = createFakeServer((message, backend) => {
+    const { id, method } = message;
+    const capabilities = options.serverCapabilities ?? {};
+    const result = { protocolVersion: '2025-11-25', capabilities, pid: backend.pid };
+    if (method === 'initialize' && options.isSilent !== true) backend.says({ jsonrpc: '2.0', id, result });
+    if (method === 'ping' && options.ignoresPings !== true) backend.says({ jsonrpc: '2.0', id, result: {} });
+  });
+  const kept = new KeptProcesses({
+    open: fake.open,
+    reuse: () => 'user',
+    lingerMs: 60_000,
+    maxKept: 10,
+    ...options,
+  });
+  onTestFinished(() => kept.close());
+
+  const open = (opening: Partial<OpenOptions> = {}) => {
+    const holder = new FakeHolder();
+    // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
+    const received = createInbox<any>();
+    const ends = createInbox<string>();
+    const backend = kept.open(
+      {
+        onMessages: (messages) => {
+          for (const { text } of messages) received.push(JSON.parse(text.toString()));
+        },
+        onNoise: () => undefined,
+        onUnanswered: () => undefined,
+        onEnd: ({ reason }) => ends.push(reason),
+      },
+      { principal: alice, holder, ...opening },
+    );
+    holder.backend = backend;
+    const send = (message: unknown): ReturnType<Backend['send']> => backend.send(readMessage(message));
+    /** Opens as a client does. Resolves with the pid of the process. */
+    const shake = async (id: number | string = 0, name = 'c'): Promise<number> => {
+      send(initialize(id, name, options.capabilities));
+      const answer = await received.next();
+      expect(answer.id).toBe(id);
+      send(initialized);
+      return answer.result.pid;
+    };
+    return { backend, holder, received, ends, send, shake };
+  };
+  /** A session that was opened and ended. */
+  const openAndLeave = async (opening: Partial<OpenOptions> = {}, name = 'c'): Promise<number> => {
+    const session = open(opening);
+    const pid = await session.shake(0, name);
+    await session.backend.close({ mayBeKept: true });
+    expect(await session.ends.next()).toBe('closed');
+    return pid;
+  };
+  return { fake, kept, open, openAndLeave };
+}

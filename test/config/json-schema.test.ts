@@ -1,0 +1,114 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${VAR} is what the files hold
+import { readdirSync, readFileSync } from 'node:fs';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { describe, expect, it } from 'vitest';
+import { exampleFile } from '../../scripts/docs/configuration.ts';
+import { readConfiguration } from '../../src/config/config.ts';
+import { readJsonc } from '../../src/config/sources/read-jsonc.ts';
+import { configurationSchema } from '../../src/config/tree/json-schema.ts';
+
+const root = new URL('../../', import.meta.url);
+const validate = new Ajv2020({ strict: true, strictRequired: false, allowUnionTypes: true }).compile(
+  configurationSchema(),
+);
+
+const isValid = (text: string): boolean => {
+  const read = readJsonc(text);
+  return read.ok && validate(read.value) === true;
+};
+
+/** The configurations of the examples and of the documents, with the places where they are. */
+const published = readdirSync(root, { recursive: true, encoding: 'utf8' })
+  .filter((path) => /^(?:docs|examples|deploy)\/.*(?:\.md|gangway\.json)$|^README\.md$/.test(path))
+  .flatMap((path): [string, string][] => {
+    const text = readFileSync(new URL(path, root), 'utf8');
+    const blocks = path.endsWith('.json')
+      ? [text]
+      : [...text.matchAll(/^( *)\{\n(?:.*\n)*?\1\}$/gm)].map(([block]) => block);
+    return blocks
+      .filter(
+        (block) =>
+          /"(?:mcpServers|servers)": \{/.test(block) && !/"mcp":|claude_desktop|"type": "promptString"/.test(block),
+      )
+      .map((block, index) => [`${path} ${index}`, block]);
+  });
+
+const server = '"mcpServers": { "a": { "command": "x" } }';
+const entry = (text: string): string => `{ "mcpServers": { "a": ${text} } }`;
+
+describe('the JSON Schema', () => {
+  it('accepts the example of the reference', () => {
+    expect(isValid(exampleFile)).toBe(true);
+  });
+
+  it.each(published)('accepts %s', (_, text) => {
+    validate(readJsonc(text));
+    expect(isValid(text), JSON.stringify(validate.errors)).toBe(true);
+  });
+
+  it('is tested with the examples and recipes', () => {
+    expect(published.length).toBeGreaterThan(12);
+  });
+
+  it.each([
+    `{ "listen": { "port": "\${PORT:-8080}" }, ${server} }`,
+    `{ "timeouts": { "drain": "1h30m", "sessionIdle": 0 }, ${server} }`,
+    `{ "limits": { "request": { "body": "1.5 MiB" } }, ${server} }`,
+    '{ "include": ["servers.d", "more.json"] }',
+    entry(
+      '{ "url": "https://a.example/mcp", "type": "http", "headers": { "Authorization": "Bearer ${file:/run/t}" } }',
+    ),
+    entry('{ "disabled": true }'),
+    entry('{ "command": "x", "autoApprove": ["y"], "timeout": 5 }'),
+  ])('accepts %s', (text) => {
+    expect(isValid(text)).toBe(true);
+  });
+
+  it.each([
+    '{}',
+    '[]',
+    '{ "mcpServers": [] }',
+    '{ "mcpServers": {}, "servers": {} }',
+    `{ "port": 8080, ${server} }`,
+    `{ "drainMs": 5000, ${server} }`,
+    `{ "listen": 8080, ${server} }`,
+    `{ "listen": { "prot": 1 }, ${server} }`,
+    `{ "listen": { "port": 80800 }, ${server} }`,
+    `{ "listen": { "port": "http" }, ${server} }`,
+    `{ "listen": { "port": 1.5 }, ${server} }`,
+    `{ "listen": { "path": "mcp" }, ${server} }`,
+    `{ "listen": { "allowedOrigins": "https://a.example" }, ${server} }`,
+    `{ "listen": { "tls": { "certificate": "x" } }, ${server} }`,
+    `{ "timeouts": { "drain": 5000 }, ${server} }`,
+    `{ "timeouts": { "drain": "5000" }, ${server} }`,
+    `{ "timeouts": { "drain": "30 min" }, ${server} }`,
+    `{ "timeouts": { "drain": "30m1h" }, ${server} }`,
+    `{ "timeouts": { "drain": "" }, ${server} }`,
+    `{ "limits": { "request": { "body": "4X" } }, ${server} }`,
+    `{ "limits": { "request": { "body": 4194304 } }, ${server} }`,
+    `{ "limits": { "user": { "sessions": "five" } }, ${server} }`,
+    `{ "auth": { "required": "yes" }, ${server} }`,
+    `{ "cluster": { "prefix": "a{b}" }, ${server} }`,
+    `{ "observe": { "logFormat": "html" }, ${server} }`,
+    `{ "defaults": { "era": "new" }, ${server} }`,
+    `{ "defaults": { "timeouts": { "begin": "5s" } }, ${server} }`,
+    `{ "include": 5, ${server} }`,
+    entry('{}'),
+    entry('"x"'),
+    entry('{ "comand": "x" }'),
+    entry('{ "command": "x", "url": "http://a.example" }'),
+    entry('{ "command": 5 }'),
+    entry('{ "command": "x", "args": "y" }'),
+    entry('{ "command": "x", "args": [1] }'),
+    entry('{ "command": "x", "share": "shared" }'),
+    entry('{ "command": "x", "type": "tcp" }'),
+    entry('{ "command": "x", "startTimeoutMs": 5 }'),
+    entry('{ "command": "x", "probes": { "every": 5 } }'),
+    entry('{ "command": "x", "listen": { "port": 1 } }'),
+    '{ "mcpServers": { "a/b": { "command": "x" } } }',
+  ])('refuses %s, as the gateway does', (text) => {
+    expect(isValid(text)).toBe(false);
+    const read = readConfiguration({ argv: ['--config', 'gangway.json'], env: {}, readFile: () => text });
+    expect(read.ok).toBe(false);
+  });
+});

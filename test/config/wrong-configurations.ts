@@ -1,0 +1,244 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${VAR} is what the files hold
+
+/** A wrong configuration: its arguments, variables, and the text of `gangway.json`. */
+export interface WrongConfiguration {
+  readonly argv?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly file?: string;
+}
+
+const server = '"mcpServers": { "git": { "command": "x" } }';
+const entry = (text: string): WrongConfiguration => ({ file: `{\n  "mcpServers": {\n    "git": ${text}\n  }\n}` });
+const root = (text: string): WrongConfiguration => ({ file: `{\n  ${text},\n  ${server}\n}` });
+const flags = (...argv: string[]): WrongConfiguration => ({ argv: [...argv, '--', 'x'] });
+const line = (...argv: string[]): WrongConfiguration => ({ argv });
+
+/** Mistakes that people make, each with the whole text that they get: the place, the cause and the remedy. */
+export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
+  [
+    line(),
+    'command line: names no server; use one of these forms:\n  mcp-gangway [options] -- <command> [args…]\n  mcp-gangway [options] <url>\n  mcp-gangway [options] --config <file>',
+  ],
+  [
+    line('npx', '-y', 'some-server', '--port', '1'),
+    "npx: is not a command of mcp-gangway; put -- before the server's command: mcp-gangway -- npx …",
+  ],
+  [
+    line('--port', '80', 'uvx', 'mcp-server-git'),
+    "uvx: is not a command of mcp-gangway; put -- before the server's command: mcp-gangway -- uvx …",
+  ],
+  [
+    line('chekc', '--config', 'gangway.json'),
+    "chekc: is not a command; did you mean check? Otherwise put -- before the server's command: mcp-gangway -- chekc …",
+  ],
+  [
+    line('confg', 'print'),
+    "confg: is not a command; did you mean config? Otherwise put -- before the server's command: mcp-gangway -- confg …",
+  ],
+  [line('config', 'pirnt'), 'config: must be followed by print or schema; did you mean print?'],
+  [line('completion', 'bsh'), 'completion: must be followed by bash or zsh or fish; did you mean bash?'],
+  [flags('--defaults.auth', 'upstream'), '--defaults.auth: is only for servers at a URL; remove it'],
+  [
+    line('--host', '0.0.0.0', '--defaults.auth', 'upstream', 'https://mcp.example.com/mcp'),
+    '--defaults.auth: upstream needs --public-url on this address: the metadata for clients names the URL of the gateway, and clients can send any Host',
+  ],
+  [
+    entry('{ "url": "wss://mcp.example.com/mcp", "auth": "upstream" }'),
+    'gangway.json:3:5: mcpServers.git: has auth upstream, which is only for servers at http(s):// URLs; remove it',
+  ],
+  [
+    entry('{ "url": "https://mcp.example.com/mcp", "auth": "upstream", "headers": { "Authorization": "x" } }'),
+    "gangway.json:3:5: mcpServers.git: has auth upstream, with which the server gets the client's Authorization; remove this header from headers and credentials",
+  ],
+  [
+    entry('{ "url": "https://mcp.example.com/mcp", "auth": "upstream", "share": "all" }'),
+    'gangway.json:3:5: mcpServers.git: has auth upstream and share all, with which users would share a session at the server; remove share',
+  ],
+  [line('key'), 'key: must be followed by a user name, such as alice: letters, digits and . _ @ + -'],
+  [line('--port', '1', 'key', 'alice'), 'key: must be the first word: mcp-gangway key …'],
+  [
+    line('http://a.example/mcp', 'http://b.example/mcp'),
+    'argument 2: is a second URL; several servers need a configuration file (--config)',
+  ],
+  [line('http://a.example/mcp', '--', 'x'), 'command line: has -- and a URL; use only one of them'],
+  [flags('--prot', '8080'), '--prot: is not an option; did you mean --port?'],
+  [flags('--port', 'http'), '--port: must be an integer from 0 to 65535'],
+  [flags('--port', '80800'), '--port: must be an integer from 0 to 65535'],
+  [flags('--port'), '--port: needs a value; for a value that begins with --, write --port=…'],
+  [flags('--port', '1', '--port', '2'), '--port: is given more than once; give it once'],
+  [flags('--port', '1', '--listen.port', '2'), '--listen.port: sets the same option as --port; give only one of them'],
+  [flags('--session-idle', '30'), '--session-idle: needs a unit, such as 30s, 1h30m or 250ms'],
+  [
+    flags('--session-idle', '30 min'),
+    '--session-idle: must be a time such as 30s, 1h30m or 250ms (units: d, h, m, s, ms; the largest first)',
+  ],
+  [
+    flags('--session-idle', '30m1h'),
+    '--session-idle: must be a time such as 30s, 1h30m or 250ms (units: d, h, m, s, ms; the largest first)',
+  ],
+  [flags('--timeouts.drian', '5s'), '--timeouts.drian: is not an option; did you mean --timeouts.drain?'],
+  [flags('--drain', '5s'), '--drain: is not an option; did you mean --timeouts.drain?'],
+  [
+    flags('--session-idle-ms', '1800000'),
+    '--session-idle-ms: has this name only in 0.1.0; use --session-idle with a unit, such as 30s',
+  ],
+  [flags('--no-sse'), '--no-sse: has this name only in 0.1.0; use --defaults.sse=false'],
+  [flags('--limits.request.body', '4194304'), '--limits.request.body: needs a unit, such as 64KiB, 4MiB or 512B'],
+  [flags('--limits.request.body', '4X'), '--limits.request.body: must be a size such as 64KiB, 4MiB or 1GiB'],
+  [flags('--limits.request.body', '1TiB'), '--limits.request.body: must be from 1B to 256MiB'],
+  [flags('--era', 'new'), '--era: must be auto, legacy or modern'],
+  [flags('--share', 'shared'), '--share: must be auto, session, user, all or request'],
+  [
+    flags('--log-level', 'dbug'),
+    '--log-level: has an unknown level; did you mean debug? (known levels: fatal, error, warn, info, debug, trace, silent; example: info,store=debug)',
+  ],
+  [
+    flags('--log-level', 'info,stor=debug'),
+    '--log-level: has item 2, which has an unknown part; did you mean store? (known parts: app, http, auth, session, modern, server, stderr, store; example: info,store=debug)',
+  ],
+  [
+    flags('--redis', 'localhost:6379'),
+    '--redis: is not a Redis URL; use redis://, rediss://, redis+sentinel:// or redis+cluster:// with host:port',
+  ],
+  [
+    flags('--redis', '${file:/none}'),
+    '--redis: refers to the file /none, which does not exist; create it, or correct the path',
+  ],
+  [
+    flags('--auth.required'),
+    '--auth.required: requires authentication, but none is configured; set --api-keys-file, --auth.oauth.issuers or --auth.proxy.addresses, or remove it; see https://github.com/mcp-gangway/mcp-gangway/blob/main/docs/authentication.md',
+  ],
+  [flags('--defaults.sse=nope'), '--defaults.sse: must be true or false'],
+  [flags('--header', 'X: y'), '--header: is only for servers at a URL; remove it'],
+  [flags('--ready'), '--ready: is only for mcp-gangway health; remove it, or run mcp-gangway health --ready'],
+  [flags('--env', 'TOKEN'), '--env: must be KEY=VALUE on the command line and an object of strings in the file'],
+  [
+    flags('--defaults.process.uid', '1000'),
+    '--defaults.process.uid: has --defaults.process.uid without --defaults.process.gid; set both',
+  ],
+  [
+    flags('--path', 'mcp'),
+    '--path: must begin with / and contain only letters, digits and . _ ~ - between slashes, without a query or a trailing slash',
+  ],
+  [
+    flags('--advanced.paths.ws', '/mcp'),
+    '--advanced.paths.ws: gives two endpoints the same path, /mcp; change --path or --advanced.paths.ws so that they differ',
+  ],
+  [
+    flags('--name', 'a/b'),
+    '--name: is not a valid server name; use 1 to 64 letters, digits, dots, underscores and hyphens, and no dot at the beginning',
+  ],
+  [
+    flags('--auth.proxy.userHeader', 'x-user'),
+    '--auth.proxy.userHeader: needs --auth.proxy.addresses: one option names the header with the user, and the other names the proxy that may send it',
+  ],
+  [
+    { argv: ['--', 'x'], env: { GANGWAY_DRAIN_MS: '5000' } },
+    'GANGWAY_DRAIN_MS: has this name only in 0.1.0; use GANGWAY_TIMEOUTS_DRAIN with a unit, such as 30s',
+  ],
+  [
+    { argv: ['--', 'x'], env: { GANGWAY_PORT: 'tcp://10.0.0.1:80' } },
+    'GANGWAY_PORT: is set by Kubernetes for a service of this name; set enableServiceLinks: false in the pod, or rename the service',
+  ],
+  [
+    { argv: ['--config', 'none.json'] },
+    'none.json: does not exist; check the path, which is relative to the current folder',
+  ],
+  [
+    { argv: ['--config', 'gangway.json', '--', 'x'], file: `{ ${server} }` },
+    'command line: has -- and --config; use only one of them',
+  ],
+  [
+    { file: '{\n  "mcpServers": {,}\n}' },
+    'gangway.json:2:18: is not valid JSON: nothing stands before this comma; remove it, or add what is missing',
+  ],
+  [
+    { file: '{\n  mcpServers: {}\n}' },
+    'gangway.json:2:3: is not valid JSON: this word is not JSON; texts and keys need double quotes',
+  ],
+  [
+    { file: '{ "listen": { "port": 1 } }' },
+    'gangway.json: has no mcpServers; add an object with a member for each server',
+  ],
+  [root('"listen": { "prot": 1 }'), 'gangway.json:2:15: listen.prot: is not a known key; did you mean port?'],
+  [root('"port": 1'), 'gangway.json:2:3: port: has this name only in 0.1.0; use listen.port'],
+  [
+    root('"drainMs": 5000'),
+    'gangway.json:2:3: drainMs: has this name only in 0.1.0; use timeouts.drain with a unit, such as 30s',
+  ],
+  [
+    root('"timeouts": { "drain": 5000 }'),
+    'gangway.json:2:17: timeouts.drain: needs a unit, such as 30s, 1h30m or 250ms',
+  ],
+  [
+    root('"timeouts": "5s"'),
+    'gangway.json:2:3: timeouts: must be an object, for example with sessionIdle, requestIdle, requestTotal',
+  ],
+  [
+    root('"limits": { "request": { "body": "4 bananas" } }'),
+    'gangway.json:2:28: limits.request.body: must be a size such as 64KiB, 4MiB or 1GiB',
+  ],
+  [
+    root('"listen": { "port": "${NOPE}" }'),
+    'gangway.json:2:15: listen.port: the environment variable NOPE is not set; set it, or write ${NOPE:-default}',
+  ],
+  [
+    root('"sse": false'),
+    'gangway.json:2:3: sse: must be an object, for example with heartbeat; for a single value, set defaults.sse',
+  ],
+  [
+    root('"include": "servers.d"'),
+    'gangway.json:2:3: include: includes servers.d, which does not exist; correct the path, which is relative to the folder of this file, or remove it',
+  ],
+  [
+    root('"listen": { "port": 1 },\n  "listen": { "port": 2 }'),
+    'gangway.json:3:3: is not valid JSON: the key listen appears twice in its object, first in line 2; merge the two, or remove one',
+  ],
+  [
+    entry('{ "comand": "x" }'),
+    'gangway.json:3:14: mcpServers.git.comand: is not a known key; did you mean command?\ngangway.json:3:5: mcpServers.git: has no command and no url; add one of them',
+  ],
+  [
+    entry('{ "command": "x", "startTimeoutMs": 5 }'),
+    'gangway.json:3:30: mcpServers.git.startTimeoutMs: has this name only in 0.1.0; use timeouts.start with a unit, such as 30s',
+  ],
+  [entry('{ "command": "x", "args": "a b" }'), 'gangway.json:3:30: mcpServers.git.args: must be a list of strings'],
+  [entry('{ "command": "x", "args": ["a", 1] }'), 'gangway.json:3:44: mcpServers.git.args[1]: must be a string'],
+  [
+    entry('{ "command": "x", "env": { "TOKEN": "${TOKEN}" } }'),
+    'gangway.json:3:39: mcpServers.git.env.TOKEN: the environment variable TOKEN is not set; set it, or write ${TOKEN:-default}',
+  ],
+  [
+    entry('{ "command": "x", "env": { "TOKEN": "${input:token}" } }'),
+    'gangway.json:3:39: mcpServers.git.env.TOKEN: ${input:…} is not supported; use ${VAR}, ${VAR:-default} or ${file:/path}',
+  ],
+  [
+    entry('{ "command": "x", "envFile": ".env" }'),
+    'gangway.json:3:30: mcpServers.git.envFile: is not supported; write the variables into env, or use a reference to a variable',
+  ],
+  [
+    entry('{ "command": "x", "probes": 5 }'),
+    'gangway.json:3:30: mcpServers.git.probes: must be an object, for example with every, required',
+  ],
+  [
+    entry('{ "command": "x", "url": "http://a.example" }'),
+    'gangway.json:3:14: mcpServers.git.command: is only for servers without a url; remove it',
+  ],
+  [
+    entry('{ "type": "http", "command": "x" }'),
+    'gangway.json:3:14: mcpServers.git.type: is "http", but the server has no url; add a url, or remove type',
+  ],
+  [
+    entry('{ "url": "http://u:p@a.example" }'),
+    "gangway.json:3:14: mcpServers.git.url: must not contain a user name or a password; use --header 'Authorization: …' or headers",
+  ],
+  [
+    entry('{ "url": "https://a.example", "headers": { "Host": "b" } }'),
+    'gangway.json:3:42: mcpServers.git.headers: must not have host, which the gateway sets itself; remove it',
+  ],
+  [
+    entry('{ "command": "x", "port": 1 }'),
+    'gangway.json:3:30: mcpServers.git.port: is an option of the gateway, not of a server; set listen.port at the top level',
+  ],
+  [entry('"x"'), 'gangway.json:3:5: mcpServers.git: must be an object with a command or a url'],
+];

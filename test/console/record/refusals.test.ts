@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { recentSpanMs } from '../../../src/console/record/recent-sum.ts';
+import { Refusals } from '../../../src/console/record/refusals.ts';
+
+test('refused senders and exceeded quotas count for five minutes; other faults do not count', () => {
+  let now = 0;
+  const refusals = new Refusals(() => now);
+  expect(refusals.recent).toEqual({ count: 0, last: undefined });
+  for (const reason of ['credentials_invalid', 'not_json', 'host_not_allowed', 'unknown_session'] as const)
+    refusals.add('files', reason);
+  refusals.add('mail', 'quota_requests');
+  refusals.add('mail', 'too_many_sessions');
+  expect(refusals.recent).toMatchObject({ count: 4, last: { server: 'mail', reason: 'too_many_sessions' } });
+  now += recentSpanMs;
+  expect(refusals.recent).toMatchObject({ count: 0, last: { server: 'mail' } });
+});

@@ -1,0 +1,94 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll } from 'vitest';
+import { type FileStore, openFileStore } from '../../src/store/memory/journal/file-store.ts';
+import type { ClusterStore } from '../../src/store/store.ts';
+import { storeContract } from './store-contract.ts';
+import type { StoreLimits, StoreUnderTest } from './store-fixture.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'gangway-contract-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+let made = 0;
+const startedMs = Date.now();
+
+function open({ leaseMs, mailboxMaxBytes, ...limits }: StoreLimits, directory: string, now: () => number): FileStore {
+  const times = { now, systemNow: () => startedMs + now() };
+  return openFileStore({ directory, limits, syncMs: 1_000, leaseMs, mailboxMaxBytes, emit: () => undefined, ...times });
+}
+
+const freshDirectory = (): string => join(root, `${++made}`);
+
+storeContract('file', (limits): StoreUnderTest => {
+  let nowMs = 0;
+  const store = open(limits, freshDirectory(), () => nowMs);
+  return {
+    store,
+    other: store,
+    isRealTime: false,
+    advance: (ms) => {
+      nowMs += ms;
+    },
+  };
+});
+
+/**
+ * The same suite, but each use of the second view of the data reopens the store: what it sees is what the files have.
+ */
+storeContract(
+  'file, reopened',
+  async (limits): Promise<StoreUnderTest> => {
+    const directory = freshDirectory();
+    let nowMs = 0;
+    const now = (): number => nowMs;
+    let current = open(limits, directory, now);
+    const { instances } = current; // leases and mailboxes live as long as a process
+    let turn: Promise<unknown> = Promise.resolve();
+    let calls = 0;
+
+    /** Runs a method after reopening the store, one after the other. */
+    const reopened = (run: (store: FileStore) => Promise<unknown>): Promise<unknown> => {
+      const result = turn.then(async () => {
+        calls += 1;
+        if (calls % 3 === 0) await current.compact();
+        await current.close();
+        current = open(limits, directory, now);
+        return run(current);
+      });
+      turn = result.catch(() => undefined);
+      return result;
+    };
+    type Room = Record<string, (...args: unknown[]) => Promise<unknown>>;
+    const viewOf = (name: 'log' | 'sessions' | 'secrets' | 'outcomes' | 'owners'): never =>
+      new Proxy({} as Room, {
+        get:
+          (_, method: string) =>
+          (...args: unknown[]) =>
+            reopened((store) => ((store[name] as unknown as Room)[method] as Room[string])(...args)),
+      }) as never;
+    const unchanged = open(limits, freshDirectory(), now);
+    const store: ClusterStore = {
+      ...unchanged,
+      instances,
+      log: viewOf('log'),
+      sessions: viewOf('sessions'),
+      secrets: viewOf('secrets'),
+      outcomes: viewOf('outcomes'),
+      owners: viewOf('owners'),
+      async close() {
+        await turn;
+        await Promise.all([current.close(), unchanged.close()]);
+      },
+    };
+    return {
+      store,
+      other: store,
+      isRealTime: false,
+      advance: (ms) => {
+        nowMs += ms;
+      },
+    };
+  },
+  { modelRuns: 15 },
+);

@@ -1,0 +1,118 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
+import { everythingFixture, root, startGateway } from '../support/gateway.ts';
+import { initialize } from '../support/http-client.ts';
+import { findFreePort } from '../support/redis-process.ts';
+import { startRedis } from '../support/redis-server.ts';
+
+const run = promisify(execFile);
+const program = [process.execPath, `${root}dist/main.js`] as const;
+
+const folderOfSecrets = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'gangway-secrets-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
+};
+
+test('keys, the URL of Redis, state keys and headers from files are nowhere else', async () => {
+  const folder = folderOfSecrets();
+  const at = (name: string, text: string): string => {
+    writeFileSync(join(folder, name), `${text}\n`, { mode: 0o600 });
+    return join(folder, name);
+  };
+  const password = 'CANARY-redis-7f3a91';
+  const stateKey = 'CANARY-state-key-0123456789-0123456789';
+  const token = 'CANARY-token-55aa';
+  await using redis = await startRedis({ args: ['--requirepass', password] });
+  const { host } = new URL(redis.url);
+  const [command, ...args] = everythingFixture;
+  const config = at(
+    'gangway.json',
+    JSON.stringify({
+      auth: { apiKeysFile: join(folder, 'keys.json') },
+      cluster: {
+        redis: `\${file:${at('redis', `redis://:${password}@${host}`)}}`,
+        stateKeys: [`\${file:${at('state', stateKey)}}`],
+      },
+      mcpServers: {
+        local: { command, args, env: { TOKEN: `\${file:${at('token', token)}}` } },
+        remote: { url: 'http://127.0.0.1:9/mcp', headers: { Authorization: `Bearer \${file:${at('token', token)}}` } },
+      },
+    }),
+  );
+  const [file, main] = program;
+  const made = await run(file, [main, 'key', 'alice', '--add', join(folder, 'keys.json')]);
+  const key = /^Authorization: Bearer (\S+)$/m.exec(made.stdout)?.[1] ?? '';
+  expect(key).toMatch(/^mcpgw_/);
+  expect(statSync(join(folder, 'keys.json')).mode & 0o777).toBe(0o600);
+  expect(readFileSync(join(folder, 'keys.json'), 'utf8')).not.toContain(key);
+
+  const adminPort = await findFreePort();
+  const gateway = await startGateway({ args: ['--config', config, '--log-level', 'debug'], adminPort });
+  const session = await initialize(`${gateway.baseUrl}/local/mcp`, { headers: { Authorization: `Bearer ${key}` } });
+  expect(session.id).not.toBe('');
+  const printed = await run(file, [main, 'config', 'print', '--config', config]);
+  const page = await fetch(`http://127.0.0.1:${adminPort}/readyz`).then((response) => response.text());
+  const seen = {
+    environment: readFileSync(`/proc/${gateway.pid}/environ`, 'utf8'),
+    arguments: readFileSync(`/proc/${gateway.pid}/cmdline`, 'utf8'),
+    printed: printed.stdout,
+    page,
+  };
+  expect(seen.printed).toContain(`"redis": "\${file:${join(folder, 'redis')}}"`);
+  await redis.kill(); // the log of lost connections names the server
+  await gateway.stop('SIGTERM');
+  const crash = await run(file, [main, '--config', config, '--port', '99999']).catch(({ stderr }) => String(stderr));
+  expect(crash).toContain('--port: must be an integer');
+  for (const [where, text] of Object.entries({ ...seen, log: gateway.stdout() + gateway.stderr(), crash }))
+    for (const secret of [password, stateKey, token, key])
+      expect(String(text).includes(secret), `${where}`).toBe(false);
+});
+
+test('a key file keeps its comments, and is not changed if it is not valid', async () => {
+  const folder = folderOfSecrets();
+  const keys = join(folder, 'keys.json');
+  const [file, main] = program;
+  writeFileSync(keys, `[\n  // the first user\n  {"name": "bob", "sha256": "${'0'.repeat(64)}"}, // last\n]\n`);
+  await run(file, [main, 'key', 'alice', '--add', keys]);
+  const text = readFileSync(keys, 'utf8');
+  expect(text).toContain('// the first user');
+  expect(text.match(/"name"/g)).toHaveLength(2);
+  const checked = await run(file, [main, 'check', '--config-only', '--api-keys-file', keys, '--', 'x']);
+  expect(checked.stdout).toContain('The configuration is valid: 1 server.');
+  writeFileSync(keys, '{"no": "list"}');
+  await expect(run(file, [main, 'key', 'carol', '--add', keys])).rejects.toThrow(/The key was not added/);
+  expect(readFileSync(keys, 'utf8')).toBe('{"no": "list"}');
+});
+
+test('included servers are served, and a change of them is a reload', async () => {
+  const folder = folderOfSecrets();
+  const [command, ...args] = everythingFixture;
+  const writeServers = (file: string, ...names: string[]): void =>
+    writeFileSync(
+      join(folder, file),
+      JSON.stringify({ servers: Object.fromEntries(names.map((name) => [name, { command, args }])) }),
+    );
+  writeFileSync(join(folder, 'gangway.json'), '{ "include": ["a.json", "b.jsonc"] } // no server of its own');
+  writeServers('a.json', 'one');
+  writeServers('b.jsonc', 'two');
+  const gateway = await startGateway({ args: ['--config', join(folder, 'gangway.json')] });
+  expect((await initialize(`${gateway.baseUrl}/two/mcp`)).id).not.toBe('');
+  writeServers('b.jsonc', 'two', 'three');
+  await expect
+    .poll(() => gateway.logs().some(({ msg }) => msg === 'reloaded the configuration'), { timeout: 20_000 })
+    .toBe(true);
+  expect((await initialize(`${gateway.baseUrl}/three/mcp`)).id).not.toBe('');
+});
+
+test('the completion script of bash completes options', async () => {
+  const [file, main] = program;
+  const { stdout: script } = await run(file, [main, 'completion', 'bash']);
+  const ask = `COMP_WORDS=(mcp-gangway --timeouts.d); COMP_CWORD=1; _mcp_gangway; echo "\${COMPREPLY[@]}"`;
+  const { stdout } = await run('bash', ['-c', `${script}\n${ask}`]);
+  expect(stdout.trim()).toBe('--timeouts.drain');
+});

@@ -1,0 +1,247 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type Gateway, startGateway } from '../support/gateway.ts';
+import { type GuardedServer, startGuardedServer, tokenOf, usualMetadata } from '../support/guarded-server.ts';
+import { initialize, open, post } from '../support/http-client.ts';
+
+const issuer = 'https://login.example.com';
+const [ada, adaNext, bob] = [
+  tokenOf({ iss: issuer, sub: 'ada', jti: 1 }),
+  tokenOf({ iss: issuer, sub: 'ada', jti: 2 }),
+  tokenOf({ iss: issuer, sub: 'bob' }),
+] as const;
+const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
+
+let server: GuardedServer;
+let gateway: Gateway;
+beforeAll(async () => {
+  server = await startGuardedServer();
+  const args = ['--log-level', 'trace', '--defaults.auth', 'upstream', server.url];
+  gateway = await startGateway({ args, isStoppedWithTest: false });
+});
+afterAll(async () => {
+  await gateway.stop();
+  server.close();
+});
+beforeEach(() => {
+  server.tokens.clear();
+  server.narrow.clear();
+  server.expireAtInitialize.clear();
+  server.open.clear();
+  for (const token of [ada, adaNext]) server.tokens.set(token, 'ada');
+  server.tokens.set(bob, 'bob');
+  server.metadata = usualMetadata;
+  server.forgetSessions();
+});
+
+const initializeRequest = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+};
+const version = 'io.modelcontextprotocol/protocolVersion';
+const modernCall = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
+  params: {
+    name: 'user',
+    arguments: {},
+    _meta: { [version]: '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} },
+  },
+};
+const modernHeaders = { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/call', 'Mcp-Name': 'user' };
+const metadataUrl = (): string => `${gateway.baseUrl}/.well-known/oauth-protected-resource/mcp`;
+const reasonOf = (json: { error: { data: { reason: string } } }): string => json.error.data.reason;
+
+describe('the refusal of a server with its own OAuth', () => {
+  test('of initialize is the answer to the client, with the metadata URL of the gateway', async () => {
+    const { status, headers, json } = await post(gateway.url, initializeRequest);
+    expect(status).toBe(401);
+    expect(headers['www-authenticate']).toBe(`Bearer error="invalid_token", resource_metadata="${metadataUrl()}"`);
+    expect(reasonOf(json)).toBe('upstream_unauthorized');
+    expect(gateway.stderr() + gateway.stdout()).not.toContain('"level":40'); // anybody can do that
+  });
+
+  test('of a modern request is the answer to the client, and a token makes the request work', async () => {
+    const refused = await post(gateway.url, modernCall, modernHeaders);
+    expect(refused.status).toBe(401);
+    expect(refused.headers['www-authenticate']).toContain(metadataUrl());
+    const answered = await post(gateway.url, modernCall, { ...modernHeaders, ...bearer(ada) });
+    expect(answered.status).toBe(200);
+    expect(answered.json.result.content[0].text).toBe('ada');
+  });
+
+  test('in a session names the missing scopes, and the session goes on with another token of the user', async () => {
+    server.narrow.add(ada);
+    const session = await initialize(gateway.url, { headers: bearer(ada) });
+    const refused = await session.request('tools/call', { name: 'admin' });
+    expect(refused.status).toBe(403);
+    expect(refused.headers['www-authenticate']).toBe('Bearer error="insufficient_scope", scope="mcp:use mcp:admin"');
+    expect(reasonOf(refused.json)).toBe('upstream_forbidden');
+    const allowed = await session.request('tools/call', { name: 'admin' }, { headers: bearer(adaNext) });
+    expect(allowed.json.result.content[0].text).toBe('ada');
+  });
+
+  test('of an expired token has a challenge, also where the server sends none', async () => {
+    const session = await initialize(gateway.url, { headers: bearer(ada) });
+    server.tokens.delete(ada);
+    const { challenge } = server;
+    server.challenge = undefined;
+    try {
+      const { status, headers } = await session.request('tools/list');
+      expect(status).toBe(401);
+      expect(headers['www-authenticate']).toBe(`Bearer resource_metadata="${metadataUrl()}"`);
+    } finally {
+      server.challenge = challenge;
+    }
+  });
+
+  test('of the first request for a tool reaches a client whose session began without a token', async () => {
+    for (const method of ['initialize', 'notifications/initialized']) server.open.add(method);
+    const session = await initialize(gateway.url);
+    expect((await session.request('tools/list')).status).toBe(401);
+    expect((await session.request('tools/list', {}, { headers: bearer(ada) })).status).toBe(200);
+  });
+});
+
+describe('a session at a server with its own OAuth', () => {
+  test('[P11] does not exist for another user, whatever is asked of it', async () => {
+    const session = await initialize(gateway.url, { headers: bearer(ada) });
+    const headers = { ...bearer(bob), 'Mcp-Session-Id': session.id };
+    expect((await session.request('tools/list', {}, { headers })).status).toBe(404);
+    for (const method of ['GET', 'DELETE']) {
+      const exchange = await open(gateway.url, { method, headers: { ...headers, Accept: 'text/event-stream' } });
+      expect(exchange.status).toBe(404);
+    }
+    const ofBob = server.seen.filter(({ authorization }) => authorization === bearer(bob).Authorization);
+    expect(ofBob.filter((seen) => seen.session !== '')).toEqual([]);
+    expect((await session.request('tools/list')).status).toBe(200);
+  });
+
+  test('[P11] is closed to a forged token of its user, which the server does not accept', async () => {
+    const session = await initialize(gateway.url, { headers: bearer(ada) });
+    const forged = { ...bearer(tokenOf({ iss: issuer, sub: 'ada', jti: 'forged' })), 'Mcp-Session-Id': session.id };
+    for (const method of ['GET', 'DELETE']) {
+      const exchange = await open(gateway.url, { method, headers: { ...forged, Accept: 'text/event-stream' } });
+      expect(exchange.status).toBe(401);
+    }
+    expect((await session.request('tools/list', {}, { headers: forged })).status).toBe(401);
+    expect((await session.request('tools/list')).status).toBe(200);
+  });
+
+  test('is restored by the next token: a request with the expired one gets the challenge', async () => {
+    const session = await initialize(gateway.url, { headers: bearer(ada) });
+    // The token expires between the two: the server still sees that it has forgotten the session.
+    server.forgetSessions();
+    server.expireAtInitialize.add(ada);
+    const refused = await session.request('tools/list');
+    expect(refused.status).toBe(401);
+    expect(refused.headers['www-authenticate']).toContain(metadataUrl());
+    expect((await session.request('tools/list')).status).toBe(401);
+    const answered = await session.request('tools/call', { name: 'user' }, { headers: bearer(adaNext) });
+    expect(answered.json.result.content[0].text).toBe('ada');
+  });
+
+  test('[P12] leaves no token in the log', () => {
+    const output = gateway.stdout() + gateway.stderr();
+    for (const token of [ada, adaNext, bob]) expect(output).not.toContain(token);
+  });
+});
+
+describe('the metadata of a server with its own OAuth', () => {
+  test('has the URL of the gateway as the resource, and the authorization server of the server', async () => {
+    const { status, json, headers } = await (await open(metadataUrl(), { method: 'GET' })).answer();
+    expect(status).toBe(200);
+    expect(json).toEqual({
+      resource: gateway.url,
+      authorization_servers: [issuer],
+      scopes_supported: ['mcp:use'],
+    });
+    expect(headers).toMatchObject({ 'access-control-allow-origin': '*', 'cache-control': 'no-store' });
+  });
+
+  test('is the origin of the server where the server has no such document (2025-03-26)', async () => {
+    server.metadata = (outgoing) => void outgoing.writeHead(404).end();
+    await untilForgotten();
+    const { json } = await (await open(metadataUrl(), { method: 'GET' })).answer();
+    expect(json).toEqual({ resource: gateway.url, authorization_servers: [server.origin] });
+  });
+
+  test('about another resource keeps it, so that clients refuse it', async () => {
+    server.metadata = (outgoing) =>
+      void outgoing
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end('{"resource":"https://evil.example.com/mcp","authorization_servers":[]}');
+    await untilForgotten();
+    const { json } = await (await open(metadataUrl(), { method: 'GET' })).answer();
+    expect(json.resource).toBe('https://evil.example.com/mcp');
+  });
+});
+
+/** The gateway uses a document again for a second. */
+async function untilForgotten(): Promise<void> {
+  const { setTimeout: delay } = await import('node:timers/promises');
+  await delay(1_050);
+}
+
+describe('hostile metadata', () => {
+  test.each([
+    ['a redirect into the network', 302, { location: 'http://169.254.169.254/' }, ''],
+    ['a document of 300 KiB', 200, {}, JSON.stringify({ resource: 'x'.repeat(300 * 1024) })],
+    ['no JSON', 200, {}, '<html>'],
+    ['a list', 200, {}, '[]'],
+    ['a fault of the server', 500, {}, '{}'],
+  ])('that is %s is refused with 502', async (_name, status, headers, body) => {
+    await untilForgotten();
+    server.metadata = (outgoing) => void outgoing.writeHead(status, headers).end(body);
+    const answer = await (await open(metadataUrl(), { method: 'GET' })).answer();
+    expect(answer.status).toBe(502);
+    expect(reasonOf(answer.json)).toBe('bad_upstream_metadata');
+  });
+
+  test('that drips slowly is refused after the time limit', async () => {
+    await untilForgotten();
+    let timer: NodeJS.Timeout | undefined;
+    server.metadata = (outgoing) => {
+      outgoing.writeHead(200, { 'content-type': 'application/json' });
+      timer = setInterval(() => outgoing.write(' '), 100);
+    };
+    const startedAt = performance.now();
+    const answer = await (await open(metadataUrl(), { method: 'GET' })).answer();
+    clearInterval(timer);
+    expect(answer.status).toBe(502);
+    expect(performance.now() - startedAt).toBeLessThan(15_000);
+  }, 30_000);
+
+  test('at another origin, which the challenge names, is never fetched (SSRF)', async () => {
+    await untilForgotten();
+    const inside = await startGuardedServer();
+    const { challenge } = server;
+    server.challenge = `Bearer resource_metadata="${inside.origin}/.well-known/oauth-protected-resource/mcp"`;
+    try {
+      const { headers } = await post(gateway.url, initializeRequest);
+      expect(headers['www-authenticate']).toBe(`Bearer resource_metadata="${metadataUrl()}"`);
+      const { json } = await (await open(metadataUrl(), { method: 'GET' })).answer();
+      expect(json.authorization_servers).toEqual([issuer]); // of the server's own document
+      expect(inside.seen).toEqual([]);
+    } finally {
+      server.challenge = challenge;
+      inside.close();
+    }
+  });
+
+  test('is not served for a host that is not the gateway (DNS rebinding)', async () => {
+    const exchange = await open(metadataUrl(), { method: 'GET', headers: { Host: 'evil.example.com' } });
+    expect(exchange.status).toBe(403);
+  });
+});
+
+// Last: the gateway remembers for a minute that requests without a token are accepted.
+test('the metadata of a server without metadata that needs no token is 404 no_upstream_metadata', async () => {
+  server.metadata = (outgoing) => void outgoing.writeHead(404).end();
+  server.open.add('ping');
+  await untilForgotten();
+  const { status, json } = await (await open(metadataUrl(), { method: 'GET' })).answer();
+  expect([status, reasonOf(json)]).toEqual([404, 'no_upstream_metadata']);
+});

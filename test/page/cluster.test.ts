@@ -1,0 +1,45 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { startRedis } from '../support/redis-server.ts';
+import { closeBrowser, openPage, startWatched } from './browser.ts';
+
+/** The page of one instance of several that share a Redis. */
+
+afterAll(closeBrowser);
+
+async function connect(name: string, url: string): Promise<void> {
+  const client = new Client({ name, version: '3' });
+  await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+  onTestFinished(() => client.close());
+}
+
+test('the sessions of all instances are listed with the name of their instance, and found by it', async () => {
+  await using redis = await startRedis();
+  const [here, there] = [
+    await startWatched({ args: ['--redis', redis.url] }),
+    await startWatched({ args: ['--redis', redis.url] }),
+  ];
+  await connect('nearby', here.gateway.url);
+  await connect('far-away', there.gateway.url);
+  const page = await openPage(here.admin, 'sessions');
+  const rows = page.getByRole('region', { name: 'Sessions' }).getByRole('row');
+  await rows.filter({ hasText: 'far-away 3' }).getByText(`:${there.gateway.pid}`).waitFor();
+  const own = rows.filter({ hasText: `:${here.gateway.pid} (this one)` });
+  await own.getByRole('link').waitFor();
+  await page.getByText('2 sessions on 2 instances, newest first').waitFor();
+  await page.getByText(/^The sessions of 1 other instance are as reported \d s ago or later\.$/).waitFor();
+  // Only the instance of a session has its messages, and may end it.
+  expect(await rows.filter({ hasText: 'far-away' }).getByRole('link').count()).toBe(0);
+  expect(await rows.filter({ hasText: 'far-away' }).getByRole('button').count()).toBe(0);
+  expect(await own.getByRole('button').count()).toBe(1);
+
+  await page.getByLabel('Search').fill('far-away');
+  await page.getByText('1 of 2 sessions found').waitFor();
+  await page.getByLabel('Search').fill('');
+  await page.getByLabel('Sessions of').selectOption('This instance');
+  await page.getByText('1 session on this instance').waitFor();
+  expect(await rows.filter({ hasText: 'far-away' }).count()).toBe(0);
+
+  await page.getByRole('link', { name: 'Overview' }).click();
+  await page.getByText(/1 session · .* · reported \d s ago$/).waitFor();
+});

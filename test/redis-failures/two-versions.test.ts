@@ -1,0 +1,70 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
+import { startFastCluster } from '../cluster/fast.ts';
+import { createRandom, seedOfRun } from '../resume/random.ts';
+import { root } from '../support/gateway.ts';
+import { violationsOf } from '../support/log-checker.ts';
+import { readLogs } from '../support/session-logs.ts';
+import { countOutcomes, executionsIn, startTraffic, trafficServer } from '../support/traffic.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+/** The commit that gateways are upgraded from, and rolled back to. There is no release with a tag yet. */
+const earlierCommit = '2afc884e';
+
+const run = promisify(execFile);
+
+/** Builds the earlier commit in a folder of its own, with the dependencies of this checkout. */
+async function buildEarlier(): Promise<readonly string[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'gangway-earlier-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const archive = join(folder, 'earlier.tar');
+  await run('git', ['archive', '--output', archive, earlierCommit], { cwd: root });
+  await run('tar', ['-xf', archive, '-C', folder]);
+  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
+  await run(process.execPath, ['scripts/build.mjs'], { cwd: folder });
+  return [process.execPath, join(folder, 'dist/main.js')];
+}
+
+test('[P9] [P3] [P4] [C-10] an upgrade and a roll-back under load, one instance after the other: nothing is lost or doubled', async () => {
+  const earlier = await buildEarlier();
+  const folder = await mkdtemp(join(tmpdir(), 'gangway-versions-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const notes = join(folder, 'notes');
+  const isEarlier = [true, true, true];
+  const cluster = await startFastCluster({
+    command: trafficServer(notes),
+    programOf: (instance) => (isEarlier[instance] ? earlier : undefined),
+    args: ['--timeouts.drain', '10s', '--advanced.sse.streamAfter', '20ms', '--advanced.replay.maxEvents', '100000'],
+  });
+  const seed = seedOfRun();
+  const traffic = await startTraffic(cluster.url, { random: createRandom(seed), sessions: 6, callsAtOnce: 1 });
+  const answered = (): number => countOutcomes(traffic.transcripts)['answered'] ?? 0;
+  const moreAnswers = (count: number): Promise<unknown> => {
+    const before = answered();
+    return waitFor(() => answered() > before + count, { what: 'traffic', deadlineMs: 30_000 });
+  };
+
+  for (const becomesEarlier of [false, true]) {
+    for (const [instance] of cluster.instances.entries()) {
+      await moreAnswers(10); // instances of both versions serve them, from the second instance on
+      const old = cluster.instances[instance];
+      cluster.balancer.setInRotation(instance, false);
+      isEarlier[instance] = becomesEarlier;
+      await cluster.restart(instance);
+      expect((await old?.exited)?.code).toBe(0);
+    }
+  }
+  await moreAnswers(10);
+  const transcripts = await traffic.stop();
+
+  const [executions, logs] = [await executionsIn(notes), await readLogs(cluster.redis)];
+  expect(violationsOf({ transcripts, executions, logs }), `RESUME_SEED=${seed}`).toEqual([]);
+  const { answered: ofCalls = 0, broken = 0, ...others } = countOutcomes(transcripts);
+  process.stdout.write(`two versions: ${JSON.stringify({ answered: ofCalls, broken, others })}\n`);
+  expect(others, `RESUME_SEED=${seed}`).toEqual({});
+  expect(ofCalls).toBeGreaterThan(70);
+}, 180_000);

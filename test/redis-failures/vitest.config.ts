@@ -1,0 +1,12 @@
+import { defineConfig } from 'vitest/config';
+
+/** `npm run test:redis-failures`: not one of the projects of the checkout's configuration, because it takes minutes. */
+// biome-ignore lint/style/noDefaultExport: vitest wants one
+export default defineConfig({
+  test: {
+    name: 'redis-failures',
+    include: ['test/redis-failures/**/*.test.ts'],
+    fileParallelism: false,
+    testTimeout: 180_000,
+  },
+});

@@ -1,0 +1,134 @@
+/** A deliberate error in the code under test, which the simulation has to find. */
+export interface Mutant {
+  readonly name: string;
+  /** What the error breaks, for a person who reads the report. */
+  readonly breaks: string;
+  readonly file: string;
+  /** The text to replace. It occurs exactly once in the file. */
+  readonly find: string;
+  readonly replace: string;
+}
+
+/** Errors that a change to the code could introduce. Each breaks one promise of docs/design.md. */
+export const mutants: readonly Mutant[] = [
+  {
+    name: 'no-fence',
+    breaks: 'P6: the store accepts events of an owner that was replaced',
+    file: 'src/store/memory/memory-sessions.ts',
+    find: "if (session.record.epoch > epoch) return 'fenced';",
+    replace: '',
+  },
+  {
+    name: 'lease-never-lapses',
+    breaks: 'P6: an instance acts as owner after its lease',
+    file: 'src/cluster/ownership/lease.ts',
+    find: 'return performance.now() < this.#heldUntil - this.#options.marginMs;',
+    replace: 'return this.#isJoined;',
+  },
+  {
+    name: 'takes-over-living-owners',
+    breaks: 'P6: two instances own a session',
+    file: 'src/cluster/ownership/directory.ts',
+    find: "if (isAlive && loss === 'lost') return { instance: from.owner, epoch: from.epoch };",
+    replace: '',
+  },
+  {
+    name: 'unread-messages-forgotten',
+    breaks: 'P3: a lost message between instances is not noticed',
+    file: 'src/cluster/link/peer-link.ts',
+    find: 'if (number > last + 1) {',
+    replace: 'if (number > last + 1_000_000) {',
+  },
+  {
+    name: 'every-call-runs-again',
+    breaks: 'P4: a call that is not safe to repeat runs twice',
+    file: 'src/call/rerun.ts',
+    find: "  'tasks/result',\n]);\n\n/** True for a message",
+    replace: "  'tasks/result',\n  'tools/call',\n]);\n\n/** True for a message",
+  },
+  {
+    name: 'calls-of-the-last-owner-forgotten',
+    breaks: 'P3: a call whose owner was killed never ends',
+    file: 'src/session/record/adoption.ts',
+    find: 'const calls = log.pending.map((call) => {',
+    replace: 'const calls = log.pending.slice(1).map((call) => {',
+  },
+  {
+    name: 'lost-owner-is-not-asked-again',
+    breaks: 'P4: a call that may have run is sent to the next owner',
+    file: 'src/cluster/forward/forwarded-request.ts',
+    find: "if (kind !== 'post' || this.#host.isOneStream || this.#operation.messages.every(isHarmless)) return true;",
+    replace: 'if (kind !== undefined) return true;',
+  },
+  {
+    name: 'resume-repeats-an-event',
+    breaks: 'P2: a client that resumes gets an event twice',
+    file: 'src/store/memory/memory-log.ts',
+    find: 'if (event !== undefined && compareLogPositions(event, after) <= 0) low = middle + 1;',
+    replace: 'if (event !== undefined && compareLogPositions(event, after) < 0) low = middle + 1;',
+  },
+  {
+    name: 'resume-skips-an-event',
+    breaks: 'P2: a client that resumes misses an event',
+    file: 'src/session/events/cursor.ts',
+    find: 'this.cursor = after && { epoch: after.epoch, seq: after.seq };',
+    replace: 'this.cursor = after && { epoch: after.epoch, seq: after.seq + 1 };',
+  },
+  {
+    name: 'untrue-refusal',
+    breaks: 'P3: the client is told that a call did not run, although it may have',
+    file: 'src/cluster/forward/client-reply.ts',
+    find: 'const isMisleading = this.mayHaveRun && ',
+    replace: 'const isMisleading = false && this.mayHaveRun && ',
+  },
+  {
+    name: 'sessions-end-with-their-instance',
+    breaks: 'P9: a drain ends sessions instead of releasing them',
+    file: 'src/session/session.ts',
+    find: "return () => (reason === 'released' ? record.release() : record.end());",
+    replace: 'return () => record.end();',
+  },
+  {
+    name: 'earlier-attempt-not-found',
+    breaks: 'P4: a request that is asked for again gets no answer from its first attempt',
+    file: 'src/session/events/attempt-streams.ts',
+    find: 'return attempt?.previousIds.map((id) => this.#streams.get(id)).find((stream) => stream !== undefined);',
+    replace: 'return attempt && undefined;',
+  },
+  // The simulation has found the errors below in the code itself.
+  {
+    name: 'resume-fails-while-redis-is-away',
+    breaks: 'P7: a client that resumes during an outage of Redis gets an internal error',
+    file: 'src/session/events/streams.ts',
+    find: "return cause instanceof StoreUnavailable ? 'store_unavailable' : 'internal';",
+    replace: "return 'internal';",
+  },
+  {
+    name: 'session-that-was-stored-late-loses-its-store',
+    breaks: 'P7: a session that was opened during an outage of Redis ends at the next outage',
+    file: 'src/session/session-opening.ts',
+    find: 'const givesUp = AbortSignal.timeout(context.limits.storeWaitMs);',
+    replace: 'context.stopStoreAfter(context.limits.storeWaitMs); const givesUp = context.storeGone;',
+  },
+  {
+    name: 'numbers-of-a-forgotten-peer-start-again',
+    breaks:
+      'P4: after Redis has lost its data, a message over a direct link is taken for a repeat, and a client lacks events',
+    file: 'src/cluster/link/peer-link.ts',
+    find: 'const first = known?.next ?? this.#nextNumbers.get(to) ?? this.#firstNumber;',
+    replace: 'const first = known?.next ?? this.#firstNumber;',
+  },
+];
+
+/** A vite plugin that puts one mutant into the code. */
+export function withMutant({ file, find, replace, name }: Mutant) {
+  return {
+    name: `mutant ${name}`,
+    enforce: 'pre' as const,
+    transform(code: string, id: string): string | undefined {
+      if (!id.split('?')[0]?.endsWith(file)) return undefined;
+      if (code.split(find).length !== 2) throw new Error(`${name}: the text to replace is not there once in ${file}`);
+      return code.replace(find, () => replace);
+    },
+  };
+}

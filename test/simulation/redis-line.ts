@@ -1,0 +1,227 @@
+import type { MailboxBatch } from '../../src/store/instances.ts';
+import type { ClusterStore } from '../../src/store/store.ts';
+import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
+import type { Random } from './random.ts';
+import type { SimulatedRedis } from './simulated-redis.ts';
+import type { VirtualClock } from './virtual-clock.ts';
+
+/** The delays of one way between an instance and Redis, in milliseconds. */
+const fastestMs = 0.1;
+const slowestMs = 12;
+
+/** A command without an answer after this time has an unknown outcome. */
+const answerWithinMs = 5_000;
+
+const parts = ['log', 'sessions', 'instances', 'secrets', 'outcomes', 'owners', 'rates', 'changes'] as const;
+
+/** A store runs a command as the master, as the replica that takes over next, or as another replica. */
+type Role = 'master' | 'next' | 'other';
+
+/** Runs a command of an instance in a store. */
+export type Execute = (store: ClusterStore, role: Role) => Promise<unknown>;
+
+/** A command that Redis has not answered. */
+interface Command {
+  readonly reject: (error: Error) => void;
+  isOpen: boolean;
+}
+
+/**
+ * The connections of one instance to Redis. Commands and their answers need time and keep their order. If the
+ * connection breaks, no open command gets an answer, although Redis may still run it.
+ */
+export class RedisLine {
+  readonly store: ClusterStore;
+  readonly #clock: VirtualClock;
+  readonly #redis: SimulatedRedis;
+  readonly #owner: string;
+  readonly #random: Random;
+  readonly #open = new Set<Command>();
+  readonly #recovered: (() => void)[] = [];
+  /** The batches that the instance has not acknowledged, as the master and as a replica knows them. */
+  #delivered: MailboxBatch[] = [];
+  #replicated: MailboxBatch[] = [];
+  /** The newest ack token of the replica that has become the master. Later tokens name messages that it never had. */
+  #newestToken = Number.POSITIVE_INFINITY;
+  #replicatedToken = 0;
+  #deliversAgain = false;
+  /** The names under which the instance has joined. */
+  readonly names = new Set<string>();
+  #isCut = false;
+  #healthySinceMs: number;
+  #stalledUntilMs = 0;
+  /** Each connection keeps the order of its commands. Receiving messages has a connection of its own. */
+  readonly #arrivesAtMs = new Map<string, number>();
+  readonly #answersAtMs = new Map<string, number>();
+  /** How many of the next messages to other instances are lost without notice. */
+  toLose = 0;
+
+  constructor(clock: VirtualClock, redis: SimulatedRedis, owner: string, random: Random) {
+    this.#clock = clock;
+    this.#redis = redis;
+    this.#owner = owner;
+    this.#random = random;
+    this.#healthySinceMs = clock.nowMs;
+    const guarded = Object.fromEntries(parts.map((part) => [part, this.#guard(part)]));
+    this.store = {
+      ...(guarded as unknown as ClusterStore),
+      healthyForMs: () => (this.#isCut ? 0 : clock.nowMs - this.#healthySinceMs),
+      onRecovered: (listener) => void this.#recovered.push(listener),
+      close: async () => undefined,
+    };
+  }
+
+  /** The connection breaks and stays broken. */
+  cut(): void {
+    if (this.#isCut) return;
+    this.#isCut = true;
+    for (const command of [...this.#open]) {
+      this.#clock.after(this.#random.between(0, 5), this.#owner, () => this.#fail(command));
+    }
+  }
+
+  /** Nothing passes for a while, in both directions, and nothing is lost. */
+  stall(forMs: number): void {
+    this.#stalledUntilMs = Math.max(this.#stalledUntilMs, this.#clock.nowMs + forMs);
+  }
+
+  /** The connection is there again. */
+  mend(): void {
+    if (!this.#isCut) return;
+    this.#isCut = false;
+    this.#deliversAgain = true;
+    this.#healthySinceMs = this.#clock.nowMs;
+    this.#clock.after(0, this.#owner, () => {
+      if (!this.#isCut) for (const listener of this.#recovered) listener();
+    });
+  }
+
+  #guard(part: (typeof parts)[number]): object {
+    return new Proxy(
+      {},
+      {
+        get:
+          (_, name) =>
+          (...args: unknown[]) =>
+            this.#command(part, String(name), args),
+      },
+    );
+  }
+
+  #command(part: (typeof parts)[number], name: string, args: unknown[]): Promise<unknown> {
+    if (name === 'join') {
+      this.names.add(String(args[0]));
+      this.#delivered = []; // a new mailbox
+      this.#replicated = [];
+      this.#newestToken = Number.POSITIVE_INFINITY;
+      this.#replicatedToken = 0;
+    }
+    const key = this.#redis.isCluster ? String(args[0]) : '';
+    const connection = name === 'receive' ? 'receive' : `commands ${key}`;
+    return new Promise((resolve, reject) => {
+      const command: Command = { reject, isOpen: true };
+      this.#open.add(command);
+      if (this.#isCut) {
+        this.#clock.after(this.#random.between(1, 50), this.#owner, () => this.#fail(command));
+        return;
+      }
+      if (name === 'enqueue' && this.toLose > 0) {
+        this.toLose -= 1;
+        this.#answer(command, connection, () => resolve('posted'));
+        return;
+      }
+      const waitMs = name === 'receive' ? Number(args[1]) : 0;
+      const { generation } = this.#redis;
+      const run = this.#runner(part, name, args, generation);
+      this.#clock.after(waitMs + answerWithinMs, this.#owner, () => this.#fail(command));
+      const arriveMs = this.#inOrder(this.#arrivesAtMs, connection);
+      const isLostWhenCut = this.#random.chance(0.5);
+      this.#clock.after(arriveMs, 'redis', () => {
+        // A broken connection may still have delivered the command.
+        if ((this.#isCut || !command.isOpen) && isLostWhenCut) return;
+        if (generation !== this.#redis.generation) return; // its server is gone
+        const done = this.#redis.execute(run, this.#random);
+        done.then(
+          (value) => this.#answer(command, connection, () => resolve(value)),
+          (error: unknown) => this.#answer(command, connection, () => reject(error)),
+        );
+      });
+    });
+  }
+
+  /** The replica that takes over knows only what it has replicated. */
+  followReplica(): void {
+    this.#delivered = [...this.#replicated];
+    this.#newestToken = Math.min(this.#newestToken, this.#replicatedToken);
+  }
+
+  /** A command as each store runs it. A replica hands out the messages that the master has handed out. */
+  #runner(part: (typeof parts)[number], name: string, args: unknown[], generation: number): Execute {
+    let hasTaken = false;
+    return async (store, role) => {
+      const target = store[part] as unknown as Record<string, (...args: unknown[]) => unknown>;
+      if (name === 'acknowledge') {
+        const token = this.#tokenNow(String(args[1]));
+        if (role === 'master') this.#delivered = this.#delivered.filter((batch) => countOf(batch.ackToken) > token);
+        if (role === 'next') this.#replicated = this.#replicated.filter((batch) => countOf(batch.ackToken) > token);
+        return target['acknowledge']?.(args[0], String(token));
+      }
+      if (name !== 'receive') return target[name]?.(...args);
+      const newest = this.#delivered.at(-1);
+      // As `Instances.receive` promises: after an outage, unacknowledged messages are delivered again.
+      if (role === 'master' && this.#deliversAgain && newest !== undefined) {
+        this.#deliversAgain = false;
+        return { messages: this.#delivered.flatMap(({ messages }) => messages), ackToken: newest.ackToken };
+      }
+      if (role !== 'master' && !hasTaken) return undefined;
+      const taken = (await target['receive']?.(args[0], role === 'master' ? args[1] : 0)) as MailboxBatch | undefined;
+      if (taken === undefined) return undefined;
+      hasTaken = true;
+      const batch = { ...taken, ackToken: `${generation}-${taken.ackToken}` };
+      if (role === 'master') this.#delivered.push(batch);
+      if (role === 'next') {
+        this.#replicated.push(batch);
+        this.#replicatedToken = countOf(batch.ackToken);
+      }
+      return batch;
+    };
+  }
+
+  /** The count of an ack token, for the master of now. A failover may have lost the newest messages. */
+  #tokenNow(token: string): number {
+    const isCurrent = token.startsWith(`${this.#redis.generation}-`);
+    return isCurrent ? countOf(token) : Math.min(countOf(token), this.#newestToken);
+  }
+
+  #answer(command: Command, connection: string, settle: () => void): void {
+    if (this.#isCut) return; // `cut` fails the command
+    const answerMs = this.#inOrder(this.#answersAtMs, connection);
+    this.#clock.after(answerMs, this.#owner, () => {
+      if (!command.isOpen || this.#isCut) return;
+      command.isOpen = false;
+      this.#open.delete(command);
+      settle();
+    });
+  }
+
+  #fail(command: Command): void {
+    if (!command.isOpen) return;
+    command.isOpen = false;
+    this.#open.delete(command);
+    command.reject(new StoreUnavailable('unreachable'));
+  }
+
+  /** The delay of the next message of a connection: random, but never before the last one. */
+  #inOrder(times: Map<string, number>, connection: string): number {
+    const { nowMs } = this.#clock;
+    const delayMs = this.#random.chance(0.9)
+      ? this.#random.between(fastestMs, 1)
+      : this.#random.between(fastestMs, slowestMs);
+    const atMs = Math.max(times.get(connection) ?? 0, this.#stalledUntilMs, nowMs + delayMs);
+    times.set(connection, atMs);
+    return atMs - nowMs;
+  }
+}
+
+/** The number of messages that an ack token covers. The store in memory counts them, and the generation comes first. */
+const countOf = (token: string): number => Number(token.slice(token.indexOf('-') + 1));

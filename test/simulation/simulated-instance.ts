@@ -1,0 +1,195 @@
+import { Sessions } from '../../src/registry/sessions.ts';
+import type { Server } from '../../src/server/server.ts';
+import type { SessionTelemetry } from '../../src/session/session-events.ts';
+import { unreadMeter } from '../../src/util/telemetry/meter.ts';
+import { handshake, never, wideLimits } from '../session/session-fixture.ts';
+import { createFakeServer, type FakeBackend, type FakeServer } from '../support/fake-backend.ts';
+import type { Random } from './random.ts';
+import type { RedisLine } from './redis-line.ts';
+import { network } from './simulated-network.ts';
+import type { SimulatedRedis } from './simulated-redis.ts';
+import type { SimulatedReply } from './simulated-reply.ts';
+import type { VirtualClock } from './virtual-clock.ts';
+
+export const leaseMs = 6_000;
+
+/** What the code under test must never do, as the simulation notices it. */
+export interface Witness {
+  /** A server received this call. */
+  ran(marker: string): void;
+  /** The code under test reported an event. */
+  reported(type: string, reason: string): void;
+  /** The code under test reported a fault of its own. */
+  failed(cause: unknown): void;
+}
+
+/** What an instance is made of. */
+export interface InstanceParts {
+  readonly name: string;
+  readonly clock: VirtualClock;
+  readonly redis: SimulatedRedis;
+  readonly random: Random;
+  readonly witness: Witness;
+  /** When a JSON answer becomes a stream. */
+  readonly upgradeAfterMs: number;
+  /** True if instances connect to each other directly. */
+  readonly hasLinks: boolean;
+}
+
+/** The secret that all instances know. */
+const linkSecret = Buffer.alloc(32, 7);
+
+/** A gateway: its sessions and its part of the cluster, with its own servers. */
+export class SimulatedInstance {
+  readonly name: string;
+  readonly sessions: Sessions;
+  readonly server: Server;
+  readonly line: RedisLine;
+  readonly #fake: FakeServer;
+  readonly #parts: InstanceParts;
+  readonly #replies = new Set<SimulatedReply>();
+  #notes = 0;
+  state: 'alive' | 'draining' | 'dead' = 'alive';
+
+  constructor(parts: InstanceParts) {
+    const { name, clock, redis, random, witness, upgradeAfterMs, hasLinks } = parts;
+    this.#parts = parts;
+    this.name = name;
+    this.line = redis.connect(name, random);
+    this.#fake = createFakeServer((message, backend) => this.#serve(message, backend));
+    this.server = {
+      name: 's',
+      digest: 'd',
+      open: this.#fake.open,
+      startTimeoutMs: 15_000,
+      isRemote: false,
+      onBackendExit: 'restore',
+      rerun: 'safe',
+    };
+    const telemetry: SessionTelemetry = {
+      emit: (event) => {
+        if (event.type === 'session-failed') witness.failed(event.cause);
+        else witness.reported(event.type, 'reason' in event ? String(event.reason) : '');
+      },
+      delivered: { live: unreadMeter, replayed: unreadMeter },
+    };
+    const { store } = this.line;
+    const limits = {
+      leaseMs,
+      leaseRenewMs: 2_000,
+      leaseMarginMs: 1_000,
+      storeWaitMs: 1_000,
+      mailboxMaxBytes: 10_000_000,
+      retryMs: 500,
+      slowReaderMs: 10_000,
+    };
+    this.sessions = clock.as(
+      name,
+      () =>
+        new Sessions({
+          ...wideLimits,
+          upgradeAfterMs,
+          cancelGraceMs: 1_000,
+          slowReaderMs: 10_000,
+          retryMs: 500,
+          store,
+          telemetry,
+          maxSessions: 100,
+          recordTtlMs: never,
+          sessionIdleMs: never,
+          abandonedMs: never,
+          sseLingerMs: never,
+          cluster: {
+            store,
+            limits,
+            directLink: hasLinks
+              ? {
+                  secrets: { all: async () => [linkSecret], reread: async () => [linkSecret] },
+                  addresses: { network: { host: '', port: 0, advertised: name } },
+                }
+              : undefined,
+          },
+        }),
+    );
+    clock.as(name, () => void this.sessions.listenForPeers());
+  }
+
+  get backends(): readonly FakeBackend[] {
+    return this.#fake.living;
+  }
+
+  /** A client's connection to this instance, which breaks with the instance. */
+  connect(reply: SimulatedReply): void {
+    this.#replies.add(reply);
+  }
+
+  disconnect(reply: SimulatedReply): void {
+    this.#replies.delete(reply);
+  }
+
+  get replies(): readonly SimulatedReply[] {
+    return [...this.#replies];
+  }
+
+  /**
+   * As `kill -9` does: nothing of this instance runs any more, and all its connections break.
+   * @param hostIsLost its host does not close the direct connections either
+   */
+  kill(hostIsLost: boolean): void {
+    this.state = 'dead';
+    if (hostIsLost) network.current?.vanish(this.name);
+    else network.current?.reset(this.name);
+    this.line.cut();
+    for (const reply of this.replies) reply.breakOff();
+    this.#parts.clock.kill(this.name);
+  }
+
+  /** As SIGTERM does. */
+  drain(graceMs: number): void {
+    this.state = 'draining';
+    const { clock } = this.#parts;
+    clock.after(0, this.name, () => {
+      this.sessions.drain(graceMs).then(() => {
+        this.state = 'dead';
+        for (const reply of this.replies) reply.breakOff();
+      });
+    });
+  }
+
+  /** The server's program: it answers each call after some progress. */
+  #serve(message: Record<string, unknown>, backend: FakeBackend): void {
+    const { clock, random, witness, name } = this.#parts;
+    const { id, method } = message;
+    const later = (delayMs: number, text: object): void =>
+      clock.after(delayMs, name, () => backend.says({ jsonrpc: '2.0', ...text }));
+    const server = `${name}-${backend.pid}`;
+    if (method === 'initialize') return later(random.time(1, 400), { id, result: handshake });
+    if (method !== 'tools/call') {
+      if (id !== undefined && method !== undefined) later(1, { id, result: {} });
+      return;
+    }
+    const params = message['params'] as {
+      arguments: { marker: string; steps: number };
+      _meta: { progressToken: string };
+    };
+    const { marker, steps } = params.arguments;
+    const { progressToken } = params._meta;
+    witness.ran(marker);
+    const isSlow = random.chance(0.4);
+    let atMs = random.time(0.1, 50);
+    for (let step = 1; step <= steps; step += 1) {
+      later(atMs, { method: 'notifications/progress', params: { progressToken, progress: step, message: marker } });
+      if (random.chance(0.2)) {
+        clock.after(atMs, name, () => {
+          this.#notes += 1;
+          const data = { by: server, number: this.#notes };
+          backend.says({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data } });
+        });
+      }
+      // A burst arrives in one read, or step by step.
+      if (random.chance(0.6))
+        atMs += random.chance(isSlow ? 0.7 : 0.1) ? random.between(0, 3_000) : random.time(0.1, 500);
+    }
+    later(atMs + random.time(0.1, 100), { id, result: { content: [{ type: 'text', text: marker }] } });
+  }
+}

@@ -1,0 +1,38 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import {
+  type FileStore,
+  type FileStoreOptions,
+  openFileStore,
+} from '../../../../src/store/memory/journal/file-store.ts';
+
+/** A directory that does not exist yet, in one that is removed after the test. */
+export function freshDirectory(): string {
+  const root = mkdtempSync(join(tmpdir(), 'gangway-files-'));
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  return join(root, 'store');
+}
+
+/** Opens a store with wide limits. The test closes it, or it is closed after the test. */
+export function openStore(directory: string, options: Partial<FileStoreOptions> = {}): FileStore {
+  const store = openFileStore({
+    directory,
+    limits: { maxEvents: 1_000_000, maxBytes: 100_000_000, maxAgeMs: 3_600_000 },
+    syncMs: 1_000,
+    leaseMs: 60_000,
+    mailboxMaxBytes: 1_000_000,
+    emit: () => undefined,
+    ...options,
+  });
+  onTestFinished(() => store.close());
+  return store;
+}
+
+/** The paths of the journal's files, oldest first. */
+export const filesOf = (directory: string): string[] =>
+  readdirSync(directory)
+    .filter((name) => name.startsWith('journal-'))
+    .sort()
+    .map((name) => join(directory, name));
