@@ -33,6 +33,9 @@ ${forms.map((form) => `.B ${troff(form)}\n.br`).join('\n')}
 .B mcp-gangway key
 \\fIname\\fR [\\-\\-add \\fIfile\\fR]
 .br
+.B mcp-gangway import registry
+\\fIfile\\fR
+.br
 .B mcp-gangway completion
 bash | zsh | fish
 .SH DESCRIPTION

@@ -65,6 +65,7 @@ export type Configuration =
   | { readonly ok: true; readonly command: 'schema' }
   | { readonly ok: true; readonly command: 'completion'; readonly shell: string }
   | { readonly ok: true; readonly command: 'key'; readonly name: string; readonly addTo: string | undefined }
+  | { readonly ok: true; readonly command: 'import'; readonly file: string }
   | {
       readonly ok: true;
       readonly command: 'serve' | 'check' | 'health' | 'print';
@@ -140,9 +141,10 @@ export function readConfiguration({
       report('key', 'must be followed by a user name, such as alice: letters, digits and . _ @ + -');
     return faults.length > 0 ? { ok: false, faults } : { ok: true, command, name, addTo };
   }
-  if (command === 'completion' || command === 'config') checkCommandWord(command, word, report);
-  if (command === 'completion' || word === 'schema') {
-    if (faults.length > 0) return { ok: false, faults };
+  if (command === 'completion' || command === 'config' || command === 'import') checkCommandWord(command, word, report);
+  if (command === 'import' && faults.length === 0) return { ok: true, command, file: line.importFrom ?? '' };
+  if (command === 'completion' || command === 'import' || word === 'schema') {
+    if (faults.length > 0 || command === 'import') return { ok: false, faults };
     return command === 'completion' ? { ok: true, command, shell: word ?? '' } : { ok: true, command: 'schema' };
   }
 
@@ -264,8 +266,6 @@ function deriveClusterTimes(globals: GlobalOptions, sources: readonly Given[]): 
     ),
   };
 }
-
-/** A duplicate path is reported at the first of these options that is set. */
 
 /** The configuration file to read. Reports a fault unless servers are named in exactly one form. */
 function fileNameOf(line: CommandLine, env: Environment, report: ReportIssue) {

@@ -1,4 +1,4 @@
-// src/app/commands: the commands of the program: serve, check, health, key, help and version.
+// src/app/commands: the commands of the program: serve, check, health, key, import, help and version.
 
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { isatty } from 'node:tty';
@@ -54,6 +54,7 @@ export async function runCommand(): Promise<void> {
     return;
   }
   if (configuration.command === 'key') return createKey(configuration.name, configuration.addTo);
+  if (configuration.command === 'import') return importFile(configuration.file);
   if (!('config' in configuration)) {
     process.stdout.write(await textOf(configuration));
     return;
@@ -148,6 +149,24 @@ function createKey(name: string, file: string | undefined): void {
     `Added the key to ${file}. Give this line to ${name}; it is shown only once. A gateway with ${flagOf('apiKeysFile')} ${file} accepts the key within seconds.\n`,
   );
   process.stdout.write(`Authorization: Bearer ${made.key}\n`);
+}
+
+/** Prints a description of the MCP registry as a configuration, and on stderr what remains to be done. */
+async function importFile(file: string): Promise<void> {
+  const { importRegistry } = await import('./import/import-command.ts');
+  let content: string;
+  try {
+    content = readFileSync(file, 'utf8');
+  } catch (error) {
+    const remedy = /^https?:/.test(file) ? '; download it first, for example with curl' : '; check the path';
+    process.stderr.write(`mcp-gangway: ${file} cannot be read (${(error as NodeJS.ErrnoException).code})${remedy}.\n`);
+    process.exitCode = failed;
+    return;
+  }
+  const { configuration, report } = importRegistry(content, file);
+  process.stderr.write(report);
+  if (configuration === undefined) process.exitCode = failed;
+  else process.stdout.write(configuration);
 }
 
 /** The arguments of this program. The health check of a container uses those of the gateway in the container. */

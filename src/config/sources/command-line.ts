@@ -14,7 +14,7 @@ export const forms = [
 ] as const;
 
 /** The words that can follow `--help`: all options, or a command. */
-export const helpTopics = ['all', 'check', 'config', 'health', 'key', 'completion'] as const;
+export const helpTopics = ['all', 'check', 'config', 'health', 'key', 'import', 'completion'] as const;
 
 /** A subject of help: the gateway in short, or one of the topics. */
 export type HelpTopic = 'gateway' | (typeof helpTopics)[number];
@@ -22,7 +22,12 @@ export type HelpTopic = 'gateway' | (typeof helpTopics)[number];
 /** The commands that can stand anywhere before `--`. They take the options of the gateway. */
 const gatewayCommands = ['serve', 'check', 'health'] as const;
 /** The commands that must be the first argument, with the words that can follow them. */
-const wordsByCommand = { config: ['print', 'schema'], completion: ['bash', 'zsh', 'fish'], key: [] } as const;
+const wordsByCommand = {
+  config: ['print', 'schema'],
+  completion: ['bash', 'zsh', 'fish'],
+  key: [],
+  import: ['registry'],
+} as const;
 
 /** A command of the program. */
 export type Command = (typeof gatewayCommands)[number] | keyof typeof wordsByCommand | 'help' | 'version';
@@ -45,8 +50,10 @@ export interface CommandLine {
   readonly switches: ReadonlySet<string>;
   /** The file after `key … --add`. */
   readonly addTo: string | undefined;
-  /** The word after `key`, `config` or `completion`. */
+  /** The word after `key`, `config`, `completion` or `import`. */
   readonly word: string | undefined;
+  /** The file after `import registry`. */
+  readonly importFrom: string | undefined;
   /** True if a word is neither an option nor a URL, which was reported. */
   readonly hasStrayWord: boolean;
 }
@@ -126,9 +133,12 @@ export function readCommandLine(argv: readonly string[], references: ReferenceSo
         `is only for mcp-gangway ${commands.join(' and ')}; remove it, or run mcp-gangway ${commands[0]} ${flag}`,
       );
   const commandWord = command in wordsByCommand ? words.shift() : undefined;
+  const importFrom = command === 'import' ? words.shift() : undefined;
   if (takesServer) reportWords(words, own, end !== -1, report);
   else if (command in wordsByCommand && (words.length > 0 || end !== -1))
-    report(command, `takes only one word, such as: mcp-gangway ${command} ${command === 'key' ? 'alice' : 'bash'}`);
+    report(command, `takes only ${onlyWords[command as keyof typeof wordsByCommand]}`);
+  else if (command === 'import' && commandWord !== undefined && importFrom === undefined)
+    report(command, 'needs the file to convert: mcp-gangway import registry server.json');
   if (texts.has('--add') && command !== 'key')
     report('--add', 'is only for mcp-gangway key; remove it, or run mcp-gangway key alice --add keys.json');
   return {
@@ -142,9 +152,18 @@ export function readCommandLine(argv: readonly string[], references: ReferenceSo
     switches,
     addTo: texts.get('--add')?.[0],
     word: commandWord === undefined ? undefined : own[commandWord],
+    importFrom: importFrom === undefined ? undefined : own[importFrom],
     hasStrayWord: words.some((index) => !isUrl(own[index] ?? '')),
   };
 }
+
+/** What can follow each command, for the fault of a further word. */
+const onlyWords = {
+  config: 'one word, such as: mcp-gangway config print',
+  completion: 'one word, such as: mcp-gangway completion bash',
+  key: 'one word, such as: mcp-gangway key alice',
+  import: 'a format and a file: mcp-gangway import registry server.json',
+} as const;
 
 /** The command that a word is at its position. */
 function commandAt(word: string, index: number): Command | undefined {
@@ -154,9 +173,9 @@ function commandAt(word: string, index: number): Command | undefined {
   );
 }
 
-/** Reports a word after `config` or `completion` that is not one of its words. */
+/** Reports a word after a command that is not one of its words. */
 export function checkCommandWord(
-  command: 'config' | 'completion',
+  command: 'config' | 'completion' | 'import',
   word: string | undefined,
   report: ReportIssue,
 ): void {
