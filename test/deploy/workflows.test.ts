@@ -52,11 +52,12 @@ describe.each(names)('%s', (name) => {
     for (const { uses } of jobs) if (uses !== undefined) accessSync(`${root}${uses}`);
   });
 
-  it('[S-16] takes nothing from elsewhere but actions of GitHub, each at one commit, whose version stands beside it', () => {
-    for (const { uses } of steps) if (uses !== undefined) expect(uses).toMatch(/^actions\/[a-z-]+@[0-9a-f]{40}$/);
+  it('[S-16] takes nothing from elsewhere but actions of GitHub and cosign, each at one commit, whose version stands beside it', () => {
+    const allowed = /^(?:actions\/[a-z-]+|sigstore\/cosign-installer)@[0-9a-f]{40}$/;
+    for (const { uses } of steps) if (uses !== undefined) expect(uses).toMatch(allowed);
     const lines = text(name)
       .split('\n')
-      .filter((line) => line.includes('uses: actions/'));
+      .filter((line) => /uses: [a-z]/.test(line));
     expect(lines).toHaveLength(steps.filter(({ uses }) => uses !== undefined).length);
     for (const line of lines) expect(line).toMatch(/ # v\d+\.\d+\.\d+$/);
     expect(text(name)).not.toMatch(/npmjs|ghcr|docker\.io|registry-url/);
@@ -117,7 +118,7 @@ describe('release.yml', () => {
     expect(commands).toEqual(['npm publish ./*.tgz --provenance --access public --ignore-scripts']);
     const used = publish?.steps?.flatMap(({ uses }) => uses?.replace(/@.*/, '') ?? []);
     expect(used).toEqual(['actions/setup-node', 'actions/download-artifact']);
-    const others = Object.entries(jobs).filter(([name]) => name !== 'package');
+    const others = Object.entries(jobs).filter(([name]) => name !== 'package' && name !== 'manifest');
     for (const [, job] of others) expect(job.permissions).toBeUndefined();
   });
 
@@ -136,9 +137,27 @@ describe('release.yml', () => {
     for (const [, { resolved }] of entries) expect(resolved).toBeUndefined();
   });
 
+  it('[S-16] publishes the image with an SBOM and its provenance, and signs it in a job that runs no code of the project', () => {
+    const commandsOf = (name: string) => jobs[name]?.steps?.flatMap(({ run = '' }) => run.trimEnd()) ?? [];
+    const build = commandsOf('image').find((run) => run.startsWith('docker buildx build'));
+    for (const flag of ['--push', '--sbom=true', '--provenance=mode=max']) expect(build?.split(' ')).toContain(flag);
+    expect(commandsOf('image').some((run) => run.includes('--driver docker-container'))).toBe(true);
+    const { manifest: sign } = jobs;
+    expect(sign?.permissions).toHaveProperty('id-token', 'write');
+    expect(sign?.needs).toBe('image');
+    expect(sign?.steps?.flatMap(({ uses }) => uses?.replace(/@.*/, '') ?? [])).toEqual(['sigstore/cosign-installer']);
+    const signing = commandsOf('manifest').filter((run) => run.startsWith('cosign '));
+    // By digest: a tag could name another image a moment later.
+    expect(signing[0]).toBe('cosign sign --yes --recursive "$IMAGE@$DIGEST"');
+    expect(signing[1]).toMatch(
+      /^cosign verify "\$IMAGE@\$DIGEST" --certificate-identity .+ --certificate-oidc-issuer .+/,
+    );
+    expect(commandsOf('manifest').join()).not.toMatch(/\bnpm\b|\bnode\b/);
+  });
+
   it('gives the image the labels that its Dockerfile asks for', () => {
     const dockerfile = readFileSync(`${root}Dockerfile`, 'utf8');
-    const build = jobs['image']?.steps?.map(({ run = '' }) => run).find((run) => run.startsWith('docker build'));
+    const build = jobs['image']?.steps?.map(({ run = '' }) => run).find((run) => run.startsWith('docker buildx build'));
     for (const label of ['VERSION', 'REVISION', 'SOURCE']) {
       expect(dockerfile).toMatch(new RegExp(`^ARG ${label}=`, 'm'));
       expect(build).toContain(`--build-arg "${label}=`);
