@@ -29,7 +29,7 @@ import { addressOf } from '../store/redis/connection/redis-url.ts';
 import { explainTrouble } from '../store/redis/diagnose/trouble.ts';
 import { reportFaultsTo } from '../util/boundary.ts';
 import { type Emit, emitTo } from '../util/telemetry/emit.ts';
-import { type FindMeter, unreadMeter } from '../util/telemetry/meter.ts';
+import { type FindMeter, meterIn, unreadMeter } from '../util/telemetry/meter.ts';
 
 /** Who watches a gateway, besides its log. */
 export interface Watchers {
@@ -85,7 +85,7 @@ export function createTelemetry(config: GatewayConfig, log: Log, watchers: Watch
   );
   const backends = metrics && new BackendMetrics(metrics);
   if (metrics && backends) watchProcesses(metrics, { live: backends.live, usageOf });
-  const meterOf = metrics?.meter;
+  const meterOf = metrics && withConsole(metrics.meter, consoleHook);
   const delivered = (source: 'live' | 'replayed') => meterOf?.('eventsDelivered', source) ?? unreadMeter;
   // Calls are far more frequent than any other event, so they go only to the sinks that want calls.
   const calls =
@@ -105,6 +105,14 @@ export function createTelemetry(config: GatewayConfig, log: Log, watchers: Watch
       connectionLog.close();
       await audit?.close();
     },
+  };
+}
+
+/** Lets the console read the few metrics that it wants. All others go to the metrics alone, because they are hot. */
+function withConsole(find: FindMeter<MetricKey>, consoleHook: ConsoleHook | undefined): FindMeter<MetricKey> {
+  return (name, ...labels) => {
+    const meter = consoleHook?.meter(name);
+    return meter === undefined ? find(name, ...labels) : meterIn<MetricKey>([find, () => meter])(name, ...labels);
   };
 }
 

@@ -11,6 +11,7 @@ export function connectConsole(inspects: boolean): ConsoleHook {
   const record = new ConsoleRecord(inspects);
   return {
     receive: record.receive,
+    meter: record.traffic.meter,
     decorateBackends: (server, open) => record.backends.observe(server, open),
     async open(parts) {
       // Loaded when the gateway listens, because clients do not wait for the page.

@@ -47,8 +47,15 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
     },
     memoryOf: (pids, maxAgeMs) => memory.of(pids, maxAgeMs),
   });
-  record.start(() => snapshots.gauges());
-  const instances = new KnownInstances({ name, changes, summary: () => snapshots.summary(), onFailed });
+  record.start(
+    () => snapshots.gauges(),
+    () => readiness() === 'draining',
+  );
+  const instances = new KnownInstances({
+    ...{ name, changes, onFailed },
+    summary: () => snapshots.summary(),
+    onDraining: (instance) => record.events.addDrain(instance),
+  });
   const own = (search: string, limit: number) => snapshots.ownSessions(search, limit);
   const otherSessions = new OtherSessions({ name, changes, own, onFailed });
   const { tap, events } = record;
@@ -75,7 +82,10 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
   });
   const actions = new OperatorActions({
     logger,
-    drain,
+    drain() {
+      record.recordDrain();
+      drain();
+    },
     endSession: (server, session) => endSession({ server, session }, 'operator'),
     restartServer(server) {
       const found = findServer(server);

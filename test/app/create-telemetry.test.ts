@@ -25,6 +25,7 @@ function create(adminPort: number, watchers: Partial<Watchers> = {}) {
 
 const hookOf = (parts: Partial<ConsoleHook>): ConsoleHook => ({
   receive: () => undefined,
+  meter: () => undefined,
   decorateBackends: (_, open) => open,
   open: () => Promise.reject(new Error('no page')),
   ...parts,

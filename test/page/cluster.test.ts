@@ -22,7 +22,7 @@ test('the sessions of all instances are listed with the name of their instance, 
   await connect('nearby', here.gateway.url);
   await connect('far-away', there.gateway.url);
   const page = await openPage(here.admin, 'sessions');
-  const rows = page.getByRole('region', { name: 'Sessions' }).getByRole('row');
+  const rows = page.getByRole('region', { name: 'List of sessions' }).getByRole('row');
   await rows.filter({ hasText: 'far-away 3' }).getByText(`:${there.gateway.pid}`).waitFor();
   const own = rows.filter({ hasText: `:${here.gateway.pid} (this one)` });
   await own.getByRole('link').waitFor();

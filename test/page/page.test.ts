@@ -145,7 +145,8 @@ describe('the overview', () => {
       body: '{}',
     });
     expect(refused.status).toBe(403);
-    await figure('Refused requests').getByText('by everything-server: origin_not_allowed').waitFor();
+    await figure('Refused requests').getByText('1 × wrong origin').waitFor();
+    await figure('Refused requests').getByText('by everything-server (Origin: https://evil.example)').waitFor();
     await figure('Store').getByText('In memory').waitFor();
     await figure('Memory').getByText('growth not known yet').waitFor();
     await figure('Lost processes').getByText('nothing restarted').waitFor();

@@ -48,9 +48,8 @@ describe('results', () => {
     await choose(page, 'Call');
     const image = page.getByRole('img', { name: 'Image of the result' });
     await image.waitFor();
-    await waitFor(async () => (await image.evaluate('(element) => element.naturalWidth')) !== 0, {
-      what: 'the pixels',
-    });
+    const widthOf = (element: unknown): number => (element as { naturalWidth: number }).naturalWidth;
+    await waitFor(async () => (await image.evaluate(widthOf)) > 0, { what: 'the pixels' });
     await choose(page, 'test_audio_content');
     await choose(page, 'Call');
     await page.locator('audio').waitFor();

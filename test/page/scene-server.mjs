@@ -4,7 +4,8 @@
 import { createInterface } from 'node:readline';
 
 const [mode = 'healthy'] = process.argv.slice(2);
-const callsUntilCrash = 12;
+/** With the clients of the scene, fewer crashes than a crash loop has. */
+const callsUntilCrash = 25;
 /** One second of silence: mono, 8 bits, 8,000 Hz. */
 const sound = Buffer.concat([
   Buffer.from('RIFF'),

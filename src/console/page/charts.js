@@ -44,6 +44,11 @@ const instancePlots = [
     increments: byteSteps,
   },
   {
+    title: 'Events to clients per second',
+    series: [{ key: 'events', label: 'Events', color: '--accent' }],
+    format: perSecond,
+  },
+  {
     title: 'Resumed streams and takeovers',
     series: [
       { key: 'resumes', label: 'Resumed', color: '--good' },

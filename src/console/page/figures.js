@@ -5,7 +5,7 @@ import { bytes, count, counted, duration, number, time } from './formats.js';
 const storeTexts = {
   memory: ['In memory', 'not shared; lost at a restart'],
   files: ['In files', 'not shared; kept over a restart'],
-  redis: ['Redis', 'connected; shared by all instances'],
+  redis: ['Redis', 'connected'],
 };
 
 const sum = (items, member) => items.reduce((total, item) => total + item[member], 0);
@@ -65,13 +65,15 @@ const figures = {
   },
   'Refused requests': ({ instance: { refusals } }) => ({
     value: count(refusals.count),
-    detail: refusals.last
-      ? `last at ${time(refusals.last.at)} by ${refusals.last.server}: ${refusals.last.reason}`
-      : 'none since the start',
+    detail: describeRefusals(refusals),
     mood: refusals.count > 0 ? 'warn' : '',
   }),
   Store: ({ instance: { store } }) => {
-    const [value, detail] = storeTexts[store.kind];
+    const [value, text] = storeTexts[store.kind];
+    const detail =
+      store.meanMs === undefined
+        ? text
+        : `${text}; answers in ${number(store.meanMs)} ms, at most ${number(store.longestMs)} ms in the last minute`;
     return store.isUp ? { value, detail } : { value: `${value} is away`, detail: 'does not answer', mood: 'bad' };
   },
   Memory: ({ instance: { memoryBytes, childBytes, usual }, servers }) => ({
@@ -79,6 +81,26 @@ const figures = {
     detail: `${describeGrowth(usual, memoryBytes + childBytes)}; gateway ${bytes(memoryBytes)}, ${counted(sum(servers, 'childCount'), 'process', 'processes')}`,
   }),
 };
+
+/** Words for frequent reasons to refuse a request. */
+const refusalTexts = {
+  credentials_required: 'no key',
+  credentials_invalid: 'wrong key or token',
+  credentials_expired: 'expired key or token',
+  host_not_allowed: 'wrong host',
+  origin_not_allowed: 'wrong origin',
+  insufficient_scope: 'missing scope',
+  too_many_sessions: 'too many sessions',
+};
+
+const refusalText = (reason) => refusalTexts[reason] ?? reason;
+
+function describeRefusals({ reasons, last }) {
+  if (last === undefined) return 'none since the start';
+  const counts = reasons.map(({ reason, count: times }) => `${count(times)} × ${refusalText(reason)}`).join(', ');
+  const detail = last.detail === undefined ? refusalText(last.reason) : last.detail;
+  return `${counts}${counts && '; '}last at ${time(last.at)} by ${last.server} (${detail})`;
+}
 
 /** Changes below this share of the memory are noise. */
 const steadyShare = 0.05;

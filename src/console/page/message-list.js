@@ -1,7 +1,7 @@
 import { createActionButton, endSession } from './actions.js';
 import { copyText, h, setText, showList } from './dom.js';
 import { Exchanges, isFailed } from './exchanges.js';
-import { bytes, duration, time } from './formats.js';
+import { bytes, counted, duration, time } from './formats.js';
 
 /** The number of exchanges that the page keeps. */
 const maxShown = 200;
@@ -118,11 +118,12 @@ function download(lines) {
 /** Describes a session; `found` is undefined if it is not on this instance. */
 function describeSession(server, found) {
   if (found === undefined) return `${server} · has ended or moved to another instance`;
-  const { revision, client, user, upMs, pid, isHibernating, failures } = found;
+  const { revision, client, user, upMs, pid, isHibernating, totalCalls, failures } = found;
   const owner = [client, user].filter(Boolean).map((name) => ` · ${name}`);
   const process = isHibernating ? ' · hibernating, without a process' : pid === undefined ? '' : ` · pid ${pid}`;
-  const failed = failures === undefined ? '' : ` · last error at ${time(failures.at)}: ${failures.last}`;
-  return `${server}${owner.join('')} · ${revision} · started ${duration(upMs)} ago${process}${failed}`;
+  const failed =
+    failures === undefined ? '' : `, ${failures.count} failed · last error at ${time(failures.at)}: ${failures.last}`;
+  return `${server}${owner.join('')} · ${revision} · started ${duration(upMs)} ago${process} · ${counted(totalCalls, 'call')}${failed}`;
 }
 
 function createExchange({ skipped, at, from, kind, method, name }) {

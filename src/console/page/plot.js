@@ -13,8 +13,8 @@ const cursor = { sync: { key: 'time' }, points: { size: 6 }, drag: { x: false, y
  */
 export function createPlot({ title, height, series, format, increments, hasLegend }) {
   const probe = h('span', { hidden: true });
-  const box = h('div');
-  const element = h('figure.plot', { role: 'img', hidden: true }, h('figcaption', {}, title), box, probe);
+  const box = h('div', { role: 'img' });
+  const element = h('figure.plot', { hidden: true }, h('figcaption', {}, title), box, probe);
   const colors = createColors(probe);
   const formatValue = (_, value) => (value === null || value === undefined ? '–' : format(value));
   const axis = {
@@ -69,7 +69,7 @@ export function createPlot({ title, height, series, format, increments, hasLegen
       element.hidden = false;
       span = newSpan;
       newest = [times, ...series.map(({ key }) => values[key] ?? times.map(() => null))];
-      element.setAttribute('aria-label', describe(title, series, values, format));
+      box.setAttribute('aria-label', describe(title, series, values, format));
       show();
     },
   };

@@ -25,6 +25,7 @@ const texts = {
   redis_back: ['The store is available', 'good'],
   refused: ['Requests refused', 'bad'],
   reloaded: ['Configuration reloaded', 'good'],
+  draining: ['Instance drains: it accepts no new sessions and exits', 'bad'],
   reload_refused: ['Changed configuration refused; the previous one stays in use', 'bad'],
 };
 
@@ -77,7 +78,7 @@ export function createRecentEvents() {
   };
 }
 
-function createEvent({ at, kind, server, session, detail }) {
+function createEvent({ at, kind, server, session, detail, output }) {
   const [text, mood] = texts[kind] ?? [kind, ''];
   const owner = [server, session].filter((part) => part !== undefined).join(' · ');
   const element = h(
@@ -91,6 +92,7 @@ function createEvent({ at, kind, server, session, detail }) {
       text,
       h('span.muted', {}, owner && ` ${owner}`),
       detail === undefined ? undefined : h('span.muted.detail', {}, detail),
+      output === undefined ? undefined : h('code.output', {}, output.join('\n')),
     ),
   );
   return { element, update: () => undefined };

@@ -46,7 +46,7 @@ export function createSessions(section, live, about) {
     h('div.heading', {}, h('div', {}, h('h1', { id: 'sessions-title', tabindex: '-1' }, 'Sessions'), total)),
     messageList.element,
     h('div.inline', {}, h('div.search', {}, h('label', { for: 'search' }, 'Search'), search), scopeField),
-    h('div.table', { role: 'region', 'aria-label': 'Sessions', tabindex: '0' }, table),
+    h('div.table', { role: 'region', 'aria-label': 'List of sessions', tabindex: '0' }, table),
     sources,
     emptyHint,
     pages.element,
@@ -107,9 +107,9 @@ const headings = () =>
     ['User', 'optional'],
     ['Calls', 'figure optional'],
     ['Failed', 'figure'],
-    ['Messages', 'figure optional'],
+    ['Last error', 'optional'],
     ['Age', 'figure optional'],
-    ['Idle', 'figure'],
+    ['Idle', 'figure optional'],
     ['', 'figure'],
   ].map(([text, name]) => h('th', { scope: 'col', class: name || undefined }, text || h('span.unseen', {}, 'Actions')));
 
@@ -124,13 +124,15 @@ const createRow =
       'client optional',
       'figure optional',
       'figure',
+      'error optional',
       'figure optional',
       'figure optional',
-      'figure',
     ];
-    const [name, owner, client, user, calls, failed, messages, age, idle] = cells.map((className) =>
-      h('td', { class: className || undefined }),
+    const [name, owner, client, user, calls, failed, error, age, idle] = cells.map((className) =>
+      h('td', { class: className }),
     );
+    // What the columns say that have no room on a phone.
+    const [compactOwner, compactError] = ['span.compact', 'span.compact.bad'].map((tag) => h(tag));
     const isHere = instance === undefined;
     const link = isHere
       ? h('a', { href: `#sessions/${encodeURIComponent(server)}/${encodeURIComponent(session)}` }, session)
@@ -146,7 +148,7 @@ const createRow =
       { 'aria-label': `End session ${session}`, onclick: () => endSession({ server, session }) },
       'End…',
     );
-    setText(name, server);
+    name.append(server, compactOwner, compactError);
     setText(owner, instance ?? `${here} (this one)`);
     // A click anywhere in the row is for the mouse only; keyboards use the link.
     const show = (event) => {
@@ -163,7 +165,7 @@ const createRow =
         user,
         calls,
         failed,
-        messages,
+        error,
         age,
         idle,
         h('td.figure', {}, isHere ? end : undefined),
@@ -173,11 +175,16 @@ const createRow =
         setText(client, current.client || '–');
         client.title = `${current.client} ${current.revision}, ${current.kind}`.trim();
         setText(user, current.user ?? '–');
-        setText(calls, count(current.calls));
-        setText(failed, count(current.failures?.count ?? 0));
-        failed.classList.toggle('bad', current.failures !== undefined);
-        failed.title = current.failures === undefined ? '' : `${time(current.failures.at)} ${current.failures.last}`;
-        setText(messages, count(current.messages));
+        setText(compactOwner, [current.user, current.client].filter(Boolean).join(', '));
+        const { failures } = current;
+        const last = failures === undefined ? '' : `${time(failures.at)} ${failures.last}`;
+        setText(calls, count(current.totalCalls));
+        calls.title = `${counted(current.calls, 'call')} in flight, ${counted(current.messages, 'message')}`;
+        setText(failed, count(failures?.count ?? 0));
+        failed.classList.toggle('bad', failures !== undefined);
+        setText(error, last);
+        error.title = last;
+        setText(compactError, last);
         setText(age, wholeSeconds(current.upMs));
         setText(idle, wholeSeconds(current.idleMs));
       },

@@ -10,10 +10,11 @@ import { type Gauges, History } from './calls/history.ts';
 import { MessageTap } from './message-tap.ts';
 import { ObservedBackends } from './observed-backends.ts';
 import { RecentEvents } from './recent-events.ts';
-import { Refusals } from './refusals.ts';
+import { isRefusal, Refusals } from './refusals.ts';
 import { ServerIncidents } from './server-incidents.ts';
 import { SessionFailures } from './session-failures.ts';
 import { StderrLines } from './stderr-lines.ts';
+import { Traffic } from './traffic.ts';
 
 /** The length of the shortest step of the history. */
 const tickMs = 1_000;
@@ -36,7 +37,9 @@ export class ConsoleRecord {
   readonly history = new History();
   readonly incidents = new ServerIncidents();
   readonly stderr = new StderrLines();
+  readonly traffic = new Traffic();
   readonly #calls = new CallCounter();
+  #isDraining = false;
   #timer: NodeJS.Timeout | undefined;
 
   /** @param inspects true if the page shows the contents of messages */
@@ -47,12 +50,20 @@ export class ConsoleRecord {
   }
 
   /** Starts the history. Until then, calls are only counted. */
-  start(gauges: () => Gauges): void {
+  start(gauges: () => Gauges, isDraining: () => boolean): void {
     const tick = (): void => {
       this.fold();
+      this.history.countEvents(this.traffic.takeEvents());
       this.history.tick(gauges);
+      if (isDraining()) this.recordDrain();
     };
     this.#timer ??= setInterval(() => contain('admin', tick), tickMs).unref();
+  }
+
+  /** Records that this instance drains, once. */
+  recordDrain(): void {
+    if (!this.#isDraining) this.events.addDrain();
+    this.#isDraining = true;
   }
 
   stop(): void {
@@ -73,8 +84,15 @@ export class ConsoleRecord {
     switch (event.type) {
       case 'call-ended':
         this.failures.count(event);
+        // Refused senders have a number of their own. They must not make a server look broken.
+        if (event.origin.principal === undefined && event.outcome.kind === 'fault') {
+          if (isRefusal(event.outcome.reason)) return;
+        }
         this.failingTools.count(event);
         return this.#calls.count(event);
+      case 'sender-refused':
+        this.refusals.describeNext(event.server, event.challenge.reason, event.challenge.detail);
+        break;
       case 'request-refused':
         return this.refusals.add(event.server, event.reason);
       case 'server-stderr':

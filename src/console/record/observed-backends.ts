@@ -48,6 +48,7 @@ class LiveBackend extends BackendDecorator implements ObservedBackend {
 
   override send(message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
     this.#owned.messages += 1;
+    if (message.kind === 'request') this.#owned.calls += 1;
     if (this.#tap.isWatched) this.#tap.passed(this.#owned.owner, 'client', message);
     return this.backend.send(message, headers);
   }
@@ -87,6 +88,8 @@ interface OwnedBackends {
   losses: number;
   /** Messages in both directions. */
   messages: number;
+  /** Requests to the server. */
+  calls: number;
 }
 
 /** Observes the live backends by owner, and passes their messages to the tap. */
@@ -119,10 +122,12 @@ export class ObservedBackends {
     for (const { live } of this.#byOwner.values()) yield* live;
   }
 
-  /** Returns the message and restart counts of an owner. */
-  countsOf(owner: BackendOwner): { readonly messages: number; readonly restarts: number } | undefined {
+  /** Returns the counts of an owner: messages, requests to the server, and restarts. */
+  countsOf(
+    owner: BackendOwner,
+  ): { readonly messages: number; readonly calls: number; readonly restarts: number } | undefined {
     const owned = this.#byOwner.get(backendOwnerKey(owner));
-    return owned && { messages: owned.messages, restarts: owned.losses };
+    return owned && { messages: owned.messages, calls: owned.calls, restarts: owned.losses };
   }
 
   /**
@@ -144,7 +149,7 @@ export class ObservedBackends {
     const key = backendOwnerKey(owner);
     const known = this.#byOwner.get(key);
     if (known !== undefined) return known;
-    const created: OwnedBackends = { owner, live: new Set(), losses: 0, messages: 0 };
+    const created: OwnedBackends = { owner, live: new Set(), losses: 0, messages: 0, calls: 0 };
     this.#byOwner.set(key, created);
     return created;
   }

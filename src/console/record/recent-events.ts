@@ -1,5 +1,9 @@
+import type { Challenge } from '../../auth/identity.ts';
+import type { BackendEnd } from '../../backend/backend.ts';
 import type { GatewayEvent } from '../../ops/gateway-events.ts';
 import type { SessionName } from '../../session/session-events.ts';
+import { redactCredentials } from './redacted-content.ts';
+import { describeRefusal } from './refusals.ts';
 
 /** The kind of an event that is rare enough to be listed one by one. */
 export type RecentEventKind =
@@ -22,7 +26,8 @@ export type RecentEventKind =
   | 'redis_back'
   | 'refused'
   | 'reloaded'
-  | 'reload_refused';
+  | 'reload_refused'
+  | 'draining';
 
 /** An event. It has no ids, and no content except the first line of a server that is not a message (P12). */
 export interface RecentEvent {
@@ -35,6 +40,8 @@ export interface RecentEvent {
   /** The short name of the session. */
   readonly session?: string;
   readonly detail?: string;
+  /** The last lines of a server that ended, with likely credentials redacted. */
+  readonly output?: readonly string[];
 }
 
 /** The number of events that are kept for pages that open later (P8). */
@@ -51,6 +58,10 @@ const outageMs = 10_000;
 
 /** Refusals of requests for the same reason are one event in this time. */
 const refusalMs = 60_000;
+
+/** How much is kept of the last lines of a server that ended (P8). */
+const maxOutputLines = 3;
+const maxOutputLine = 300;
 
 /** How much is kept of a text about the configuration. */
 const maxDetail = 500;
@@ -84,7 +95,7 @@ export class RecentEvents {
       case 'takeover-limit-reached':
         return this.#add('session_worn_out', event.name);
       case 'backend-ended':
-        return this.#add('backend_ended', event.name, event.end.detail);
+        return this.#addEnd('backend_ended', event.name, event.end);
       case 'session-hibernated':
         return this.#add('hibernated', event.name);
       case 'backend-restored': {
@@ -103,7 +114,7 @@ export class RecentEvents {
         this.#noisyServers.delete(event.server);
         return;
       case 'sender-refused':
-        return this.#addRefusal(event.server, event.challenge.reason);
+        return this.#addRefusal(event.server, event.challenge);
       case 'configuration-reloaded':
         return this.#add('reloaded', {}, describeChanges(event));
       case 'configuration-refused':
@@ -117,10 +128,10 @@ export class RecentEvents {
         return this.#add('shared_ready', { server: event.server }, `After ${event.startMs} ms.`);
       case 'shared-server-ended': {
         const { server, end, inFlight } = event;
-        return this.#add('shared_ended', { server }, `${end.detail} Requests in flight: ${inFlight}.`);
+        return this.#addEnd('shared_ended', { server }, end, ` Requests in flight: ${inFlight}.`);
       }
       case 'shared-start-failed':
-        if (!event.isByProbe) this.#add('start_failed', { server: event.server }, event.end.detail);
+        if (!event.isByProbe) this.#addEnd('start_failed', { server: event.server }, event.end);
         return;
       case 'shared-crash-loop':
         return this.#add('crash_loop', { server: event.server });
@@ -134,6 +145,11 @@ export class RecentEvents {
     }
   }
 
+  /** Records that an instance drains: this one, or another one that shares the store. */
+  addDrain(instance?: string): void {
+    this.#add('draining', {}, instance);
+  }
+
   /** Records the first line of a server on stdout that is not a message. */
   #addNoise(server: string, line: Uint8Array = Buffer.alloc(0)): void {
     if (this.#noisyServers.has(server)) return;
@@ -142,7 +158,7 @@ export class RecentEvents {
   }
 
   /** Records a refused request, and those for the same reason in a minute as one event with their number. */
-  #addRefusal(server: string, reason: string): void {
+  #addRefusal(server: string, { reason, detail }: Challenge): void {
     const key = `${server} ${reason}`;
     const now = performance.now();
     const last = this.#refusals.get(key);
@@ -152,12 +168,23 @@ export class RecentEvents {
     }
     this.#refusals.set(key, { at: now, count: 0 });
     const more = last === undefined || last.count === 0 ? '' : ` ${last.count} more since the last entry.`;
-    this.#add('refused', { server }, `Reason: ${reason}.${more}`);
+    const why = detail === undefined ? '' : ` (${describeRefusal(detail)})`;
+    this.#add('refused', { server }, `Reason: ${reason}${why}.${more}`);
   }
 
-  #add(kind: RecentEventKind, name: Partial<SessionName> = {}, detail?: string): void {
+  /** Records the end of a server, with the last lines that it wrote. */
+  #addEnd(kind: RecentEventKind, name: Partial<SessionName>, { detail, lastOutput = [] }: BackendEnd, more = ''): void {
+    const output = lastOutput.slice(-maxOutputLines).map((line) => redactCredentials(line.slice(0, maxOutputLine)));
+    this.#add(kind, name, `${detail}${more}`, output);
+  }
+
+  #add(kind: RecentEventKind, name: Partial<SessionName> = {}, detail?: string, output: readonly string[] = []): void {
     this.#newest += 1;
-    this.#kept.push({ number: this.#newest, at: Date.now(), kind, ...name, ...(detail !== undefined && { detail }) });
+    this.#kept.push({
+      ...{ number: this.#newest, at: Date.now(), kind, ...name },
+      ...(detail !== undefined && { detail }),
+      ...(output.length > 0 && { output }),
+    });
     if (this.#kept.length > maxKept) this.#kept.shift();
   }
 }

@@ -64,7 +64,7 @@ function readObject(text: Buffer): Readonly<Record<string, unknown>> {
 }
 
 const texts = ['server', 'session', 'revision', 'kind', 'client'] as const;
-const numbers = ['calls', 'streams', 'messages', 'idleMs', 'upMs'] as const;
+const numbers = ['calls', 'totalCalls', 'streams', 'messages', 'idleMs', 'upMs'] as const;
 
 function isSession(value: unknown): value is SessionView {
   if (typeof value !== 'object' || value === null) return false;

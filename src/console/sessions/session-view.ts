@@ -16,7 +16,10 @@ export interface SessionView {
   readonly user: string | undefined;
   /** True if the session has no process and gets one with the next request. */
   readonly isHibernating: boolean;
+  /** Calls in flight. */
   readonly calls: number;
+  /** All requests to the server on this instance. */
+  readonly totalCalls: number;
   readonly streams: number;
   readonly messages: number;
   /** The failed calls; undefined if no call has failed. */
@@ -30,7 +33,9 @@ export interface SessionView {
 export type SessionState = Pick<ConsoleSession, 'name' | 'protocolVersion' | 'snapshot'>;
 
 /** Returns what the record has about a session. */
-export type RecordOf = (name: SessionState['name']) => Pick<SessionView, 'messages' | 'pid' | 'failures'>;
+export type RecordOf = (
+  name: SessionState['name'],
+) => Pick<SessionView, 'messages' | 'totalCalls' | 'pid' | 'failures'>;
 
 /** Returns one session in the form that the page shows. */
 export function showSession(

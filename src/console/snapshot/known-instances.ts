@@ -24,6 +24,8 @@ export interface KnownInstancesOptions {
   /** The name of this instance. */
   readonly name: string;
   summary(): InstanceSummary;
+  /** Is told once when another instance drains. */
+  onDraining?(name: string): void;
   /** Receives failures of the store. */
   onFailed(cause: unknown): void;
 }
@@ -100,8 +102,11 @@ export class KnownInstances {
   #recordSummary(text: Buffer): void {
     const summary = parseSummary(text);
     if (summary === undefined || summary.name === this.#options.name) return;
-    if (this.#others.size < maxKnown || this.#others.has(summary.name))
-      this.#others.set(summary.name, { summary, at: performance.now() });
+    const known = this.#others.get(summary.name);
+    if (known === undefined && this.#others.size >= maxKnown) return;
+    const isDraining = summary.readiness === 'draining' && known?.summary.readiness !== 'draining';
+    if (isDraining) this.#options.onDraining?.(summary.name);
+    this.#others.set(summary.name, { summary, at: performance.now() });
   }
 }
 

@@ -118,7 +118,7 @@ export class SnapshotBuilder {
         upMs: Math.round(process.uptime() * 1_000),
         usual: record.history.usual(),
         refusals: record.refusals.recent,
-        store: this.#sources.store(),
+        store: { ...this.#sources.store(), ...record.traffic.storeSpeed },
       },
       servers: byTrouble(servers),
       sessions: showSessions(
@@ -140,11 +140,10 @@ export class SnapshotBuilder {
   #recordOf(): RecordOf {
     const { backends, failures } = this.#sources.record;
     const pids = new Map(Array.from(backends.live(), (owner) => [backendOwnerKey(owner), owner.pid]));
-    return (name) => ({
-      messages: backends.countsOf(name)?.messages ?? 0,
-      pid: pids.get(backendOwnerKey(name)),
-      failures: failures.of(name),
-    });
+    return (name) => {
+      const { messages = 0, calls: totalCalls = 0 } = backends.countsOf(name) ?? {};
+      return { messages, totalCalls, pid: pids.get(backendOwnerKey(name)), failures: failures.of(name) };
+    };
   }
 
   #servers(sessions: readonly SessionState[]): ServerView[] {

@@ -7,6 +7,7 @@ import type { UsualNumbers } from '../record/calls/history.ts';
 import type { RecentRefusals } from '../record/refusals.ts';
 import type { Incidents } from '../record/server-incidents.ts';
 import type { StderrLine } from '../record/stderr-lines.ts';
+import type { StoreSpeed } from '../record/traffic.ts';
 import type { SessionViews } from '../sessions/session-list.ts';
 import type { SessionUser } from '../sessions/session-users.ts';
 import type { InstanceSummary, InstanceView } from './known-instances.ts';
@@ -28,7 +29,7 @@ export interface Snapshot {
       readonly upMs: number;
       readonly usual: UsualNumbers;
       readonly refusals: RecentRefusals;
-      readonly store: StoreState;
+      readonly store: StoreState & StoreSpeed;
     };
   readonly servers: readonly ServerView[];
   readonly sessions: SessionViews;

@@ -7,8 +7,10 @@ import type { Readiness } from '../../registry/readiness.ts';
 import type { SessionName } from '../../session/session-events.ts';
 import type { SessionSnapshot } from '../../session/session-snapshot.ts';
 import type { Changes } from '../../store/shared/changes.ts';
+import type { Meter } from '../../util/telemetry/meter.ts';
 import type { GatewaySink } from '../gateway-events.ts';
 import type { ServerStatus } from '../health/server-health.ts';
+import type { MetricKey } from '../metrics/catalogue.ts';
 
 /**
  * The one way by which the console reaches a gateway. It receives every event, sees the messages of backends, and opens
@@ -16,6 +18,8 @@ import type { ServerStatus } from '../health/server-health.ts';
  */
 export interface ConsoleHook {
   readonly receive: GatewaySink;
+  /** Finds the meter for a metric that the console reads too; undefined for all other metrics. */
+  meter(name: MetricKey): Meter | undefined;
   /** Decorates the backends of sessions, and those that modern clients share. */
   readonly decorateBackends: DecorateBackends;
   /** Opens the status page of a gateway that listens. */

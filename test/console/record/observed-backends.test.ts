@@ -111,7 +111,7 @@ test('a restart closes the backends of that server alone, and the next ones coun
     ['mail', 0],
   ]);
   expect(ends).toEqual(['exited']); // as a loss, which is restored
-  expect(backends.countsOf(owner)).toEqual({ messages: 0, restarts: 1 });
+  expect(backends.countsOf(owner)).toEqual({ messages: 0, calls: 0, restarts: 1 });
   backends.forget(owner);
   expect(backends.countsOf(owner)).toBeUndefined();
 });

@@ -5,12 +5,18 @@ import { Refusals } from '../../../src/console/record/refusals.ts';
 test('refused senders and exceeded quotas count for five minutes; other faults do not count', () => {
   let now = 0;
   const refusals = new Refusals(() => now);
-  expect(refusals.recent).toEqual({ count: 0, last: undefined });
+  expect(refusals.recent).toEqual({ count: 0, reasons: [], last: undefined });
   for (const reason of ['credentials_invalid', 'not_json', 'host_not_allowed', 'unknown_session'] as const)
     refusals.add('files', reason);
   refusals.add('mail', 'quota_requests');
   refusals.add('mail', 'too_many_sessions');
   expect(refusals.recent).toMatchObject({ count: 4, last: { server: 'mail', reason: 'too_many_sessions' } });
+  refusals.describeNext('files', 'host_not_allowed', { why: 'Host', seen: 'evil.example' });
+  refusals.add('files', 'host_not_allowed');
+  expect(refusals.recent.last).toMatchObject({ detail: 'Host: evil.example' });
+  expect(refusals.recent.reasons[0]).toEqual({ reason: 'host_not_allowed', count: 2 });
+  refusals.add('files', 'host_not_allowed');
+  expect(refusals.recent.last).not.toHaveProperty('detail');
   now += recentSpanMs;
-  expect(refusals.recent).toMatchObject({ count: 0, last: { server: 'mail' } });
+  expect(refusals.recent).toMatchObject({ count: 0, reasons: [], last: { server: 'files' } });
 });

@@ -10,7 +10,7 @@ const topic = 'status-sessions';
 
 const view = (session: string, client = 'Claude 1'): SessionView => ({
   ...{ server: 'files', session, revision: '2025-11-25', kind: 'session', client, user: 'alice' },
-  ...{ isHibernating: false, calls: 0, streams: 1, messages: 3, failures: undefined },
+  ...{ isHibernating: false, calls: 0, totalCalls: 2, streams: 1, messages: 3, failures: undefined },
   ...{ idleMs: 5, upMs: 10, pid: 7 },
 });
 

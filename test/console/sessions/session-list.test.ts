@@ -4,7 +4,7 @@ import { showSessions } from '../../../src/console/sessions/session-list.ts';
 import { findSessions, type SessionState, showSession } from '../../../src/console/sessions/session-view.ts';
 import { anonymous } from '../../../src/protocol/principal.ts';
 
-const nothing = () => ({ messages: 0, pid: undefined, failures: undefined });
+const nothing = () => ({ messages: 0, totalCalls: 0, pid: undefined, failures: undefined });
 
 function createSession(number: number, clientInfo: unknown, subject = ''): SessionState {
   const initialize = Buffer.from(JSON.stringify({ id: 1, method: 'initialize', params: { clientInfo } }));

@@ -11,7 +11,7 @@ export type HistoryRange = keyof typeof historyRanges;
 
 /**
  * The limit for servers with plots of their own (P8). One server costs 20 KiB (1,020 steps of 5 numbers of 4 bytes), the
- * instance costs 44 KiB, and all of it at most 0.7 MiB.
+ * instance costs 48 KiB, and all of it at most 688 KiB.
  */
 const maxServers = 32;
 
@@ -31,6 +31,7 @@ const instanceSeries = [
   'streams',
   'memoryBytes',
   'childBytes',
+  'events',
   'resumes',
   'takeovers',
 ] as const;
@@ -106,8 +107,8 @@ class Range {
   readonly steps: number;
   readonly instance: Track;
   readonly servers = new Map<string, Track>();
-  /** How many resumes and takeovers the open step has. */
-  readonly counts = { resumes: 0, takeovers: 0 };
+  /** How many resumes, takeovers and events to clients the open step has. */
+  readonly counts = { resumes: 0, takeovers: 0, events: 0 };
   /** The number of the step that is open now. */
   #open: number;
 
@@ -133,9 +134,11 @@ class Range {
     const current = Math.floor(now / this.stepMs);
     if (current === this.#open) return;
     for (const track of this.servers.values()) track.close(this.#open, this.#valuesOf(track.open));
-    this.instance.close(this.#open, { ...this.#valuesOf(this.instance.open), ...gauges(), ...this.counts });
+    const counts = { ...this.counts, events: this.counts.events / (this.stepMs / 1_000) };
+    this.instance.close(this.#open, { ...this.#valuesOf(this.instance.open), ...gauges(), ...counts });
     this.counts.resumes = 0;
     this.counts.takeovers = 0;
+    this.counts.events = 0;
     const firstMissed = Math.max(this.#open + 1, current - this.steps);
     for (let step = firstMissed; step < current; step += 1)
       for (const track of [this.instance, ...this.servers.values()]) track.close(step, {});
@@ -191,6 +194,11 @@ export class History {
 
   countResume(): void {
     for (const { counts } of this.#ranges.values()) counts.resumes += 1;
+  }
+
+  /** Counts events that clients received. */
+  countEvents(events: number): void {
+    for (const { counts } of this.#ranges.values()) counts.events += events;
   }
 
   countTakeover(): void {
