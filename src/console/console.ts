@@ -52,7 +52,9 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
     () => readiness() === 'draining',
   );
   const instances = new KnownInstances({
-    ...{ name, changes, onFailed },
+    name,
+    changes,
+    onFailed,
     summary: () => snapshots.summary(),
     onDraining: (instance) => record.events.addDrain(instance),
   });

@@ -11,13 +11,15 @@ import { waitFor } from '../support/wait-for.ts';
 const chatty = (...args: readonly string[]) => [process.execPath, `${root}test/fixtures/children/chatty.mjs`, ...args];
 const notice = 'the server writes lines to stdout that are not MCP messages; the gateway drops them';
 
-it('[P-01] a banner on stdout is told once, as the server wrote it', async () => {
+it('[P-01] a banner on stdout is told once for each session, as the server wrote it', async () => {
   const gateway = await startGateway({ command: chatty('Welcome to Chatty 1.0'), args: ['--era', 'legacy'] });
   for (let sessions = 0; sessions < 3; sessions++) await initialize(gateway.url);
   const told = () => gateway.logs().filter(({ msg }) => msg === notice);
-  await waitFor(() => told().length > 0, { what: 'the notice' });
+  await waitFor(() => told().length === 3, { what: 'the notices' });
   await gateway.stop();
-  expect(told()).toEqual([expect.objectContaining({ level: 40, line: 'Welcome to Chatty 1.0' })]);
+  const notices = gateway.logs().filter(({ msg }) => msg === notice);
+  for (const each of notices) expect(each).toMatchObject({ level: 40, line: 'Welcome to Chatty 1.0' });
+  expect(new Set(notices.map(({ session }) => session)).size).toBe(3);
   expect(told()[0]?.['help']).toContain('to stderr');
 });
 

@@ -176,7 +176,7 @@ export const floor: readonly Requirement[] = [
     text: 'In both eras, authenticated users never share a server process unless the operator allows sharing.',
   },
   { id: 'M-06', text: 'An isolation option that does not apply to a server is refused.' },
-  { id: 'P-01', text: 'If a server writes invalid output to stdout, the gateway logs this once.' },
+  { id: 'P-01', text: 'If a server writes invalid output to stdout, the gateway logs this once for each session.' },
   {
     id: 'P-02',
     text: "If a server crashes, a gateway that runs in a terminal shows the last lines of the server's stderr.",

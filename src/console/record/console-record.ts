@@ -10,7 +10,7 @@ import { type Gauges, History } from './calls/history.ts';
 import { MessageTap } from './message-tap.ts';
 import { ObservedBackends } from './observed-backends.ts';
 import { RecentEvents } from './recent-events.ts';
-import { isRefusal, Refusals } from './refusals.ts';
+import { Refusals, refusesSender } from './refusals.ts';
 import { ServerIncidents } from './server-incidents.ts';
 import { SessionFailures } from './session-failures.ts';
 import { StderrLines } from './stderr-lines.ts';
@@ -86,7 +86,7 @@ export class ConsoleRecord {
         this.failures.count(event);
         // Refused senders have a number of their own. They must not make a server look broken.
         if (event.origin.principal === undefined && event.outcome.kind === 'fault') {
-          if (isRefusal(event.outcome.reason)) return;
+          if (refusesSender(event.outcome.reason)) return;
         }
         this.failingTools.count(event);
         return this.#calls.count(event);

@@ -181,7 +181,10 @@ export class RecentEvents {
   #add(kind: RecentEventKind, name: Partial<SessionName> = {}, detail?: string, output: readonly string[] = []): void {
     this.#newest += 1;
     this.#kept.push({
-      ...{ number: this.#newest, at: Date.now(), kind, ...name },
+      number: this.#newest,
+      at: Date.now(),
+      kind,
+      ...name,
       ...(detail !== undefined && { detail }),
       ...(output.length > 0 && { output }),
     });

@@ -17,7 +17,7 @@ export interface RecentRefusals {
 const refusedStatuses: ReadonlySet<number> = new Set([401, 403, 429]);
 
 /** True if this reason refuses a request because of its sender. */
-export const isRefusal = (reason: Reason): boolean =>
+export const refusesSender = (reason: Reason): boolean =>
   reason === 'too_many_sessions' || refusedStatuses.has(entryOf(reason).status);
 
 /** Describes why a sender was refused: `unknown key`, `Host: evil.example`. It contains no secret (`RefusalDetail`). */
@@ -44,7 +44,7 @@ export class Refusals {
   }
 
   add(server: string, reason: Reason): void {
-    if (!isRefusal(reason)) return;
+    if (!refusesSender(reason)) return;
     const sum = this.#sums.get(reason) ?? new RecentSum(this.#now);
     this.#sums.set(reason, sum);
     sum.add();

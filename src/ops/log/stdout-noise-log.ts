@@ -1,8 +1,13 @@
 import type { Logger } from 'pino';
+import type { SessionName } from '../../session/session-events.ts';
+import { BoundedMap } from '../../util/bounded-map.ts';
 import type { GatewayEvent } from '../gateway-events.ts';
 
 /** How much of the first line is logged. */
 const maxLoggedBytes = 200;
+
+/** The limit for remembered sessions of a server (P8). The session that was reported first makes room. */
+const maxWarned = 10_000;
 
 const advice = 'Configure the server to log to stderr: stdout is only for MCP messages.';
 
@@ -14,7 +19,7 @@ export interface StdoutNoiseLogOptions {
 }
 
 /**
- * Warns the operator, once for each server, that the server writes lines to stdout that are not MCP messages. Most such
+ * Warns the operator, once for each session and shared process, that the server writes lines to stdout that are not MCP messages. Most such
  * lines are harmless, but a server that writes its answers in another form looks silent without this warning.
  *
  * The line may contain what a client sent (P12). A log that is kept shows the line only if the server wrote it before
@@ -24,7 +29,8 @@ export interface StdoutNoiseLogOptions {
  */
 export class StdoutNoiseLog {
   readonly #options: StdoutNoiseLogOptions;
-  readonly #warnedServers = new Set<string>();
+  /** The short names of sessions whose line was reported, by server. The empty name is the shared process. */
+  readonly #warned = new Map<string, BoundedMap<string, true>>();
   readonly #serversWithExcess = new Set<string>();
 
   constructor(options: StdoutNoiseLogOptions) {
@@ -33,12 +39,13 @@ export class StdoutNoiseLog {
 
   readonly receive = (event: GatewayEvent): void => {
     if (event.type === 'session-message-dropped' && event.reason === 'noise')
-      this.#report(event.name.server, event.text, event.isAtStart);
+      this.#report(event.name, event.text, event.isAtStart);
     if (event.type === 'shared-message-dropped' && event.reason === 'noise')
-      this.#report(event.server, event.text, false);
+      this.#report({ server: event.server, session: '' }, event.text, false);
+    if (event.type === 'session-ended') this.#warned.get(event.name.server)?.delete(event.name.session);
     if (event.type === 'spare-output-dropped') this.#reportExcess(event.server);
     if (event.type === 'server-removed') {
-      this.#warnedServers.delete(event.server);
+      this.#warned.delete(event.server);
       this.#serversWithExcess.delete(event.server);
     }
   };
@@ -52,15 +59,17 @@ export class StdoutNoiseLog {
     );
   }
 
-  #report(server: string, text: Buffer | undefined, isAtStart: boolean): void {
-    if (this.#warnedServers.has(server)) return;
-    this.#warnedServers.add(server);
+  #report({ server, session }: SessionName, text: Buffer | undefined, isAtStart: boolean): void {
+    const warned = this.#warned.get(server) ?? new BoundedMap(maxWarned);
+    this.#warned.set(server, warned);
+    if (warned.has(session)) return;
+    warned.set(session, true);
     const { logger, isAtTerminal } = this.#options;
     const line = text?.subarray(0, maxLoggedBytes).toString() ?? '';
     const showsLine = isAtTerminal || isAtStart;
     const fields = showsLine ? { line, help: advice } : { help: `${advice} Run mcp-gangway check to see such a line.` };
     logger.warn(
-      { server, ...fields },
+      { server, ...(session !== '' && { session }), ...fields },
       'the server writes lines to stdout that are not MCP messages; the gateway drops them',
     );
   }
