@@ -13,7 +13,7 @@ import { countOutcomes, executionsIn, startTraffic, trafficServer } from '../sup
 import { waitFor } from '../support/wait-for.ts';
 
 /** The commit that gateways are upgraded from, and rolled back to. There is no release with a tag yet. */
-const earlierCommit = '2afc884e';
+const earlierCommit = 'd16b65f8';
 
 const run = promisify(execFile);
 

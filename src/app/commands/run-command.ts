@@ -28,6 +28,7 @@ import { jsonListener, textListener } from './check/render-check.ts';
 import { argumentsOfContainer, requestHealth } from './health-command.ts';
 import { addToKeyFile, makeKey } from './key-command.ts';
 import { openInBrowser } from './open-page.ts';
+import { platformSupport } from './platform-support.ts';
 
 /** Exit codes: 0 success, 1 failure, 2 invalid configuration. */
 const failed = 1;
@@ -77,6 +78,12 @@ export async function runCommand(): Promise<void> {
     process.stdout.write(`OK    The configuration is valid: ${count} ${count === 1 ? 'server' : 'servers'}.\n`);
     return;
   }
+  const support = platformSupport(process.platform, config.servers);
+  if (support.obstacle !== undefined) {
+    process.stderr.write(`mcp-gangway: ${support.obstacle}.\n`);
+    process.exitCode = failed;
+    return;
+  }
   process.on('exit', killAllGroupsNow);
   if (command === 'check') {
     for (const signal of endSignals) process.once(signal, () => process.exit(failed)); // the exit listener ends all started servers
@@ -102,7 +109,7 @@ export async function runCommand(): Promise<void> {
     return;
   }
   const log = logOf(config);
-  for (const warning of warnings) log.app.warn(warning);
+  for (const warning of [...warnings, support.warning]) if (warning !== undefined) log.app.warn(warning);
   const files = file === undefined ? [] : [file, ...included];
   await serve(config, { file, files, states: statesOf(files), read }, log);
 }
