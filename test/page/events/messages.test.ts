@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, expect, test } from 'vitest';
+import { root } from '../../support/gateway.ts';
 import { initialize } from '../../support/http-client.ts';
 import { closeBrowser, openPage, startWatched } from '../browser.ts';
 
@@ -61,6 +62,26 @@ test('plots have ranges, and the value under the pointer in all of them', async 
     /^Resumed streams and takeovers\. Resumed: now 0, .*; Taken over: now 0/,
   ])
     await charts.getByRole('img', { name }).waitFor();
+  // Grafana has the same charts.
+  const { panels } = JSON.parse(await readFile(`${root}deploy/grafana/dashboard.json`, 'utf8'));
+  const first = panels.findIndex(({ title }: { title: string }) => title === 'As on the status page') + 1;
+  const inGrafana = panels
+    .slice(first)
+    .map(({ title, targets }: { title: string; targets: { legendFormat: string }[] }) => [
+      title,
+      ...targets.map(({ legendFormat }) => legendFormat),
+    ]);
+  const labels = await charts
+    .locator('figure')
+    .evaluateAll((figures) =>
+      figures.map((figure) => [
+        figure.querySelector('figcaption').textContent,
+        ...Array.from(figure.querySelectorAll('.u-series .u-label'), (label: { textContent: string }) =>
+          label.textContent.trim(),
+        ).slice(1),
+      ]),
+    );
+  expect(labels).toEqual(inGrafana);
   const plots = charts.locator('.u-over');
   expect(await plots.count()).toBe(6);
   await plots.first().scrollIntoViewIfNeeded();
