@@ -164,6 +164,9 @@ describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
         .getByText(/ · failed$/)
         .first()
         .waitFor();
+      // The method and the tool are readable in one line.
+      const label = page.getByRole('listitem').getByText('tools/call query').first();
+      expect((await label.boundingBox())?.height).toBeLessThan(40);
       await expectFine(page);
     });
 

@@ -42,7 +42,7 @@ const figures = {
       mood: instance.isFailing ? 'bad' : '',
     };
   },
-  'Response time (p95)': ({ instance: { p95Ms, gatewayMs }, servers }) => {
+  'Response time, p95': ({ instance: { p95Ms, gatewayMs }, servers }) => {
     const slowest = highest(
       servers.map(({ name, recent }) => ({ name, p95Ms: recent.p95Ms })),
       'p95Ms',
