@@ -54,11 +54,11 @@ export const mutants: readonly Mutant[] = [
     replace: 'const calls = log.pending.slice(1).map((call) => {',
   },
   {
-    name: 'lost-owner-is-not-asked-again',
-    breaks: 'P4: a call that may have run is sent to the next owner',
-    file: 'src/cluster/forward/forwarded-request.ts',
-    find: "if (kind !== 'post' || this.#host.isOneStream || this.#operation.messages.every(isHarmless)) return true;",
-    replace: 'if (kind !== undefined) return true;',
+    name: 'next-owner-runs-what-may-have-run',
+    breaks: 'P4: a call that may have run is run by the next owner',
+    file: 'src/session/requests/client-requests.ts',
+    find: "if (again && !messages.every(isHarmless)) return reply.fault('outcome_unknown', ids[0] ?? null);",
+    replace: '',
   },
   {
     name: 'resume-repeats-an-event',
