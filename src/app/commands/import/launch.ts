@@ -90,10 +90,12 @@ function containerArguments(parts: Parts): readonly string[] {
   const { identifier, runtime, own, names } = parts;
   const isTagged = /@|:[^/]*$/.test(identifier);
   const image = isTagged ? identifier : withVersion(parts, ':');
-  const given = runtime[0] === 'run' ? runtime.slice(1) : runtime;
+  // Publishers also write the command of docker and the image there, mostly without its tag.
+  const isImage = (word: string): boolean => word === identifier || word === identifier.replace(/(?:@|:[^/]*$).*$/, '');
+  const given = (runtime[0] === 'run' ? runtime.slice(1) : runtime).filter((word) => !isImage(word));
   const missing = ['-i', '--rm'].filter((flag) => !given.includes(flag));
   const variables = names.filter((name) => !given.includes(name)).flatMap((name) => ['-e', name]);
-  return ['run', ...missing, ...variables, ...given, ...(given.includes(identifier) ? [] : [image]), ...own];
+  return ['run', ...missing, ...variables, ...given, image, ...own];
 }
 
 /**
@@ -124,7 +126,8 @@ export function launchOf(described: Package, inputs: Inputs): Launch | undefined
     inputs.notes.push(`its fileSha256 is not checked; ${command} checks what its registry promises`);
   const env = environmentOf(described, inputs);
   noteRegistry(described, runner, env, inputs);
-  const runtime = wordsOf(described.runtimeArguments, inputs);
+  const words = wordsOf(described.runtimeArguments, inputs);
+  const runtime = registryType === 'oci' ? withoutValues(words, env) : words;
   if (registryType === 'oci' && runtime.length > 0)
     inputs.notes.push(
       `${command} gets arguments of the publisher (${runtime.join(' ')}); check what they give access to`,
@@ -132,6 +135,16 @@ export function launchOf(described: Package, inputs: Inputs): Launch | undefined
   const own = wordsOf(described.packageArguments, inputs);
   const parts = { identifier, version, runtime, own, names: Object.keys(env) };
   return { command, args: runner.args(parts, command), env };
+}
+
+/** Moves the values of `-e NAME=value` to the environment of the program, from which a container can take them. */
+function withoutValues(words: readonly string[], env: Record<string, string>): readonly string[] {
+  return words.map((word, index) => {
+    const [, name, value] = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s.exec(word) ?? [];
+    if (!/^(?:-e|--env)$/.test(words[index - 1] ?? '') || name === undefined || value === undefined) return word;
+    env[name] = value;
+    return name;
+  });
 }
 
 /** The remedy for kinds of packages that have no program which fetches and starts them. */

@@ -173,6 +173,34 @@ describe('a package', () => {
     expect(report).toContain('docker gets arguments of the publisher');
   });
 
+  it('in a container may repeat the command and the image, and pass a secret as an argument', () => {
+    const named = { type: 'named', format: 'boolean', value: 'true' };
+    const packages = [
+      {
+        registryType: 'oci',
+        identifier: 'ghcr.io/harbour/tides:2.4.0',
+        transport: stdio,
+        runtimeArguments: [
+          { type: 'positional', value: 'run' },
+          { ...named, name: '-i' },
+          { ...named, name: '--rm' },
+          {
+            type: 'named',
+            name: '-e',
+            value: 'TIDES_KEY={key}',
+            variables: { key: { isRequired: true, isSecret: true } },
+          },
+          { type: 'positional', valueHint: 'image', value: 'ghcr.io/harbour/tides' },
+        ],
+      },
+    ];
+    expect(onlyEntry(described({ packages }))).toEqual({
+      command: 'docker',
+      args: ['run', '-i', '--rm', '-e', 'TIDES_KEY', 'ghcr.io/harbour/tides:2.4.0'],
+      env: { TIDES_KEY: '${TIDES_KEY}' },
+    });
+  });
+
   it('of another registry of npm names it; of another kind, the operator configures it', () => {
     const npm = convert(described({ packages: [{ ...npmPackage, registryBaseUrl: 'https://npm.example.com' }] }));
     expect(npm.entries['tides']?.['env']).toEqual({ npm_config_registry: 'https://npm.example.com' });
