@@ -62,7 +62,7 @@ export class ApiKeys {
     const { key, identity } = known;
     if (identity.expiresAtMs === undefined || identity.expiresAtMs > Date.now()) return identity;
     const seen = { name: key.name, expired: new Date(identity.expiresAtMs).toISOString() };
-    return { reason: 'credentials_invalid', detail: { why: 'expired key', seen, description: 'The key has expired' } };
+    return { reason: 'credentials_invalid', detail: { why: 'expired_key', seen } };
   };
 }
 

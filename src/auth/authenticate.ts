@@ -4,6 +4,7 @@ import { entryOf, type Reason } from '../protocol/faults.ts';
 import { type BearerToken, readBearerToken } from './bearer-token.ts';
 import { challengeHeader } from './challenge-header.ts';
 import { type Authenticate, type Challenge, type Identity, isChallenge, type RefusalDetail } from './identity.ts';
+import { isRefusalCause, refusalCauses } from './refusal-causes.ts';
 
 /**
  * Checks one kind of credentials. Returns the identity, or a challenge if the credentials are not valid. Returns
@@ -31,10 +32,12 @@ export interface AuthenticateOptions {
  */
 export function createAuthenticate({ authenticators, parametersFor }: AuthenticateOptions): Authenticate {
   const refuse = (reason: Reason, incoming: IncomingMessage, error?: string, detail?: RefusalDetail): Challenge => {
-    const { description } = detail ?? {};
+    const description = detail && isRefusalCause(detail.why) ? refusalCauses[detail.why] : undefined;
     const described = description === undefined ? [] : [`error_description="${description}"`];
     const wwwAuthenticate = challengeHeader(error, [...described, ...(parametersFor?.(incoming) ?? [])]);
-    return detail === undefined ? { reason, wwwAuthenticate } : { reason, wwwAuthenticate, detail };
+    if (error === undefined) return { reason, wwwAuthenticate };
+    const data = { error, ...(description && { error_description: description }) };
+    return { reason, wwwAuthenticate, data, ...(detail && { detail }) };
   };
 
   /** Adds the header that all 401 have in common, so that authenticators need not. */
@@ -61,8 +64,8 @@ export function createAuthenticate({ authenticators, parametersFor }: Authentica
   };
 }
 
-const noBearer: RefusalDetail = { why: 'not Authorization: Bearer' };
-const unknownKey: RefusalDetail = { why: 'unknown key', description: 'The key is not valid here' };
+const noBearer: RefusalDetail = { why: 'no_bearer' };
+const unknownKey: RefusalDetail = { why: 'unknown_key' };
 
 /** True for a token in the URL (RFC 6750, section 2.3). */
 function hasTokenInQuery(url: string): boolean {

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Reason } from '../protocol/faults.ts';
 import type { Principal } from '../protocol/principal.ts';
 import { anonymous } from '../protocol/principal.ts';
+import type { RefusalCause } from './refusal-causes.ts';
 
 /** The verified sender of a request. */
 export interface Identity {
@@ -21,13 +22,11 @@ export interface Identity {
 
 /** The exact reason of a refusal, for the operator's log. */
 export interface RefusalDetail {
-  /** The kind of fault, one of a few fixed texts. It contains nothing that a peer has written. */
-  readonly why: string;
+  /** The cause, or the header that was refused. */
+  readonly why: RefusalCause | 'Host' | 'Origin';
   readonly expected?: unknown;
   /** The value in the credentials, if it is no secret. It is shortened; see `printableText`. */
   readonly seen?: unknown;
-  /** The `error_description` for the client (RFC 6750, section 3), if it reveals nothing. */
-  readonly description?: string;
 }
 
 /** The longest text of a peer in a log line. */
@@ -45,7 +44,7 @@ export interface Challenge {
   /** The value of `WWW-Authenticate` (RFC 9110, section 11.6.1), if the reason has one. */
   readonly wwwAuthenticate?: string | undefined;
   /** The data of the fault beside its reason. */
-  readonly data?: Record<string, unknown>;
+  readonly data?: Record<string, unknown> | undefined;
   readonly detail?: RefusalDetail | undefined;
 }
 

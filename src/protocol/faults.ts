@@ -328,6 +328,8 @@ const catalogue = {
     code: -32000,
     message:
       'Unauthorized: the key or token is not valid here. The credential was not issued for this endpoint, was revoked or has expired. Send a valid key or token.',
+    explain: ({ error_description: cause }) =>
+      typeof cause === 'string' ? `Unauthorized: ${cause}. Send a valid key or token.` : undefined,
   },
   credentials_in_query: {
     status: 401,

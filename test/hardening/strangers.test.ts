@@ -44,20 +44,26 @@ describe('whoever is not let in leaves a line with the reason', () => {
     [
       'an unknown key',
       { Authorization: `Bearer ${'x'.repeat(40)}` },
-      { why: 'unknown key' },
+      { why: 'unknown_key' },
       'The key is not valid here',
     ],
     [
       'an expired key',
       { Authorization: `Bearer ${oldKey}` },
-      { why: 'expired key', seen: { name: 'bob', expired: '2020-01-01T00:00:00.000Z' } },
+      { why: 'expired_key', seen: { name: 'bob', expired: '2020-01-01T00:00:00.000Z' } },
       'The key has expired',
     ],
-    ['another scheme', { Authorization: 'Basic eA==' }, { why: 'not Authorization: Bearer' }, undefined],
+    [
+      'another scheme',
+      { Authorization: 'Basic eA==' },
+      { why: 'no_bearer' },
+      'The Authorization header contains no Bearer token',
+    ],
     ['no key', {}, { reason: 'credentials_required' }, undefined],
   ])('[P-05] %s', async (_, headers, line, description) => {
-    const { status, headers: answered } = await post(gateway.url, ping, headers);
+    const { status, headers: answered, json } = await post(gateway.url, ping, headers);
     expect(status).toBe(401);
+    expect(json.error.data.error_description).toBe(description);
     const said = /error_description="([^"]*)"/.exec(String(answered['www-authenticate']))?.[1];
     expect(said).toBe(description);
     expect(await told(line)).toMatchObject({ level: 40, server: 'everything-server' });
@@ -108,6 +114,8 @@ describe('a flood of strangers', () => {
     expect(after.value('mcp_gangway_refused_http_requests_total', { reason: 'credentials_invalid' })).toBe(
       before + count,
     );
+    const strangers = { cause: 'unknown_key', server: 'everything-server' };
+    expect(after.value('mcp_gangway_refused_credentials_total', strangers)).toBeGreaterThanOrEqual(count);
     const flood = (all: readonly Record<string, unknown>[]) =>
       all.filter(({ reason }) => reason === 'credentials_invalid');
     const sum = (all: readonly Record<string, unknown>[]) =>

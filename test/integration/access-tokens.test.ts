@@ -83,9 +83,10 @@ describe('a request without a token that holds', () => {
     const wrong = [undefined, 'Bearer abc', `Bearer ${await issuer.token({ claims: { aud: publicUrl } })}`];
     for (const authorization of wrong) {
       const headers = authorization === undefined ? {} : { authorization };
-      const isToken = authorization?.includes('.') === true;
-      const said = isToken ? { error_description: 'The access token was issued for another resource' } : {};
-      const error = authorization === undefined ? {} : { error: 'invalid_token', ...said };
+      const error_description = authorization?.includes('.')
+        ? 'The access token was issued for another resource'
+        : 'The credential is neither a known key nor an access token that can be read here';
+      const error = authorization === undefined ? {} : { error: 'invalid_token', error_description };
       const at = (path: string) => gateway.baseUrl + path;
       const refused = (path: string) => ({
         status: 401,

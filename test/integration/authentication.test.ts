@@ -87,7 +87,7 @@ describe('a gateway with API keys', () => {
       const check = (answer: { status: number; headers: Answer['headers']; json: Answer['json'] }): void => {
         expect(answer.status).toBe(401);
         expect(answer.headers['www-authenticate']).toMatch(/^Bearer realm="mcp-gangway"/);
-        expect(answer.json.error.data).toEqual({ reason });
+        expect(answer.json.error.data).toMatchObject({ reason });
       };
       const { url, baseUrl } = gateway;
       check(await post(url + query, initializeBody, headers));

@@ -3,6 +3,7 @@ import { detach } from '../../util/boundary.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import type { BearerToken } from '../bearer-token.ts';
 import { printableText } from '../identity.ts';
+import type { RefusalCause } from '../refusal-causes.ts';
 import type { TokenAnswer } from './introspection-endpoint.ts';
 import { type ClaimRules, readBearer, readClient, type TokenBearer } from './token-claims.ts';
 import { maxTokenLength, notChecked, type TokenFault, type VerifiedToken } from './verify-token.ts';
@@ -76,7 +77,7 @@ export class TokenIntrospection {
     const flight = this.#flights.get(token.sha256);
     if (flight !== undefined) return flight;
     if (token.text.length > maxTokenLength)
-      return Promise.resolve({ reason: 'credentials_invalid', detail: { why: 'length' } });
+      return Promise.resolve({ reason: 'credentials_invalid', detail: { why: 'too_long' } });
     if (this.#flights.size >= maxFlights) return Promise.resolve(notChecked);
     const asked = this.#ask(token, signed).finally(() => this.#flights.delete(token.sha256));
     this.#flights.set(token.sha256, asked);
@@ -146,18 +147,16 @@ export class TokenIntrospection {
 
   #readBearer(answer: TokenAnswer, signed: JWTPayload | undefined): TokenBearer | TokenFault {
     const { issuer, now } = this.#options;
-    const refused = (why: string, more: object = {}): TokenFault => ({
+    const refused = (why: RefusalCause, more: object = {}): TokenFault => ({
       reason: 'credentials_invalid',
       detail: { why, ...more },
     });
-    if (!answer.isActive)
-      return refused('inactive', { description: 'The access token is unknown, has expired or was revoked' });
+    if (!answer.isActive) return refused('inactive');
     const claims: JWTPayload = { ...signed, ...answer.claims };
     if (claims.iss !== undefined && claims.iss !== issuer)
       return refused('iss', { expected: [issuer], seen: printableText(String(claims.iss)) });
     // Some endpoints leave it to the resource server to compare the times.
-    if (claims.exp !== undefined && claims.exp * 1_000 + this.#options.clockSkewMs <= now())
-      return refused('exp', { description: 'The access token has expired' });
+    if (claims.exp !== undefined && claims.exp * 1_000 + this.#options.clockSkewMs <= now()) return refused('exp');
     const bearer = readBearer(claims, issuer, this.#options);
     if (typeof bearer === 'string') return refused(bearer);
     // RFC 7662 makes `aud` optional. A token without one is only for the client that it was issued to.

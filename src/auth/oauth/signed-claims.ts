@@ -1,4 +1,5 @@
 import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from 'jose';
+import type { RefusalCause } from '../refusal-causes.ts';
 
 /** The result of verifying a signature: the claims, or the reason why there are none. */
 export type SignedClaims =
@@ -13,8 +14,8 @@ export type SignedClaims =
 /** The types of a JWT that may be an access token: those of RFC 9068, section 4, and those before it. */
 const accessTokenTypes: ReadonlySet<unknown> = new Set([undefined, 'jwt', 'at+jwt', 'application/at+jwt']);
 
-/** Receives the name of the part that makes a token invalid, and the claims if the signature is valid. */
-export type OnInvalid = (why: string, claims?: JWTPayload) => void;
+/** Receives the cause that makes a token invalid, and the claims if the signature is valid. */
+export type OnInvalid = (why: RefusalCause, claims?: JWTPayload) => void;
 
 /** Verifies that one of these keys has signed a token, and that its claims meet the requirements. Never rejects. */
 export async function signedClaims(
@@ -23,7 +24,7 @@ export async function signedClaims(
   required: JWTVerifyOptions,
   onInvalid: OnInvalid,
 ): Promise<SignedClaims> {
-  const invalid = (why: string, claims?: JWTPayload): 'invalid' => {
+  const invalid = (why: RefusalCause, claims?: JWTPayload): 'invalid' => {
     onInvalid(why, claims);
     return 'invalid';
   };
@@ -43,10 +44,18 @@ export async function signedClaims(
     if (error instanceof errors.JWKSNoMatchingKey) return 'unknown_key';
     if (error instanceof errors.JWSSignatureVerificationFailed) return namesKey ? invalid('signature') : 'unknown_key';
     if (error instanceof errors.JWKSInvalid || !(error instanceof errors.JOSEError)) return 'unusable_key';
-    if (error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed)
-      return invalid(error.claim, error.payload);
-    return invalid(error.code);
+    if (error instanceof errors.JWTExpired) return invalid('exp', error.payload);
+    if (error instanceof errors.JWTClaimValidationFailed) return invalid(causeOf(error.claim), error.payload);
+    return invalid(algorithmErrors.has(error.code) ? 'alg' : 'malformed');
   }
+}
+
+const algorithmErrors: ReadonlySet<string> = new Set(['ERR_JOSE_ALG_NOT_ALLOWED', 'ERR_JOSE_NOT_SUPPORTED']);
+
+/** The cause for a claim that is missing or has a wrong value. */
+function causeOf(claim: string): RefusalCause {
+  if (claim === 'exp') return 'no_exp';
+  return claim === 'iss' || claim === 'aud' || claim === 'sub' || claim === 'nbf' ? claim : 'claims';
 }
 
 /** Tries each matching key for a token that does not name its key. */

@@ -57,8 +57,7 @@ export function createTokenAuthenticators(
       const isForThisServer = outcome.audiences.some((audience) => audiences.has(audience));
       if (isForThisServer) return outcome.identity;
       const seen = outcome.audiences.slice(0, maxShownAudiences).map(printableText);
-      const description = 'The access token was issued for another resource';
-      return { reason: 'credentials_invalid', detail: { why: 'aud', expected: [...audiences], seen, description } };
+      return { reason: 'credentials_invalid', detail: { why: 'aud', expected: [...audiences], seen } };
     };
     return (_incoming, token) => {
       if (token === undefined) return undefined;

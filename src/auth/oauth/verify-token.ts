@@ -1,5 +1,6 @@
 import { decodeJwt, type JWTPayload } from 'jose';
 import { type Challenge, printableText, type RefusalDetail } from '../identity.ts';
+import type { RefusalCause } from '../refusal-causes.ts';
 import type { IssuerKeys } from './issuer-keys.ts';
 import { signedClaims } from './signed-claims.ts';
 import { type ClaimRules, readBearer, type TokenBearer } from './token-claims.ts';
@@ -36,18 +37,20 @@ export const maxTokenLength = 8 * 1024;
  */
 export async function verifyToken(token: string, options: VerifyOptions): Promise<VerifiedToken | TokenFault> {
   const { algorithms, clockSkewMs, now } = options;
-  const refused = (why: string, claims?: JWTPayload): TokenFault => ({
+  const refused = (why: RefusalCause, claims?: JWTPayload): TokenFault => ({
     reason: 'credentials_invalid',
     detail: explain(why, claims, options),
   });
   let invalid: TokenFault | undefined;
-  const onInvalid = (why: string, claims?: JWTPayload): void => {
+  const onInvalid = (why: RefusalCause, claims?: JWTPayload): void => {
     invalid = refused(why, claims);
   };
-  const issuer = readIssuer(token);
+  if (token.length > maxTokenLength) return refused('too_long');
+  const unverified = readUnverified(token);
+  if (unverified === undefined) return refused('malformed');
+  const { iss: issuer } = unverified;
   const keys = issuer === undefined ? undefined : options.issuers.get(issuer);
-  if (issuer === undefined || keys === undefined)
-    return refused('iss', issuer === undefined ? undefined : { iss: issuer });
+  if (issuer === undefined || keys === undefined) return refused('iss', unverified);
   const required = {
     issuer,
     algorithms: [...algorithms],
@@ -79,19 +82,16 @@ export async function verifyToken(token: string, options: VerifyOptions): Promis
 /**
  * Explains why a token is invalid. Issuer, audience and times are no secrets; nothing else of a token is shown (P12).
  */
-function explain(why: string, claims: JWTPayload | undefined, { issuers, now }: VerifyOptions): RefusalDetail {
+function explain(why: RefusalCause, claims: JWTPayload | undefined, { issuers, now }: VerifyOptions): RefusalDetail {
   const { iss, exp } = claims ?? {};
   if (why === 'iss') {
     const expected = [...issuers.keys()];
-    if (typeof iss !== 'string') return { why, expected };
-    const description = 'The issuer of the access token is not trusted here';
-    return { why, expected, seen: printableText(iss), description };
+    return typeof iss === 'string' ? { why, expected, seen: printableText(iss) } : { why, expected };
   }
   if (why === 'exp' && typeof exp === 'number') {
     const seen = formatTime(exp * 1_000);
-    return { why, expected: `later than ${formatTime(now())}`, seen, description: 'The access token has expired' };
+    return { why, expected: `later than ${formatTime(now())}`, seen };
   }
-  if (why === 'nbf') return { why, description: 'The access token is not valid yet' };
   return { why };
 }
 
@@ -99,11 +99,10 @@ function explain(why: string, claims: JWTPayload | undefined, { issuers, now }: 
 const formatTime = (ms: number): string | undefined =>
   Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : undefined;
 
-/** Reads the issuer that a token names, which is not verified yet. The issuer's keys then verify the token. */
-function readIssuer(token: string): string | undefined {
-  if (token.length > maxTokenLength) return undefined;
+/** Reads the claims of a token, which are not verified yet. The keys of the issuer in them then verify the token. */
+function readUnverified(token: string): JWTPayload | undefined {
   try {
-    return decodeJwt(token).iss;
+    return decodeJwt(token);
   } catch {
     return undefined; // the token is no JWT
   }

@@ -1,3 +1,4 @@
+import { refusalCauses } from '../../auth/refusal-causes.ts';
 import { allReasons, entryOf } from '../../protocol/faults.ts';
 import type { SessionEndReason } from '../../session/end-reason.ts';
 import type { Seam } from '../../util/boundary.ts';
@@ -165,6 +166,11 @@ export const catalogue = {
     // Alerts use these reasons and must see the first error.
     presetLabels: [['too_many_sessions'], ['too_many_starts'], ['gateway_busy']],
   },
+  refusedCredentials: counter(
+    'refused_credentials_total',
+    'Requests whose key or access token was refused, by cause. The log names the cause in the member why.',
+    [server, oneOf('cause', ...Object.keys(refusalCauses))],
+  ),
 
   sessions: gauge('sessions', 'Open sessions of this instance.', [server]),
   sessionsMax: gauge('sessions_max', 'Maximum number of sessions of this instance (--max-sessions).'),

@@ -92,8 +92,9 @@ afterEach(async () => {
 const refused = {
   reason: 'credentials_invalid',
   wwwAuthenticate: expect.stringMatching(
-    /^Bearer realm="mcp-gangway", error="invalid_token", (?:error_description="[\w ]+", )?resource_metadata="[^"]+"$/,
+    /^Bearer realm="mcp-gangway", error="invalid_token", error_description="[\w ]+", resource_metadata="[^"]+"$/,
   ),
+  data: { error: 'invalid_token', error_description: expect.stringMatching(/^[\w ]+$/) },
   detail: expect.objectContaining({ why: expect.any(String) }),
 };
 
@@ -139,8 +140,8 @@ describe('a token', () => {
     ['is for nobody', { aud: undefined }],
     ['is for a list without us', { aud: ['https://a.example', 7] }],
     ['has expired', { exp: Math.floor(Date.now() / 1_000) - 60 }],
-    ['never expires', { exp: undefined }],
-    ['expires at what is no time', { exp: 'tomorrow' }],
+    ['never expires', { exp: undefined }, 'no_exp'],
+    ['expires at what is no time', { exp: 'tomorrow' }, 'no_exp'],
     ['is not yet valid', { nbf: Math.floor(Date.now() / 1_000) + 60 }],
     ['names nobody', { sub: undefined }],
     ['names an empty subject', { sub: '' }],
@@ -151,10 +152,10 @@ describe('a token', () => {
     ['is of no issuer', { iss: undefined }],
     ['is of a list of issuers', { iss: ['a'] }],
     ['is bound to a key of its client', { cnf: { jkt: 'abc' } }],
-  ])('[B19] is refused if it %s', async (_name, claims) => {
+  ])('[B19] is refused if it %s', async (_name, claims, why?: string) => {
     const iss = 'iss' in claims && claims.iss === 'slash' ? { iss: `${issuer.url}/` } : {};
     expect(await bearing(issuer.token({ claims: { ...claims, ...iss } }))).toEqual(refused);
-    expect(reasons).toEqual(Object.keys(claims));
+    expect(reasons).toEqual([why ?? Object.keys(claims)[0]]);
   });
 
   it('[P-05] is refused with what was expected and seen, and the client is told what gives nothing away', async () => {
@@ -183,8 +184,7 @@ describe('a token', () => {
     });
     expect(await seenFor({ sub: 'secret'.repeat(400) })).toEqual({
       why: 'sub',
-      header: undefined,
-      description: undefined,
+      header: 'The access token has no valid subject',
     });
   });
 

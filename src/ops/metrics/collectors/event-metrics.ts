@@ -1,3 +1,4 @@
+import { isRefusalCause } from '../../../auth/refusal-causes.ts';
 import type { SessionEndReason } from '../../../session/end-reason.ts';
 import { StoreUnavailable } from '../../../store/store-unavailable.ts';
 import type { GatewaySink } from '../../gateway-events.ts';
@@ -60,6 +61,11 @@ export function countEvents(metrics: Metrics): GatewaySink {
         return add('viewMissing', event.server, event.member, event.reason);
       case 'upstream-token':
         return add('upstreamTokens', event.server, event.outcome);
+      case 'sender-refused': {
+        const cause = event.challenge.detail?.why;
+        if (cause !== undefined && isRefusalCause(cause)) add('refusedCredentials', event.server, cause);
+        return;
+      }
       case 'connection-dropped':
         return add('droppedConnections');
       case 'store-command-failed':
