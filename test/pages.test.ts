@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { posix } from 'node:path/posix';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { explainUnknownFlag, isKnownFlag } from '../src/config/sources/known-flags.ts';
 
 /** Everything that names a page of the project, or a part of one, names a page that is there. */
 
@@ -103,6 +104,19 @@ describe('a decision', () => {
   it('is in the index', () => {
     const index = read('docs/decisions/README.md');
     expect(decisions.filter((page) => !index.includes(`](${posix.basename(page)})`))).toEqual([]);
+  });
+});
+
+describe('a flag', () => {
+  const current = pages.filter((page) => !/^(?:docs\/decisions\/|CHANGELOG)/.test(page));
+
+  it('has the name that the command line knows', () => {
+    const faults = current.flatMap((page) =>
+      [...read(page).matchAll(/(?<![\w-])--[a-z][\w.-]*\w/g)]
+        .filter(([flag]) => !isKnownFlag(flag) && explainUnknownFlag(flag).includes('only in 0.1.0'))
+        .map(([flag]) => `${page}: ${flag} ${explainUnknownFlag(flag)}`),
+    );
+    expect(faults).toEqual([]);
   });
 });
 

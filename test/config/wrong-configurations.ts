@@ -1,5 +1,3 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${VAR} is what the files hold
-
 /** A wrong configuration: its arguments, variables, and the text of `gangway.json`. */
 export interface WrongConfiguration {
   readonly argv?: readonly string[];

@@ -1,4 +1,3 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${VAR} is what the files hold
 import { describe, expect, it } from 'vitest';
 import { type ConfigurationIssue, type ReportIssue, renderIssueMessage } from '../../../src/config/issues.ts';
 import { expandReferences } from '../../../src/config/sources/expand-variables.ts';

@@ -86,7 +86,6 @@ function entryOfRemote(
     return undefined;
   }
   const text = inputs.textOf({ value: url, variables }, 'the URL', 'url', 'args') ?? '';
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: the start of a reference
   if (!/^https?:\/\//i.test(text) && !text.startsWith('${'))
     inputs.obstacles.push('its URL does not begin with http:// or https://');
   const [unknown] = /(?<!\$)\{[^{}]*\}/.exec(text) ?? [];

@@ -51,7 +51,6 @@ function describeVariables(written: readonly ConvertedEntry[]): string[] {
   ];
 }
 
-// biome-ignore lint/suspicious/noTemplateCurlyInString: as the operator writes it
 const secretHint = 'A secret can also come from a file: write ${file:/path} in place of ${VARIABLE}.';
 
 function explain({ description, isSecret, otherwise, choices }: NeededVariable): string {

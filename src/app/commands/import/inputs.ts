@@ -51,7 +51,6 @@ export class Inputs {
 
   /** A text of the publisher. The gateway would replace a reference in it, for example with a file of this machine. */
   literal(text: string, label: string): string {
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: the start of a reference
     if (text.includes('${')) this.obstacles.push(`${label} contains "\${", which the gateway would replace`);
     return text;
   }

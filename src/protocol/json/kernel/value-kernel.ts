@@ -180,7 +180,7 @@ export class ValueKernel {
     const fields = this.#fields;
     fields[modeField] = valueMode;
     fields[openField] = 0;
-    fields[limitField] = limit < maxLimit ? limit : maxLimit;
+    fields[limitField] = Math.min(limit, maxLimit);
     this.isErrorAt = -1;
     return this.#run(text, start, maxWork);
   }
@@ -227,7 +227,7 @@ export class ValueKernel {
   ): MembersOutcome {
     const fields = this.#fields;
     const memberFields = this.#memberFields;
-    fields[limitField] = limit < maxLimit ? limit : maxLimit;
+    fields[limitField] = Math.min(limit, maxLimit);
     memberFields[foldsField] = folds ? 1 : 0;
     memberFields[roomField] = room;
     memberFields[partField] = keyPart;

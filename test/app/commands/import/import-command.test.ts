@@ -1,4 +1,3 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${VAR} is what the configuration holds
 import { describe, expect, it } from 'vitest';
 import { importRegistry } from '../../../../src/app/commands/import/import-command.ts';
 import { readConfiguration } from '../../../../src/config/config.ts';

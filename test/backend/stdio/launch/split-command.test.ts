@@ -24,7 +24,6 @@ describe('splitCommand', () => {
   });
 
   it.each([
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: what a shell would expand
     ['a $HOME ${HOME} "$HOME/${X:-y}" $$ $? $', ['a', '$HOME', '${HOME}', '$HOME/${X:-y}', '$$', '$?', '$']],
     [`a \\$HOME "\\$HOME" '\\$HOME' "\\\\$X"`, ['a', '$HOME', '$HOME', '\\$HOME', '\\$X']],
     ['a *.ts "*" b?', ['a', '*.ts', '*', 'b?']],
