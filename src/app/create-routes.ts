@@ -19,6 +19,7 @@ import type { Sessions } from '../registry/sessions.ts';
 import type { AccessTo } from './access/create-access.ts';
 import type { StateSealing } from './access/create-state-sealing.ts';
 import { resourcePathsOf } from './access/upstream-access.ts';
+import { createCardEndpoints } from './cards/server-cards.ts';
 import type { ServedServer } from './servers/served-server.ts';
 
 /** The parts that the endpoints of all servers share. */
@@ -102,6 +103,7 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
       if (config.servers.length === 1) addUnlessTaken(rootMetadataPath, endpoint);
     }
   }
+  for (const [path, endpoint] of createCardEndpoints(config, served, parts.originRules)) addUnlessTaken(path, endpoint);
   for (const [path, document] of access.metadata) addUnlessTaken(path, createMetadataEndpoint(document));
   for (const [path, endpoint] of healthEndpoints(health)) addUnlessTaken(path, endpoint);
   return { endpoints, onWebSocket };

@@ -2,6 +2,7 @@
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { Affinity } from '../protocol/affinity.ts';
 import type { ClientCredentials } from '../protocol/http/client-credentials.ts';
+import type { Introduction } from './introduction.ts';
 
 /** One configured server, as sessions use it. */
 export interface Server {
@@ -9,6 +10,8 @@ export interface Server {
   /** Identifies the server's configuration. An instance with another digest must not restore the server's sessions. */
   readonly digest: string;
   readonly open: OpenBackend;
+  /** Notes how the server introduces itself; absent if nobody asks for that. */
+  readonly introduction?: Introduction;
   /** The client headers that the server gets, in lower case; absent for none. */
   readonly forwardHeaders?: readonly string[];
   /** The further credentials of each client that the server gets and requires; absent for none. */

@@ -101,6 +101,7 @@ export class SessionOpening implements OpeningHandler {
       return;
     }
     context.handshake = handshake;
+    context.parts.server.introduction?.note(response.text);
     context.owner.ready();
     call.report?.answered(response);
     answer.response(response);

@@ -233,6 +233,7 @@ describe('the order of sources', () => {
         era: 'legacy',
         share: 'all',
         sessionless: 'serve',
+        serverCards: 'off',
         transport: 'sse',
         auth: 'gateway', // a command ignores `upstream`
         parentDeathSignal: 'off',

@@ -26,6 +26,7 @@ import { exchangesTokens } from '../../config/servers/identity-options.ts';
 import type { Environment } from '../../config/sources/environment-variables.ts';
 import { parseAffinity } from '../../protocol/affinity.ts';
 import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { Introduction } from '../../server/introduction.ts';
 import type { Server } from '../../server/server.ts';
 import type { ServerEvent } from '../../server/server-events.ts';
 import type { Emit } from '../../util/telemetry/emit.ts';
@@ -227,7 +228,7 @@ export function runServer(
     config,
     pool,
     openSibling: sibling.open,
-    server: { name, digest, open: pool.open, ...options },
+    server: { name, digest, open: pool.open, introduction: new Introduction(), ...options },
     modern: openModern && openSibling && { isOverHttp, openSibling, open: isOverHttp ? openModern : pool.open },
   };
 }

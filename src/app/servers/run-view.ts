@@ -4,6 +4,7 @@ import { createWarmPool } from '../../backend/starting/warm-pool.ts';
 import { openView } from '../../backend/view/view-backend.ts';
 import type { ServerConfig } from '../../config/config.ts';
 import { parseAffinity } from '../../protocol/affinity.ts';
+import { Introduction } from '../../server/introduction.ts';
 import type { Server } from '../../server/server.ts';
 import { version } from '../version.ts';
 import { configurationDigest, type RunningServer, type ServerTelemetry } from './run-server.ts';
@@ -41,6 +42,7 @@ export function runView(
     name,
     digest,
     open: pool.open,
+    introduction: new Introduction(),
     startTimeoutMs,
     onBackendExit,
     rerun,

@@ -3,7 +3,10 @@ import type { ReportIssue } from '../issues.ts';
 import type { GlobalOptions, ServerOptions } from '../options/options.ts';
 import { firstGiven, type Given, optionLocation } from '../sources/given-values.ts';
 
-type Configured = Pick<GlobalOptions, 'authIssuer' | 'authIntrospection' | 'authJwksUrl' | 'host' | 'publicUrl'> & {
+type Configured = Pick<
+  GlobalOptions,
+  'authIssuer' | 'authIntrospection' | 'authJwksUrl' | 'host' | 'publicUrl' | 'serverCards'
+> & {
   readonly servers: readonly Pick<ServerOptions, 'auth' | 'requiredScopes' | 'toolScopes'>[];
 };
 
@@ -20,12 +23,18 @@ export function checkAuthorization(
   sources: readonly Given[],
   report: ReportIssue,
 ): void {
-  const { authIssuer, authIntrospection, authJwksUrl, host, publicUrl, servers } = config;
+  const { authIssuer, authIntrospection, authJwksUrl, host, publicUrl, serverCards, servers } = config;
   if (publicUrl === undefined && !isLoopback(host) && servers.some(({ auth }) => auth === 'upstream'))
     report(
       optionLocation(sources, 'auth'),
       (nameOf) =>
         `upstream needs ${nameOf('publicUrl')} on this address: the metadata for clients names the URL of the gateway, and clients can send any Host`,
+    );
+  if (serverCards === 'public' && publicUrl === undefined)
+    report(
+      optionLocation(sources, 'serverCards'),
+      (nameOf) =>
+        `public needs ${nameOf('publicUrl')}: the cards name the URL of the gateway, and clients can send any Host`,
     );
   if (authIssuer.length > 0) {
     if (publicUrl === undefined) {

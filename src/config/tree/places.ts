@@ -86,6 +86,7 @@ export const gatewayPlaces = {
   redisKey: 'advanced.cluster.redisKey',
   mailboxMaxBytes: 'advanced.cluster.mailbox',
   filterLists: 'advanced.filterLists',
+  serverCards: 'advanced.serverCards',
   authIntrospection: 'advanced.oauth.introspection',
   authScopeClaims: 'advanced.oauth.scopeClaims',
   authScopePrefix: 'advanced.oauth.scopePrefix',

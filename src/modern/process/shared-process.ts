@@ -13,7 +13,7 @@ import { backoff } from '../../util/timing/backoff.ts';
 import { LossWindow } from '../../util/timing/loss-window.ts';
 
 export interface SharedProcessOptions {
-  readonly server: Pick<Server, 'open' | 'startTimeoutMs' | 'isRemote' | 'authorizesClients'>;
+  readonly server: Pick<Server, 'open' | 'introduction' | 'startTimeoutMs' | 'isRemote' | 'authorizesClients'>;
   /** The gateway's own version, sent to the server. */
   readonly version: string;
   /** See `SharedServerOptions`. */
@@ -153,6 +153,7 @@ export class SharedProcess {
     const discovery = readDiscovery(response);
     if (discovery.era !== 'modern' || discovery.revisions.length === 0) return false;
     this.#state = 'ready';
+    this.#options.server.introduction?.note(response.text);
     const { revisions, capabilities } = discovery;
     this.#options.onReady({ revisions, capabilities, startMs });
     return true;

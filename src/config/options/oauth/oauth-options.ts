@@ -114,6 +114,11 @@ export const oauthOptions = {
     [0, 24 * 60 * minute],
     "Time for which the gateway uses an issuer's old keys if a refresh fails. Afterwards, requests get 503.",
   ),
+  serverCards: text<'auto' | 'public' | 'off'>(
+    'auto',
+    z.enum(['auto', 'public', 'off'], { error: 'must be auto, public or off' }),
+    'Experimental: documents that describe the servers to clients (SEP-2127). auto: only of servers without authentication. public: of all servers, for anybody; this needs --public-url. off: none.',
+  ),
   filterLists: turnedOn(
     'List only the tools that the client may call. Clients then cannot ask for the scopes of tools that they do not see.',
   ),

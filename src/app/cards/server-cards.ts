@@ -1,0 +1,122 @@
+// src/app/cards: what clients may learn of the servers before they connect.
+
+import type { OriginRules } from '../../auth/origin-rules.ts';
+import { isLoopback } from '../../auth/origin-rules.ts';
+import { hasAuthentication } from '../../config/access/authentication-config.ts';
+import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
+import { type EndpointPaths, endpointPathsOf } from '../../config/endpoint-paths.ts';
+import { configuredCredentials } from '../../config/options/client-credential-options.ts';
+import { createCardEndpoint } from '../../http/endpoints/server-card.ts';
+import type { Endpoint } from '../../http/http-context.ts';
+import { credentialHeaders } from '../../protocol/http/client-credentials.ts';
+import { legacyRevisions, modernRevisions } from '../../protocol/revisions.ts';
+import type { ServerInfo } from '../../server/introduction.ts';
+import { differsByClient } from '../../server/server.ts';
+import type { ServedServer } from '../servers/served-server.ts';
+
+/** The place that SEP-2127 reserves for the card of the server at a Streamable HTTP URL. */
+const cardSuffix = '/server-card';
+const cardType = 'application/mcp-server-card+json';
+const cardSchema = 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json';
+
+const catalogPath = '/.well-known/ai-catalog.json';
+const catalogType = 'application/ai-catalog+json';
+
+/** The longest texts that a card may contain, in characters. */
+const [maxName, maxVersion, maxText] = [200, 255, 100];
+
+/**
+ * The server cards of all endpoints, and their catalog, by path. Both follow a draft, SEP-2127, which may change
+ * (docs/decisions/0125). A card says nothing to a sender that could not open a session.
+ * @param served the servers; the first of two servers with the same path has it
+ */
+export function createCardEndpoints(
+  config: GatewayConfig,
+  served: readonly ServedServer[],
+  originRules: OriginRules,
+): ReadonlyMap<string, Endpoint> {
+  const { serverCards, publicUrl, tlsCert } = config;
+  const endpoints = new Map<string, Endpoint>();
+  const isPublic = serverCards === 'public';
+  const shown = served.filter(({ config: own }) => isPublic || !needsLogin(config, own));
+  if (serverCards === 'off' || shown.length === 0) return endpoints;
+  const baseAt = (host: string): string => publicUrl ?? `${tlsCert === undefined ? 'http' : 'https'}://${host}`;
+  const add = (path: string, type: string, describe: (base: string) => object): void => {
+    const document = { type, isPublic, originRules, describe: (host: string) => describe(baseAt(host)) };
+    if (!endpoints.has(path)) endpoints.set(path, createCardEndpoint(document));
+  };
+  for (const server of shown)
+    for (const paths of endpointPathsOf(config, server.config))
+      add(paths.mcp + cardSuffix, cardType, (base) => cardOf(server, paths, base, config));
+  const current = shown.filter((server) => config.servers.includes(server.config));
+  add(catalogPath, catalogType, (base) => ({
+    specVersion: '1.0',
+    entries: current.map(({ config: own }) => ({
+      identifier: `urn:air:${hostNameOf(base)}:mcp:${own.name}`,
+      type: cardType,
+      url: base + endpointPathsOf(config, own)[0].mcp + cardSuffix,
+    })),
+  }));
+  return endpoints;
+}
+
+const needsLogin = (config: GatewayConfig, { auth }: ServerConfig): boolean =>
+  hasAuthentication(config) || auth === 'upstream';
+
+/** Describes the server behind one endpoint. Members that nobody knows are absent, or say so where they are required. */
+function cardOf(served: ServedServer, { mcp, legacySse }: EndpointPaths, base: string, config: GatewayConfig): object {
+  const { config: own, server } = served;
+  // The server may name itself differently to each client.
+  const info = differsByClient(server) ? undefined : server.introduction?.info;
+  const headers = headersOf(config, own);
+  const common = headers.length === 0 ? {} : { headers };
+  return {
+    $schema: cardSchema,
+    name: nameOf(info, base, own.name),
+    version: cut(info?.version, maxVersion) ?? 'unknown',
+    description: cut(info?.description, maxText) ?? `The MCP server ${own.name}`,
+    title: cut(info?.title, maxText) ?? own.name,
+    remotes: [
+      { type: 'streamable-http', url: base + mcp, ...common, supportedProtocolVersions: revisionsOf(served, info) },
+      ...(legacySse === undefined ? [] : [{ type: 'sse', url: base + legacySse.stream, ...common }]),
+    ],
+  };
+}
+
+const ownName = /^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/;
+
+/** The name that the server gives itself, if it has the form of the draft. Otherwise, its name below the host. */
+function nameOf(info: ServerInfo | undefined, base: string, name: string): string {
+  if (info?.name !== undefined && info.name.length <= maxName && ownName.test(info.name)) return info.name;
+  const host = hostNameOf(base);
+  const namespace = /^[\d.]+$/.test(host) ? host : host.split('.').reverse().join('.');
+  return `${namespace}/${name}`;
+}
+
+function hostNameOf(base: string): string {
+  const { hostname } = new URL(base);
+  return isLoopback(hostname) ? 'localhost' : hostname.replace(/^\[|\]$/g, '').replaceAll(':', '-');
+}
+
+/**
+ * The revisions that work for sure. The gateway serves 2026-07-28 for every server, and translates all revisions for a
+ * modern server. A legacy server chooses its revision itself.
+ */
+function revisionsOf({ modern }: ServedServer, info: ServerInfo | undefined): readonly string[] {
+  if (modern.era === 'modern') return [...legacyRevisions, ...modernRevisions];
+  const known = legacyRevisions.filter((revision) => revision === info?.protocolVersion);
+  return [...known, ...modernRevisions];
+}
+
+/** The headers without which the endpoint refuses a client. A proxy in front of the gateway has a login of its own. */
+function headersOf(config: GatewayConfig, own: ServerConfig): object[] {
+  const credentials = configuredCredentials(own);
+  const usesBearer = own.auth === 'upstream' || (hasAuthentication(config) && config.proxyIdentityHeader === undefined);
+  const bearer = { name: 'Authorization', description: 'Bearer, and an access token or key for this server' };
+  const others = credentials === undefined ? [] : credentialHeaders(credentials).map((name) => ({ name }));
+  return [...(usesBearer ? [bearer] : []), ...others].map((each) => ({ ...each, isRequired: true, isSecret: true }));
+}
+
+/** A text of a server, not longer than a card may contain. A cut does not divide a character. */
+const cut = (text: string | undefined, length: number): string | undefined =>
+  text === undefined ? undefined : [...text.slice(0, 2 * length)].slice(0, length).join('');
