@@ -99,8 +99,8 @@ Some options also have a short flag, such as \`${flagOf('sessionIdleMs')}\`, and
 
 - **Times** have units: \`250ms\`, \`30s\`, \`30m\`, \`1h30m\`, \`7d\`. \`0\` needs no unit.
 - **Sizes** have units: \`512B\`, \`64k\`, \`4MiB\`, \`1GiB\`. All units are powers of 1024.
-- **Switches** on the command line need no value: \`--auth.required\`. \`--defaults.sse=false\` turns something off.
-- **Lists** can be repeated on the command line: \`--allow-origin A --allow-origin B\`. Commas also separate the items.
+- **Switches** on the command line need no value: \`--auth.required\`. To turn a switch off, write \`--defaults.sse=false\`.
+- **Lists** can be repeated on the command line: \`--allow-origin A --allow-origin B\`. You can also separate the items with commas.
 
 The gateway looks for the value of an option in this order: command line, environment, file, default. It uses the first value that it finds. Lists from different sources are not combined.
 \`mcp-gangway config print\` shows all values in use and their sources.
@@ -174,22 +174,21 @@ ${exampleFile}
 | \`disabled\` | If \`true\`, the gateway ignores this server. |
 | server options | See [Server options](#server-options). |
 
-Files of MCP clients can be used as they are. \`serverUrl\` and \`httpUrl\` are other names of \`url\`. The gateway ignores keys that concern only
-the client, such as \`autoApprove\`, \`timeout\` and \`description\`, and says so at its start. It also ignores \`inputs\`. Any
+You can use the files of MCP clients unchanged. \`serverUrl\` and \`httpUrl\` are aliases of \`url\`. The gateway ignores keys that concern only
+the client, such as \`autoApprove\`, \`timeout\` and \`description\`, and logs this at startup. It also ignores \`inputs\`. Any
 other unknown key is an error. A server name has 1 to 64 letters, digits, dots, underscores and hyphens, and does not begin with a dot. \`healthz\`, \`readyz\`,
 \`metrics\` and the first segment of \`listen.path\` are reserved.
 
 **Several files.** \`include\` names a file or a folder, or a list of them, relative to the file. In a folder, the gateway reads all files that end with
-\`.json\` or \`.jsonc\`, in the order of their names. An included file contains servers, but no options of the gateway. After a change of an included
-file, the gateway reloads its configuration.
+\`.json\` or \`.jsonc\`, in the order of their names. An included file contains servers, but no options of the gateway. When an included file changes, the gateway reloads its configuration.
 
-**References.** Every string of the file can contain references:
+**References.** Any string in the file can contain references:
 
 | Reference | Replaced by |
 | --- | --- |
 | \`\${VAR}\`, \`\${env:VAR}\` | the gateway's environment variable. An unset variable is an error. |
 | \`\${VAR:-default}\` | the variable, or the default if the variable is unset or empty |
-| \`\${file:/run/secrets/name}\` | the text of a file, without the line break at its end |
+| \`\${file:/run/secrets/name}\` | the text of a file, without its final line break |
 
 \`\${file:…}\` also works on the command line and in variables: \`GANGWAY_REDIS='\${file:/run/secrets/redis-url}'\`. Commands are split after the
 replacement. \`config print\` shows references instead of the values.

@@ -97,7 +97,7 @@ const exitMarginMs = 500;
 const connectionGraceMs = 250;
 
 const proxiedDetail =
-  'Its sender may be anybody, so clients share no server process from now on. Configure authentication, or set --share all if all clients are yours.';
+  'Its sender may be anyone, so clients no longer share server processes. Configure authentication, or set --share all if all clients are yours.';
 
 /** Starts a gateway. Rejects with an error for the operator if it cannot listen or its only server cannot start. */
 export async function startGateway(parts: GatewayParts): Promise<Gateway> {
@@ -125,8 +125,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const stateSealing = createStateSealing(config, store);
   const linkSockets = {
     directory: linkDirectory(environment),
-    onUnable: (detail: string) =>
-      log.app.info({ detail }, 'instances on this host are not reached over sockets of their own'),
+    onUnable: (detail: string) => log.app.info({ detail }, 'cannot use direct sockets to instances on this host'),
   };
   const directLink = shared && directLinkOf(config, stateSealing.keys, linkSockets);
   const cluster = lasting && { store: lasting, limits: { ...config, storeWaitMs }, directLink };

@@ -157,7 +157,7 @@ const catalogue = {
     status: 403,
     code: -32000,
     message:
-      "This MCP server needs an OAuth access token of its user. API keys and users of a proxy cannot use it. Log in at the gateway's authorization server.",
+      "This MCP server needs an OAuth access token from the user, and accepts neither API keys nor proxy logins. Log in at the gateway's authorization server.",
   },
   credential_missing: {
     status: 400,
@@ -455,7 +455,7 @@ const catalogue = {
     status: 400,
     code: -32000,
     message:
-      'Bad request: Mcp-Session-Id is missing. Send initialize first, then the Mcp-Session-Id of its response with each message. The operator can allow this: --defaults.advanced.sessionless serve.',
+      'Bad request: Mcp-Session-Id is missing. Send initialize first, then the Mcp-Session-Id of its response with each message. The operator can lift this rule with --defaults.advanced.sessionless serve.',
   },
   unknown_session: {
     status: 404,
@@ -551,7 +551,7 @@ const catalogue = {
     status: 502,
     code: -32000,
     message:
-      "The authorization server gave no token for the MCP server. This request did not reach the server. The gateway's log contains the reason; the operator can check --defaults.identity.",
+      "The authorization server refused to issue a token for the MCP server. This request did not reach the server. The gateway's log contains the reason; the operator can check --defaults.identity.",
   },
   upstream_token_unavailable: {
     status: 502,
@@ -566,7 +566,7 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'Unauthorized: the MCP server requires an access token, or did not accept this one. Get a token as WWW-Authenticate says.',
+      'Unauthorized: the MCP server requires an access token, or did not accept this one. Get a token as WWW-Authenticate describes.',
   },
   upstream_forbidden: {
     status: 403,
@@ -584,7 +584,7 @@ const catalogue = {
     status: 502,
     code: -32000,
     message:
-      "The MCP server's OAuth metadata cannot be used: it is not a JSON object, is too large, arrived too late, or is a redirect. The operator has to correct the server.",
+      "The MCP server's OAuth metadata cannot be used: it is not a JSON object, is too large, arrived too late, or is a redirect. The operator must correct the server.",
   },
   server_unreachable: {
     status: 502,
@@ -735,13 +735,13 @@ const catalogue = {
   list_unreadable: {
     status: 502,
     code: -32000,
-    message: 'The gateway cannot read the list of the MCP server, and filters this list. Tell the operator.',
+    message: 'The gateway filters this list, but cannot read it as the MCP server sent it. Tell the operator.',
   },
   view_unavailable: {
     status: 503,
     code: -32000,
     message:
-      'The MCP server behind this name is not available now. The other servers of this endpoint are not affected.',
+      'The MCP server behind this name is currently unavailable. The other servers of this endpoint are not affected.',
     retryAfterS: 5,
   },
   method_of_view: {
@@ -752,7 +752,7 @@ const catalogue = {
   bad_cursor: {
     status: 200,
     code: -32602,
-    message: 'Invalid params: the cursor is not one of this list. Request the list without a cursor.',
+    message: 'Invalid params: the cursor does not belong to this list. Request the list without a cursor.',
   },
   bad_uri: { status: 200, code: -32602, message: 'Invalid params: uri must be the URI of a resource.' },
   subscription_refused: {

@@ -154,11 +154,11 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     { file: '{\n  "mcpServers": {,}\n}' },
-    'gangway.json:2:18: is not valid JSON: nothing stands before this comma; remove it, or add what is missing',
+    'gangway.json:2:18: is not valid JSON: a value is missing before this comma; add it, or remove the comma',
   ],
   [
     { file: '{\n  mcpServers: {}\n}' },
-    'gangway.json:2:3: is not valid JSON: this word is not JSON; texts and keys need double quotes',
+    'gangway.json:2:3: is not valid JSON: this word is not JSON; strings and keys need double quotes',
   ],
   [
     { file: '{ "listen": { "port": 1 } }' },

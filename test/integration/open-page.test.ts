@@ -56,6 +56,6 @@ test('without a status page, a warning says where it is turned on', async () => 
   const { env, record } = createDesktop();
   const gateway = await startGateway({ command: everythingFixture, args: ['--open'], env });
   await waitFor(() => warningOf(gateway) !== undefined, { what: 'the warning' });
-  expect(warningOf(gateway)).toBe('Nobody may open it here: see --admin-port and --listen.adminHost.');
+  expect(warningOf(gateway)).toBe('The page cannot be opened here: see --admin-port and --listen.adminHost.');
   expect(existsSync(record)).toBe(false);
 });

@@ -18,7 +18,7 @@ const noMirrors =
   'The scenario needs a tool with mirrored parameters (`x-mcp-header`), which 2026-07-28 introduced. No tool of a legacy ' +
   'server has them.';
 const ownKeys =
-  'The scenario wants the key `user_name` in the input requests. A legacy server asks without keys, so the gateway makes ' +
+  'The scenario expects the key `user_name` in the input requests. A legacy server sends no keys, so the gateway generates ' +
   'the keys.';
 
 const clientsOfLegacy = 'Published clients, legacy server';
@@ -28,7 +28,7 @@ const newerEra =
 
 const otherResource =
   'Clients compare the resource in the metadata with the URL that they use. So the gateway names its own URL as the ' +
-  'resource, and the client requests a token for this URL. The check wants the URL of the suite.';
+  'resource, and the client requests a token for this URL. The check expects the URL of the suite.';
 
 /** Every known difference. A difference that no longer occurs fails its test, and must be deleted here. */
 export const allKnownDifferences: readonly KnownDifference[] = [

@@ -76,7 +76,7 @@ async function createIntrospection(
     staleMs: authKeysStaleMs,
     now: Date.now,
     onFailed: (err) => logger.warn({ issuer, err }, 'cannot ask the token issuer whether tokens are valid'),
-    onRecovered: () => logger.info({ issuer }, 'the token issuer says again whether tokens are valid'),
+    onRecovered: () => logger.info({ issuer }, 'the token issuer answers again whether tokens are valid'),
   });
   return { by, issuer, areAll: tokens === 'all' };
 }

@@ -46,7 +46,7 @@ export function warnOfSharing({ name, share }: ServerConfig, config: GatewayConf
 export function warnOfAffinity({ name, affinity, share }: ServerConfig, known: KnownUsers, logger: Logger): void {
   if (affinity === undefined || reuseOf(share, known) !== 'none') return;
   const detail =
-    'Anybody may be a client, so clients share no server process. Configure authentication, or set --share all if all clients are yours.';
+    'Anyone can be a client, so clients share no server processes. Configure authentication, or set --share all if all clients are yours.';
   logger.warn({ server: name, detail }, 'the affinity has no effect while clients are not known');
 }
 
@@ -65,12 +65,12 @@ export function describeSharing(
   const shares = new Set(servers.map(({ share }) => share));
   const [share] = shares;
   if (shares.size !== 1 || share === undefined) return 'The servers differ in which clients share processes (share).';
-  if (share === 'all') return 'All clients share server processes, whoever they are (--share all).';
-  if (share === 'request' || share === 'session') return `Sessions share no server process (--share ${share}).`;
+  if (share === 'all') return 'All clients share server processes, regardless of their user (--share all).';
+  if (share === 'request' || share === 'session') return `Sessions share no server processes (--share ${share}).`;
   if (known === 'users') return 'Each user has separate server processes. Sessions of one user share them.';
   if (known === 'local')
     return 'All clients on this machine count as one user, and share server processes. To prevent this: --share session';
-  return 'Anybody may be a client, so sessions share no server process. If all clients are yours: --share all';
+  return 'Anyone can be a client, so sessions share no server processes. If all clients are yours: --share all';
 }
 
 /** True if the gateway encrypts, or the configuration implies a proxy that does. */

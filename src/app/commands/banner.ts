@@ -64,7 +64,7 @@ export function describeKeeping(config: Pick<GatewayConfig, 'store' | 'redis'>):
   if (config.redis !== undefined) return 'kept in Redis.';
   const directory = storeDirectoryOf(config);
   return directory === undefined
-    ? 'kept in memory, and lost at a restart. --replay.store file:DIRECTORY keeps them.'
+    ? 'kept in memory, and lost on restart. --replay.store file:DIRECTORY keeps them.'
     : `kept in ${directory}.`;
 }
 

@@ -239,7 +239,7 @@ async function serve(config: GatewayConfig, source: ConfigurationSource, log: Lo
 async function openStatusPage(url: string | undefined, logger: Logger): Promise<void> {
   const why =
     url === undefined
-      ? `Nobody may open it here: see ${flagOf('adminPort')} and ${flagOf('adminHost')}.`
+      ? `The page cannot be opened here: see ${flagOf('adminPort')} and ${flagOf('adminHost')}.`
       : await openInBrowser(url, process.env);
   if (why !== undefined) logger.warn({ why }, `${flagOf('open')} cannot open the status page`);
 }

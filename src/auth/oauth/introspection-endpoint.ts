@@ -60,7 +60,7 @@ async function askTokenInfo(endpoint: IntrospectionEndpoint, token: string): Pro
 function readClaims(claims: Readonly<Record<string, unknown>>, { href }: URL): JWTPayload {
   const { exp } = claims;
   if (exp !== undefined && !(typeof exp === 'number' && Number.isFinite(exp)))
-    throw new UnusableDocument(`${href} names an expiry that is no number`);
+    throw new UnusableDocument(`${href} names an expiry that is not a number`);
   return claims;
 }
 

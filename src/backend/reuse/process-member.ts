@@ -13,7 +13,7 @@ const maxHoldUpMs = 5_000;
 /** The end of the connection of a member that did not read. */
 const tooSlow: BackendEnd = {
   reason: 'exited',
-  detail: 'The session did not take the messages of the process that it shares, and has left the process.',
+  detail: 'The session did not read the messages of its shared process, and was detached from the process.',
 };
 
 /** The process of a member, as the member sees it. */

@@ -84,7 +84,7 @@ function onAll(): readonly string[] {
 
 function onCheck(): readonly string[] {
   return [
-    'Starts each server as the gateway would, lists what it offers and stops it.',
+    'Starts each server as the gateway would, lists its features and stops it.',
     'Also checks Redis and the configuration, and says how to fix each problem.',
     '',
     'Usage:',
@@ -162,7 +162,7 @@ function onImport(): readonly string[] {
     '  mcp-gangway import registry <file> > gangway.json',
     '',
     'The configuration goes to stdout. On stderr, the command says which variables to',
-    'set, what could not be carried over, and how to add it. Values that you choose',
+    'set, what could not be converted, and how to add it. Values that you choose',
     'become ${VARIABLE}. Secrets of the file are never copied.',
     'The first package or remote is enabled. The others are written as disabled.',
     '',

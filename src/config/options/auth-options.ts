@@ -28,7 +28,7 @@ export const authOptions = {
   requireAuth: turnedOn('Refuse to start without authentication, on any address.'),
   apiKeysFile: text<string | undefined>(undefined, file, 'File with API keys; create a key with mcp-gangway key.'),
   allowClearKeys: turnedOn(
-    'Accept plain keys in GANGWAY_API_KEYS although STDIO servers can read them. Without this option, such a gateway does not start.',
+    'Accept plain keys in GANGWAY_API_KEYS even if STDIO servers can read them. Without this option, the gateway does not start in this case.',
   ),
   proxyIdentityHeader: text<string | undefined>(
     undefined,

@@ -28,7 +28,7 @@ export const clusterOptions = {
   storeSyncMs: duration(
     second,
     [0, longestMs],
-    'Longest time before changes in the directory of the store are physically on the disk. If the power fails, changes from this time can be lost. The end of the process loses nothing. With 0, each change is on the disk before it counts as stored.',
+    'Maximum time before changes in the directory of the store are synced to the disk. A power failure can lose the changes of this time, but the end of the process cannot. With 0, a change counts as stored only when it is on the disk.',
   ),
   redis: text<string | undefined>(undefined, redisUrl, 'URL of the Redis server for all instances; also REDIS_URL.'),
   redisPrefix: text(

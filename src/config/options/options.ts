@@ -258,7 +258,7 @@ export const serverOptions = {
   share: text<Share>(
     'auto',
     z.enum(['auto', 'session', 'user', 'all', 'request'], { error: 'must be auto, session, user, all or request' }),
-    'Which clients use the same server process, at the same time or in turn. session: each session has its own process. request: each session and each modern request has its own process. user: clients of the same user. all: all clients. auto: user with authentication and for local clients; otherwise session. With auto, only clients that listen to no GET stream use a process at the same time.',
+    'Which clients use the same server process, at the same time or in turn. session: each session has its own process. request: each session and each modern request has its own process. user: clients of the same user. all: all clients. auto: user with authentication and for local clients; otherwise session. With auto, clients use a process at the same time only if they have no GET stream.',
   ),
   affinity: text<string | undefined>(
     undefined,
@@ -268,7 +268,7 @@ export const serverOptions = {
           'must consist of {user}, {client}, {header:NAME}, {claim:NAME} and {meta:NAME}, such as {header:X-Conversation}',
       }),
     ),
-    'Which clients come back to the same process: a template of {user}, {client}, {header:NAME}, {claim:NAME} and {meta:NAME}, such as {meta:openai/session}. Clients share a process within the limits of --share if all values are the same. A client without one of the values has a process of its own.',
+    'Which clients come back to the same process: a template of {user}, {client}, {header:NAME}, {claim:NAME} and {meta:NAME}, such as {meta:openai/session}. Clients share a process within the limits of --share if all values are the same. A client without one of the values has its own process.',
   ),
   shareLingerMs: duration(
     5 * minute,

@@ -7,7 +7,7 @@ import type { Option } from '../options/option-kinds.ts';
 import { hasHeaders, type ServerAddress } from '../server-url.ts';
 
 const text = z
-  .string({ error: 'must have only texts as values' })
+  .string({ error: 'must have only strings as values' })
   .check(
     z.regex(/^[\x20-\x7e\r\n\t]+$/, { error: 'must have values that are not empty and have only ASCII characters' }),
   );
@@ -36,9 +36,9 @@ const identity = z
       tokenUrl: z.optional(url),
       clientId: z
         .string({ error: 'needs clientId, the name of the gateway at the authorization server' })
-        .check(z.minLength(1, { error: 'needs a clientId that is not empty' })),
+        .check(z.minLength(1, { error: 'has an empty clientId' })),
       clientSecret: z.optional(text),
-      secretIn: z.optional(z.enum(['header', 'body'], { error: 'has a secretIn that is not header or body' })),
+      secretIn: z.optional(z.enum(['header', 'body'], { error: 'has a secretIn other than header or body' })),
       privateKey: z.optional(text),
       keyId: z.optional(text),
       scope: z.optional(text),

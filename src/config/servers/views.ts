@@ -68,7 +68,7 @@ export function readViews(
     const fault = serverNameFault(name, path);
     if (fault !== undefined) report(place, fault);
     if (servers.some((server) => server.name === name))
-      report(place, 'is the name of a server, too; choose another name');
+      report(place, 'is also the name of a server; choose another name');
     const view = checkValue(viewSchema, { path: place, value: entry }, report);
     return view === undefined ? [] : (readView(name, view, servers, common, place, report) ?? []);
   });

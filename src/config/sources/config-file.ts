@@ -128,7 +128,7 @@ function readIncludedFile(file: string, at: string, context: FileContext): reado
     if ([...sections, ...withoutMeaning].includes(key)) continue;
     const path = memberPath(`${file}: `, key);
     const isOption = [...places.keyByPath.keys()].some((known) => known === key || known.startsWith(`${key}.`));
-    if (isOption) context.report(path, 'belongs in the main file: an included file has only servers');
+    if (isOption) context.report(path, 'belongs in the main file: an included file contains only servers');
     else context.note(`${path}: is ignored, because it is not a setting of the gateway`);
   }
   return readServers(root, file, false, context);

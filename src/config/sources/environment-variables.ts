@@ -83,7 +83,7 @@ function nameInUse(key: string, env: Environment): string | undefined {
 export function environmentWarnings(env: Environment): string[] {
   const hidden = options.flatMap(([key]) => {
     const [first, ...others] = environmentNamesOf(key).filter((name) => env[name]);
-    return others.map((name) => `The environment variable ${name} has no effect, because ${first} is set, too.`);
+    return others.map((name) => `The environment variable ${name} has no effect, because ${first} is also set.`);
   });
   const shortNames = [...knownNames].map((each) => each.slice('GANGWAY_'.length));
   // Only similar names: Kubernetes itself sets GANGWAY_SERVICE_HOST and the like for a service named gangway.

@@ -101,9 +101,7 @@ export function readJsonc(text: string): JsoncRead {
         },
         onError(code, offset, _length, line, character) {
           const isLoneComma = printParseErrorCode(code) === 'ValueExpected' && text[offset] === ',';
-          const message = isLoneComma
-            ? 'nothing stands before this comma; remove it, or add what is missing'
-            : undefined;
+          const message = isLoneComma ? 'a value is missing before this comma; add it, or remove the comma' : undefined;
           throw new SyntaxFault(
             line,
             character,
@@ -135,7 +133,7 @@ class SyntaxFault extends Error {
 
 /** The messages by the name of the parser's error code. */
 const messages: ReadonlyMap<string, string> = new Map([
-  ['InvalidSymbol', 'this word is not JSON; texts and keys need double quotes'],
+  ['InvalidSymbol', 'this word is not JSON; strings and keys need double quotes'],
   ['InvalidNumberFormat', 'this is not a number'],
   ['UnexpectedEndOfNumber', 'digits are missing at the end of this number'],
   ['PropertyNameExpected', 'a key in double quotes is expected here'],
@@ -146,8 +144,11 @@ const messages: ReadonlyMap<string, string> = new Map([
   ['CloseBracketExpected', 'the text ends, but a closing bracket is expected'],
   ['EndOfFileExpected', 'the end of the text is expected here'],
   ['UnexpectedEndOfComment', 'this comment has no end'],
-  ['UnexpectedEndOfString', 'this text has no closing quote on its line'],
-  ['InvalidUnicode', 'this text has a \\u without four hexadecimal digits'],
-  ['InvalidEscapeCharacter', 'this text has an unknown escape; known ones are \\n, \\", \\\\ and \\u0041 for example'],
-  ['InvalidCharacter', 'this text has a raw control character; write \\n or another escape'],
+  ['UnexpectedEndOfString', 'this string has no closing quote on its line'],
+  ['InvalidUnicode', 'this string has a \\u without four hexadecimal digits'],
+  [
+    'InvalidEscapeCharacter',
+    'this string has an unknown escape; known escapes are \\n, \\", \\\\ and \\u0041 for example',
+  ],
+  ['InvalidCharacter', 'this string has a raw control character; write \\n or another escape'],
 ]);

@@ -3,7 +3,7 @@ import { bytes, count, counted, duration, number, time } from './formats.js';
 
 /** What each kind of store means for an operator. */
 const storeTexts = {
-  memory: ['In memory', 'not shared; lost at a restart'],
+  memory: ['In memory', 'not shared; lost on restart'],
   files: ['In files', 'not shared; kept over a restart'],
   redis: ['Redis', 'connected'],
 };

@@ -193,7 +193,7 @@ export const catalogue = {
   backendStarts: counter('backend_starts_total', 'Started processes and opened connections.', [server]),
   backendEnds: counter(
     'backend_ends_total',
-    'Ended processes and connections, by reason. closed: ended by the gateway. exited: ended without the gateway. failed: not started. line_too_long, memory_limit: over a limit.',
+    'Ended processes and connections, by reason. closed: ended by the gateway. exited: ended by itself. failed: not started. line_too_long, memory_limit: over a limit.',
     [server, oneOf('reason', 'closed', 'exited', 'failed', 'line_too_long', 'memory_limit')],
   ),
   viewMissing: counter(
@@ -287,7 +287,7 @@ export const catalogue = {
   ),
   peers: gauge(
     'peers',
-    'Other instances that this instance sends messages to, by the way of the messages. The metric stays 0 with --cluster.link.host none.',
+    'Other instances that this instance sends messages to, directly or through Redis. The metric stays 0 with --cluster.link.host none.',
     [oneOf('link', 'direct', 'redis')],
   ),
   fenced: counter(

@@ -49,9 +49,9 @@ test('where clients need a key the line that tries it has a place for one', () =
 test.each([
   [['auto'], 'users', /^Each user has separate server processes/],
   [['auto'], 'local', /^All clients on this machine count as one user.*--share session$/],
-  [['auto'], 'unknown', /^Anybody may be a client/],
-  [['session'], 'users', /share no server process \(--share session\)/],
-  [['all'], 'unknown', /^All clients share server processes, whoever they are/],
+  [['auto'], 'unknown', /^Anyone can be a client/],
+  [['session'], 'users', /share no server processes \(--share session\)/],
+  [['all'], 'unknown', /^All clients share server processes, regardless of their user/],
   [['auto', 'all'], 'users', /^The servers differ/],
 ] as const)('it says in one line who shares processes: %j, %s', (shares, known, line) => {
   const sharing = describeSharing(

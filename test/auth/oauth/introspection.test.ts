@@ -189,7 +189,7 @@ describe('an endpoint that', () => {
     ['does not accept the gateway', json({}, 401)],
     ['says nothing about the token', json({})],
     ['says true in words', json({ active: 'true' })],
-    ['names an expiry that is no number', json({ ...active(), exp: 'tomorrow' })],
+    ['names an expiry that is not a number', json({ ...active(), exp: 'tomorrow' })],
     ['answers with a page', (_: unknown, response: ServerResponse) => response.end('<html>')],
     ['answers with a list', json([{ active: true }])],
     [

@@ -106,7 +106,7 @@ function onServer(
   if (share === 'all')
     advice.push({
       about: name,
-      text: 'With --share all, all users share processes. Use it only for a server that keeps no data of its users.',
+      text: 'With --share all, all users share processes. Use it only for a server that keeps no user data.',
     });
   if (probeRequired && probeEveryMs === 0)
     advice.push({

@@ -24,10 +24,10 @@ export function importRegistry(content: string, file: string): Imported {
   const lines = converted.flatMap(describe);
   if (written.length > 1)
     lines.push(
-      'All entries are the same server, so only the first is enabled. To use another, move disabled to the first.',
+      'All entries are for the same server, so only the first is enabled. To use another entry, move disabled to the first.',
     );
   if (converted.length === 0)
-    lines.push(`${file} has no packages and no remotes. Ask its publisher where the server is.`);
+    lines.push(`${file} has no packages and no remotes. Ask its publisher how to get the server.`);
   lines.push(...describeVariables(written));
   const report = lines.map((line) => `${printable(line)}\n`).join('');
   if (written.length === 0) return { configuration: undefined, report: `${report}No configuration was written.\n` };

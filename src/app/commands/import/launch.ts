@@ -130,7 +130,7 @@ export function launchOf(described: Package, inputs: Inputs): Launch | undefined
   const runtime = registryType === 'oci' ? withoutValues(words, env) : words;
   if (registryType === 'oci' && runtime.length > 0)
     inputs.notes.push(
-      `${command} gets arguments of the publisher (${runtime.join(' ')}); check what they give access to`,
+      `${command} gets arguments from the publisher (${runtime.join(' ')}); check what they give access to`,
     );
   const own = wordsOf(described.packageArguments, inputs);
   const parts = { identifier, version, runtime, own, names: Object.keys(env) };
@@ -176,7 +176,7 @@ function noteRegistry(
   if (registryType === 'npm') env['npm_config_registry'] = inputs.literal(registryBaseUrl, 'the registry');
   else
     inputs.notes.push(
-      `it comes from ${registryBaseUrl}, which is not the usual registry; configure it on this machine`,
+      `it comes from ${registryBaseUrl}, which is not the default registry; configure it on this machine`,
     );
 }
 

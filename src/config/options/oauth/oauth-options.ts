@@ -60,7 +60,7 @@ export const oauthOptions = {
       plainUrl(false),
       z.transform((value) => value.replace(/\/$/, '')),
     ),
-    'URL at which clients reach the gateway, without the path of an endpoint. The audience of a token is an endpoint URL below it.',
+    'URL at which clients reach the gateway, without the path of an endpoint. The audience of a token is the URL of an endpoint below this URL.',
   ),
   authAudience: {
     ...list(
@@ -78,7 +78,7 @@ export const oauthOptions = {
     schema: introspectionSchema,
     default: undefined,
     description:
-      'Endpoint that says whether an opaque token is valid (RFC 7662), as an object with url, clientId, clientSecret, issuer, tokens, protocol and cache. All members are optional. {} uses the endpoint in the metadata of the issuer.',
+      'Endpoint that reports whether an opaque token is valid (RFC 7662), as an object with url, clientId, clientSecret, issuer, tokens, protocol and cache. All members are optional. {} uses the endpoint in the metadata of the issuer.',
     bounds: '',
   } as Option<Introspection | undefined>,
   authScopeClaims: {

@@ -169,7 +169,7 @@ describe('a package', () => {
       args: [...expected.split(' '), 'harbour/tides:2.4.0'],
       env: { TIDES_KEY: '${TIDES_KEY}' },
     });
-    expect(report).toContain('docker gets arguments of the publisher');
+    expect(report).toContain('docker gets arguments from the publisher');
   });
 
   it('in a container may repeat the command and the image, and pass a secret as an argument', () => {
