@@ -5,12 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import WebSocket from 'ws';
-import { endAfterTest, hasProgram, waitUntilUp } from '../support/balancer.ts';
+import { endAfterTest, expectAffinity, hasProgram, waitUntilUp } from '../support/balancer.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { everythingFixture, root } from '../support/gateway.ts';
-import { initialize } from '../support/http-client.ts';
 import { findFreePort } from '../support/redis-process.ts';
-import { waitFor } from '../support/wait-for.ts';
 
 /** deploy/haproxy.cfg, in front of two gateways. */
 
@@ -33,30 +31,10 @@ async function startHaproxy({ instances }: Cluster): Promise<number> {
   return port;
 }
 
-/** The peers of an instance that messages were sent to. */
-async function peersOf(cluster: Cluster, instance: number): Promise<unknown> {
-  const response = await fetch(`${cluster.instances[instance]?.baseUrl}/readyz`);
-  return ((await response.json()) as { peers?: unknown }).peers;
-}
-
 describe.skipIf(!hasHaproxy)('HAProxy, as it is shipped', () => {
   it('[P-07] brings the requests of a session to its owner, and to another gateway when the owner is lost', async () => {
     const cluster = await startCluster({ instances: 2, link: 'local', command: everythingFixture });
-    const port = await startHaproxy(cluster);
-    const sessions = await Promise.all(Array.from({ length: 6 }, () => initialize(`http://127.0.0.1:${port}/mcp`)));
-    const callAll = async (text: string): Promise<void> => {
-      for (const session of sessions)
-        expect(await session.callTool('echo', { text })).toMatchObject({ content: [{ text }] });
-    };
-    for (let round = 0; round < 5; round += 1) await callAll(`round ${round}`);
-    const nobody = { direct: 0, store: 0 };
-    expect([await peersOf(cluster, 0), await peersOf(cluster, 1)]).toEqual([nobody, nobody]);
-    await cluster.kill(0);
-    const goesOn = async (session: (typeof sessions)[number]): Promise<boolean> =>
-      (await session.request('ping').catch(() => undefined))?.status === 200;
-    for (const session of sessions)
-      await waitFor(() => goesOn(session), { what: 'the session to go on', deadlineMs: 30_000, intervalMs: 100 });
-    await callAll('with the other gateway');
+    await expectAffinity(cluster, `http://127.0.0.1:${await startHaproxy(cluster)}/mcp`);
   }, 90_000);
 
   it('passes WebSocket', async () => {

@@ -1,26 +1,37 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import WebSocket from 'ws';
-import { endAfterTest, hasProgram, waitUntilUp } from '../support/balancer.ts';
+import { endAfterTest, expectAffinity, hasProgram, waitUntilUp } from '../support/balancer.ts';
+import { startCluster } from '../support/cluster.ts';
 import { everythingFixture, root, startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { findFreePort } from '../support/redis-process.ts';
 
 const hasNginx = hasProgram('nginx');
 
-/** nginx with deploy/nginx.conf, in front of one gateway. */
-async function startNginx(gatewayPort: number): Promise<number> {
+/** True if nginx can learn which gateway opened a session: 1.29.6 or newer. */
+const learnsSessions = (() => {
+  const version = /nginx\/(\d+)\.(\d+)\.(\d+)/.exec(spawnSync('nginx', ['-v'], { encoding: 'utf8' }).stderr ?? '');
+  const [major = 0, minor = 0, patch = 0] = version?.slice(1).map(Number) ?? [];
+  return major * 1e6 + minor * 1e3 + patch >= 1_029_006;
+})();
+
+/** nginx with deploy/nginx.conf, in front of one gateway or two. `learns`: with its line on the owners of sessions. */
+async function startNginx(gatewayPorts: readonly number[], { learns = false } = {}): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'gangway-nginx-'));
   const port = await findFreePort();
   const shipped = readFileSync(`${root}deploy/nginx.conf`, 'utf8');
   const configuration = shipped
     .replaceAll('/tmp/', `${folder}/`)
-    .replace('server gateway-1:8080', `server 127.0.0.1:${gatewayPort}`)
-    .replace(/ *server gateway-2:8080.*\n/, '')
+    .replace(/ *server gateway-(\d):8080(.*\n)/g, (_, number, rest) => {
+      const port = gatewayPorts[number - 1];
+      return port === undefined ? '' : `server 127.0.0.1:${port}${rest}`;
+    })
+    .replace(/# (?=sticky learn)/, learns ? '' : '# ')
     .replace('listen 8080', `listen 127.0.0.1:${port}`)
     .replace('/dev/stdout', `${folder}/access.log`)
     .replace('/dev/stderr', `${folder}/error.log`);
@@ -35,7 +46,7 @@ async function startNginx(gatewayPort: number): Promise<number> {
 
 it.skipIf(!hasNginx)('[P-07] nginx, as it is shipped, passes sessions on HTTP and on WebSocket', async () => {
   const gateway = await startGateway({ command: everythingFixture });
-  const port = await startNginx(gateway.port);
+  const port = await startNginx([gateway.port]);
   const session = await initialize(`http://127.0.0.1:${port}/mcp`);
   expect(await session.callTool('echo', { text: 'by HTTP' })).toMatchObject({ content: [{ text: 'by HTTP' }] });
   const socket = new WebSocket(`ws://127.0.0.1:${port}/ws`, 'mcp');
@@ -47,3 +58,13 @@ it.skipIf(!hasNginx)('[P-07] nginx, as it is shipped, passes sessions on HTTP an
   expect(JSON.parse(String((await answer)[0]))).toMatchObject({ id: 1, result: { protocolVersion: '2025-11-25' } });
   socket.terminate();
 });
+
+it.skipIf(!learnsSessions)(
+  '[P-07] nginx that learns sessions brings their requests to their owner',
+  async () => {
+    const cluster = await startCluster({ instances: 2, link: 'local', command: everythingFixture });
+    const ports = cluster.instances.map(({ port }) => port);
+    await expectAffinity(cluster, `http://127.0.0.1:${await startNginx(ports, { learns: true })}/mcp`);
+  },
+  90_000,
+);

@@ -1,7 +1,9 @@
 import { type ChildProcess, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
+import type { Cluster } from './cluster.ts';
+import { initialize } from './http-client.ts';
 import { waitFor } from './wait-for.ts';
 
 /** True if a program is on the PATH. */
@@ -32,4 +34,33 @@ export async function waitUntilUp(url: string, what: string, deadlineMs?: number
       () => false,
     );
   await waitFor(isUp, { what, ...(deadlineMs !== undefined && { deadlineMs }) });
+}
+
+/** The peers of an instance that messages were sent to. */
+async function peersOf(cluster: Cluster, instance: number): Promise<unknown> {
+  const response = await fetch(`${cluster.instances[instance]?.baseUrl}/readyz`);
+  return ((await response.json()) as { peers?: unknown }).peers;
+}
+
+/**
+ * Expects that a balancer in front of two gateways with direct links brings the requests of each session to its owner,
+ * and to the other gateway once the owner is lost.
+ * @param url the endpoint at the balancer
+ */
+export async function expectAffinity(cluster: Cluster, url: string): Promise<void> {
+  // An odd number: without affinity, a session's requests then go to both gateways in turn.
+  const sessions = await Promise.all(Array.from({ length: 5 }, () => initialize(url)));
+  const callAll = async (text: string): Promise<void> => {
+    for (const session of sessions)
+      expect(await session.callTool('echo', { text })).toMatchObject({ content: [{ text }] });
+  };
+  for (let round = 0; round < 5; round += 1) await callAll(`round ${round}`);
+  const nobody = { direct: 0, store: 0 };
+  expect([await peersOf(cluster, 0), await peersOf(cluster, 1)]).toEqual([nobody, nobody]);
+  await cluster.kill(0);
+  const goesOn = async (session: (typeof sessions)[number]): Promise<boolean> =>
+    (await session.request('ping').catch(() => undefined))?.status === 200;
+  for (const session of sessions)
+    await waitFor(() => goesOn(session), { what: 'the session to go on', deadlineMs: 30_000, intervalMs: 100 });
+  await callAll('with the other gateway');
 }
