@@ -2,16 +2,22 @@
 //
 // node scripts/sample-sentences.mjs [count] [seed]
 //
-// Takes prose and table cells of at least five words. Leaves out code, and the pages that tests and benchmarks write.
-// The same seed draws the same sentences of the same texts.
+// Takes prose and table cells of at least five words, and texts for users from the source. Leaves out code, and the
+// pages that tests and benchmarks write. The same seed draws the same sentences of the same texts.
 import { readdirSync, readFileSync } from 'node:fs';
 
 const [count = 300, seed = 1] = process.argv.slice(2).map(Number);
-const written = new Set(['docs/benchmarks.md', 'docs/soak.md', 'docs/reference/metrics.md']);
+const written = new Set(['docs/benchmarks.md', 'docs/soak.md']);
+/** The source with texts for users that no page repeats: configuration errors, advice, log lines and start failures. */
+const sourceFolders = ['src/config', 'src/app', 'src/backend', 'src/ops', 'src/console'];
 
-const pages = ['README.md', ...readdirSync('docs', { recursive: true }).map((name) => `docs/${name}`)]
-  .filter((page) => page.endsWith('.md') && !written.has(page))
-  .sort();
+const filesOf = (folder, ending) =>
+  readdirSync(folder, { recursive: true })
+    .map((name) => `${folder}/${name}`)
+    .filter((path) => path.endsWith(ending))
+    .sort();
+
+const pages = ['README.md', ...filesOf('docs', '.md')].filter((page) => !written.has(page));
 
 /** Splits the text of a page into its sentences and table cells, with the number of their line. */
 function* sentencesIn(page) {
@@ -39,10 +45,26 @@ function* sentencesIn(page) {
   yield* flush();
 }
 
-const all = pages
-  .flatMap((page) => [...sentencesIn(page)])
+/** Finds the string literals of a source file that read like text, with `…` in place of inserted values. */
+function* textsIn(page) {
+  const source = readFileSync(page, 'utf8').replace(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*/gm, (comment) =>
+    comment.replace(/./g, ' '),
+  );
+  for (const { 0: literal, index } of source.matchAll(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\\n]|\\.)*`/g)) {
+    const text = literal.slice(1, -1).replace(/\$\{[^}]*\}/g, '…');
+    if (!/[a-z]+ [a-z]+ .*[a-z]+ [a-z]+/.test(text)) continue;
+    const line = source.slice(0, index).split('\n').length;
+    for (const sentence of text.split(/(?<=[.!?])\s+(?=[A-Z])/)) yield { page, line, sentence };
+  }
+}
+
+const found = [
+  ...pages.flatMap((page) => [...sentencesIn(page)]),
+  ...sourceFolders.flatMap((folder) => filesOf(folder, '.ts')).flatMap((path) => [...textsIn(path)]),
+]
   .map((each) => ({ ...each, sentence: each.sentence.trim() }))
   .filter(({ sentence }) => /[a-z]/i.test(sentence) && sentence.split(/\s+/).length >= 5);
+const all = [...new Map(found.toReversed().map((each) => [each.sentence, each])).values()].toReversed();
 
 /** A generator of numbers from 0 to 1 (mulberry32). */
 function createRandom(state) {
