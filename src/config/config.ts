@@ -8,6 +8,7 @@ import { checkAuthorization } from './access/authorization-config.ts';
 import { readCertificate } from './access/certificate-files.ts';
 import { findDuplicatePath } from './endpoint-paths.ts';
 import { type ConfigurationIssue, type FilePosition, type ReportIssue, renderIssueMessage } from './issues.ts';
+import type { Option } from './options/option-kinds.ts';
 import { environmentNameOf, flagOf, namesAt } from './options/option-names.ts';
 import { type GlobalOptions, globalOptions, orderedPairs, serverOptions } from './options/options.ts';
 import { quotaWarnings } from './options/quota-options.ts';
@@ -138,7 +139,7 @@ export function readConfiguration({
   if (command === 'key') {
     const { word: name = '', addTo } = line;
     if (!keyName.safeParse(name).success)
-      report('key', 'must be followed by a user name, such as alice: letters, digits and . _ @ + -');
+      report('key', 'needs the name of a user: mcp-gangway key alice; a name has letters, digits and . _ @ + -');
     return faults.length > 0 ? { ok: false, faults } : { ok: true, command, name, addTo };
   }
   if (command === 'completion' || command === 'config' || command === 'import') checkCommandWord(command, word, report);
@@ -178,7 +179,7 @@ export function readConfiguration({
   const keysOfEnvironment = readKeysOfEnvironment(env, report);
   const { keys: apiKeys } = keysOfEnvironment;
   checkClearKeys(keysOfEnvironment, servers, globals, report);
-  const keysOfFile = checkKeysFile(globals.apiKeysFile, readFile, report);
+  const keysOfFile = checkKeysFile(globals.apiKeysFile, readFile, context);
   checkAuthentication({ ...globals, apiKeys }, servers, sources, isOnlyLocal(globals), report);
   const isAuthenticated = hasAuthentication({ ...globals, apiKeys });
   checkAuthorization({ ...globals, servers }, isAuthenticated, sources, report);
@@ -271,11 +272,12 @@ function deriveClusterTimes(globals: GlobalOptions, sources: readonly Given[]): 
 function fileNameOf(line: CommandLine, env: Environment, report: ReportIssue) {
   const { command, configFile, serverCommand, url, hasStrayWord } = line;
   const given = [
-    serverCommand !== undefined && '--',
+    serverCommand !== undefined && 'a command after --',
     url !== undefined && 'a URL',
     configFile !== undefined && '--config',
   ].filter((form) => form !== false);
-  if (given.length > 1) report('command line', `has ${given.join(' and ')}; use only one of them`);
+  if (given.length > 1)
+    report('command line', `names servers in several ways: ${given.join(' and ')}; use only one of them`);
   const isEmpty = given.length === 0 && !hasStrayWord;
   const fileName = configFile ?? (isEmpty ? env[configFileVariable] || undefined : undefined);
   // `health` contacts a running gateway, and `config print` can show the defaults.
@@ -295,10 +297,10 @@ function loadFile(name: string, readFile: ReadFile, context: FileContext): Confi
 function checkKeysFile(
   name: string | undefined,
   readFile: ReadFile,
-  report: ReportIssue,
+  { report, onPositions }: FileContext,
 ): readonly ApiKey[] | undefined {
   const text = name === undefined ? undefined : readText(name, readFile, report);
-  return name === undefined || text === undefined ? undefined : readKeysFile(text, name, report);
+  return name === undefined || text === undefined ? undefined : readKeysFile(text, name, report, onPositions);
 }
 
 const emptyKeysWarning = `The file of ${flagOf('apiKeysFile')} contains no key, so every request is refused. Create a key with mcp-gangway key.`;
@@ -322,7 +324,7 @@ function readText(name: string, readFile: ReadFile, report: ReportIssue): string
       name,
       code === 'ENOENT'
         ? 'does not exist; check the path, which is relative to the current folder'
-        : `cannot be read (${code})`,
+        : `cannot be read (${code}); check its permissions`,
     );
     return undefined;
   }
@@ -331,9 +333,16 @@ function readText(name: string, readFile: ReadFile, report: ReportIssue): string
 function checkPairs(globals: GlobalOptions, sources: readonly Given[], report: ReportIssue): void {
   for (const [smaller, larger, reason] of orderedPairs) {
     const given = firstGiven(sources, smaller) ?? firstGiven(sources, larger);
-    if (given !== undefined && (globals[smaller] ?? 0) > (globals[larger] ?? Number.POSITIVE_INFINITY)) {
-      report(given.path, (nameOf) => `${nameOf(smaller)} must not be larger than ${nameOf(larger)}: ${reason}`);
-    }
+    const [low, high] = [globals[smaller] ?? 0, globals[larger] ?? Number.POSITIVE_INFINITY];
+    if (given === undefined || low <= high) continue;
+    const relation = given === firstGiven(sources, smaller) ? 'larger' : 'smaller';
+    const [key, value] = relation === 'larger' ? ([larger, high] as const) : ([smaller, low] as const);
+    const { format = String } = globalOptions[key] as Option<number>;
+    report(
+      given.path,
+      (nameOf) =>
+        `must not be ${relation} than ${nameOf(key)}, which is ${format(value)}: ${reason}; change one of the two`,
+    );
   }
 }
 

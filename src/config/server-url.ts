@@ -59,7 +59,7 @@ function readUrl(text: string): URL | string {
   if (/[^\x21-\x7e]|\\/.test(text) || !URL.canParse(text)) return 'is not a valid URL';
   const url = new URL(text);
   if (url.username !== '' || url.password !== '') {
-    return "must not contain a user name or a password; use --header 'Authorization: …' or headers";
+    return "must not contain a user name or a password; put them into headers (on the command line: --header 'Authorization: …')";
   }
   url.hash = '';
   return url;

@@ -47,6 +47,19 @@ export function parseDurationMs(text: string): number | undefined {
   return Math.abs(totalMs - roundedMs) < 1e-6 ? roundedMs : undefined;
 }
 
+/** The correct form of a time with words for units or in another order: `30 min`, `30m1h`. Undefined for other texts. */
+export function suggestDuration(text: string): string | undefined {
+  if (text.length > maxTextLength || !/^(?:\d+\s*[a-z]+\s*)+$/i.test(text.trim())) return undefined;
+  let totalMs = 0;
+  for (const [, amount, word = ''] of text.toLowerCase().matchAll(/(\d+)\s*([a-z]+)/g)) {
+    const unit = /^(?:milli|ms)/.test(word) ? 'ms' : word.slice(0, 1);
+    const unitMs = timeUnits.find(([name]) => name === unit)?.[1];
+    if (unitMs === undefined) return undefined;
+    totalMs += Number(amount) * unitMs;
+  }
+  return totalMs > 0 && totalMs <= longestMs ? formatDuration(totalMs) : undefined;
+}
+
 /**
  * Reads a size such as `4MiB`, `64k` or `512B`, in bytes. `k`, `M`, `G` and `T` are powers of 1024, with or without
  * `B` or `iB`, in capital or small letters. Undefined for any other text.

@@ -139,7 +139,7 @@ const catalogue = {
     status: 406,
     code: -32000,
     message:
-      'Not acceptable: the Accept header allows no type that the gateway can send. Use Accept: application/json, text/event-stream. A GET needs text/event-stream.',
+      'Not acceptable: this URL is for MCP clients, and the Accept header allows no type that the gateway can send. Use Accept: application/json, text/event-stream. A GET needs text/event-stream.',
   },
   duplicate_header: {
     status: 400,

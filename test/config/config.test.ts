@@ -449,7 +449,7 @@ describe('faults', () => {
     ['an unclosed quote', { argv: ['--', 'a "b'] }, ['--']],
     ['two forms', { argv: ['--config', 'config.json', '--', 'x'], file: server({ command: 'x' }) }, [usage]],
     ['a URL and --', { argv: ['tcp://x:1', '--', 'x'] }, [usage]],
-    ['two URLs', { argv: ['tcp://x:1', 'tcp://x:2'] }, ['argument 2']],
+    ['two URLs', { argv: ['tcp://x:1', 'tcp://x:2'] }, ['argument 2 (x:2)']],
     ['a command without --', { argv: ['npx', '-y', 'server'] }, ['npx']],
     ['an unknown option', { argv: ['--prot', '--', 'x'] }, ['--prot']],
     ['a short option with a value', { argv: ['-p80', '--', 'x'] }, ['-p']],
@@ -538,7 +538,11 @@ describe('faults', () => {
       { file: server({ url: 'http://x', type: 'http', transport: 'sse' }) },
       ['config.json: mcpServers.git.transport'],
     ],
-    ['a header to forward to a socket', { argv: ['--defaults.forwardHeaders', 'x-a', 'tcp://x:1'] }, ['argument 3']],
+    [
+      'a header to forward to a socket',
+      { argv: ['--defaults.forwardHeaders', 'x-a', 'tcp://x:1'] },
+      ['--defaults.forwardHeaders'],
+    ],
     [
       'a header to forward in a server without a url',
       { file: server({ command: 'x', forwardHeaders: ['x-a'] }) },
@@ -547,27 +551,27 @@ describe('faults', () => {
     [
       'a header to forward in a server at a socket',
       { file: server({ url: 'unix:///s', forwardHeaders: ['x-a'] }) },
-      ['config.json: mcpServers.git'],
+      ['config.json: mcpServers.git.forwardHeaders'],
     ],
     [
       'hibernation of a server that somebody else runs',
       { file: server({ url: 'http://x', type: 'sse', hibernateAfter: '5ms' }) },
-      ['config.json: mcpServers.git'],
+      ['config.json: mcpServers.git.hibernateAfter'],
     ],
     [
       'hibernation of a server whose sessions are not restored',
       { argv: ['--defaults.hibernateAfter', '5ms', '--defaults.onExit', 'end', '--', 'x'] },
-      ['--'],
+      ['--defaults.hibernateAfter'],
     ],
     [
       'a header to forward that is in headers',
       { file: server({ url: 'http://x', type: 'sse', forwardHeaders: ['X-A'], headers: { 'x-a': '1' } }) },
-      ['config.json: mcpServers.git'],
+      ['config.json: mcpServers.git.forwardHeaders'],
     ],
     [
       'a header to forward and warm',
       { file: { defaults: { warm: 1 }, ...server({ url: 'http://x', type: 'sse', forwardHeaders: ['x-a'] }) } },
-      ['config.json: mcpServers.git'],
+      ['config.json: mcpServers.git.forwardHeaders'],
     ],
     ...['Host', 'Mcp-Session-Id', 'Transfer-Encoding', 'proxy-authorization', 'a b', 'a:b', ''].map(
       (name): [string, Given, string[]] => [
@@ -576,9 +580,9 @@ describe('faults', () => {
         ['config.json: mcpServers.git.forwardHeaders[0]'],
       ],
     ),
-    ['a certificate without a key', { argv: ['--defaults.tls.cert', 'f', 'tcp://x:1'] }, ['argument 3']],
-    ['a modern server on WebSocket', { argv: ['--era', 'modern', 'ws://x:1'] }, ['argument 3']],
-    ['a modern HTTP+SSE server', { argv: ['--era', 'modern', '--transport', 'sse', 'http://x:1'] }, ['argument 5']],
+    ['a certificate without a key', { argv: ['--defaults.tls.cert', 'f', 'tcp://x:1'] }, ['--defaults.tls.cert']],
+    ['a modern server on WebSocket', { argv: ['--era', 'modern', 'ws://x:1'] }, ['--era']],
+    ['a modern HTTP+SSE server', { argv: ['--era', 'modern', '--transport', 'sse', 'http://x:1'] }, ['--era']],
     ['an era that there is not', { argv: ['--era', 'new', '--', 'x'] }, ['--era']],
     ['a transport that is none', { argv: ['--transport', 'ws', 'http://x:1'] }, ['--transport']],
     ['type nonsense', { file: server({ command: 'x', type: 1 }) }, ['config.json: mcpServers.git.type']],
@@ -654,12 +658,7 @@ describe('faults', () => {
   });
 
   it.each<[string[], string, Record<string, unknown>, string]>([
-    [
-      ['--defaults.process.uid', '1'],
-      '--defaults.process.uid without --defaults.process.gid',
-      { process: { uid: 1 } },
-      'process.uid without process.gid',
-    ],
+    [['--defaults.process.uid', '1'], 'needs --defaults.process.gid', { process: { uid: 1 } }, 'needs process.gid'],
     [
       ['--defaults.hibernateAfter', '9ms', '--defaults.onExit', 'end'],
       '--defaults.hibernateAfter and --defaults.onExit end',
@@ -679,10 +678,10 @@ describe('faults', () => {
     [['npx', 'server'], 'put -- before'],
     [['node', 'x.js'], 'mcp-gangway -- node'],
     [['--port', '1', 'key', 'alice'], 'must be the first word'],
-    [['--log-level', 'dbug', '--', 'x'], 'has an unknown level; did you mean debug?'],
-    [['--log-level', 'info,stor=debug', '--', 'x'], 'has item 2, which has an unknown part; did you mean store?'],
-    [['--log-level', 'info,store=loud', '--', 'x'], 'has item 2, which has an unknown level (known levels: fatal'],
-    [['--log-level', 'info,debug', '--', 'x'], 'has item 2, which sets a level a second time'],
+    [['--log-level', 'dbug', '--', 'x'], 'names an unknown level; did you mean debug?'],
+    [['--log-level', 'info,stor=debug', '--', 'x'], 'item 2 names an unknown part; did you mean store?'],
+    [['--log-level', 'info,store=loud', '--', 'x'], 'item 2 names an unknown level (known levels: fatal'],
+    [['--log-level', 'info,debug', '--', 'x'], 'item 2 sets a level a second time'],
   ])('%j is told with %s', (argv, message) => {
     expect(faultsOf({ argv })[0]?.message).toContain(message);
   });
@@ -709,8 +708,10 @@ describe('faults', () => {
     expect(faultsOf({ argv: [] })[0]?.message).toContain('mcp-gangway [options] -- <command> [args…]');
     expect(faultsOf({ argv: ['--prot', '--', 'x'] })[0]?.message).toBe('is not an option; did you mean --port?');
     expect(faultsOf({ file: server({ command: 'x', comand: 1 }) })[0]?.message).toContain('did you mean command?');
-    expect(faultsOf({ argv: ['--port', 'x', '--', 'x'] })[0]?.message).toBe('must be an integer from 0 to 65535');
-    expect(faultsOf({ argv: ['--redis', 'x', '--', 'x'] })[0]?.message).toContain('is not a Redis URL; use redis://');
+    expect(faultsOf({ argv: ['--port', 'x', '--', 'x'] })[0]?.message).toBe(
+      'must be an integer from 0 to 65535; the default is 8080',
+    );
+    expect(faultsOf({ argv: ['--redis', 'x', '--', 'x'] })[0]?.message).toContain('is not a Redis URL; write redis://');
   });
 });
 

@@ -32,7 +32,7 @@ describe('the URL of a server', () => {
     ['unix:///', 'absolute path'],
     ['unix:///a\0b', 'absolute path'],
     [`unix:///${'x'.repeat(103)}`, 'more than 103 bytes'],
-    ['wss://user:pw@host/', 'use --header'],
+    ['wss://user:pw@host/', 'put them into headers'],
     ['ftp://host/', 'must begin with'],
     ['ws://host\\@evil/', 'not a valid URL'],
     ['wss://', 'not a valid URL'],
@@ -42,8 +42,8 @@ describe('the URL of a server', () => {
   });
 
   it.each([
-    ['http://user:pw@host/', 'use --header'],
-    ['http://token@host/', 'use --header'],
+    ['http://user:pw@host/', 'put them into headers'],
+    ['http://token@host/', 'put them into headers'],
     ['http://host\\@evil/', 'not a valid URL'],
     ['http://ho st/', 'not a valid URL'],
     ['http://host/\t', 'not a valid URL'],

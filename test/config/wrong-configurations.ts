@@ -34,75 +34,84 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
     "confg: is not a command; did you mean config? Otherwise put -- before the server's command: mcp-gangway -- confg …",
   ],
   [line('config', 'pirnt'), 'config: must be followed by print or schema; did you mean print?'],
-  [line('import'), 'import: must be followed by registry'],
+  [line('import'), 'import: must be followed by registry and a file: mcp-gangway import registry server.json'],
   [line('import', 'registry'), 'import: needs the file to convert: mcp-gangway import registry server.json'],
   [
     line('import', 'registry', 'a.json', 'b.json'),
     'import: takes only a format and a file: mcp-gangway import registry server.json',
   ],
-  [line('completion', 'bsh'), 'completion: must be followed by bash or zsh or fish; did you mean bash?'],
-  [flags('--defaults.auth', 'upstream'), '--defaults.auth: is only for servers at a URL; remove it'],
+  [line('completion', 'bsh'), 'completion: must be followed by bash, zsh or fish; did you mean bash?'],
+  [
+    flags('--defaults.auth', 'upstream'),
+    '--defaults.auth: is only for servers at a URL, but this server is a command; remove it',
+  ],
   [
     line('--host', '0.0.0.0', '--defaults.auth', 'upstream', 'https://mcp.example.com/mcp'),
-    '--defaults.auth: upstream needs --public-url on this address: the metadata for clients names the URL of the gateway, and clients can send any Host',
+    '--defaults.auth: upstream needs --public-url if the gateway listens on other addresses than 127.0.0.1: the metadata for clients names its URL; set it to a URL such as https://mcp.example.com',
   ],
   [
     entry('{ "url": "wss://mcp.example.com/mcp", "auth": "upstream" }'),
-    'gangway.json:3:5: mcpServers.git: has auth upstream, which is only for servers at http(s):// URLs; remove it',
+    'gangway.json:3:50: mcpServers.git.auth: has auth upstream, which is only for servers at http(s):// URLs; remove it',
   ],
   [
     entry('{ "url": "https://mcp.example.com/mcp", "auth": "upstream", "headers": { "Authorization": "x" } }'),
-    "gangway.json:3:5: mcpServers.git: has auth upstream, with which the server gets the client's Authorization; remove this header from headers and credentials",
+    "gangway.json:3:52: mcpServers.git.auth: has auth upstream, with which the server gets the client's Authorization; remove this header from headers and credentials",
   ],
   [
     entry('{ "url": "https://mcp.example.com/mcp", "auth": "upstream", "share": "all" }'),
-    'gangway.json:3:5: mcpServers.git: has auth upstream and share all, with which users would share a session at the server; remove share',
+    'gangway.json:3:52: mcpServers.git.auth: has auth upstream and share all, with which users would share a session at the server; remove share',
   ],
-  [line('key'), 'key: must be followed by a user name, such as alice: letters, digits and . _ @ + -'],
+  [line('key'), 'key: needs the name of a user: mcp-gangway key alice; a name has letters, digits and . _ @ + -'],
   [line('--port', '1', 'key', 'alice'), 'key: must be the first word: mcp-gangway key …'],
   [
     line('http://a.example/mcp', 'http://b.example/mcp'),
-    'argument 2: is a second URL; several servers need a configuration file (--config)',
+    'argument 2 (b.example): is a second URL; list several servers in a file, and use mcp-gangway --config <file>',
   ],
-  [line('http://a.example/mcp', '--', 'x'), 'command line: has -- and a URL; use only one of them'],
+  [
+    line('http://a.example/mcp', '--', 'x'),
+    'command line: names servers in several ways: a command after -- and a URL; use only one of them',
+  ],
   [flags('--prot', '8080'), '--prot: is not an option; did you mean --port?'],
-  [flags('--port', 'http'), '--port: must be an integer from 0 to 65535'],
-  [flags('--port', '80800'), '--port: must be an integer from 0 to 65535'],
-  [flags('--port'), '--port: needs a value; for a value that begins with --, write --port=…'],
-  [flags('--port', '1', '--port', '2'), '--port: is given more than once; give it once'],
+  [flags('--port', 'http'), '--port: must be an integer from 0 to 65535; the default is 8080'],
+  [flags('--port', '80800'), '--port: must be an integer from 0 to 65535; the default is 8080'],
+  [flags('--port'), '--port: needs a value, such as --port 8080'],
+  [flags('--port', '1', '--port', '2'), '--port: is given more than once, but has only one value; give it once'],
   [flags('--port', '1', '--listen.port', '2'), '--listen.port: sets the same option as --port; give only one of them'],
   [flags('--session-idle', '30'), '--session-idle: needs a unit, such as 30s, 1h30m or 250ms'],
   [
     flags('--session-idle', '30 min'),
-    '--session-idle: must be a time such as 30s, 1h30m or 250ms (units: d, h, m, s, ms; the largest first)',
+    '--session-idle: must be a time such as 30s, 1h30m or 250ms (units: d, h, m, s, ms; the largest first); did you mean 30m?',
   ],
   [
     flags('--session-idle', '30m1h'),
-    '--session-idle: must be a time such as 30s, 1h30m or 250ms (units: d, h, m, s, ms; the largest first)',
+    '--session-idle: must be a time such as 30s, 1h30m or 250ms (units: d, h, m, s, ms; the largest first); did you mean 1h30m?',
   ],
   [flags('--timeouts.drian', '5s'), '--timeouts.drian: is not an option; did you mean --timeouts.drain?'],
   [flags('--drain', '5s'), '--drain: is not an option; did you mean --timeouts.drain?'],
   [
     flags('--session-idle-ms', '1800000'),
-    '--session-idle-ms: has this name only in 0.1.0; use --session-idle with a unit, such as 30s',
+    '--session-idle-ms: was renamed after 0.1.0; use --session-idle with a unit, such as 30s',
   ],
-  [flags('--no-sse'), '--no-sse: has this name only in 0.1.0; use --defaults.sse=false'],
+  [flags('--no-sse'), '--no-sse: was renamed after 0.1.0; use --defaults.sse=false'],
   [flags('--limits.request.body', '4194304'), '--limits.request.body: needs a unit, such as 64KiB, 4MiB or 512B'],
-  [flags('--limits.request.body', '4X'), '--limits.request.body: must be a size such as 64KiB, 4MiB or 1GiB'],
-  [flags('--limits.request.body', '1TiB'), '--limits.request.body: must be from 1B to 256MiB'],
+  [
+    flags('--limits.request.body', '4X'),
+    '--limits.request.body: must be a size such as 64KiB, 4MiB or 1GiB (units: B, KiB, MiB, GiB, TiB)',
+  ],
+  [flags('--limits.request.body', '1TiB'), '--limits.request.body: must be from 1B to 256MiB; the default is 4MiB'],
   [flags('--era', 'new'), '--era: must be auto, legacy or modern'],
   [flags('--share', 'shared'), '--share: must be auto, session, user, all or request'],
   [
     flags('--log-level', 'dbug'),
-    '--log-level: has an unknown level; did you mean debug? (known levels: fatal, error, warn, info, debug, trace, silent; example: info,store=debug)',
+    '--log-level: names an unknown level; did you mean debug? (known levels: fatal, error, warn, info, debug, trace, silent; example: info,store=debug)',
   ],
   [
     flags('--log-level', 'info,stor=debug'),
-    '--log-level: has item 2, which has an unknown part; did you mean store? (known parts: app, http, auth, session, modern, server, stderr, store; example: info,store=debug)',
+    '--log-level: item 2 names an unknown part; did you mean store? (known parts: app, http, auth, session, modern, server, stderr, store; example: info,store=debug)',
   ],
   [
     flags('--redis', 'localhost:6379'),
-    '--redis: is not a Redis URL; use redis://, rediss://, redis+sentinel:// or redis+cluster:// with host:port',
+    '--redis: is not a Redis URL; write redis://host:port, or rediss://, redis+sentinel:// or redis+cluster:// for TLS, Sentinel or Redis Cluster',
   ],
   [
     flags('--redis', '${file:/none}'),
@@ -113,16 +122,56 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
     '--auth.required: requires authentication, but none is configured; set --api-keys-file, --auth.oauth.issuers or --auth.proxy.addresses, or remove it; see https://github.com/mcp-gangway/mcp-gangway/blob/main/docs/authentication.md',
   ],
   [flags('--defaults.sse=nope'), '--defaults.sse: must be true or false'],
-  [flags('--header', 'X: y'), '--header: is only for servers at a URL; remove it'],
+  [
+    flags('--header', 'X: y'),
+    '--header: is only for servers at a URL, but this server is a command; remove it, or use --env',
+  ],
   [flags('--ready'), '--ready: is only for mcp-gangway health; remove it, or run mcp-gangway health --ready'],
-  [flags('--env', 'TOKEN'), '--env: must be KEY=VALUE on the command line and an object of strings in the file'],
+  [flags('--env', 'TOKEN'), '--env: must be KEY=VALUE, such as LOG_LEVEL=debug'],
   [
     flags('--defaults.process.uid', '1000'),
-    '--defaults.process.uid: has --defaults.process.uid without --defaults.process.gid; set both',
+    '--defaults.process.uid: needs --defaults.process.gid as well: without it, the server would keep the group of the gateway; set both',
+  ],
+  [flags('--tls-cert', 'cert.pem'), '--tls-cert: needs --tls-key, the key of this certificate; set both'],
+  [
+    flags('--tls-cert', 'none.pem', '--tls-key', 'key.pem'),
+    '--tls-cert: names a file that does not exist; check the path, which is relative to the current folder',
+  ],
+  [
+    { argv: ['--api-keys-file', 'gangway.json', '--', 'x'], file: '{ "alice": "KEY" }' },
+    'gangway.json: must be a list such as [{ "name": "alice", "sha256": "…" }]; mcp-gangway key alice --add FILE writes it',
+  ],
+  [
+    { argv: ['--api-keys-file', 'gangway.json', '--', 'x'], file: '[{ "name": "alice", "sha256": "KEY" }]' },
+    'gangway.json:1:21: [0].sha256: must be 64 hexadecimal digits; mcp-gangway key prints them',
+  ],
+  [
+    { argv: ['--', 'x'], env: { GANGWAY_API_KEYS: 'alice:short' } },
+    'GANGWAY_API_KEYS[0]: must be name:sha256:hash, as mcp-gangway key prints it, or name:key with a key of at least 32 characters',
+  ],
+  [
+    { argv: ['--', 'x'], env: { GANGWAY_API_KEYS: `alice:${'k'.repeat(32)}` } },
+    "GANGWAY_API_KEYS: contains plain keys, which servers of the gateway's user can read in /proc: x. Replace each key with its hash, name:sha256:HASH (printf %s KEY | sha256sum), or use --api-keys-file. To accept the risk, set --advanced.auth.allowClearKeys",
+  ],
+  [
+    flags('--auth.oauth.issuers', 'https://issuer.example'),
+    '--auth.oauth.issuers: needs --public-url: the gateway accepts only tokens for its own URL; set it to a URL such as https://mcp.example.com',
+  ],
+  [
+    flags('--auth.oauth.audiences', 'https://mcp.example.com'),
+    '--auth.oauth.audiences: has no effect without --auth.oauth.issuers; set both, or remove it',
+  ],
+  [
+    flags('--advanced.replay.maxEvents', 'many', '--limits.request.body', '1GiB'),
+    '--limits.request.body: must be from 1B to 256MiB; the default is 4MiB\n--advanced.replay.maxEvents: must be an integer from 1 to 1000000; the default is 1000',
+  ],
+  [
+    flags('--timeouts.requestIdle', '9h'),
+    '--timeouts.requestIdle: must not be larger than --timeouts.requestTotal, which is 6h: the time limit without progress would never be reached; change one of the two',
   ],
   [
     flags('--path', 'mcp'),
-    '--path: must begin with / and contain only letters, digits and . _ ~ - between slashes, without a query or a trailing slash',
+    '--path: must begin with / and contain only letters, digits and . _ ~ - between slashes, without a trailing slash, such as /mcp',
   ],
   [
     flags('--advanced.paths.ws', '/mcp'),
@@ -134,11 +183,11 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     flags('--auth.proxy.userHeader', 'x-user'),
-    '--auth.proxy.userHeader: needs --auth.proxy.addresses: one option names the header with the user, and the other names the proxy that may send it',
+    '--auth.proxy.userHeader: needs --auth.proxy.addresses, the addresses of the proxies that may send this header, such as 10.0.0.0/8; set both',
   ],
   [
     { argv: ['--', 'x'], env: { GANGWAY_DRAIN_MS: '5000' } },
-    'GANGWAY_DRAIN_MS: has this name only in 0.1.0; use GANGWAY_TIMEOUTS_DRAIN with a unit, such as 30s',
+    'GANGWAY_DRAIN_MS: was renamed after 0.1.0; use GANGWAY_TIMEOUTS_DRAIN with a unit, such as 30s',
   ],
   [
     { argv: ['--', 'x'], env: { GANGWAY_PORT: 'tcp://10.0.0.1:80' } },
@@ -150,7 +199,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     { argv: ['--config', 'gangway.json', '--', 'x'], file: `{ ${server} }` },
-    'command line: has -- and --config; use only one of them',
+    'command line: names servers in several ways: a command after -- and --config; use only one of them',
   ],
   [
     { file: '{\n  "mcpServers": {,}\n}' },
@@ -162,13 +211,13 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     { file: '{ "listen": { "port": 1 } }' },
-    'gangway.json: has no mcpServers; add an object with a member for each server',
+    'gangway.json: has no mcpServers; add "mcpServers": { "NAME": { "command": "…" } }',
   ],
   [root('"listen": { "prot": 1 }'), 'gangway.json:2:15: listen.prot: is not a known key; did you mean port?'],
-  [root('"port": 1'), 'gangway.json:2:3: port: has this name only in 0.1.0; use listen.port'],
+  [root('"port": 1'), 'gangway.json:2:3: port: was renamed after 0.1.0; use listen.port'],
   [
     root('"drainMs": 5000'),
-    'gangway.json:2:3: drainMs: has this name only in 0.1.0; use timeouts.drain with a unit, such as 30s',
+    'gangway.json:2:3: drainMs: was renamed after 0.1.0; use timeouts.drain with a unit, such as 30s',
   ],
   [
     root('"timeouts": { "drain": 5000 }'),
@@ -176,11 +225,11 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     root('"timeouts": "5s"'),
-    'gangway.json:2:3: timeouts: must be an object, for example with sessionIdle, requestIdle, requestTotal',
+    'gangway.json:2:3: timeouts: must be an object such as { "sessionIdle": …, "requestIdle": … }',
   ],
   [
     root('"limits": { "request": { "body": "4 bananas" } }'),
-    'gangway.json:2:28: limits.request.body: must be a size such as 64KiB, 4MiB or 1GiB',
+    'gangway.json:2:28: limits.request.body: must be a size such as 64KiB, 4MiB or 1GiB (units: B, KiB, MiB, GiB, TiB)',
   ],
   [
     root('"listen": { "port": "${NOPE}" }'),
@@ -188,7 +237,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     root('"sse": false'),
-    'gangway.json:2:3: sse: must be an object, for example with heartbeat; for a single value, set defaults.sse',
+    'gangway.json:2:3: sse: must be an object such as { "heartbeat": … }; or did you mean defaults.sse?',
   ],
   [
     root('"include": "servers.d"'),
@@ -198,16 +247,19 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
     root('"listen": { "port": 1 },\n  "listen": { "port": 2 }'),
     'gangway.json:3:3: is not valid JSON: the key listen appears twice in its object, first in line 2; merge the two, or remove one',
   ],
-  [
-    entry('{ "comand": "x" }'),
-    'gangway.json:3:14: mcpServers.git.comand: is not a known key; did you mean command?\ngangway.json:3:5: mcpServers.git: has no command and no url; add one of them',
-  ],
+  [entry('{ "comand": "x" }'), 'gangway.json:3:14: mcpServers.git.comand: is not a known key; did you mean command?'],
   [
     entry('{ "command": "x", "startTimeoutMs": 5 }'),
-    'gangway.json:3:30: mcpServers.git.startTimeoutMs: has this name only in 0.1.0; use timeouts.start with a unit, such as 30s',
+    'gangway.json:3:30: mcpServers.git.startTimeoutMs: was renamed after 0.1.0; use timeouts.start with a unit, such as 30s',
   ],
-  [entry('{ "command": "x", "args": "a b" }'), 'gangway.json:3:30: mcpServers.git.args: must be a list of strings'],
-  [entry('{ "command": "x", "args": ["a", 1] }'), 'gangway.json:3:44: mcpServers.git.args[1]: must be a string'],
+  [
+    entry('{ "command": "x", "args": "a b" }'),
+    'gangway.json:3:30: mcpServers.git.args: must be a list of strings, such as ["-y", "some-server"]',
+  ],
+  [
+    entry('{ "command": "x", "args": ["a", 1] }'),
+    'gangway.json:3:44: mcpServers.git.args[1]: must be a string; put it in double quotes',
+  ],
   [
     entry('{ "command": "x", "env": { "TOKEN": "${TOKEN}" } }'),
     'gangway.json:3:39: mcpServers.git.env.TOKEN: the environment variable TOKEN is not set; set it, or write ${TOKEN:-default}',
@@ -218,15 +270,15 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     entry('{ "command": "x", "envFile": ".env" }'),
-    'gangway.json:3:30: mcpServers.git.envFile: is not supported; write the variables into env, or use a reference to a variable',
+    'gangway.json:3:30: mcpServers.git.envFile: is not supported; write each variable into env, such as "env": { "TOKEN": "${TOKEN}" }',
   ],
   [
     entry('{ "command": "x", "probes": 5 }'),
-    'gangway.json:3:30: mcpServers.git.probes: must be an object, for example with every, required',
+    'gangway.json:3:30: mcpServers.git.probes: must be an object such as { "every": …, "required": … }',
   ],
   [
     entry('{ "command": "x", "url": "http://a.example" }'),
-    'gangway.json:3:14: mcpServers.git.command: is only for servers without a url; remove it',
+    'gangway.json:3:14: mcpServers.git.command: is only for servers without a url; remove command, or the url',
   ],
   [
     entry('{ "type": "http", "command": "x" }'),
@@ -234,7 +286,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     entry('{ "url": "http://u:p@a.example" }'),
-    "gangway.json:3:14: mcpServers.git.url: must not contain a user name or a password; use --header 'Authorization: …' or headers",
+    "gangway.json:3:14: mcpServers.git.url: must not contain a user name or a password; put them into headers (on the command line: --header 'Authorization: …')",
   ],
   [
     entry('{ "url": "https://a.example", "headers": { "Host": "b" } }'),
@@ -244,5 +296,8 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
     entry('{ "command": "x", "port": 1 }'),
     'gangway.json:3:30: mcpServers.git.port: is an option of the gateway, not of a server; set listen.port at the top level',
   ],
-  [entry('"x"'), 'gangway.json:3:5: mcpServers.git: must be an object with a command or a url'],
+  [
+    entry('"x"'),
+    'gangway.json:3:5: mcpServers.git: must be an object such as { "command": "…", "args": […] } or { "url": "…" }',
+  ],
 ];

@@ -7,7 +7,7 @@ import type { GlobalOptions } from '../options/options.ts';
 import type { ServerConfig } from '../servers/configured-servers.ts';
 import { apiKeysVariable, type Environment } from '../sources/environment-variables.ts';
 import { checkValue } from '../sources/given-values.ts';
-import { readJsonc } from '../sources/read-jsonc.ts';
+import { type JsoncPositions, readJsonc } from '../sources/read-jsonc.ts';
 
 /** The user of a key. The name appears in logs, so it is one word. */
 export const keyName = matching(
@@ -25,33 +25,42 @@ const entry = z.strictObject(
       z.toLowerCase(),
     ),
     expires: z.optional(z.iso.datetime({ offset: true, error: 'must be a time such as 2027-01-31T00:00:00Z' })),
-    scopes: z.optional(z.array(scope, { error: 'must be a list of scopes' })),
+    scopes: z.optional(z.array(scope, { error: 'must be a list of scopes, such as ["read"]' })),
   },
   {
     error: (issue) =>
       issue.code === 'unrecognized_keys'
         ? 'has an unknown key; known keys are name, sha256, expires and scopes'
-        : 'must be an object with name and sha256',
+        : 'must be an object such as { "name": "alice", "sha256": "…" }',
   },
 );
 
-const entries = z.array(entry, { error: 'must be a JSON list of objects with name and sha256' });
+const entries = z.array(entry, {
+  error: 'must be a list such as [{ "name": "alice", "sha256": "…" }]; mcp-gangway key alice --add FILE writes it',
+});
 
 /**
  * Reads the text of a key file: a JSON list of `{name, sha256, expires?, scopes?}`, also with comments and trailing
  * commas. No fault repeats a value.
  * @param file the name of the file, for the paths of faults
+ * @param onPositions receives the positions of the file's members, for faults
  * @returns the keys, or undefined after a fault was reported
  */
-export function readKeysFile(text: string, file: string, report: ReportIssue): readonly ApiKey[] | undefined {
+export function readKeysFile(
+  text: string,
+  file: string,
+  report: ReportIssue,
+  onPositions: (file: string, positions: JsoncPositions) => void = () => undefined,
+): readonly ApiKey[] | undefined {
   const json = readJsonc(text.replace(/^\uFEFF/, ''));
   if (!json.ok) {
     const { line, column, message } = json.error;
     report(`${file}:${line}:${column}`, `is not valid JSON: ${message}`);
     return undefined;
   }
+  onPositions(file, json.positions);
   const read = checkValue(entries, { path: `${file}: `, value: json.value }, (path, message) =>
-    report(path.endsWith(': ') ? `${path}the file` : path, message),
+    report(path.endsWith(': ') ? file : path, message),
   );
   if (read === undefined) return undefined;
   const duplicate = read.find(({ sha256 }, index) => read.findIndex((other) => other.sha256 === sha256) < index);

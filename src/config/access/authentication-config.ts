@@ -58,16 +58,16 @@ export function checkAuthentication(
 ): void {
   const { proxyIdentityHeader, proxyScopesHeader, trustedProxy } = authentication;
   if ((proxyIdentityHeader === undefined) !== (trustedProxy.length === 0))
-    report(
-      optionLocation(sources, 'proxyIdentityHeader', 'trustedProxy'),
-      (nameOf) =>
-        `needs ${nameOf(proxyIdentityHeader === undefined ? 'proxyIdentityHeader' : 'trustedProxy')}: one option names the header with the user, and the other names the proxy that may send it`,
+    report(optionLocation(sources, 'proxyIdentityHeader', 'trustedProxy'), (nameOf) =>
+      proxyIdentityHeader === undefined
+        ? `needs ${nameOf('proxyIdentityHeader')}, the header in which these proxies send the user, such as X-User; set both`
+        : `needs ${nameOf('trustedProxy')}, the addresses of the proxies that may send this header, such as 10.0.0.0/8; set both`,
     );
   const atScopes = optionLocation(sources, 'proxyScopesHeader');
   if (proxyScopesHeader !== undefined && proxyIdentityHeader === undefined)
-    report(atScopes, (nameOf) => `needs ${nameOf('proxyIdentityHeader')}`);
+    report(atScopes, (nameOf) => `needs ${nameOf('proxyIdentityHeader')}, the header with the user; set both`);
   if (proxyScopesHeader !== undefined && proxyScopesHeader === proxyIdentityHeader)
-    report(atScopes, (nameOf) => `must differ from ${nameOf('proxyIdentityHeader')}`);
+    report(atScopes, (nameOf) => `must differ from ${nameOf('proxyIdentityHeader')}; name two headers`);
   const isAuthenticated = hasAuthentication(authentication);
   for (const server of servers) {
     const { name, auth, forwardHeaders, share } = server;

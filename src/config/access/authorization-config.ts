@@ -28,7 +28,7 @@ export function checkAuthorization(
     report(
       optionLocation(sources, 'auth'),
       (nameOf) =>
-        `upstream needs ${nameOf('publicUrl')} on this address: the metadata for clients names the URL of the gateway, and clients can send any Host`,
+        `upstream needs ${nameOf('publicUrl')} if the gateway listens on other addresses than 127.0.0.1: the metadata for clients names its URL; set it to a URL such as https://mcp.example.com`,
     );
   if (serverCards === 'public' && publicUrl === undefined)
     report(
@@ -40,7 +40,8 @@ export function checkAuthorization(
     if (publicUrl === undefined) {
       report(
         optionLocation(sources, 'authIssuer'),
-        (nameOf) => `needs ${nameOf('publicUrl')}: the gateway accepts only tokens for its own URL`,
+        (nameOf) =>
+          `needs ${nameOf('publicUrl')}: the gateway accepts only tokens for its own URL; set it to a URL such as https://mcp.example.com`,
       );
     }
     if (authIssuer.length > 1 && authJwksUrl !== undefined) {
@@ -62,7 +63,8 @@ export function checkAuthorization(
   }
   for (const key of tokenOptions) {
     const given = firstGiven(sources, key);
-    if (given !== undefined) report(given.path, (nameOf) => `has no effect without ${nameOf('authIssuer')}`);
+    if (given !== undefined)
+      report(given.path, (nameOf) => `has no effect without ${nameOf('authIssuer')}; set both, or remove it`);
   }
   if (isAuthenticated) return;
   if (servers.some(({ requiredScopes, toolScopes }) => requiredScopes.length + Object.keys(toolScopes).length > 0)) {

@@ -29,22 +29,29 @@ export function readCertificate(
 ): CertificateRead {
   if (tlsCert === undefined && tlsKey === undefined) return { ok: true, certificate: undefined };
   if (tlsCert === undefined)
-    return refused('tlsKey', (nameOf) => `needs ${nameOf('tlsCert')}, the certificate of this key`);
+    return refused('tlsKey', (nameOf) => `needs ${nameOf('tlsCert')}, the certificate of this key; set both`);
   if (tlsKey === undefined)
-    return refused('tlsCert', (nameOf) => `needs ${nameOf('tlsKey')}, the key of this certificate`);
+    return refused('tlsCert', (nameOf) => `needs ${nameOf('tlsKey')}, the key of this certificate; set both`);
   const [cert, key] = [tlsCert, tlsKey].map((path) => readText(path, readFile));
-  if (cert === undefined || 'code' in cert)
-    return refused('tlsCert', `names a file that cannot be read (${cert?.code})`);
-  if (key === undefined || 'code' in key) return refused('tlsKey', `names a file that cannot be read (${key?.code})`);
+  if (cert === undefined || 'code' in cert) return refused('tlsCert', unreadable(cert?.code));
+  if (key === undefined || 'code' in key) return refused('tlsKey', unreadable(key?.code));
   const leaf = certificateIn(cert.text);
-  if (leaf === undefined) return refused('tlsCert', 'names a file without a PEM certificate');
+  if (leaf === undefined)
+    return refused(
+      'tlsCert',
+      'names a file without a PEM certificate, which begins with -----BEGIN CERTIFICATE-----; correct the path',
+    );
   const privateKey = keyIn(key.text);
   if (privateKey === 'encrypted')
     return refused(
       'tlsKey',
       "names an encrypted key; use a key without a passphrase that only the gateway's user can read",
     );
-  if (privateKey === undefined) return refused('tlsKey', 'names a file without a PEM private key');
+  if (privateKey === undefined)
+    return refused(
+      'tlsKey',
+      'names a file without a PEM private key, which begins with -----BEGIN PRIVATE KEY-----; correct the path',
+    );
   if (!leaf.checkPrivateKey(privateKey)) {
     return refused(
       'tlsKey',
@@ -59,6 +66,11 @@ export function readCertificate(
   }
   return { ok: true, certificate };
 }
+
+const unreadable = (code = 'unknown error'): string =>
+  code === 'ENOENT'
+    ? 'names a file that does not exist; check the path, which is relative to the current folder'
+    : `names a file that cannot be read (${code}); check its permissions`;
 
 function readText(path: string, readFile: (path: string) => string): { text: string } | { code: string } {
   try {

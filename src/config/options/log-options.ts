@@ -12,12 +12,12 @@ const levels = z.string({ error: 'must be a level such as info, or levels per pa
 
 /** Describes the fault and the position of its item. Like any value, the item itself is not repeated. */
 function explain({ index, wrong, name }: LogLevelsFault, isOneOfSeveral: boolean): string {
-  const item = isOneOfSeveral ? `has item ${index + 1}, which ` : '';
-  if (wrong === 'repeated') return `${item}sets a level a second time`;
+  const item = isOneOfSeveral ? `item ${index + 1} ` : '';
+  if (wrong === 'repeated') return `${item}sets a level a second time; remove one of the two`;
   const [what, known] = wrong === 'part' ? (['part', logParts] as const) : (['level', logLevels] as const);
   const nearest = nearestName(name, known);
   const hint = nearest === undefined ? '' : `; did you mean ${nearest}?`;
-  return `${item}has an unknown ${what}${hint} (known ${what}s: ${known.join(', ')}; example: info,store=debug)`;
+  return `${item}names an unknown ${what}${hint} (known ${what}s: ${known.join(', ')}; example: info,store=debug)`;
 }
 
 /** Options of the log; a part of `globalOptions`. */

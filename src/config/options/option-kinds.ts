@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { formatDuration, formatSize, parseDurationMs, parseSizeBytes, second } from '../units.ts';
+import { formatDuration, formatSize, parseDurationMs, parseSizeBytes, second, suggestDuration } from '../units.ts';
 
 /** One option: its kind, its schema and its documentation. */
 export interface Option<T = unknown> {
@@ -23,7 +23,7 @@ export interface Option<T = unknown> {
 /** An option for an integer within bounds. */
 export function integer(value: number, [min, max]: readonly [number, number], description: string) {
   const bounds = `${min} to ${max}`;
-  const error = `must be an integer from ${bounds}`;
+  const error = `must be an integer from ${bounds}; the default is ${value}`;
   const schema = z.int({ error }).check(z.gte(min, { error }), z.lte(max, { error }));
   return { kind: 'integer', schema, default: value, description, bounds } as const;
 }
@@ -47,6 +47,8 @@ interface Quantity {
   readonly parse: (text: string) => number | undefined;
   readonly format: (value: number) => string;
   readonly wrong: string;
+  /** The text that the user probably meant instead of a wrong one. */
+  readonly suggest?: (text: string) => string | undefined;
   readonly withoutUnit: string;
 }
 
@@ -55,6 +57,7 @@ const milliseconds: Quantity = {
   parse: parseDurationMs,
   format: formatDuration,
   wrong: 'must be a time such as 30s, 1h30m or 250ms (units: d, h, m, s, ms; the largest first)',
+  suggest: suggestDuration,
   withoutUnit: 'needs a unit, such as 30s, 1h30m or 250ms',
 };
 
@@ -72,12 +75,14 @@ const bytes: Quantity = {
   kind: 'size',
   parse: parseSizeBytes,
   format: formatSize,
-  wrong: 'must be a size such as 64KiB, 4MiB or 1GiB',
+  wrong: 'must be a size such as 64KiB, 4MiB or 1GiB (units: B, KiB, MiB, GiB, TiB)',
   withoutUnit: 'needs a unit, such as 64KiB, 4MiB or 512B',
 };
 
 /** A schema for the text of a quantity within bounds. The result is a number. */
-function quantitySchema({ parse, wrong, withoutUnit }: Quantity, [min, max]: Bounds, bounds: string) {
+function quantitySchema(of: Quantity, [min, max]: Bounds, bounds: string, value: number | undefined) {
+  const { parse, wrong, withoutUnit, suggest } = of;
+  const usual = value === undefined ? '' : `; the default is ${of.format(value)}`;
   return z.pipe(
     z.transform((given: unknown, context) => {
       const refuse = (message: string): never => {
@@ -87,9 +92,12 @@ function quantitySchema({ parse, wrong, withoutUnit }: Quantity, [min, max]: Bou
       const isPlainNumber = typeof given === 'number' || (typeof given === 'string' && /^\s*-?\d+\s*$/.test(given));
       // Zero is the same in all units.
       if (isPlainNumber && Number(given) !== 0) return refuse(withoutUnit);
-      const value = given === 0 ? 0 : typeof given === 'string' ? parse(given) : undefined;
-      if (value === undefined) return refuse(wrong);
-      return value >= min && value <= max ? value : refuse(`must be from ${bounds}`);
+      const read = given === 0 ? 0 : typeof given === 'string' ? parse(given) : undefined;
+      if (read === undefined) {
+        const meant = typeof given === 'string' ? suggest?.(given) : undefined;
+        return refuse(meant === undefined ? wrong : `${wrong}; did you mean ${meant}?`);
+      }
+      return read >= min && read <= max ? read : refuse(`must be from ${bounds}${usual}`);
     }),
     z.number(),
   );
@@ -100,7 +108,7 @@ type Bounds = readonly [min: number, max: number];
 function quantity<T extends number | undefined>(of: Quantity, value: T, [min, max]: Bounds, description: string) {
   const bounds =
     max === Number.MAX_SAFE_INTEGER ? `${of.format(min)} or more` : `${of.format(min)} to ${of.format(max)}`;
-  const schema = quantitySchema(of, [min, max], bounds);
+  const schema = quantitySchema(of, [min, max], bounds, value);
   return { kind: of.kind, schema, default: value, description, bounds, format: of.format } as const;
 }
 
@@ -153,7 +161,7 @@ export function matching(pattern: RegExp, error: string) {
 
 /** A schema for text that the operating system receives. A NUL character would cut the text or make the start throw. */
 export const systemText = z
-  .string({ error: 'must be a string' })
+  .string({ error: 'must be a string; put it in double quotes' })
   .check(z.refine((value) => !value.includes('\0'), { error: 'must not contain a NUL character' }));
 
 /** A schema for the path of a file. */

@@ -50,7 +50,7 @@ const parentDeathSignals = ['SIGTERM', 'SIGKILL', 'off'] as const;
 
 const path = matching(
   /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/,
-  'must begin with / and contain only letters, digits and . _ ~ - between slashes, without a query or a trailing slash',
+  'must begin with / and contain only letters, digits and . _ ~ - between slashes, without a trailing slash, such as /mcp',
 ).check(
   z.refine((value) => !/^\/(?:healthz|readyz|metrics|\.well-known)(?:\/|$)/.test(value), {
     error: 'must not begin with /healthz, /readyz, /metrics or /.well-known: the gateway uses these paths itself',
@@ -59,7 +59,10 @@ const path = matching(
 
 const variables = z
   .record(z.string(), systemText, {
-    error: 'must be KEY=VALUE on the command line and an object of strings in the file',
+    error: ({ input }) =>
+      Array.isArray(input)
+        ? 'must be KEY=VALUE, such as LOG_LEVEL=debug'
+        : 'must be an object of strings, such as { "LOG_LEVEL": "debug" }',
   })
   .check(
     z.refine((value) => Object.keys(value).every((name) => /^[^=\0]+$/.test(name)), {

@@ -43,5 +43,9 @@ export function checkUser(
   report: ReportIssue,
 ): void {
   if (uid !== undefined && gid === undefined)
-    report(path, (nameOf) => `has ${nameOf('uid')} without ${nameOf('gid')}; set both`);
+    report(
+      path,
+      (nameOf) =>
+        `needs ${nameOf('gid')} as well: without it, the server would keep the group of the gateway; set both`,
+    );
 }

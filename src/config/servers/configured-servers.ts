@@ -8,12 +8,12 @@ import { readServerUrl, type ServerAddress } from '../server-url.ts';
 import type { CommandLine } from '../sources/command-line.ts';
 import { splitCommandText } from '../sources/command-text.ts';
 import type { ConfigFile } from '../sources/config-file.ts';
-import { resolveOptions } from '../sources/given-values.ts';
+import { type Given, resolveOptions } from '../sources/given-values.ts';
 import type { EntryContext } from '../sources/server-entry.ts';
 import { checkForwarding } from './header-forwarding.ts';
 import { checkHibernation } from './hibernation.ts';
 import { checkIdentity } from './identity-options.ts';
-import { checkSharing } from './process-sharing.ts';
+import { checkSharing, type PlaceOf } from './process-sharing.ts';
 import { deriveServerName, nameOfAddress, serverNameFault } from './server-name.ts';
 import { checkPassthrough } from './upstream-authorization.ts';
 
@@ -70,7 +70,11 @@ function readSingleServer(
   if (serverCommand === undefined) return [];
   for (const key of remoteOnlyOptions) {
     const own = given.get(key);
-    if (own !== undefined) context.report(own.path, 'is only for servers at a URL; remove it');
+    if (own !== undefined)
+      context.report(
+        own.path,
+        `is only for servers at a URL, but this server is a command; remove it${key === 'headers' ? ', or use --env' : ''}`,
+      );
   }
   const [command = '', ...args] = serverCommand;
   if (command.trim() === '' || command.includes('\0')) {
@@ -80,26 +84,27 @@ function readSingleServer(
   const words = args.length > 0 ? serverCommand : splitCommandText(command, '--', context);
   if (words === undefined) return [];
   const [first = '', ...rest] = words;
-  checkUser(common, given.get('uid')?.path ?? '--', context.report);
+  checkUser(common, placesIn(given, '--')('uid'), context.report);
   reportName(ownName, path, context.report);
   const name = ownName ?? deriveServerName(words, path);
   const server: LocalServer = { ...common, name, command: first, args: rest, isOnCommandLine: true };
-  return [checkClientOptions(server, new Set(['credentials', 'affinity']), '--', context.report)];
+  return [checkClientOptions(server, ['credentials', 'affinity'], placesIn(given, '--'), context.report)];
 }
 
 function readRemoteServer(
-  { url, name }: Pick<CommandLine, 'url' | 'name'>,
+  { url, name, given }: Pick<CommandLine, 'url' | 'name' | 'given'>,
   path: string,
   common: ServerOptions,
   report: ReportIssue,
 ): RemoteServer[] {
   if (url === undefined) return [];
   reportName(name, path, report);
-  const address = readAddress(url, common, report);
+  const placeOf = placesIn(given, url.path);
+  const address = readAddress(url, common, placeOf, report);
   if (address === undefined) return [];
   const server: RemoteServer = { ...common, name: name ?? nameOfAddress(address, path), address };
-  const own = new Set(['auth', 'forwardHeaders', 'credentials', 'identity', 'share', 'affinity']);
-  return [checkClientOptions(server, own, url.path, report)];
+  const own = ['auth', 'forwardHeaders', 'credentials', 'identity', 'share', 'affinity'];
+  return [checkClientOptions(server, own, placeOf, report)];
 }
 
 function reportName(name: string | undefined, path: string, report: ReportIssue): void {
@@ -110,28 +115,38 @@ function reportName(name: string | undefined, path: string, report: ReportIssue)
 /**
  * Checks the options of a server that depend on its clients: forwarding, credentials, identity, sharing and hibernation.
  * @param own the options that are set on this server
+ * @param placeOf the location of an option, or of the server
  */
 const checkClientOptions = <T extends ServerConfig>(
   server: T,
-  own: Pick<ReadonlySet<string>, 'has'>,
-  path: string,
+  own: readonly string[],
+  placeOf: PlaceOf,
   report: ReportIssue,
 ): T => {
-  const passthrough = checkPassthrough(server, own.has('auth'), path, report);
-  const forwarding = checkForwarding(passthrough, own.has('forwardHeaders'), path, report);
-  const withCredentials = checkCredentials(forwarding, own.has('credentials'), path, report);
-  const withIdentity = checkIdentity(withCredentials, own.has('identity'), path, report);
-  const sharing = checkSharing(withIdentity, own, path, report);
-  return checkHibernation(sharing, own.has('hibernateAfterMs'), path, report);
+  const at = (key: string): [isOwn: boolean, place: string] => [own.includes(key), placeOf(key)];
+  const passthrough = checkPassthrough(server, ...at('auth'), report);
+  const forwarding = checkForwarding(passthrough, ...at('forwardHeaders'), report);
+  const withCredentials = checkCredentials(forwarding, ...at('credentials'), report);
+  const withIdentity = checkIdentity(withCredentials, ...at('identity'), report);
+  const sharing = checkSharing(withIdentity, own, placeOf, report);
+  return checkHibernation(sharing, ...at('hibernateAfterMs'), report);
 };
+
+/** The locations of the options that a source sets, and the location of the server for all others. */
+const placesIn =
+  (given: Given, path: string): PlaceOf =>
+  (key) =>
+    given.get(key)?.path ?? path;
 
 function readAddress(
   { path, text }: { readonly path: string; readonly text: string },
   { transport, era, upstreamCert, upstreamKey }: ServerOptions,
+  placeOf: PlaceOf,
   report: ReportIssue,
 ): ServerAddress | undefined {
   if ((upstreamCert === undefined) !== (upstreamKey === undefined)) {
-    report(path, (nameOf) => `needs both ${nameOf('upstreamCert')} and ${nameOf('upstreamKey')}, or neither`);
+    const given = upstreamCert === undefined ? 'upstreamKey' : 'upstreamCert';
+    report(placeOf(given), (nameOf) => `needs both ${nameOf('upstreamCert')} and ${nameOf('upstreamKey')}, or neither`);
   }
   const read = readServerUrl(text, transport);
   if (!read.ok) {
@@ -142,7 +157,7 @@ function readAddress(
   const hasSessionsOnly = address.transport === 'sse' || address.transport === 'ws';
   if (era === 'modern' && hasSessionsOnly) {
     report(
-      path,
+      placeOf('era'),
       (nameOf) =>
         `has ${nameOf('era')} modern, but HTTP+SSE and WebSocket exist only in older revisions; use legacy or auto`,
     );
@@ -160,20 +175,21 @@ function resolveFileServers(
     const fault = serverNameFault(name, gatewayPath);
     if (fault !== undefined) report(path, fault);
     const own = resolveOptions(serverOptions, [given], common, report);
+    const placeOf = placesIn(given, path);
     if (url !== undefined) {
-      const address = readAddress(url, own, report);
+      const address = readAddress(url, own, placeOf, report);
       if (address === undefined) return [];
-      return checkClientOptions<RemoteServer>({ ...own, name, address }, given, path, report);
+      return checkClientOptions<RemoteServer>({ ...own, name, address }, [...given.keys()], placeOf, report);
     }
     if (words === undefined) return [];
     const [command, ...args] = words;
-    checkUser(own, path, report);
+    checkUser(own, placeOf('uid'), report);
     // Merged, so that a server with a token of its own keeps the proxy that is set for all servers.
     const env = { ...common.env, ...own.env };
     return checkClientOptions<LocalServer>(
       { ...own, forwardHeaders: [], env, name, command, args },
-      given,
-      path,
+      [...given.keys()],
+      placeOf,
       report,
     );
   });

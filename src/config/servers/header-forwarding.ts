@@ -10,7 +10,7 @@ interface Configured extends ServerOptions {
  * Checks the client headers that a server receives. `Authorization` is allowed only where the gateway itself does not
  * authenticate; see `checkAuthentication`.
  * @param isOwn true if the option is set on this server. Servers that cannot receive headers ignore a common default.
- * @param path the location of the server in the configuration
+ * @param path the location of the option in the configuration
  * @returns the server with the options that apply to it
  */
 export function checkForwarding<T extends Configured>(server: T, isOwn: boolean, path: string, report: ReportIssue): T {

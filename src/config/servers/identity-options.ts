@@ -114,7 +114,7 @@ export const exchangesTokens = ({ identity: configured }: Pick<Configured, 'iden
 /**
  * Checks the identity of the gateway at a server. A connection with the token of one user must not serve another.
  * @param isOwn true if the option is set on this server. Servers that cannot have tokens ignore a common default.
- * @param path the location of the server in the configuration
+ * @param path the location of the option in the configuration
  * @returns the server with the options that apply to it
  */
 export function checkIdentity<T extends Configured>(server: T, isOwn: boolean, path: string, report: ReportIssue): T {

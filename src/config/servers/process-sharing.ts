@@ -9,6 +9,9 @@ interface Configured extends Pick<ServerOptions, 'share' | 'era' | 'sessionless'
   readonly address?: ServerAddress | undefined;
 }
 
+/** The location of an option in the configuration, for a fault. Options that are not set there have that of the server. */
+export type PlaceOf = (key: string) => string;
+
 /**
  * What the gateway knows of its users. `users`: it authenticates them. `local`: it does not, but all of them are the
  * user of this machine. `unknown`: they may be anybody.
@@ -60,33 +63,33 @@ export const isServedOverHttp = (address: ServerAddress | undefined): boolean =>
 /**
  * Checks whether the sharing options apply to a server.
  * @param own the options that are set on this server. Servers to which they do not apply ignore a common default.
- * @param path the location of the server in the configuration
+ * @param placeOf the location of an option
  * @returns the server with the options that apply to it
  */
 export function checkSharing<T extends Configured & ServerOptions>(
   server: T,
-  own: Pick<ReadonlySet<string>, 'has'>,
-  path: string,
+  own: readonly string[],
+  placeOf: PlaceOf,
   report: ReportIssue,
 ): T {
   const { share, era, sessionless, address } = server;
-  if (own.has('shareLingerMs') && !canKeepProcesses(server))
+  if (own.includes('shareLingerMs') && !canKeepProcesses(server))
     report(
-      path,
+      placeOf('shareLingerMs'),
       (nameOf) =>
         `has ${nameOf('shareLingerMs')}, which is only for legacy STDIO servers without ${nameOf('credentials')}; remove it`,
     );
   const affinityFault = findAffinityFault(server);
   if (affinityFault !== undefined) {
-    if (own.has('affinity')) report(path, affinityFault);
+    if (own.includes('affinity')) report(placeOf('affinity'), affinityFault);
     server = { ...server, affinity: undefined };
   }
   // The gateway opens sessions of its own for requests without a session. The option applies to those at any server.
   const applies = era !== 'modern' || !isServedOverHttp(address) || sessionless === 'serve';
   if (share === 'auto' || applies) return server;
-  if (own.has('share')) {
+  if (own.includes('share')) {
     report(
-      path,
+      placeOf('share'),
       (nameOf) =>
         `has ${nameOf('share')} ${share} and ${nameOf('era')} modern at a URL, where the gateway cannot isolate users; remove ${nameOf('share')}, and identify users to the server with ${nameOf('credentials')}`,
     );

@@ -11,7 +11,7 @@ const header = 'authorization';
 /**
  * Checks a server at which clients authorize themselves. Their tokens are forwarded like any other client header.
  * @param isOwn true if the option is set on this server. Servers to which it does not apply ignore a common default.
- * @param path the location of the server in the configuration
+ * @param path the location of the option in the configuration
  * @returns the server with the options that apply to it
  */
 export function checkPassthrough<T extends Configured>(

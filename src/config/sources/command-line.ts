@@ -4,7 +4,7 @@ import type { Option } from '../options/option-kinds.ts';
 import { hasLiteralSecret } from '../servers/identity-options.ts';
 import { expandWhole, type ReferenceSources } from './expand-variables.ts';
 import { fromText, type Given, type GivenValue } from './given-values.ts';
-import { explainUnknownFlag, isKnownFlag, keyOfFlag, kindOfFlag } from './known-flags.ts';
+import { exampleValueOf, explainUnknownFlag, isKnownFlag, keyOfFlag, kindOfFlag } from './known-flags.ts';
 
 /** The forms in which the command line names servers, for `--help` and for the fault when it names none. */
 export const forms = [
@@ -118,8 +118,7 @@ export function readCommandLine(argv: readonly string[], references: ReferenceSo
       // Text with two dashes is never the value. Unless it is a known flag it is skipped: it may be a secret.
       const next = inline === undefined ? own[index + 1] : undefined;
       const value = inline ?? (next?.startsWith('--') ? undefined : next);
-      if (value === undefined || (value === '' && ownValues.includes(flag)))
-        report(flag, `needs a value; for a value that begins with --, write ${flag}=…`);
+      if (value === undefined || (value === '' && ownValues.includes(flag))) report(flag, explainNoValue(flag));
       else texts.set(flag, [...(texts.get(flag) ?? []), value]);
       if (next !== undefined && !isKnownFlag(next)) index++;
     }
@@ -184,15 +183,31 @@ export function checkCommandWord(
   const nearest = word === undefined ? undefined : nearestName(word, known);
   report(
     command,
-    `must be followed by ${known.join(' or ')}${nearest === undefined ? '' : `; did you mean ${nearest}?`}`,
+    `must be followed by ${joinChoices(known)}${nearest === undefined ? '' : `; did you mean ${nearest}?`}${exampleOf(command)}`,
   );
 }
+
+/** A whole command for `import`, which needs more than one word. */
+const exampleOf = (command: keyof typeof wordsByCommand): string =>
+  command === 'import' ? ' and a file: mcp-gangway import registry server.json' : '';
+
+/** `bash, zsh or fish` */
+const joinChoices = (words: readonly string[]): string =>
+  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
 
 const isTopic = (word: string | undefined): word is HelpTopic => helpTopics.some((topic) => topic === word);
 
 const isPlainWord = (word: string | undefined): boolean => word !== undefined && !word.startsWith('-') && !isUrl(word);
 
 const isUrl = (word: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(word);
+
+/** An option with a default shows it as an example. */
+function explainNoValue(flag: string): string {
+  const example = exampleValueOf(flag);
+  return example === undefined
+    ? `needs a value: ${flag} VALUE, or ${flag}=VALUE if the value begins with --`
+    : `needs a value, such as ${flag} ${example}`;
+}
 
 /** Kinds of options that can be given more than once. */
 const repeatable: ReadonlySet<Option['kind']> = new Set(['list', 'map', 'headers']);
@@ -206,7 +221,8 @@ function givenValues(texts: ReadonlyMap<string, string[]>, references: Reference
   for (const [flag, values] of texts) {
     const key = keyOfFlag(flag);
     const kind = kindOfFlag(flag) ?? 'string';
-    if (values.length > 1 && !repeatable.has(kind)) report(flag, 'is given more than once; give it once');
+    if (values.length > 1 && !repeatable.has(kind))
+      report(flag, 'is given more than once, but has only one value; give it once');
     if (key === undefined) continue;
     if (given.has(key)) report(flag, `sets the same option as ${given.get(key)?.path}; give only one of them`);
     if (kind === 'json') {
@@ -237,7 +253,8 @@ function reportWords(words: readonly number[], own: readonly string[], hasComman
   for (const [count, index] of words.entries()) {
     const word = own[index] ?? '';
     const path = nameOfWord(word, index);
-    if (isUrl(word) && count > 0) report(path, 'is a second URL; several servers need a configuration file (--config)');
+    if (isUrl(word) && count > 0)
+      report(path, 'is a second URL; list several servers in a file, and use mcp-gangway --config <file>');
     else if (isUrl(word)) continue;
     else report(path, explainStrayWord(word, hasCommand));
   }
@@ -258,11 +275,16 @@ function explainStrayWord(word: string, hasCommand: boolean): string {
 /** A word that looks like a program, a package or a command. A secret has capital letters or more digits. */
 const isShown = (word: string): boolean => /^(?=.{1,40}$)@?[a-z./][a-z./_-]*\d{0,2}[a-z./_-]*$/.test(word);
 
-const nameOfWord = (word: string, index: number): string => (isShown(word) ? word : `argument ${index + 1}`);
+/** A URL is named by its host: the rest can be a secret. */
+function nameOfWord(word: string, index: number): string {
+  if (isShown(word)) return word;
+  const host = /^(?:https?|wss?|tcp):/i.test(word) && URL.canParse(word) ? new URL(word).host : '';
+  return host === '' ? `argument ${index + 1}` : `argument ${index + 1} (${host})`;
+}
 
 function firstUrl(words: readonly number[], own: readonly string[]): CommandLine['url'] {
   const index = words.find((each) => isUrl(own[each] ?? ''));
-  return index === undefined ? undefined : { path: `argument ${index + 1}`, text: own[index] ?? '' };
+  return index === undefined ? undefined : { path: nameOfWord(own[index] ?? '', index), text: own[index] ?? '' };
 }
 
 /** The name of an unknown option without the part that may be a value: `-pSECRET`, `--token:SECRET`. */

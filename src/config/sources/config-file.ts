@@ -55,7 +55,8 @@ export function readConfigFile(text: string, file: string, context: FileContext)
     if (names.has(name)) report(path, 'has the name of another server; rename one of them');
     return !names.has(name) && names.add(name);
   });
-  if (servers.length === 0 && isComplete) report(memberPath(`${file}: `, 'include'), 'has no enabled server');
+  if (servers.length === 0 && isComplete)
+    report(memberPath(`${file}: `, 'include'), 'includes no enabled server; add one, or correct the path');
   return { given, servers, views: readViewsSection(root, file, context), included: files };
 }
 
@@ -77,7 +78,7 @@ function readRoot(text: string, file: string, context: FileContext): Readonly<Re
   }
   context.onPositions(file, read.positions);
   if (isObject(read.value)) return read.value;
-  context.report(file, 'must be a JSON object with mcpServers');
+  context.report(file, 'must be a JSON object, such as { "mcpServers": { "NAME": { "command": "…" } } }');
   return undefined;
 }
 
@@ -92,7 +93,7 @@ function readIncluded(
   const at = memberPath(`${file}: `, 'include');
   const names: readonly unknown[] = typeof given === 'string' ? [given] : Array.isArray(given) ? given : [undefined];
   if (!names.every((name) => typeof name === 'string' && name !== '')) {
-    report(at, 'must be the path of a file or a folder, or a list of them');
+    report(at, 'must be the path of a file or a folder, such as "servers.d", or a list of them');
     return { servers: [], files: [] };
   }
   const paths = names.map((name) => join(dirname(file), String(name)));
@@ -156,7 +157,7 @@ function readServers(
     report(
       file,
       section === undefined
-        ? 'has no mcpServers; add an object with a member for each server'
+        ? 'has no mcpServers; add "mcpServers": { "NAME": { "command": "…" } }'
         : 'has both mcpServers and servers; put all servers into one of them',
     );
     return [];
@@ -164,10 +165,10 @@ function readServers(
   const path = memberPath(`${file}: `, section);
   const servers = root[section];
   if (!isObject(servers)) {
-    report(path, 'must be an object with a member for each server');
+    report(path, 'must be an object with a member for each server, such as { "NAME": { "command": "…" } }');
     return [];
   }
   const enabled = Object.entries(servers).filter(([, entry]) => !isDisabled(entry));
-  if (enabled.length === 0 && !isOptional) report(path, 'has no enabled server');
+  if (enabled.length === 0 && !isOptional) report(path, 'has no enabled server; add one, or remove "disabled": true');
   return enabled.map(([name, entry]) => readServerEntry(name, entry, memberPath(path, name), context));
 }

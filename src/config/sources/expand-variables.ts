@@ -82,7 +82,7 @@ function textOfFile(file: string, path: string, readFile: (path: string) => stri
       path,
       code === 'ENOENT'
         ? `refers to the file ${name}, which does not exist; create it, or correct the path`
-        : `refers to the file ${name}, which cannot be read (${code})`,
+        : `refers to the file ${name}, which cannot be read (${code}); check its permissions`,
     );
     return '';
   }

@@ -9,7 +9,7 @@ const keyByFlag = new Map(options.flatMap(([key]) => flagsOf(key).map((flag) => 
 const movedKeyByFlag = new Map(
   options.map(([key]) => [movedFlagOf(key), key] as const).filter(([flag]) => !keyByFlag.has(flag)),
 );
-const kindByKey = new Map(options.map(([key, { kind }]) => [key, kind]));
+const optionByKey = new Map(options);
 
 /** Flags that are not options of the tree. */
 const ownFlags = ['--config', '--name', '--config-only', '--add', '--json', '--ready', '--help', '--version'];
@@ -23,7 +23,15 @@ export function keyOfFlag(flag: string): string | undefined {
 }
 
 /** The kind of a flag's option. */
-export const kindOfFlag = (flag: string): Option['kind'] | undefined => kindByKey.get(keyOfFlag(flag) ?? '');
+export const kindOfFlag = (flag: string): Option['kind'] | undefined => optionByKey.get(keyOfFlag(flag) ?? '')?.kind;
+
+/** The default of a flag's option as the user would write it; undefined without one. */
+export function exampleValueOf(flag: string): string | undefined {
+  const option = optionByKey.get(keyOfFlag(flag) ?? '');
+  const value = option?.default;
+  if (typeof value === 'number') return option?.format?.(value) ?? String(value);
+  return typeof value === 'string' ? value : undefined;
+}
 
 /** True for an argument that begins with a flag of the gateway. */
 export function isKnownFlag(argument: string): boolean {
@@ -35,7 +43,10 @@ export function isKnownFlag(argument: string): boolean {
 export function explainUnknownFlag(flag: string): string {
   const moved = movedKeyByFlag.get(flag);
   if (moved !== undefined)
-    return explainMoved(flag.startsWith('--no-') ? `${flagOf(moved)}=false` : flagOf(moved), kindByKey.get(moved));
+    return explainMoved(
+      flag.startsWith('--no-') ? `${flagOf(moved)}=false` : flagOf(moved),
+      optionByKey.get(moved)?.kind,
+    );
   const last = nearestName(flag.replace(/^-+/, ''), lastWords);
   const nearest =
     nearestName(flag, knownNames) ?? (last && [...keyByFlag.keys()].find((path) => path.split('.').at(-1) === last));

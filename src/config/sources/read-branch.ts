@@ -59,8 +59,9 @@ function explainNoObject(name: string, path: string, places: KnownPlaces): strin
   const option = [...places.keyByPath.keys()].find(
     (known) => known.endsWith(`.${name}`) && !known.startsWith('advanced.'),
   );
-  const hint = option === undefined ? '' : `; for a single value, set ${option}`;
-  return `must be an object, for example with ${memberNames(path, places).slice(0, 3).join(', ')}${hint}`;
+  const hint = option === undefined ? '' : `; or did you mean ${option}?`;
+  const names = memberNames(path, places).slice(0, 2);
+  return `must be an object such as { ${names.map((each) => `"${each}": …`).join(', ')} }${hint}`;
 }
 
 /** Sets an option, unless a reference in its value is a fault. A text with a reference can also stand for a number. */

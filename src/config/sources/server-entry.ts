@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { nearestName } from '../../util/text/nearest-name.ts';
 import { memberPath, type ReportIssue } from '../issues.ts';
 import { systemText } from '../options/option-kinds.ts';
 import { serverOptions } from '../options/options.ts';
@@ -52,7 +53,7 @@ const places: KnownPlaces = {
 };
 
 const commandSchema = systemText.check(z.refine((value) => value.trim() !== '', { error: 'must not be empty' }));
-const argsSchema = z.array(systemText, { error: 'must be a list of strings' });
+const argsSchema = z.array(systemText, { error: 'must be a list of strings, such as ["-y", "some-server"]' });
 
 /** True for a server that the file disables. */
 export const isDisabled = (entry: unknown): boolean => isObject(entry) && entry['disabled'] === true;
@@ -62,7 +63,7 @@ export function readServerEntry(name: string, entry: unknown, path: string, cont
   const { report } = context;
   const given = new Map<string, GivenValue>();
   if (!isObject(entry)) {
-    report(path, 'must be an object with a command or a url');
+    report(path, 'must be an object such as { "command": "…", "args": […] } or { "url": "…" }');
     return { name, path, words: undefined, url: undefined, given };
   }
   for (const [key, value] of Object.entries(entry)) {
@@ -72,7 +73,7 @@ export function readServerEntry(name: string, entry: unknown, path: string, cont
       given.set(isUrlName ? 'url' : key, { path: at, value: expandReferences(value, at, context) });
     else if (withoutMeaning.includes(key)) context.note(`${at}: is ignored, because it concerns only MCP clients`);
     else if (key === 'envFile')
-      report(at, 'is not supported; write the variables into env, or use a reference to a variable');
+      report(at, `is not supported; write each variable into env, such as "env": { "TOKEN": "\${TOKEN}" }`);
   }
   readBranch(entry, '', path, { given, places, references: context, report });
   const disabled = given.get('disabled');
@@ -88,7 +89,13 @@ export function readServerEntry(name: string, entry: unknown, path: string, cont
   if (other !== undefined && transport !== undefined && other.value !== transport) {
     report(other.path, 'differs from type; remove one of them');
   }
-  return { name, path, words: isRemote ? undefined : readWords(given, path, context), url, given };
+  return {
+    name,
+    path,
+    words: isRemote ? undefined : readWords(given, path, Object.keys(entry).some(isMisspelledForm), context),
+    url,
+    given,
+  };
 }
 
 /** Checks the transport that an entry names as its type. */
@@ -102,7 +109,7 @@ function checkType(given: Given, report: ReportIssue): void {
   } else if (type.value !== 'stdio') {
     report(type.path, 'must be "stdio", "http" or "sse", or be omitted');
   } else if (isRemote) {
-    report(type.path, 'is "stdio", but the server has a url');
+    report(type.path, 'is "stdio", but the server has a url; remove type, or the url');
   }
 }
 
@@ -124,7 +131,12 @@ function checkForm(given: Given, report: ReportIssue): boolean {
   for (const key of others) {
     const other = given.get(key);
     if (other !== undefined)
-      report(other.path, `is only for servers ${isRemote ? 'without' : 'with'} a url; remove it`);
+      report(
+        other.path,
+        isRemote
+          ? `is only for servers without a url; remove ${key}, or the url`
+          : 'is only for servers with a url; remove it',
+      );
   }
   return isRemote;
 }
@@ -135,11 +147,24 @@ function readUrl(given: Given, report: ReportIssue): ServerEntry['url'] {
   return url === undefined || text === undefined ? undefined : { path: url.path, text };
 }
 
-function readWords(given: Given, path: string, context: EntryContext): [string, ...string[]] | undefined {
+/** True if an unknown key probably means `command` or `url`, which its own fault says. */
+const isMisspelledForm = (key: string): boolean =>
+  !places.keyByPath.has(key) &&
+  !places.others.includes(key) &&
+  ['command', 'url'].includes(nearestName(key, knownKeys) ?? '');
+
+const knownKeys = [...places.keyByPath.keys(), ...fields];
+
+function readWords(
+  given: Given,
+  path: string,
+  hasMisspelledForm: boolean,
+  context: EntryContext,
+): [string, ...string[]] | undefined {
   const { report } = context;
   const command = given.get('command');
   if (command === undefined) {
-    report(path, 'has no command and no url; add one of them');
+    if (!hasMisspelledForm) report(path, 'has no command and no url; add one of them');
     return undefined;
   }
   const name = checkValue(commandSchema, command, report);

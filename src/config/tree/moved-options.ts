@@ -21,5 +21,5 @@ export const movedVariableOf = (key: string): string => variableOf(key);
 /** The fault of a name that only 0.1.0 has. Times and sizes have units since then. */
 export function explainMoved(name: string, kind: Option['kind'] | undefined): string {
   const unit = kind === 'duration' ? ' with a unit, such as 30s' : kind === 'size' ? ' with a unit, such as 4MiB' : '';
-  return `has this name only in 0.1.0; use ${name}${unit}`;
+  return `was renamed after 0.1.0; use ${name}${unit}`;
 }

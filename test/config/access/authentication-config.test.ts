@@ -138,7 +138,7 @@ describe('a file of API keys', () => {
   });
 
   it.each<[string, unknown, string]>([
-    ['no list', { alice: sha256 }, 'keys.json: the file must be a JSON list of objects with name and sha256'],
+    ['no list', { alice: sha256 }, 'keys.json must be a list such as [{ "name"'],
     ['a key itself', [{ name: 'alice', key: secret }], 'keys.json: [0]'],
     ['no hash', [{ name: 'alice', sha256: secret }], 'keys.json: [0].sha256 must be 64 hexadecimal digits'],
     ['[A05] no name', [{ name: '', sha256 }], 'keys.json: [0].name must be 1 to 128'],

@@ -37,7 +37,10 @@ describe('quotas', () => {
       const result = read([`--${name}`, '1000B']);
       if (result.ok) throw new Error('taken');
       expect(result.faults).toEqual([
-        { path: `--${name}`, message: expect.stringContaining('--limits.request.body must not be larger') },
+        {
+          path: `--${name}`,
+          message: expect.stringContaining('must not be smaller than --limits.request.body, which is 4MiB'),
+        },
       ]);
       expect(read([`--${name}`, '1000B', '--limits.request.body', '1000B']).ok).toBe(true);
     },

@@ -92,7 +92,7 @@ function explainMissingCommand(program: Program): string {
   const meant = similar.length === 0 ? '' : ` Did you mean ${similar.join(' or ')}?`;
   return command.includes('/')
     ? `The command ${command} does not exist. Install it, or correct the command ${position}.${hint}`
-    : `The command ${command} was not found in PATH (${env['PATH'] ?? 'not set'}).${meant} Install it, or write its full path ${position}.${hint}`;
+    : `The command ${command} was not found in PATH.${meant} Install it, or write its full path ${position}.${hint} PATH is ${env['PATH'] ?? 'not set'}.`;
 }
 
 function explainMissingInterpreter(path: string): string {

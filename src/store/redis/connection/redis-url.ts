@@ -24,7 +24,7 @@ export function parseRedisUrl(url: string): RedisTarget {
   const [, scheme, mode, userInfo, hostList = '', path = ''] = form.exec(url) ?? [];
   if (scheme === undefined) {
     throw new TypeError(
-      'is not a Redis URL; use redis://, rediss://, redis+sentinel:// or redis+cluster:// with host:port',
+      'is not a Redis URL; write redis://host:port, or rediss://, redis+sentinel:// or redis+cluster:// for TLS, Sentinel or Redis Cluster',
     );
   }
   const kind = mode === 'sentinel' || mode === 'cluster' ? mode : 'single';

@@ -57,7 +57,7 @@ describe('the programs that a wrong name probably means', () => {
     const error = Object.assign(new Error('spawn'), { code: 'ENOENT' });
     const program = { command: 'nodee', args: ['server.js'], env: { PATH: folder }, isOnCommandLine: true };
     expect(explainSpawnFailure(error, program).detail).toBe(
-      `The command nodee was not found in PATH (${folder}). Did you mean node? Install it, or write its full path after "--".`,
+      `The command nodee was not found in PATH. Did you mean node? Install it, or write its full path after "--". PATH is ${folder}.`,
     );
     expect(explainSpawnFailure(error, { ...program, command: 'quux' }).detail).not.toContain('Did you mean');
   });
