@@ -52,7 +52,7 @@ function* textsIn(page) {
   );
   for (const { 0: literal, index } of source.matchAll(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\\n]|\\.)*`/g)) {
     const text = literal.slice(1, -1).replace(/\$\{[^}]*\}/g, '…');
-    if (!/[a-z]+ [a-z]+ .*[a-z]+ [a-z]+/.test(text)) continue;
+    if (text.includes('${') || !/[a-z]+ [a-z]+ .*[a-z]+ [a-z]+/.test(text)) continue;
     const line = source.slice(0, index).split('\n').length;
     for (const sentence of text.split(/(?<=[.!?])\s+(?=[A-Z])/)) yield { page, line, sentence };
   }

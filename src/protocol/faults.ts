@@ -455,7 +455,7 @@ const catalogue = {
     status: 400,
     code: -32000,
     message:
-      'Bad request: Mcp-Session-Id is missing. Send initialize first, then the Mcp-Session-Id of its response with each message. The operator can lift this rule with --defaults.advanced.sessionless serve.',
+      'Bad request: Mcp-Session-Id is missing. Send initialize first, then its Mcp-Session-Id with each message. The operator can allow requests without it (--defaults.advanced.sessionless serve).',
   },
   unknown_session: {
     status: 404,

@@ -29,8 +29,8 @@ interface Row {
 const rows: Row[] = [];
 
 const columns = [
-  ...['Failure', 'Calls answered', 'told an error', 'connection broke', 'silently lost', 'run twice'],
-  ...['Events: gaps told', 'silent', 'Sessions lost', 'Note'],
+  ...['Failure', 'Calls answered', 'failed with an error', 'connection broke', 'silently lost', 'run twice'],
+  ...['Reported gaps', 'Silent gaps', 'Sessions lost', 'Note'],
 ];
 
 const formatTable = (): string => {

@@ -28,7 +28,7 @@ export const clusterOptions = {
   storeSyncMs: duration(
     second,
     [0, longestMs],
-    'Maximum time before changes in the directory of the store are synced to the disk. A power failure can lose the changes of this time, but the end of the process cannot. With 0, a change counts as stored only when it is on the disk.',
+    'Maximum time before changes in the directory of the store are synced to the disk. A power failure can lose the changes of this time. If only the process ends, nothing is lost. With 0, a change counts as stored only when it is on the disk.',
   ),
   redis: text<string | undefined>(undefined, redisUrl, 'URL of the Redis server for all instances; also REDIS_URL.'),
   redisPrefix: text(

@@ -271,7 +271,7 @@ export const serverOptions = {
           'must consist of {user}, {client}, {header:NAME}, {claim:NAME} and {meta:NAME}, such as {header:X-Conversation}',
       }),
     ),
-    'Which clients come back to the same process: a template of {user}, {client}, {header:NAME}, {claim:NAME} and {meta:NAME}, such as {meta:openai/session}. Clients share a process within the limits of --share if all values are the same. A client without one of the values has its own process.',
+    'Template that determines which clients use the same process, made of {user}, {client}, {header:NAME}, {claim:NAME} and {meta:NAME}, such as {meta:openai/session}. Clients share a process within the limits of --share if all values are the same. A client without one of the values has its own process.',
   ),
   shareLingerMs: duration(
     5 * minute,

@@ -101,7 +101,7 @@ function onServer(
   if (server.address === undefined && endMs + second > config.drainMs)
     advice.push({
       about: name,
-      text: `Requests in flight get no time when the gateway shuts down. Make ${flagOf('drainMs')} longer than the sum of ${flagOf('stdinCloseGraceMs')} and ${flagOf('terminateGraceMs')}.`,
+      text: `Requests in flight have no time to finish when the gateway shuts down. Make ${flagOf('drainMs')} longer than the sum of ${flagOf('stdinCloseGraceMs')} and ${flagOf('terminateGraceMs')}.`,
     });
   if (share === 'all')
     advice.push({

@@ -117,7 +117,7 @@ export const oauthOptions = {
   serverCards: text<'auto' | 'public' | 'off'>(
     'auto',
     z.enum(['auto', 'public', 'off'], { error: 'must be auto, public or off' }),
-    'Experimental: documents that describe the servers to clients (SEP-2127). auto: only of servers without authentication. public: of all servers, for anybody; this needs --public-url. off: none.',
+    'Experimental: documents that describe the servers to clients (SEP-2127). auto: only for servers without authentication. public: for all servers, readable by anyone; requires --public-url. off: none.',
   ),
   filterLists: turnedOn(
     'List only the tools that the client may call. Clients then cannot ask for the scopes of tools that they do not see.',
