@@ -338,9 +338,12 @@ describe('the playground', () => {
     await page.getByText('Method not found').first().waitFor();
   });
 
-  test('is let in with the token of a user, and not without', async () => {
+  test('is let in with the key of the page or of a user, and not with a wrong one', async () => {
     const { admin, key, operatorKey } = await startWithKeys();
     const page = await openPage(admin, 'playground', { expected: '401 (Unauthorized)', key: operatorKey });
+    await page.getByRole('button', { name: 'Connect', exact: true }).click();
+    await page.getByText(/^Connected to /).waitFor();
+    await page.getByLabel('Token or API key').fill('no-such-key');
     await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByText(/^Not connected: /).waitFor();
     await page.getByLabel('Token or API key').fill(key);

@@ -1,6 +1,6 @@
-// A STDIO server with a fault: node test/page/scene-server.mjs [healthy|failing|slow|crashing|noisy|refused]
+// A STDIO server with a fault: node test/page/scene-server.mjs [healthy|failing|slow|crashing|noisy|leaking|refused]
 // `failing`: most calls fail. `slow`: a call takes seconds. `crashing`: the process ends every few calls. `noisy`: lines on stdout are no messages.
-// `refused`: the process ends at its start.
+// `leaking`: a call takes memory that is never given back, up to a limit. `refused`: the process ends at its start.
 import { createInterface } from 'node:readline';
 
 const [mode = 'healthy'] = process.argv.slice(2);
@@ -50,6 +50,17 @@ const tools = {
       structuredContent: { orders: 5, paid: 4 },
     }),
   },
+  export: {
+    description: 'Exports the orders, and reports its progress',
+    inputSchema: schema(),
+    async call(_, notify) {
+      for (let progress = 1; progress <= 6; progress += 1) {
+        await new Promise((resolve) => setTimeout(resolve, 250));
+        notify({ progress, total: 6 });
+      }
+      return { content: [text('5 orders exported.')] };
+    },
+  },
   delete_file: {
     description: 'Deletes a file',
     inputSchema: schema({ path: { type: 'string' } }),
@@ -58,12 +69,17 @@ const tools = {
   },
 };
 
+/** What the process that leaks keeps of each call, and at most. */
+const leakBytes = 256 * 1_024;
+const maxLeaks = 1_600;
+const leaks = [];
+
 const resources = [{ uri: link.uri, name: link.name, title: link.title, mimeType: 'text/plain' }];
 
 let calls = 0;
 
 /** Calls a tool, unless the fault of this server prevents that. */
-async function call({ name, arguments: values = {} }) {
+async function call({ name, arguments: values = {}, _meta: { progressToken } = {} }) {
   calls += 1;
   if (mode === 'slow') await new Promise((resolve) => setTimeout(resolve, 2_000 + (calls % 4) * 700));
   if (mode === 'failing' && calls % 4 !== 0)
@@ -73,8 +89,14 @@ async function call({ name, arguments: values = {} }) {
     process.exit(70);
   }
   if (mode === 'noisy') process.stdout.write(`[debug] ${new Date().toISOString()} handled ${name}\n`);
+  if (mode === 'leaking' && leaks.length < maxLeaks) leaks.push(Buffer.alloc(leakBytes, 1));
   const tool = tools[name];
-  return tool === undefined ? { isError: true, content: [text(`unknown tool ${name}`)] } : tool.call(values);
+  if (tool === undefined) return { isError: true, content: [text(`unknown tool ${name}`)] };
+  return tool.call(values, (progress) => {
+    if (progressToken === undefined) return;
+    const params = { ...progress, progressToken };
+    process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })}\n`);
+  });
 }
 
 const answers = {

@@ -1,7 +1,7 @@
 // A running gateway with faults, for a person who looks at its status page: npm run build && node test/page/scene.mjs [--calm] [--sessions N] [--minutes N]
-// Clients of three users call seven servers: one works, one fails, one is slow, one crashes, one writes noise, one does not start, one is unused.
-// A stranger shows a wrong key, and another one a wrong host. The sessions are kept in a Redis that belongs to the scene.
-// The program prints the URL and the key of the operator, and ends with Ctrl-C. --calm leaves the faults and Redis out; --sessions adds idle sessions.
+// Clients of four users call eight servers: one works, one fails, one is slow, one crashes, one writes noise, one leaks memory, one does not start, one is unused.
+// A client loses its stream again and again. A stranger shows a wrong key, and another one a wrong host. Two instances share a Redis that belongs to the scene.
+// The program prints the URL and the key of the operator, and ends with Ctrl-C. --calm leaves the faults, Redis and the second instance out; --sessions adds idle sessions.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -27,10 +27,11 @@ const faults = {
   search: 'slow',
   reports: 'crashing',
   chat: 'noisy',
+  cache: 'leaking',
   database: 'refused',
 };
 
-/** The clients: user, program, server, and the pause between two calls. */
+/** The clients: user, program, version, server, the pause between two calls, and the instance if it is not the first one. */
 const clients = [
   ['alice', 'Claude Desktop', '1.4.2', 'files', 400],
   ['alice', 'Claude Desktop', '1.4.2', 'search', 500],
@@ -40,7 +41,12 @@ const clients = [
   ['nightly', 'invoice-batch', '2.0', 'mail', 250],
   ['nightly', 'invoice-batch', '2.0', 'reports', 600],
   ['nightly', 'invoice-batch', '2.0', 'chat', 1_500],
+  ['nightly', 'invoice-batch', '2.0', 'cache', 400],
+  ['carol', 'VS Code', '1.99', 'files', 900, 1],
 ];
+
+/** The pause between two calls of the client that loses its stream. */
+const lossPauseMs = 10_000;
 
 /** The pause between two requests of the strangers. */
 const strangePauseMs = 15_000;
@@ -56,13 +62,34 @@ const postAsStranger = (port, path, headers) =>
     sent.end('{"jsonrpc":"2.0","id":1,"method":"ping"}');
   });
 
+/** Starts an instance, and waits until it listens. */
+async function startGateway(options) {
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const args = [`${root}dist/main.js`, '--port', port, '--admin-port', adminPort, ...options];
+  const child = spawn(process.execPath, args.map(String), { stdio: ['ignore', 'pipe', 'inherit'] });
+  let printed = '';
+  for await (const chunk of child.stdout.setEncoding('utf8')) {
+    printed += chunk;
+    if (/^Status page:\n.*\n/m.test(printed)) break;
+  }
+  child.stdout.resume();
+  return {
+    port,
+    adminPort,
+    async stop() {
+      const ended = new Promise((resolve) => child.once('exit', resolve));
+      child.kill();
+      await ended;
+    },
+  };
+}
+
 /**
- * Starts the gateway, its Redis and its clients.
+ * Starts the instances, their Redis and their clients.
  * @param options `sessions`: further sessions of a server that costs little; `args`: further options of the gateway
  */
 export async function startScene({ isCalm = false, sessions = 0, args = [] } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'gangway-scene-'));
-  const [port, adminPort] = [await freePort(), await freePort()];
   const [command, ...commandArgs] = prepareBackend().command;
   const names = Object.entries(faults).map(([name, mode]) => [name, server(isCalm ? 'healthy' : mode)]);
   const bulk = sessions > 0 ? { bulk: { command, args: commandArgs, share: 'session' } } : {};
@@ -75,36 +102,23 @@ export async function startScene({ isCalm = false, sessions = 0, args = [] } = {
   }));
   writeFileSync(join(folder, 'gangway.json'), JSON.stringify({ mcpServers }));
   writeFileSync(join(folder, 'keys.json'), JSON.stringify(keys), { mode: 0o600 });
-  const options = ['--port', port, '--admin-port', adminPort, '--config', join(folder, 'gangway.json')];
-  const limits = ['--max-sessions', sessions + 100, '--limits.user.sessions', sessions + 50];
   const redis = isCalm ? undefined : await startRedis();
-  const store = redis === undefined ? [] : ['--redis', `redis://127.0.0.1:${redis.port}`];
-  const all = [
-    ...options,
-    ...limits,
-    ...store,
-    '--api-keys-file',
-    join(folder, 'keys.json'),
-    '--log-level',
-    'error',
+  const options = [
+    ...['--config', join(folder, 'gangway.json'), '--api-keys-file', join(folder, 'keys.json'), '--log-level', 'error'],
+    ...['--max-sessions', sessions + 100, '--limits.user.sessions', sessions + 50],
+    ...(redis === undefined ? [] : ['--redis', `redis://127.0.0.1:${redis.port}`]),
     ...args,
   ];
-  const gateway = spawn(process.execPath, [`${root}dist/main.js`, ...all.map(String)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  let printed = '';
-  for await (const chunk of gateway.stdout.setEncoding('utf8')) {
-    printed += chunk;
-    if (/^Status page:\n.*\n/m.test(printed)) break;
-  }
-  gateway.stdout.resume();
+  const gateways = [];
+  for (let instance = 0; instance < (isCalm ? 1 : 2); instance += 1) gateways.push(await startGateway(options));
+  const [{ port, adminPort }] = gateways;
   let isOver = false;
 
-  const connect = async (user, name, version, at) => {
+  const connect = async (user, name, version, at, instance = 0, fetchWith = fetch) => {
     const headers = { authorization: `Bearer ${keyOf(user)}` };
     const client = new Client({ name, version });
-    const url = new URL(`http://127.0.0.1:${port}/${at}/mcp`);
-    await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }));
+    const url = new URL(`http://127.0.0.1:${(gateways[instance] ?? gateways[0]).port}/${at}/mcp`);
+    await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers }, fetch: fetchWith }));
     return client;
   };
   /** Ends the session of a client, so that none is left behind. */
@@ -112,10 +126,10 @@ export async function startScene({ isCalm = false, sessions = 0, args = [] } = {
     await client.transport?.terminateSession().catch(() => undefined);
     await client.close().catch(() => undefined);
   };
-  const keepCalling = async ([user, name, version, at, pauseMs]) => {
+  const keepCalling = async ([user, name, version, at, pauseMs, instance]) => {
     let client;
     while (!isOver) {
-      client ??= await connect(user, name, version, at).catch(() => undefined);
+      client ??= await connect(user, name, version, at, instance).catch(() => undefined);
       const isUsable = await client?.callTool({ name: 'query', arguments: { text: 'invoices' } }).then(
         () => true,
         // A call that fails, such as in a crash, does not end the session.
@@ -141,7 +155,25 @@ export async function startScene({ isCalm = false, sessions = 0, args = [] } = {
       await delay(strangePauseMs, undefined, { ref: false });
     }
   };
-  if (!isCalm) void keepAsking();
+  /** Cuts the stream of each call after the second event. The client of the SDK resumes it. */
+  const keepLosing = async () => {
+    let cut = new AbortController();
+    const fetchUntilCut = (url, { signal, ...init } = {}) =>
+      fetch(url, { ...init, signal: AbortSignal.any([cut.signal, ...(signal ? [signal] : [])]) });
+    const client = await connect('alice', 'Field App', '3.1', 'files', 0, fetchUntilCut);
+    while (!isOver) {
+      let events = 0;
+      const onprogress = () => {
+        events += 1;
+        if (events !== 2) return;
+        cut.abort();
+        cut = new AbortController();
+      };
+      await client.callTool({ name: 'export' }, { onprogress }).catch(() => undefined);
+      await delay(lossPauseMs, undefined, { ref: false });
+    }
+  };
+  if (!isCalm) for (const run of [keepAsking, keepLosing]) void run().catch(() => undefined);
   const idle = [];
   while (idle.length < sessions)
     idle.push(
@@ -156,9 +188,7 @@ export async function startScene({ isCalm = false, sessions = 0, args = [] } = {
     keyOf,
     async stop() {
       isOver = true;
-      const ended = new Promise((resolve) => gateway.once('exit', resolve));
-      gateway.kill();
-      await ended;
+      await Promise.all(gateways.map((gateway) => gateway.stop()));
       await redis?.stop();
       rmSync(folder, { recursive: true, force: true });
     },

@@ -32,6 +32,9 @@ export function takeStartToken() {
   return true;
 }
 
+/** The key or token of the page, which the playground uses for servers unless a person enters another one. */
+export const ownToken = () => token;
+
 /** Sends a request to the admin port. Paths are relative, because a proxy may have put the page anywhere. */
 export function request(path, { headers = {}, ...options } = {}) {
   const authorization = token === '' ? {} : { authorization: `Bearer ${token}` };

@@ -22,6 +22,13 @@ const byteSteps = Array.from({ length: 34 }, (_, index) => 2 ** (10 + index));
 export const callPlot = { title: 'Calls per second', series: calls, format: perSecond };
 export const timePlot = { title: 'Response time', series: times, format: duration };
 
+export const memoryPlot = {
+  title: 'Memory',
+  series: [{ key: 'memoryBytes', label: 'Memory', color: '--accent' }],
+  format: bytes,
+  increments: byteSteps,
+};
+
 const instancePlots = [
   callPlot,
   timePlot,

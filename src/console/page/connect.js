@@ -31,7 +31,7 @@ export function createConnect(section, { servers, needsToken }) {
         'div',
         {},
         h('h1', { id: 'connect-title', tabindex: '-1' }, 'Connect'),
-        h('p.muted.lead', {}, 'Copy the setup for your client.'),
+        h('p.muted.lead', {}, 'Copy the settings for your client.'),
       ),
     ),
     h(

@@ -1,5 +1,14 @@
 import { h, setText } from './dom.js';
-import { bytes, count, counted, duration, number, time } from './formats.js';
+import { bytes, count, counted, duration, milliseconds, number, percent, time } from './formats.js';
+import { describeReason } from './reasons.js';
+
+/** The readiness of an instance in words. */
+export const readinessTexts = {
+  ready: 'Ready',
+  degraded: 'Degraded: Redis is unavailable',
+  unavailable: 'Not ready',
+  draining: 'Draining',
+};
 
 /** What each kind of store means for an operator. */
 const storeTexts = {
@@ -15,17 +24,22 @@ const highest = (items, member) =>
   items.reduce((best, item) => ((item[member] ?? 0) > (best?.[member] ?? 0) ? item : best), undefined);
 
 /** Formats the share of failed calls. */
-export const failedShare = ({ calls, failures }) => (calls === 0 ? '–' : `${number((failures / calls) * 100)} %`);
+export const failedShare = ({ calls, failures }) => (calls === 0 ? '–' : percent(failures, calls));
 
 /**
- * The numbers of the instance: is it more than usual, does it work, is the gateway or a server slow, what restarted, who
- * is refused, is the store well, does memory grow.
+ * The numbers of the instance: is it ready, is it more than usual, does it work, is the gateway or a server slow, what
+ * restarted, who is refused, did a client lose its stream, is the store well, does memory grow.
  * @type {Record<string, (snapshot: object) => { value: string, detail: string, mood?: string }>}
  */
 const figures = {
+  'This instance': ({ instance, instances }) => ({
+    value: readinessTexts[instance.readiness] ?? instance.readiness,
+    detail: `${instance.name}, version ${instance.version}, up ${duration(instance.upMs)}${describeOthers(instances)}`,
+    mood: instance.readiness === 'ready' ? 'good' : 'bad',
+  }),
   Sessions: ({ instance: { sessions, maxSessions, streams, usual } }) => ({
     value: count(sessions),
-    detail: `${usual.sessions === undefined ? 'usual number not known yet' : `usually ${count(usual.sessions)} (${duration(usual.sessionsSpanMs)})`}; ${counted(streams, 'stream')}; at most ${count(maxSessions)}`,
+    detail: `${usual.sessions === undefined ? 'usual number not known yet' : `usually ${count(usual.sessions)} (last ${duration(usual.sessionsSpanMs)})`}; ${counted(streams, 'stream')}; at most ${count(maxSessions)}`,
   }),
   'Calls per second': ({ instance }) => ({
     value: number(instance.callsPerSecond),
@@ -52,7 +66,7 @@ const figures = {
       detail:
         p95Ms === null
           ? 'no answer in the last 2 min'
-          : `slowest: ${slowest.name} ${duration(slowest.p95Ms)}${gatewayMs === null ? '' : `; gateway ${number(gatewayMs)} ms`}`,
+          : `slowest: ${slowest.name} ${duration(slowest.p95Ms)}${gatewayMs === null ? '' : `; gateway ${milliseconds(gatewayMs)}`}`,
     };
   },
   'Lost processes': ({ servers }) => {
@@ -68,12 +82,17 @@ const figures = {
     detail: describeRefusals(refusals),
     mood: refusals.count > 0 ? 'warn' : '',
   }),
+  'Resumed streams': ({ instance: { resumes } }) => ({
+    value: count(resumes.resumed),
+    detail: describeResumes(resumes),
+    mood: resumes.broken > 0 ? 'bad' : '',
+  }),
   Store: ({ instance: { store } }) => {
     const [value, text] = storeTexts[store.kind];
     const detail =
       store.meanMs === undefined
         ? text
-        : `${text}; answers in ${number(store.meanMs)} ms, at most ${number(store.longestMs)} ms in the last minute`;
+        : `${text}; answers in ${milliseconds(store.meanMs)}, at most ${milliseconds(store.longestMs)} in the last minute`;
     return store.isUp ? { value, detail } : { value: `${value} is away`, detail: 'does not answer', mood: 'bad' };
   },
   Memory: ({ instance: { memoryBytes, childBytes, usual }, servers }) => ({
@@ -82,34 +101,43 @@ const figures = {
   }),
 };
 
-/** Words for frequent reasons to refuse a request. */
-const refusalTexts = {
-  credentials_required: 'no key',
-  credentials_invalid: 'wrong key or token',
-  credentials_expired: 'expired key or token',
-  host_not_allowed: 'wrong host',
-  origin_not_allowed: 'wrong origin',
-  insufficient_scope: 'missing scope',
-  too_many_sessions: 'too many sessions',
-};
-
-const refusalText = (reason) => refusalTexts[reason] ?? reason;
-
 function describeRefusals({ reasons, last }) {
   if (last === undefined) return 'none since the start';
-  const counts = reasons.map(({ reason, count: times }) => `${count(times)} × ${refusalText(reason)}`).join(', ');
-  const detail = last.detail === undefined ? refusalText(last.reason) : last.detail;
+  const counts = reasons.map(({ reason, count: times }) => `${count(times)} × ${describeReason(reason)}`).join(', ');
+  const detail = last.detail === undefined ? describeReason(last.reason) : last.detail;
   return `${counts}${counts && '; '}last at ${time(last.at)} by ${last.server} (${detail})`;
+}
+
+/** Says who resumed a stream last, and whether events are missing. */
+function describeResumes({ resumed, broken, last, client, user }) {
+  if (last === undefined) return 'no client has resumed a stream';
+  const who = [user, client && user ? `(${client})` : client].filter(Boolean).join(' ');
+  const owner = [who, last.session && `session ${last.session}`].filter(Boolean).join(', ');
+  const outcome =
+    broken > 0 ? `${count(broken)} with missing events; ` : resumed > 0 ? 'no event lost; ' : 'none in 5 min; ';
+  return `${outcome}last at ${time(last.at)} at ${last.server}${owner && `: ${owner}`}`;
+}
+
+/** Names another instance; of several, it gives their number. */
+function describeOthers(instances) {
+  const others = instances.filter(({ isThis }) => !isThis);
+  if (others.length === 0) return '';
+  const sessions = counted(sum(others, 'sessions'), 'session');
+  const name = others.length === 1 ? others[0].name : `${count(others.length)} more instances`;
+  const troubled = others.filter(({ readiness }) => readiness !== 'ready');
+  const state = troubled.length === 0 ? 'ready' : `${count(troubled.length)} not ready`;
+  return `; ${name}: ${state}, ${sessions}`;
 }
 
 /** Changes below this share of the memory are noise. */
 const steadyShare = 0.05;
 
-function describeGrowth({ grownBytes, grownSpanMs }, total) {
+function describeGrowth({ grownBytes, grownSpanMs, mostGrown }, total) {
   if (grownBytes === undefined) return 'growth not known yet';
   const span = duration(grownSpanMs);
   if (Math.abs(grownBytes) < total * steadyShare) return `steady for ${span}`;
-  return `${grownBytes > 0 ? '+' : '−'}${bytes(Math.abs(grownBytes))} in ${span}`;
+  const most = mostGrown && grownBytes > 0 ? `, most: ${mostGrown.name} +${bytes(mostGrown.bytes)}` : '';
+  return `${grownBytes > 0 ? '+' : '−'}${bytes(Math.abs(grownBytes))} in ${span}${most}`;
 }
 
 /** Creates the numbers of the instance. */

@@ -7,14 +7,23 @@ const clock = new Intl.DateTimeFormat('en', {
   hourCycle: 'h23',
 });
 
+/** Between a number and its unit, where a line must not break. */
+const gap = '\u00a0';
+
 /** Formats a count. */
 export const count = (value) => whole.format(value);
 
 /** Formats a rate or another number that need not be exact. */
 export const number = (value) => short.format(value);
 
+/** Formats a share in percent: no more digits than a person reads. */
+export const percent = (part, all) => {
+  const value = (part / all) * 100;
+  return `${value < 10 ? value.toLocaleString('en', { maximumSignificantDigits: 2 }) : whole.format(value)}${gap}%`;
+};
+
 /** Formats a count with its noun: `3 sessions`, `1 session`. */
-export const counted = (value, one, many = `${one}s`) => `${count(value)} ${value === 1 ? one : many}`;
+export const counted = (value, one, many = `${one}s`) => `${count(value)}${gap}${value === 1 ? one : many}`;
 
 /** Formats a size in bytes. */
 export function bytes(value) {
@@ -22,18 +31,23 @@ export function bytes(value) {
   let step = 0;
   let rest = value;
   for (; rest >= 1024 && step < units.length - 1; step += 1) rest /= 1024;
-  return `${step === 0 ? whole.format(rest) : short.format(rest)} ${units[step]}`;
+  return `${step === 0 ? whole.format(rest) : short.format(rest)}${gap}${units[step]}`;
 }
 
 /** Formats a duration in milliseconds. */
 export function duration(ms) {
-  if (ms < 1_000) return `${whole.format(ms)} ms`;
-  if (ms < 60_000) return `${short.format(ms / 1_000)} s`;
+  if (ms < 1_000) return `${whole.format(ms)}${gap}ms`;
+  if (ms < 60_000) return `${short.format(ms / 1_000)}${gap}s`;
   const minutes = Math.floor(ms / 60_000);
-  if (minutes < 60) return `${minutes} min`;
+  if (minutes < 60) return `${minutes}${gap}min`;
   const hours = Math.floor(minutes / 60);
-  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+  return hours < 48
+    ? `${hours}${gap}h ${minutes % 60}${gap}min`
+    : `${Math.floor(hours / 24)}${gap}d ${hours % 24}${gap}h`;
 }
+
+/** Formats a duration of less than a second that need not be whole, such as of the gateway's own work. */
+export const milliseconds = (ms) => `${number(ms)}${gap}ms`;
 
 /** Formats a time of day, from milliseconds since 1970. */
 export const time = (at) => clock.format(at);

@@ -134,8 +134,8 @@ function createExchange({ skipped, at, from, kind, method, name }) {
   const isClient = from === 'client';
   const label = h('span', {}, kind === 'response' ? `response of ${method ?? 'an unknown request'}` : (method ?? kind));
   const count = h('span.muted');
-  const size = h('span.muted.figure');
-  const contents = h('div.contents');
+  const size = h('span.figure');
+  const details = h('details', { hidden: true }, h('summary', {}, 'Content'));
   const element = h(
     'li',
     {},
@@ -148,23 +148,24 @@ function createExchange({ skipped, at, from, kind, method, name }) {
     ),
     h('span', {}, label, name === undefined ? undefined : h('b', {}, ` ${name}`), count),
     size,
-    contents,
+    details,
   );
   return {
     element,
     update(entry) {
       label.className = isFailed(entry) ? 'bad' : '';
+      size.className = isFailed(entry) ? 'figure bad' : 'figure muted';
       setText(count, entry.count > 1 ? ` × ${entry.count}` : '');
       setText(size, describeSize(entry));
-      const parts = [entry.text, entry.response?.text].filter((text) => text !== undefined);
-      if (contents.childElementCount < parts.length)
-        contents.append(...parts.slice(contents.childElementCount).map(createContent));
+      const texts = [entry.text, entry.response?.text].filter((text) => text !== undefined);
+      details.hidden = texts.length === 0;
+      const shown = details.childElementCount - 1;
+      if (shown < texts.length) details.append(...texts.slice(shown).map(createContent));
     },
   };
 }
 
-const createContent = (text) =>
-  h('details', {}, h('summary', {}, 'Content'), h('pre', { tabindex: '0', dir: 'auto' }, text));
+const createContent = (text) => h('pre', { tabindex: '0', dir: 'auto' }, text);
 
 /** Describes the sizes and the outcome: `120 B → 2 KiB · 12 ms · ok`. */
 function describeSize({ kind, size, ms, response, ...entry }) {

@@ -1,8 +1,8 @@
 import { createActionButton, drainInstance } from './actions.js';
 import { createCharts } from './charts.js';
 import { h, setText, showList } from './dom.js';
-import { createFigures } from './figures.js';
-import { count, counted, duration } from './formats.js';
+import { createFigures, readinessTexts } from './figures.js';
+import { count, counted } from './formats.js';
 import { createRecentEvents } from './recent-events.js';
 import { conditionTexts, createServerCard } from './server-card.js';
 
@@ -29,8 +29,6 @@ const countConditions = (servers) =>
 
 /** Creates the view of the instance, its servers and its recent events. */
 export function createOverview(section, live, history) {
-  const pill = h('span.pill');
-  const state = h('p.muted.lead');
   const figures = createFigures();
   const servers = h('div.servers');
   const conditions = h('span.muted');
@@ -54,19 +52,8 @@ export function createOverview(section, live, history) {
   history.on((trackOf) => {
     for (const [name, card] of cards) card.updatePlots(trackOf(name));
   });
-  let instance;
   section.append(
-    h(
-      'div.heading',
-      {},
-      h('div', {}, h('h1', { id: 'overview-title', tabindex: '-1' }, 'Overview'), state),
-      h(
-        'div.buttons',
-        {},
-        pill,
-        createActionButton('drain', 'button', { onclick: () => instance && drainInstance(instance) }, 'Drain…'),
-      ),
-    ),
+    h('div.heading', {}, h('h1', { id: 'overview-title', tabindex: '-1' }, 'Overview'), createFind()),
     figures.element,
     first.element,
     h(
@@ -80,16 +67,11 @@ export function createOverview(section, live, history) {
   );
   live.on('happened', (events) => recentEvents.add(events));
   live.on('state', (snapshot) => {
-    instance = snapshot.instance;
-    setText(state, `${instance.name}, version ${instance.version}, up ${duration(instance.upMs)}`);
-    pill.className = instance.readiness === 'ready' ? 'pill good' : 'pill bad';
-    setText(pill, readinessTexts[instance.readiness] ?? instance.readiness);
     figures.update(snapshot);
     setText(conditions, countConditions(snapshot.servers));
     first.update(snapshot);
     isRoomy = snapshot.servers.length <= maxOpened;
     showList(servers, snapshot.servers, ({ name }) => name, createCard);
-    cluster.hidden = snapshot.instances.length < 2;
     showList(instances, snapshot.instances, ({ name }) => name, createInstance);
   });
 }
@@ -119,19 +101,29 @@ function createFirstSteps() {
   };
 }
 
-const readinessTexts = {
-  ready: 'Ready',
-  degraded: 'Degraded: Redis is unavailable',
-  unavailable: 'Not ready',
-  draining: 'Draining',
-};
+/** Creates the field that leads to the sessions which match a text. */
+function createFind() {
+  const text = h('input', {
+    ...{ type: 'search', 'aria-label': 'Find a session', autocomplete: 'off', spellcheck: 'false' },
+    placeholder: 'Find a session: name, user, client',
+  });
+  const find = (event) => {
+    event.preventDefault();
+    location.hash = `#sessions/${encodeURIComponent(text.value.trim())}`;
+  };
+  return h('form.find', { role: 'search', onsubmit: find }, text);
+}
 
-function createInstance() {
+/** Creates the row of an instance. Only this instance can be drained from its page. */
+function createInstance({ isThis }) {
   const name = h('strong');
   const details = h('span.muted');
+  let newest;
+  const drain = createActionButton('drain', 'button', { onclick: () => drainInstance(newest) }, 'Drain…');
   return {
-    element: h('li', {}, name, details),
+    element: h('li', {}, name, details, isThis ? drain : undefined),
     update(instance) {
+      newest = instance;
       setText(name, instance.isThis ? `${instance.name} (this one)` : instance.name);
       setText(
         details,

@@ -1,3 +1,4 @@
+import { ownToken } from './api.js';
 import { h, setText, showList } from './dom.js';
 import { McpClient } from './mcp-client.js';
 import { ModernClient } from './modern-client.js';
@@ -14,7 +15,7 @@ export function createPlayground(section, { servers, needsToken }) {
     id: 'play-token',
     type: 'password',
     autocomplete: 'off',
-    placeholder: 'Only if clients need one',
+    placeholder: needsToken ? 'Empty: that of this page' : 'Not needed',
   });
   const revision = h(
     'select',
@@ -84,7 +85,7 @@ export function createPlayground(section, { servers, needsToken }) {
     const Client = revision.value === 'modern' ? ModernClient : McpClient;
     client = new Client({
       path: `status/play/${encodeURIComponent(server.value)}`,
-      token: token.value.trim(),
+      token: token.value.trim() || (needsToken ? ownToken() : ''),
       capabilities: clientCapabilities,
       onEntry(entry) {
         operationForm?.update(entry);

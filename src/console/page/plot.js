@@ -16,7 +16,11 @@ export function createPlot({ title, height, series, format, increments, hasLegen
   const box = h('div', { role: 'img' });
   const element = h('figure.plot', { hidden: true }, h('figcaption', {}, title), box, probe);
   const colors = createColors(probe);
-  const formatValue = (_, value) => (value === null || value === undefined ? '–' : format(value));
+  // Without a pointer, the legend shows the newest values.
+  const formatValue = (self, value, series, index) => {
+    const shown = index === null ? self.data[series].findLast((known) => known !== null) : value;
+    return shown === null || shown === undefined ? '–' : format(shown);
+  };
   const axis = {
     stroke: () => colors.of('--muted'),
     grid: { stroke: () => colors.of('--line'), width: 1 },
@@ -38,7 +42,7 @@ export function createPlot({ title, height, series, format, increments, hasLegen
           { ...axis, size: 64, space: 28, incrs: increments, values: (_, ticks) => ticks.map(format) },
         ],
         series: [
-          { label: 'Time', value: (_, at) => (at === null ? '–' : time(at * 1_000)) },
+          { label: 'Time', value: (_, at) => (at === null ? 'now' : time(at * 1_000)) },
           ...series.map(({ label, color }) => ({
             label,
             width: 1.5,

@@ -1,5 +1,6 @@
 import { h, showList } from './dom.js';
 import { time } from './formats.js';
+import { describeReason } from './reasons.js';
 
 /** The number of events that the page keeps; the log has all of them. */
 const maxShown = 200;
@@ -78,9 +79,10 @@ export function createRecentEvents() {
   };
 }
 
-function createEvent({ at, kind, server, session, detail, output }) {
+function createEvent({ at, kind, server, session, reason, detail, output }) {
   const [text, mood] = texts[kind] ?? [kind, ''];
   const owner = [server, session].filter((part) => part !== undefined).join(' · ');
+  const why = [reason && describeReason(reason), detail].filter(Boolean).join(': ');
   const element = h(
     'li',
     {},
@@ -91,7 +93,7 @@ function createEvent({ at, kind, server, session, detail, output }) {
       {},
       text,
       h('span.muted', {}, owner && ` ${owner}`),
-      detail === undefined ? undefined : h('span.muted.detail', {}, detail),
+      why === '' ? undefined : h('span.muted.detail', {}, why),
       output === undefined ? undefined : h('code.output', {}, output.join('\n')),
     ),
   );

@@ -1,8 +1,8 @@
 import { createActionButton, restartServer } from './actions.js';
-import { callPlot, timePlot } from './charts.js';
+import { callPlot, memoryPlot, timePlot } from './charts.js';
 import { h, setText, showList } from './dom.js';
 import { failedShare } from './figures.js';
-import { bytes, count, counted, duration, number, time } from './formats.js';
+import { bytes, count, counted, duration, milliseconds, time } from './formats.js';
 import { createPlot } from './plot.js';
 
 const eraWords = { legacy: 'legacy era', modern: 'modern era', unknown: 'era not detected yet' };
@@ -26,7 +26,9 @@ export function createServerCard(first) {
   const [calls, times, users, load] = Array.from({ length: 4 }, () => h('span'));
   const chips = h('p.chips');
   const help = h('p.muted');
-  const plots = [callPlot, timePlot].map((options) => createPlot({ ...options, height: 120, hasLegend: false }));
+  const plots = [callPlot, timePlot, memoryPlot].map((options) =>
+    createPlot({ ...options, height: 120, hasLegend: true }),
+  );
   const numbers = h('p.counts');
   const children = createChildren();
   const noise = createLines('Last lines on stdout that are not MCP messages');
@@ -86,7 +88,7 @@ export function createServerCard(first) {
       reason.className = `reason ${conditionMoods[condition.state] === 'good' ? '' : conditionMoods[condition.state]}`;
       setText(said, server.stderr.at(-1)?.line ?? server.noise.at(-1) ?? '');
       said.title = said.textContent;
-      setText(calls, recent.calls === 0 ? 'no calls' : `${failedShare(recent)} of ${count(recent.calls)} failed`);
+      setText(calls, describeOutcome(recent));
       calls.className = server.isFailing ? 'bad' : '';
       setText(times, recent.p95Ms === null ? '' : `p95 ${duration(recent.p95Ms)}${describeOwnTime(recent)}`);
       setText(users, describeUsers(server));
@@ -132,16 +134,21 @@ function describeUsers({ sessions, users }) {
 
 const describeLoad = ({ childCount, childBytes, exits }) =>
   [
-    ...(childCount === 0 ? [] : [`${bytes(childBytes)} in ${counted(childCount, 'process', 'processes')}`]),
+    ...(childCount === 0
+      ? []
+      : [`${childBytes === 0 ? '' : `${bytes(childBytes)} in `}${counted(childCount, 'process', 'processes')}`]),
     ...(exits === 0 ? [] : [`${count(exits)} lost`]),
   ].join(' · ');
 
-const describeOwnTime = ({ gatewayMs }) => (gatewayMs === null ? '' : `, gateway ${number(gatewayMs)} ms`);
+const describeOutcome = (recent) => {
+  if (recent.calls === 0) return 'no calls';
+  return `${counted(recent.calls, 'call')}, ${recent.failures === 0 ? 'none' : failedShare(recent)} failed`;
+};
+
+const describeOwnTime = ({ gatewayMs }) => (gatewayMs === null ? '' : `, gateway ${milliseconds(gatewayMs)}`);
 
 const describeCalls = (recent) =>
-  recent.calls === 0
-    ? 'no calls in the last 2 min'
-    : `${failedShare(recent)} of ${counted(recent.calls, 'call')} failed in the last 2 min`;
+  recent.calls === 0 ? 'no calls in the last 2 min' : `${describeOutcome(recent)} in the last 2 min`;
 
 const chipsOf = ({ transport, era, revisions = [] }) => [transport, eraWords[era] ?? era, ...revisions.slice(-1)];
 

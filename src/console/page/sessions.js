@@ -12,7 +12,7 @@ export function createSessions(section, live, about) {
     type: 'search',
     autocomplete: 'off',
     spellcheck: 'false',
-    placeholder: 'Server, session, client, user, instance or hibernating',
+    placeholder: 'Server, session, client, user …',
   });
   const scope = h(
     'select',
@@ -45,7 +45,7 @@ export function createSessions(section, live, about) {
   section.append(
     h('div.heading', {}, h('div', {}, h('h1', { id: 'sessions-title', tabindex: '-1' }, 'Sessions'), total)),
     messageList.element,
-    h('div.inline', {}, h('div.search', {}, h('label', { for: 'search' }, 'Search'), search), scopeField),
+    h('div.filters', {}, h('div.search', {}, h('label', { for: 'search' }, 'Search'), search), scopeField),
     h('div.table', { role: 'region', 'aria-label': 'List of sessions', tabindex: '0' }, table),
     sources,
     emptyHint,
@@ -102,7 +102,7 @@ const headings = () =>
   [
     ['Session', ''],
     ['Server', ''],
-    ['Instance', 'instance'],
+    ['Instance', 'instance optional'],
     ['Client', 'optional'],
     ['User', 'optional'],
     ['Calls', 'figure optional'],
@@ -119,7 +119,7 @@ const createRow =
   ({ instance, server, session }) => {
     const cells = [
       'name',
-      'name instance',
+      'name instance optional',
       'client optional',
       'client optional',
       'figure optional',
@@ -175,7 +175,7 @@ const createRow =
         setText(client, current.client || '–');
         client.title = `${current.client} ${current.revision}, ${current.kind}`.trim();
         setText(user, current.user ?? '–');
-        setText(compactOwner, [current.user, current.client].filter(Boolean).join(', '));
+        setText(compactOwner, [current.user, current.client, instance && `on ${instance}`].filter(Boolean).join(', '));
         const { failures } = current;
         const last = failures === undefined ? '' : `${time(failures.at)} ${failures.last}`;
         setText(calls, count(current.totalCalls));

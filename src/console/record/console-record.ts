@@ -7,12 +7,13 @@ import { CallRates } from './calls/call-rates.ts';
 import { FailingSpells } from './calls/failing-spells.ts';
 import { FailingTools } from './calls/failing-tools.ts';
 import { type Gauges, History } from './calls/history.ts';
+import { Refusals, refusesSender } from './incidents/refusals.ts';
+import { Resumes } from './incidents/resumes.ts';
+import { ServerIncidents } from './incidents/server-incidents.ts';
+import { SessionFailures } from './incidents/session-failures.ts';
 import { MessageTap } from './message-tap.ts';
 import { ObservedBackends } from './observed-backends.ts';
 import { RecentEvents } from './recent-events.ts';
-import { Refusals, refusesSender } from './refusals.ts';
-import { ServerIncidents } from './server-incidents.ts';
-import { SessionFailures } from './session-failures.ts';
 import { StderrLines } from './stderr-lines.ts';
 import { Traffic } from './traffic.ts';
 
@@ -34,6 +35,7 @@ export class ConsoleRecord {
   readonly failures = new SessionFailures();
   readonly failingTools = new FailingTools();
   readonly refusals = new Refusals();
+  readonly resumes = new Resumes();
   readonly history = new History();
   readonly incidents = new ServerIncidents();
   readonly stderr = new StderrLines();
@@ -105,6 +107,7 @@ export class ConsoleRecord {
         this.history.countTakeover();
         break;
       case 'stream-resumed':
+        this.resumes.add(event.server, event.session, event.outcome);
         if (event.outcome === 'resumed') this.history.countResume();
         break;
       case 'backend-ended':

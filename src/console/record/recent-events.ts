@@ -2,8 +2,8 @@ import type { Challenge } from '../../auth/identity.ts';
 import type { BackendEnd } from '../../backend/backend.ts';
 import type { GatewayEvent } from '../../ops/gateway-events.ts';
 import type { SessionName } from '../../session/session-events.ts';
+import { describeRefusal } from './incidents/refusals.ts';
 import { redactCredentials } from './redacted-content.ts';
-import { describeRefusal } from './refusals.ts';
 
 /** The kind of an event that is rare enough to be listed one by one. */
 export type RecentEventKind =
@@ -40,6 +40,8 @@ export interface RecentEvent {
   /** The short name of the session. */
   readonly session?: string;
   readonly detail?: string;
+  /** Why a session ended or a request was refused. The page has words for it. */
+  readonly reason?: string;
   /** The last lines of a server that ended, with likely credentials redacted. */
   readonly output?: readonly string[];
 }
@@ -89,7 +91,7 @@ export class RecentEvents {
         return this.#add('session_started', name, `Revision ${protocolVersion.slice(0, 32)}, after ${startMs} ms.`);
       }
       case 'session-ended':
-        return this.#add('session_ended', event.name, `Reason: ${event.reason}.`);
+        return this.#add('session_ended', { ...event.name, reason: event.reason });
       case 'session-adopted':
         return this.#add('session_adopted', event.name, `Unanswered requests: ${event.pending}.`);
       case 'takeover-limit-reached':
@@ -167,9 +169,9 @@ export class RecentEvents {
       return;
     }
     this.#refusals.set(key, { at: now, count: 0 });
-    const more = last === undefined || last.count === 0 ? '' : ` ${last.count} more since the last entry.`;
-    const why = detail === undefined ? '' : ` (${describeRefusal(detail)})`;
-    this.#add('refused', { server }, `Reason: ${reason}${why}.${more}`);
+    const more = last === undefined || last.count === 0 ? [] : [`${last.count} more since the last entry`];
+    const why = detail === undefined ? [] : [describeRefusal(detail)];
+    this.#add('refused', { server, reason }, [...why, ...more].join('. '));
   }
 
   /** Records the end of a server, with the last lines that it wrote. */
@@ -178,14 +180,19 @@ export class RecentEvents {
     this.#add(kind, name, `${detail}${more}`, output);
   }
 
-  #add(kind: RecentEventKind, name: Partial<SessionName> = {}, detail?: string, output: readonly string[] = []): void {
+  #add(
+    kind: RecentEventKind,
+    about: Pick<RecentEvent, 'server' | 'session' | 'reason'> = {},
+    detail?: string,
+    output: readonly string[] = [],
+  ): void {
     this.#newest += 1;
     this.#kept.push({
       number: this.#newest,
       at: Date.now(),
       kind,
-      ...name,
-      ...(detail !== undefined && { detail }),
+      ...about,
+      ...(detail !== undefined && detail !== '' && { detail }),
       ...(output.length > 0 && { output }),
     });
     if (this.#kept.length > maxKept) this.#kept.shift();

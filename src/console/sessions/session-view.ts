@@ -1,7 +1,7 @@
 // A session in the form that the page shows.
 
 import type { ConsoleSession } from '../../ops/admin/console-hook.ts';
-import type { Failures } from '../record/session-failures.ts';
+import type { Failures } from '../record/incidents/session-failures.ts';
 import { clientNameOf } from './session-client.ts';
 
 /** One session, by its short name. */

@@ -1,6 +1,6 @@
 import { isFailing, type RecentCalls } from '../record/calls/call-rates.ts';
 import type { FailingTool } from '../record/calls/failing-tools.ts';
-import type { Incidents } from '../record/server-incidents.ts';
+import type { Incidents } from '../record/incidents/server-incidents.ts';
 
 /**
  * The condition of a server for an operator, worst first: `down` does not start or answer, `degraded` works with

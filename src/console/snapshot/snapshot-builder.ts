@@ -6,6 +6,7 @@ import type { Gauges } from '../record/calls/history.ts';
 import type { ConsoleRecord } from '../record/console-record.ts';
 import type { ReportedSessions } from '../sessions/other-sessions.ts';
 import type { OwnSessions } from '../sessions/session-answers.ts';
+import { clientNameOf } from '../sessions/session-client.ts';
 import { type SessionQuery, showSessions } from '../sessions/session-list.ts';
 import { SessionUsers } from '../sessions/session-users.ts';
 import {
@@ -17,7 +18,14 @@ import {
 } from '../sessions/session-view.ts';
 import type { InstanceSummary, InstanceView } from './known-instances.ts';
 import { byTrouble, findCondition } from './server-condition.ts';
-import { type ChildView, type ServerHealthView, type ServerView, type Snapshot, showChildren } from './snapshot.ts';
+import {
+  type ChildView,
+  type ResumesView,
+  type ServerHealthView,
+  type ServerView,
+  type Snapshot,
+  showChildren,
+} from './snapshot.ts';
 
 /** The state of a server that the record does not have. */
 export interface ServerState {
@@ -63,9 +71,14 @@ export interface OtherInstances {
   readonly sessions: readonly ReportedSessions[];
 }
 
-/** Builds snapshots of the gateway for the page. Nothing is kept between two snapshots. */
+/** Builds snapshots of the gateway for the page. Only sums of the last measurement of memory are kept between two snapshots. */
 export class SnapshotBuilder {
   readonly #sources: SnapshotSources;
+  /** The memory by server at the last measurement. */
+  #summed: { readonly measured: ReadonlyMap<number, number>; readonly byServer: ReadonlyMap<string, number> } = {
+    measured: new Map(),
+    byServer: new Map(),
+  };
 
   constructor(sources: SnapshotSources) {
     this.#sources = sources;
@@ -79,7 +92,9 @@ export class SnapshotBuilder {
 
   /** The state of the instance for the history. */
   gauges(): Gauges {
-    return { ...this.#openCounts(), memoryBytes: process.memoryUsage.rss(), childBytes: this.#childBytes() };
+    const bytesByServer = this.#bytesByServer();
+    const childBytes = total([...bytesByServer.values()]);
+    return { ...this.#openCounts(), memoryBytes: process.memoryUsage.rss(), childBytes, bytesByServer };
   }
 
   #openCounts(): { readonly sessions: number; readonly streams: number } {
@@ -118,6 +133,7 @@ export class SnapshotBuilder {
         upMs: Math.round(process.uptime() * 1_000),
         usual: record.history.usual(),
         refusals: record.refusals.recent,
+        resumes: this.#resumes(all),
         store: { ...this.#sources.store(), ...record.traffic.storeSpeed },
       },
       servers: byTrouble(servers),
@@ -135,6 +151,15 @@ export class SnapshotBuilder {
   session({ server, session }: BackendOwner): SessionView | undefined {
     const found = this.#sources.sessions().find(({ name }) => name.server === server && name.session === session);
     return found && showSession(found, this.#recordOf());
+  }
+
+  /** The resumed streams, with the client and the user of the last one if its session is still here. */
+  #resumes(sessions: readonly SessionState[]): ResumesView {
+    const { recent } = this.#sources.record.resumes;
+    const { server, session } = recent.last ?? {};
+    const { snapshot } = sessions.find(({ name }) => name.server === server && name.session === session) ?? {};
+    if (snapshot === undefined) return recent;
+    return { ...recent, client: clientNameOf(snapshot.initialize), user: snapshot.principal.subject || undefined };
   }
 
   #recordOf(): RecordOf {
@@ -186,8 +211,17 @@ export class SnapshotBuilder {
     });
   }
 
-  #childBytes(): number {
-    return total([...this.#sources.memoryOf(() => this.#pids(), maxAgeUnseenMs).values()]);
+  /** The memory of the processes of each server. The sums are made again only after a new measurement. */
+  #bytesByServer(): ReadonlyMap<string, number> {
+    const measured = this.#sources.memoryOf(() => this.#pids(), maxAgeUnseenMs);
+    if (measured === this.#summed.measured) return this.#summed.byServer;
+    const byServer = new Map<string, number>();
+    for (const { server, pid } of this.#sources.record.backends.live()) {
+      const bytes = pid === undefined ? undefined : measured.get(pid);
+      if (bytes !== undefined) byServer.set(server, (byServer.get(server) ?? 0) + bytes);
+    }
+    this.#summed = { measured, byServer };
+    return byServer;
   }
 
   #pids(): ReadonlySet<number> {

@@ -4,8 +4,9 @@ import type { StoreState } from '../../ops/admin/console-hook.ts';
 import type { RecentCalls } from '../record/calls/call-rates.ts';
 import type { FailingTool } from '../record/calls/failing-tools.ts';
 import type { UsualNumbers } from '../record/calls/history.ts';
-import type { RecentRefusals } from '../record/refusals.ts';
-import type { Incidents } from '../record/server-incidents.ts';
+import type { RecentRefusals } from '../record/incidents/refusals.ts';
+import type { RecentResumes } from '../record/incidents/resumes.ts';
+import type { Incidents } from '../record/incidents/server-incidents.ts';
 import type { StderrLine } from '../record/stderr-lines.ts';
 import type { StoreSpeed } from '../record/traffic.ts';
 import type { SessionViews } from '../sessions/session-list.ts';
@@ -29,11 +30,18 @@ export interface Snapshot {
       readonly upMs: number;
       readonly usual: UsualNumbers;
       readonly refusals: RecentRefusals;
+      readonly resumes: ResumesView;
       readonly store: StoreState & StoreSpeed;
     };
   readonly servers: readonly ServerView[];
   readonly sessions: SessionViews;
   readonly instances: readonly InstanceView[];
+}
+
+/** The resumed streams, with the name and version of the last client, and its user, as far as known. */
+export interface ResumesView extends RecentResumes {
+  readonly client?: string | undefined;
+  readonly user?: string | undefined;
 }
 
 /** One server. */

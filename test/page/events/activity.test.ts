@@ -49,7 +49,7 @@ test('an exit has its code and the last lines of stderr, a refusal its host, a r
   await activity.getByText('Server restored').first().waitFor();
 
   expect(await postToHost(gateway.port, '/calm/mcp', 'evil.example')).toBe(403);
-  await activity.getByText('Reason: host_not_allowed (Host: evil.example).').waitFor();
+  await activity.getByText('wrong host: Host: evil.example').waitFor();
 
   write({ reports: crashing, calm, added: calm });
   await activity.getByText('Added: added.').waitFor();

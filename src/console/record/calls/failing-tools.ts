@@ -1,6 +1,6 @@
 import type { EndedCall } from '../../../call/call-events.ts';
 import { BoundedMap } from '../../../util/bounded-map.ts';
-import { RecentSum } from '../recent-sum.ts';
+import { RecentSum } from '../incidents/recent-sum.ts';
 
 /** The number of failing tools that are kept for each server (P8): a client decides which names it calls. */
 const maxTools = 20;

@@ -10,8 +10,8 @@ export const historyRanges = {
 export type HistoryRange = keyof typeof historyRanges;
 
 /**
- * The limit for servers with plots of their own (P8). One server costs 20 KiB (1,020 steps of 5 numbers of 4 bytes), the
- * instance costs 48 KiB, and all of it at most 688 KiB.
+ * The limit for servers with plots of their own (P8). One server costs 24 KiB (1,020 steps of 6 numbers of 4 bytes), the
+ * instance costs 48 KiB, and all of it at most 816 KiB.
  */
 const maxServers = 32;
 
@@ -21,10 +21,13 @@ export interface Gauges {
   readonly streams: number;
   readonly memoryBytes: number;
   readonly childBytes: number;
+  /** The memory of the processes of each server that has some. */
+  readonly bytesByServer: ReadonlyMap<string, number>;
 }
 
 /** What is plotted for each server, and for the instance. Rates are per second. */
 const callSeries = ['calls', 'failures', 'p50Ms', 'p95Ms', 'p99Ms'] as const;
+const serverSeries = [...callSeries, 'memoryBytes'] as const;
 const instanceSeries = [
   ...callSeries,
   'sessions',
@@ -60,6 +63,8 @@ export interface UsualNumbers {
   /** How much the memory of the gateway and its servers grew within the last hour, or the time that is known. */
   readonly grownBytes: number | undefined;
   readonly grownSpanMs: number;
+  /** The server whose memory grew most in this time. */
+  readonly mostGrown: { readonly name: string; readonly bytes: number } | undefined;
 }
 
 /** So many steps are needed for a comparison. */
@@ -124,7 +129,7 @@ class Range {
     const known = this.servers.get(server);
     if (known !== undefined) return known.open;
     if (this.servers.size >= maxServers) return undefined;
-    const created = new Track(callSeries, this.steps);
+    const created = new Track(serverSeries, this.steps);
     this.servers.set(server, created);
     return created.open;
   }
@@ -133,9 +138,11 @@ class Range {
   advanceTo(now: number, gauges: () => Gauges): void {
     const current = Math.floor(now / this.stepMs);
     if (current === this.#open) return;
-    for (const track of this.servers.values()) track.close(this.#open, this.#valuesOf(track.open));
+    const { bytesByServer, ...measured } = gauges();
+    for (const [name, track] of this.servers)
+      track.close(this.#open, { ...this.#valuesOf(track.open), memoryBytes: bytesByServer.get(name) ?? null });
     const counts = { ...this.counts, events: this.counts.events / (this.stepMs / 1_000) };
-    this.instance.close(this.#open, { ...this.#valuesOf(this.instance.open), ...gauges(), ...counts });
+    this.instance.close(this.#open, { ...this.#valuesOf(this.instance.open), ...measured, ...counts });
     this.counts.resumes = 0;
     this.counts.takeovers = 0;
     this.counts.events = 0;
@@ -162,6 +169,11 @@ class Range {
   /** Returns the known values of a series of the instance, oldest first. */
   known(series: (typeof instanceSeries)[number]): number[] {
     return this.instance.known(series, this.#open - 1);
+  }
+
+  /** Returns the known memory of each server, oldest first. */
+  memoryByServer(): (readonly [name: string, bytes: number[]])[] {
+    return Array.from(this.servers, ([name, track]) => [name, track.known('memoryBytes', this.#open - 1)]);
   }
 
   #valuesOf({ calls, failures, answerTimes }: CallCounts): Record<string, number | null> {
@@ -228,12 +240,17 @@ export class History {
     const sessions = range.known('sessions');
     const servers = hour.known('childBytes');
     const memory = hour.known('memoryBytes').map((bytes, index) => bytes + (servers[index] as number));
-    const isKnown = memory.length >= 2 * minSteps;
+    const [mostGrown] = hour
+      .memoryByServer()
+      .map(([name, values]) => ({ name, bytes: growthOf(values) ?? 0 }))
+      .filter(({ bytes }) => bytes > 0)
+      .sort((a, b) => b.bytes - a.bytes);
     return {
       sessions: sessions.length >= minSteps ? median(sessions) : undefined,
       sessionsSpanMs: sessions.length * range.stepMs,
-      grownBytes: isKnown ? median(memory.slice(-minSteps)) - median(memory.slice(0, minSteps)) : undefined,
+      grownBytes: growthOf(memory),
       grownSpanMs: memory.length * hour.stepMs,
+      mostGrown,
     };
   }
 
@@ -245,3 +262,7 @@ export class History {
 
 const median = (values: readonly number[]): number =>
   [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] as number;
+
+/** The difference between the newest and the oldest values; undefined while there are too few. */
+const growthOf = (values: readonly number[]): number | undefined =>
+  values.length >= 2 * minSteps ? median(values.slice(-minSteps)) - median(values.slice(0, minSteps)) : undefined;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { CallOutcome, EndedCall } from '../../../../src/call/call-events.ts';
 import { FailingTools } from '../../../../src/console/record/calls/failing-tools.ts';
-import { recentSpanMs } from '../../../../src/console/record/recent-sum.ts';
+import { recentSpanMs } from '../../../../src/console/record/incidents/recent-sum.ts';
 
 const ended = (name: string | undefined, kind: 'ok' | 'tool_error' | 'left' = 'tool_error', server = 'mail') =>
   ({ origin: { server }, name, outcome: { kind } satisfies CallOutcome }) as EndedCall;

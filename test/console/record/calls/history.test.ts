@@ -18,7 +18,7 @@ function createHistory() {
   let measurements = 0;
   const gauges = () => {
     measurements += 1;
-    return { sessions, streams: 1, memoryBytes: 5e7, childBytes: 1e8 };
+    return { sessions, streams: 1, memoryBytes: 5e7, childBytes: 1e8, bytesByServer: new Map([['files', 1e8]]) };
   };
   return {
     history,
@@ -63,8 +63,22 @@ test('each second has its calls by server and in all, and the state of the insta
   });
   expect(instance).toMatchObject({ takeovers: [0, 0], memoryBytes: [5e7, 5e7], childBytes: [1e8, 1e8] });
   expect(servers).toEqual({
-    files: { calls: [1, 0], failures: [0, 0], p50Ms: [5, null], p95Ms: [5, null], p99Ms: [5, null] },
-    mail: { calls: [1, 0], failures: [1, 0], p50Ms: [5, null], p95Ms: [5, null], p99Ms: [5, null] },
+    files: {
+      calls: [1, 0],
+      failures: [0, 0],
+      p50Ms: [5, null],
+      p95Ms: [5, null],
+      p99Ms: [5, null],
+      memoryBytes: [1e8, 1e8],
+    },
+    mail: {
+      calls: [1, 0],
+      failures: [1, 0],
+      p50Ms: [5, null],
+      p95Ms: [5, null],
+      p99Ms: [5, null],
+      memoryBytes: [null, null],
+    },
   });
 });
 
@@ -135,16 +149,25 @@ test('the usual number of sessions and the growth of memory are known after a mi
   expect(history.usual()).toMatchObject({ grownBytes: 0, grownSpanMs: 150_000 });
 });
 
-test('memory that grows is told from the first minute to the last', () => {
+test('memory that grows is told from the first minute to the last, with the server whose memory grew most', () => {
   let now = 0;
   let memoryBytes = 1e8;
   const history = new History(() => now);
+  const counter = new CallCounter();
+  for (const server of ['files', 'mail']) counter.count(ended(server));
+  counter.fold((server, counts) => history.add(server, counts));
   for (let second = 0; second < 300; second += 1) {
     now += 1_000;
     memoryBytes += 1e6;
-    history.tick(() => ({ sessions: 1, streams: 0, memoryBytes, childBytes: 5e7 }));
+    const bytesByServer = new Map([
+      ['files', 5e7],
+      ['mail', now * 100],
+    ]);
+    history.tick(() => ({ sessions: 1, streams: 0, memoryBytes, childBytes: 5e7, bytesByServer }));
   }
-  const { grownBytes = 0 } = history.usual();
+  const { grownBytes = 0, mostGrown } = history.usual();
+  expect(mostGrown).toMatchObject({ name: 'mail' });
+  expect(mostGrown?.bytes).toBeGreaterThan(2e7);
   expect(grownBytes).toBeGreaterThan(2e8);
   expect(grownBytes).toBeLessThan(3e8);
 });

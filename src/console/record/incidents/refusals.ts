@@ -1,5 +1,5 @@
-import type { RefusalDetail } from '../../auth/identity.ts';
-import { entryOf, type Reason } from '../../protocol/faults.ts';
+import type { RefusalDetail } from '../../../auth/identity.ts';
+import { entryOf, type Reason } from '../../../protocol/faults.ts';
 import { RecentSum } from './recent-sum.ts';
 
 /** The requests that were refused in the last five minutes. */

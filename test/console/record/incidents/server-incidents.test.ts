@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { incidentSpanMs, ServerIncidents } from '../../../src/console/record/server-incidents.ts';
+import { incidentSpanMs, ServerIncidents } from '../../../../src/console/record/incidents/server-incidents.ts';
 
 function createIncidents() {
   let now = 0;

@@ -1,5 +1,5 @@
-import type { EndedCall } from '../../call/call-events.ts';
-import { type BackendOwner, backendOwnerKey } from './backend-owner.ts';
+import type { EndedCall } from '../../../call/call-events.ts';
+import { type BackendOwner, backendOwnerKey } from '../backend-owner.ts';
 
 /** The failed calls of one session on this instance. */
 export interface Failures {

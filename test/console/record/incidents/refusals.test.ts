@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { recentSpanMs } from '../../../src/console/record/recent-sum.ts';
-import { Refusals } from '../../../src/console/record/refusals.ts';
+import { recentSpanMs } from '../../../../src/console/record/incidents/recent-sum.ts';
+import { Refusals } from '../../../../src/console/record/incidents/refusals.ts';
 
 test('refused senders and exceeded quotas count for five minutes; other faults do not count', () => {
   let now = 0;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { CallOutcome, EndedCall } from '../../../src/call/call-events.ts';
-import { SessionFailures } from '../../../src/console/record/session-failures.ts';
+import type { CallOutcome, EndedCall } from '../../../../src/call/call-events.ts';
+import { SessionFailures } from '../../../../src/console/record/incidents/session-failures.ts';
 
 const ended = (session: string | undefined, outcome: CallOutcome): EndedCall => ({
   type: 'call-ended',
