@@ -99,7 +99,7 @@ describe('the overview', () => {
     await server.getByRole('img', { name: /Response time\. Median: now \d/ }).waitFor();
     await page.getByRole('img', { name: /Sessions and streams\. Sessions: now 1/ }).waitFor();
     await page.getByLabel('Range').selectOption('1 hour');
-    await page.getByRole('img', { name: /Memory\. Gateway: now [\d.]+ MiB/ }).waitFor({ timeout: 30_000 });
+    await page.getByRole('img', { name: /Memory\. Gateway: now [\d.]+\sMiB/ }).waitFor({ timeout: 30_000 });
   });
 
   test('says why a server fails, and what it wrote to stderr last', async () => {
@@ -198,7 +198,7 @@ describe('sessions', () => {
     await page.getByRole('cell', { name: 'everything-server' }).click();
     await page.getByRole('heading', { name: `Session ${short}` }).waitFor();
     await session.callTool('echo', { text: 'canary-content' });
-    await page.getByText(/^\d+ B → \d+ B · .* · ok$/).waitFor();
+    await page.getByText(/^\d+\sB → \d+\sB · .* · ok$/).waitFor();
     await page.getByText('tools/call', { exact: true }).waitFor();
     await page.getByText('echo', { exact: true }).waitFor();
     await session.callTool('test_error_handling', {});
@@ -210,7 +210,7 @@ describe('sessions', () => {
     await session.callTool('progress', { count: 3 });
     await page.getByLabel('Filter messages').fill('progress');
     await page.getByRole('button', { name: 'Continue' }).click();
-    await page.getByText(/^\d+ B → /).waitFor();
+    await page.getByText(/^\d+\sB → /).waitFor();
     await page.getByText('echo', { exact: true }).waitFor({ state: 'detached' });
     expect(await page.content()).not.toContain('canary-content');
     expect(await page.content()).not.toContain(session.id);

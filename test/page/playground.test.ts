@@ -53,7 +53,7 @@ describe('results', () => {
     await choose(page, 'test_audio_content');
     await choose(page, 'Call');
     await page.locator('audio').waitFor();
-    expect(await page.getByLabel('Result').textContent()).toMatch(/^audio\/wav, \d+ B$/);
+    expect(await page.getByLabel('Result').textContent()).toMatch(/^audio\/wav, \d+\sB$/);
   });
 
   test('a failed tool is red, with what it says', async () => {
@@ -159,7 +159,7 @@ test('the timeline shows the cut, the resume, and that no event is repeated', as
   await page.getByText('notifications/progress 2 of 8').waitFor();
   await choose(page, 'Cut the connection');
   await page.getByText(/^Done after/).waitFor();
-  const timeline = page.getByRole('img', { name: /^Timeline of the stream\. \d+ events in .* s, none repeated: / });
+  const timeline = page.getByRole('img', { name: /^Timeline of the stream\. \d+ events in .*\ss, none repeated: / });
   await timeline.waitFor();
   const text = String(await timeline.getAttribute('aria-label'));
   const [, before, after] = /(\d+) before the cut, (\d+) after the resume\.$/.exec(text) ?? [];

@@ -23,7 +23,7 @@ export const percent = (part, all) => {
 };
 
 /** Formats a count with its noun: `3 sessions`, `1 session`. */
-export const counted = (value, one, many = `${one}s`) => `${count(value)}${gap}${value === 1 ? one : many}`;
+export const counted = (value, one, many = `${one}s`) => `${count(value)} ${value === 1 ? one : many}`;
 
 /** Formats a size in bytes. */
 export function bytes(value) {

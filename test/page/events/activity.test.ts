@@ -89,7 +89,7 @@ test('the store has its speed, and its outage is told with a colour and in the l
   const { admin } = await startWatched({ args: ['--redis', redis.url] });
   const page = await openPage(admin);
   const store = page.locator('.figures > div').filter({ hasText: 'Store' });
-  await store.getByText(/^connected; answers in [\d.]+ ms, at most [\d.]+ ms in the last minute$/).waitFor();
+  await store.getByText(/^connected; answers in [\d.]+\sms, at most [\d.]+\sms in the last minute$/).waitFor();
   await redis.kill();
   await store.getByText('Redis is away').waitFor();
   await activityOf(page).getByText('The store is unavailable').waitFor();

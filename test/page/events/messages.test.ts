@@ -57,7 +57,7 @@ test('plots have ranges, and the value under the pointer in all of them', async 
     /^Calls per second\. Calls: now .*; Failed: /,
     /^Response time\. Median: .*; p95: .*; p99: /,
     /^Sessions and streams\. Sessions: now 1, /,
-    /^Memory\. Gateway: now [\d.]+ MiB.*; Servers: now [\d.]+ MiB/,
+    /^Memory\. Gateway: now [\d.]+\sMiB.*; Servers: now [\d.]+\sMiB/,
     /^Events to clients per second\. Events: now .*, maximum [1-9]/,
     /^Resumed streams and takeovers\. Resumed: now 0, .*; Taken over: now 0/,
   ])
