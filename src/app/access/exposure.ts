@@ -64,7 +64,7 @@ export function describeSharing(
     return `Clients with the same ${affinity} share server processes${servers.some(({ share }) => share === 'all') ? '' : ', within one user'}.`;
   const shares = new Set(servers.map(({ share }) => share));
   const [share] = shares;
-  if (shares.size !== 1 || share === undefined) return 'The servers differ in which clients share processes (share).';
+  if (shares.size !== 1 || share === undefined) return 'Which clients share processes depends on the server (share).';
   if (share === 'all') return 'All clients share server processes, regardless of their user (--share all).';
   if (share === 'request' || share === 'session') return `Sessions share no server processes (--share ${share}).`;
   if (known === 'users') return 'Each user has separate server processes. Sessions of one user share them.';

@@ -281,7 +281,7 @@ export const serverOptions = {
   poolMax: integer(
     4,
     [1, 1_000],
-    'Maximum number of processes of a legacy server for modern clients with the same input capabilities. Processes whose call waits for its client do not count, up to eight times this number. Use 1 for a stateful server.',
+    'Maximum number of processes of a legacy server for modern clients with the same input capabilities. Processes that wait for a client do not count, but there are at most eight times this many. Use 1 for a stateful server.',
   ),
   sessionless: text<'serve' | 'reject'>(
     'reject',

@@ -62,7 +62,7 @@ const headers = z
 export function headerFault(name: string): string | undefined {
   if (!nameForm.test(name)) return 'is not a valid header name';
   if (isOwn(name)) return `is ${name}, which the gateway sets itself`;
-  return name === 'proxy-authorization' ? `is ${name}, which is only for the next proxy` : undefined;
+  return name === 'proxy-authorization' ? `is ${name}, which is meant only for the next proxy` : undefined;
 }
 
 const forwardHeader = z.string({ error: 'must be the name of a header' }).check(

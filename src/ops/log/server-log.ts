@@ -46,7 +46,7 @@ export function createServerLog(
       }
       case 'view-server-missing': {
         const { server, member, reason } = event;
-        return logger.debug({ server, member, reason }, 'a server of the view is missing in an answer');
+        return logger.debug({ server, member, reason }, 'a server of the view is missing from an answer');
       }
       case 'view-server-down': {
         const { server, member, detail } = event;

@@ -168,7 +168,7 @@ export const catalogue = {
   },
   refusedCredentials: counter(
     'refused_credentials_total',
-    'Requests whose key or access token was refused, by cause. The log names the cause in the member why.',
+    'Requests whose key or access token was refused, by cause. In the log, the field why contains the cause.',
     [server, oneOf('cause', ...Object.keys(refusalCauses))],
   ),
 

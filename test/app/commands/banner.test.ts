@@ -52,7 +52,7 @@ test.each([
   [['auto'], 'unknown', /^Anyone can be a client/],
   [['session'], 'users', /share no server processes \(--share session\)/],
   [['all'], 'unknown', /^All clients share server processes, regardless of their user/],
-  [['auto', 'all'], 'users', /^The servers differ/],
+  [['auto', 'all'], 'users', /^Which clients share processes depends/],
 ] as const)('it says in one line who shares processes: %j, %s', (shares, known, line) => {
   const sharing = describeSharing(
     shares.map((share) => ({ share })),

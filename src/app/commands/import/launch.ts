@@ -113,7 +113,7 @@ export function launchOf(described: Package, inputs: Inputs): Launch | undefined
     !/^[A-Za-z0-9@][A-Za-z0-9@._/:+~-]*$/.test(identifier) ||
     !/^(?:[A-Za-z0-9][A-Za-z0-9._+~-]*)?$/.test(version ?? '')
   ) {
-    inputs.obstacles.push('its identifier or its version has characters that no package has');
+    inputs.obstacles.push('its identifier or its version has characters that are not allowed in a package name');
     return undefined;
   }
   const [fallback = ''] = runner.programs;
