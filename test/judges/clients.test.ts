@@ -1,16 +1,12 @@
 import { execFile } from 'node:child_process';
-import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { beforeAll } from 'vitest';
-import { installSuite, suiteNode } from '../conformance/suite.ts';
+import { suiteNode } from '../conformance/suite.ts';
 import { fixtureKinds, modernHttpKinds, type ServerKind } from '../integration/server-kinds.ts';
 import { startGateway } from '../support/gateway.ts';
+import { clientsFolder as folder, installClients } from './install-clients.ts';
 import { type Arm, type Outcome, type Outcomes, testJudge } from './judge.ts';
 
-const exec = promisify(execFile);
-const folder = fileURLToPath(new URL('clients', import.meta.url));
 const stepMs = 60_000;
 
 /** The programs with a command line: each step is a process. `<url>` stands for the endpoint. */
@@ -86,18 +82,7 @@ async function answerOf(program: string, words: readonly string[], url: string):
   return { code, answer };
 }
 
-/** True if the installed versions are those of the lock file: npm writes its own copy last. */
-function isInstalled(): boolean {
-  const [installed, wanted] = ['node_modules/.package-lock.json', 'package-lock.json'].map((name) =>
-    join(folder, name),
-  );
-  return existsSync(`${installed}`) && statSync(`${installed}`).mtimeMs > statSync(`${wanted}`).mtimeMs;
-}
-
-beforeAll(async () => {
-  await installSuite(); // it brings the Node.js that some clients need
-  if (!isInstalled()) await exec('npm', ['ci', '--ignore-scripts'], { cwd: folder, timeout: 300_000 });
-});
+beforeAll(installClients);
 
 /** Each step passes if it has an answer, and through the gateway if it has the same answer as directly. */
 function testClients(judge: string, directKind: ServerKind, kinds: readonly (readonly [string, ServerKind])[]): void {

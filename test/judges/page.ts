@@ -67,7 +67,8 @@ function sectionOf(judge: string, records: readonly JudgeRecord[]): string {
   const cell = (scenario: string, arm: string): string => {
     const record = records.find((candidate) => candidate.scenario === scenario && candidate.arm === arm);
     if (record === undefined) return '–';
-    return record.failed.length === 0 ? `${record.passed}` : `${record.passed}, **${record.failed.length} failed**`;
+    const text = record.cell ?? `${record.passed}`;
+    return record.failed.length === 0 ? text : `${text}, **${record.failed.length} failed**`;
   };
   const totals = arms.map((arm) => {
     const own = records.filter((record) => record.arm === arm);

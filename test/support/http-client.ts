@@ -153,6 +153,8 @@ function isMessage(data: string | undefined): data is string {
 export interface SessionOptions {
   readonly version?: string;
   readonly capabilities?: object;
+  /** By default, a name of its own and a version that must not be in a log. */
+  readonly clientInfo?: object;
   /** Added to each request. */
   readonly headers?: OutgoingHttpHeaders;
   readonly agent?: Agent;
@@ -189,9 +191,14 @@ export interface Session {
 /** Initializes a session at `url` (2025-11-25 basic/lifecycle): `initialize`, then `notifications/initialized`. */
 export async function initialize(
   url: string,
-  { version = '2025-11-25', capabilities = {}, headers = {}, agent }: SessionOptions = {},
+  {
+    version = '2025-11-25',
+    capabilities = {},
+    clientInfo = { name: 'raw-test-client', version: canary('content') },
+    headers = {},
+    agent,
+  }: SessionOptions = {},
 ): Promise<Session> {
-  const clientInfo = { name: 'raw-test-client', version: canary('content') };
   const params = { protocolVersion: version, capabilities, clientInfo };
   const answer = await post(url, { jsonrpc: '2.0', id: 0, method: 'initialize', params }, headers, agent);
   const initialized = answer.messages.find(({ id }) => id === 0)?.result;

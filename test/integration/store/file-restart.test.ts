@@ -6,13 +6,15 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createRandom, seedOfRun } from '../../resume/random.ts';
 import { type ClientKind, newestClients, sseClients, webSocketClients } from '../../support/client-kinds.ts';
 import { environmentNumber } from '../../support/environment-number.ts';
-import { everythingFixture, type Gateway, startGateway } from '../../support/gateway.ts';
+import { everythingFixture, type Gateway, type GatewayOptions, startGateway } from '../../support/gateway.ts';
+import { createJournal } from '../../support/journal.ts';
 import { violationsOf } from '../../support/log-checker.ts';
 import { connectOld } from '../../support/old-client.ts';
 import type { SdkClient } from '../../support/sdk-clients.ts';
 import { countOutcomes, executionsIn, startTraffic, type Traffic, trafficServer } from '../../support/traffic.ts';
 import { waitFor, withDeadline } from '../../support/wait-for.ts';
 import { readFileLogs } from './file-logs.ts';
+import { checkHostedClients } from './hosted-restart.ts';
 import { startPatientProxy } from './patient-proxy.ts';
 
 /** How often the gateway is killed under traffic (`KILL_RUNS=200`), and how many sessions there are. */
@@ -20,7 +22,7 @@ const kills = environmentNumber('KILL_RUNS', 3);
 const sessions = environmentNumber('STORE_SESSIONS', 8);
 
 /** A gateway with its store in a directory, which can be killed and started again on its port. */
-async function startKeptGateway(command: readonly string[]) {
+async function startKeptGateway(command: readonly string[], env: GatewayOptions['env'] = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'gangway-restart-'));
   const directory = join(folder, 'store');
   const limits = [
@@ -32,7 +34,7 @@ async function startKeptGateway(command: readonly string[]) {
     '50ms',
   ];
   const args = ['--replay.store', `file:${directory}`, '--defaults.advanced.stdinCloseGrace', '200ms', ...limits];
-  let gateway: Gateway = await startGateway({ command, args, isStoppedWithTest: false });
+  let gateway: Gateway = await startGateway({ command, args, env, isStoppedWithTest: false });
   const { port } = gateway;
   const proxy = await startPatientProxy(port);
   onTestFinished(async () => {
@@ -45,9 +47,12 @@ async function startKeptGateway(command: readonly string[]) {
     directory,
     /** The URL of the endpoint behind the proxy. */
     url: `http://127.0.0.1:${proxy.port}/mcp`,
-    async restart(signal: NodeJS.Signals): Promise<void> {
+    /** Resolves with the time that the gateway took to start. */
+    async restart(signal: NodeJS.Signals): Promise<number> {
       await gateway.stop(signal);
-      gateway = await startGateway({ command, args, port, isStoppedWithTest: false });
+      const startedAt = performance.now();
+      gateway = await startGateway({ command, args, env, port, isStoppedWithTest: false, readyDeadlineMs: 60_000 });
+      return performance.now() - startedAt;
     },
     logs: () => gateway.logs(),
     stop: () => gateway.stop(),
@@ -74,9 +79,10 @@ test(
     const random = createRandom(seed);
     const options = { random: random.fork(), sessions: Math.min(sessions, 20), callsAtOnce: 2, callDeadlineMs: 30_000 };
     const traffic = await startTraffic(kept.url, options);
+    const startMs: number[] = [];
     for (let kill = 0; kill < kills; kill += 1) {
       await moreCalls(traffic, random.integer(sessions, 3 * sessions));
-      await kept.restart(kill % 4 === 3 ? 'SIGTERM' : 'SIGKILL');
+      startMs.push(await kept.restart(kill % 4 === 3 ? 'SIGTERM' : 'SIGKILL'));
     }
     await moreCalls(traffic, sessions);
     const transcripts = await traffic.stop();
@@ -84,13 +90,29 @@ test(
     const evidence = { transcripts, logs: await readFileLogs(kept.directory), executions: await executionsIn(notes) };
     expect(violationsOf(evidence).slice(0, 10), `RESUME_SEED=${seed}`).toEqual([]);
     const outcomes = countOutcomes(transcripts);
-    process.stdout.write(`file-restart, RESUME_SEED=${seed}: ${JSON.stringify({ kills, outcomes })}\n`);
+    process.stdout.write(
+      `file-restart, RESUME_SEED=${seed}: ${JSON.stringify({ kills, outcomes, longestStartMs: Math.round(Math.max(...startMs)) })}\n`,
+    );
     const bad = ['none', 'store_unavailable', 'unknown_session', 'internal', 'duplicate_id'];
     expect(Object.keys(outcomes).filter((outcome) => bad.includes(outcome))).toEqual([]);
     const statuses = new Set(transcripts.flatMap(({ connections }) => connections.map(({ status }) => status)));
     expect([...statuses]).not.toContain(404);
   },
   60_000 + kills * 10_000,
+);
+
+test(
+  `[P3] ${sessions} hosted clients go on by themselves after kills of the only instance, and no call runs twice`,
+  async () => {
+    const journal = await createJournal();
+    onTestFinished(() => journal.remove());
+    const kept = await startKeptGateway(journal.command, { GANGWAY_SHARE: undefined });
+    const restart = (): Promise<number> => kept.restart('SIGKILL');
+    const options = { url: kept.url, journal, clients: sessions, kills: Math.min(kills, 10), restart };
+    const { answered, broken } = await checkHostedClients(options);
+    process.stdout.write(`hosted clients: ${answered.length} answered, ${broken.length} broken\n`);
+  },
+  120_000 + sessions * 4_000,
 );
 
 /** A client, what it did before the restart, and how it goes on. */
