@@ -80,6 +80,8 @@ export interface Gateway {
   readonly urls: readonly ServerUrls[];
   /** Arguments that curl needs to use those URLs from this machine. */
   readonly curlArguments: readonly string[];
+  /** The base URL for a proxy on this machine, if clients use another one. */
+  readonly localUrl: string | undefined;
   /** The URL of the status page with its secret token, for the operator only. Undefined if there is no page. */
   readonly statusPage: string | undefined;
   /** One sentence: which clients share server processes. */
@@ -318,6 +320,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const file = watchFiles(source.files, configuration.reload, source.states);
   return {
     curlArguments: publicBase.curl,
+    localUrl: publicBase.local,
     sharing: describeSharing(config.servers, knownUsers()),
     statusPage: admin && page?.secretUrlAt(admin.url),
     get urls() {

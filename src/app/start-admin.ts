@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { isLoopback } from '../auth/origin-rules.ts';
+import { createOriginRules, isLoopback } from '../auth/origin-rules.ts';
 import { hasAuthentication } from '../config/access/authentication-config.ts';
 import type { GatewayConfig } from '../config/config.ts';
 import type { ServerCertificate } from '../http/http-server.ts';
@@ -12,6 +12,7 @@ import type { Exposition } from '../ops/metrics/exposition.ts';
 import type { Metrics } from '../ops/metrics/metrics.ts';
 import { docsPage } from '../util/docs-page.ts';
 import { explainListenFailure, type PortOptions } from './addresses/listen.ts';
+import { publicBaseUrl } from './addresses/public-base-url.ts';
 
 /** The parts of the operator port. */
 export interface AdminParts extends HealthOptions {
@@ -50,18 +51,30 @@ export async function startAdmin({
   };
   const endpoints = new Map([...healthEndpoints(health), ['/metrics', createMetricsEndpoint(loadExposition)] as const]);
   try {
-    const admin = await startAdminServer({
+    // On loopback there is no network to protect, and the certificate is for another name.
+    const own = isLoopback(host) ? undefined : certificate;
+    // An allowed host with a port has the port for clients.
+    const allowHost = isLoopback(host) ? [] : config.allowHost.map((name) => name.replace(/:\d+$/, ''));
+    const started = await startAdminServer({
       host,
       port,
       allowHost: config.allowHost,
-      // On loopback there is no network to protect, and the certificate is for another name.
-      certificate: isLoopback(host) ? undefined : certificate,
+      certificate: own,
       find: (path) => endpoints.get(path) ?? page?.at(path),
       isPagePath: (path) => page?.has(path) ?? false,
     });
-    const statusPage = page?.urlAt(admin.url);
+    const rules = createOriginRules({ host, allowOrigin: [], allowHost });
+    const { url } = publicBaseUrl({
+      host,
+      port: Number(new URL(started.url).port),
+      allowHost,
+      rules,
+      certificate: own,
+    });
+    const admin = { ...started, url };
+    const statusPage = page?.urlAt(url);
     logger.info(
-      { url: `${admin.url}/metrics`, statusPage },
+      { url: `${url}/metrics`, statusPage },
       statusPage === undefined ? 'metrics ready' : 'metrics and status page ready',
     );
     warnOfExposure(config, certificate !== undefined, logger);

@@ -21,6 +21,8 @@ export interface OriginOptions {
   readonly allowOrigin: readonly string[];
   /** Allowed host names, with or without port, beside the default ones; `*` for all. */
   readonly allowHost: readonly string[];
+  /** The URL that clients use. A proxy may pass its host on, so this host is allowed as well. */
+  readonly publicUrl?: string | undefined;
 }
 
 /** The pattern of `name`, `name:port`, `[v6]` or `[v6]:port`, without userinfo, path or blanks. */
@@ -36,11 +38,12 @@ export const isHost = (value: string | undefined): boolean => hostForm.test(valu
  * gateway bound to another address allows the configured Origins, and the configured Hosts or any Host if none is
  * configured.
  */
-export function createOriginRules({ host, allowOrigin, allowHost }: OriginOptions): OriginRules {
+export function createOriginRules({ host, allowOrigin, allowHost, publicUrl }: OriginOptions): OriginRules {
   const isLocal = isLoopback(host);
   const origins = new Set(allowOrigin.map((origin) => normalizeOrigin(origin) ?? origin));
   const hosts = new Set(allowHost.map((name) => name.toLowerCase()));
   const mustCheckHost = !hosts.has('*') && (isLocal || hosts.size > 0);
+  if (publicUrl !== undefined) hosts.add(new URL(publicUrl).host);
   return {
     allowsOrigin(origin) {
       if (origin === undefined || origins.has('*')) return true;

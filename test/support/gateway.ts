@@ -160,9 +160,12 @@ export async function startGateway({
     for (const output of [stdout, stderr]) {
       output.onText(() => {
         // With host names in the configuration, the URL contains one of them. The test still connects to this machine.
-        const [, scheme, tail] = /^ {2}.*?(https?:\/\/)[^\s/]+(:\d+\/\S*)/m.exec(output.wholeLines()) ?? [];
-        if (scheme === undefined) return;
-        resolve(`${scheme}127.0.0.1${tail}`);
+        const lines = output.wholeLines();
+        // With a public URL, the gateway says where a proxy reaches it.
+        const [, ownScheme, ownPort] = /^Listening on (https?:\/\/).*(:\d+) for the proxy$/m.exec(lines) ?? [];
+        const [, scheme, port = '', path] = /^ {2}.*?(https?:\/\/)[^\s/]+?(:\d+)?(\/\S*)/m.exec(lines) ?? [];
+        if (scheme === undefined || (port === '' && ownPort === undefined)) return;
+        resolve(`${ownScheme ?? scheme}127.0.0.1${ownPort ?? port}${path}`);
         // In a long run, the whole output would be read again for each line.
         for (const each of [stdout, stderr]) each.offText();
       });

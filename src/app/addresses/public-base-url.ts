@@ -10,6 +10,8 @@ export interface PublicBaseUrlOptions {
   readonly host: string;
   readonly port: number;
   readonly allowHost: readonly string[];
+  /** The URL before all paths at which clients reach the gateway, if the operator knows it. */
+  readonly publicUrl?: string | undefined;
   readonly rules: OriginRules;
   /** Undefined for plain HTTP. */
   readonly certificate: ServerCertificate | undefined;
@@ -21,15 +23,17 @@ export interface PublicBaseUrl {
   readonly url: string;
   /** Arguments for curl; empty where the URL alone is enough. */
   readonly curl: readonly string[];
+  /** The base at which a proxy on this machine reaches the gateway; undefined if it is `url`. */
+  readonly local?: string;
 }
 
 /**
  * The base of the URLs that are printed and offered for copying. The gateway accepts its host in the Host header. The
- * certificate is valid for that host, if there is such a name.
+ * certificate is valid for that host, if there is such a name. A public URL has precedence: a proxy serves it.
  * @param certificatePath the file of the certificate, for curl
  */
 export function publicBaseUrl(options: PublicBaseUrlOptions, certificatePath?: string): PublicBaseUrl {
-  const { host, port, allowHost, rules, certificate } = options;
+  const { host, port, allowHost, publicUrl, rules, certificate } = options;
   const own = displayHost(host);
   const parsed = certificate && new X509Certificate(certificate.cert);
   const names = [own, 'localhost', ...allowHost.filter((name) => name !== '*'), ...dnsNamesOf(parsed)];
@@ -41,8 +45,10 @@ export function publicBaseUrl(options: PublicBaseUrlOptions, certificatePath?: s
   );
   const certified = accepted.find((each) => parsed === undefined || isValidFor(parsed, hostOf(each)));
   const authority = certified ?? accepted[0] ?? `${own}:${port}`;
+  const local = `${parsed === undefined ? 'http' : 'https'}://${authority}`;
+  if (publicUrl !== undefined && publicUrl !== local) return { url: publicUrl, curl: [], local };
   return {
-    url: `${parsed === undefined ? 'http' : 'https'}://${authority}`,
+    url: local,
     curl: [...resolveArguments(authority, own), ...caArguments(parsed, certificatePath)],
   };
 }

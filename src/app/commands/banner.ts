@@ -12,6 +12,8 @@ export interface BannerDetails {
   readonly needsKey: boolean;
   /** Arguments that curl needs to reach the gateway from this machine. */
   readonly curlArguments?: readonly string[];
+  /** The base URL for a proxy on this machine, if clients use another one. */
+  readonly localUrl?: string | undefined;
   /** The URL of the status page, if there is one. */
   readonly statusPage?: string | undefined;
   /** The configuration file, if one was read. */
@@ -29,31 +31,35 @@ export interface BannerDetails {
  */
 export function renderBanner(
   urls: readonly ServerUrls[],
-  { needsKey, curlArguments = [], statusPage, file, sharing, keeping }: BannerDetails,
+  { needsKey, curlArguments = [], localUrl, statusPage, file, sharing, keeping }: BannerDetails,
 ): string {
   const width = Math.max(...urls.map(({ server }) => server.length));
   const row = (server: string, url: string): string => `  ${server.padEnd(width)}  ${url}\n`;
   const well = urls.filter(({ failure }) => failure === undefined);
   const untried = urls.length > 1 && file !== undefined ? `  ${untriedLine(file)}\n` : '';
-  const endpoints = well
-    .map(({ server, url, named }) => row(server, url) + (named === undefined ? '' : row('', named)))
-    .join('');
+  const endpoints = well.map((each) => row(each.server, each.url + describeOthers(each))).join('');
   const failing = urls
     .map(({ server, url, failure }) => (failure === undefined ? '' : row(server, url) + row('', failure)))
     .join('');
-  const others = (title: string, key: 'sse' | 'ws'): string => {
-    const rows = well.map((each) => (each[key] === undefined ? '' : row(each.server, each[key]))).join('');
-    return rows && `${title}:\n${rows}`;
-  };
-  const older = others('For HTTP+SSE clients', 'sse');
-  const sockets = others('For WebSocket clients', 'ws');
+  const behind = localUrl === undefined ? '' : `Listening on ${localUrl} for the proxy\n`;
   const page = statusPage === undefined ? '' : `Status page:\n  ${statusPage}\n`;
   const shared = sharing === undefined ? '' : `Processes: ${sharing}\n`;
   const kept = keeping === undefined ? '' : `Sessions: ${keeping}\n`;
   const unready = failing && `Not ready:\n${failing}`;
   const [first] = well;
   const trial = first === undefined ? '' : `Try it:\n  ${curlLine(first, needsKey, curlArguments)}\n`;
-  return `${endpoints && `Ready:\n${endpoints}${untried}`}${unready}${older}${sockets}${shared}${kept}${page}${trial}`;
+  return `${behind}${endpoints && `Ready:\n${endpoints}${untried}`}${unready}${shared}${kept}${page}${trial}`;
+}
+
+/** The other endpoints of a server by their paths, so that a server has one line. */
+function describeOthers({ named, sse, ws }: ServerUrls): string {
+  const pathOf = (url: string): string => new URL(url).pathname;
+  const others = [
+    ...(named === undefined ? [] : [`also ${pathOf(named)}`]),
+    ...(sse === undefined ? [] : [`HTTP+SSE: ${pathOf(sse)}`]),
+    ...(ws === undefined ? [] : [`WebSocket: ${pathOf(ws)}`]),
+  ];
+  return others.length === 0 ? '' : `  (${others.join(', ')})`;
 }
 
 const untriedLine = (file: string): string =>

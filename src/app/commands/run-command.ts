@@ -229,8 +229,15 @@ async function serve(config: GatewayConfig, source: ConfigurationSource, log: Lo
     logger.info(urls, urls.failure === undefined ? 'endpoint ready' : 'endpoint ready, but its server is not');
   // An audit log on stdout must not be mixed with other text.
   const output = config.audit === 'stdout' ? process.stderr : process.stdout;
-  const { urls, statusPage, curlArguments, sharing } = gateway;
-  const details = { needsKey: hasAuthentication(config), curlArguments, statusPage, file: source.file, sharing };
+  const { urls, statusPage, curlArguments, localUrl, sharing } = gateway;
+  const details = {
+    needsKey: hasAuthentication(config),
+    curlArguments,
+    localUrl,
+    statusPage,
+    file: source.file,
+    sharing,
+  };
   output.write(renderBanner(urls, { ...details, keeping: describeKeeping(config) }));
   if (config.open) detach('admin', openStatusPage(statusPage, logger));
 }

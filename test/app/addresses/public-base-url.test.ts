@@ -29,6 +29,15 @@ describe('the base of the URLs that are printed', () => {
     expect(options.rules.allowsHost(new URL(url).host)).toBe(true);
   });
 
+  it('[P-03] is the public URL, whose host the gateway accepts', () => {
+    const publicUrl = 'https://mcp.example.com/tools';
+    const rules = createOriginRules({ host: '127.0.0.1', allowHost: [], allowOrigin: [], publicUrl });
+    const { url, local, curl } = publicBaseUrl({ ...optionsFor('127.0.0.1'), publicUrl, rules });
+    expect([url, local, curl]).toEqual([publicUrl, 'http://127.0.0.1:8080', []]);
+    expect(rules.allowsHost('mcp.example.com')).toBe(true);
+    expect(rules.allowsHost('other.example.com')).toBe(false);
+  });
+
   it('[P-03] gives curl the address of a name that this machine may not know', () => {
     expect(publicBaseUrl(optionsFor('0.0.0.0', ['mcp.example.com'])).curl).toEqual([
       '--resolve',

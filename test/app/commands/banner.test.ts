@@ -21,6 +21,18 @@ test('of several servers it says that they were not tried, and what tries them',
   ]);
 });
 
+test('a server has one line with all its endpoints', () => {
+  const url = 'https://mcp.example.com/tools/mcp';
+  const [sse, ws] = ['https://mcp.example.com/tools/sse', 'wss://mcp.example.com/tools/ws'];
+  const urls = [at('files', { url, sse, ws, named: 'https://mcp.example.com/tools/files/mcp' })];
+  const banner = renderBanner(urls, { needsKey: false, localUrl: 'http://127.0.0.1:8080' });
+  expect(banner.split('\n').slice(0, 3)).toEqual([
+    'Listening on http://127.0.0.1:8080 for the proxy',
+    'Ready:',
+    `  files  ${url}  (also /tools/files/mcp, HTTP+SSE: /tools/sse, WebSocket: /tools/ws)`,
+  ]);
+});
+
 test('a file whose name a shell would split is quoted', () => {
   const banner = renderBanner(two, { needsKey: false, file: "my servers' list.json" });
   expect(banner).toContain(`check --config "my servers' list.json"\n`);

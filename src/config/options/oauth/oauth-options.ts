@@ -60,7 +60,7 @@ export const oauthOptions = {
       plainUrl(false),
       z.transform((value) => value.replace(/\/$/, '')),
     ),
-    'URL at which clients reach the gateway, without the path of an endpoint. The audience of a token is the URL of an endpoint below this URL.',
+    'URL at which clients reach the gateway, without the path of an endpoint. The gateway prints this URL and accepts its host. The audience of a token is the URL of an endpoint below this URL.',
   ),
   authAudience: {
     ...list(
