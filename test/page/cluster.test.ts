@@ -27,7 +27,7 @@ test('the sessions of all instances are listed with the name of their instance, 
   const own = rows.filter({ hasText: `:${here.gateway.pid} (this one)` });
   await own.getByRole('link').waitFor();
   await page.getByText('2 sessions on 2 instances, newest first').waitFor();
-  await page.getByText(/^The sessions of 1 other instance are as reported \d\ss ago or later\.$/).waitFor();
+  await page.getByText(/^Sessions of 1 other instance were reported at most \d\ss ago\.$/).waitFor();
   // Only the instance of a session has its messages, and may end it.
   expect(await rows.filter({ hasText: 'far-away' }).getByRole('link').count()).toBe(0);
   expect(await rows.filter({ hasText: 'far-away' }).getByRole('button').count()).toBe(0);

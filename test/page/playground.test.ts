@@ -113,7 +113,7 @@ describe('2026-07-28', () => {
     await choose(page, 'test_sampling');
     await page.getByRole('textbox', { name: /^prompt/ }).fill('What is the capital of France?');
     await choose(page, 'Call');
-    await page.getByLabel('Answer of the model').fill('Paris');
+    await page.getByLabel('Answer from the model').fill('Paris');
     await choose(page, 'Answer');
     await page.getByLabel('Result').getByText('LLM response: Paris').waitFor();
     await choose(page, 'progress');
@@ -257,7 +257,7 @@ describe('a request of the server', () => {
     await page.getByRole('textbox', { name: /^prompt/ }).fill('What is the capital of France?');
     await choose(page, 'Call');
     await page.getByText('user: What is the capital of France?').waitFor();
-    await page.getByLabel('Answer of the model').fill('Paris');
+    await page.getByLabel('Answer from the model').fill('Paris');
     await choose(page, 'Answer');
     await page.getByLabel('Result').getByText('LLM response: Paris').waitFor();
   });

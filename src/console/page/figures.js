@@ -13,7 +13,7 @@ export const readinessTexts = {
 /** What each kind of store means for an operator. */
 const storeTexts = {
   memory: ['In memory', 'not shared; lost on restart'],
-  files: ['In files', 'not shared; kept over a restart'],
+  files: ['In files', 'not shared; kept across a restart'],
   redis: ['Redis', 'connected'],
 };
 
@@ -93,7 +93,9 @@ const figures = {
       store.meanMs === undefined
         ? text
         : `${text}; answers in ${milliseconds(store.meanMs)}, at most ${milliseconds(store.longestMs)} in the last minute`;
-    return store.isUp ? { value, detail } : { value: `${value} is away`, detail: 'does not answer', mood: 'bad' };
+    return store.isUp
+      ? { value, detail }
+      : { value: `${value} is unavailable`, detail: 'does not answer', mood: 'bad' };
   },
   Memory: ({ instance: { memoryBytes, childBytes, usual }, servers }) => ({
     value: bytes(memoryBytes + childBytes),

@@ -15,7 +15,7 @@ export function createPlayground(section, { servers, needsToken }) {
     id: 'play-token',
     type: 'password',
     autocomplete: 'off',
-    placeholder: needsToken ? 'Empty: that of this page' : 'Not needed',
+    placeholder: needsToken ? 'Empty: the key of this page' : 'Not needed',
   });
   const revision = h(
     'select',

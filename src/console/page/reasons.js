@@ -18,7 +18,7 @@ const texts = {
   server_unauthorized: 'the server refused the gateway',
   client_unauthorized: 'the server refused the client',
   server_exited: 'the server exited',
-  server_changed: 'the restarted server is another one',
+  server_changed: 'the restarted server is a different one',
   crash_loop: 'the server exited again and again',
   line_too_long: 'a line of the server was too long',
   memory_limit: 'the server used too much memory',

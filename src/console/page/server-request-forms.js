@@ -49,10 +49,10 @@ function sample(container, { systemPrompt, messages = [] }) {
     ...messages.map(({ role, content }) => `${role}: ${[content].flat().map(textOf).join('\n')}`),
   ];
   return ask(container, {
-    title: 'The server asks for a message of the model',
+    title: 'The server asks for a message from the model',
     parts: [
       h('pre', { tabindex: '0', dir: 'auto' }, conversation.join('\n\n')),
-      h('div.field', {}, h('label', { for: 'sample-answer' }, 'Answer of the model'), answer),
+      h('div.field', {}, h('label', { for: 'sample-answer' }, 'Answer from the model'), answer),
     ],
     answers: { Decline: () => refused() },
     read: () => ({

@@ -194,7 +194,7 @@ const createRow =
 /** Says how old the reports of other instances are, and what they leave out. */
 function describeSources(others) {
   const oldest = Math.max(0, ...others.map(({ ageMs }) => ageMs));
-  const age = `The sessions of ${counted(others.length, 'other instance')} are as reported ${wholeSeconds(oldest)} ago or later.`;
+  const age = `Sessions of ${counted(others.length, 'other instance')} were reported at most ${wholeSeconds(oldest)} ago.`;
   const partial = others.filter(({ omitted }) => omitted > 0);
   const more = partial.map(({ name, omitted }) => `${counted(omitted, 'older session')} of ${name}`);
   return more.length === 0 ? age : `${age} Not listed: ${more.join(', ')}. Use the search to find them.`;

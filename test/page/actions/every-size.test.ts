@@ -154,7 +154,7 @@ describe.each(looks)('%s', (_, look) => {
     await press(page, 'test_sampling');
     await page.getByRole('textbox', { name: /^prompt/ }).fill('Where?');
     await press(page, 'Call');
-    await page.getByLabel('Answer of the model').fill('Paris');
+    await page.getByLabel('Answer from the model').fill('Paris');
     await pressFor(page, 'Answer', 'LLM response: Paris');
     await press(page, 'test_elicitation_sep1330_enums');
     await pressFor(page, 'Call', 'The server requests input');
