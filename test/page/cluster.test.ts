@@ -23,7 +23,7 @@ test('the sessions of all instances are listed with the name of their instance, 
   await connect('far-away', there.gateway.url);
   const page = await openPage(here.admin, 'sessions');
   const rows = page.getByRole('region', { name: 'List of sessions' }).getByRole('row');
-  await rows.filter({ hasText: 'far-away 3' }).getByText(`:${there.gateway.pid}`).waitFor();
+  await rows.filter({ hasText: 'far-away 3' }).locator('td.instance').getByText(`:${there.gateway.pid}`).waitFor();
   const own = rows.filter({ hasText: `:${here.gateway.pid} (this one)` });
   await own.getByRole('link').waitFor();
   await page.getByText('2 sessions on 2 instances, newest first').waitFor();
