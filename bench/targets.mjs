@@ -1,4 +1,5 @@
 // The gateways that are measured: how each is started. To add one, add an entry.
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,6 +12,9 @@ const here = path.dirname(fileURLToPath(import.meta.url));
 export const ourProgram = process.env.BENCH_OURS ?? path.join(here, '../dist/main.js');
 const quote = (word) => `'${word.replaceAll("'", `'\\''`)}'`;
 
+/** Node.js refuses flags of V8 that its version does not have. */
+const isKnown = (flag) => spawnSync(process.execPath, [flag, '--version']).status === 0;
+
 /**
  * The arguments of Node.js with which the image starts the gateway. Ours and the ideals are measured with them, so that V8 collects
  * garbage by the same rules in both; peers run as they come.
@@ -18,7 +22,8 @@ const quote = (word) => `'${word.replaceAll("'", `'\\''`)}'`;
 export const nodeFlags = /"node", (.*"), "\/app\/dist\/main.js"/
   .exec(readFileSync(path.join(here, '../Dockerfile'), 'utf8'))[1]
   .split(', ')
-  .map((word) => JSON.parse(word));
+  .map((word) => JSON.parse(word))
+  .filter(isKnown);
 
 /** What the sessions are kept in. `cluster`: instances that share a Redis, to which the requests of each client go in turn. */
 const stores = ['memory', 'redis', 'cluster'];
