@@ -157,6 +157,7 @@ export const targets = {
   'ours-login-node': ours({ ...loginNode, reference: 'ours-login-node-apart' }),
   'ours-login-node-apart': ours({ ...loginNode, server: 'same' }),
   ideal: ideal(),
+  'ideal-shared': ideal({ only: isSessionCalls, isNode: true, more: () => ['--shared'] }),
   'ideal-collect': ideal({ only: isLargeEcho, flags: ['--expose-gc'], more: () => ['--collect'] }),
   'ideal-node': ideal({ only: isBurst, isNode: true }),
   'ideal-redis': ideal({ only: isStream, usesRedis: true, more: (port) => ['--redis', port] }),

@@ -3,6 +3,7 @@
 // node ideal.mjs --port N [--redis PORT [--batch]] [--collect] -- <command> [args]
 // --redis: each message of the server is in a Redis Stream before the client sees it; the XADDs of one chunk go together.
 // --batch: one XADD for all the messages of a chunk.
+// --shared: one process for all sessions. It is initialized once, and each later `initialize` is answered without it.
 // --collect: a minor garbage collection after every 16 MiB of messages (node --expose-gc), so that large messages cause no full ones.
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -27,6 +28,11 @@ const sessions = new Map();
 /** The one process of all clients without a session (2026-07-28), and the numbers under which it knows their calls. */
 let shared;
 let lastNumber = 0;
+
+const sharesProcess = process.argv.slice(0, split).includes('--shared');
+/** With --shared: the answer to the first `initialize`, and those who wait for it. */
+let opened;
+const opening = [];
 
 /** What routing needs, as raw JSON text, by a look at both ends of a message. */
 function look(text) {
@@ -137,6 +143,39 @@ function postShared(text, response) {
   send(shared.child, isQuiet ? numbered : replace(numbered, tokenKey, token, number));
 }
 
+/** A message of a session that shares the process of all. */
+function postOfShared(id, text, response) {
+  const { id: idText, method } = look(text);
+  if (method === 'initialize') {
+    const headers = { 'content-type': 'application/json', 'mcp-session-id': randomUUID() };
+    const answer = (line) => {
+      const own = replace(line, idKey, opened.idText, idText);
+      response.writeHead(200, { ...headers, 'content-length': own.length }).end(own);
+    };
+    sessions.set(headers['mcp-session-id'], undefined);
+    if (opened?.line !== undefined) return answer(opened.line);
+    opening.push(answer);
+    if (opened !== undefined) return;
+    opened = { idText };
+    shared = openSession();
+    shared.calls.set(idText, {
+      response: { headersSent: false, writeHead: () => ({ end: finishOpening }) },
+      id: idText,
+      number: idText,
+    });
+    send(shared.child, text);
+  } else if (!sessions.has(id)) response.writeHead(404).end();
+  else if (idText === undefined) response.writeHead(202).end();
+  else postShared(text, response);
+}
+
+/** The process has answered its only `initialize`. */
+function finishOpening(line) {
+  opened.line = line;
+  send(shared.child, Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}'));
+  for (const answer of opening.splice(0)) answer(line);
+}
+
 function countBytes(text) {
   bytesSince += text.length;
   if (bytesSince < collectBytes) return;
@@ -179,7 +218,8 @@ const server = http.createServer((request, response) => {
     request.on('data', (chunk) => chunks.push(chunk));
     request.on('end', () => {
       const text = chunks.length === 1 ? chunks[0] : Buffer.concat(chunks);
-      if (request.headers['mcp-method'] === undefined) post(session, text, response);
+      if (sharesProcess) postOfShared(request.headers['mcp-session-id'], text, response);
+      else if (request.headers['mcp-method'] === undefined) post(session, text, response);
       else postShared(text, response);
     });
   } else if (session === undefined) response.writeHead(404).end();
@@ -193,6 +233,7 @@ const server = http.createServer((request, response) => {
 });
 server.listen(port, '127.0.0.1');
 process.on('SIGTERM', () => {
-  for (const session of sessions.values()) endSession(session);
+  for (const session of sessions.values()) if (session !== undefined) endSession(session);
+  shared?.child.kill();
   process.exit(0);
 });

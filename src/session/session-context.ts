@@ -73,7 +73,9 @@ export class SessionContext {
   proof: TakeoverProof | undefined;
   /** Set once the session ends. */
   endReason: SessionEndReason | undefined;
-  readonly #storeAbort = new AbortController();
+  #storeAbort: AbortController | undefined;
+  #storeTimer: NodeJS.Timeout | undefined;
+  #isStoreGone = false;
   readonly owner: ContextOwner;
 
   constructor(parts: SessionParts, start: SessionStart, owner: ContextOwner) {
@@ -86,7 +88,7 @@ export class SessionContext {
     this.epoch = epoch;
     this.client = new ClientState(initialize, adoption?.record, start);
     this.policy = createClientPolicy(this.client, options);
-    this.log = new RetryingLog(store.log, this.storeGone);
+    this.log = new RetryingLog(store.log, () => this.storeGone);
     this.earlier = adoption?.log;
     this.reruns = new RerunPolicy(server.rerun);
     this.record = new SessionRecordKeeper(this);
@@ -95,6 +97,8 @@ export class SessionContext {
 
   /** Aborted when the store is no longer used. */
   get storeGone(): AbortSignal {
+    this.#storeAbort ??= new AbortController();
+    if (this.#isStoreGone) this.#storeAbort.abort();
     return this.#storeAbort.signal;
   }
 
@@ -105,7 +109,14 @@ export class SessionContext {
 
   /** The store is no longer used after this time, in milliseconds. */
   stopStoreAfter(ms: number): void {
-    setTimeout(() => this.#storeAbort.abort(), ms).unref();
+    this.#storeTimer = setTimeout(() => this.stopStore(), ms).unref();
+  }
+
+  /** The store is no longer used from now on. A timer that stayed would keep the session in memory. */
+  stopStore(): void {
+    clearTimeout(this.#storeTimer);
+    this.#isStoreGone = true;
+    this.#storeAbort?.abort();
   }
 
   /** The GET stream was delivered up to this position to a listener that is gone. */

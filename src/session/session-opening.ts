@@ -83,7 +83,7 @@ export class SessionOpening implements OpeningHandler {
     }
     context.protocolVersion = handshake.protocolVersion;
     // A signal of its own: a session that is stored late must not lose its store.
-    const givesUp = AbortSignal.timeout(context.limits.storeWaitMs);
+    const givesUp = (): AbortSignal => AbortSignal.timeout(context.limits.storeWaitMs);
     try {
       await context.record.create(response.text, handshake.protocolVersion, givesUp);
     } catch (cause) {

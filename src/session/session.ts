@@ -258,6 +258,7 @@ export class Session implements SessionHandle, ContextOwner, ScopedSession {
     await this.#recordRemoved.then(() =>
       this.#runStep(() => this.#pipeline.supervisor.close({ isForGood: isFinal.has(reason), mayBeKept })),
     );
+    context.stopStore();
     const { dropped } = context;
     const { refusalCode: errorCode } = this.#pipeline.opening;
     telemetry.emit({ type: 'session-ended', name: this.name, reason, dropped, errorCode });

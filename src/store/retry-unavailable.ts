@@ -5,17 +5,24 @@ import { StoreUnavailable } from './store-unavailable.ts';
 /** The pause before a retry. */
 const pauseAfter = backoff({ firstMs: 25, maxMs: 1_000, spread: [0.5, 1] });
 
+/** When to stop. */
+export type StopSignal = AbortSignal | (() => AbortSignal);
+
 /**
  * Repeats an operation for as long as the store is unavailable: an outage costs time, nothing else (P7). Rejects with
  * any other error of the operation, and with `StoreUnavailable` once the signal is aborted.
  * @param operation must be safe to repeat, as every operation of `Store` is
+ * @param stop the signal, or a function that makes it. A session has several signals, which it needs only in an outage.
  */
-export async function retryWhileUnavailable<T>(operation: () => Promise<T>, signal: AbortSignal): Promise<T> {
+export async function retryWhileUnavailable<T>(operation: () => Promise<T>, stop: StopSignal): Promise<T> {
+  let signal: AbortSignal | undefined;
   for (let retries = 0; ; retries += 1) {
     try {
       return await operation();
     } catch (cause) {
-      if (!(cause instanceof StoreUnavailable) || signal.aborted) throw cause;
+      if (!(cause instanceof StoreUnavailable)) throw cause;
+      signal ??= typeof stop === 'function' ? stop() : stop;
+      if (signal.aborted) throw cause;
       const pause = delay(pauseAfter(retries), undefined, { signal, ref: false });
       await pause.catch(() => Promise.reject(cause));
     }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { openAnswered } from '../support/answered-session.ts';
+import { attemptsAt, revisionOf } from '../support/filter-attempts.ts';
 import { startGateway } from '../support/gateway.ts';
 import { type Message, post, type Session } from '../support/http-client.ts';
 import { callModern, postModern } from '../support/modern-client.ts';
@@ -52,38 +53,11 @@ test.each(['legacy', 'modern'] as const)(
   },
 );
 
-/** Twelve attempts to reach a hidden tool or prompt by another spelling or another way. */
-const attempts: Readonly<Record<string, (session: Session) => Promise<unknown>>> = {
-  'a call before any list': (session) => session.request('tools/call', { name: 'delete_file', arguments: {} }),
-  'another case': (session) => session.request('tools/call', { name: 'Delete_File', arguments: {} }),
-  'white space': (session) => session.request('tools/call', { name: ' delete_file\t', arguments: {} }),
-  NUL: (session) => session.request('tools/call', { name: 'delete_file\0', arguments: {} }),
-  'another Unicode form': (session) => session.request('tools/call', { name: 'ｄelete_file', arguments: {} }),
-  'a zero-width character': (session) => session.request('tools/call', { name: 'delete​_file', arguments: {} }),
-  'a list in place of a name': (session) => session.request('tools/call', { name: ['delete_file'], arguments: {} }),
-  escapes: (session) => session.send(raw(`{"name":"\\u0064elete_file","arguments":{}}`)),
-  'a key twice': (session) => session.send(raw(`{"name":"read_file","name":"delete_file","arguments":{}}`)),
-  'a key in another case': (session) => session.send(raw(`{"name":"read_file","Name":"delete_file"}`)),
-  'a method in another case': (session) => session.request('Tools/Call', { name: 'delete_file', arguments: {} }),
-  'a notification': (session) =>
-    session.send({ jsonrpc: '2.0', method: 'tools/call', params: { name: 'delete_file', arguments: {} } }),
-  'a task': (session) => session.request('tools/call', { name: 'delete_file', arguments: {}, task: { ttl: 1000 } }),
-  'a hidden prompt': (session) => session.request('prompts/get', { name: 'wipe' }),
-  'a completion of a hidden prompt': (session) =>
-    session.request('completion/complete', complete({ type: 'ref/prompt', name: 'wipe' })),
-  'a completion without a type': (session) => session.request('completion/complete', complete({ name: 'WIPE' })),
-  'a template with the name of a prompt': (session) =>
-    session.request('completion/complete', complete({ type: 'ref/prompt', uri: 'a:b', name: 'wipe' })),
-  'a batch': (session) =>
-    session.send([{ jsonrpc: '2.0', id: 'b', method: 'tools/call', params: { name: 'delete_file', arguments: {} } }]),
-};
-const raw = (params: string): string => `{"jsonrpc":"2.0","id":"raw","method":"tools/call","params":${params}}`;
-const complete = (ref: object): object => ({ ref, argument: { name: 'a', value: '' } });
+const attempts = attemptsAt('');
 
 test.each(Object.keys(attempts))('no way to a hidden tool or prompt: %s', async (name) => {
   const { url } = await behind(readOnly);
-  const version = name === 'a batch' ? '2025-03-26' : '2025-11-25';
-  const session = await openAnswered(url, { version });
+  const session = await openAnswered(url, { version: revisionOf(name) });
   await attempts[name]?.(session);
   expect(await ranFor(session)).toEqual([]);
 });

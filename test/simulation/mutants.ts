@@ -107,8 +107,8 @@ export const mutants: readonly Mutant[] = [
     name: 'session-that-was-stored-late-loses-its-store',
     breaks: 'P7: a session that was opened during an outage of Redis ends at the next outage',
     file: 'src/session/session-opening.ts',
-    find: 'const givesUp = AbortSignal.timeout(context.limits.storeWaitMs);',
-    replace: 'context.stopStoreAfter(context.limits.storeWaitMs); const givesUp = context.storeGone;',
+    find: 'const givesUp = (): AbortSignal => AbortSignal.timeout(context.limits.storeWaitMs);',
+    replace: 'context.stopStoreAfter(context.limits.storeWaitMs); const givesUp = () => context.storeGone;',
   },
   {
     name: 'numbers-of-a-forgotten-peer-start-again',

@@ -1,21 +1,21 @@
 import type { AppendOutcome, EventLog, ReadOutcome } from '../../store/event-log.ts';
-import { retryWhileUnavailable } from '../../store/retry-unavailable.ts';
+import { retryWhileUnavailable, type StopSignal } from '../../store/retry-unavailable.ts';
 
 /** A log whose calls are retried while its store is not available, until the signal is aborted. */
 export class RetryingLog implements EventLog {
   readonly #log: EventLog;
-  readonly #signal: AbortSignal;
+  readonly #stop: StopSignal;
 
-  constructor(log: EventLog, signal: AbortSignal) {
+  constructor(log: EventLog, stop: StopSignal) {
     this.#log = log;
-    this.#signal = signal;
+    this.#stop = stop;
   }
 
   append(...args: Parameters<EventLog['append']>): Promise<AppendOutcome> {
-    return retryWhileUnavailable(() => this.#log.append(...args), this.#signal);
+    return retryWhileUnavailable(() => this.#log.append(...args), this.#stop);
   }
 
   read(...args: Parameters<EventLog['read']>): Promise<ReadOutcome> {
-    return retryWhileUnavailable(() => this.#log.read(...args), this.#signal);
+    return retryWhileUnavailable(() => this.#log.read(...args), this.#stop);
   }
 }

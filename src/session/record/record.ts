@@ -1,4 +1,4 @@
-import { retryWhileUnavailable } from '../../store/retry-unavailable.ts';
+import { retryWhileUnavailable, type StopSignal } from '../../store/retry-unavailable.ts';
 import type { LogState, Registration, SessionRecord, SessionRecords } from '../../store/session-records.ts';
 import { detachedCopy } from '../../util/detached-bytes.ts';
 import type { SessionParts } from '../session-options.ts';
@@ -27,6 +27,7 @@ export class SessionRecordKeeper {
   #protocolVersion = '';
   /** The `clientSaid` that the record is known to have. Another one is written with the next amendment. */
   #storedSettings: Buffer | undefined;
+  readonly #stop = (): AbortSignal => this.#session.storeGone;
   #amending: Promise<Amendment> | undefined;
   /** The amendment after that one, if it is needed. */
   #nextAmendment: Promise<Amendment> | undefined;
@@ -49,7 +50,7 @@ export class SessionRecordKeeper {
    * Makes the session known to all instances, once its server has answered `initialize`.
    * @param givesUp ends the attempts while the store is away
    */
-  async create(initialized: Buffer, protocolVersion: string, givesUp: AbortSignal): Promise<void> {
+  async create(initialized: Buffer, protocolVersion: string, givesUp: StopSignal): Promise<void> {
     this.#initialized = detachedCopy(initialized);
     this.#protocolVersion = protocolVersion;
     const { key, client } = this.#session;
@@ -75,23 +76,25 @@ export class SessionRecordKeeper {
 
   /** Registers the session again: in a new term, or at a store that lost it. */
   register(tail: number, log: LogState): Promise<Registration> {
-    const { key, parts, storeGone } = this.#session;
+    const { key, parts } = this.#session;
     this.#storedSettings = undefined; // the store may have lost it, or got it from this very call
     const register = () => this.#sessions.register(key, this.#record(), tail, log, parts.instance().term);
-    return retryWhileUnavailable(register, storeGone);
+    return retryWhileUnavailable(register, this.#stop);
   }
 
   /** The session has made progress: losses of earlier owners do not count any more. Never rejects. */
   async progress(): Promise<void> {
-    const { key, epoch, storeGone } = this.#session;
-    await retryWhileUnavailable(() => this.#sessions.confirmTakeover(key, epoch), storeGone).catch((cause: unknown) => {
-      if (!storeGone.aborted) this.#session.report(cause);
-    });
+    const { key, epoch } = this.#session;
+    await retryWhileUnavailable(() => this.#sessions.confirmTakeover(key, epoch), this.#stop).catch(
+      (cause: unknown) => {
+        if (!this.#session.storeGone.aborted) this.#session.report(cause);
+      },
+    );
   }
 
   async release(): Promise<void> {
-    const { key, epoch, storeGone } = this.#session;
-    await retryWhileUnavailable(() => this.#sessions.release(key, epoch), storeGone);
+    const { key, epoch } = this.#session;
+    await retryWhileUnavailable(() => this.#sessions.release(key, epoch), this.#stop);
   }
 
   async end(): Promise<void> {
@@ -101,12 +104,12 @@ export class SessionRecordKeeper {
   }
 
   #write(): Promise<Amendment> {
-    const { key, epoch, client, storeGone } = this.#session;
+    const { key, epoch, client } = this.#session;
     const { clientState, clientSaid } = client.save();
     const changes = { clientState, ...(clientSaid !== this.#storedSettings && { clientSaid }) };
     this.#nextAmendment = undefined;
     // An owner that fenced this one off has the state. A missing record is registered with the next event or term.
-    const writing = retryWhileUnavailable(() => this.#sessions.amend(key, epoch, changes), storeGone);
+    const writing = retryWhileUnavailable(() => this.#sessions.amend(key, epoch, changes), this.#stop);
     this.#amending = writing;
     const clearWriting = (): void => {
       if (this.#amending === writing) this.#amending = undefined;
