@@ -143,6 +143,13 @@ describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
       const page = await openScene('overview', { colorScheme, viewport });
       await expectFine(page);
       if (size === 'phone') await expectFirstScreen(page);
+      const streams = page.locator('.figures > div').filter({ hasText: 'Resumed streams' });
+      await streams.getByText(/^no event lost; last at .* at files: alice \(Field App 3\.1\), session /).waitFor();
+      await page
+        .locator('.figures > div')
+        .filter({ hasText: 'This instance' })
+        .getByText(/: ready, 1 session$/)
+        .waitFor();
       for (const server of ['database', 'mail', 'reports', 'chat'])
         await page.getByRole('article', { name: server }).getByRole('heading').first().click();
       const chat = page.getByRole('article', { name: 'chat' });
@@ -159,6 +166,12 @@ describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
         .filter({ visible: true })
         .waitFor();
       await expectFine(page);
+      // Which instance has a session is said at each size.
+      const elsewhere = page.getByRole('row').filter({ hasText: 'carol' });
+      const instance = elsewhere.getByText(/\S+:\d+$/).filter({ visible: true });
+      await instance.waitFor();
+      await page.getByLabel('Sessions of').selectOption('This instance');
+      await elsewhere.waitFor({ state: 'detached' });
       await row.getByRole('link').click();
       await page
         .getByText(/ · failed$/)

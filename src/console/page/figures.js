@@ -1,5 +1,5 @@
 import { h, setText } from './dom.js';
-import { bytes, count, counted, duration, milliseconds, number, percent, time } from './formats.js';
+import { bytes, count, counted, duration, milliseconds, number, percent, time, wholeSeconds } from './formats.js';
 import { describeReason } from './reasons.js';
 
 /** The readiness of an instance in words. */
@@ -34,7 +34,7 @@ export const failedShare = ({ calls, failures }) => (calls === 0 ? '–' : perce
 const figures = {
   'This instance': ({ instance, instances }) => ({
     value: readinessTexts[instance.readiness] ?? instance.readiness,
-    detail: `${instance.name}, version ${instance.version}, up ${duration(instance.upMs)}${describeOthers(instances)}`,
+    detail: `${instance.name}, version ${instance.version}, up ${wholeSeconds(instance.upMs)}${describeOthers(instances)}`,
     mood: instance.readiness === 'ready' ? 'good' : 'bad',
   }),
   Sessions: ({ instance: { sessions, maxSessions, streams, usual } }) => ({
@@ -52,7 +52,10 @@ const figures = {
     );
     return {
       value: failedShare(instance),
-      detail: `${worst ? `most: ${worst.tool} of ${worst.name}; ` : ''}${count(instance.failures)} of ${counted(instance.calls, 'call')} in 2 min`,
+      detail:
+        instance.calls === 0
+          ? 'no calls in the last 2 min'
+          : `${worst ? `most: ${worst.tool} of ${worst.name}; ` : ''}${count(instance.failures)} of ${counted(instance.calls, 'call')} in 2 min`,
       mood: instance.isFailing ? 'bad' : '',
     };
   },

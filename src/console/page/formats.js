@@ -46,6 +46,9 @@ export function duration(ms) {
     : `${Math.floor(hours / 24)}${gap}d ${hours % 24}${gap}h`;
 }
 
+/** Formats an age or another duration that a person reads in whole seconds. */
+export const wholeSeconds = (ms) => (ms < 1_000 ? `0${gap}s` : duration(Math.floor(ms / 1_000) * 1_000));
+
 /** Formats a duration of less than a second that need not be whole, such as of the gateway's own work. */
 export const milliseconds = (ms) => `${number(ms)}${gap}ms`;
 

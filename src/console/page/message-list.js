@@ -1,7 +1,7 @@
 import { createActionButton, endSession } from './actions.js';
 import { copyText, h, setText, showList } from './dom.js';
 import { Exchanges, isFailed } from './exchanges.js';
-import { bytes, counted, duration, time } from './formats.js';
+import { bytes, counted, duration, time, wholeSeconds } from './formats.js';
 
 /** The number of exchanges that the page keeps. */
 const maxShown = 200;
@@ -123,7 +123,7 @@ function describeSession(server, found) {
   const process = isHibernating ? ' · hibernating, without a process' : pid === undefined ? '' : ` · pid ${pid}`;
   const failed =
     failures === undefined ? '' : `, ${failures.count} failed · last error at ${time(failures.at)}: ${failures.last}`;
-  return `${server}${owner.join('')} · ${revision} · started ${duration(upMs)} ago${process} · ${counted(totalCalls, 'call')}${failed}`;
+  return `${server}${owner.join('')} · ${revision} · started ${wholeSeconds(upMs)} ago${process} · ${counted(totalCalls, 'call')}${failed}`;
 }
 
 function createExchange({ skipped, at, from, kind, method, name }) {

@@ -2,7 +2,7 @@ import { createActionButton, restartServer } from './actions.js';
 import { callPlot, memoryPlot, timePlot } from './charts.js';
 import { h, setText, showList } from './dom.js';
 import { failedShare } from './figures.js';
-import { bytes, count, counted, duration, milliseconds, time } from './formats.js';
+import { bytes, count, counted, duration, milliseconds, time, wholeSeconds } from './formats.js';
 import { createPlot } from './plot.js';
 
 const eraWords = { legacy: 'legacy era', modern: 'modern era', unknown: 'era not detected yet' };
@@ -183,7 +183,7 @@ function createChild({ pid }) {
       const owner = session === undefined ? 'shared by all clients' : `session ${session}`;
       setText(
         details,
-        `${memoryBytes === undefined ? 'memory unknown' : bytes(memoryBytes)} · ${owner} · up ${duration(upMs)} · ${counted(restarts, 'restart')}`,
+        `${memoryBytes === undefined ? 'memory unknown' : bytes(memoryBytes)} · ${owner} · up ${wholeSeconds(upMs)} · ${counted(restarts, 'restart')}`,
       );
     },
   };

@@ -1,6 +1,6 @@
 import { createActionButton, endSession } from './actions.js';
 import { h, setText, showList } from './dom.js';
-import { count, counted, duration, time } from './formats.js';
+import { count, counted, time, wholeSeconds } from './formats.js';
 import { createMessageList } from './message-list.js';
 
 const searchPauseMs = 200;
@@ -199,8 +199,6 @@ function describeSources(others) {
   const more = partial.map(({ name, omitted }) => `${counted(omitted, 'older session')} of ${name}`);
   return more.length === 0 ? age : `${age} Not listed: ${more.join(', ')}. Use the search to find them.`;
 }
-
-const wholeSeconds = (ms) => (ms < 1_000 ? '0 s' : duration(Math.floor(ms / 1_000) * 1_000));
 
 /** Creates the buttons that turn the pages of the list. */
 function createPages(onPage) {
