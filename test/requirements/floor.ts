@@ -53,7 +53,7 @@ export const floor: readonly Requirement[] = [
   { id: 'S-15', text: 'Message contents are prepared for display in linear time.' },
   {
     id: 'S-16',
-    text: 'The lock file has the integrity hash of every package. Releases are signed in a job without development dependencies.',
+    text: 'The lock file has the integrity hash of every package that runs in production. Releases are signed in a job without development dependencies.',
   },
   { id: 'S-17', text: 'A uri that is not a string never appears in an event.' },
   {

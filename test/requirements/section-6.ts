@@ -60,7 +60,7 @@ export const section6: readonly ProtocolRequirement[] = [
     id: 'R6.09',
     source: 'VER',
     level: 'MUST',
-    text: 'A legacy child process gets one initialize, and two sessions never share a child process.',
+    text: 'A legacy child process gets one initialize. With share: session, two sessions never share a child process.',
   },
   {
     id: 'R6.09b',
