@@ -15,9 +15,6 @@ import { respondWithJson } from '../respond.ts';
 const noBody = { 'content-length': 0, 'x-content-type-options': 'nosniff' };
 const noContent = { 'x-content-type-options': 'nosniff' };
 
-/** The operating system takes a smaller response as soon as it is written, so no bytes of it stay here. */
-const pipeBytes = 64 * 1024;
-
 /**
  * A client with fewer unsent bytes keeps up. The limit of Node.js is 16 KiB, which one burst exceeds. Events beyond the
  * limit are read from the log later. The limit bounds the memory for a client that does not read (P8).
@@ -81,8 +78,9 @@ export class HttpReply implements Reply {
   }
 
   json(text: Buffer, headers?: Headers, status = 200): void {
-    if (text.length > pipeBytes) abortIfUnread(this.outgoing, this.#times);
     respondWithJson(this.outgoing, status, text, headers);
+    // Nothing is left of a response that the operating system took whole.
+    if (this.outgoing.writableLength > 0) abortIfUnread(this.outgoing, this.#times);
   }
 
   accepted(): void {
@@ -108,8 +106,8 @@ export class HttpReply implements Reply {
 }
 
 /**
- * Destroys a response that the client stops reading: otherwise it would hold memory and a socket for ever (P8). To be
- * called before the end of the response. The time restarts with every part that the client reads.
+ * Destroys a response that the client stops reading: otherwise it would hold memory and a socket for ever (P8). The time
+ * restarts with every part that the client reads.
  */
 function abortIfUnread(outgoing: ServerResponse, { slowReaderMs }: ReplyTimes): void {
   outgoing.setTimeout(slowReaderMs, () => outgoing.destroy());
