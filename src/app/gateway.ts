@@ -145,6 +145,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     quotas,
     onGroupChange: (topic, text = anyChange) => changeThrottle.notify(topic, text),
     formerServer: (name, digest) => set.former(name, digest),
+    currentServer: (name) => set.serverOf(name),
   });
 
   const addToHealth = ({ name, address, probeRequired: isRequired }: ServerConfig): void =>

@@ -1,6 +1,7 @@
 // Cluster: the instances that share a store own sessions under leases and forward client requests to the owners.
 
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Message } from '../protocol/message/message.ts';
 import { assumedRevision, hasPrimingEvent } from '../protocol/revisions.ts';
 import type { Reply } from '../reply/reply.ts';
 import type { Server } from '../server/server.ts';
@@ -15,7 +16,8 @@ import { StoreUnavailable } from '../store/store-unavailable.ts';
 import { detach } from '../util/boundary.ts';
 import type { ClientOperation } from './forward/client-operation.ts';
 import { ForwardedRequest } from './forward/forwarded-request.ts';
-import { OwnerEndpoint } from './forward/owner-endpoint.ts';
+import type { ForwardingHost } from './forward/forwarding-host.ts';
+import { OwnerEndpoint, type OwnerEndpointOptions } from './forward/owner-endpoint.ts';
 import { replay } from './forward/replay.ts';
 import { retryLookup } from './forward/retry-lookup.ts';
 import { DirectLinks, type LinkAddresses, type LinkSecrets } from './link/direct-links.ts';
@@ -23,6 +25,7 @@ import { PeerLink, type PeerMessageAddress } from './link/peer-link.ts';
 import type { MessageToIngress, MessageToOwner } from './link/peer-messages.ts';
 import { Directory, type DirectoryOptions } from './ownership/directory.ts';
 import { OwnershipGuard } from './ownership/guard.ts';
+import { Homes } from './ownership/homes.ts';
 import { Lease } from './ownership/lease.ts';
 import { isAlive } from './ownership/liveness.ts';
 import { registerAll } from './ownership/registration.ts';
@@ -56,6 +59,9 @@ export interface ClusterOptions extends Pick<DirectoryOptions, 'find' | 'formerS
   isEnding(key: string): boolean;
   readonly store: ClusterStore;
   readonly limits: ClusterLimits;
+  /** See `HomesOptions`. */
+  readonly homeTtlMs: number;
+  readonly openerOf: OwnerEndpointOptions['openerOf'];
   /** Absent if all messages between instances go through the store. */
   readonly directLink?: DirectLinkOptions | undefined;
   /** Makes a session that was taken over a session of this instance. */
@@ -99,6 +105,7 @@ export class Cluster {
   readonly guard: OwnershipGuard;
   readonly lease: Lease;
   readonly directory: Directory;
+  readonly homes: Homes;
   /** The messages in the mailbox of this instance that it has not received. */
   readonly mailboxBacklog = (): Promise<MailboxBacklog> => this.#options.store.instances.backlog(this.lease.name);
   readonly #options: ClusterOptions;
@@ -163,7 +170,14 @@ export class Cluster {
       onTakeoverLimit: (key, { name }) => emit({ type: 'takeover-limit-reached', name: sessionName(key, name) }),
       hadBreak: () => this.#wasStoreAway,
     });
+    this.homes = new Homes({
+      owners: store.owners,
+      lease: this.lease,
+      ttlMs: options.homeTtlMs,
+      isAlive: (instance) => isAlive(store.instances, instance, leaseMs),
+    });
     this.#ownerEndpoint = new OwnerEndpoint({
+      openerOf: options.openerOf,
       findHere: (key) => {
         const session = find(key);
         return session?.isReady ? this.guard.handleOf(session) : undefined;
@@ -230,6 +244,20 @@ export class Cluster {
     };
   }
 
+  /**
+   * Opens a session at the instance that is its home, or here if that instance is lost or does not want it.
+   * @param open opens the session here
+   */
+  openAt(home: string, lookup: SessionLookup, initialize: Message, reply: Reply, open: (reply: Reply) => void): void {
+    const { server, principal } = lookup;
+    const here: SessionHandle = { post: (_, to) => open(to), listen: () => undefined, remove: () => undefined };
+    const opens = { server: server.name, digest: server.digest, principal };
+    this.#run(lookup, { kind: 'post', messages: [initialize], isBatch: false, opens }, reply, () => ({
+      admit: () => Promise.resolve(true),
+      locate: (_, failed) => Promise.resolve(failed === undefined ? { instance: home, epoch: 0 } : { here }),
+    }));
+  }
+
   /** Registers a session. Its term may have passed while the session was opened. */
   async opened(session: Session, term: number): Promise<void> {
     if (term === this.lease.term && term > 0) this.guard.verify(session, term);
@@ -256,24 +284,37 @@ export class Cluster {
     this.#peerLink.close();
   }
 
-  #forward({ key, ...client }: SessionLookup, operation: ClientOperation, reply: Reply): void {
-    const { store, limits } = this.#options;
-    const { emit, delivered } = this.#options.telemetry;
-    const lookup = { key, ...client, forwarded: reply.forwarded, scopes: reply.scopes };
+  #forward(client: SessionLookup, operation: ClientOperation, reply: Reply): void {
+    const { limits } = this.#options;
+    const lookup = { ...client, forwarded: reply.forwarded, scopes: reply.scopes };
     // An owner checks the scopes itself. A replay from the log has no owner, so it needs the current scopes.
     const isFresh = operation.kind === 'listen';
     // A lost owner may seem to live for a lease.
     const waitMs = Math.max(limits.storeWaitMs, limits.leaseMs + noticeMs);
     const retryOptions = { waitMs, isClosed: () => this.#isClosed };
+    this.#run(lookup, operation, reply, (request) => ({
+      admit: async (to) =>
+        (await retryLookup(() => this.directory.admits(lookup, isFresh), request(), to, retryOptions)) === 'yes',
+      locate: async (to, failed) =>
+        (await retryLookup(() => this.directory.locate(lookup, failed), request(), to, retryOptions)) ?? 'none',
+    }));
+  }
+
+  /** Runs a request that another instance may have to answer. */
+  #run(
+    { key, server, version, isOneStream = false }: SessionLookup,
+    operation: ClientOperation,
+    reply: Reply,
+    ownerOf: (request: () => ForwardedRequest) => Pick<ForwardingHost, 'admit' | 'locate'>,
+  ): void {
+    const { store, limits } = this.#options;
+    const { emit, delivered } = this.#options.telemetry;
     const request: ForwardedRequest = new ForwardedRequest(key, operation, reply, {
+      ...ownerOf(() => request),
       earlyStreamMs,
       name: () => this.lease.name,
-      retryMsOfPriming: hasPrimingEvent(client.version ?? assumedRevision) ? limits.retryMs : undefined,
-      isOneStream: lookup.isOneStream ?? false,
-      admit: async (to) =>
-        (await retryLookup(() => this.directory.admits(lookup, isFresh), request, to, retryOptions)) === 'yes',
-      locate: async (to, failed) =>
-        (await retryLookup(() => this.directory.locate(lookup, failed), request, to, retryOptions)) ?? 'none',
+      retryMsOfPriming: hasPrimingEvent(version ?? assumedRevision) ? limits.retryMs : undefined,
+      isOneStream,
       send: (to, message, body, onNumber) => this.#peerLink.send(to, message, body, onNumber),
       isAlive: (peer) => isAlive(store.instances, peer, limits.leaseMs),
       replay: async (after, to) => {
@@ -285,7 +326,7 @@ export class Cluster {
         };
         const reached = await replay({ log: store.log, key, primes, onWritten, ...limits }, after, to);
         // otherwise the owner continues the stream and reports it
-        if (reached === 'complete') emit({ type: 'stream-resumed', server: client.server.name, outcome });
+        if (reached === 'complete') emit({ type: 'stream-resumed', server: server.name, outcome });
         return reached;
       },
       renumber: () => this.#renumber(request),

@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { Cluster, type ClusterLimits, type DirectLinkOptions, type PeerLinkCounts } from '../cluster/cluster.ts';
+import type { RemoteOpening } from '../cluster/link/peer-messages.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { isHandshakeTooLarge } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message/message.ts';
@@ -26,6 +27,7 @@ import type { ClusterStore, Store } from '../store/store.ts';
 import { contain, detach } from '../util/boundary.ts';
 import { AwaitedSessions } from './awaited-sessions.ts';
 import { ConnectionSessions } from './connection-sessions.ts';
+import { idHeader, OpeningReply, opensRemotely } from './opening-reply.ts';
 import { type Readiness, readinessOf } from './readiness.ts';
 import { RecordRenewal } from './record-renewal.ts';
 import { endInOrder, Retirements } from './retirement.ts';
@@ -57,6 +59,8 @@ export interface SessionsOptions extends SessionOptions {
   readonly cluster?: ClusterOfSessions | undefined;
   /** A server as it was configured before, by its name and digest; undefined if it is not known. */
   formerServer?(name: string, digest: string): Server | undefined;
+  /** A configured server by its name. */
+  currentServer?(name: string): Server | undefined;
 }
 
 /** The sessions of one instance, by key, and the way to sessions of other instances. */
@@ -113,6 +117,8 @@ export class Sessions implements ProcessCapacity, SessionHost {
       sessions: () => this.#byKey.values(),
       find: (key) => this.#byKey.get(key),
       adopt: (key, server, adoption) => this.#adopt(key, server, adoption),
+      openerOf: (key, opening, initialize) => this.#openerOf(key, opening, initialize),
+      homeTtlMs: options.recordTtlMs,
       mayAdopt: () => !this.isDraining,
       isEnding: (key) => this.#ending.has(key),
       endingHere: (key) => (this.#ending.get(key)?.leavesNoRecord ? 'unknown_session' : undefined),
@@ -151,7 +157,42 @@ export class Sessions implements ProcessCapacity, SessionHost {
   open(server: Server, principal: Principal, initialize: Message, reply: Reply): void {
     const id = randomBytes(32).toString('base64url');
     const lookup = { key: keyFromId(id), server, principal };
-    this.#openWhenReady(lookup, initialize, reply, { 'mcp-session-id': id }).catch(this.#faultHandler(reply));
+    const headers = { [idHeader]: id };
+    const home = this.#cluster && homeOf(server, principal, initialize);
+    if (home !== undefined) this.#openAtHome(home, lookup, initialize, new OpeningReply(reply, headers));
+    else this.#openWhenReady(lookup, initialize, reply, headers).catch(this.#faultHandler(reply));
+  }
+
+  /** Opens a session where its client finds the processes of its last session (docs/decisions/0131). */
+  #openAtHome(home: readonly string[], lookup: SessionLookup, initialize: Message, reply: Reply): void {
+    const cluster = this.#cluster as Cluster;
+    const openHere = (to: Reply): void => {
+      const opened = cluster.homes.claim(home).then(() => this.#openWhenReady(lookup, initialize, to, opensRemotely));
+      opened.catch(this.#faultHandler(to));
+    };
+    cluster.homes
+      .find(home)
+      .then((instance) => {
+        if (reply.isGone) return;
+        if (instance === undefined) openHere(reply);
+        else cluster.openAt(instance, lookup, initialize, reply, openHere);
+      })
+      .catch(this.#faultHandler(reply));
+  }
+
+  /** How to open a session for a client of another instance; undefined if that instance has to open it. */
+  #openerOf(key: string, opening: RemoteOpening, initialize: Message): ((reply: Reply) => void) | undefined {
+    const { principal } = opening;
+    const server = this.#options.currentServer?.(opening.server);
+    if (server === undefined || server.digest !== opening.digest) return undefined;
+    const home = homeOf(server, principal, initialize);
+    if (home === undefined || this.#refusalFor({ server, principal }, initialize) !== undefined) return undefined;
+    const lookup = { key, server, principal };
+    return (reply) => {
+      const claimed = this.#cluster?.homes.claim(home);
+      const opened = claimed?.then(() => this.#openWhenReady(lookup, initialize, reply, opensRemotely));
+      opened?.catch(this.#faultHandler(reply));
+    };
   }
 
   /**
@@ -388,4 +429,10 @@ export class Sessions implements ProcessCapacity, SessionHost {
     }
     this.#recordRenewal.renewDue(this.#byKey);
   }
+}
+
+/** See `Server.homeOf`. Instances with another configuration have other homes. */
+function homeOf(server: Server, principal: Principal, initialize: Message): readonly string[] | undefined {
+  const home = server.homeOf?.(principal, initialize);
+  return home && ['home', server.name, server.digest, ...home];
 }

@@ -2,6 +2,8 @@
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { Affinity } from '../protocol/affinity.ts';
 import type { ClientCredentials } from '../protocol/http/client-credentials.ts';
+import type { Message } from '../protocol/message/message.ts';
+import type { Principal } from '../protocol/principal.ts';
 import type { Introduction } from './introduction.ts';
 
 /** One configured server, as sessions use it. */
@@ -30,6 +32,11 @@ export interface Server {
   readonly keepsProcesses?: boolean;
   /** Which clients come back to the same state; absent if the operator does not say (docs/decisions/0105). */
   readonly affinity?: Affinity | undefined;
+  /**
+   * Names the sessions that one instance must have, because they may use each other's processes; undefined for a session
+   * that may be anywhere. Absent if all may.
+   */
+  readonly homeOf?: (principal: Principal, initialize: Message) => readonly string[] | undefined;
   /** True while a session may leave its process for that of another state. Absent if no process is ever kept. */
   readonly canMoveSessions?: () => boolean;
   /** How long a new backend may take to answer `initialize`. */

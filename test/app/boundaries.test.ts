@@ -340,6 +340,7 @@ describe('a message of another instance', () => {
     const sent: object[] = [];
     const desk = new OwnerEndpoint({
       findHere: () => ({ post: throwSlip, listen: throwSlip, remove: throwSlip }),
+      openerOf: () => undefined,
       isChanging: () => false,
       send: (to, letter) => void sent.push({ to, ...letter }),
     });

@@ -91,6 +91,7 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
   const open = lists.watch(forSessions, true);
   const keeps = {
     keepsProcesses: kept !== undefined,
+    ...(kept && { homeOf: kept.homeOf.bind(kept) }),
     canMoveSessions: (): boolean => kept !== undefined && keeping.reuse() !== 'none',
   };
   // The servers of a view keep its processes.

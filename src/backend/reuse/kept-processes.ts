@@ -124,6 +124,19 @@ export class KeptProcesses implements ProcessSource {
     return processKeyOf(this.#ownerOf(principal), initialize, sharedBy === 'all', place);
   }
 
+  /**
+   * Names the sessions that belong to one instance, because they may use each other's processes; undefined if a session
+   * may be anywhere. Where only `_meta` names the state, all sessions of the user belong together.
+   */
+  homeOf(principal: Principal, initialize: Message): readonly string[] | undefined {
+    const { affinity, reuse } = this.#options;
+    if (affinity === undefined || reuse() === 'none') return undefined;
+    const place = affinity.placeOfSession(principal, initialize, undefined);
+    if (place.kind === 'own' && !affinity.readsMeta) return undefined;
+    const { issuer = '', subject = '', client = '' } = this.#ownerOf(principal) ?? {};
+    return [issuer, subject, client, affinity.readsMeta || place.kind !== 'named' ? '' : place.mark];
+  }
+
   /** Starts a process for a session. */
   start({ asksClients }: ProcessKey, opening: OpenOptions): InitializedProcess {
     const { open, cancelGraceMs = 0, onDropped } = this.#options;

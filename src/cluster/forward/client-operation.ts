@@ -2,12 +2,12 @@ import type { RequestId } from '../../protocol/faults.ts';
 import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { type EventId, formatEventId } from '../../protocol/wire/event-id.ts';
 import type { ClientPost } from '../../session/session-handle.ts';
-import type { ForwardedContext, MessageToOwner } from '../link/peer-messages.ts';
+import type { ForwardedContext, MessageToOwner, RemoteOpening } from '../link/peer-messages.ts';
 import type { ClientReply } from './client-reply.ts';
 
 /** An operation that a client requests on a session that another instance may own. */
 export type ClientOperation =
-  | ({ readonly kind: 'post' } & ClientPost)
+  | ({ readonly kind: 'post'; readonly opens?: RemoteOpening } & ClientPost)
   | { readonly kind: 'listen'; readonly after: EventId | undefined }
   | { readonly kind: 'remove' };
 
@@ -54,13 +54,14 @@ export function messageToOwner(
   }
   const body = operation.messages.map(({ text }) => text);
   const lengths = body.map(({ length }) => length);
-  const { isBatch, group } = operation;
+  const { isBatch, group, opens } = operation;
   const head = {
     accepts,
     again,
     ...(previousIds.length > 0 && { earlier: previousIds }),
     lengths,
     ...(group && { group }),
+    ...(opens && { opens }),
     ...context,
   };
   return { message: { kind: 'post', n, key, isBatch, ...head }, body };

@@ -359,7 +359,13 @@ export class ForwardedRequest {
     }
     const { kind } = this.#operation;
     // For a one-stream client, the next owner knows which messages were accepted, and answers them on that stream.
-    if (kind !== 'post' || this.#host.isOneStream || this.#operation.messages.every(isHarmless)) return true;
+    if (
+      kind !== 'post' ||
+      this.#host.isOneStream ||
+      this.#operation.opens !== undefined ||
+      this.#operation.messages.every(isHarmless)
+    )
+      return true;
     // A living owner may still run the request. It is asked for the answer, and reports if it has none.
     if (await this.#host.isAlive(lost)) return true;
     this.#reply.fault('outcome_unknown', this.requestId);

@@ -2,8 +2,9 @@ import type { Reason } from '../../protocol/faults.ts';
 import type { Accepts } from '../../protocol/http/media-types.ts';
 import { type Message, readBody } from '../../protocol/message/message.ts';
 import { parseEventId } from '../../protocol/wire/event-id.ts';
+import type { Reply } from '../../reply/reply.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
-import type { MessageToIngress, MessageToOwner } from '../link/peer-messages.ts';
+import type { MessageToIngress, MessageToOwner, RemoteOpening } from '../link/peer-messages.ts';
 import { RemoteReply, type RemoteReplyContext } from './remote-reply.ts';
 
 /** Options of `OwnerEndpoint`. */
@@ -12,6 +13,8 @@ export interface OwnerEndpointOptions {
   findHere(key: string): SessionHandle | undefined;
   /** True while a session that cannot be used is being opened, taken over or ended here. */
   isChanging(key: string): boolean;
+  /** A function that opens a session under this key; undefined if it cannot be opened here. */
+  openerOf(key: string, opening: RemoteOpening, initialize: Message): ((reply: Reply) => void) | undefined;
   send(to: string, message: MessageToIngress, body?: Buffer): void;
 }
 
@@ -42,6 +45,7 @@ export class OwnerEndpoint {
         ?.close(message.asksAgain ?? false);
     if (message.kind === 'read') return this.#replies.get(from)?.get(message.n)?.read(message.bytes);
     const { n, key } = message;
+    if (message.kind === 'post' && message.opens !== undefined) return this.#open(from, message, message.opens, body);
     const session = this.#options.findHere(key);
     if (session === undefined) {
       const isEnding = this.#options.isChanging(key);
@@ -56,6 +60,14 @@ export class OwnerEndpoint {
       const reply = this.#replyTo(from, message, accepts);
       session.post({ messages: readMessages(body, lengths), isBatch, again, ...(group && { group }) }, reply);
     }
+  }
+
+  #open(from: string, message: Extract<RequestToOwner, { kind: 'post' }>, opening: RemoteOpening, body: Buffer): void {
+    const { n, key, accepts, lengths } = message;
+    const [initialize] = readMessages(body, lengths);
+    const open = initialize && this.#options.openerOf(key, opening, initialize);
+    if (open === undefined) this.#options.send(from, { kind: 'moved', n });
+    else open(this.#replyTo(from, message, accepts));
   }
 
   /** Answers a request that could not be read or whose handling failed. No other request is affected. */

@@ -1,6 +1,7 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Accepts } from '../../protocol/http/media-types.ts';
+import type { Principal } from '../../protocol/principal.ts';
 import type { Headers } from '../../reply/reply.ts';
 import type { GroupRequestOptions } from '../../session/session-handle.ts';
 
@@ -24,6 +25,7 @@ export type MessageToOwner =
       readonly earlier?: readonly string[];
       readonly lengths: readonly number[];
       readonly group?: GroupRequestOptions;
+      readonly opens?: RemoteOpening;
     })
   /**
    * A GET. `after` and `requests` are its Last-Event-ID, or the position where an earlier owner stopped; then
@@ -46,6 +48,16 @@ export type MessageToOwner =
   | { readonly kind: 'gone'; readonly n: number; readonly asksAgain?: true }
   /** The client has read this many bytes of the request's stream. */
   | { readonly kind: 'read'; readonly n: number; readonly bytes: number };
+
+/**
+ * The session that an `initialize` opens. Its id is not told, since a mailbox must not contain it (P12). An instance of
+ * an earlier version takes the POST for one of a session that it does not have.
+ */
+export interface RemoteOpening {
+  readonly server: string;
+  readonly digest: string;
+  readonly principal: Principal;
+}
 
 /** The context that a request carries beside its operation; see `Reply`. */
 export interface ForwardedContext {

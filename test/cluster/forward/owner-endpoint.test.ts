@@ -23,6 +23,7 @@ function createFixture() {
             listen: (after, reply) => void listens.push({ after, reply, sink: reply.stream() }),
             remove: (reply) => reply.removed(),
           },
+    openerOf: () => undefined,
     isChanging: (key) => key === 'ending',
     send: (to, letter: MessageToIngress, body) => {
       letters.push(letter);
