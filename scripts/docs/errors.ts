@@ -53,6 +53,8 @@ const notes: Partial<Record<Reason, string>> = {
   credentials_required: '`mcp-gangway key <name>` creates a key. For tokens, see [oauth.md](../oauth.md).',
   credentials_invalid:
     'For API keys, compare the entry in the `--api-keys-file` file. For tokens, the table in [oauth.md](../oauth.md) lists the causes.',
+  dpop_nonce_required:
+    'This is the first step of every client with DPoP, and a repeated one after two minutes without a request. Client libraries repeat the request by themselves. See [oauth.md](../oauth.md#tokens-that-are-bound-to-a-key).',
   insufficient_scope: 'See [authentication.md](../authentication.md) and [oauth.md](../oauth.md).',
   token_not_checked: 'See [oauth.md](../oauth.md).',
   quota_sessions: 'The limit is `--limits.user.sessions`: see [limits.md](../limits.md).',

@@ -55,6 +55,7 @@ import type { ServedServer } from './servers/served-server.ts';
 import { ServerSet } from './servers/server-set.ts';
 import { awaitStart, probeMs } from './servers/start-probe.ts';
 import { startAdmin } from './start-admin.ts';
+import { readClientCa } from './tls-files.ts';
 import { version } from './version.ts';
 
 /** The parts that a gateway starts with. */
@@ -195,7 +196,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const originRules = createOriginRules(config);
   const readinessNow = () => readinessReport(sessions.readiness, health.statuses, sessions.peerLinks);
   const readiness = () => readinessNow().status;
-  const access = await createAccess(config, authentication.authenticators, localClients, log.auth);
+  const secrets = { keys: stateSealing.keys, store: shared };
+  const access = await createAccess(config, authentication.authenticators, localClients, secrets, log.auth);
   const routeParts: RouteParts = {
     sessions,
     stateSealing: stateSealing,
@@ -238,7 +240,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       paths: { has: (path) => routes.endpoints.has(path) },
       ...(from && { from }),
     });
-  const web = createHttpServer({ ...config, certificate }, logged());
+  const clientCertificates = config.authClientCertificates ? readClientCa(config) : undefined;
+  const web = createHttpServer({ ...config, certificate, clientCertificates }, logged());
   webSockets.attach(web.server);
   const { maxConnections } = config;
   web.server.on('drop', () => emit({ type: 'connection-dropped', maxConnections }));

@@ -3,6 +3,7 @@ import { createSecureContext } from 'node:tls';
 import type { UpstreamTls } from '../backend/upstream-tls.ts';
 import type { GatewayConfig } from '../config/config.ts';
 import { flagOf } from '../config/options/option-names.ts';
+import type { ClientCertificates } from '../http/http-server.ts';
 
 /** An option that names a file, and the path; undefined if the option is not set. */
 type FileOption = readonly [option: string, path: string | undefined];
@@ -19,10 +20,7 @@ export interface TlsFileOptions {
  * be used, so that the fault appears at the start and not with the first connection.
  */
 export function readTlsFiles(options: TlsFileOptions): UpstreamTls {
-  const ca = readFile(options.ca);
-  // Node.js treats a file without a certificate as an empty list, with which it would trust no server.
-  if (ca !== undefined && !ca.includes('-----BEGIN'))
-    throw new Error(`The file of ${flagOf(options.ca[0])} contains no PEM certificate. Correct the option.`);
+  const ca = readAuthorities(options.ca);
   const cert = readFile(options.cert);
   const key = readFile(options.key);
   const tls = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
@@ -42,6 +40,26 @@ export const readRedisTls = ({
   redisKey,
 }: Pick<GatewayConfig, 'redisCa' | 'redisCert' | 'redisKey'>): UpstreamTls =>
   readTlsFiles({ ca: ['redisCa', redisCa], cert: ['redisCert', redisCert], key: ['redisKey', redisKey] });
+
+/** Reads the authorities of client certificates; throws as `readTlsFiles` does. */
+export function readClientCa({ authClientCa }: Pick<GatewayConfig, 'authClientCa'>): ClientCertificates {
+  const ca = readAuthorities(['authClientCa', authClientCa]);
+  try {
+    createSecureContext({ ca });
+  } catch (cause) {
+    const why = (cause as Error).message;
+    throw new Error(`The file of ${flagOf('authClientCa')} cannot be used: ${why}`, { cause });
+  }
+  return { ca };
+}
+
+function readAuthorities(option: FileOption): Buffer | undefined {
+  const ca = readFile(option);
+  // Node.js treats a file without a certificate as an empty list, with which it would trust nobody.
+  if (ca !== undefined && !ca.includes('-----BEGIN'))
+    throw new Error(`The file of ${flagOf(option[0])} contains no PEM certificate. Correct the option.`);
+  return ca;
+}
 
 function readFile([option, path]: FileOption): Buffer | undefined {
   if (path === undefined) return undefined;

@@ -57,7 +57,7 @@ export class ApiKeys {
 
   /** Identifies the user by an API key. Returns undefined for other tokens, such as one of an authorization server. */
   readonly authenticator: Authenticator = (_incoming, token) => {
-    const known = token === undefined ? undefined : this.#known.get(token.sha256);
+    const known = token?.scheme === 'Bearer' ? this.#known.get(token.sha256) : undefined;
     if (known === undefined) return undefined;
     const { key, identity } = known;
     if (identity.expiresAtMs === undefined || identity.expiresAtMs > Date.now()) return identity;

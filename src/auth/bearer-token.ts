@@ -2,16 +2,22 @@ import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { cachePerConnection } from './cache-per-connection.ts';
 
-/** The form of the header (RFC 6750, section 2.1). Scheme names are case-insensitive (RFC 9110, section 11.1). */
-const headerForm = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
+/**
+ * The form of the header (RFC 6750, section 2.1; RFC 9449, section 7.1). Scheme names are case-insensitive (RFC 9110,
+ * section 11.1).
+ */
+const headerForm = /^(bearer|dpop) +([A-Za-z0-9._~+/-]+=*) *$/i;
 
-/** A bearer token that a client sent as its credentials. */
+/** A token that a client sent as its credentials. */
 export class BearerToken {
   readonly text: string;
+  /** With `DPoP`, the client also sends a proof that it has the key of the token (RFC 9449). */
+  readonly scheme: 'Bearer' | 'DPoP';
   #sha256: string | undefined;
 
-  constructor(text: string) {
+  constructor(text: string, scheme: BearerToken['scheme'] = 'Bearer') {
     this.text = text;
+    this.scheme = scheme;
   }
 
   /**
@@ -24,10 +30,16 @@ export class BearerToken {
 }
 
 const readHeader = cachePerConnection('Authorization', (header) => {
-  const text = headerForm.exec(header)?.[1];
-  return text === undefined ? undefined : new BearerToken(text);
+  const [, scheme, text] = headerForm.exec(header) ?? [];
+  return text === undefined ? undefined : new BearerToken(text, scheme?.length === 4 ? 'DPoP' : 'Bearer');
 });
 
-/** Reads the token in `Authorization: Bearer`; undefined without that header or with another scheme. */
-export const readBearerToken = ({ headers, socket }: IncomingMessage): BearerToken | undefined =>
+/** Reads the token in `Authorization: Bearer` or `DPoP`; undefined without that header or with another scheme. */
+export const readToken = ({ headers, socket }: IncomingMessage): BearerToken | undefined =>
   headers.authorization === undefined ? undefined : readHeader(socket, headers.authorization);
+
+/** Reads the token in `Authorization: Bearer`; undefined without that header or with another scheme. */
+export function readBearerToken(incoming: IncomingMessage): BearerToken | undefined {
+  const token = readToken(incoming);
+  return token?.scheme === 'Bearer' ? token : undefined;
+}

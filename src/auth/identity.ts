@@ -46,6 +46,8 @@ export interface Challenge {
   /** The data of the fault beside its reason. */
   readonly data?: Record<string, unknown> | undefined;
   readonly detail?: RefusalDetail | undefined;
+  /** The error of RFC 9449 if the client must prove that it has the key of its token. */
+  readonly dpopError?: 'invalid_dpop_proof' | 'invalid_token' | 'use_dpop_nonce' | undefined;
 }
 
 /**

@@ -21,6 +21,18 @@ export const refusalCauses = {
   claims: 'A claim of the access token is not valid',
   cnf: 'The access token is bound to a key in a way that is not supported here',
   inactive: 'The access token is unknown, has expired or was revoked',
+  not_bound: 'The access token is not bound to a key as DPoP requires',
+  bearer_of_bound: 'The access token is bound to a key and needs the scheme DPoP with a proof',
+  certificate: 'The access token is bound to another client certificate',
+  proof_missing: 'The request has no DPoP proof',
+  proof_malformed: 'The DPoP header is not exactly one valid proof',
+  proof_key: 'The DPoP proof has another key than the access token',
+  proof_signature: 'The signature of the DPoP proof is not valid',
+  proof_request: 'The DPoP proof is for another method or URL',
+  proof_token: 'The DPoP proof is for another access token',
+  proof_time: 'The DPoP proof is too old or from the future',
+  proof_nonce: 'The DPoP proof needs the nonce in the header of this response',
+  proof_replayed: 'The DPoP proof was used before',
 } as const;
 
 /** A cause for which credentials are refused. */

@@ -7,7 +7,7 @@ import {
   subjectHeader,
   subjectTokenHeader,
 } from '../protocol/http/forwarded-headers.ts';
-import { readBearerToken } from './bearer-token.ts';
+import { readToken } from './bearer-token.ts';
 import type { Identity } from './identity.ts';
 
 /** The user of an identity, and its scopes, as digests. Requests with the same token have the same identity object. */
@@ -22,7 +22,7 @@ export function withTokenSubject(
   identity: Identity,
   incoming: IncomingMessage,
 ): ForwardedHeaders | Extract<Reason, 'access_token_required' | 'forwarded_too_large'> {
-  const token = isByAccessToken(identity) ? readBearerToken(incoming) : undefined;
+  const token = isByAccessToken(identity) ? readToken(incoming) : undefined;
   if (token === undefined) return 'access_token_required';
   const digest = digests.get(identity) ?? digestOf(identity);
   digests.set(identity, digest);

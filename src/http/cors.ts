@@ -1,8 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { OriginRules } from '../auth/origin-rules.ts';
 
-/** Headers that a page may read: the session, the advice about a refusal, and the time of the next attempt. */
-const readable = 'Mcp-Session-Id, WWW-Authenticate, Retry-After';
+/**
+ * Headers that a page may read: the session, the advice about a refusal, the time of the next attempt, and the nonce for
+ * the next proof.
+ */
+const readable = 'Mcp-Session-Id, WWW-Authenticate, Retry-After, DPoP-Nonce';
 
 /** The methods of all endpoints; each endpoint refuses those that it lacks. */
 const methods = 'GET, POST, DELETE';

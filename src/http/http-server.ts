@@ -12,10 +12,18 @@ export interface ServerCertificate {
   readonly key: string;
 }
 
+/** How a server requests the certificates of clients. A client without one is served as well. */
+export interface ClientCertificates {
+  /** The authorities in PEM, by which `TLSSocket.authorized` is decided; undefined to accept any certificate. */
+  readonly ca?: Buffer | undefined;
+}
+
 /** Options of an HTTP server. */
 export interface HttpServerOptions {
   /** Undefined for plain HTTP. */
   readonly certificate: ServerCertificate | undefined;
+  /** Undefined to request no certificates of clients. */
+  readonly clientCertificates?: ClientCertificates | undefined;
   /** Time limit for a complete request, and for a TLS handshake. */
   readonly bodyTimeoutMs: number;
   /** How long a connection stays open without a request. */
@@ -64,15 +72,20 @@ const reportBrokenResponse = (cause: unknown): void => reportFault('request', ca
  * fault of the catalogue.
  */
 export function createHttpServer(options: HttpServerOptions, endpoint: Endpoint): HttpServer {
-  const { certificate, bodyTimeoutMs, connectionIdleMs, maxConnections, hstsMaxAgeS } = options;
+  const { certificate, clientCertificates, bodyTimeoutMs, connectionIdleMs, maxConnections, hstsMaxAgeS } = options;
   const times = {
     requestTimeout: bodyTimeoutMs,
     connectionsCheckingInterval: 1_000,
     keepAliveTimeout: connectionIdleMs,
     requireHostHeader: false, // the guards require it, with a fault of the catalogue
   };
+  const { ca } = clientCertificates ?? {};
+  const rules = { ...tlsRules, ...(ca && { ca }) };
+  // Access tokens decide who is let in, so the handshake refuses nobody. The check of a bound token reads the certificate.
+  const requests = { requestCert: clientCertificates !== undefined, rejectUnauthorized: false };
   const tls =
-    certificate && createTlsServer({ ...times, ...tlsRules, ...certificate, handshakeTimeout: bodyTimeoutMs });
+    certificate &&
+    createTlsServer({ ...times, ...rules, ...requests, ...certificate, handshakeTimeout: bodyTimeoutMs });
   const server = tls ?? createServer(times);
   const sendsStrictTransport = tls !== undefined && hstsMaxAgeS > 0;
   const answer = sendsStrictTransport ? withStrictTransport(hstsMaxAgeS, endpoint) : endpoint;
@@ -91,7 +104,7 @@ export function createHttpServer(options: HttpServerOptions, endpoint: Endpoint)
   server.maxConnections = maxConnections;
   return {
     server,
-    renew: (renewed) => tls?.setSecureContext({ ...tlsRules, ...renewed }),
+    renew: (renewed) => tls?.setSecureContext({ ...rules, ...renewed }),
     async close(graceMs) {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();

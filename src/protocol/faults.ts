@@ -337,6 +337,12 @@ const catalogue = {
     message:
       'Unauthorized: credentials in the URL are not accepted. Send a Bearer key or token in the Authorization header.',
   },
+  dpop_nonce_required: {
+    status: 401,
+    code: -32000,
+    message:
+      'Unauthorized: the DPoP proof lacks a current nonce. Send the request again with a new proof that contains the nonce in DPoP-Nonce.',
+  },
   untrusted_proxy: {
     status: 403,
     code: -32000,

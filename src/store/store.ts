@@ -7,6 +7,7 @@ import type { RoundOutcomeStore } from './shared/outcomes.ts';
 import type { TaskOwnerStore } from './shared/owners.ts';
 import type { Rates } from './shared/rates.ts';
 import type { Secrets } from './shared/secrets.ts';
+import type { UsedNames } from './shared/used-names.ts';
 
 /**
  * The store: session events and records, and the small data beside them. The memory implementation serves one instance
@@ -34,4 +35,6 @@ export interface Store {
 export interface ClusterStore extends Store {
   readonly instances: Instances;
   readonly owners: TaskOwnerStore;
+  /** Absent in a store of one instance, which remembers them itself. */
+  readonly usedNames?: UsedNames;
 }

@@ -33,11 +33,11 @@ describe('the keys of the Redis store', () => {
     const keys = (await redis.cli('KEYS', '*')).split('\n');
     const digest = '[A-Za-z0-9_-]{43}';
     const form = new RegExp(
-      `^${prefix}:(birth|changes|(secret|rate|outcomes|owner):${digest}|session:\\{${digest}\\}:(record|log|tails|pending)|instance:\\{${digest}\\}:(lease|mailbox|posted|freed|address))$`,
+      `^${prefix}:(birth|changes|(secret|rate|outcomes|owner|used):${digest}|session:\\{${digest}\\}:(record|log|tails|pending)|instance:\\{${digest}\\}:(lease|mailbox|posted|freed|address))$`,
     );
     for (const key of keys) expect(key).toMatch(form);
-    // address, lease, mailbox, what was posted and freed, a dead lease, and what was posted to a lost mailbox, with it; four of a session and the tombstone of another; a secret, a rate, an outcome and an owner; the changes and the birth.
-    expect(keys).toHaveLength(hostileIds.length * 17 + 2);
+    // address, lease, mailbox, what was posted and freed, a dead lease, and what was posted to a lost mailbox, with it; four of a session and the tombstone of another; a secret, a rate, an outcome, an owner and a used name; the changes and the birth.
+    expect(keys).toHaveLength(hostileIds.length * 18 + 2);
     await store.close();
   });
 
@@ -66,7 +66,7 @@ describe('the keys of the Redis store', () => {
     const store = await openRedisStore({ url: redis.url, prefix: freshPrefix(), limits, recordTtlMs: 90_000 });
     await useAll(store, 's');
     const keys = (await redis.cli('KEYS', '*')).split('\n');
-    expect(keys).toHaveLength(19);
+    expect(keys).toHaveLength(20);
     for (const key of keys) {
       const ttlMs = Number(await redis.cli('PTTL', key));
       expect(ttlMs, key).toBeGreaterThan(0);

@@ -6,7 +6,7 @@ const callId = 'call-{id}\r\n*';
 
 /** Does everything that a store can do, under these names. */
 export async function useAll(store: ClusterStore, id: string): Promise<void> {
-  const { sessions, log, instances, secrets, changes, rates, outcomes, owners } = store;
+  const { sessions, log, instances, secrets, changes, rates, outcomes, owners, usedNames } = store;
   const text = Buffer.from('{}');
   await secrets.keep(id, text);
   await rates.use(id, 60_000);
@@ -17,6 +17,8 @@ export async function useAll(store: ClusterStore, id: string): Promise<void> {
   await outcomes.find(id, 1);
   await owners.set(id, text, 60_000);
   await owners.find(id);
+  await usedNames?.use(id, 60_000);
+  await usedNames?.use(id, 60_000);
   await instances.join(id);
   await instances.enqueue(id, id, 1, [text]);
   const delivery = await instances.receive(id, 100);

@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { allReasons, type Reason } from '../../src/protocol/faults.ts';
+import { makeDpopClient } from '../support/dpop-client.ts';
 import { everythingFixture, type Gateway, root, startGateway } from '../support/gateway.ts';
 import { initialize, open, post } from '../support/http-client.ts';
-import { answerWith, type Issuer, startIssuer } from '../support/issuer.ts';
+import { answerWith, type Issuer, startIssuer, usualAudience } from '../support/issuer.ts';
 import { callModern } from '../support/modern-client.ts';
 import { initializeRequest } from '../support/old-client.ts';
 import { startUsedRedis } from '../support/used-redis.ts';
@@ -206,10 +207,16 @@ describe('[S15] an error of authentication', () => {
     await Promise.all([issuer.close(), away.close()]);
   });
   const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
+  const withoutNonce = async () => {
+    const client = await makeDpopClient();
+    const token = await issuer.token({ claims: { cnf: { jkt: client.thumbprint } } });
+    return { Authorization: `DPoP ${token}`, DPoP: await client.prove(token, 'POST', usualAudience) };
+  };
 
   const refusals: readonly [Reason, string, () => Promise<Record<string, string>>][] = [
     ['credentials_required', '', async () => ({})],
     ['credentials_invalid', '', async () => bearer('canary')],
+    ['dpop_nonce_required', '', () => withoutNonce()],
     ['credentials_in_query', '?access_token=canary', async () => ({})],
     ['untrusted_proxy', '', async () => ({ 'X-User': 'canary' })],
     ['insufficient_scope', '', async () => bearer(await issuer.token({ claims: { scope: 'canary' } }))],

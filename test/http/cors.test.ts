@@ -13,7 +13,7 @@ describe('[S05] a request with an Origin', () => {
       headers: {
         vary: 'Origin',
         'access-control-allow-origin': app,
-        'access-control-expose-headers': 'Mcp-Session-Id, WWW-Authenticate, Retry-After',
+        'access-control-expose-headers': 'Mcp-Session-Id, WWW-Authenticate, Retry-After, DPoP-Nonce',
       },
     });
   });

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { digestOfKey } from '../../src/auth/api-keys.ts';
+import { proofAlgorithms } from '../../src/auth/dpop/proof-algorithms.ts';
 import { startCluster } from '../support/cluster.ts';
 import { everythingFixture, type Gateway, modernFixture, startGateway } from '../support/gateway.ts';
 import { type Answer, initialize, open, post, type Session } from '../support/http-client.ts';
@@ -68,6 +69,7 @@ describe('the metadata of a resource', () => {
         authorization_servers: [issuer.url],
         scopes_supported: ['use'],
         bearer_methods_supported: ['header'],
+        dpop_signing_alg_values_supported: proofAlgorithms,
       });
     }
     expect((await get(gateway.baseUrl + wellKnown)).json.resource).toBe(usualAudience);
@@ -76,6 +78,15 @@ describe('the metadata of a resource', () => {
     const preflight = await (await open(gateway.baseUrl + wellKnown, { method: 'OPTIONS', headers })).answer();
     expect(preflight).toMatchObject({ status: 204, headers: { 'access-control-allow-origin': '*' } });
   });
+});
+
+test('[B19] the gateway is no authorization server: it offers no registration, login or token', async () => {
+  const paths = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'];
+  for (const path of [...paths, `${paths[0]}/mcp`, '/register', '/authorize', '/token']) {
+    const authorized = await bearing('use');
+    expect((await get(gateway.baseUrl + path)).status).toBe(404);
+    expect((await post(gateway.baseUrl + path, { redirect_uris: ['http://localhost/'] }, authorized)).status).toBe(404);
+  }
 });
 
 describe('a request without a token that holds', () => {

@@ -17,6 +17,7 @@ import { hasAuthentication } from '../../config/access/authentication-config.ts'
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
 import type { AdmissionOptions } from '../../http/pipeline/admission.ts';
 import { type CreateTokenAuthenticator, createTokenChecks } from './create-token-checks.ts';
+import type { SharedSecrets } from './possession-options.ts';
 import { createPassthroughs, type PassthroughTo, resourcePathsOf } from './upstream-access.ts';
 
 type ServerAccess = Pick<AdmissionOptions, 'authenticate' | 'authorization'> & {
@@ -52,14 +53,17 @@ export interface AllAccess {
  * Creates the access that the configuration describes.
  * @param authenticators the authenticators for all credentials except access tokens
  * @param localClients identifies all clients if there is no authentication
+ * @param secrets what instances share, for the nonces of proofs
  */
 export async function createAccess(
   config: GatewayConfig,
   authenticators: readonly Authenticator[],
   localClients: LocalClients,
+  secrets: SharedSecrets,
   logger: Logger,
 ): Promise<AllAccess> {
-  const createTokenAuthenticator = config.authIssuer.length === 0 ? undefined : await createTokenChecks(config, logger);
+  const createTokenAuthenticator =
+    config.authIssuer.length === 0 ? undefined : await createTokenChecks(config, secrets, logger);
   const passthroughTo = createPassthroughs();
   const to: AccessTo = (now, served) =>
     accessTo(now, served, authenticators, localClients, passthroughTo, createTokenAuthenticator);
@@ -82,9 +86,12 @@ function accessTo(
   byToken: CreateTokenAuthenticator | undefined,
 ): Access {
   const { authIssuer, authAudience, authScopePrefix: scopePrefix, filterLists: filtersLists, servers } = config;
+  const { authDpop: dpop, authClientCertificates: acceptsCertificates } = config;
   const metadata = new Map<string, object>();
   const describe = (resource: ProtectedResource, { requiredScopes }: ServerConfig, paths: readonly string[]): void => {
-    const document = resourceMetadata(resource, { issuers: authIssuer, scopes: requiredScopes, scopePrefix });
+    const document = resourceMetadata(resource, {
+      ...{ issuers: authIssuer, scopes: requiredScopes, scopePrefix, dpop, acceptsCertificates },
+    });
     for (const path of paths) metadata.set(path, document);
   };
 
@@ -111,6 +118,7 @@ function accessTo(
     const authenticate = createAuthenticate({
       authenticators: byToken === undefined ? authenticators : [...authenticators, byToken(audiences)],
       parametersFor: (incoming) => authorization.parametersFor(incoming),
+      requiresProof: byToken !== undefined && dpop === 'require',
     });
     return { authenticate, authorization };
   };

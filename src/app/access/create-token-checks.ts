@@ -5,6 +5,7 @@ import type { ClaimRules } from '../../auth/oauth/token-claims.ts';
 import type { GatewayConfig } from '../../config/config.ts';
 import type { Introspection } from '../../config/options/oauth/introspection-option.ts';
 import { detach } from '../../util/boundary.ts';
+import { possessionOptions, type SharedSecrets } from './possession-options.ts';
 
 /** Creates an authenticator that accepts tokens for these audiences. */
 export type CreateTokenAuthenticator = (audiences: ReadonlySet<string>) => Authenticator;
@@ -13,13 +14,19 @@ export type CreateTokenAuthenticator = (audiences: ReadonlySet<string>) => Authe
  * Creates the checks of access tokens. Their code is loaded only where an issuer is configured, which makes other
  * starts faster.
  */
-export async function createTokenChecks(config: GatewayConfig, logger: Logger): Promise<CreateTokenAuthenticator> {
-  const [{ createTokenAuthenticators }, { IssuerKeys }, { fetchJson }, { discoverUrl }] = await Promise.all([
-    import('../../auth/oauth/token-authenticator.ts'),
-    import('../../auth/oauth/issuer-keys.ts'),
-    import('../../auth/oauth/fetch-json.ts'),
-    import('../../auth/oauth/issuer-discovery.ts'),
-  ]);
+export async function createTokenChecks(
+  config: GatewayConfig,
+  secrets: SharedSecrets,
+  logger: Logger,
+): Promise<CreateTokenAuthenticator> {
+  const [{ createTokenAuthenticators }, { createPossessionCheck }, { IssuerKeys }, { fetchJson }, { discoverUrl }] =
+    await Promise.all([
+      import('../../auth/oauth/token-authenticator.ts'),
+      import('../../auth/dpop/possession.ts'),
+      import('../../auth/oauth/issuer-keys.ts'),
+      import('../../auth/oauth/fetch-json.ts'),
+      import('../../auth/oauth/issuer-discovery.ts'),
+    ]);
   const { authIssuer, authIntrospection, authJwksUrl, authAlgorithms, authKeysStaleMs } = config;
   const keysOf = (issuer: string) => {
     const keys = new IssuerKeys({
@@ -47,7 +54,7 @@ export async function createTokenChecks(config: GatewayConfig, logger: Logger): 
     now: Date.now,
   };
   const introspected = authIntrospection && (await createIntrospection(config, authIntrospection, rules, logger));
-  return createTokenAuthenticators(options, introspected);
+  return createTokenAuthenticators(options, createPossessionCheck(possessionOptions(config, secrets)), introspected);
 }
 
 async function createIntrospection(

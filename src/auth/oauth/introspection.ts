@@ -168,8 +168,8 @@ export class TokenIntrospection {
 /** True if a new answer about a token changes nothing for its bearer. */
 const hasSameRights = (a: TokenBearer, b: TokenBearer): boolean => rightsOf(a) === rightsOf(b);
 
-const rightsOf = ({ identity, audiences }: TokenBearer): string =>
-  JSON.stringify([identity.principal, [...(identity.scopes ?? [])], audiences]);
+const rightsOf = ({ identity, audiences, bound }: TokenBearer): string =>
+  JSON.stringify([identity.principal, [...(identity.scopes ?? [])], audiences, bound]);
 
 /** Takes over the expiry from a new answer. Some endpoints compute it anew each time. */
 function prolong(active: Active, { identity, expiresAtMs }: TokenBearer, nowMs: number): void {

@@ -1,3 +1,4 @@
+import { proofAlgorithms } from '../dpop/proof-algorithms.ts';
 import { requestedScope } from '../scopes/scope-names.ts';
 
 /** RFC 9728, section 3. */
@@ -48,15 +49,22 @@ export interface ResourceMetadataOptions {
   readonly scopes: readonly string[];
   /** The text that clients put before the names of scopes; see `requestedScope`. */
   readonly scopePrefix?: string | undefined;
+  /** Whether tokens may or must be bound to a key (RFC 9449). */
+  readonly dpop?: 'off' | 'accept' | 'require';
+  /** True if tokens may be bound to client certificates (RFC 8705). */
+  readonly acceptsCertificates?: boolean;
 }
 
 /** Makes the metadata of a resource (RFC 9728, section 2). */
 export const resourceMetadata = (
   { url }: ProtectedResource,
-  { issuers, scopes, scopePrefix }: ResourceMetadataOptions,
+  { issuers, scopes, scopePrefix, dpop = 'off', acceptsCertificates = false }: ResourceMetadataOptions,
 ): object => ({
   resource: url,
   authorization_servers: issuers,
   ...(scopes.length > 0 && { scopes_supported: scopes.map((scope) => requestedScope(scope, scopePrefix)) }),
   bearer_methods_supported: ['header'],
+  ...(dpop !== 'off' && { dpop_signing_alg_values_supported: proofAlgorithms }),
+  ...(dpop === 'require' && { dpop_bound_access_tokens_required: true }),
+  ...(acceptsCertificates && { tls_client_certificate_bound_access_tokens: true }),
 });

@@ -1,7 +1,9 @@
 // src/auth/oauth: access tokens of OAuth authorization servers, and the metadata of the gateway as their resource.
+import type { IncomingMessage } from 'node:http';
 import { decodeJwt } from 'jose';
 import type { Authenticator } from '../authenticate.ts';
 import type { BearerToken } from '../bearer-token.ts';
+import type { CheckPossession } from '../dpop/possession.ts';
 import { type Challenge, type Identity, printableText } from '../identity.ts';
 import type { TokenIntrospection } from './introspection.ts';
 import { VerifiedTokens } from './verified-tokens.ts';
@@ -33,6 +35,7 @@ const maxShownAudiences = 5;
  */
 export function createTokenAuthenticators(
   options: VerifyOptions,
+  checkPossession: CheckPossession,
   introspected?: IntrospectedTokens,
 ): (audiences: ReadonlySet<string>) => Authenticator {
   const verified = new VerifiedTokens();
@@ -52,17 +55,28 @@ export function createTokenAuthenticators(
     verified.find(token, options.now()) ?? introspected?.by.find(token);
 
   return (audiences) => {
-    const judge = (outcome: VerifiedToken | TokenFault): Identity | Challenge => {
+    const judge = (
+      outcome: VerifiedToken | TokenFault,
+      token: BearerToken,
+      incoming: IncomingMessage,
+    ): Identity | Challenge | Promise<Identity | Challenge> => {
       if ('reason' in outcome) return outcome;
       const isForThisServer = outcome.audiences.some((audience) => audiences.has(audience));
-      if (isForThisServer) return outcome.identity;
+      if (isForThisServer) {
+        const refusal = checkPossession(outcome.bound, token, incoming);
+        return refusal instanceof Promise
+          ? refusal.then((resolved) => resolved ?? outcome.identity)
+          : (refusal ?? outcome.identity);
+      }
       const seen = outcome.audiences.slice(0, maxShownAudiences).map(printableText);
       return { reason: 'credentials_invalid', detail: { why: 'aud', expected: [...audiences], seen } };
     };
-    return (_incoming, token) => {
+    return (incoming, token) => {
       if (token === undefined) return undefined;
       const known = find(token);
-      return known === undefined ? verify(token).then(judge) : judge(known);
+      return known === undefined
+        ? verify(token).then((outcome) => judge(outcome, token, incoming))
+        : judge(known, token, incoming);
     };
   };
 }

@@ -1,4 +1,5 @@
 import type { JWTPayload } from 'jose';
+import type { Confirmation } from '../dpop/possession.ts';
 import type { Identity } from '../identity.ts';
 import { type ScopeHierarchy, splitScopes, withImplied } from '../scopes/scope-hierarchy.ts';
 import { localScope, usualScopeClaims } from '../scopes/scope-names.ts';
@@ -26,6 +27,8 @@ export interface TokenBearer {
   readonly expiresAtMs: number;
   /** The resources for which the token was issued (RFC 8707, section 2). */
   readonly audiences: readonly string[];
+  /** The keys that the bearer must have; undefined for a token that works without a key. */
+  readonly bound: Confirmation | undefined;
 }
 
 /** The longest accepted name of a user or client. OpenID Connect Core, section 2, allows 255 characters. */
@@ -39,8 +42,8 @@ const clientClaims = ['client_id', 'azp', 'cid', 'appid'];
 
 /** Reads the bearer from trusted claims, or returns the name of an unacceptable claim. */
 export function readBearer(claims: JWTPayload, issuer: string, rules: ClaimRules): TokenBearer | 'cnf' | 'sub' {
-  // The token is bound to a key (RFC 7800). A client that shows only the token may have stolen it.
-  if (claims['cnf'] !== undefined) return 'cnf';
+  const bound = readConfirmation(claims['cnf']);
+  if (bound === 'cnf') return 'cnf';
   const subject = readName(claims['sub']);
   if (subject === undefined) return 'sub';
   const expiresAtMs = claims.exp === undefined ? undefined : claims.exp * 1_000 + rules.clockSkewMs;
@@ -57,7 +60,25 @@ export function readBearer(claims: JWTPayload, issuer: string, rules: ClaimRules
     },
     expiresAtMs: expiresAtMs ?? Number.POSITIVE_INFINITY,
     audiences: readTexts(claims.aud),
+    bound,
   };
+}
+
+/** A SHA-256 in base64url. */
+const thumbprintForm = /^[A-Za-z0-9_-]{43}$/;
+
+/**
+ * Reads the keys to which a token is bound. A token with a binding that is not known here is not usable: a client that
+ * shows only the token may have stolen it (RFC 7800, section 3.1).
+ */
+function readConfirmation(claim: unknown): Confirmation | 'cnf' | undefined {
+  if (claim === undefined) return undefined;
+  if (typeof claim !== 'object' || claim === null) return 'cnf';
+  const { jkt, 'x5t#S256': x5t, ...others } = claim as Readonly<Record<string, unknown>>;
+  const thumbprints = [jkt, x5t].filter((each) => each !== undefined);
+  const areValid = thumbprints.every((each) => typeof each === 'string' && thumbprintForm.test(each));
+  if (!areValid || thumbprints.length === 0 || Object.keys(others).length > 0) return 'cnf';
+  return { keyThumbprint: jkt as string | undefined, certificateThumbprint: x5t as string | undefined };
 }
 
 /** Reads the client to which a token was issued. */

@@ -69,7 +69,9 @@ export class Authorization {
   /** Makes the challenge for an identity that lacks some of these scopes. */
   challengeTo(identity: Identity, needed: readonly string[], incoming: Pick<IncomingMessage, 'url'>): Challenge {
     const parameters = this.parametersFor(incoming, this.requestedScopes(identity, needed));
-    return { reason: 'insufficient_scope', wwwAuthenticate: challengeHeader('insufficient_scope', parameters) };
+    const scheme = isBoundToKey(identity) ? 'DPoP' : 'Bearer';
+    const wwwAuthenticate = challengeHeader('insufficient_scope', parameters, scheme);
+    return { reason: 'insufficient_scope', wwwAuthenticate };
   }
 
   /** Returns the filter of this client's lists of tools; undefined if the client sees all tools. */
@@ -91,6 +93,11 @@ export class Authorization {
         : checkScopes(outcome, incoming);
     };
   }
+}
+
+/** True for the bearer of a token that needs DPoP proofs (RFC 9449, section 6.1). */
+function isBoundToKey({ claims: { cnf } }: Identity): boolean {
+  return typeof cnf === 'object' && cnf !== null && 'jkt' in cnf;
 }
 
 /** True if an identity has all of these scopes, or allows everything. */

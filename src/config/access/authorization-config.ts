@@ -5,13 +5,29 @@ import { firstGiven, type Given, optionLocation } from '../sources/given-values.
 
 type Configured = Pick<
   GlobalOptions,
-  'authIssuer' | 'authIntrospection' | 'authJwksUrl' | 'host' | 'publicUrl' | 'serverCards'
+  | 'authClientCa'
+  | 'authClientCertificates'
+  | 'authIntrospection'
+  | 'authIssuer'
+  | 'authJwksUrl'
+  | 'host'
+  | 'publicUrl'
+  | 'serverCards'
+  | 'tlsCert'
 > & {
   readonly servers: readonly Pick<ServerOptions, 'auth' | 'requiredScopes' | 'toolScopes'>[];
 };
 
 /** Options that suggest that tokens are checked. */
-const tokenOptions = ['authAudience', 'authJwksUrl', 'authIntrospection', 'authScopeClaims', 'authScopePrefix'];
+const tokenOptions = [
+  'authAudience',
+  'authJwksUrl',
+  'authIntrospection',
+  'authScopeClaims',
+  'authScopePrefix',
+  'authDpop',
+  'authClientCertificates',
+];
 
 /**
  * Reports options for access tokens and scopes that do not fit together: a rule that nothing enforces protects nothing.
@@ -35,6 +51,18 @@ export function checkAuthorization(
       optionLocation(sources, 'serverCards'),
       (nameOf) =>
         `public needs ${nameOf('publicUrl')}: the cards name the URL of the gateway, and clients can send any Host`,
+    );
+  const { authClientCa, authClientCertificates, tlsCert } = config;
+  if (authClientCertificates && tlsCert === undefined)
+    report(
+      optionLocation(sources, 'authClientCertificates'),
+      (nameOf) =>
+        `needs ${nameOf('tlsCert')}: clients show their certificates where TLS ends, so TLS must end at the gateway`,
+    );
+  if (authClientCa !== undefined && !authClientCertificates)
+    report(
+      optionLocation(sources, 'authClientCa'),
+      (nameOf) => `has no effect without ${nameOf('authClientCertificates')}`,
     );
   if (authIssuer.length > 0) {
     if (publicUrl === undefined) {

@@ -1,5 +1,6 @@
 // src/http/pipeline: the steps before an endpoint: guard, authentication, quotas, reading, scopes, tracing.
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { nextNonceOf } from '../../auth/dpop/next-nonce.ts';
 import {
   type Authenticate,
   type Challenge,
@@ -96,6 +97,8 @@ export class Admission {
     outcome: Identity | Challenge,
     forwarded: ForwardedHeaders,
   ): Verdict | Promise<Verdict> {
+    const nonce = nextNonceOf(context.incoming);
+    if (nonce !== undefined) context.outgoing.setHeader('dpop-nonce', nonce);
     if (isChallenge(outcome)) return this.#refuse(outcome);
     context.identity = outcome;
     const { credentials, affinity, exchangesTokens = false } = this.#options.server;

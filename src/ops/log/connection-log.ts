@@ -17,12 +17,13 @@ type TokenFailure = Exclude<EventOf<GatewayEvent, 'upstream-token'>, { outcome: 
  * Logs requests that were not admitted and why, connections that were closed because too many are open, and tokens that
  * the gateway did not get. Each reason
  * has at most one line a second (docs/logs.md). A client without credentials that learns where to get some takes the
- * first step of OAuth, so that is no warning.
+ * first step of OAuth, so that is no warning. Neither is the request for a nonce, with which DPoP begins.
  */
 export function createConnectionLog({ auth, http }: Pick<Log, 'auth' | 'http'>): ConnectionLog {
   const refusals = new FloodLimiter<{ readonly server: string; readonly challenge: Challenge }>(
     ({ server, challenge: { reason, detail, wwwAuthenticate } }, leftOut) => {
-      const isFirstStep = reason === 'credentials_required' && wwwAuthenticate?.includes('resource_metadata=');
+      const asksForLogin = reason === 'credentials_required' && wwwAuthenticate?.includes('resource_metadata=');
+      const isFirstStep = asksForLogin || reason === 'dpop_nonce_required';
       const { why, expected, seen } = detail ?? {};
       const line = { server, reason, why, expected, seen, ...(leftOut > 0 && { leftOut }) };
       auth[isFirstStep ? 'info' : 'warn'](line, 'refused a request');

@@ -44,6 +44,8 @@ export interface Keys {
   owner(task: string): string;
   /** String: the time at which the debt of a rate is paid. */
   rate(name: string): string;
+  /** String: a name that was used and may not be used again. */
+  usedName(name: string): string;
   /** Stream: the changes that instances announce to each other. */
   readonly changes: string;
   /** The form of a change's topic in that stream. */
@@ -90,6 +92,7 @@ export function createKeys(prefix: string): Keys {
     outcomes: (call) => `${prefix}:outcomes:${digest(call)}`,
     owner: (task) => `${prefix}:owner:${digest(task)}`,
     rate: (name) => `${prefix}:rate:${digest(name)}`,
+    usedName: (name) => `${prefix}:used:${digest(name)}`,
     secret: (name) => `${prefix}:secret:${digest(name)}`,
   };
 }

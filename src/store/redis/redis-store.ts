@@ -16,6 +16,7 @@ import { createRedisOutcomes } from './shared/redis-outcomes.ts';
 import { createRedisOwners } from './shared/redis-owners.ts';
 import { createRedisRates } from './shared/redis-rates.ts';
 import { createRedisSecrets } from './shared/redis-secrets.ts';
+import { createRedisUsedNames } from './shared/redis-used-names.ts';
 
 /**
  * The longest wait before the next attempt to connect, also as a fraction of a lease. Another instance may take
@@ -89,6 +90,7 @@ export function createRedisStore(options: RedisStoreOptions): ClusterStore {
     outcomes: createRedisOutcomes({ run, runScript, keys }),
     owners: createRedisOwners({ run, keys }),
     rates: createRedisRates({ runScript, keys }),
+    usedNames: createRedisUsedNames({ run, keys }),
     healthyForMs: health.healthyForMs,
     onRecovered: health.onRecovered,
     async close() {

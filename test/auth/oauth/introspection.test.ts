@@ -73,10 +73,11 @@ function authenticateBy(endpoint: Partial<IntrospectionEndpoint> = {}): Authenti
   const by = introspectionBy((token) =>
     askEndpoint({ url: async () => new URL(origin), protocol: 'rfc7662', ...endpoint }, token),
   );
-  const tokens = createTokenAuthenticators(
-    { ...rules, issuers: new Map(), algorithms: [], now },
-    { by, issuer, areAll: false },
-  );
+  const tokens = createTokenAuthenticators({ ...rules, issuers: new Map(), algorithms: [], now }, () => undefined, {
+    by,
+    issuer,
+    areAll: false,
+  });
   return createAuthenticate({ authenticators: [tokens(new Set([usualAudience, 'app']))] });
 }
 

@@ -47,9 +47,9 @@ const authenticateFor = (issuers: readonly Issuer[], scopes: readonly string[] =
     rules: new ScopeRules({ requiredScopes: scopes, toolScopes: {} }),
     resourceMetadata: new Map([['/mcp', metadataUrl]]),
   });
-  const tokens = createTokenAuthenticators({
-    issuers: new Map(issuers.map((each) => [each.url, keysOf(each)])),
-    ...{
+  const tokens = createTokenAuthenticators(
+    {
+      issuers: new Map(issuers.map((each) => [each.url, keysOf(each)])),
       algorithms,
       clockSkewMs: skewMs,
       scopeClaims: usualScopeClaims,
@@ -59,7 +59,8 @@ const authenticateFor = (issuers: readonly Issuer[], scopes: readonly string[] =
       ]),
       now,
     },
-  });
+    () => undefined,
+  );
   const authenticators = [tokens(new Set([usualAudience]))];
   const parametersFor = authorization.parametersFor.bind(authorization);
   return authorization.guard(
@@ -294,8 +295,8 @@ describe('a request', () => {
 
   it.each(['Basic YWRhOnNlY3JldA==', 'DPoP abc', 'Bearer', 'Bearer a b', 'abc', 'Bearer "abc"'])(
     '[B19] with Authorization: %s is refused',
-    (authorization) => {
-      expect(send(authorization)).toEqual(refused);
+    async (authorization) => {
+      expect(await send(authorization)).toEqual(refused);
     },
   );
 

@@ -60,7 +60,7 @@ describe('the scopes that messages need', () => {
 
 describe('whoever lacks some', () => {
   const authorization = new Authorization({ rules, resourceMetadata: new Map() });
-  const identity = (scopes?: string[]) => ({ scopes: scopes && new Set(scopes) }) as never;
+  const identity = (scopes?: string[]) => ({ scopes: scopes && new Set(scopes), claims: {} }) as never;
 
   it('has all only if none is missing, or if nothing is said of scopes', () => {
     expect(hasAllScopes(identity(['base', 'admin']), ['base', 'admin'])).toBe(true);

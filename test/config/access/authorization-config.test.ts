@@ -60,6 +60,19 @@ describe('access tokens', () => {
       '--advanced.oauth.algorithms[0]',
       'RS256',
     ],
+    ['proofs alone', ['--advanced.oauth.dpop', 'require'], '--advanced.oauth.dpop', '--auth.oauth.issuers'],
+    [
+      'certificates of clients without TLS',
+      [...issuer, ...publicUrl, '--advanced.oauth.clientCertificates'],
+      '--advanced.oauth.clientCertificates',
+      'needs --tls-cert',
+    ],
+    [
+      'an authority of certificates that are not requested',
+      [...issuer, ...publicUrl, '--advanced.oauth.clientCa', '/x'],
+      '--advanced.oauth.clientCa',
+      '--advanced.oauth.clientCertificates',
+    ],
     ['an audience alone', ['--auth.oauth.audiences', 'api'], '--auth.oauth.audiences', '--auth.oauth.issuers'],
     [
       'the keys of one of two',

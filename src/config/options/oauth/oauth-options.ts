@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { usualScopeClaims } from '../../../auth/scopes/scope-names.ts';
 import { minute, second } from '../../units.ts';
-import { duration, list, type Option, text, turnedOn } from '../option-kinds.ts';
+import { duration, file, list, type Option, text, turnedOn } from '../option-kinds.ts';
 import { type Introspection, introspectionSchema } from './introspection-option.ts';
 import { plainUrl } from './plain-url.ts';
 
@@ -95,6 +95,19 @@ export const oauthOptions = {
     undefined,
     scope,
     'Text that clients put before the name of each scope when they log in, such as api://APPLICATION-ID/ for Microsoft Entra ID.',
+  ),
+  authDpop: text<'off' | 'accept' | 'require'>(
+    'accept',
+    z.enum(['off', 'accept', 'require'], { error: 'must be off, accept or require' }),
+    'Access tokens that are bound to a key of the client (DPoP, RFC 9449). accept: such a token needs a proof with each request. require: all other access tokens are refused. off: such tokens are refused.',
+  ),
+  authClientCertificates: turnedOn(
+    'Request a certificate from each client, so that access tokens can be bound to it (RFC 8705). Needs --tls-cert.',
+  ),
+  authClientCa: text<string | undefined>(
+    undefined,
+    file,
+    'File with the certificate authorities (PEM) of client certificates. Without it, any certificate can be bound to a token.',
   ),
   authAlgorithms: {
     ...list(

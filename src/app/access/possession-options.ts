@@ -1,0 +1,42 @@
+import type { PossessionOptions } from '../../auth/dpop/possession.ts';
+import type { SharedProofs } from '../../auth/dpop/used-proofs.ts';
+import type { GatewayConfig } from '../../config/config.ts';
+import type { StateKeys } from '../../era/keys/state-keys.ts';
+import type { ClusterStore } from '../../store/store.ts';
+import { StoreUnavailable } from '../../store/store-unavailable.ts';
+
+/** The store and the keys that instances share. */
+export interface SharedSecrets {
+  readonly keys: StateKeys;
+  /** Undefined for a single instance. */
+  readonly store: ClusterStore | undefined;
+}
+
+/** Makes the options of the check that clients have the keys of their tokens. */
+export const possessionOptions = (config: GatewayConfig, { keys, store }: SharedSecrets): PossessionOptions => ({
+  dpop: config.authDpop,
+  certificates: config.authClientCertificates ? { mustBeTrusted: config.authClientCa !== undefined } : undefined,
+  publicUrl: config.publicUrl ?? '',
+  nonceKeys: () => unlessUnavailable(keys.all()),
+  shared: sharedProofs(store),
+  now: Date.now,
+});
+
+function sharedProofs(store: ClusterStore | undefined): SharedProofs | undefined {
+  const names = store?.usedNames;
+  if (store === undefined || names === undefined) return undefined;
+  return {
+    healthyForMs: () => store.healthyForMs(),
+    use: (name, forMs) => unlessUnavailable(names.use(name, forMs)),
+  };
+}
+
+/** Resolves with undefined if the store does not answer. */
+async function unlessUnavailable<T>(operation: Promise<T>): Promise<T | undefined> {
+  try {
+    return await operation;
+  } catch (cause) {
+    if (cause instanceof StoreUnavailable) return undefined;
+    throw cause;
+  }
+}
