@@ -1,6 +1,7 @@
 // The gateways that are measured: how each is started. To add one, add an entry.
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { publicUrl } from './lib/issuer.mjs';
@@ -118,6 +119,13 @@ const withLogin = ({ issuer }) => [
   ...['--auth.oauth.issuers', issuer, '--public-url', publicUrl, '--defaults.scopes.required', 'mcp:use'],
   ...['--limits.user.sessions', '1000'],
 ];
+/** Keeps sessions in a folder of its own, which is removed at the end of the run. */
+function withFiles() {
+  const folder = mkdtempSync(path.join(tmpdir(), 'gangway-bench-store-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  return ['--replay.store', `file:${folder}`];
+}
+
 const loginNode = { only: isSessionCalls, isNode: true, usesToken: true, server: 'shared', more: withLogin };
 
 /**
@@ -153,6 +161,8 @@ export const targets = {
       'mcp:use',
     ],
   }),
+  // The sessions of a single instance in files (docs/store.md).
+  'ours-files': ours({ only: isSmallEcho, reference: 'ours', more: withFiles }),
   // A client that opens a session for each call, behind a login and in front of a server in Node.js, as hosted clients do.
   'ours-login-node': ours({ ...loginNode, reference: 'ours-login-node-apart' }),
   'ours-login-node-apart': ours({ ...loginNode, server: 'same' }),

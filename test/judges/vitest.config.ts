@@ -5,7 +5,9 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     name: 'judges',
-    include: ['test/judges/{authorization,browser,clients,client-role,mongodb,server-role,mcp-remote-logins}.test.ts'],
+    include: [
+      'test/judges/{authorization,browser,clients,client-role,hosted,mongodb,server-role,mcp-remote-logins}.test.ts',
+    ],
     globalSetup: 'test/judges/page.ts',
     // One judge after the other: some scenarios have short deadlines.
     fileParallelism: false,

@@ -49,9 +49,10 @@ const maxSuperseded = 16;
 
 /**
  * How many sessions with the same key may be open that share a process and do nothing (P8). Hosted clients open a
- * session for each call and never end it.
+ * session for each call and never end it. A user who has several of them, or several servers, must stay below the
+ * limit of sessions for each user, which is 100 by default.
  */
-const maxQuiet = 32;
+const maxQuiet = 16;
 
 /** After so many new sessions, the quiet ones are counted. */
 const quietSlack = 8;

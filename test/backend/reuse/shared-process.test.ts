@@ -256,7 +256,7 @@ describe('which sessions use a process at the same time', () => {
     expect(fake.opened).toHaveLength(2);
   });
 
-  it('[P8] at most 32 that do nothing: the ones that were quiet for longest end', async () => {
+  it('[P8] at most 16 that do nothing: the ones that were quiet for longest end', async () => {
     const { fake, open } = createFixture({ sharedBy: 'all' });
     const sessions = [];
     for (let count = 0; count < 60; count += 1) {
@@ -271,8 +271,8 @@ describe('which sessions use a process at the same time', () => {
       sessions.push(session);
     }
     const living = sessions.filter(({ holder }) => holder.expired === 0);
-    expect(living.length).toBeLessThanOrEqual(48);
-    expect(living.length).toBeGreaterThanOrEqual(32);
+    expect(living.length).toBeLessThanOrEqual(32);
+    expect(living.length).toBeGreaterThanOrEqual(16);
     expect(living).toEqual(sessions.slice(-living.length));
     expect(fake.opened).toHaveLength(1);
   });

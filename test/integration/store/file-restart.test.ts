@@ -36,7 +36,7 @@ async function startKeptGateway(command: readonly string[], env: GatewayOptions[
   const args = ['--replay.store', `file:${directory}`, '--defaults.advanced.stdinCloseGrace', '200ms', ...limits];
   let gateway: Gateway = await startGateway({ command, args, env, isStoppedWithTest: false });
   const { port } = gateway;
-  const proxy = await startPatientProxy(port);
+  const proxy = await startPatientProxy(() => port);
   onTestFinished(async () => {
     await gateway.stop();
     await proxy.close();
@@ -82,7 +82,7 @@ test(
     const startMs: number[] = [];
     for (let kill = 0; kill < kills; kill += 1) {
       await moreCalls(traffic, random.integer(sessions, 3 * sessions));
-      startMs.push(await kept.restart(kill % 4 === 3 ? 'SIGTERM' : 'SIGKILL'));
+      startMs.push(await kept.restart('SIGKILL'));
     }
     await moreCalls(traffic, sessions);
     const transcripts = await traffic.stop();
@@ -108,7 +108,8 @@ test(
     onTestFinished(() => journal.remove());
     const kept = await startKeptGateway(journal.command, { GANGWAY_SHARE: undefined });
     const restart = (): Promise<number> => kept.restart('SIGKILL');
-    const options = { url: kept.url, journal, clients: sessions, kills: Math.min(kills, 10), restart };
+    const read = async (state: 'started' | 'done'): Promise<readonly string[]> => journal[state]();
+    const options = { url: kept.url, journal: read, clients: sessions, kills: Math.min(kills, 10), restart };
     const { answered, broken } = await checkHostedClients(options);
     process.stdout.write(`hosted clients: ${answered.length} answered, ${broken.length} broken\n`);
   },

@@ -1,7 +1,7 @@
+import type { OutgoingHttpHeaders } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { type HostedClient, hostedClients } from '../../support/hosted-clients.ts';
-import type { Journal } from '../../support/journal.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /** What became of the calls of many hosted clients. */
@@ -16,9 +16,12 @@ interface Outcomes {
 export interface RestartOptions {
   /** The endpoint, which stays the same. */
   readonly url: string;
-  readonly journal: Pick<Journal, 'started' | 'done'>;
+  /** The calls that the server has started or done, once for each time. */
+  journal(state: 'started' | 'done'): Promise<readonly string[]>;
   readonly clients: number;
   readonly kills: number;
+  /** The headers of a client. */
+  headersOf?(index: number): OutgoingHttpHeaders;
   /** Kills the gateway and starts it again. */
   restart(): Promise<unknown>;
 }
@@ -29,7 +32,14 @@ const callsInTurn = 3;
  * Hosted clients call a server with a journal while its gateway is killed and started again. Every client goes on by itself, with
  * its next turn. The journal agrees with the clients: each answered call has run once, and no call has run twice.
  */
-export async function checkHostedClients({ url, journal, clients, kills, restart }: RestartOptions): Promise<Outcomes> {
+export async function checkHostedClients({
+  url,
+  journal,
+  clients,
+  kills,
+  restart,
+  headersOf = () => ({}),
+}: RestartOptions): Promise<Outcomes> {
   const outcomes: Outcomes = { answered: [], broken: [], refused: [] };
   let killed = 0;
   const work = async (client: HostedClient, index: number): Promise<void> => {
@@ -42,7 +52,7 @@ export async function checkHostedClients({ url, journal, clients, kills, restart
         if (messages.some(({ result }) => result !== undefined)) answered.add((args as { call: string }).call);
       };
       const calls = marks.map((call) => ({ tool: 'work', args: { call, ms: index % 20 } }));
-      const options = { conversation: `v1/${index}`, onMessages };
+      const options = { headers: headersOf(index), conversation: `v1/${index}`, onMessages };
       await client.turn(url, calls, options).catch(async ({ message }: Error) => {
         if (/(?:got|failed with) \d/.test(message)) outcomes.refused.push(message);
         await delay(20);
@@ -65,9 +75,9 @@ export async function checkHostedClients({ url, journal, clients, kills, restart
   }
   await working;
   expect(outcomes.refused).toEqual([]);
-  const started = journal.started();
+  const started = await journal('started');
   expect(started).toHaveLength(new Set(started).size);
-  const done = new Set(journal.done());
+  const done = new Set(await journal('done'));
   expect(outcomes.answered.filter((mark) => !done.has(mark))).toEqual([]);
   expect(outcomes.answered.length).toBeGreaterThan(clients * callsInTurn);
   return outcomes;

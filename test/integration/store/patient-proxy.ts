@@ -10,15 +10,15 @@ export interface PatientProxy {
 /** The pause before the next attempt to connect to a gateway that does not listen yet. */
 const retryMs = 20;
 
-/** Starts a proxy whose connections wait until something listens on the target. */
-export async function startPatientProxy(target: number): Promise<PatientProxy> {
+/** Starts a proxy whose connections wait until something listens on the target, which may change with a restart. */
+export async function startPatientProxy(target: () => number): Promise<PatientProxy> {
   const open = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (client) => {
     open.add(client);
     client.on('error', () => client.destroy()).once('close', () => open.delete(client));
     const join = (): void => {
       if (client.destroyed) return;
-      const upstream = connect({ port: target, host: '127.0.0.1', allowHalfOpen: true });
+      const upstream = connect({ port: target(), host: '127.0.0.1', allowHalfOpen: true });
       open.add(upstream);
       upstream.once('close', () => open.delete(upstream));
       const retry = (): void => void setTimeout(join, retryMs).unref();
