@@ -1,4 +1,5 @@
 // The traces of clients that keep no session, at published servers with state: the second turn meets what the first one left.
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -45,7 +46,8 @@ describe.each(['@playwright/mcp', 'server-memory'] as const)('%s', (server) => {
   test.each(hostedClients.map((client) => [client.name, client] as const))('%s', async (_, client) => {
     const folder = await mkdtemp(join(tmpdir(), 'gangway-hosted-'));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
-    const pages = createServer((_request, response) => response.end('<title>page</title>')).listen(0, '127.0.0.1');
+    const pages = createServer((_request, response) => response.end('<title>page</title>'));
+    await once(pages.listen(0, '127.0.0.1'), 'listening');
     onTestFinished(() => void pages.close());
     const page = `http://127.0.0.1:${(pages.address() as AddressInfo).port}/`;
     const command = [process.execPath, ...servers[server](folder)];
