@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
+import { digestOfKey } from '../../src/auth/api-keys.ts';
 import { everythingFixture, root, startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { findFreePort } from '../support/redis-process.ts';
@@ -18,7 +19,36 @@ const folderOfSecrets = (): string => {
   return folder;
 };
 
-test('keys, the URL of Redis, state keys and headers from files are nowhere else', async () => {
+/** Throws in the gateway at SIGWINCH, as an error of the program would. */
+const fault = "process.on('SIGWINCH', () => setImmediate(() => { throw new Error('injected fault'); }));";
+
+/** Everything that the operator port answers to an operator. */
+async function consoleOf(base: string, key: string): Promise<string> {
+  const headers = { authorization: `Bearer ${key}`, 'x-gangway-page': '1', 'content-type': 'application/json' };
+  const read = async (path: string, body?: unknown): Promise<string> => {
+    const post = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
+    const response = await fetch(base + path, { headers, ...post });
+    expect(response.status, path).toBeLessThan(500);
+    if (path !== '/status/events') return `${JSON.stringify([...response.headers])}\n${await response.text()}`;
+    const reader = response.body?.getReader();
+    const { value } = (await reader?.read()) ?? {};
+    await reader?.cancel();
+    return Buffer.from(value ?? []).toString();
+  };
+  const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'page', version: '1' } };
+  const answers = [
+    await read('/status/play/local', { jsonrpc: '2.0', id: 1, method: 'initialize', params: hello }),
+    await read('/status/play/remote', { jsonrpc: '2.0', id: 1, method: 'initialize', params: hello }),
+    await read('/status/actions/restart-server', { server: 'local' }),
+    await read('/status/actions/end-session', { server: 'local', session: 'none' }),
+  ];
+  for (const path of ['/', '/status/about', '/status/history', '/status/events', '/metrics', '/healthz', '/readyz'])
+    answers.push(await read(path));
+  expect(answers.join('\n')).toContain('"remote"');
+  return answers.join('\n');
+}
+
+test('keys, the URL of Redis, state keys and headers from files are nowhere else, not even in a crash', async () => {
   const folder = folderOfSecrets();
   const at = (name: string, text: string): string => {
     writeFileSync(join(folder, name), `${text}\n`, { mode: 0o600 });
@@ -51,25 +81,42 @@ test('keys, the URL of Redis, state keys and headers from files are nowhere else
   expect(statSync(join(folder, 'keys.json')).mode & 0o777).toBe(0o600);
   expect(readFileSync(join(folder, 'keys.json'), 'utf8')).not.toContain(key);
 
+  const operatorKey = 'CANARY-operator-key-31bc';
+  const listed: unknown[] = JSON.parse(readFileSync(join(folder, 'keys.json'), 'utf8'));
+  const operator = { name: 'olga', sha256: digestOfKey(operatorKey), scopes: ['gangway:status', 'gangway:sessions'] };
+  writeFileSync(join(folder, 'keys.json'), JSON.stringify([...listed, operator]));
+
   const adminPort = await findFreePort();
-  const gateway = await startGateway({ args: ['--config', config, '--log-level', 'debug'], adminPort });
+  const crashing = ['--require', at('fault.cjs', fault), '--report-on-signal', '--report-directory', folder];
+  const gateway = await startGateway({
+    args: ['--config', config, '--log-level', 'trace', '--observe.showContents'],
+    adminPort,
+    env: { NODE_OPTIONS: crashing.join(' ') },
+  });
   const session = await initialize(`${gateway.baseUrl}/local/mcp`, { headers: { Authorization: `Bearer ${key}` } });
   expect(session.id).not.toBe('');
   const printed = await run(file, [main, 'config', 'print', '--config', config]);
-  const page = await fetch(`http://127.0.0.1:${adminPort}/readyz`).then((response) => response.text());
   const seen = {
     environment: readFileSync(`/proc/${gateway.pid}/environ`, 'utf8'),
     arguments: readFileSync(`/proc/${gateway.pid}/cmdline`, 'utf8'),
     printed: printed.stdout,
-    page,
+    console: await consoleOf(`http://127.0.0.1:${adminPort}`, operatorKey),
   };
   expect(seen.printed).toContain(`"redis": "\${file:${join(folder, 'redis')}}"`);
   await redis.kill(); // the log of lost connections names the server
-  await gateway.stop('SIGTERM');
-  const crash = await run(file, [main, '--config', config, '--port', '99999']).catch(({ stderr }) => String(stderr));
-  expect(crash).toContain('--port: must be an integer');
-  for (const [where, text] of Object.entries({ ...seen, log: gateway.stdout() + gateway.stderr(), crash }))
-    for (const secret of [password, stateKey, token, key])
+  process.kill(gateway.pid, 'SIGUSR2');
+  const reports = (): string[] => readdirSync(folder).filter((name) => /^report\..*\.json$/.test(name));
+  const isComplete = (): boolean =>
+    /"environmentVariables"[\s\S]*\}\s*$/.test(readFileSync(join(folder, reports()[0] ?? ''), 'utf8'));
+  await expect.poll(() => reports().length === 1 && isComplete(), { timeout: 20_000 }).toBe(true);
+  const report = readFileSync(join(folder, reports()[0] ?? ''), 'utf8');
+  process.kill(gateway.pid, 'SIGWINCH');
+  expect(await gateway.exited).toEqual({ code: 1, signal: null });
+  expect(gateway.stderr()).toContain('injected fault');
+  const refused = await run(file, [main, '--config', config, '--port', '99999']).catch(({ stderr }) => String(stderr));
+  expect(refused).toContain('--port: must be an integer');
+  for (const [where, text] of Object.entries({ ...seen, log: gateway.stdout() + gateway.stderr(), report, refused }))
+    for (const secret of [password, stateKey, token, key, operatorKey])
       expect(String(text).includes(secret), `${where}`).toBe(false);
 });
 
