@@ -4,6 +4,7 @@ import type { OriginRules } from '../auth/origin-rules.ts';
 import type { CallTelemetry } from '../call/call-events.ts';
 import type { GatewayConfig } from '../config/config.ts';
 import { endpointPathsOf } from '../config/endpoint-paths.ts';
+import { branchesOf } from '../config/tree/branches.ts';
 import type { ConnectionMeters } from '../http/connection-events.ts';
 import { LegacyMessagesEndpoint, LegacySseStream } from '../http/endpoints/legacy-sse.ts';
 import { createMetadataEndpoint } from '../http/endpoints/oauth-metadata.ts';
@@ -52,6 +53,7 @@ export interface Routes {
  */
 export function createRoutes(config: GatewayConfig, served: readonly ServedServer[], parts: RouteParts): Routes {
   const { sessions, stateSealing, accessTo, health, connectionMetersOf, ...admission } = parts;
+  const { limits, timeouts, sse } = branchesOf(config);
   const endpoints = new Map<string, Endpoint>();
   const onWebSocket = new Map<string, AdmissionOptions>();
   const configs = served.map((each) => each.config);
@@ -61,7 +63,9 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
     const { marks } = stateSealing;
     const meters = connectionMetersOf(own.name);
     const options = {
-      ...config,
+      ...limits,
+      ...timeouts,
+      ...sse,
       server,
       sessions,
       modern,

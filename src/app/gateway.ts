@@ -17,6 +17,7 @@ import { flagOf } from '../config/options/option-names.ts';
 import type { KnownUsers } from '../config/servers/process-sharing.ts';
 import { isView } from '../config/servers/views.ts';
 import type { Environment } from '../config/sources/environment-variables.ts';
+import { branchesOf } from '../config/tree/branches.ts';
 import { createCors } from '../http/cors.ts';
 import { createWebSocketEndpoint } from '../http/endpoints/websocket/websocket.ts';
 import type { Endpoint } from '../http/http-context.ts';
@@ -126,19 +127,26 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const { emit, calls, metrics, meterOf } = telemetry;
   const { store, shared, lasting } = await createStore(config, log.store, telemetry);
   const storeWaitMs = config.redisWaitMs;
+  const { limits, timeouts, sse, replay } = branchesOf(config);
   const stateSealing = createStateSealing(config, store);
   const linkSockets = {
     directory: linkDirectory(environment),
     onUnable: (detail: string) => log.app.info({ detail }, 'cannot use direct sockets to instances on this host'),
   };
   const directLink = shared && directLinkOf(config, stateSealing.keys, linkSockets);
-  const cluster = lasting && { store: lasting, limits: { ...config, storeWaitMs }, directLink };
+  const { leaseMs, leaseRenewMs, leaseMarginMs, mailboxMaxBytes, recordTtlMs } = config;
+  const leases = { leaseMs, leaseRenewMs, leaseMarginMs, mailboxMaxBytes };
+  const cluster = lasting && { store: lasting, limits: { ...leases, ...timeouts, ...sse, storeWaitMs }, directLink };
   const connectedStore = createConnectedStore(config);
   const reportStoreFailure = (cause: unknown): void => emit({ type: 'store-failed', cause });
   const changeThrottle = new ChangeThrottle(store.changes, reportStoreFailure);
   const quotas = quotasOf(config, store.rates, reportStoreFailure);
   const sessions = new Sessions({
-    ...config,
+    ...limits,
+    ...timeouts,
+    ...sse,
+    ...replay,
+    recordTtlMs,
     storeWaitMs,
     cluster,
     store,
@@ -214,7 +222,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     health: { readiness: readinessNow, servers: health, showsServers: !hasAuthentication(config) },
   };
   const webSockets = createWebSocketEndpoint({
-    ...config,
+    ...limits,
+    ...timeouts,
+    ...sse,
     sessions,
     store: connectedStore,
     watch,
@@ -241,7 +251,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       ...(from && { from }),
     });
   const clientCertificates = config.authClientCertificates ? readClientCa(config) : undefined;
-  const web = createHttpServer({ ...config, certificate, clientCertificates }, logged());
+  const { hstsMaxAgeS } = config;
+  const options = { ...limits, ...timeouts, hstsMaxAgeS, certificate, clientCertificates };
+  const web = createHttpServer(options, logged());
   webSockets.attach(web.server);
   const { maxConnections } = config;
   web.server.on('drop', () => emit({ type: 'connection-dropped', maxConnections }));
