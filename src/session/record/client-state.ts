@@ -98,7 +98,7 @@ export class ClientState {
     const usedScopes = this.usedScopes?.size ? [...this.usedScopes] : undefined;
     const state: SavedState = { getCursor, ...kind, backend, usedScopes };
     this.#savedSettings ??= this.#serializeSettings();
-    return { clientState: detachedCopy(JSON.stringify(state)), clientSaid: this.#savedSettings };
+    return { clientState: shareUsual(JSON.stringify(state)), clientSaid: this.#savedSettings };
   }
 
   #serializeSettings(): Buffer {
@@ -108,14 +108,15 @@ export class ClientState {
       logLevel: this.#logLevel?.toString(),
       subscriptions,
     };
-    return detachedCopy(JSON.stringify(settings));
+    return shareUsual(JSON.stringify(settings));
   }
 
   /** Notes a notification that was passed on. Returns true if the state changed. */
   noteSent({ method, text }: Message): boolean {
     if (method !== 'notifications/initialized') return false;
     // The method is all that matters: additions of a client are not replayed to a later process.
-    this.#initialized = text.length > maxInitializedBytes ? initializedNotification : detachedCopy(text);
+    const isUsual = text.equals(initializedNotification);
+    this.#initialized = isUsual || text.length > maxInitializedBytes ? initializedNotification : detachedCopy(text);
     this.#savedSettings = undefined;
     return true;
   }
@@ -180,6 +181,13 @@ interface ClientSettings {
   readonly logLevel?: string | undefined;
   readonly subscriptions: readonly (readonly [string, string])[];
 }
+
+/** What a client saves that has set nothing: no state, and only the initialized notification. */
+const usualTexts = ['{}', JSON.stringify({ initialized: initializedNotification.toString(), subscriptions: [] })];
+const usualBuffers = new Map(usualTexts.map((text) => [text, detachedCopy(text)]));
+
+/** Most clients save the same texts, and thousands of idle sessions share one buffer for each. */
+const shareUsual = (text: string): Buffer => usualBuffers.get(text) ?? detachedCopy(text);
 
 /** Parsed states of cached records. An instance needs them for each request that it forwards. */
 const parsedStates = new WeakMap<Buffer, SavedState>();

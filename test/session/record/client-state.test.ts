@@ -22,6 +22,17 @@ function createFixture() {
 }
 
 describe('the client state of a session', () => {
+  it('shares the saved texts of clients that have set nothing, as thousands of idle sessions do', () => {
+    const [one, other] = [createFixture().state, createFixture().state].map((state) => {
+      state.noteSent(readMessage(initialized));
+      return state.save();
+    });
+    expect(other?.clientState).toBe(one?.clientState);
+    expect(other?.clientSaid).toBe(one?.clientSaid);
+    expect(one?.clientState.toString()).toBe('{}');
+    expect(JSON.parse(`${one?.clientSaid}`)).toEqual({ initialized: JSON.stringify(initialized), subscriptions: [] });
+  });
+
   it('[F12] is replayed: initialized first, then the newest log level, then each subscription', () => {
     const { state, answered, replayed } = createFixture();
     answered('resources/subscribe', { uri: 'a:1' });
