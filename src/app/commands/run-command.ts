@@ -306,7 +306,7 @@ function endOnSignals(started: () => Gateway | undefined, config: GatewayConfig,
     const { drainMs } = config;
     logger.info(
       { signal, drainMs },
-      'shutting down: requests in flight may take up to drainMs; a second signal stops them now',
+      'shutting down: requests in flight have the time of --timeouts.drain; a second signal stops the gateway at once',
     );
     await gateway.close();
     logger.info('shut down');
