@@ -89,9 +89,8 @@ function accessTo(
   const { authDpop: dpop, authClientCertificates: acceptsCertificates } = config;
   const metadata = new Map<string, object>();
   const describe = (resource: ProtectedResource, { requiredScopes }: ServerConfig, paths: readonly string[]): void => {
-    const document = resourceMetadata(resource, {
-      ...{ issuers: authIssuer, scopes: requiredScopes, scopePrefix, dpop, acceptsCertificates },
-    });
+    const content = { issuers: authIssuer, scopes: requiredScopes, scopePrefix, dpop, acceptsCertificates };
+    const document = resourceMetadata(resource, content);
     for (const path of paths) metadata.set(path, document);
   };
 
