@@ -54,7 +54,7 @@ export default defineConfig({
     // Most tests wait for processes and times of others more than they work: two workers leave two cores idle for a third of the time.
     maxWorkers: availableParallelism() + 1,
     projects: [
-      { test: { name: 'imports', include: ['test/{imports,pages,style}.test.ts'] } },
+      { test: { name: 'imports', include: ['test/{imports,pages,style}.test.ts'], testTimeout: 20_000 } },
       {
         test: {
           name: 'unit',
