@@ -9,8 +9,8 @@ export interface KnownDifference {
 
 const clientRole2026 = 'Conformance suite, client role, 2026-07-28';
 const firstLook =
-  'Without `--era`, the gateway first sends `initialize` to find out the era. This request has no headers and no metadata of ' +
-  '2026-07-28. All later requests have them, and with `--era modern` all requests have them.';
+  'Without `--era`, the gateway first sends `initialize` to find out the era. This request has none of the headers or metadata ' +
+  'of revision 2026-07-28. All later requests have them, and with `--era modern` all requests have them.';
 
 const serverRole2026 = 'Conformance suite, server role, 2026-07-28';
 const translated = 'legacy STDIO, `--share all --defaults.advanced.poolMax 32`';

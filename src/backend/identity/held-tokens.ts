@@ -115,7 +115,7 @@ export class HeldTokens implements UpstreamTokens {
 
   #start(entry: TokenEntry, subject: TokenSubject | undefined): Promise<string> {
     if (this.#flights >= maxFlights) {
-      const detail = `More than ${maxFlights} requests for tokens wait for the authorization server.`;
+      const detail = `More than ${maxFlights} token requests are waiting for the authorization server.`;
       return Promise.reject(new NoUpstreamToken('upstream_token_unavailable', detail));
     }
     this.#flights += 1;

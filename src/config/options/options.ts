@@ -240,7 +240,7 @@ export const globalOptions = {
   maxEventBytes: size(
     4 * mebibyte,
     [1, largestMessageBytes],
-    'Maximum size of one stream event. On a stream, a larger message becomes an error. In a JSON answer, a larger message is delivered.',
+    'Maximum size of one stream event. On a stream, a larger message becomes an error. Larger messages are still delivered in a JSON response.',
   ),
   maxLineBytes: size(64 * mebibyte, [1, largestMessageBytes], 'Maximum length of one line from a server.'),
   maxQueuedBytes: size(

@@ -142,7 +142,10 @@ function findAffinity(
 ): string | undefined {
   const [affinity, ...others] = new Set(keepers.map((server) => server.affinity));
   if (others.length > 0)
-    report(place, (nameOf) => `has servers with different values of ${nameOf('affinity')}; give all of them the same`);
+    report(
+      place,
+      (nameOf) => `has servers with different values of ${nameOf('affinity')}; give all of them the same value`,
+    );
   const moves = affinity !== undefined && parseAffinity(affinity)?.readsMeta === true;
   if (moves && keepers.length < servers.length)
     report(

@@ -57,7 +57,7 @@ export function configurationSchema(): Schema {
         anyOf: [text(), { type: 'array', items: text() }],
       },
       mcpServers: servers('The servers by name, as in the files of Claude and Cursor.'),
-      servers: servers('The servers by name, as in the file of VS Code.'),
+      servers: servers('The servers by name, as in mcp.json of VS Code.'),
       views: {
         type: 'object',
         description: 'Endpoints that combine several servers, by name.',
@@ -91,7 +91,7 @@ const view: Schema = {
   properties: {
     servers: serverNames,
     separator: { type: 'string', pattern: '^[A-Za-z0-9_.-]{1,8}$' },
-    unprefixed: text('The server whose names have no prefix.'),
+    unprefixed: text('The server whose tools and prompts are listed without a prefix.'),
     timeout: durationText,
     ...(branchOf(Object.entries<Option>(filterOptions), (key) => key)['properties'] as Schema),
   },

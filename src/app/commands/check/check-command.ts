@@ -158,7 +158,7 @@ function adviceOnRedis({ memoryPolicy, latencyMs, instances, version }: RedisFin
   if (version === undefined)
     advice.push({
       about,
-      text: 'The Redis user may not run INFO, so the version and the eviction policy are unknown. Allow INFO to check them.',
+      text: 'The Redis user is not allowed to run INFO, so the version and the eviction policy are unknown. Allow INFO to check them.',
     });
   if (memoryPolicy !== undefined && memoryPolicy !== 'noeviction')
     advice.push({

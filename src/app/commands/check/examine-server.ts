@@ -89,7 +89,7 @@ export async function examineEras(
   const legacy = await tryLegacy().catch((error: Error) => error);
   // After a refusal the gateway translates for legacy sessions. Without a refusal, legacy clients wait.
   if (legacy instanceof NoAnswerError) {
-    const help = 'Set --era modern (in the file: "era": "modern") to serve them by translation.';
+    const help = 'Set --era modern (in the file: "era": "modern") to translate for them.';
     return {
       ...modern,
       warning: `Legacy clients cannot connect, or only after a delay. ${legacy.message} ${help}`,

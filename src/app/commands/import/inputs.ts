@@ -40,7 +40,7 @@ export class Inputs {
     const { value, isSecret } = input;
     if (value !== undefined && this.#isTemplate(input)) return this.#fill(value, input, label);
     if (value !== undefined && isSecret !== true) return this.literal(value, label);
-    if (value !== undefined) this.notes.push(`${label} has a secret in the file, which was not copied`);
+    if (value !== undefined) this.notes.push(`${label} has a secret in the file; the secret was not copied`);
     else if (input.isRequired !== true && !input.default) {
       this.notes.push(`${label} is optional and was left out${described(input)}; to set it, add it to ${place}`);
       return undefined;

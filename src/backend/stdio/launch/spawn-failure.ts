@@ -76,7 +76,7 @@ function explainCommand(code: string, path: string, program: Program): string | 
     return `The command ${path} is not executable. Run chmod +x on it, or name its interpreter ${position} with the file as an argument.`;
   if (code === 'ENOENT') return explainMissingInterpreter(path);
   if (code === 'ENOEXEC')
-    return `The command ${path} is not a program for this machine and not a script that starts with #!. Correct the command.`;
+    return `The command ${path} is neither a program for this machine nor a script that starts with #!. Correct the command.`;
   return undefined;
 }
 

@@ -141,7 +141,7 @@ describe('a package', () => {
     expect(report).toContain(
       'the variable LOG_LEVEL is optional and was left out (Level of the log); to set it, add it to env',
     );
-    expect(report).toContain('the variable PASSWORD has a secret in the file, which was not copied');
+    expect(report).toContain('the variable PASSWORD has a secret in the file; the secret was not copied');
     expect(report).toContain('write ${file:/path} in place of ${VARIABLE}');
   });
 
