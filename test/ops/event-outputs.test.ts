@@ -105,11 +105,10 @@ function consoleOf(event: GatewayEvent): string[] {
   record.fold();
   const { calls, failures } = record.rates.recent('s');
   return [
-    ...record.events
-      .after(0)
-      .map(({ kind, server = '', session = '', detail = '' }) =>
-        [kind, server, session, detail.slice(0, maxShown)].join(' '),
-      ),
+    ...record.events.after(0).map(({ kind, server = '', session = '', reason, detail = '' }) => {
+      const why = [reason, detail.slice(0, maxShown)].filter(Boolean).join(': ');
+      return [kind, server, session, why].join(' ');
+    }),
     ...(calls > 0 ? [`calls ${calls}, errors ${failures}`] : []),
     ...record.stderr.of('s').map(({ pid, line }) => `stderr ${pid} ${line}`),
   ];
