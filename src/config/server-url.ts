@@ -1,4 +1,5 @@
 import type { ViewMember } from '../backend/view/view-names.ts';
+import type { IssueMessage } from './issues.ts';
 
 /** The address of a remote server and its transport. */
 export type ServerAddress =
@@ -22,7 +23,7 @@ export const hasHeaders = (address: ServerAddress | undefined): boolean => addre
 /** An address, or the fault in the text. The message never repeats the text, which may contain a secret (P12). */
 export type ReadUrl =
   | { readonly ok: true; readonly address: ServerAddress }
-  | { readonly ok: false; readonly message: string };
+  | { readonly ok: false; readonly message: IssueMessage };
 
 /** Operating systems accept socket paths up to 107 bytes (Linux) or 103 bytes (macOS). */
 const maxSocketPathBytes = 103;
@@ -40,26 +41,28 @@ export function readServerUrl(text: string, transport: TransportChoice): ReadUrl
   return read(text);
 }
 
-const fault = (message: string): ReadUrl => ({ ok: false, message });
+const fault = (message: IssueMessage): ReadUrl => ({ ok: false, message });
 
 function readHttpUrl(text: string, transport: TransportChoice): ReadUrl {
   const url = readUrl(text);
-  if (typeof url === 'string') return fault(url);
-  return { ok: true, address: { transport, url } };
+  return url instanceof URL ? { ok: true, address: { transport, url } } : fault(url);
 }
 
 function readWebSocketUrl(text: string): ReadUrl {
   const url = readUrl(text);
-  return typeof url === 'string' ? fault(url) : { ok: true, address: { transport: 'ws', url } };
+  return url instanceof URL ? { ok: true, address: { transport: 'ws', url } } : fault(url);
 }
 
-/** Reads an http(s):// or ws(s):// URL. A string is the message of a fault. */
-function readUrl(text: string): URL | string {
+/** Reads an http(s):// or ws(s):// URL, or returns the message of a fault. */
+function readUrl(text: string): URL | IssueMessage {
   // URL parsers drop or convert these characters. They are refused, so that the gateway uses exactly the given URL.
   if (/[^\x21-\x7e]|\\/.test(text) || !URL.canParse(text)) return 'is not a valid URL';
   const url = new URL(text);
   if (url.username !== '' || url.password !== '') {
-    return "must not contain a user name or a password; put them into headers (on the command line: --header 'Authorization: …')";
+    return (nameOf) =>
+      nameOf('headers') === 'headers'
+        ? 'must not contain a user name or a password; write "headers": { "Authorization": "Basic …" } instead, with the Base64 of user:password'
+        : `must not contain a user name or a password; write ${nameOf('headers')} 'Authorization: Basic …' instead, with the Base64 of user:password`;
   }
   url.hash = '';
   return url;

@@ -185,7 +185,8 @@ const catalogue = {
   host_not_allowed: {
     status: 403,
     code: -32000,
-    message: 'Forbidden: this Host is not allowed. The operator can allow the host with --allow-host.',
+    message:
+      'Forbidden: the name in the Host header is not allowed. Use a host name of this gateway in the URL. The operator can allow other names with --allow-host.',
   },
   unsupported_version: {
     status: 400,

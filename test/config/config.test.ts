@@ -679,7 +679,7 @@ describe('faults', () => {
     [['keys', 'alice'], 'did you mean key?'],
     [['help'], 'did you mean --help?'],
     [['npx', 'server'], 'put -- before'],
-    [['node', 'x.js'], 'mcp-gangway -- node'],
+    [['node', 'x.js'], 'mcp-gangway [options] -- node'],
     [['--port', '1', 'key', 'alice'], 'must be the first word'],
     [['--log-level', 'dbug', '--', 'x'], 'names an unknown level; did you mean debug?'],
     [['--log-level', 'info,stor=debug', '--', 'x'], 'item 2 names an unknown part; did you mean store?'],

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { renderIssueMessage } from '../../src/config/issues.ts';
+import { flagOf } from '../../src/config/options/option-names.ts';
 import { readServerUrl, type TransportChoice } from '../../src/config/server-url.ts';
 
 const read = (text: string, transport: TransportChoice = 'auto') => {
   const found = readServerUrl(text, transport);
-  return found.ok ? found.address : found.message;
+  return found.ok ? found.address : renderIssueMessage(found.message, flagOf);
 };
 
 describe('the URL of a server', () => {
@@ -32,7 +34,7 @@ describe('the URL of a server', () => {
     ['unix:///', 'absolute path'],
     ['unix:///a\0b', 'absolute path'],
     [`unix:///${'x'.repeat(103)}`, 'more than 103 bytes'],
-    ['wss://user:pw@host/', 'put them into headers'],
+    ['wss://user:pw@host/', "write --header 'Authorization: Basic"],
     ['ftp://host/', 'must begin with'],
     ['ws://host\\@evil/', 'not a valid URL'],
     ['wss://', 'not a valid URL'],
@@ -42,8 +44,8 @@ describe('the URL of a server', () => {
   });
 
   it.each([
-    ['http://user:pw@host/', 'put them into headers'],
-    ['http://token@host/', 'put them into headers'],
+    ['http://user:pw@host/', "write --header 'Authorization: Basic"],
+    ['http://token@host/', "write --header 'Authorization: Basic"],
     ['http://host\\@evil/', 'not a valid URL'],
     ['http://ho st/', 'not a valid URL'],
     ['http://host/\t', 'not a valid URL'],

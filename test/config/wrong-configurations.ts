@@ -1,3 +1,5 @@
+import { resolve } from 'node:path';
+
 /** A wrong configuration: its arguments, variables, and the text of `gangway.json`. */
 export interface WrongConfiguration {
   readonly argv?: readonly string[];
@@ -19,19 +21,19 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     line('npx', '-y', 'some-server', '--port', '1'),
-    "npx: is not a command of mcp-gangway; put -- before the server's command: mcp-gangway -- npx …",
+    "npx: is not a command of mcp-gangway; put -- before the server's command, and options of the gateway before --: mcp-gangway [options] -- npx …",
   ],
   [
     line('--port', '80', 'uvx', 'mcp-server-git'),
-    "uvx: is not a command of mcp-gangway; put -- before the server's command: mcp-gangway -- uvx …",
+    "uvx: is not a command of mcp-gangway; put -- before the server's command, and options of the gateway before --: mcp-gangway [options] -- uvx …",
   ],
   [
     line('chekc', '--config', 'gangway.json'),
-    "chekc: is not a command; did you mean check? Otherwise put -- before the server's command: mcp-gangway -- chekc …",
+    "chekc: is not a command; did you mean check? Otherwise put -- before the server's command, and options of the gateway before --: mcp-gangway [options] -- chekc …",
   ],
   [
     line('confg', 'print'),
-    "confg: is not a command; did you mean config? Otherwise put -- before the server's command: mcp-gangway -- confg …",
+    "confg: is not a command; did you mean config? Otherwise put -- before the server's command, and options of the gateway before --: mcp-gangway [options] -- confg …",
   ],
   [line('config', 'pirnt'), 'config: must be followed by print or schema; did you mean print?'],
   [line('import'), 'import: must be followed by registry and a file: mcp-gangway import registry server.json'],
@@ -47,7 +49,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     line('--host', '0.0.0.0', '--defaults.auth', 'upstream', 'https://mcp.example.com/mcp'),
-    '--defaults.auth: upstream needs --public-url if the gateway listens on other addresses than 127.0.0.1: the metadata for clients names its URL; set it to a URL such as https://mcp.example.com',
+    '--defaults.auth: upstream needs --public-url if the gateway listens on other addresses than 127.0.0.1: clients read the URL of the gateway in its metadata; set it to that URL, such as https://gateway.example.com',
   ],
   [
     entry('{ "url": "wss://mcp.example.com/mcp", "auth": "upstream" }'),
@@ -55,7 +57,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     entry('{ "url": "https://mcp.example.com/mcp", "auth": "upstream", "headers": { "Authorization": "x" } }'),
-    "gangway.json:3:52: mcpServers.git.auth: has auth upstream, with which the server gets the client's Authorization; remove this header from headers and credentials",
+    "gangway.json:3:52: mcpServers.git.auth: has auth upstream, with which the server gets the client's Authorization; remove Authorization from headers",
   ],
   [
     entry('{ "url": "https://mcp.example.com/mcp", "auth": "upstream", "share": "all" }'),
@@ -65,7 +67,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   [line('--port', '1', 'key', 'alice'), 'key: must be the first word: mcp-gangway key …'],
   [
     line('http://a.example/mcp', 'http://b.example/mcp'),
-    'argument 2 (b.example): is a second URL; list several servers in a file, and use mcp-gangway --config <file>',
+    'argument 2 (b.example): is a second URL; list the servers in a file, { "mcpServers": { "a": { "url": "…" }, "b": { "url": "…" } } }, and use mcp-gangway --config <file>',
   ],
   [
     line('http://a.example/mcp', '--', 'x'),
@@ -88,10 +90,16 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [flags('--timeouts.drian', '5s'), '--timeouts.drian: is not an option; did you mean --timeouts.drain?'],
   [flags('--drain', '5s'), '--drain: is not an option; did you mean --timeouts.drain?'],
+  [flags('--session-idle-ms', '1800000'), '--session-idle-ms: was renamed after 0.1.0; use --session-idle 30m'],
   [
-    flags('--session-idle-ms', '1800000'),
-    '--session-idle-ms: was renamed after 0.1.0; use --session-idle with a unit, such as 30s',
+    line('-y', 'foo'),
+    "-y: is not an option of mcp-gangway; if it belongs to the server's command, put -- and that command before it",
   ],
+  [
+    line('http://u:p@a.example'),
+    "argument 1 (a.example): must not contain a user name or a password; write --header 'Authorization: Basic …' instead, with the Base64 of user:password",
+  ],
+  [flags('--drain-ms', 'S3CRET'), '--drain-ms: was renamed after 0.1.0; use --timeouts.drain with a unit, such as 30s'],
   [flags('--no-sse'), '--no-sse: was renamed after 0.1.0; use --defaults.sse=false'],
   [flags('--limits.request.body', '4194304'), '--limits.request.body: needs a unit, such as 64KiB, 4MiB or 512B'],
   [
@@ -127,7 +135,10 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
     '--header: is only for servers at a URL, but this server is a command; remove it, or use --env',
   ],
   [flags('--ready'), '--ready: is only for mcp-gangway health; remove it, or run mcp-gangway health --ready'],
-  [flags('--env', 'TOKEN'), '--env: must be KEY=VALUE, such as LOG_LEVEL=debug'],
+  [
+    flags('--env', 'TOKEN'),
+    '--env: must be KEY=VALUE, such as LOG_LEVEL=debug; to pass on a variable of the shell, write TOKEN="$TOKEN"',
+  ],
   [
     flags('--defaults.process.uid', '1000'),
     '--defaults.process.uid: needs --defaults.process.gid as well: without it, the server would keep the group of the gateway; set both',
@@ -135,7 +146,15 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   [flags('--tls-cert', 'cert.pem'), '--tls-cert: needs --tls-key, the key of this certificate; set both'],
   [
     flags('--tls-cert', 'none.pem', '--tls-key', 'key.pem'),
-    '--tls-cert: names a file that does not exist; check the path, which is relative to the current folder',
+    `--tls-cert: names none.pem, but the file ${resolve('none.pem')} does not exist; correct the path, which is relative to the current folder`,
+  ],
+  [
+    { argv: ['--tls-cert', 'gangway.json', '--tls-key', 'MC4CAQAwBQYDK2VwBCIEIA', '--', 'x'], file: '{}' },
+    '--tls-key: names a file that does not exist; check the path, which is relative to the current folder',
+  ],
+  [
+    { argv: ['--api-keys-file', 'gangway.json', '--', 'x'], file: 'console.log(1);' },
+    'gangway.json:1:1: is not JSON, so this is probably not a file of API keys; correct the path in --api-keys-file, or write such a file with mcp-gangway key alice --add FILE',
   ],
   [
     { argv: ['--api-keys-file', 'gangway.json', '--', 'x'], file: '{ "alice": "KEY" }' },
@@ -143,15 +162,15 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     { argv: ['--api-keys-file', 'gangway.json', '--', 'x'], file: '[{ "name": "alice", "sha256": "KEY" }]' },
-    'gangway.json:1:21: [0].sha256: must be 64 hexadecimal digits; mcp-gangway key prints them',
+    'gangway.json:1:21: [0].sha256: must be 64 hexadecimal digits; mcp-gangway key alice creates a key and its hash, and printf %s KEY | sha256sum prints the hash of an existing key',
   ],
   [
     { argv: ['--', 'x'], env: { GANGWAY_API_KEYS: 'alice:short' } },
-    'GANGWAY_API_KEYS[0]: must be name:sha256:hash, as mcp-gangway key prints it, or name:key with a key of at least 32 characters',
+    'GANGWAY_API_KEYS[0]: is a plain key with fewer than 32 characters; run mcp-gangway key alice, and use the name:sha256:HASH that it prints',
   ],
   [
     { argv: ['--', 'x'], env: { GANGWAY_API_KEYS: `alice:${'k'.repeat(32)}` } },
-    "GANGWAY_API_KEYS: contains plain keys, which servers of the gateway's user can read in /proc: x. Replace each key with its hash, name:sha256:HASH (printf %s KEY | sha256sum), or use --api-keys-file. To accept the risk, set --advanced.auth.allowClearKeys",
+    "GANGWAY_API_KEYS: contains plain keys. The server x can read them in /proc, like every process of the gateway's user. Replace each key with its hash, name:sha256:HASH (printf %s KEY | sha256sum), or use --api-keys-file. To accept the risk, set --advanced.auth.allowClearKeys",
   ],
   [
     flags('--auth.oauth.issuers', 'https://issuer.example'),
@@ -187,7 +206,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     { argv: ['--', 'x'], env: { GANGWAY_DRAIN_MS: '5000' } },
-    'GANGWAY_DRAIN_MS: was renamed after 0.1.0; use GANGWAY_TIMEOUTS_DRAIN with a unit, such as 30s',
+    'GANGWAY_DRAIN_MS: was renamed after 0.1.0; use GANGWAY_TIMEOUTS_DRAIN=5s',
   ],
   [
     { argv: ['--', 'x'], env: { GANGWAY_PORT: 'tcp://10.0.0.1:80' } },
@@ -214,10 +233,10 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
     'gangway.json: has no mcpServers; add "mcpServers": { "NAME": { "command": "…" } }',
   ],
   [root('"listen": { "prot": 1 }'), 'gangway.json:2:15: listen.prot: is not a known key; did you mean port?'],
-  [root('"port": 1'), 'gangway.json:2:3: port: was renamed after 0.1.0; use listen.port'],
+  [root('"port": 1'), 'gangway.json:2:3: port: was renamed after 0.1.0; use listen.port: "listen": { "port": 1 }'],
   [
     root('"drainMs": 5000'),
-    'gangway.json:2:3: drainMs: was renamed after 0.1.0; use timeouts.drain with a unit, such as 30s',
+    'gangway.json:2:3: drainMs: was renamed after 0.1.0; use timeouts.drain: "timeouts": { "drain": "5s" }',
   ],
   [
     root('"timeouts": { "drain": 5000 }'),
@@ -225,7 +244,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     root('"timeouts": "5s"'),
-    'gangway.json:2:3: timeouts: must be an object such as { "sessionIdle": …, "requestIdle": … }',
+    'gangway.json:2:3: timeouts: must be an object such as { "sessionIdle": "30m", "requestIdle": "10m" }',
   ],
   [
     root('"limits": { "request": { "body": "4 bananas" } }'),
@@ -237,7 +256,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     root('"sse": false'),
-    'gangway.json:2:3: sse: must be an object such as { "heartbeat": … }; or did you mean defaults.sse?',
+    'gangway.json:2:3: sse: must be an object such as { "heartbeat": "15s" }; for the option defaults.sse, write "defaults": { "sse": false }',
   ],
   [
     root('"include": "servers.d"'),
@@ -250,7 +269,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   [entry('{ "comand": "x" }'), 'gangway.json:3:14: mcpServers.git.comand: is not a known key; did you mean command?'],
   [
     entry('{ "command": "x", "startTimeoutMs": 5 }'),
-    'gangway.json:3:30: mcpServers.git.startTimeoutMs: was renamed after 0.1.0; use timeouts.start with a unit, such as 30s',
+    'gangway.json:3:30: mcpServers.git.startTimeoutMs: was renamed after 0.1.0; use timeouts.start: "timeouts": { "start": "5ms" }',
   ],
   [
     entry('{ "command": "x", "args": "a b" }'),
@@ -274,7 +293,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     entry('{ "command": "x", "probes": 5 }'),
-    'gangway.json:3:30: mcpServers.git.probes: must be an object such as { "every": …, "required": … }',
+    'gangway.json:3:30: mcpServers.git.probes: must be an object such as { "every": "30s", "required": true }',
   ],
   [
     entry('{ "command": "x", "url": "http://a.example" }'),
@@ -286,7 +305,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     entry('{ "url": "http://u:p@a.example" }'),
-    "gangway.json:3:14: mcpServers.git.url: must not contain a user name or a password; put them into headers (on the command line: --header 'Authorization: …')",
+    'gangway.json:3:14: mcpServers.git.url: must not contain a user name or a password; write "headers": { "Authorization": "Basic …" } instead, with the Base64 of user:password',
   ],
   [
     entry('{ "url": "https://a.example", "headers": { "Host": "b" } }'),

@@ -38,7 +38,7 @@ describe('three broken servers: check says what to do', () => {
     const [wrong = '', crash = '', hang = ''] = stdout.split(/^FAIL {2}/m).slice(1);
     expect(wrong).toMatch(/^wrong: .*not found in PATH.*Install it, or write its full path/);
     expect(crash).toMatch(
-      /^crashing: No answer arrived\..*code 3.*\n +\| no database\n +Run the command manually.*--env/,
+      /^crashing: No answer arrived\..*code 3.*\n +\| no database\n +Correct the cause .* run the command manually.*--env/,
     );
     expect(hang).toMatch(
       /^hanging: The server did not answer .* within 300 ms.*\n +\| waiting for the database\n +A STDIO server must answer on stdout.*--defaults.timeouts.start/,

@@ -56,7 +56,7 @@ describe('/readyz', () => {
     expect((await post(`${baseUrl}/dying/mcp`, initializeBody)).status).toBe(502);
     expect((await post(`${baseUrl}/wrong/mcp`, initializeBody)).status).toBe(502);
     const ready = await readyOf(baseUrl);
-    const help = expect.stringMatching(/^Run the command manually.*mcp-gangway check/);
+    const help = expect.stringMatching(/^Correct the cause .* run the command manually.*mcp-gangway check/);
     const at = expect.stringMatching(/^\d{4}-\d\d-\d\dT/);
     expect(ready).toEqual({
       ...{ status: 200, reasons: [] },

@@ -1,7 +1,7 @@
 // src/app/probes: sessions and pings of the gateway itself, to find out whether a server works.
 
 import type { Backend, BackendEnd, OpenBackend } from '../../backend/backend.ts';
-import { helpIfEnded, helpIfSilent } from '../../ops/health/start-help.ts';
+import { helpIfEnded, helpIfSilent, helpIfTalking } from '../../ops/health/start-help.ts';
 import { entryOf } from '../../protocol/faults.ts';
 import { createMessage, type Message, responsesIn } from '../../protocol/message/message.ts';
 import { readDiscovery } from '../../protocol/modern/discovery.ts';
@@ -98,6 +98,9 @@ export const servedRevisions = ({ supportedVersions }: DiscoverResult): readonly
     ? modernRevisions.filter((revision) => (supportedVersions as readonly unknown[]).includes(revision))
     : [];
 
+/** Distinguishes lines of stdout from those of stderr. */
+const noisePrefix = 'stdout: ';
+
 /** The limits of the noise that is kept: enough to recognize a menu, a prompt or a log. */
 const maxNoiseLines = 5;
 const maxNoiseBytes = 200;
@@ -113,7 +116,7 @@ export class StdoutNoise {
 
   /** The lines with the prefix `stdout:`, followed by the last lines of the server's stderr. */
   with(lastOutput: readonly string[] = []): readonly string[] {
-    return [...this.lines.map((line) => `stdout: ${line}`), ...lastOutput];
+    return [...this.lines.map((line) => `${noisePrefix}${line}`), ...lastOutput];
   }
 }
 
@@ -224,15 +227,16 @@ export class ServerUnusableError extends Error {
 export class NoAnswerError extends ServerUnusableError {}
 
 /** The error for the operator when no answer arrives in time. */
-export const explainSilence = (method: string, timeoutMs: number, output: readonly string[] = []): NoAnswerError =>
-  new NoAnswerError(`The server did not answer ${method} within ${timeoutMs} ms. Check that it is an MCP server.`, {
-    output,
-    help: helpIfSilent,
-  });
+export function explainSilence(method: string, timeoutMs: number, output: readonly string[] = []): NoAnswerError {
+  const silence = `The server did not answer ${method} within ${timeoutMs} ms.`;
+  return output.some((line) => line.startsWith(noisePrefix))
+    ? new NoAnswerError(`${silence} It wrote text to stdout that is not MCP.`, { output, help: helpIfTalking })
+    : new NoAnswerError(`${silence} Check that it is an MCP server.`, { output, help: helpIfSilent });
+}
 
 /** The error for the operator when the server ended or could not be started. */
 export function explainEnd(end: BackendEnd): ServerUnusableError {
   const { reason, detail, lastOutput: output = [] } = end;
   if (reason === 'failed') return new ServerUnusableError(detail, { end });
-  return new ServerUnusableError(`No answer arrived. ${detail}`, { help: helpIfEnded, output, end });
+  return new ServerUnusableError(`No answer arrived. ${detail}`, { help: helpIfEnded(output), output, end });
 }

@@ -118,7 +118,8 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
       const { end } = event;
       // A remote server may close an unused connection, and is useful again once it is back.
       const isOurs = config.address === undefined;
-      const isUseless = isOurs && !isUsed && performance.now() - startedAt < probeMs;
+      const lifetimeMs = performance.now() - startedAt;
+      const isUseless = isOurs && !isUsed && lifetimeMs < probeMs;
       if (isOurs && ping.isOpen) {
         // Some servers exit on any request before `initialize`. That is not a fault, and the next process gets no ping.
         startedAt = performance.now();
@@ -126,9 +127,9 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
       } else if (!hasStarted)
         detach(
           'background',
-          running.pool.close().then(() => reject(new Error(explain(end)))),
+          running.pool.close().then(() => reject(new Error(explain(end, lifetimeMs)))),
         );
-      else if (isUseless) onUseless(explain(end));
+      else if (isUseless) onUseless(explain(end, lifetimeMs));
       else telemetry.emit(event);
     };
     const emit = (event: ServerEvent): void => {
@@ -158,9 +159,10 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
   });
 }
 
-function explain({ reason, detail, lastOutput = [] }: BackendEnd): string {
+function explain({ reason, detail, lastOutput = [] }: BackendEnd, lifetimeMs: number): string {
   if (reason === 'failed') return detail;
   const output = lastOutput.map((line) => `\n  | ${line}`).join('');
   const said = output === '' ? '' : ` Last output of the server:${output}`;
-  return `The MCP server ended right after its start. ${detail}${said}\n${helpIfEnded}`;
+  const when = lifetimeMs < 2_000 ? 'right' : `${Math.round(lifetimeMs / 1_000)} s`;
+  return `The MCP server ended ${when} after its start. ${detail}${said}\n${helpIfEnded(lastOutput)}`;
 }

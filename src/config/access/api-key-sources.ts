@@ -21,9 +21,10 @@ const scope = matching(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, 'must be a scope: vi
 const entry = z.strictObject(
   {
     name: keyName,
-    sha256: matching(/^[0-9a-f]{64}$/i, 'must be 64 hexadecimal digits; mcp-gangway key prints them').check(
-      z.toLowerCase(),
-    ),
+    sha256: matching(
+      /^[0-9a-f]{64}$/i,
+      'must be 64 hexadecimal digits; mcp-gangway key alice creates a key and its hash, and printf %s KEY | sha256sum prints the hash of an existing key',
+    ).check(z.toLowerCase()),
     expires: z.optional(z.iso.datetime({ offset: true, error: 'must be a time such as 2027-01-31T00:00:00Z' })),
     scopes: z.optional(z.array(scope, { error: 'must be a list of scopes, such as ["read"]' })),
   },
@@ -55,7 +56,12 @@ export function readKeysFile(
   const json = readJsonc(text.replace(/^\uFEFF/, ''));
   if (!json.ok) {
     const { line, column, message } = json.error;
-    report(`${file}:${line}:${column}`, `is not valid JSON: ${message}`);
+    const isOtherFile = line === 1 && column === 1;
+    report(`${file}:${line}:${column}`, (nameOf) =>
+      isOtherFile
+        ? `is not JSON, so this is probably not a file of API keys; correct the path in ${nameOf('apiKeysFile')}, or write such a file with mcp-gangway key alice --add FILE`
+        : `is not valid JSON: ${message}`,
+    );
     return undefined;
   }
   onPositions(file, json.positions);
@@ -97,14 +103,17 @@ export function readKeysOfEnvironment(env: Environment, report: ReportIssue): Ke
   const keys = text.split(',').flatMap((entry, index) => {
     const [name = '', credential = ''] = entry.trim().split(/:(.*)/s, 2);
     const hash = /^sha256:([0-9a-f]{64})$/i.exec(credential)?.[1]?.toLowerCase();
-    const isKey = /^[A-Za-z0-9._~+/-]+=*$/.test(credential) && credential.length >= minKeyLength;
-    if (keyName.safeParse(name).success && (hash !== undefined || isKey)) {
+    const isKey = /^[A-Za-z0-9._~+/-]+=*$/.test(credential);
+    const isShort = isKey && credential.length < minKeyLength;
+    if (keyName.safeParse(name).success && (hash !== undefined || (isKey && !isShort))) {
       hasClear ||= hash === undefined;
       return [{ name, sha256: hash ?? digestOfKey(credential) }];
     }
     report(
       `${apiKeysVariable}[${index}]`,
-      `must be name:sha256:hash, as mcp-gangway key prints it, or name:key with a key of at least ${minKeyLength} characters`,
+      isShort
+        ? `is a plain key with fewer than ${minKeyLength} characters; run mcp-gangway key alice, and use the name:sha256:HASH that it prints`
+        : `must be name:sha256:HASH, as mcp-gangway key alice prints it, or name:key with a key of at least ${minKeyLength} characters`,
     );
     return [];
   });
@@ -124,9 +133,10 @@ export function checkClearKeys(
   const readers = servers.filter(canReadEnvironment).map(({ name }) => name);
   if (!hasClear || allowClearKeys || readers.length === 0) return;
   const shown = readers.slice(0, maxShownServers).join(', ') + (readers.length > maxShownServers ? ', …' : '');
+  const subject = readers.length === 1 ? 'server' : 'servers';
   report(
     apiKeysVariable,
-    `contains plain keys, which servers of the gateway's user can read in /proc: ${shown}. Replace each key with its hash, name:sha256:HASH (printf %s KEY | sha256sum), or use ${flagOf('apiKeysFile')}. To accept the risk, set ${flagOf('allowClearKeys')}`,
+    `contains plain keys. The ${subject} ${shown} can read them in /proc, like every process of the gateway's user. Replace each key with its hash, name:sha256:HASH (printf %s KEY | sha256sum), or use ${flagOf('apiKeysFile')}. To accept the risk, set ${flagOf('allowClearKeys')}`,
   );
 }
 

@@ -44,7 +44,7 @@ export function checkAuthorization(
     report(
       optionLocation(sources, 'auth'),
       (nameOf) =>
-        `upstream needs ${nameOf('publicUrl')} if the gateway listens on other addresses than 127.0.0.1: the metadata for clients names its URL; set it to a URL such as https://mcp.example.com`,
+        `upstream needs ${nameOf('publicUrl')} if the gateway listens on other addresses than 127.0.0.1: clients read the URL of the gateway in its metadata; set it to that URL, such as https://gateway.example.com`,
     );
   if (serverCards === 'public' && publicUrl === undefined)
     report(

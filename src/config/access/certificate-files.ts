@@ -1,4 +1,5 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import type { ServerCertificate } from '../../http/http-server.ts';
 import type { IssueMessage } from '../issues.ts';
@@ -33,8 +34,8 @@ export function readCertificate(
   if (tlsKey === undefined)
     return refused('tlsCert', (nameOf) => `needs ${nameOf('tlsKey')}, the key of this certificate; set both`);
   const [cert, key] = [tlsCert, tlsKey].map((path) => readText(path, readFile));
-  if (cert === undefined || 'code' in cert) return refused('tlsCert', unreadable(cert?.code));
-  if (key === undefined || 'code' in key) return refused('tlsKey', unreadable(key?.code));
+  if (cert === undefined || 'code' in cert) return refused('tlsCert', unreadable(tlsCert, cert?.code));
+  if (key === undefined || 'code' in key) return refused('tlsKey', unreadable(tlsKey, key?.code));
   const leaf = certificateIn(cert.text);
   if (leaf === undefined)
     return refused(
@@ -67,10 +68,13 @@ export function readCertificate(
   return { ok: true, certificate };
 }
 
-const unreadable = (code = 'unknown error'): string =>
-  code === 'ENOENT'
-    ? 'names a file that does not exist; check the path, which is relative to the current folder'
-    : `names a file that cannot be read (${code}); check its permissions`;
+/** A path is shown only with an extension: without one, it may be the key itself (P12). */
+function unreadable(path: string, code = 'unknown error'): string {
+  if (code !== 'ENOENT') return `names a file that cannot be read (${code}); check its permissions`;
+  return /^\S{1,200}\.[a-z]{2,4}$/i.test(path)
+    ? `names ${path}, but the file ${resolve(path)} does not exist; correct the path, which is relative to the current folder`
+    : 'names a file that does not exist; check the path, which is relative to the current folder';
+}
 
 function readText(path: string, readFile: (path: string) => string): { text: string } | { code: string } {
   try {

@@ -61,7 +61,7 @@ const variables = z
   .record(z.string(), systemText, {
     error: ({ input }) =>
       Array.isArray(input)
-        ? 'must be KEY=VALUE, such as LOG_LEVEL=debug'
+        ? 'must be KEY=VALUE, such as LOG_LEVEL=debug; to pass on a variable of the shell, write TOKEN="$TOKEN"'
         : 'must be an object of strings, such as { "LOG_LEVEL": "debug" }',
   })
   .check(

@@ -31,12 +31,14 @@ export function checkPassthrough<T extends Configured>(
       );
     return { ...server, auth: 'gateway' };
   }
-  const own = [...Object.keys(headers), ...Object.keys(credentials)].map((name) => name.toLowerCase());
-  if (own.includes(header))
+  const own = Object.entries({ headers, credentials }).find(([, names]) =>
+    Object.keys(names).some((name) => name.toLowerCase() === header),
+  )?.[0];
+  if (own !== undefined)
     report(
       path,
       (nameOf) =>
-        `has ${nameOf('auth')} upstream, with which the server gets the client's Authorization; remove this header from ${nameOf('headers')} and ${nameOf('credentials')}`,
+        `has ${nameOf('auth')} upstream, with which the server gets the client's Authorization; remove Authorization from ${nameOf(own)}`,
     );
   if (requiredScopes.length + Object.keys(toolScopes).length > 0)
     report(
@@ -51,5 +53,5 @@ export function checkPassthrough<T extends Configured>(
         `has ${nameOf('auth')} upstream and ${nameOf('share')} all, with which users would share a session at the server; remove ${nameOf('share')}`,
     );
   // A second message about the same header would not help.
-  return own.includes(header) ? server : { ...server, forwardHeaders: [...new Set([...forwardHeaders, header])] };
+  return own !== undefined ? server : { ...server, forwardHeaders: [...new Set([...forwardHeaders, header])] };
 }

@@ -4,7 +4,7 @@ import type { Option } from '../options/option-kinds.ts';
 import { hasLiteralSecret } from '../servers/identity-options.ts';
 import { expandWhole, type ReferenceSources } from './expand-variables.ts';
 import { fromText, type Given, type GivenValue } from './given-values.ts';
-import { exampleValueOf, explainUnknownFlag, isKnownFlag, keyOfFlag, kindOfFlag } from './known-flags.ts';
+import { exampleValueOf, explainUnknownFlag, isKnownFlag, isShortFlag, keyOfFlag, kindOfFlag } from './known-flags.ts';
 
 /** The forms in which the command line names servers, for `--help` and for the fault when it names none. */
 export const forms = [
@@ -54,7 +54,7 @@ export interface CommandLine {
   readonly word: string | undefined;
   /** The file after `import registry`. */
   readonly importFrom: string | undefined;
-  /** True if a word is neither an option nor a URL, which was reported. */
+  /** True if a word is neither an option nor a URL, or is the option of a server's command. This was reported. */
   readonly hasStrayWord: boolean;
 }
 
@@ -83,6 +83,7 @@ export function readCommandLine(argv: readonly string[], references: ReferenceSo
   let command: Command = 'serve';
   let helpOn: HelpTopic | undefined = 'gateway';
   let hasCommand = false;
+  let hasStrayOption = false;
 
   for (let index = 0; index < own.length; index++) {
     const argument = own[index] ?? '';
@@ -107,7 +108,8 @@ export function readCommandLine(argv: readonly string[], references: ReferenceSo
     else {
       const [flag = '', inline] = argument.split(/=(.*)/s, 2);
       if (!isKnownFlag(flag)) {
-        report(nameOfUnknown(argument), explainUnknownFlag(flag));
+        report(nameOfUnknown(argument), explainUnknownFlag(flag, inline ?? own[index + 1], end !== -1));
+        hasStrayOption ||= isShortFlag(flag) && end === -1;
         if (inline === undefined && isPlainWord(own[index + 1])) index++; // the next word is most likely the value, not a second fault
         continue;
       }
@@ -152,7 +154,7 @@ export function readCommandLine(argv: readonly string[], references: ReferenceSo
     addTo: texts.get('--add')?.[0],
     word: commandWord === undefined ? undefined : own[commandWord],
     importFrom: importFrom === undefined ? undefined : own[importFrom],
-    hasStrayWord: words.some((index) => !isUrl(own[index] ?? '')),
+    hasStrayWord: hasStrayOption || words.some((index) => !isUrl(own[index] ?? '')),
   };
 }
 
@@ -254,7 +256,10 @@ function reportWords(words: readonly number[], own: readonly string[], hasComman
     const word = own[index] ?? '';
     const path = nameOfWord(word, index);
     if (isUrl(word) && count > 0)
-      report(path, 'is a second URL; list several servers in a file, and use mcp-gangway --config <file>');
+      report(
+        path,
+        'is a second URL; list the servers in a file, { "mcpServers": { "a": { "url": "…" }, "b": { "url": "…" } } }, and use mcp-gangway --config <file>',
+      );
     else if (isUrl(word)) continue;
     else report(path, explainStrayWord(word, hasCommand));
   }
@@ -266,7 +271,7 @@ function explainStrayWord(word: string, hasCommand: boolean): string {
   const nearest = nearestName(word, [...gatewayCommands, ...Object.keys(wordsByCommand), '--help', '--version']);
   const remedy = hasCommand
     ? 'put options and the name of a command before --'
-    : `put -- before the server's command: mcp-gangway -- ${isShown(word) ? word : '<command>'} …`;
+    : `put -- before the server's command, and options of the gateway before --: mcp-gangway [options] -- ${isShown(word) ? word : '<command>'} …`;
   return nearest === undefined
     ? `is not a command of mcp-gangway; ${remedy}`
     : `is not a command; did you mean ${nearest}? Otherwise ${remedy}`;

@@ -34,7 +34,7 @@ const knownNames = new Set([
 /** The variables of 0.1.0 that no option has any more, with the options. */
 const movedNames = new Map(
   options
-    .map(([key, { kind }]) => [movedVariableOf(key), { key, kind }] as const)
+    .map(([key, option]) => [movedVariableOf(key), { key, option }] as const)
     .filter(([name]) => !knownNames.has(name)),
 );
 
@@ -43,8 +43,14 @@ const movedNames = new Map(
  * Reports variables of 0.1.0: without a fault, an option for security could silently have no effect.
  */
 export function givenByEnvironment(env: Environment, references: ReferenceSources): Given {
-  for (const [name, { key, kind }] of movedNames)
-    if (env[name]) references.report(name, explainMoved(environmentNameOf(key), kind));
+  for (const [name, { key, option }] of movedNames) {
+    const current = environmentNameOf(key);
+    if (env[name])
+      references.report(
+        name,
+        explainMoved(current, option, env[name], (value) => `${current}=${value}`),
+      );
+  }
   return new Map(
     options.flatMap(([key, { kind }]) => {
       const name = nameInUse(key, env);

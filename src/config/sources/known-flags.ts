@@ -39,19 +39,28 @@ export function isKnownFlag(argument: string): boolean {
   return ownFlags.includes(flag) || keyOfFlag(flag) !== undefined;
 }
 
-/** The fault of an unknown flag: its new name, or the flag that the user probably meant. */
-export function explainUnknownFlag(flag: string): string {
+/**
+ * The fault of an unknown flag: its new name, or the flag that the user probably meant.
+ * @param value the text after the flag, which may belong to it
+ * @param hasCommand true if a command of a server follows `--`
+ */
+export function explainUnknownFlag(flag: string, value?: string, hasCommand = true): string {
   const moved = movedKeyByFlag.get(flag);
   if (moved !== undefined)
-    return explainMoved(
-      flag.startsWith('--no-') ? `${flagOf(moved)}=false` : flagOf(moved),
-      optionByKey.get(moved)?.kind,
-    );
+    return flag.startsWith('--no-')
+      ? explainMoved(`${flagOf(moved)}=false`)
+      : explainMoved(flagOf(moved), optionByKey.get(moved), value, (converted) => `${flagOf(moved)} ${converted}`);
   const last = nearestName(flag.replace(/^-+/, ''), lastWords);
   const nearest =
     nearestName(flag, knownNames) ?? (last && [...keyByFlag.keys()].find((path) => path.split('.').at(-1) === last));
-  return `is not an option${nearest === undefined ? '; see mcp-gangway --help all' : `; did you mean ${nearest}?`}`;
+  if (nearest !== undefined) return `is not an option; did you mean ${nearest}?`;
+  return isShortFlag(flag) && !hasCommand
+    ? "is not an option of mcp-gangway; if it belongs to the server's command, put -- and that command before it"
+    : 'is not an option; see mcp-gangway --help all';
 }
+
+/** True for `-y`: the gateway has no such options except -h and -v. */
+export const isShortFlag = (flag: string): boolean => /^-[^-]/.test(flag);
 
 const knownNames = [...ownFlags, ...keyByFlag.keys()];
 const lastWords = [...keyByFlag.keys()].map((path) => path.split('.').at(-1) ?? path);

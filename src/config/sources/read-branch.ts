@@ -1,9 +1,11 @@
 import { docsPage } from '../../util/docs-page.ts';
 import { nearestName } from '../../util/text/nearest-name.ts';
 import { memberPath, type ReportIssue } from '../issues.ts';
+import type { Option } from '../options/option-kinds.ts';
 import { globalOptions, serverOptions } from '../options/options.ts';
 import { explainMoved } from '../tree/moved-options.ts';
 import { treePathOf } from '../tree/places.ts';
+import { second } from '../units.ts';
 import { expandWhole, hasReference, type ReferenceSources } from './expand-variables.ts';
 import { fromText, type GivenValue } from './given-values.ts';
 
@@ -28,7 +30,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-const kindByKey = new Map(Object.entries({ ...globalOptions, ...serverOptions }).map(([key, { kind }]) => [key, kind]));
+const optionByKey = new Map<string, Option>(Object.entries<Option>({ ...globalOptions, ...serverOptions }));
 
 /**
  * Reads the options of an object and of its branches. Reports keys that are neither an option nor a branch.
@@ -48,27 +50,45 @@ export function readBranch(
     const at = memberPath(location, name);
     const key = places.keyByPath.get(path);
     if (key !== undefined) setExpanded(key, value, at, reading);
-    else if (!isBranch(path, places)) report(at, explainUnknownKey(name, branch, places));
+    else if (!isBranch(path, places)) report(at, explainUnknownKey(name, value, branch, places));
     else if (isObject(value)) readBranch(value, path, at, reading);
-    else report(at, explainNoObject(name, path, places));
+    else report(at, explainNoObject(name, value, path, places));
   }
 }
 
 /** The fault of a plain value in the place of a branch. An option can have the same last word: `sse` and `defaults.sse`. */
-function explainNoObject(name: string, path: string, places: KnownPlaces): string {
+function explainNoObject(name: string, value: unknown, path: string, places: KnownPlaces): string {
   const option = [...places.keyByPath.keys()].find(
     (known) => known.endsWith(`.${name}`) && !known.startsWith('advanced.'),
   );
-  const hint = option === undefined ? '' : `; or did you mean ${option}?`;
-  const names = memberNames(path, places).slice(0, 2);
-  return `must be an object such as { ${names.map((each) => `"${each}": …`).join(', ')} }${hint}`;
+  const meant = typeof value === 'boolean' ? String(value) : '…';
+  const hint = option === undefined ? '' : `; for the option ${option}, write ${nested(option, meant)}`;
+  const members = memberNames(path, places)
+    .slice(0, 2)
+    .map((each) => `"${each}": ${exampleOf(places.keyByPath.get(`${path}.${each}`))}`);
+  return `must be an object such as { ${members.join(', ')} }${hint}`;
+}
+
+/** An example of an option's value as JSON. */
+function exampleOf(key: string | undefined): string {
+  const { kind, default: value, format = String } = optionByKey.get(key ?? '') ?? {};
+  if (kind === 'boolean') return 'true';
+  if (kind === 'duration') return JSON.stringify(format(Number(value) || 30 * second));
+  if (typeof value === 'number') return kind === 'integer' ? String(value) : JSON.stringify(format(value));
+  return kind === undefined ? '{ … }' : kind === 'list' ? '[…]' : '"…"';
+}
+
+/** A path as the JSON of the file: `"timeouts": { "drain": "5s" }`. */
+function nested(path: string, value: string): string {
+  const [name, ...rest] = path.split('.');
+  return `"${name}": ${rest.length === 0 ? value : `{ ${nested(rest.join('.'), value)} }`}`;
 }
 
 /** Sets an option, unless a reference in its value is a fault. A text with a reference can also stand for a number. */
 function setExpanded(key: string, value: unknown, path: string, { given, references }: BranchReading): void {
   const whole = expandWhole(value, path, references);
   if (whole === undefined) return;
-  const kind = kindByKey.get(key);
+  const kind = optionByKey.get(key)?.kind;
   const isWord = (kind === 'integer' || kind === 'boolean') && hasReference(value) && typeof whole.value === 'string';
   given.set(key, { path, value: isWord ? fromText(kind, [String(whole.value)]) : whole.value });
 }
@@ -85,10 +105,14 @@ function memberNames(branch: string, { keyByPath, others }: KnownPlaces): string
 }
 
 /** The fault of an unknown key: the name of 0.1.0, a similar key of the same object, or one of another branch. */
-export function explainUnknownKey(name: string, branch: string, places: KnownPlaces): string {
+function explainUnknownKey(name: string, value: unknown, branch: string, places: KnownPlaces): string {
   const { keyByPath } = places;
   const moved = [...keyByPath].find(([, key]) => key === name)?.[0];
-  if (moved !== undefined) return explainMoved(moved, kindByKey.get(name));
+  if (moved !== undefined) {
+    const option = optionByKey.get(name);
+    const write = (text: string): string => nested(moved, option?.kind === 'integer' ? text : JSON.stringify(text));
+    return explainMoved(moved, option, value, (text) => `${moved}: ${write(text)}`);
+  }
   const paths = [...keyByPath.keys()];
   const gatewayPath = Object.keys(globalOptions).find(
     (key) => key === name || treePathOf(key).split('.').at(-1) === name,

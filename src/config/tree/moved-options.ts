@@ -18,8 +18,19 @@ export const movedFlagOf = (key: string): string =>
 /** The variable of an option in 0.1.0: `sessionIdleMs` → `GANGWAY_SESSION_IDLE_MS`. */
 export const movedVariableOf = (key: string): string => variableOf(key);
 
-/** The fault of a name that only 0.1.0 has. Times and sizes have units since then. */
-export function explainMoved(name: string, kind: Option['kind'] | undefined): string {
+/**
+ * The fault of a name that only 0.1.0 has. Times and sizes have units since then.
+ * @param value the value that was given. It is repeated only if it is a number, and no secret is one (P12).
+ * @param write writes the option with a value
+ */
+export function explainMoved(
+  name: string,
+  { kind, format = String }: Partial<Pick<Option, 'kind' | 'format'>> = {},
+  value?: unknown,
+  write: (value: string) => string = () => name,
+): string {
+  const isNumber = (kind === 'duration' || kind === 'size' || kind === 'integer') && /^\d{1,15}$/.test(String(value));
+  if (isNumber) return `was renamed after 0.1.0; use ${write(format(Number(value)))}`;
   const unit = kind === 'duration' ? ' with a unit, such as 30s' : kind === 'size' ? ' with a unit, such as 4MiB' : '';
   return `was renamed after 0.1.0; use ${name}${unit}`;
 }

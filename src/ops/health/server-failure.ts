@@ -67,7 +67,7 @@ export function serverFailureOfEnd(end: BackendEnd, isRemote: boolean, isAtStart
       return {
         reason,
         why: `${sentences.exited}${describeExit(exitCode, signal)}.`,
-        help: isAtStart ? withCheck(helpIfEnded) : undefined,
+        help: isAtStart ? withCheck(helpIfEnded(end.lastOutput)) : undefined,
       };
     default:
       return serverFailure(reason);

@@ -1,16 +1,36 @@
 import type { BackendEnd } from '../../backend/backend.ts';
 
+/** Help for output with a known cause. The require stack is empty if the missing file is the one that Node.js runs. */
+const knownOutput = [
+  [/^npm \S+ code E404$/m, 'npm did not find the package. Correct its name.'],
+  [
+    /^ *requireStack: \[\]$/m,
+    'Node.js did not find the file. Correct the path, which is relative to the working directory (--cwd).',
+  ],
+] as const;
+
+const helpOnVariables =
+  'The server inherits only PATH, HOME and a few other variables; add more with --env (in the file: "env").';
+
 /** Help for a server that ended before it answered. `check`, the log and the status page use the same words. */
-export const helpIfEnded =
-  'Run the command manually to see what is missing. The server inherits only PATH, HOME and a few other variables; add more with --env (in the file: "env").';
+export function helpIfEnded(output: readonly string[] = []): string {
+  const known = knownOutput.find(([pattern]) => pattern.test(output.join('\n')))?.[1];
+  if (known !== undefined) return known;
+  return output.length === 0
+    ? `Run the command manually to see what is missing. ${helpOnVariables}`
+    : `Correct the cause that the output of the server names. If it names none, run the command manually. ${helpOnVariables}`;
+}
 
 /** Help for a server that does not answer. */
 export const helpIfSilent =
   'A STDIO server must answer on stdout. If the server listens on a port, configure its URL instead. If it starts slowly, for example on the first run of npx, raise --defaults.timeouts.start.';
 
+/** Help for a server that does not answer, but writes text that is not MCP. */
+export const helpIfTalking = `If the text is a menu or a prompt, add the argument that starts the STDIO mode of the server. ${helpIfSilent}`;
+
 /** Adds the command that shows the output of the server, for readers who have not seen it. */
 export const withCheck = (help: string): string => `${help} Run mcp-gangway check to see its output.`;
 
 /** Help for a backend that ended before it answered; undefined if its detail has the help, or none is known. */
-export const helpOfEnd = ({ reason }: BackendEnd): string | undefined =>
-  reason === 'exited' ? withCheck(helpIfEnded) : undefined;
+export const helpOfEnd = ({ reason, lastOutput }: BackendEnd): string | undefined =>
+  reason === 'exited' ? withCheck(helpIfEnded(lastOutput)) : undefined;

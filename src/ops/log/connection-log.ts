@@ -11,6 +11,14 @@ export interface ConnectionLog {
   close(): void;
 }
 
+/** What the operator can do, by the cause or the reason of a refusal. */
+const helps = new Map<string, string>([
+  ['host_not_allowed', 'If clients may use this host name, allow it with --allow-host.'],
+  ['origin_not_allowed', 'If web pages of this origin may use the gateway, allow it with --allow-origin.'],
+  ['credentials_required', 'The request has no credentials. Configure the client to send a key or a token.'],
+  ['expired_key', 'Create another key for this user with mcp-gangway key.'],
+]);
+
 type TokenFailure = Exclude<EventOf<GatewayEvent, 'upstream-token'>, { outcome: 'issued' }>;
 
 /**
@@ -25,7 +33,8 @@ export function createConnectionLog({ auth, http }: Pick<Log, 'auth' | 'http'>):
       const asksForLogin = reason === 'credentials_required' && wwwAuthenticate?.includes('resource_metadata=');
       const isFirstStep = asksForLogin || reason === 'dpop_nonce_required';
       const { why, expected, seen } = detail ?? {};
-      const line = { server, reason, why, expected, seen, ...(leftOut > 0 && { leftOut }) };
+      const help = isFirstStep ? undefined : (helps.get(why ?? '') ?? helps.get(reason));
+      const line = { server, reason, why, expected, seen, help, ...(leftOut > 0 && { leftOut }) };
       auth[isFirstStep ? 'info' : 'warn'](line, 'refused a request');
     },
   );

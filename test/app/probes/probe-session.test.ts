@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { discover, initialize, openProbeSession } from '../../../src/app/probes/probe-session.ts';
+import { discover, explainSilence, initialize, openProbeSession } from '../../../src/app/probes/probe-session.ts';
 import { explainForcedEra } from '../../../src/app/servers/explain-forced-era.ts';
 import { createFakeServer } from '../../support/fake-backend.ts';
 
@@ -87,4 +87,18 @@ describe('[J-05] a server that refuses the version of the first question', () =>
     const error = new Error('first');
     expect(await explainForcedEra(error, 'modern', { open, openModern: open }, 10_000)).toBe(error);
   });
+});
+
+it.each([
+  [[], /Check that it is an MCP server\.$/, /^A STDIO server must answer/],
+  [['waiting'], /Check that it is an MCP server\.$/, /^A STDIO server must answer/],
+  [
+    ['stdout: 1) start', 'waiting'],
+    /wrote text to stdout that is not MCP\.$/,
+    /^If the text is a menu.*A STDIO server/,
+  ],
+])('the silence of a server that wrote %j is explained', (output, message, help) => {
+  const error = explainSilence('initialize', 9_000, output);
+  expect(error.message).toMatch(message);
+  expect(error).toMatchObject({ help: expect.stringMatching(help), output });
 });

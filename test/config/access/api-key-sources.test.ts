@@ -39,7 +39,7 @@ describe('a file of keys', () => {
   it('reports every fault of an entry', () => {
     expect(read({ name: '', sha256: 'x', scopes: ['a b'], more: 1 }).faults).toEqual([
       'k: [0].name must be 1 to 128 letters, digits and . _ @ + -, beginning with a letter or digit',
-      'k: [0].sha256 must be 64 hexadecimal digits; mcp-gangway key prints them',
+      'k: [0].sha256 must be 64 hexadecimal digits; mcp-gangway key alice creates a key and its hash, and printf %s KEY | sha256sum prints the hash of an existing key',
       'k: [0].scopes[0] must be a scope: visible ASCII without " and \\',
       'k: [0] has an unknown key; known keys are name, sha256, expires and scopes',
     ]);

@@ -4,6 +4,8 @@ import { digestOfKey } from '../../../src/auth/api-keys.ts';
 import { readKeysFile } from '../../../src/config/access/api-key-sources.ts';
 import { hasAuthentication } from '../../../src/config/access/authentication-config.ts';
 import { readConfiguration } from '../../../src/config/config.ts';
+import { renderIssueMessage } from '../../../src/config/issues.ts';
+import { flagOf } from '../../../src/config/options/option-names.ts';
 import { isolationOf } from '../../../src/config/servers/process-sharing.ts';
 
 const secret = 'correct-horse-battery-staple-0123456789';
@@ -109,7 +111,9 @@ describe('authentication', () => {
 describe('a file of API keys', () => {
   const readKeys = (text: string) => {
     const faults: string[] = [];
-    const keys = readKeysFile(text, 'keys.json', (path, message) => faults.push(`${path} ${message}`));
+    const keys = readKeysFile(text, 'keys.json', (path, message) =>
+      faults.push(`${path} ${renderIssueMessage(message, flagOf)}`),
+    );
     return { keys, faults };
   };
 
@@ -168,6 +172,7 @@ describe('a file of API keys', () => {
   it('that is no JSON, or is not there, is refused by the configuration', () => {
     expect(readKeys(`[ // keys\n{"name": "a", "sha256": "${sha256}"},]`).keys).toHaveLength(1);
     expect(readKeys('[{').faults).toEqual([expect.stringMatching(/^keys\.json:1:3 is not valid JSON/)]);
+    expect(readKeys('alice').faults).toEqual([expect.stringMatching(/^keys\.json:1:1 is not JSON, .*--api-keys-file/)]);
     expect(faultsOf({ argv: ['--api-keys-file', 'none.json'] })).toEqual([
       'none.json does not exist; check the path, which is relative to the current folder',
     ]);
@@ -192,7 +197,9 @@ describe('API keys in the environment', () => {
     'are refused, and not repeated: %j',
     (text) => {
       const faults = faultsOf({ env: { GANGWAY_API_KEYS: text } });
-      expect(faults[0]).toMatch(/^GANGWAY_API_KEYS\[0\] must be name:sha256:hash, .* or name:key/);
+      expect(faults[0]).toMatch(
+        /^GANGWAY_API_KEYS\[0\] (?:must be name:sha256:HASH, .* or name:key|is a plain key with fewer than 32 characters)/,
+      );
       expect(faults.join()).not.toContain(secret);
     },
   );
@@ -222,10 +229,15 @@ describe('API keys in the environment', () => {
   const many = Object.fromEntries([...'abcdef'].map((name) => [name, local]));
   const accepted = { 'advanced.auth.allowClearKeys': 'true' };
   it.each<[string, string, object, string | undefined, object?]>([
-    ['keys in clear beside STDIO servers', `alice:${secret}`, { tickets: local, remote }, '/proc: tickets. Replace'],
-    ['one key in clear', `${hashed},bob:${secret}`, { a: local, b: local }, '/proc: a, b. Replace'],
-    ['keys in clear beside many servers', `alice:${secret}`, many, '/proc: a, b, c, d, e, …. Replace'],
-    ['keys in clear beside a server of root', `alice:${secret}`, { root }, '/proc: root. Replace'],
+    [
+      'keys in clear beside STDIO servers',
+      `alice:${secret}`,
+      { tickets: local, remote },
+      'The server tickets can read',
+    ],
+    ['one key in clear', `${hashed},bob:${secret}`, { a: local, b: local }, 'The servers a, b can read'],
+    ['keys in clear beside many servers', `alice:${secret}`, many, 'The servers a, b, c, d, e, … can read'],
+    ['keys in clear beside a server of root', `alice:${secret}`, { root }, 'The server root can read'],
     ['hashes alone', hashed, { tickets: local }, undefined],
     ['keys in clear beside remote servers alone', `alice:${secret}`, { remote }, undefined],
     ['keys in clear beside servers with a user of their own', `alice:${secret}`, { apart }, undefined],

@@ -1,0 +1,25 @@
+import { spawnSync } from 'node:child_process';
+import { expect, it } from 'vitest';
+import { helpIfEnded } from '../../../src/ops/health/start-help.ts';
+
+/** What Node.js writes before it ends. */
+const outputOfNode = (...args: string[]): string[] => spawnSync(process.execPath, args).stderr.toString().split('\n');
+
+it('names the cause if Node.js did not find the file of the server', () => {
+  expect(helpIfEnded(outputOfNode('/none/server.mjs'))).toMatch(/^Node\.js did not find the file\..*--cwd/);
+});
+
+it('does not blame the path for a missing dependency of a file that exists', () => {
+  const output = outputOfNode('--input-type=module', '-e', 'import "no-such-package"');
+  expect(output.join('\n')).toContain('no-such-package');
+  expect(helpIfEnded(output)).toMatch(/^Correct the cause that the output/);
+});
+
+it('names the cause if npm did not find the package', () => {
+  const output = ['npm error code E404', 'npm error 404 Not Found - GET https://registry.example/no-such-server'];
+  expect(helpIfEnded(output)).toBe('npm did not find the package. Correct its name.');
+});
+
+it('advises to run the command if the server wrote nothing', () => {
+  expect(helpIfEnded([])).toMatch(/^Run the command manually to see what is missing\..*--env/);
+});
