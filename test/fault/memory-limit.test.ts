@@ -56,5 +56,5 @@ test('a user without a group is a fault of the configuration', async () => {
     (error: Error) => error.message,
   );
   expect(failed).toMatch(/ended \(2\)/);
-  expect(failed).toContain('--defaults.process.uid without --defaults.process.gid');
+  expect(failed).toContain('--defaults.process.uid: needs --defaults.process.gid as well');
 });

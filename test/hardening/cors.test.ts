@@ -77,7 +77,7 @@ describe('web pages', () => {
     expect(answer.status).toBe(status);
     expect(answer.headers).toMatchObject({
       'access-control-allow-origin': app,
-      'access-control-expose-headers': 'Mcp-Session-Id, WWW-Authenticate, Retry-After',
+      'access-control-expose-headers': 'Mcp-Session-Id, WWW-Authenticate, Retry-After, DPoP-Nonce',
       vary: 'Origin',
     });
     // A browser sends nothing along by itself then: a page of an allowed origin has the token that it was given.
