@@ -39,6 +39,9 @@ export function isKnownFlag(argument: string): boolean {
   return ownFlags.includes(flag) || keyOfFlag(flag) !== undefined;
 }
 
+/** True for a flag that only 0.1.0 has. */
+export const isMovedFlag = (flag: string): boolean => movedKeyByFlag.has(flag);
+
 /**
  * The fault of an unknown flag: its new name, or the flag that the user probably meant.
  * @param value the text after the flag, which may belong to it
