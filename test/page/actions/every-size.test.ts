@@ -1,5 +1,6 @@
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { environmentNumber } from '../../support/environment-number.ts';
 import { root } from '../../support/gateway.ts';
 import { initialize } from '../../support/http-client.ts';
 import { closeBrowser, openPage, startWatched, type WatchedGateway } from '../browser.ts';
@@ -21,9 +22,17 @@ afterAll(async () => {
 });
 
 const sizes = { desk: { width: 1280, height: 900 }, phone: { width: 375, height: 812 } };
-const looks = Object.entries(sizes).flatMap(([size, viewport]) =>
-  (['light', 'dark'] as const).map((colorScheme) => [`${size}, ${colorScheme}`, { viewport, colorScheme }] as const),
-);
+/** All four looks with `PAGE_LOOKS=4`. */
+const looks = (
+  [
+    ['desk', 'light'],
+    ['phone', 'dark'],
+    ['desk', 'dark'],
+    ['phone', 'light'],
+  ] as const
+)
+  .slice(0, environmentNumber('PAGE_LOOKS', 2))
+  .map(([size, colorScheme]) => [`${size}, ${colorScheme}`, { viewport: sizes[size], colorScheme }] as const);
 const clipboard = { permissions: ['clipboard-read', 'clipboard-write'] };
 
 const button = (on: Page | Locator, name: string | RegExp): Locator =>
