@@ -163,6 +163,6 @@ function explain({ reason, detail, lastOutput = [] }: BackendEnd, lifetimeMs: nu
   if (reason === 'failed') return detail;
   const output = lastOutput.map((line) => `\n  | ${line}`).join('');
   const said = output === '' ? '' : ` Last output of the server:${output}`;
-  const when = lifetimeMs < 2_000 ? 'right' : `${Math.round(lifetimeMs / 1_000)} s`;
+  const when = lifetimeMs < 1_000 ? 'right' : `${(lifetimeMs / 1_000).toFixed(1)} s`;
   return `The MCP server ended ${when} after its start. ${detail}${said}\n${helpIfEnded(lastOutput)}`;
 }
