@@ -239,6 +239,10 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
     'gangway.json:2:3: drainMs: was renamed after 0.1.0; use timeouts.drain: "timeouts": { "drain": "5s" }',
   ],
   [
+    root('"drainMs": { "toString": "5000" }'),
+    'gangway.json:2:3: drainMs: was renamed after 0.1.0; use timeouts.drain with a unit, such as 30s',
+  ],
+  [
     root('"timeouts": { "drain": 5000 }'),
     'gangway.json:2:17: timeouts.drain: needs a unit, such as 30s, 1h30m or 250ms',
   ],

@@ -29,8 +29,9 @@ export function explainMoved(
   value?: unknown,
   write: (value: string) => string = () => name,
 ): string {
-  const isNumber = (kind === 'duration' || kind === 'size' || kind === 'integer') && /^\d{1,15}$/.test(String(value));
-  if (isNumber) return `was renamed after 0.1.0; use ${write(format(Number(value)))}`;
+  const hasNumber = kind === 'duration' || kind === 'size' || kind === 'integer';
+  const text = typeof value === 'number' || typeof value === 'string' ? String(value) : '';
+  if (hasNumber && /^\d{1,15}$/.test(text)) return `was renamed after 0.1.0; use ${write(format(Number(text)))}`;
   const unit = kind === 'duration' ? ' with a unit, such as 30s' : kind === 'size' ? ' with a unit, such as 4MiB' : '';
   return `was renamed after 0.1.0; use ${name}${unit}`;
 }

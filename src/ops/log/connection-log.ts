@@ -15,8 +15,15 @@ export interface ConnectionLog {
 const helps = new Map<string, string>([
   ['host_not_allowed', 'If clients may use this host name, allow it with --allow-host.'],
   ['origin_not_allowed', 'If web pages of this origin may use the gateway, allow it with --allow-origin.'],
-  ['credentials_required', 'The request has no credentials. Configure the client to send a key or a token.'],
-  ['expired_key', 'Create another key for this user with mcp-gangway key.'],
+  [
+    'credentials_required',
+    'The request has no credentials. Configure the client to send a key or an access token in the header Authorization: Bearer KEY.',
+  ],
+  [
+    'unknown_key',
+    'No configured key matches. Correct the key in the client, or create one with mcp-gangway key NAME --add FILE.',
+  ],
+  ['expired_key', 'Create another key for this user with mcp-gangway key NAME --add FILE.'],
 ]);
 
 type TokenFailure = Exclude<EventOf<GatewayEvent, 'upstream-token'>, { outcome: 'issued' }>;
