@@ -51,7 +51,7 @@ export function parseDurationMs(text: string): number | undefined {
 export function suggestDuration(text: string): string | undefined {
   if (text.length > maxTextLength || !/^(?:\d+\s*[a-z]+\s*)+$/i.test(text.trim())) return undefined;
   let totalMs = 0;
-  for (const [, amount, word = ''] of text.toLowerCase().matchAll(/(\d+)\s*([a-z]+)/g)) {
+  for (const [, amount, word = ''] of text.toLowerCase().matchAll(/(?<!\d)(\d{1,15})\s{0,9}([a-z]+)/g)) {
     const unit = /^(?:milli|ms)/.test(word) ? 'ms' : word.slice(0, 1);
     const unitMs = timeUnits.find(([name]) => name === unit)?.[1];
     if (unitMs === undefined) return undefined;

@@ -31,8 +31,9 @@ const value = fc.oneof(
   mutatedText(texts.filter((text) => !text.includes(secret))),
 );
 
-/** What is told of a fault, without the name of the file that it is in. */
-const toldOf = ({ path, message }: ConfigurationIssue): string => path.slice(path.lastIndexOf(': ') + 1) + message;
+/** What is told of a fault, without the name of the file that it is in. A key file that is no list has no other place. */
+const toldOf = ({ path, message }: ConfigurationIssue): string =>
+  message.startsWith('must be a list such as [{ "name"') ? message : path.slice(path.lastIndexOf(': ') + 1) + message;
 
 /** What is done with any configuration: it is taken, or all that is wrong is told. */
 function read(sources: Partial<ConfigurationSources>): void {
