@@ -2,24 +2,19 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Message } from '../protocol/message/message.ts';
-import { assumedRevision, hasPrimingEvent } from '../protocol/revisions.ts';
 import type { Reply } from '../reply/reply.ts';
 import type { Server } from '../server/server.ts';
 import type { SessionLookup } from '../session/lookup.ts';
 import type { Adoption } from '../session/record/adoption.ts';
 import type { Session } from '../session/session.ts';
-import { type ResumeOutcome, type SessionTelemetry, sessionName } from '../session/session-events.ts';
+import { type SessionTelemetry, sessionName } from '../session/session-events.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
 import type { MailboxBacklog } from '../store/instances.ts';
 import type { ClusterStore } from '../store/store.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import { detach } from '../util/boundary.ts';
-import type { ClientOperation } from './forward/client-operation.ts';
-import { ForwardedRequest } from './forward/forwarded-request.ts';
-import type { ForwardingHost } from './forward/forwarding-host.ts';
+import { ForwardedRequests } from './forward/forwarded-requests.ts';
 import { OwnerEndpoint, type OwnerEndpointOptions } from './forward/owner-endpoint.ts';
-import { replay } from './forward/replay.ts';
-import { retryLookup } from './forward/retry-lookup.ts';
 import { DirectLinks, type LinkAddresses, type LinkSecrets } from './link/direct-links.ts';
 import { PeerLink, type PeerMessageAddress } from './link/peer-link.ts';
 import type { MessageToIngress, MessageToOwner } from './link/peer-messages.ts';
@@ -29,6 +24,7 @@ import { Homes } from './ownership/homes.ts';
 import { Lease } from './ownership/lease.ts';
 import { isAlive } from './ownership/liveness.ts';
 import { registerAll } from './ownership/registration.ts';
+import { StoreSilence } from './ownership/store-silence.ts';
 
 /** Times and sizes of a cluster; `docs/reference/configuration.md` explains each. */
 export interface ClusterLimits {
@@ -86,18 +82,10 @@ const noticeMs = 2_000;
  */
 const strandedMs = 1_000;
 
-/**
- * The most that counts of the time between two checks. A process that was frozen could not have reached the store then.
- */
-const maxCountedMs = 1_000;
-
 /** A direct connection counts as lost after this fraction of a lease without progress. */
 const silencesPerLease = 3;
 
-/** A GET gets its response head after this time, before its owner is known. */
-const earlyStreamMs = 1_000;
-
-/** The pause between two checks of readiness, or of clients that still wait. */
+/** The pause between two checks of readiness. */
 const pauseMs = 50;
 
 /** The instances that share a store, as seen by one of them. Any instance serves any session (docs/decisions/0015). */
@@ -112,18 +100,14 @@ export class Cluster {
   readonly #ownerEndpoint: OwnerEndpoint;
   readonly #peerLink: PeerLink;
   readonly #directLinks: DirectLinks | undefined;
-  readonly #requests = new Map<number, ForwardedRequest>();
+  readonly #requests: ForwardedRequests;
   readonly #checkTimer: NodeJS.Timeout;
   /** Dead instances whose unread messages are being withdrawn. */
   readonly #withdrawing = new Set<string>();
   /** The store was away since the start, so missing data may be lost data. */
   #wasStoreAway = false;
-  #checkedAt = performance.now();
-  /** For how long the store could have answered, and did not. */
-  #silentMs = 0;
+  readonly #silence = new StoreSilence();
   #idleCheckedAt = performance.now();
-  #isClosed = false;
-  #lastNumber = 0;
   readonly #reportFailure = (cause: unknown): void => this.#options.telemetry.emit({ type: 'store-failed', cause });
 
   constructor(options: ClusterOptions) {
@@ -176,6 +160,16 @@ export class Cluster {
       ttlMs: options.homeTtlMs,
       isAlive: (instance) => isAlive(store.instances, instance, leaseMs),
     });
+    this.#requests = new ForwardedRequests({
+      store,
+      limits,
+      directory: this.directory,
+      noticeMs,
+      telemetry: options.telemetry,
+      name: () => this.lease.name,
+      send: (to, message, body, onNumber) => this.#peerLink.send(to, message, body, onNumber),
+      reportFailure: this.#reportFailure,
+    });
     this.#ownerEndpoint = new OwnerEndpoint({
       openerOf: options.openerOf,
       findHere: (key) => {
@@ -192,7 +186,7 @@ export class Cluster {
       mailboxMaxBytes,
       direct: (peer) => this.#directLinks?.to(peer),
       onMessage: (from, head, body) => this.#dispatch(from, head, body),
-      onLoss: (peer) => this.#reportLoss(peer),
+      onLoss: (peer) => this.#requests.ownerLost(peer),
       onUnreadable: (from, head, why) => this.#answerUnreadable(from, head, why),
     });
     this.#directLinks =
@@ -237,11 +231,7 @@ export class Cluster {
 
   /** A handle for a session whose owner is not known here. */
   handleOf(lookup: SessionLookup): SessionHandle {
-    return {
-      post: (post, reply) => this.#forward(lookup, { kind: 'post', ...post }, reply),
-      listen: (after, reply) => this.#forward(lookup, { kind: 'listen', after }, reply),
-      remove: (reply) => this.#forward(lookup, { kind: 'remove' }, reply),
-    };
+    return this.#requests.handleOf(lookup);
   }
 
   /**
@@ -249,13 +239,7 @@ export class Cluster {
    * @param open opens the session here
    */
   openAt(home: string, lookup: SessionLookup, initialize: Message, reply: Reply, open: (reply: Reply) => void): void {
-    const { server, principal } = lookup;
-    const here: SessionHandle = { post: (_, to) => open(to), listen: () => undefined, remove: () => undefined };
-    const opens = { server: server.name, digest: server.digest, principal };
-    this.#run(lookup, { kind: 'post', messages: [initialize], isBatch: false, opens }, reply, () => ({
-      admit: () => Promise.resolve(true),
-      locate: (_, failed) => Promise.resolve(failed === undefined ? { instance: home, epoch: 0 } : { here }),
-    }));
+    this.#requests.openAt(home, lookup, initialize, reply, open);
   }
 
   /** Registers a session. Its term may have passed while the session was opened. */
@@ -264,90 +248,19 @@ export class Cluster {
     else await registerAll([session], this.lease, this.guard, this.#reportFailure);
   }
 
-  /**
-   * Releases the clients whose sessions other instances own (P9). A client with an event id can continue elsewhere and
-   * is released at once. The others are released with their answer, or at the deadline.
-   */
-  async leave(deadline: Promise<void>): Promise<void> {
-    for (const request of this.#requests.values()) request.detach();
-    await Promise.race([deadline, this.#isQuiet()]);
-    for (const request of this.#requests.values()) request.close();
+  /** Releases the clients whose sessions other instances own. See `ForwardedRequests.leave`. */
+  leave(deadline: Promise<void>): Promise<void> {
+    return this.#requests.leave(deadline);
   }
 
   /** Gives up name and lease. The sessions have been ended or released before. */
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#requests.close();
     clearInterval(this.#checkTimer);
     detach('cluster', this.#peerLink.send(this.lease.name, { kind: 'hello' })); // wakes the loop that reads the mailbox
     await this.lease.close();
     await this.#directLinks?.close();
     this.#peerLink.close();
-  }
-
-  #forward(client: SessionLookup, operation: ClientOperation, reply: Reply): void {
-    const { limits } = this.#options;
-    const lookup = { ...client, forwarded: reply.forwarded, scopes: reply.scopes };
-    // An owner checks the scopes itself. A replay from the log has no owner, so it needs the current scopes.
-    const isFresh = operation.kind === 'listen';
-    // A lost owner may seem to live for a lease.
-    const waitMs = Math.max(limits.storeWaitMs, limits.leaseMs + noticeMs);
-    const retryOptions = { waitMs, isClosed: () => this.#isClosed };
-    this.#run(lookup, operation, reply, (request) => ({
-      admit: async (to) =>
-        (await retryLookup(() => this.directory.admits(lookup, isFresh), request(), to, retryOptions)) === 'yes',
-      locate: async (to, failed) =>
-        (await retryLookup(() => this.directory.locate(lookup, failed), request(), to, retryOptions)) ?? 'none',
-    }));
-  }
-
-  /** Runs a request that another instance may have to answer. */
-  #run(
-    { key, server, version, isOneStream = false }: SessionLookup,
-    operation: ClientOperation,
-    reply: Reply,
-    ownerOf: (request: () => ForwardedRequest) => Pick<ForwardingHost, 'admit' | 'locate'>,
-  ): void {
-    const { store, limits } = this.#options;
-    const { emit, delivered } = this.#options.telemetry;
-    const request: ForwardedRequest = new ForwardedRequest(key, operation, reply, {
-      ...ownerOf(() => request),
-      earlyStreamMs,
-      name: () => this.lease.name,
-      retryMsOfPriming: hasPrimingEvent(version ?? assumedRevision) ? limits.retryMs : undefined,
-      isOneStream,
-      send: (to, message, body, onNumber) => this.#peerLink.send(to, message, body, onNumber),
-      isAlive: (peer) => isAlive(store.instances, peer, limits.leaseMs),
-      replay: async (after, to) => {
-        const primes = this.directory.primes(key);
-        let outcome: ResumeOutcome = 'complete';
-        const onWritten = (count: number): void => {
-          outcome = 'resumed';
-          delivered.replayed.add(count);
-        };
-        const reached = await replay({ log: store.log, key, primes, onWritten, ...limits }, after, to);
-        // otherwise the owner continues the stream and reports it
-        if (reached === 'complete') emit({ type: 'stream-resumed', server: server.name, outcome });
-        return reached;
-      },
-      renumber: () => this.#renumber(request),
-      onOver: () => {
-        for (const n of request.numbers) this.#requests.delete(n);
-      },
-    });
-    request.begin();
-    request.run().catch((cause: unknown) => {
-      // A client that is gone stops the log reads with an abort. Any other failure is reported.
-      if (reply.isGone && (cause instanceof StoreUnavailable || isAbort(cause))) return;
-      this.#reportFailure(cause);
-      request.fail();
-    });
-  }
-
-  /** Gives a request its next number. Replies to an earlier number still find the request. */
-  #renumber(request: ForwardedRequest): number {
-    const n = ++this.#lastNumber;
-    this.#requests.set(n, request);
-    return n;
   }
 
   async #reply(to: string, message: MessageToIngress, body?: Buffer): Promise<void> {
@@ -366,7 +279,7 @@ export class Cluster {
       case 'read':
         return this.#ownerEndpoint.receive(from, head, body);
       default:
-        this.#requests.get(head.n)?.receive(from, head, body);
+        this.#requests.receive(from, head, body);
     }
   }
 
@@ -374,30 +287,19 @@ export class Cluster {
   #answerUnreadable(from: string, { kind, n, key }: PeerMessageAddress, why: 'version' | 'fault'): void {
     if (typeof n !== 'number' || kind === 'gone' || kind === 'read') return; // no client waits for an answer to these
     if (key !== undefined) this.#ownerEndpoint.refuse(from, n, why === 'version' ? 'instances_differ' : 'internal');
-    else this.#requests.get(n)?.replyUnreadable(from, n);
-  }
-
-  /** An instance or messages to it were lost. Requests that wait for that instance must not wait any longer. */
-  #reportLoss(instance: string, withdrawn?: ReadonlySet<number>, since?: number): void {
-    for (const request of this.#requests.values()) {
-      if (request.owner === instance) request.ownerLost(withdrawn, since);
-    }
+    else this.#requests.receiveUnreadable(from, n);
   }
 
   async #checkPeers(): Promise<void> {
-    const now = performance.now();
-    this.#silentMs = Math.min(this.lease.unconfirmedMs, this.#silentMs + Math.min(now - this.#checkedAt, maxCountedMs));
-    this.#checkedAt = now;
     const silenceLimitMs = this.#options.limits.leaseMs + strandedMs;
-    if (this.#silentMs >= silenceLimitMs) {
-      for (const request of this.#requests.values()) request.endUnreachable(now - silenceLimitMs);
+    if (this.#silence.check(this.lease.unconfirmedMs) >= silenceLimitMs) {
+      this.#requests.endUnreachable(performance.now() - silenceLimitMs);
       for (const session of this.#options.sessions()) session.detachClients(silenceLimitMs);
     }
-    const owners = [...this.#requests.values()].map(({ owner }) => owner).filter((owner) => owner !== undefined);
     const isIdleCheckDue = performance.now() - this.#idleCheckedAt >= idleCheckMs;
     if (isIdleCheckDue) this.#idleCheckedAt = performance.now();
     const idle = isIdleCheckDue ? this.#peerLink.peers : [];
-    const peers = [...new Set([...owners, ...this.#ownerEndpoint.ingresses, ...idle])];
+    const peers = [...new Set([...this.#requests.owners, ...this.#ownerEndpoint.ingresses, ...idle])];
     if (peers.length === 0) return;
     const alive = await this.#options.store.instances.areAlive(peers).catch(() => undefined);
     for (const [index, peer] of peers.entries()) if (alive?.[index] === false) await this.#handleDeath(peer);
@@ -419,7 +321,7 @@ export class Cluster {
     this.#withdrawing.delete(peer);
     if (withdrawn === undefined) return; // the next check tries again
     // After a failover, the store may not know which messages it had handed out before.
-    this.#reportLoss(peer, new Set(withdrawn), performance.now() - store.healthyForMs());
+    this.#requests.ownerLost(peer, new Set(withdrawn), performance.now() - store.healthyForMs());
     this.#ownerEndpoint.ingressLost(peer);
     this.#directLinks?.forget(peer);
     this.#peerLink.forget(peer);
@@ -430,7 +332,7 @@ export class Cluster {
     this.#directLinks?.restart();
     this.#peerLink.restart();
     for (const ingress of [...this.#ownerEndpoint.ingresses]) this.#ownerEndpoint.ingressLost(ingress);
-    for (const request of this.#requests.values()) request.ownerLost();
+    this.#requests.allOwnersLost();
   }
 
   /**
@@ -441,7 +343,7 @@ export class Cluster {
     telemetry.emit({ type: 'store-joined' });
     this.#directLinks?.publish();
     detach('cluster', registerAll(sessions(), this.lease, this.guard, this.#reportFailure));
-    for (const request of this.#requests.values()) request.ownerLost();
+    this.#requests.allOwnersLost();
   }
 
   /** The store answers again. Records, events and messages that it had confirmed may be lost. */
@@ -450,11 +352,4 @@ export class Cluster {
     this.lease.beginTerm();
     this.#peerLink.sendHello();
   }
-
-  /** Resolves when no client waits for another instance. */
-  async #isQuiet(): Promise<void> {
-    while (this.#requests.size > 0 && !this.#isClosed) await delay(pauseMs);
-  }
 }
-
-const isAbort = (cause: unknown): boolean => cause instanceof Error && cause.name === 'AbortError';

@@ -1,0 +1,197 @@
+// The requests of clients that other instances have to answer, as a table under the numbers of their messages.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Message } from '../../protocol/message/message.ts';
+import { assumedRevision, hasPrimingEvent } from '../../protocol/revisions.ts';
+import type { Reply } from '../../reply/reply.ts';
+import type { SessionLookup } from '../../session/lookup.ts';
+import type { ResumeOutcome, SessionTelemetry } from '../../session/session-events.ts';
+import type { SessionHandle } from '../../session/session-handle.ts';
+import type { ClusterStore } from '../../store/store.ts';
+import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import type { MessageToIngress } from '../link/peer-messages.ts';
+import type { Directory } from '../ownership/directory.ts';
+import { isAlive } from '../ownership/liveness.ts';
+import type { ClientOperation } from './client-operation.ts';
+import { ForwardedRequest } from './forwarded-request.ts';
+import type { ForwardingHost } from './forwarding-host.ts';
+import { replay } from './replay.ts';
+import { retryLookup } from './retry-lookup.ts';
+
+/** Options of `ForwardedRequests`. */
+export interface ForwardedRequestsOptions extends Pick<ForwardingHost, 'name' | 'send'> {
+  readonly store: ClusterStore;
+  readonly limits: {
+    readonly leaseMs: number;
+    readonly storeWaitMs: number;
+    readonly retryMs: number;
+    readonly slowReaderMs: number;
+  };
+  readonly directory: Pick<Directory, 'admits' | 'locate' | 'primes'>;
+  /** How long a lost owner may go unnoticed beyond its lease, in milliseconds (P3). */
+  readonly noticeMs: number;
+  readonly telemetry: SessionTelemetry;
+  reportFailure(cause: unknown): void;
+}
+
+/** A GET gets its response head after this time, before its owner is known. */
+const earlyStreamMs = 1_000;
+
+/** The pause between two checks whether clients still wait. */
+const pauseMs = 50;
+
+/** All requests that this instance forwards. */
+export class ForwardedRequests {
+  readonly #options: ForwardedRequestsOptions;
+  /** A request has an entry for each of its attempts. */
+  readonly #requests = new Map<number, ForwardedRequest>();
+  #lastNumber = 0;
+  #isClosed = false;
+
+  constructor(options: ForwardedRequestsOptions) {
+    this.#options = options;
+  }
+
+  /** The instances that requests wait for. */
+  get owners(): readonly string[] {
+    return [...this.#requests.values()].map(({ owner }) => owner).filter((owner) => owner !== undefined);
+  }
+
+  /** A handle for a session whose owner is not known here. */
+  handleOf(lookup: SessionLookup): SessionHandle {
+    return {
+      post: (post, reply) => this.#forward(lookup, { kind: 'post', ...post }, reply),
+      listen: (after, reply) => this.#forward(lookup, { kind: 'listen', after }, reply),
+      remove: (reply) => this.#forward(lookup, { kind: 'remove' }, reply),
+    };
+  }
+
+  /**
+   * Opens a session at the instance that is its home, or here if that instance is lost or does not want it.
+   * @param open opens the session here
+   */
+  openAt(home: string, lookup: SessionLookup, initialize: Message, reply: Reply, open: (reply: Reply) => void): void {
+    const { server, principal } = lookup;
+    const here: SessionHandle = { post: (_, to) => open(to), listen: () => undefined, remove: () => undefined };
+    const opens = { server: server.name, digest: server.digest, principal };
+    this.#run(lookup, { kind: 'post', messages: [initialize], isBatch: false, opens }, reply, () => ({
+      admit: () => Promise.resolve(true),
+      locate: (_, failed) => Promise.resolve(failed === undefined ? { instance: home, epoch: 0 } : { here }),
+    }));
+  }
+
+  /** A message of an owner for one of the requests. Messages for requests that are over are dropped. */
+  receive(from: string, head: MessageToIngress, body: Buffer): void {
+    this.#requests.get(head.n)?.receive(from, head, body);
+  }
+
+  /** An owner sent a message that cannot be read here. */
+  receiveUnreadable(from: string, n: number): void {
+    this.#requests.get(n)?.replyUnreadable(from, n);
+  }
+
+  /** An instance or messages to it were lost. Requests that wait for that instance must not wait any longer. */
+  ownerLost(instance: string, withdrawn?: ReadonlySet<number>, since?: number): void {
+    for (const request of this.#requests.values()) {
+      if (request.owner === instance) request.ownerLost(withdrawn, since);
+    }
+  }
+
+  /** All messages may be lost. */
+  allOwnersLost(): void {
+    for (const request of this.#requests.values()) request.ownerLost();
+  }
+
+  /** Ends the requests that have waited since `since`. See `ForwardedRequest.endUnreachable`. */
+  endUnreachable(since: number): void {
+    for (const request of this.#requests.values()) request.endUnreachable(since);
+  }
+
+  /**
+   * Releases the clients (P9). A client with an event id can continue elsewhere and is released at once. The others are
+   * released with their answer, or at the deadline.
+   */
+  async leave(deadline: Promise<void>): Promise<void> {
+    for (const request of this.#requests.values()) request.detach();
+    await Promise.race([deadline, this.#isQuiet()]);
+    for (const request of this.#requests.values()) request.close();
+  }
+
+  /** Stops the lookups of requests that still wait. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  #forward(client: SessionLookup, operation: ClientOperation, reply: Reply): void {
+    const { limits, directory, noticeMs } = this.#options;
+    const lookup = { ...client, forwarded: reply.forwarded, scopes: reply.scopes };
+    // An owner checks the scopes itself. A replay from the log has no owner, so it needs the current scopes.
+    const isFresh = operation.kind === 'listen';
+    // A lost owner may seem to live for a lease.
+    const waitMs = Math.max(limits.storeWaitMs, limits.leaseMs + noticeMs);
+    const retryOptions = { waitMs, isClosed: () => this.#isClosed };
+    this.#run(lookup, operation, reply, (request) => ({
+      admit: async (to) =>
+        (await retryLookup(() => directory.admits(lookup, isFresh), request(), to, retryOptions)) === 'yes',
+      locate: async (to, failed) =>
+        (await retryLookup(() => directory.locate(lookup, failed), request(), to, retryOptions)) ?? 'none',
+    }));
+  }
+
+  /** Runs a request that another instance may have to answer. */
+  #run(
+    { key, server, version, isOneStream = false }: SessionLookup,
+    operation: ClientOperation,
+    reply: Reply,
+    ownerOf: (request: () => ForwardedRequest) => Pick<ForwardingHost, 'admit' | 'locate'>,
+  ): void {
+    const { store, limits, directory, name, send, reportFailure } = this.#options;
+    const { emit, delivered } = this.#options.telemetry;
+    const request: ForwardedRequest = new ForwardedRequest(key, operation, reply, {
+      ...ownerOf(() => request),
+      earlyStreamMs,
+      name,
+      send,
+      retryMsOfPriming: hasPrimingEvent(version ?? assumedRevision) ? limits.retryMs : undefined,
+      isOneStream,
+      isAlive: (peer) => isAlive(store.instances, peer, limits.leaseMs),
+      replay: async (after, to) => {
+        const primes = directory.primes(key);
+        let outcome: ResumeOutcome = 'complete';
+        const onWritten = (count: number): void => {
+          outcome = 'resumed';
+          delivered.replayed.add(count);
+        };
+        const reached = await replay({ log: store.log, key, primes, onWritten, ...limits }, after, to);
+        // otherwise the owner continues the stream and reports it
+        if (reached === 'complete') emit({ type: 'stream-resumed', server: server.name, outcome });
+        return reached;
+      },
+      renumber: () => this.#renumber(request),
+      onOver: () => {
+        for (const n of request.numbers) this.#requests.delete(n);
+      },
+    });
+    request.begin();
+    request.run().catch((cause: unknown) => {
+      // A client that is gone stops the log reads with an abort. Any other failure is reported.
+      if (reply.isGone && (cause instanceof StoreUnavailable || isAbort(cause))) return;
+      reportFailure(cause);
+      request.fail();
+    });
+  }
+
+  /** Gives a request its next number. Replies to an earlier number still find the request. */
+  #renumber(request: ForwardedRequest): number {
+    const n = ++this.#lastNumber;
+    this.#requests.set(n, request);
+    return n;
+  }
+
+  /** Resolves when no client waits for another instance. */
+  async #isQuiet(): Promise<void> {
+    while (this.#requests.size > 0 && !this.#isClosed) await delay(pauseMs);
+  }
+}
+
+const isAbort = (cause: unknown): boolean => cause instanceof Error && cause.name === 'AbortError';
