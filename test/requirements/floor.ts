@@ -32,11 +32,11 @@ export const floor: readonly Requirement[] = [
   },
   {
     id: 'S-07',
-    text: 'Only the principal that created a task on a shared process can access it, and only with the same scopes.',
+    text: 'Only the principal that created a task on a shared process can access the task, and only with the same scopes.',
   },
   {
     id: 'S-08',
-    text: 'Keys in the environment of the gateway can be hashes. The gateway refuses plain keys that servers can read.',
+    text: "API keys in the gateway's environment can be hashes. The gateway refuses plain keys that servers can read.",
   },
   { id: 'S-09', text: 'The size of initialize and of its answer is limited.' },
   { id: 'S-10', text: 'HEAD requests and requests for unknown paths produce no output outside the log.' },
@@ -91,7 +91,10 @@ export const floor: readonly Requirement[] = [
   },
   { id: 'C-12', text: 'An exception in a listener is logged, and no changes are lost.' },
   { id: 'C-13', text: 'A cached message is parsed again if the next reader has stricter limits.' },
-  { id: 'C-14', text: "A lost call is sent again completely, including the client's progress notifications." },
+  {
+    id: 'C-14',
+    text: "A call that its owner lost is sent again completely, including the client's progress notifications.",
+  },
   {
     id: 'C-15',
     text: 'The listeners of a forwarded request are removed when the attempt ends.',
@@ -122,7 +125,10 @@ export const floor: readonly Requirement[] = [
     id: 'J-04',
     text: 'The mirrored parameters of a modern request are also compared with the body if the server is legacy.',
   },
-  { id: 'J-05', text: 'If a server first answers -32022 and lists 2026-07-28, the gateway tries again.' },
+  {
+    id: 'J-05',
+    text: "If a server's first answer is -32022 with 2026-07-28 in the list of its versions, the gateway sends the request again.",
+  },
   {
     id: 'J-06',
     text: 'The messages of header_mismatch and unsupported_version name the header and the versions.',
@@ -168,7 +174,7 @@ export const floor: readonly Requirement[] = [
   },
   {
     id: 'M-03',
-    text: 'If a tool is unknown, the caller of the SDK gets an error with the code -32601.',
+    text: 'If a tool is unknown, a program that calls it through the SDK gets an error with the code -32601.',
   },
   { id: 'M-04', text: "The client's name reaches the server if the client has its own process." },
   {
@@ -176,7 +182,10 @@ export const floor: readonly Requirement[] = [
     text: 'In both eras, authenticated users never share a server process unless the operator allows sharing.',
   },
   { id: 'M-06', text: 'An isolation option that does not apply to a server is refused.' },
-  { id: 'P-01', text: 'If a server writes invalid output to stdout, the gateway logs this once for each session.' },
+  {
+    id: 'P-01',
+    text: 'If a server writes invalid output to stdout, the gateway logs the invalid output once for each session.',
+  },
   {
     id: 'P-02',
     text: "If a server crashes, a gateway that runs in a terminal shows the last lines of the server's stderr.",

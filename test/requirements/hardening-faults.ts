@@ -36,7 +36,7 @@ export const faults: readonly Requirement[] = [
   },
   {
     id: 'F09',
-    text: 'If Redis is full, no event is sent without being stored, calls end with an error, and leases remain valid.',
+    text: 'If Redis is full, no event is sent without being stored, calls whose answers cannot be stored in time end with an error, and leases remain valid.',
   },
   {
     id: 'F10',
@@ -52,15 +52,15 @@ export const faults: readonly Requirement[] = [
   },
   {
     id: 'F13',
-    text: 'If a child process hangs, its request times out and is cancelled, and other requests are unaffected.',
+    text: 'If a child process hangs, the request to this process times out and is cancelled, and other requests are unaffected.',
   },
   {
     id: 'F14',
-    text: 'If a child process floods stdout, the gateway pauses it. Memory stays flat, and health checks stay fast.',
+    text: 'If a child process floods stdout, the gateway pauses reading from it. Memory stays flat, and health checks stay fast.',
   },
   {
     id: 'F15',
-    text: 'The gateway stops reading an oversized line at the limit. Its cost is linear in the length of the line, and all calls in flight are answered.',
+    text: 'The gateway stops reading an oversized line at the limit. The cost of the line is linear in its length, and all calls in flight are answered.',
   },
   {
     id: 'F16',

@@ -5,7 +5,7 @@ export const inputs: readonly Requirement[] = [
   { id: 'B01', text: 'A body that is empty, truncated, not UTF-8 or not JSON gets 400 and -32700.' },
   {
     id: 'B02',
-    text: 'JSON that is not JSON-RPC gets 400 and -32600. Examples are a scalar, a message without jsonrpc, and the key Method.',
+    text: 'JSON that is not JSON-RPC gets 400 and -32600. Examples are a scalar, a message without jsonrpc, and a message with the key Method instead of method.',
   },
   { id: 'B03', text: 'A batch is served in 2025-03-26 sessions, and gets 400 and -32600 in later sessions.' },
   {
@@ -50,11 +50,11 @@ export const inputs: readonly Requirement[] = [
   },
   {
     id: 'B16',
-    text: 'A malformed or future Last-Event-ID gets 400, and an event id from another session gets 404. The errors disclose nothing.',
+    text: 'A Last-Event-ID that is malformed or names a future event gets 400, and an event id from another session gets 404. The errors disclose nothing.',
   },
   {
     id: 'B17',
-    text: 'An evicted Last-Event-ID is reported and counted. A partial replay is always announced.',
+    text: 'If the log no longer has the event that Last-Event-ID names, the client is told, and the gateway counts the case. A client is always told if a replay is incomplete.',
   },
   { id: 'B18', text: 'A wrong, null or foreign Origin or Host gets 403. A duplicate Origin or Host header gets 400.' },
   {

@@ -30,7 +30,7 @@ export const section4: readonly ProtocolRequirement[] = [
     id: 'R4.05',
     source: 'MRTR',
     level: 'MUST',
-    text: 'The gateway offers a server only the capabilities that the request declares. If the server needs another capability, the request gets -32021.',
+    text: 'The gateway offers a server only the client capabilities that the request declares. If the server needs another capability, the request gets -32021.',
   },
   {
     id: 'R4.06',

@@ -60,7 +60,7 @@ export const section9: readonly ProtocolRequirement[] = [
     id: 'R9.09',
     source: 'V2',
     level: 'V2',
-    text: 'Up to ten rounds of auto-fulfilled input succeed. Each round has a new id and returns the state byte for byte.',
+    text: 'Up to ten rounds of auto-fulfilled input succeed. Each round has a new request id and returns requestState byte for byte.',
   },
   {
     id: 'R9.10',
@@ -114,7 +114,7 @@ export const section9: readonly ProtocolRequirement[] = [
     id: 'R9.17',
     source: 'V2',
     level: 'V2',
-    text: 'If a client resumes a stream whose response it already has, it gets 204 and stops retrying.',
+    text: 'If a client resumes a stream whose response it already has, the client gets 204 and stops retrying.',
   },
   {
     id: 'R9.18',
