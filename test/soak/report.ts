@@ -103,9 +103,9 @@ const serversText = [
   '- `remote`: the fourth gateway, over Streamable HTTP',
   '- `old`: the fourth gateway, over HTTP+SSE (2024-11-05)',
   '',
-  'The hibernating sessions use a STDIO server with `--defaults.hibernateAfter`. Modern clients use the revision 2026-07-28, and all others use older revisions.',
+  'The hibernating sessions use a STDIO server with `--defaults.hibernateAfter`. Modern clients use revision 2026-07-28, and all other clients use older revisions.',
   '',
-  'The outcome `broken` means that the connection broke before the answer. `already gone` means that the session no longer existed. All other outcomes except `answered` are reasons of gateway errors.',
+  'The outcome `broken` means that the connection broke before the answer. The outcome `already gone` means that the session no longer existed. All other outcomes except `answered` are reasons in errors from the gateway.',
 ].join('\n');
 
 const allKinds: readonly FaultKind[] = [...faultKinds, busy];
@@ -143,13 +143,13 @@ export function reportOf(told: Told, image: string): string {
     '',
     '# The soak',
     '',
-    `The soak ran three gateways behind a load balancer without stickiness. They shared one Redis, and a fourth gateway was their remote server.`,
+    `The soak test ran three gateways behind a load balancer without stickiness. The three gateways shared one Redis, and a fourth gateway was their remote server.`,
     `The run had ${minutesText(told.talkedMs)} of mixed traffic with random faults, and ${minutesText(told.totalMs - told.talkedMs)} of closing checks. It started on ${told.begun.toISOString().slice(0, 16).replace('T', ' ')} UTC.`,
     `The leases were ${leaseMs / 1_000} s long. All time limits of the checks include ${loadMs / 1_000} s for other load on the machine.`,
     `To repeat the run: \`npm run soak -- --minutes ${told.minutes} --seed ${told.seed} --load ${told.load}\`.`,
     '',
     ledger.failures.length === 0
-      ? '**The run found no errors.** Every transcript was in order, without gaps or duplicates. Every accepted call got exactly one answer. A fault of the table below explains each error of a client. No process, session or connection was left behind.'
+      ? '**The run found no errors.** Every transcript was in order, without gaps or duplicates. Every accepted call got exactly one answer. Each error that a client got has its cause in a fault of the table below. No process, session or connection was left behind.'
       : `**The run found ${ledger.failures.length} errors**, which are listed below.`,
     '',
     '## Traffic',
@@ -195,7 +195,7 @@ export function reportOf(told: Told, image: string): string {
     '',
     '## Resources',
     '',
-    `Growth is the slope of the best-fitting line, without the first ${warmUpMs / 60_000} minutes. Instance 0 is never killed, but it is frozen and cut off from Redis like the others.`,
+    `Growth is the slope of the best-fitting line, without the first ${warmUpMs / 60_000} minutes. Instance 0 is never killed, but is frozen and cut off from Redis like the other instances.`,
     '',
     ...growthTable(bounds),
     '',
