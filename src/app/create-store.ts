@@ -76,7 +76,8 @@ function openFiles(
 const damageDetail =
   'Something has changed the files, or the disk is failing. Damaged parts were skipped: a few sessions or events may be missing.';
 
-const openDetail = 'Its files can be read by this user only. To hide their names and sizes too, set the mode 0700.';
+const openDetail =
+  'Only this user can read the files of the store. To hide the names and sizes of the files too, set the mode of the directory to 0700.';
 
 async function openRedis(
   redis: string,

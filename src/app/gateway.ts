@@ -102,7 +102,7 @@ const exitMarginMs = 500;
 const connectionGraceMs = 250;
 
 const proxiedDetail =
-  'Its sender may be anyone, so clients no longer share server processes. Configure authentication, or set --share all if all clients are yours.';
+  'Anyone may send requests through the proxy, so clients no longer share server processes. Configure authentication, or set --share all if all clients are yours.';
 
 /** Starts a gateway. Rejects with an error for the operator if it cannot listen or its only server cannot start. */
 export async function startGateway(parts: GatewayParts): Promise<Gateway> {

@@ -187,7 +187,7 @@ export function readConfiguration({
     report(
       optionLocation(sources, 'requireAuth'),
       (nameOf) =>
-        `requires authentication, but none is configured; set ${nameOf('apiKeysFile')}, ${nameOf('authIssuer')} or ${nameOf('trustedProxy')}, or remove it; see ${docsPage('authentication.md')}`,
+        `requires authentication, but none is configured; set ${nameOf('apiKeysFile')}, ${nameOf('authIssuer')} or ${nameOf('trustedProxy')}, or remove this option; see ${docsPage('authentication.md')}`,
     );
   }
   if (faults.length > 0) return { ok: false, faults };
@@ -313,7 +313,7 @@ const isStoreUnused = ({ redis, store }: GlobalOptions, line: CommandLine, file:
 
 const unusedStoreWarning = `${flagOf('store')} has no effect with ${flagOf('redis')}: the sessions are in Redis.`;
 
-const hstsWarning = `${flagOf('hstsMaxAgeS')} has no effect without ${flagOf('tlsCert')}. If a proxy terminates TLS, set the header there.`;
+const hstsWarning = `${flagOf('hstsMaxAgeS')} has no effect without ${flagOf('tlsCert')}. If a proxy terminates TLS, configure the header in the proxy.`;
 
 function readText(name: string, readFile: ReadFile, report: ReportIssue): string | undefined {
   try {

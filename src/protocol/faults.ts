@@ -77,7 +77,7 @@ const catalogue = {
   too_many_members: {
     status: 400,
     code: -32600,
-    message: 'Invalid request: the message, its params or params._meta has more than 4096 members. Send fewer.',
+    message: 'Invalid request: the message, its params or params._meta has more than 4096 members. Send fewer members.',
   },
   too_many_values: {
     status: 400,
@@ -462,7 +462,7 @@ const catalogue = {
     status: 400,
     code: -32000,
     message:
-      'Bad request: Mcp-Session-Id is missing. Send initialize first, then its Mcp-Session-Id with each message. The operator can allow requests without it (--defaults.advanced.sessionless serve).',
+      'Bad request: Mcp-Session-Id is missing. Send initialize, then its Mcp-Session-Id with each message. The operator can allow requests without a session (--defaults.advanced.sessionless serve).',
   },
   unknown_session: {
     status: 404,
@@ -635,7 +635,7 @@ const catalogue = {
     status: 503,
     code: -32000,
     message:
-      'This MCP server has reached its limit of requests in flight. This request did not reach the server. Retry; the operator can raise --advanced.limits.sharedRequests.',
+      'This MCP server has reached its limit of requests in flight or subscriptions. This request did not reach the server. Retry; the operator can raise --advanced.limits.sharedRequests.',
     retryAfterS: 1,
   },
   line_too_long: {
@@ -671,7 +671,7 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'The gateway cannot forward this request to a client: it is too large, too many requests are unanswered, or no client can answer it.',
+      'The gateway cannot forward this request to a client: the request is too large, too many requests are unanswered, or no client can answer it.',
   },
   request_timeout: {
     status: 504,
@@ -742,7 +742,7 @@ const catalogue = {
   list_unreadable: {
     status: 502,
     code: -32000,
-    message: 'The gateway filters this list, but cannot read it as the MCP server sent it. Tell the operator.',
+    message: 'The gateway filters this list, but cannot read the list that the MCP server sent. Tell the operator.',
   },
   view_unavailable: {
     status: 503,

@@ -729,8 +729,8 @@ describe('warnings', () => {
     };
     expect(read({ argv: ['--', 'x'], env })).toMatchObject({
       warnings: [
-        'The environment variable GANGWAY_REDIS_URL has no effect: it is not an option. Did you mean GANGWAY_REDIS?',
-        'The environment variable GANGWAY_PROT has no effect: it is not an option. Did you mean GANGWAY_PORT?',
+        'The environment variable GANGWAY_REDIS_URL has no effect, because it does not name an option. Did you mean GANGWAY_REDIS?',
+        'The environment variable GANGWAY_PROT has no effect, because it does not name an option. Did you mean GANGWAY_PORT?',
       ],
     });
   });

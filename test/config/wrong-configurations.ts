@@ -49,7 +49,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     line('--host', '0.0.0.0', '--defaults.auth', 'upstream', 'https://mcp.example.com/mcp'),
-    '--defaults.auth: upstream needs --public-url if the gateway listens on other addresses than 127.0.0.1: clients read the URL of the gateway in its metadata; set it to that URL, such as https://gateway.example.com',
+    "--defaults.auth: upstream needs --public-url if the gateway listens on other addresses than 127.0.0.1: clients read the gateway's URL in its metadata; set --public-url to this URL, such as https://gateway.example.com",
   ],
   [
     entry('{ "url": "wss://mcp.example.com/mcp", "auth": "upstream" }'),
@@ -127,7 +127,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     flags('--auth.required'),
-    '--auth.required: requires authentication, but none is configured; set --api-keys-file, --auth.oauth.issuers or --auth.proxy.addresses, or remove it; see https://github.com/mcp-gangway/mcp-gangway/blob/main/docs/authentication.md',
+    '--auth.required: requires authentication, but none is configured; set --api-keys-file, --auth.oauth.issuers or --auth.proxy.addresses, or remove this option; see https://github.com/mcp-gangway/mcp-gangway/blob/main/docs/authentication.md',
   ],
   [flags('--defaults.sse=nope'), '--defaults.sse: must be true or false'],
   [
@@ -174,11 +174,11 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     flags('--auth.oauth.issuers', 'https://issuer.example'),
-    '--auth.oauth.issuers: needs --public-url: the gateway accepts only tokens for its own URL; set it to a URL such as https://mcp.example.com',
+    '--auth.oauth.issuers: needs --public-url: the gateway accepts only tokens for its own URL; set --public-url to a URL such as https://mcp.example.com',
   ],
   [
     flags('--auth.oauth.audiences', 'https://mcp.example.com'),
-    '--auth.oauth.audiences: has no effect without --auth.oauth.issuers; set both, or remove it',
+    '--auth.oauth.audiences: has no effect without --auth.oauth.issuers; set both, or remove this option',
   ],
   [
     flags('--advanced.replay.maxEvents', 'many', '--limits.request.body', '1GiB'),

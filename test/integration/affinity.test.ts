@@ -152,7 +152,9 @@ describe('an affinity without authentication', () => {
     await batch(gateway, {}, 'v1', 'a');
     expect(await batch(gateway, {}, 'v1')).toMatchObject({ connections: [] });
     expect(gateway.logs()).toContainEqual(
-      expect.objectContaining({ msg: 'the affinity has no effect while clients are not known' }),
+      expect.objectContaining({
+        msg: 'the affinity has no effect, because unauthenticated clients share no processes',
+      }),
     );
   });
 

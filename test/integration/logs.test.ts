@@ -345,7 +345,7 @@ describe('the form of the log', () => {
         encoding: 'utf8',
       });
     const warning =
-      'The environment variable GANGWAY_PORTS has no effect: it is not an option. Did you mean GANGWAY_PORT?';
+      'The environment variable GANGWAY_PORTS has no effect, because it does not name an option. Did you mean GANGWAY_PORT?';
     expect(onTerminal({ NO_COLOR: '1' })).toContain(`Z WARN  app     ${warning}`);
     expect(onTerminal({})).toContain(`\u001b[33mWARN \u001b[0m`);
   });

@@ -47,7 +47,10 @@ export function warnOfAffinity({ name, affinity, share }: ServerConfig, known: K
   if (affinity === undefined || reuseOf(share, known) !== 'none') return;
   const detail =
     'Anyone can be a client, so clients share no server processes. Configure authentication, or set --share all if all clients are yours.';
-  logger.warn({ server: name, detail }, 'the affinity has no effect while clients are not known');
+  logger.warn(
+    { server: name, detail },
+    'the affinity has no effect, because unauthenticated clients share no processes',
+  );
 }
 
 /**

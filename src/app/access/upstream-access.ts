@@ -28,7 +28,8 @@ export function createPassthroughs(): PassthroughTo {
     const found = known.get(server);
     if (found !== undefined) return found;
     const { address } = server;
-    if (address === undefined || !('url' in address)) throw new Error('the configuration allows this only at a URL');
+    if (address === undefined || !('url' in address))
+      throw new Error('`auth: upstream` is allowed only for a server at a URL');
     const { url, transport } = address;
     const passthrough = new Passthrough({
       url,

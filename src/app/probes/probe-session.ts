@@ -230,7 +230,7 @@ export class NoAnswerError extends ServerUnusableError {}
 export function explainSilence(method: string, timeoutMs: number, output: readonly string[] = []): NoAnswerError {
   const silence = `The server did not answer ${method} within ${timeoutMs} ms.`;
   return output.some((line) => line.startsWith(noisePrefix))
-    ? new NoAnswerError(`${silence} It wrote text to stdout that is not MCP.`, { output, help: helpIfTalking })
+    ? new NoAnswerError(`${silence} The server wrote text to stdout that is not MCP.`, { output, help: helpIfTalking })
     : new NoAnswerError(`${silence} Check that it is an MCP server.`, { output, help: helpIfSilent });
 }
 

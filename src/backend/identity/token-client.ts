@@ -117,7 +117,7 @@ function usableToken(response: oauth.TokenEndpointResponse, subject: TokenSubjec
     throw new UnusableAnswer('issued a token that does not fit into a header');
   // The server could use it at the gateway in the name of the user.
   if (token === subject?.token) throw new UnusableAnswer("returned the user's own token instead of exchanging it");
-  if (lifetimeS !== undefined && !(lifetimeS >= 1)) throw new UnusableAnswer('issued a token that has expired already');
+  if (lifetimeS !== undefined && !(lifetimeS >= 1)) throw new UnusableAnswer('issued a token that has already expired');
   return { token, lifetimeMs: lifetimeS === undefined ? undefined : lifetimeS * 1_000 };
 }
 
@@ -145,7 +145,10 @@ function explain(cause: unknown, where: string): NoUpstreamToken {
 const adviceFor: ReadonlyMap<string, string> = new Map([
   ['invalid_client', 'Check clientId, and the secret or the key'],
   ['unauthorized_client', 'Allow this client to use the grant at the authorization server'],
-  ['unsupported_grant_type', 'The authorization server does not support the grant, or not for this client'],
+  [
+    'unsupported_grant_type',
+    'The authorization server does not support the grant, or does not allow it for this client',
+  ],
   ['invalid_grant', "The authorization server does not accept the user's token. Check that it may be exchanged"],
   ['invalid_scope', 'Check scope'],
   ['invalid_target', 'Check audience and resource'],

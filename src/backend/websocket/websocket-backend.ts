@@ -109,7 +109,10 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
   };
 
   const connectTimer = setTimeout(() => {
-    endConnection({ reason: 'failed', detail: `${where} did not open a WebSocket within ${connectTimeoutMs} ms.` });
+    endConnection({
+      reason: 'failed',
+      detail: `${where} did not accept the WebSocket connection within ${connectTimeoutMs} ms.`,
+    });
   }, connectTimeoutMs);
   peer.once('unexpected-response', (_, { statusCode = 0 }) => {
     if (statusCode === 401) handshake?.refused();

@@ -67,7 +67,7 @@ export function checkAuthentication(
   if (proxyScopesHeader !== undefined && proxyIdentityHeader === undefined)
     report(atScopes, (nameOf) => `needs ${nameOf('proxyIdentityHeader')}, the header with the user; set both`);
   if (proxyScopesHeader !== undefined && proxyScopesHeader === proxyIdentityHeader)
-    report(atScopes, (nameOf) => `must differ from ${nameOf('proxyIdentityHeader')}; name two headers`);
+    report(atScopes, (nameOf) => `must differ from ${nameOf('proxyIdentityHeader')}; use two different headers`);
   const isAuthenticated = hasAuthentication(authentication);
   for (const server of servers) {
     const { name, auth, forwardHeaders, share } = server;
@@ -84,19 +84,19 @@ export function checkAuthentication(
       report(
         `server ${name}`,
         (nameOf) =>
-          `has ${nameOf('identity')} token_exchange, which needs ${nameOf('authIssuer')}: only access tokens of users can be exchanged`,
+          `has ${nameOf('identity')} token_exchange, which needs ${nameOf('authIssuer')}: the gateway can exchange only access tokens of users`,
       );
     // Credentials in variables distinguish clients as well.
     if (!isAuthenticated && share === 'user' && !isLocal && credentials?.as !== 'variables')
       report(
         `server ${name}`,
         (nameOf) =>
-          `has ${nameOf('share')} user, which needs authentication, or a gateway that only this machine can reach: otherwise all clients are the same user`,
+          `has ${nameOf('share')} user, which needs authentication, or a gateway that only this machine can reach: otherwise the gateway cannot tell users apart`,
       );
   }
 }
 
-const removeAdvice = 'remove it, because they must not reach a server';
+const removeAdvice = 'remove authorization, because these credentials must not reach a server';
 
 /** The fault in the client credentials of a server, given how clients authenticate. */
 function credentialsFault(

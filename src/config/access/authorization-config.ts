@@ -44,13 +44,13 @@ export function checkAuthorization(
     report(
       optionLocation(sources, 'auth'),
       (nameOf) =>
-        `upstream needs ${nameOf('publicUrl')} if the gateway listens on other addresses than 127.0.0.1: clients read the URL of the gateway in its metadata; set it to that URL, such as https://gateway.example.com`,
+        `upstream needs ${nameOf('publicUrl')} if the gateway listens on other addresses than 127.0.0.1: clients read the gateway's URL in its metadata; set ${nameOf('publicUrl')} to this URL, such as https://gateway.example.com`,
     );
   if (serverCards === 'public' && publicUrl === undefined)
     report(
       optionLocation(sources, 'serverCards'),
       (nameOf) =>
-        `public needs ${nameOf('publicUrl')}: the cards name the URL of the gateway, and clients can send any Host`,
+        `public needs ${nameOf('publicUrl')}: the cards contain the gateway's URL, which must not come from a client's Host header`,
     );
   const { authClientCa, authClientCertificates, tlsCert } = config;
   if (authClientCertificates && tlsCert === undefined)
@@ -69,7 +69,7 @@ export function checkAuthorization(
       report(
         optionLocation(sources, 'authIssuer'),
         (nameOf) =>
-          `needs ${nameOf('publicUrl')}: the gateway accepts only tokens for its own URL; set it to a URL such as https://mcp.example.com`,
+          `needs ${nameOf('publicUrl')}: the gateway accepts only tokens for its own URL; set ${nameOf('publicUrl')} to a URL such as https://mcp.example.com`,
       );
     }
     if (authIssuer.length > 1 && authJwksUrl !== undefined) {
@@ -92,7 +92,7 @@ export function checkAuthorization(
   for (const key of tokenOptions) {
     const given = firstGiven(sources, key);
     if (given !== undefined)
-      report(given.path, (nameOf) => `has no effect without ${nameOf('authIssuer')}; set both, or remove it`);
+      report(given.path, (nameOf) => `has no effect without ${nameOf('authIssuer')}; set both, or remove this option`);
   }
   if (isAuthenticated) return;
   if (servers.some(({ requiredScopes, toolScopes }) => requiredScopes.length + Object.keys(toolScopes).length > 0)) {

@@ -129,7 +129,7 @@ function onKey(): readonly string[] {
     '  mcp-gangway key <name> --add <file>  also add the key to a key file',
     '',
     'With --add, adds the hash of the key to the file, and prints the key for alice.',
-    `Name the file with ${flagOf('apiKeysFile')}. Only its owner can read the file.`,
+    `Start the gateway with ${flagOf('apiKeysFile')} <file>. Only its owner can read the file.`,
     '',
     'Without --add, prints three lines: the key, which is shown only once; its entry',
     `for the ${flagOf('apiKeysFile')} file (a JSON list); and its entry for GANGWAY_API_KEYS.`,

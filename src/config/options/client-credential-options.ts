@@ -145,7 +145,8 @@ function sourceFault(text: string): IssueMessage | undefined {
     if (part.kind !== 'header') continue;
     const fault =
       part.name === 'cookie' ? 'is cookie, which can also contain data for other servers' : headerFault(part.name);
-    if (fault !== undefined) return (nameOf) => `has a value in ${nameOf('credentials')} whose header ${fault}`;
+    if (fault !== undefined)
+      return (nameOf) => `has a value in ${nameOf('credentials')} whose header is not allowed: the header ${fault}`;
   }
   return undefined;
 }
@@ -163,7 +164,8 @@ function variableFault(name: string, env: Readonly<Record<string, string>>): Iss
 
 function credentialHeaderFault(name: string, own: readonly string[]): IssueMessage | undefined {
   const fault = headerFault(name);
-  if (fault !== undefined) return (nameOf) => `has a name in ${nameOf('credentials')} that ${fault}`;
+  if (fault !== undefined)
+    return (nameOf) => `has a name in ${nameOf('credentials')} that is not allowed: the name ${fault}`;
   return own.includes(name)
     ? (nameOf) =>
         `has ${name} both in ${nameOf('credentials')} and in ${nameOf('headers')} or ${nameOf('forwardHeaders')}; remove one of them`

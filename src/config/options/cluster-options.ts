@@ -83,7 +83,7 @@ export const clusterOptions = {
   linkAddress: text<string | undefined>(
     undefined,
     matching(/^[^\s/]+$/, 'must be a host, or host:port'),
-    'Address at which other instances reach this one, as host or host:port. The default is --cluster.link.host. If --cluster.link.host is a wildcard, the default is the first address of the machine.',
+    'Address at which other instances reach this instance, as host or host:port. The default is --cluster.link.host. If --cluster.link.host is a wildcard, the default is the first address of the machine.',
   ),
   stateKey: {
     ...list(

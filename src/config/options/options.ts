@@ -176,7 +176,7 @@ export const globalOptions = {
   commitAfterMs: duration(
     15 * second,
     [1, longestMs],
-    'Time after which the response to any unanswered request, even initialize, becomes an event stream. This prevents proxy timeouts.',
+    'Time after which the response to any unanswered request, even initialize, becomes an event stream, so that proxies do not close the connection.',
   ),
   keepAliveMs: duration(15 * second, [1, longestMs], 'Interval between comments on a silent event stream.'),
   retryMs: duration(
@@ -187,7 +187,7 @@ export const globalOptions = {
   streamMaxAgeMs: duration(
     10 * minute,
     [1, longestMs],
-    'Time after which an event stream is closed so that the client resumes it. This removes half-open connections.',
+    'Time after which an event stream is closed so that the client resumes the stream. The limit also removes half-open connections.',
   ),
   slowReaderMs: duration(
     30 * second,
@@ -213,7 +213,7 @@ export const globalOptions = {
   maxSharedCalls: integer(
     4096,
     [1, 1_000_000],
-    'Maximum number of requests in flight, including subscriptions, to one server whose processes clients share.',
+    'Maximum number of requests in flight, including subscriptions, in one process or connection that several clients share. Also the maximum number of subscriptions of modern clients at a legacy server.',
   ),
   drainMs: duration(
     25 * second,
@@ -356,7 +356,7 @@ export const placeOfOption: Readonly<Record<keyof GlobalOptions | keyof ServerOp
 
 /** Pairs of options: the first must not be larger than the second, for the reason that follows. */
 export const orderedPairs = [
-  ['maxEventBytes', 'logMaxBytes', 'a larger event could never be resumed'],
+  ['maxEventBytes', 'logMaxBytes', 'a larger event could never be stored for resuming'],
   ['requestIdleMs', 'requestMaxMs', 'the time limit without progress would never be reached'],
   ['maxBodyBytes', 'maxQueuedBytes', 'the gateway would accept messages that it cannot send to a server'],
   ['maxBodyBytes', 'principalBytes', 'the gateway would accept messages that it can never process'],

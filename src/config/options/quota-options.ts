@@ -27,7 +27,7 @@ export const quotaOptions = {
   ),
   principalRequestsPerS: optionalInteger(
     countBounds,
-    'Maximum number of requests per user per second across all instances. Each message of a batch or a WebSocket is one request.',
+    'Maximum number of requests per user per second across all instances. Each message in a batch or on a WebSocket counts as one request.',
   ),
   principalRequestBurst: integer(
     50,

@@ -28,7 +28,7 @@ export function checkHibernation<T extends Configured>(
     report(
       path,
       (nameOf) =>
-        `has ${nameOf('hibernateAfterMs')} and ${nameOf('onBackendExit')} end, but hibernation needs restore; remove one of them`,
+        `has ${nameOf('hibernateAfterMs')} and ${nameOf('onBackendExit')} end, but hibernation needs restore; remove one of the two options`,
     );
   }
   return server;

@@ -109,9 +109,9 @@ function findAffinityFault(
       `has ${nameOf('affinity')}, which is only for legacy STDIO servers without ${nameOf('credentials')}; remove it`;
   if (share === 'session' || share === 'request')
     return (nameOf) =>
-      `has ${nameOf('affinity')} and ${nameOf('share')} ${share}, with which no client shares a process; remove one of them`;
+      `has ${nameOf('affinity')} and ${nameOf('share')} ${share}, with which no client shares a process; remove one of the two options`;
   if (onBackendExit === 'end' && parseAffinity(affinity)?.readsMeta === true)
     return (nameOf) =>
-      `has ${nameOf('onBackendExit')} end and ${nameOf('affinity')} with {meta:…}, which moves sessions between processes; remove one of them`;
+      `sets ${nameOf('onBackendExit')} to end, but ${nameOf('affinity')} with {meta:…} moves sessions between processes; remove one of the two options`;
   return undefined;
 }

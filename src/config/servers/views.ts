@@ -151,7 +151,7 @@ function findAffinity(
     report(
       place,
       (nameOf) =>
-        `has a server that cannot have ${nameOf('affinity')}, which the other servers have with {meta:…}; leave that server out`,
+        `has a server that does not support ${nameOf('affinity')}, while the other servers have an affinity with {meta:…}; leave that server out`,
     );
   return affinity;
 }

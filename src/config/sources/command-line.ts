@@ -231,7 +231,10 @@ function givenValues(texts: ReadonlyMap<string, string[]>, references: Reference
       // Replaced in the values: the text of a file must not change the JSON around it.
       const value = fromText(kind, values);
       if (withSecrets.has(key) && hasLiteralSecret(value))
-        report(flag, 'has a secret, which every user of this machine can read here; write ${file:/path} instead');
+        report(
+          flag,
+          'has a secret, which every user of this machine can read on the command line; write ${file:/path} instead',
+        );
       const whole = expandWhole(value, flag, references);
       if (whole !== undefined) given.set(key, { path: flag, value: whole.value });
       continue;

@@ -98,7 +98,9 @@ export function environmentWarnings(env: Environment): string[] {
     const nearest = nearestName(name.slice('GANGWAY_'.length), shortNames);
     return nearest === undefined
       ? []
-      : [`The environment variable ${name} has no effect: it is not an option. Did you mean GANGWAY_${nearest}?`];
+      : [
+          `The environment variable ${name} has no effect, because it does not name an option. Did you mean GANGWAY_${nearest}?`,
+        ];
   });
   return [...hidden, ...unknown];
 }

@@ -18,7 +18,7 @@ export function helpIfEnded(output: readonly string[] = []): string {
   if (known !== undefined) return known;
   return output.length === 0
     ? `Run the command manually to see what is missing. ${helpOnVariables}`
-    : `Correct the cause that the output of the server names. If it names none, run the command manually. ${helpOnVariables}`;
+    : `Correct the cause that the server's output names. If the output names no cause, run the command manually. ${helpOnVariables}`;
 }
 
 /** Help for a server that does not answer. */

@@ -198,12 +198,12 @@ export const catalogue = {
   ),
   viewMissing: counter(
     'view_missing_total',
-    'Answers of a view from which one of its servers was missing. down: the server was not running. silent: it did not answer in time.',
+    'Answers of a view from which one of its servers was missing. down: the server was not running. silent: the server did not answer in time.',
     [server, { name: 'member' }, oneOf('reason', 'down', 'silent')],
   ),
   upstreamTokens: counter(
     'upstream_tokens_total',
-    'Requests of the gateway for access tokens for a server (--defaults.identity). issued: the authorization server issued a token. upstream_token_refused: it refused. upstream_token_unavailable: it could not be reached, or its answer could not be used.',
+    'Requests of the gateway for access tokens for a server (--defaults.identity). issued: the authorization server issued a token. upstream_token_refused: the authorization server refused to issue a token. upstream_token_unavailable: it could not be reached, or its answer could not be used.',
     [server, oneOf('outcome', 'issued', 'upstream_token_refused', 'upstream_token_unavailable')],
   ),
   probeUp: gauge(
@@ -300,9 +300,11 @@ export const catalogue = {
     'http_connections_dropped_total',
     'Client connections that were closed immediately because of --limits.total.connections.',
   ),
-  internalErrors: counter('internal_errors_total', 'Internal errors of the gateway. The log has their stacks.', [
-    { name: 'seam', values: seams },
-  ]),
+  internalErrors: counter(
+    'internal_errors_total',
+    'Internal errors of the gateway. The log contains the stack traces.',
+    [{ name: 'seam', values: seams }],
+  ),
 } as const satisfies Readonly<Record<string, Metric>>;
 
 export type MetricKey = keyof typeof catalogue;

@@ -112,7 +112,7 @@ const attacks: readonly (readonly [name: string, Handler, reason: string, detail
     unavailable,
     /not an access token/,
   ],
-  ['expires_in 0', json({ ...issued, expires_in: 0 }), unavailable, /expired already/],
+  ['expires_in 0', json({ ...issued, expires_in: 0 }), unavailable, /already expired/],
   ['expires_in below zero', json({ ...issued, expires_in: -1 }), unavailable, /cannot use/],
   ['expires_in that is no number', json({ ...issued, expires_in: 'soon' }), unavailable, /cannot use/],
   ['expires_in null', json({ ...issued, expires_in: null }), unavailable, /cannot use/],

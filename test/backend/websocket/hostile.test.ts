@@ -83,7 +83,7 @@ describe('a handshake', () => {
     ],
   ])('[F28] %s: failed in time', async (_, onUpgrade) => {
     const url = await answerHandshake({ onUpgrade });
-    const detail = `${url.origin} did not open a WebSocket within 200 ms.`;
+    const detail = `${url.origin} did not accept the WebSocket connection within 200 ms.`;
     expect(await open(url, { connectTimeoutMs: 200 }).end()).toEqual({ reason: 'failed', detail });
   });
 

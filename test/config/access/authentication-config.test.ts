@@ -68,7 +68,7 @@ describe('authentication', () => {
       const all = 'argv' in given ? [...given.argv, ...argv] : argv;
       expect(faultsOf({ argv: all, env: given.env, files })).toEqual([
         expect.stringMatching(
-          /^server .*authorization in --defaults.forwardHeaders.*remove it, because they must not reach a server$/,
+          /^server .*authorization in --defaults.forwardHeaders.*remove authorization, because these credentials must not reach a server$/,
         ),
       ]);
     }

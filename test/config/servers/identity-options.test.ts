@@ -96,7 +96,7 @@ describe('on the command line', () => {
   it('[P12] a secret is refused, and not repeated', () => {
     const faults = faultsOf(given({}));
     expect(faults).toEqual([
-      '--defaults.identity has a secret, which every user of this machine can read here; write ${file:/path} instead',
+      '--defaults.identity has a secret, which every user of this machine can read on the command line; write ${file:/path} instead',
     ]);
   });
 
@@ -105,7 +105,7 @@ describe('on the command line', () => {
     const args = ['--advanced.oauth.introspection', introspection, '--auth.oauth.issuers', 'https://login.example.com'];
     const faults = faultsOf([...args, '--public-url', 'https://mcp.example.com', url]);
     expect(faults).toEqual([
-      '--advanced.oauth.introspection has a secret, which every user of this machine can read here; write ${file:/path} instead',
+      '--advanced.oauth.introspection has a secret, which every user of this machine can read on the command line; write ${file:/path} instead',
     ]);
   });
 

@@ -12,7 +12,7 @@ it('names the cause if Node.js did not find the file of the server', () => {
 it('does not blame the path for a missing dependency of a file that exists', () => {
   const output = outputOfNode('--input-type=module', '-e', 'import "no-such-package"');
   expect(output.join('\n')).toContain('no-such-package');
-  expect(helpIfEnded(output)).toMatch(/^Correct the cause that the output/);
+  expect(helpIfEnded(output)).toMatch(/^Correct the cause that the server's output/);
 });
 
 it('names the cause if npm did not find the package', () => {

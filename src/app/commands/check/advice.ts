@@ -82,7 +82,7 @@ function onRedis(config: GatewayConfig): Advice[] {
   if (!isTls && !hosts.every(({ host }) => isLoopback(host)))
     advice.push({
       about: flagOf('redis'),
-      text: 'The connection to Redis is not encrypted: its password and the contents of sessions can be read on the network. Use rediss:// unless the network is private.',
+      text: 'The connection to Redis is not encrypted: the Redis password and the contents of sessions can be read on the network. Use rediss:// unless the network is private.',
     });
   if (leaseRenewMs + redisTimeoutMs + leaseMarginMs > leaseMs)
     advice.push({
@@ -106,7 +106,7 @@ function onServer(
   if (share === 'all')
     advice.push({
       about: name,
-      text: 'With --share all, all users share processes. Use it only for a server that keeps no user data.',
+      text: 'With --share all, all users share processes. Use this value only for a server that keeps no user data.',
     });
   if (probeRequired && probeEveryMs === 0)
     advice.push({

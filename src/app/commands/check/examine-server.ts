@@ -89,7 +89,7 @@ export async function examineEras(
   const legacy = await tryLegacy().catch((error: Error) => error);
   // After a refusal the gateway translates for legacy sessions. Without a refusal, legacy clients wait.
   if (legacy instanceof NoAnswerError) {
-    const help = 'Set --era modern (in the file: "era": "modern") to translate for them.';
+    const help = 'Set --era modern (in the file: "era": "modern"), so that the gateway translates for legacy clients.';
     return {
       ...modern,
       warning: `Legacy clients cannot connect, or only after a delay. ${legacy.message} ${help}`,

@@ -56,7 +56,9 @@ function entryOfPackage(described: Package, inputs: Inputs): WrittenEntry | unde
     const { command, args, env } = launch;
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
     const line = [...variables, command, ...args].join(' ');
-    inputs.notes.push(`it serves ${transport.type}, so the gateway connects to it; start it yourself: ${line}`);
+    inputs.notes.push(
+      `the package serves ${transport.type}, so the gateway only connects to its URL; start the package yourself: ${line}`,
+    );
     return entryOfRemote(withOwnVariables(transport, described), inputs);
   }
   const { command, args, env } = launch;

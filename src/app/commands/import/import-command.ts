@@ -24,7 +24,7 @@ export function importRegistry(content: string, file: string): Imported {
   const lines = converted.flatMap(describe);
   if (written.length > 1)
     lines.push(
-      'All entries are for the same server, so only the first is enabled. To use another entry, move disabled to the first.',
+      'All entries are for the same server, so only the first is enabled. To use another entry, move "disabled": true to the first entry.',
     );
   if (converted.length === 0)
     lines.push(`${file} has no packages and no remotes. Ask its publisher how to get the server.`);

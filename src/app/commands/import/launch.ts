@@ -119,11 +119,13 @@ export function launchOf(described: Package, inputs: Inputs): Launch | undefined
   const [fallback = ''] = runner.programs;
   const command = runner.programs.find((program) => program === runtimeHint) ?? fallback;
   if (runtimeHint !== undefined && command !== runtimeHint)
-    inputs.notes.push(`it runs with ${command}, because the hint ${runtimeHint} does not fetch packages of this kind`);
+    inputs.notes.push(
+      `the package runs with ${command}, because the hint ${runtimeHint} does not fetch packages of this kind`,
+    );
   if (version === undefined && registryType !== 'oci')
-    inputs.notes.push('it names no version, so the newest one runs; to pin it, add the version in args');
+    inputs.notes.push('the entry has no version, so the newest version runs; to pin a version, add it in args');
   if (described.fileSha256 !== undefined)
-    inputs.notes.push(`its fileSha256 is not checked; ${command} checks what its registry promises`);
+    inputs.notes.push(`fileSha256 of the package is not checked; ${command} checks only the hashes from the registry`);
   const env = environmentOf(described, inputs);
   noteRegistry(described, runner, env, inputs);
   const words = wordsOf(described.runtimeArguments, inputs);
@@ -151,7 +153,7 @@ function withoutValues(words: readonly string[], env: Record<string, string>): r
 function explainUnsupported({ registryType, identifier, version, fileSha256 }: Package): string {
   if (registryType === 'mcpb') {
     const sum = fileSha256 === undefined ? '' : ` check that its sha256sum is ${fileSha256},`;
-    return `it is a bundle, which the gateway does not unpack; download ${identifier},${sum} unzip it, and write mcp_config of its manifest.json as command, args and env`;
+    return `the package is a bundle, which the gateway does not unpack; download ${identifier},${sum} unzip it, and write mcp_config of its manifest.json as command, args and env`;
   }
   if (registryType === 'cargo')
     return `cargo has no command that fetches and starts a package; run cargo install ${identifier}${version === undefined ? '' : ` --version ${version}`}, and write the program as command`;
@@ -176,7 +178,7 @@ function noteRegistry(
   if (registryType === 'npm') env['npm_config_registry'] = inputs.literal(registryBaseUrl, 'the registry');
   else
     inputs.notes.push(
-      `it comes from ${registryBaseUrl}, which is not the default registry; configure it on this machine`,
+      `the package comes from ${registryBaseUrl}, which is not the default registry; configure that registry on this machine`,
     );
 }
 
@@ -195,7 +197,7 @@ export function wordsOf(given: readonly Argument[] | undefined, inputs: Inputs):
     const text = inputs.textOf(argument, label, shown, 'args');
     if (text === undefined) return [];
     if (isRepeated === true && argument.value === undefined)
-      inputs.notes.push(`${label} can be given more than once; to do so, add it to args`);
+      inputs.notes.push(`${label} can be given more than once; add further values in args`);
     return type === 'named' ? [name, text] : [text];
   });
 }

@@ -6,8 +6,8 @@ export interface ProcessExit {
 
 /** Meaning of these codes for the usual wrappers (`sh`, `env`, `npx`) and the kernel. */
 const hints: Readonly<Record<string, string>> = {
-  126: ' (a command it tried to run is not executable)',
-  127: ' (a command it tried to run was not found)',
+  126: ' (a command that the server tried to run is not executable)',
+  127: ' (a command that the server tried to run was not found)',
   SIGKILL: ' (often by the kernel, because memory ran out)',
 };
 

@@ -71,7 +71,7 @@ export const oauthOptions = {
   authJwksUrl: text<string | undefined>(
     undefined,
     plainUrl(true),
-    "URL of the issuer's keys, for a single --auth.oauth.issuers whose metadata does not name them.",
+    "URL of the issuer's keys, for a single issuer (--auth.oauth.issuers) whose metadata does not contain this URL.",
   ),
   authIntrospection: {
     kind: 'json',
@@ -107,7 +107,7 @@ export const oauthOptions = {
   authClientCa: text<string | undefined>(
     undefined,
     file,
-    'File with the certificate authorities (PEM) of client certificates. Without it, any certificate can be bound to a token.',
+    'File with the certificate authorities (PEM) of client certificates. Without this option, any certificate can be bound to a token.',
   ),
   authAlgorithms: {
     ...list(

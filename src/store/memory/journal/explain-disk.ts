@@ -6,11 +6,11 @@ export function explainDisk({ reason, cause }: StoreUnavailable): { readonly det
   if (reason === 'full') {
     return {
       detail: `There is no room for the files of the store (${code}). New sessions are refused, and streams wait.`,
-      help: 'Free space on the disk, or raise its limit. The gateway tries again and then goes on.',
+      help: 'Free space on the disk, or raise its limit. The gateway tries again, and then continues.',
     };
   }
   return {
     detail: `The files of the store cannot be written (${code}). New sessions are refused, and streams wait.`,
-    help: 'Check the disk and the permissions of the directory. The gateway tries again and then goes on.',
+    help: 'Check the disk and the permissions of the directory. The gateway tries again, and then continues.',
   };
 }

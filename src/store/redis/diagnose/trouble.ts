@@ -77,7 +77,7 @@ function noAnswer(): RedisTrouble {
 function refusedCredentials(): RedisTrouble {
   return {
     detail: 'Redis refused the user or the password of the URL.',
-    help: 'Correct them in --redis or REDIS_URL.',
+    help: 'Correct the user and the password in --redis or REDIS_URL.',
   };
 }
 
@@ -98,7 +98,7 @@ function missingPermission(text: string): RedisTrouble {
       command === undefined
         ? 'The Redis user lacks a permission.'
         : `The Redis user lacks the permission to run ${command}.`,
-    help: `Grant the permissions listed in ${docsPage('scaling.md')}. The newest are ${newestPermissions}.`,
+    help: `Grant the permissions listed in ${docsPage('scaling.md')}. The most recently added permissions are ${newestPermissions}.`,
   };
 }
 

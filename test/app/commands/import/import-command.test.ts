@@ -226,7 +226,7 @@ describe('a package', () => {
       }),
     );
     expect(entries['tides']).toEqual({ type: 'http', url: 'http://127.0.0.1:${TIDES_PORT:-4000}/mcp' });
-    expect(report).toContain('start it yourself: npx -y @harbour/tides-mcp@2.4.0 --port ${TIDES_PORT:-4000}');
+    expect(report).toContain('start the package yourself: npx -y @harbour/tides-mcp@2.4.0 --port ${TIDES_PORT:-4000}');
   });
 
   it.each([
@@ -316,7 +316,7 @@ describe('a description', () => {
       ['tides-streamable-http-2', true],
     ]);
     expect(report).toContain('only the first is enabled');
-    expect(report).toContain('tides was not written: it is a bundle');
+    expect(report).toContain('tides was not written: the package is a bundle');
   });
 
   it.each([

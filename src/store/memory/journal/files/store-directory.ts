@@ -96,10 +96,10 @@ function writeFormat(directory: string, path: string): void {
 function explain(path: string, { code, message }: NodeJS.ErrnoException): string {
   const prefix = `Cannot use the directory ${path} for the store`;
   if (code === 'EACCES' || code === 'EPERM')
-    return `${prefix}: this user may not write it (${code}). Change its owner, or use another directory.`;
+    return `${prefix}: this user may not write to the directory (${code}). Change its owner, or use another directory.`;
   if (code === 'EROFS')
     return `${prefix}: its file system is read-only. Mount a volume there, or use another directory.`;
-  if (code === 'ENOENT') return `${prefix}: it cannot be created there. Use another directory.`;
+  if (code === 'ENOENT') return `${prefix}: the directory cannot be created there. Use another directory.`;
   if (code === 'ENOTDIR' || code === 'EEXIST') return `${prefix}: a file has this name. Use another directory.`;
   if (code === 'ENOSPC' || code === 'EDQUOT')
     return `${prefix}: the disk is full. Free some space, or use another disk.`;
