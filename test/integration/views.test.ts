@@ -3,7 +3,7 @@ import { answered, openAnswered } from '../support/answered-session.ts';
 import { startCluster } from '../support/cluster.ts';
 import { everythingFixture, modernFixture, startGateway } from '../support/gateway.ts';
 import type { Message, Session } from '../support/http-client.ts';
-import { callModern, postModern } from '../support/modern-client.ts';
+import { callModern, type ModernOptions, metaKeys, postModern } from '../support/modern-client.ts';
 import { serverEntry, writeViewFile } from '../support/view-file.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -209,6 +209,23 @@ test('modern clients use a view, with legacy and modern servers behind it', asyn
     const { json } = await callModern(url, `${server}__echo`, { text: server });
     expect(textOf(json.result)).toBe(server);
   }
+});
+
+test('[P11] calls of modern clients at one server run at once, unless their clients can be asked', async () => {
+  const { args } = await writeViewFile({ old: serverEntry(everythingFixture) }, { view: ['*'] });
+  const gateway = await startGateway({ args: [...args, '--share', 'user'] });
+  const url = `${gateway.baseUrl}/view/mcp`;
+  const timeCalls = async (options?: ModernOptions): Promise<number> => {
+    await callModern(url, 'old__echo', { text: 'warm' }, options);
+    const start = performance.now();
+    const answers = await Promise.all([1, 2, 3].map(() => callModern(url, 'old__slow', { ms: 1_000 }, options)));
+    expect(answers.map(({ json, messages }) => textOf((json ?? messages.at(-1)).result))).toEqual(
+      Array(3).fill('slept 1000 ms'),
+    );
+    return performance.now() - start;
+  };
+  expect(await timeCalls()).toBeLessThan(2_500);
+  expect(await timeCalls({ meta: { [metaKeys.clientCapabilities]: { roots: {} } } })).toBeGreaterThan(2_900);
 });
 
 test('[P4] a session of a view goes on at another instance', async () => {

@@ -1,6 +1,8 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { valueAt } from '../../protocol/json/splice.ts';
 import type { Message } from '../../protocol/message/message.ts';
+import { readClientFeatures } from '../../protocol/translate/modern-on-legacy/askable.ts';
 import type { RequestIds } from '../backend.ts';
 import type { Member } from './member.ts';
 
@@ -17,15 +19,22 @@ interface HeldCall {
 /**
  * Relates the messages of a server to its calls. A view knows which server a message comes from, so only that server's
  * calls count (P2). In a group, the calls belong to several clients (P11): a server then runs one call at a time that may
- * ask its client, so that its question has one recipient.
+ * ask its client, so that its question has one recipient. If the clients can be asked nothing, all calls run at once.
  */
 export class MemberGates {
   readonly #isGroup: boolean;
+  /** True if the clients of the group can be asked. */
+  #canAsk = true;
   #held: HeldCall[] = [];
 
   /** @param isGroup true if the calls belong to several clients */
   constructor(isGroup: boolean) {
     this.#isGroup = isGroup;
+  }
+
+  /** The client's `initialize` shows whether it can be asked. */
+  noteInitialize({ text }: Message): void {
+    this.#canAsk = readClientFeatures(valueAt(text, ['params', 'capabilities']) ?? Buffer.from('{}')).size > 0;
   }
 
   /** The requests that a server's message relates to, by the calls of this server that are in flight. */
@@ -38,7 +47,7 @@ export class MemberGates {
 
   /** True if a call has to wait. It is sent when the call before it is answered. */
   holds(member: Member, message: Message, headers: ForwardedHeaders | undefined): boolean {
-    if (!this.#isGroup || !mayAsk(message) || !isAsking(member)) return false;
+    if (!this.#isGroup || !this.#canAsk || !mayAsk(message) || !isAsking(member)) return false;
     this.#held.push({ member, message, headers });
     return true;
   }

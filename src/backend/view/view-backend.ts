@@ -191,6 +191,7 @@ class ViewBackend implements Backend, MemberListener {
   #start(initialize: Message): void {
     const { members, openerOf, timeoutMs, startTimeoutMs } = this.#options;
     this.#initialize = detachedMessage(initialize);
+    this.#gates.noteInitialize(initialize);
     // The servers share processes as they do alone: the session holds a process of each (docs/decisions/0118).
     const opening = this.#opening && { ...this.#opening, resume: undefined };
     this.#members = members.flatMap(({ name }, index) => {
