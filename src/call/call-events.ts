@@ -1,4 +1,4 @@
-import type { Reason } from '../protocol/faults.ts';
+import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { Era } from '../protocol/revisions.ts';
 import type { Emit } from '../util/telemetry/emit.ts';
@@ -61,10 +61,26 @@ export interface EndedCall {
   readonly requestId: string | undefined;
 }
 
+/**
+ * A session has failed one of its calls, such as after the loss of its server. It is for a page that follows the
+ * session: the call itself also ends as an `EndedCall`.
+ */
+export interface FailedCall {
+  readonly type: 'session-call-failed';
+  readonly origin: CallOrigin;
+  readonly method: string | undefined;
+  readonly reason: Reason;
+  /** The id of the request. It is unique only within the session, and no log line has it. */
+  readonly id: RequestId;
+  /** True if the fault is the whole answer to a POST. Its endpoint, which knows no session, then reports the end. */
+  readonly isWholeAnswer: boolean;
+}
+
 /** An event of a client's call. Requests of the gateway itself to servers are not calls. */
 export type CallEvent =
   /** The owner of the session reports the call, or the instance that refused it. Each call ends once. */
   | EndedCall
+  | FailedCall
   /** Any HTTP request to a server's endpoint was answered with a fault. */
   | { readonly type: 'request-refused'; readonly server: string; readonly reason: Reason };
 

@@ -1,4 +1,4 @@
-import type { Reason } from '../protocol/faults.ts';
+import type { Reason, RequestId } from '../protocol/faults.ts';
 import { errorCodeIn } from '../protocol/json/splice.ts';
 import { maxNameLength, readCallName } from '../protocol/message/call-name.ts';
 import { readGatewayFault } from '../protocol/message/gateway-fault.ts';
@@ -117,6 +117,16 @@ export class CallReport implements EndedCall {
 
   failed(reason: Reason): void {
     this.#end({ kind: 'fault', reason });
+  }
+
+  /**
+   * The session fails the call.
+   * @param isWholeAnswer true if the endpoint reports the end; see `FailedCall`
+   */
+  failedBySession(reason: Reason, id: RequestId, isWholeAnswer: boolean): void {
+    if (!isWholeAnswer) this.failed(reason);
+    const { origin, method } = this;
+    this.#telemetry.emit({ type: 'session-call-failed', origin, method, reason, id, isWholeAnswer });
   }
 
   /** The client has left. */

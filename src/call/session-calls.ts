@@ -162,6 +162,6 @@ export class SessionCalls extends CallTable<Call> {
 
 /** Answers a removed call with an error of the gateway. */
 export function failCall({ answer, id, report }: Call, reason: Reason): void {
-  if (answer.faultsInBand) report?.failed(reason);
+  report?.failedBySession(reason, id, !answer.faultsInBand);
   answer.fault(reason, undefined, id);
 }

@@ -47,7 +47,7 @@ export function createCallLog(): CallTelemetry & { readonly calls: EndedCall[]; 
     wantsNames: true,
     emit(event) {
       if (event.type === 'call-ended') calls.push(event);
-      else refusals.push(event.reason);
+      else if (event.type === 'request-refused') refusals.push(event.reason);
     },
   };
 }

@@ -109,6 +109,9 @@ function consoleOf(event: GatewayEvent): string[] {
       const why = [reason, detail.slice(0, maxShown)].filter(Boolean).join(': ');
       return [kind, server, session, why].join(' ');
     }),
+    ...[record.failures.of({ server: 's', session: 'abcd1234' })]
+      .filter((failed) => failed !== undefined)
+      .map(({ last }) => `failed in its session: ${last}`),
     ...(calls > 0 ? [`calls ${calls}, errors ${failures}`] : []),
     ...record.stderr.of('s').map(({ pid, line }) => `stderr ${pid} ${line}`),
   ];

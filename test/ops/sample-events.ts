@@ -36,6 +36,16 @@ export const sampleEvents: { readonly [T in Type]: readonly EventOf<GatewayEvent
     { type: 'call-ended', ...call, outcome: { kind: 'fault', reason: 'server_exited' }, serverMs: undefined },
     { type: 'call-ended', ...call, outcome: { kind: 'left' } },
   ],
+  'session-call-failed': [
+    {
+      type: 'session-call-failed',
+      origin: call.origin,
+      method: 'tools/call',
+      reason: 'outcome_unknown',
+      id: 7,
+      isWholeAnswer: true,
+    },
+  ],
   'request-refused': [{ type: 'request-refused', server, reason: 'not_json' }],
 
   'connection-dropped': [{ type: 'connection-dropped', maxConnections: 9 }],

@@ -20,7 +20,10 @@ const byteSteps = Array.from({ length: 34 }, (_, index) => 2 ** (10 + index));
 
 /** The plots of a server or of the instance. */
 export const callPlot = { title: 'Calls per second', series: calls, format: perSecond };
-export const timePlot = { title: 'Response time', series: times, format: duration };
+export const timePlot = { title: 'Response time', series: times, format: duration, nowLabel: 'last 2 min' };
+
+/** The response times of the last two minutes, as the row of a server and the figures show them. */
+export const currentTimes = ({ p50Ms, p95Ms, p99Ms }) => ({ p50Ms, p95Ms, p99Ms });
 
 export const memoryPlot = {
   title: 'Memory',
@@ -70,7 +73,11 @@ const instancePlots = [
  * Creates the plots of the instance, with the choice of the range for all plots of the page.
  * @param {import('./history.js').History} history
  */
-export function createCharts(history) {
+export function createCharts(history, live) {
+  let current;
+  live.on('state', ({ instance }) => {
+    current = currentTimes(instance);
+  });
   const range = h(
     'select',
     { id: 'range', onchange: () => history.show(range.value) },
@@ -78,7 +85,7 @@ export function createCharts(history) {
   );
   const plots = instancePlots.map((options) => createPlot({ ...options, height: 180, hasLegend: true }));
   history.on((trackOf) => {
-    for (const plot of plots) plot.update(trackOf(''));
+    for (const plot of plots) plot.update(trackOf(''), current);
   });
   return h(
     'section',

@@ -28,6 +28,11 @@ export class Exchanges {
       request.response = message;
       return;
     }
+    const repeated = message.repeats && this.#entries.find(({ number }) => number === message.repeats);
+    if (repeated) {
+      repeated.sent = (repeated.sent ?? 1) + 1;
+      return;
+    }
     const newest = this.#entries[0];
     const isProgress = message.method === 'notifications/progress';
     if (isProgress && newest?.method === message.method && newest.from === message.from) {
@@ -51,4 +56,4 @@ export class Exchanges {
 
 /** True if the exchange ended with an error, or the message is one. */
 export const isFailed = ({ isError, kind, response }) =>
-  (kind === 'response' && isError === true) || response?.isError === true;
+  ((kind === 'response' || kind === 'fault') && isError === true) || response?.isError === true;

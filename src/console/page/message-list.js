@@ -132,7 +132,7 @@ function createExchange({ skipped, at, from, kind, method, name }) {
     return { element: h('li.muted', {}, text), update: () => undefined };
   }
   const isClient = from === 'client';
-  const label = h('span', {}, kind === 'response' ? `response of ${method ?? 'an unknown request'}` : (method ?? kind));
+  const label = h('span', {}, describeKind(kind, method));
   const count = h('span.muted');
   const size = h('span.figure');
   const details = h('details', { hidden: true }, h('summary', {}, 'Content'));
@@ -165,12 +165,22 @@ function createExchange({ skipped, at, from, kind, method, name }) {
   };
 }
 
+function describeKind(kind, method) {
+  if (kind === 'fault') return `failed ${method ?? 'request'}`;
+  if (kind !== 'response') return method ?? kind;
+  return method === undefined ? 'response: its request was sent before this view was opened' : `response of ${method}`;
+}
+
 const createContent = (text) => h('pre', { tabindex: '0', dir: 'auto' }, text);
 
-/** Describes the sizes and the outcome: `120 B → 2 KiB · 12 ms · ok`. */
-function describeSize({ kind, size, ms, response, ...entry }) {
-  if (kind === 'request' && response === undefined) return `${bytes(size)} · no answer yet`;
-  const outcome = isFailed({ kind, response, ...entry }) ? 'failed' : 'ok';
+/** Describes the sizes and the outcome: `120 B → 2 KiB · 12 ms · ok`, or `120 B · 2 s · outcome_unknown`. */
+function describeSize({ kind, size, ms, response, sent, ...entry }) {
+  const again = sent === undefined ? '' : ` · sent ${sent} times, because the server was lost`;
+  if (kind === 'request' && response === undefined) return `${bytes(size)} · no answer yet${again}`;
+  const { fault } = response ?? entry;
+  const outcome = fault ?? (isFailed({ kind, response, ...entry }) ? 'failed' : 'ok');
+  if (kind === 'fault') return outcome;
   if (response === undefined) return ms === undefined ? bytes(size) : `${bytes(size)} · ${duration(ms)} · ${outcome}`;
-  return `${bytes(size)} → ${bytes(response.size)} · ${duration(response.ms)} · ${outcome}`;
+  const answer = fault === undefined ? ` → ${bytes(response.size)}` : '';
+  return `${bytes(size)}${answer} · ${duration(response.ms)} · ${outcome}${again}`;
 }

@@ -62,7 +62,7 @@ export function createOverview(section, live, history) {
       h('h2', { id: 'servers-title' }, 'Servers ', conditions),
       servers,
     ),
-    createCharts(history),
+    createCharts(history, live),
     h('div.columns', {}, recentEvents.element, cluster),
   );
   live.on('happened', (events) => recentEvents.add(events));

@@ -9,16 +9,19 @@ const cursor = { sync: { key: 'time' }, points: { size: 6 }, drag: { x: false, y
  * Creates a plot over time: axes with units, a legend with the values under the pointer, and one line for each series.
  * Screen readers get one image with a description.
  * @param {{ title: string, height: number, increments?: readonly number[], hasLegend: boolean, series: readonly { key: string, label: string, color: string }[],
- *   format(value: number): string }} options `color` is a custom property of the style sheet
+ *   format(value: number): string, nowLabel?: string }} options `color` is a custom property of the style sheet;
+ *   `nowLabel` names the time of the values that `update` is given for a legend without a pointer
  */
-export function createPlot({ title, height, series, format, increments, hasLegend }) {
+export function createPlot({ title, height, series, format, increments, hasLegend, nowLabel = 'now' }) {
   const probe = h('span', { hidden: true });
   const box = h('div', { role: 'img' });
   const element = h('figure.plot', { hidden: true }, h('figcaption', {}, title), box, probe);
   const colors = createColors(probe);
-  // Without a pointer, the legend shows the newest values.
-  const formatValue = (self, value, series, index) => {
-    const shown = index === null ? self.data[series].findLast((known) => known !== null) : value;
+  let current = {};
+  // Without a pointer, the legend shows the values that the rest of the page shows, or the newest ones.
+  const formatValue = (self, value, at, index) => {
+    const newestOf = () => current[series[at - 1].key] ?? self.data[at].findLast((known) => known !== null);
+    const shown = index === null ? newestOf() : value;
     return shown === null || shown === undefined ? '–' : format(shown);
   };
   const axis = {
@@ -42,7 +45,7 @@ export function createPlot({ title, height, series, format, increments, hasLegen
           { ...axis, size: 64, space: 28, incrs: increments, values: (_, ticks) => ticks.map(format) },
         ],
         series: [
-          { label: 'Time', value: (_, at) => (at === null ? 'now' : time(at * 1_000)) },
+          { label: 'Time', value: (_, at) => (at === null ? nowLabel : time(at * 1_000)) },
           ...series.map(({ label, color }) => ({
             label,
             width: 1.5,
@@ -68,23 +71,27 @@ export function createPlot({ title, height, series, format, increments, hasLegen
   new ResizeObserver(show).observe(box);
   return {
     element,
-    /** @param {{ times: number[], span: [number, number], values: Record<string, (number | null)[]> }} track in seconds */
-    update({ times, span: newSpan, values }) {
+    /**
+     * @param {{ times: number[], span: [number, number], values: Record<string, (number | null)[]> }} track in seconds
+     * @param {Record<string, number | null>} shown what the page shows for a series, if that is not its newest step
+     */
+    update({ times, span: newSpan, values }, shown = {}) {
+      current = shown;
       element.hidden = false;
       span = newSpan;
       newest = [times, ...series.map(({ key }) => values[key] ?? times.map(() => null))];
-      box.setAttribute('aria-label', describe(title, series, values, format));
+      box.setAttribute('aria-label', describe(title, series, values, format, { nowLabel, current }));
       show();
     },
   };
 }
 
 /** Describes the newest and the highest value of each series in words. */
-function describe(title, series, values, format) {
+function describe(title, series, values, format, { nowLabel, current }) {
   const parts = series.map(({ key, label }) => {
     const known = (values[key] ?? []).filter((value) => value !== null);
     if (known.length === 0) return `${label}: no value`;
-    return `${label}: now ${format(known.at(-1))}, maximum ${format(Math.max(...known))}`;
+    return `${label}: ${nowLabel} ${format(current[key] ?? known.at(-1))}, maximum ${format(Math.max(...known))}`;
   });
   return `${title}. ${parts.join('; ')}.`;
 }

@@ -1,5 +1,5 @@
 import { createActionButton, restartServer } from './actions.js';
-import { callPlot, memoryPlot, timePlot } from './charts.js';
+import { callPlot, currentTimes, memoryPlot, timePlot } from './charts.js';
 import { h, setText, showList } from './dom.js';
 import { failedShare } from './figures.js';
 import { bytes, count, counted, duration, milliseconds, time, wholeSeconds } from './formats.js';
@@ -112,7 +112,7 @@ export function createServerCard(first) {
     },
     /** @param {object | undefined} track undefined if the gateway keeps no history for the server */
     updatePlots(track) {
-      if (track !== undefined) for (const plot of plots) plot.update(track);
+      if (track !== undefined) for (const plot of plots) plot.update(track, currentTimes(current.recent));
     },
   };
 }

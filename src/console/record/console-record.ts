@@ -92,6 +92,10 @@ export class ConsoleRecord {
         }
         this.failingTools.count(event);
         return this.#calls.count(event);
+      case 'session-call-failed':
+        this.failures.countFault(event);
+        if (this.tap.isWatched) this.tap.failed(event.origin, event.id, event.reason);
+        return;
       case 'sender-refused':
         this.refusals.describeNext(event.server, event.challenge.reason, event.challenge.detail);
         break;

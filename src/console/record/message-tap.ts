@@ -1,4 +1,4 @@
-import type { RequestId } from '../../protocol/faults.ts';
+import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { type Message, memberValue } from '../../protocol/message/message.ts';
 import { isToolError } from '../../protocol/message/tool-error.ts';
 import { contain } from '../../util/boundary.ts';
@@ -15,10 +15,14 @@ export interface PassedMessage {
   readonly number: number;
   /** The number of the request that this response answers, if the tap has seen it. */
   readonly answers?: number;
+  /** The number of the same request, which the gateway sends again after the loss of the server. */
+  readonly repeats?: number;
+  /** The fault with which the gateway has ended a request that the server had not answered. */
+  readonly fault?: Reason;
   /** In milliseconds since 1970. */
   readonly at: number;
   readonly from: MessageSource;
-  readonly kind: Message['kind'] | 'noise';
+  readonly kind: Message['kind'] | 'noise' | 'fault';
   /** The method; of a response, the method of its request if the tap has seen that. */
   readonly method?: string | undefined;
   /** The name of the called tool or prompt. The URI of a resource may have contents and is left out. */
@@ -102,6 +106,16 @@ export class MessageTap {
     }));
   }
 
+  /** Reports that the gateway has failed a request of the client. The server does not answer it any more. */
+  failed(owner: BackendOwner, id: RequestId, reason: Reason): void {
+    this.#report(owner, 'server', Buffer.alloc(0), ({ open }) => ({
+      kind: 'fault',
+      fault: reason,
+      ...takeRequest(open, requestKey('client', id)),
+      isError: true,
+    }));
+  }
+
   /** Reports a text of the server that is no message. */
   passedNoise(owner: BackendOwner, text: Buffer): void {
     this.#report(owner, 'server', text, () => ({ kind: 'noise' }));
@@ -132,7 +146,9 @@ export class MessageTap {
   }
 }
 
-type MessageDescription = Partial<Pick<PassedMessage, 'answers' | 'method' | 'name' | 'ms' | 'isError'>>;
+type MessageDescription = Partial<
+  Pick<PassedMessage, 'answers' | 'repeats' | 'fault' | 'method' | 'name' | 'ms' | 'isError'>
+>;
 
 /** Describes a message by its method and name, and a response by its request. */
 function describeMessage({ open, count }: TappedSession, from: MessageSource, message: Message): MessageDescription {
@@ -141,21 +157,25 @@ function describeMessage({ open, count }: TappedSession, from: MessageSource, me
   const description = { method, ...(typeof name === 'string' && { name: name.slice(0, maxNameLength) }) };
   if (message.kind === 'notification') return description;
   if (message.kind === 'request') {
-    open.set(requestKey(from, message.id), { number: count, method: method ?? '', at: performance.now() });
-    return description;
+    const key = requestKey(from, message.id);
+    const earlier = open.get(key);
+    open.set(key, earlier ?? { number: count, method: method ?? '', at: performance.now() });
+    return earlier === undefined ? description : { ...description, repeats: earlier.number };
   }
-  const key = requestKey(from === 'client' ? 'server' : 'client', message.id);
+  const request = takeRequest(open, requestKey(from === 'client' ? 'server' : 'client', message.id));
+  const isFailedTool = request?.method === 'tools/call' && isToolError(message);
+  return { isError: message.isError || isFailedTool, ...request };
+}
+
+/** Removes an answered request, and returns what its response is shown with; undefined if the tap has not seen it. */
+function takeRequest(
+  open: BoundedMap<string, OpenRequest>,
+  key: string,
+): Required<Pick<PassedMessage, 'answers' | 'method' | 'ms'>> | undefined {
   const request = open.get(key);
   open.delete(key);
-  const isFailedTool = request?.method === 'tools/call' && isToolError(message);
-  return {
-    isError: message.isError || isFailedTool,
-    ...(request && {
-      answers: request.number,
-      method: request.method,
-      ms: Math.round(performance.now() - request.at),
-    }),
-  };
+  if (request === undefined) return undefined;
+  return { answers: request.number, method: request.method, ms: Math.round(performance.now() - request.at) };
 }
 
 const requestKey = (from: MessageSource, id: RequestId | null | undefined): string => `${from} ${typeof id} ${id}`;

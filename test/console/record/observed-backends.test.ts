@@ -129,3 +129,18 @@ test('a tool that failed is an error; the URI of a resource is not shown', () =>
     [undefined, undefined],
   ]);
 });
+
+test('a call that the gateway fails ends with the fault, and one that is sent again is the same call', () => {
+  const { flow, server, passed, watch, start } = open();
+  const backend = start();
+  watch();
+  backend.send(message({ id: 1, method: 'tools/call' }));
+  flow.failed(owner, 1, 'outcome_unknown');
+  expect(passed[1]).toMatchObject({ kind: 'fault', fault: 'outcome_unknown', answers: 1, method: 'tools/call' });
+  backend.send(message({ id: 2, method: 'ping' }));
+  backend.send(message({ id: 2, method: 'ping' }));
+  server.backend.says({ jsonrpc: '2.0', id: 2, result: {} });
+  expect(passed.slice(2)).toMatchObject([{ number: 3 }, { number: 4, repeats: 3 }, { kind: 'response', answers: 3 }]);
+  flow.failed({ ...owner, session: 'other' }, 1, 'server_exited');
+  expect(passed).toHaveLength(5);
+});

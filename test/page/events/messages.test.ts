@@ -44,6 +44,19 @@ test('messages are copied and saved as JSON Lines, and progress is one row', asy
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe(lines.join('\n'));
 });
 
+test('a call that is lost in a crash has failed: in its row, and in the numbers of its session', async () => {
+  const command = [process.execPath, `${root}test/page/scene-server.mjs`, 'crashing'];
+  const { admin, gateway } = await startWatched({ command });
+  const session = await initialize(gateway.url);
+  const page = await openPage(admin, 'sessions');
+  await page.getByRole('rowheader').getByRole('link').click();
+  await page.getByText('New messages appear here').waitFor();
+  for (let call = 1; call <= 25; call += 1) await session.callTool('query', {}).catch(() => undefined);
+  const failed = page.getByRole('listitem').filter({ hasText: 'server_exited' });
+  await failed.filter({ hasText: 'query' }).locator('.figure.bad').waitFor();
+  await page.getByText(/, 1 failed .*: tools\/call: the gateway answered with server_exited/).waitFor();
+});
+
 test('plots have ranges, and the value under the pointer in all of them', async () => {
   const { admin, gateway } = await startWatched();
   const session = await initialize(gateway.url);

@@ -1,15 +1,12 @@
 import type { EndedCall } from '../../../call/call-events.ts';
+import { ResponseTimes } from './response-times.ts';
 
 /** Calls whose duration says nothing about the speed of a server. They take as long as a start or a subscription. */
 const unmeasured: ReadonlySet<string | undefined> = new Set(['initialize', 'subscriptions/listen']);
 
-/** The bucket bounds of response times, in milliseconds: enough to see a slow server, and cheap to count. */
-const bounds = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000] as const;
-const bucketCount = bounds.length + 1;
-
 /**
- * Quantiles of response times, in milliseconds; null without answers. A quantile is the bound of its bucket. The last
- * bucket has no upper bound, so its lower bound is given.
+ * Quantiles of response times, in milliseconds; null without answers. A quantile is interpolated within a bucket of
+ * `ResponseTimes`, so it differs from the exact one by a few percent.
  */
 export interface AnswerTimes {
   readonly p50Ms: number | null;
@@ -24,8 +21,7 @@ export class CallCounts {
   /** The time that the gateway itself took for calls that the server got, in milliseconds, and their number. */
   gatewayMs = 0;
   gatewayCalls = 0;
-  /** The number of answers, by bucket. */
-  readonly #answers = new Uint32Array(bucketCount);
+  readonly #times = new ResponseTimes();
 
   /**
    * Adds a call. Its response time covers gateway and server, without time that neither is responsible for
@@ -40,9 +36,7 @@ export class CallCounts {
       this.gatewayMs += Math.max(0, durationMs - waitedMs - serverMs);
       this.gatewayCalls += 1;
     }
-    let bucket = 0;
-    while (bucket < bounds.length && durationMs - waitedMs > (bounds[bucket] as number)) bucket += 1;
-    (this.#answers[bucket] as number) += 1;
+    this.#times.count(durationMs - waitedMs);
   }
 
   /** Adds other counts. */
@@ -51,8 +45,7 @@ export class CallCounts {
     this.failures += other.failures;
     this.gatewayMs += other.gatewayMs;
     this.gatewayCalls += other.gatewayCalls;
-    for (let bucket = 0; bucket < bucketCount; bucket += 1)
-      (this.#answers[bucket] as number) += other.#answers[bucket] as number;
+    this.#times.add(other.#times);
   }
 
   clear(): void {
@@ -60,21 +53,11 @@ export class CallCounts {
     this.failures = 0;
     this.gatewayMs = 0;
     this.gatewayCalls = 0;
-    this.#answers.fill(0);
+    this.#times.clear();
   }
 
   get answerTimes(): AnswerTimes {
-    return { p50Ms: this.#quantile(0.5), p95Ms: this.#quantile(0.95), p99Ms: this.#quantile(0.99) };
-  }
-
-  #quantile(share: number): number | null {
-    const total = this.#answers.reduce((sum, count) => sum + count, 0);
-    if (total === 0) return null;
-    let cumulative = 0;
-    const bucket = this.#answers.findIndex((count) => {
-      cumulative += count;
-      return cumulative >= total * share;
-    });
-    return bounds[Math.min(bucket, bounds.length - 1)] as number;
+    const times = this.#times;
+    return { p50Ms: times.quantile(0.5), p95Ms: times.quantile(0.95), p99Ms: times.quantile(0.99) };
   }
 }

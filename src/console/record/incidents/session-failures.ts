@@ -1,5 +1,9 @@
-import type { EndedCall } from '../../../call/call-events.ts';
+import type { EndedCall, FailedCall } from '../../../call/call-events.ts';
+import { BoundedMap } from '../../../util/bounded-map.ts';
 import { type BackendOwner, backendOwnerKey } from '../backend-owner.ts';
+
+/** The number of sessions whose failures are kept (P8): some end before their last call is counted. */
+const maxSessions = 10_000;
 
 /** The failed calls of one session on this instance. */
 export interface Failures {
@@ -12,13 +16,15 @@ export interface Failures {
 
 /** Records the failed calls of sessions. A call that succeeds costs nothing here. */
 export class SessionFailures {
-  readonly #bySession = new Map<string, Failures>();
+  readonly #bySession = new BoundedMap<string, Failures>(maxSessions);
 
-  count({ origin: { server, session }, method = 'request', outcome }: EndedCall): void {
-    if (session === undefined || outcome.kind === 'ok' || outcome.kind === 'left') return;
-    const key = backendOwnerKey({ server, session });
-    const count = (this.#bySession.get(key)?.count ?? 0) + 1;
-    this.#bySession.set(key, { count, last: `${method}: ${describeFailure(outcome)}`, at: Date.now() });
+  count({ origin, method, outcome }: EndedCall): void {
+    if (outcome.kind !== 'ok' && outcome.kind !== 'left') this.#add(origin, method, describeFailure(outcome));
+  }
+
+  /** Counts a call that its session has failed. One whose end has a session of its own is counted there. */
+  countFault({ origin, method, reason, isWholeAnswer }: FailedCall): void {
+    if (isWholeAnswer) this.#add(origin, method, describeFailure({ kind: 'fault', reason }));
   }
 
   of(session: BackendOwner): Failures | undefined {
@@ -28,6 +34,13 @@ export class SessionFailures {
   /** Forgets a session that has ended. */
   forget(session: BackendOwner): void {
     this.#bySession.delete(backendOwnerKey(session));
+  }
+
+  #add({ server, session }: EndedCall['origin'], method = 'request', failure: string): void {
+    if (session === undefined) return;
+    const key = backendOwnerKey({ server, session });
+    const count = (this.#bySession.get(key)?.count ?? 0) + 1;
+    this.#bySession.set(key, { count, last: `${method}: ${failure}`, at: Date.now() });
   }
 }
 

@@ -57,7 +57,7 @@ test('each second has its calls by server and in all, and the state of the insta
   expect(instance).toMatchObject({
     calls: [2, 0],
     failures: [1, 0],
-    p50Ms: [5, null],
+    p50Ms: [3, null],
     sessions: [2, 3],
     resumes: [0, 1],
   });
@@ -66,17 +66,17 @@ test('each second has its calls by server and in all, and the state of the insta
     files: {
       calls: [1, 0],
       failures: [0, 0],
-      p50Ms: [5, null],
-      p95Ms: [5, null],
-      p99Ms: [5, null],
+      p50Ms: [3, null],
+      p95Ms: [3, null],
+      p99Ms: [3, null],
       memoryBytes: [1e8, 1e8],
     },
     mail: {
       calls: [1, 0],
       failures: [1, 0],
-      p50Ms: [5, null],
-      p95Ms: [5, null],
-      p99Ms: [5, null],
+      p50Ms: [3, null],
+      p95Ms: [3, null],
+      p99Ms: [3, null],
       memoryBytes: [null, null],
     },
   });
@@ -96,7 +96,7 @@ test('a coarse range has rates over its steps', () => {
     count(ended('files'));
     pass(1);
   }
-  expect(history.after('1h', -1)).toMatchObject({ newest: 0, instance: { calls: [2], p50Ms: [5] } });
+  expect(history.after('1h', -1)).toMatchObject({ newest: 0, instance: { calls: [2], p50Ms: [3] } });
   expect(history.after('24h', -1)).toMatchObject({ newest: -1, instance: { calls: [] } });
 });
 
