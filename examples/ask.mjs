@@ -3,12 +3,16 @@
 //   node ask.mjs http://127.0.0.1:8080/mcp                      lists the tools
 //   node ask.mjs http://127.0.0.1:8080/mcp count '{"to":3}'     calls a tool
 //
-// Set KEY to an API key or an access token. Set NODE_EXTRA_CA_CERTS to the file of a test certificate.
+// Set HEADER_FILE to the file with the output of `mcp-gangway key --add`, or KEY to an access token. Set
+// NODE_EXTRA_CA_CERTS to the file of a test certificate.
+import { readFileSync } from 'node:fs';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 
 const [url, tool, text = '{}'] = process.argv.slice(2);
 const print = (line) => process.stdout.write(`${line}\n`);
-const headers = process.env.KEY ? { Authorization: `Bearer ${process.env.KEY}` } : {};
+const { HEADER_FILE: file, KEY: token } = process.env;
+const key = file ? readFileSync(file, 'utf8').trim().replace('Authorization: Bearer ', '') : token;
+const headers = key ? { Authorization: `Bearer ${key}` } : {};
 const transport = new StreamableHTTPClientTransport(new URL(url), {
   requestInit: { headers },
   // A client that reconnects quickly and often receives every event, even if its gateway is killed.

@@ -46,6 +46,7 @@ const everything = {
   extraVolumes: [{ name: 'ca', configMap: { name: 'ca' } }],
   extraVolumeMounts: [{ name: 'ca', mountPath: '/etc/ca' }],
 };
+const redisUrl = 'redis://:password@redis:6379';
 const single = {
   replicaCount: 1,
   'redis.enabled': false,
@@ -181,6 +182,22 @@ describe('a value', () => {
     expect(configOf(configurationOf(manifests)).drainMs).toBe(100_000);
   });
 
+  it('names the Redis in the configuration, and its Secret is a file and no variable', async () => {
+    const manifests = await render(everything);
+    expect(configOf(configurationOf(manifests)).redis).toBe(redisUrl);
+    const variables = containerOf(manifests).env?.map(({ name }) => name);
+    expect(variables).toEqual(['GANGWAY_ADVANCED_CLUSTER_LINK_ADDRESS', 'GANGWAY_LISTEN_ADMIN_HOST', 'TOKEN']);
+    const { volumes } = deploymentOf(manifests).spec?.template.spec ?? {};
+    expect(volumes?.find(({ name }) => name === 'redis')?.secret).toEqual({
+      secretName: 'redis',
+      defaultMode: 0o440,
+      items: [{ key: 'redis-url', path: 'redis-url' }],
+    });
+    expect(configOf(configurationOf(await render())).redis).toBe('redis://gw-mcp-gangway-redis:6379');
+    const other = { 'redis.enabled': false, 'redis.url': 'redis://other:6379' };
+    expect(configOf(configurationOf(await render(other))).redis).toBe('redis://other:6379');
+  });
+
   it('replaces the servers of the defaults instead of adding to them', async () => {
     const { servers } = configOf(configurationOf(await render({ servers: { one: { command: 'node' } } })));
     expect(servers.map(({ name }) => name)).toEqual(['one']);
@@ -233,6 +250,7 @@ function configurationOf(manifests: readonly Manifest[]) {
   const files = new Map([
     ['/etc/mcp-gangway/gangway.json', map.data?.['gangway.json']],
     ['/etc/mcp-gangway-secret/keys.json', JSON.stringify([{ name: 'alice', sha256: 'a'.repeat(64) }])],
+    ['/etc/mcp-gangway-redis/redis-url', `${redisUrl}\n`],
   ]);
   return readConfiguration({
     argv: container.args ?? [],
@@ -242,7 +260,6 @@ function configurationOf(manifests: readonly Manifest[]) {
 }
 
 function valueOfReference(name: string): string {
-  if (name === 'REDIS_URL') return 'redis://:password@redis:6379';
   return name === 'GANGWAY_ADVANCED_CLUSTER_LINK_ADDRESS' ? '10.1.2.3' : 'text';
 }
 

@@ -81,19 +81,20 @@ describe('the gateway in it', () => {
   it('accepts its configuration, with API keys and Redis', () => {
     const files = new Map([
       [join(mountOf('config'), 'gangway.json'), read('gangway.json')],
-      [join(mountOf('secret'), secretItem()), JSON.stringify([{ name: 'alice', sha256: 'a'.repeat(64) }])],
+      [join(mountOf('secret'), 'keys.json'), JSON.stringify([{ name: 'alice', sha256: 'a'.repeat(64) }])],
+      [join(mountOf('secret'), 'redis-url'), 'redis://:password@redis:6379\n'],
     ]);
     const configuration = readConfiguration({
       argv: container?.args ?? [],
-      env: { GANGWAY_HOST: '0.0.0.0', REDIS_URL: 'redis://redis:6379' },
+      env: { GANGWAY_HOST: '0.0.0.0' },
       readFile: (path) => files.get(path) ?? expect.fail(`${path} is not mounted`),
     });
     expect(configuration).toMatchObject({ ok: true, warnings: [] });
     if (!('config' in configuration)) throw new Error('not a gateway');
     const { config } = configuration;
-    expect(config.redis).toBeDefined();
+    expect(config.redis).toBe('redis://:password@redis:6379');
     expect(config.requireAuth).toBe(true);
-    expect(config.apiKeysFile).toBe(join(mountOf('secret'), secretItem()));
+    expect(config.apiKeysFile).toBe(join(mountOf('secret'), 'keys.json'));
     // What clients in the cluster send as Host.
     const { name } = the<Manifest>('Service').metadata;
     const full = `${name}.${kustomization.namespace}.svc.cluster.local`;
@@ -161,9 +162,12 @@ describe('the gateway in it', () => {
     for (const name of writable ?? []) expect(volume(name)?.emptyDir?.sizeLimit).toBeDefined();
   });
 
-  it('has its secrets from a Secret, and from nowhere else', () => {
-    for (const { name, value } of container?.env ?? []) expect(value, name).toBeUndefined();
-    expect(container?.env?.map(({ valueFrom }) => valueFrom?.secretKeyRef?.name)).toEqual(['mcp-gangway']);
+  it('has its secrets from files of a Secret, and from nowhere else', () => {
+    expect(container?.env).toBeUndefined();
+    expect(container?.envFrom).toBeUndefined();
+    const { secretName, items } = volume('secret')?.secret ?? {};
+    expect(secretName).toBe('mcp-gangway');
+    expect(items?.map(({ key, path }) => [key, path])).toEqual(['keys.json', 'redis-url'].map((name) => [name, name]));
     expect(volume('config')?.configMap?.name).toBe(kustomization.configMapGenerator[0].name);
   });
 });
@@ -174,10 +178,6 @@ function volume(name: string) {
 
 function mountOf(name: string): string {
   return container?.volumeMounts?.find((mount) => mount.name === name)?.mountPath ?? expect.fail(`no mount of ${name}`);
-}
-
-function secretItem(): string {
-  return volume('secret')?.secret?.items?.[0]?.path ?? expect.fail('no item of the Secret');
 }
 
 function isThere(program: string): boolean {

@@ -10,7 +10,7 @@ it('an old SSE server gets an endpoint with TLS and keys', async () => {
   // The server really is the old one: without it there is no answer.
   await example.end('2');
   const alone = await example.run(
-    'KEY=$(head -1 alice.txt) node ../ask.mjs https://localhost:8443/mcp where || echo "ended with $?"',
+    'HEADER_FILE=alice.txt node ../ask.mjs https://localhost:8443/mcp where || echo "ended with $?"',
   );
   expect(alone).toContain('ended with 1');
 });

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { digestOfKey } from '../../src/auth/api-keys.ts';
 import { readConfiguration } from '../../src/config/config.ts';
+import { schemaUrl } from '../../src/config/tree/json-schema.ts';
 import { root, startGateway } from '../support/gateway.ts';
 import { startGuardedServer } from '../support/guarded-server.ts';
 import { post } from '../support/http-client.ts';
@@ -33,6 +34,41 @@ describe('pages', () => {
     for (const { text } of blocks) expect(() => JSON.parse(text)).not.toThrow();
   });
 });
+
+it('the configuration files of examples and of Kubernetes name the schema, and read no secret from a variable', () => {
+  const files = readdirSync(`${root}examples`, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('gangway.json'))
+    .map((name) => `examples/${name}`);
+  expect(files.length).toBeGreaterThanOrEqual(6);
+  for (const file of [...files, 'deploy/kubernetes/gangway.json']) {
+    const text = readFileSync(`${root}${file}`, 'utf8');
+    expect(JSON.parse(text).$schema, file).toBe(schemaUrl);
+    expect(text, file).not.toMatch(/\$\{(?!file:)/);
+  }
+});
+
+it('no page puts a key or a password into arguments or into the environment of the gateway', () => {
+  const texts = ['README.md', ...pagesBelow('docs'), ...pagesBelow('examples')].map(
+    (page) => [page, readFileSync(`${root}${page}`, 'utf8')] as const,
+  );
+  expect(texts.length).toBeGreaterThan(30);
+  for (const [page, text] of texts) {
+    const commands = blocksOf(text).filter(({ language }) => language === 'sh' || language === 'console');
+    for (const { text: command, line } of commands) {
+      expect(command, `${page}:${line}`).not.toMatch(/-H ["']Authorization:|--header "Authorization:/);
+      expect(command, `${page}:${line}`).not.toMatch(
+        /rediss?:\/\/[^\s']*:[^\s']+@.*mcp-gangway|REDIS_URL=|from-literal/,
+      );
+      expect(command, `${page}:${line}`).not.toMatch(/sed -n 2p|head -1 alice/);
+    }
+  }
+});
+
+function pagesBelow(folder: string): string[] {
+  return readdirSync(`${root}${folder}`, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md') && !name.includes('decisions/') && !name.includes('node_modules'))
+    .map((name) => `${folder}/${name}`);
+}
 
 // The others are started here.
 it.each(['stdio-in-docker', 'two-hosts-with-redis-and-nginx', 'prometheus-and-grafana'])(

@@ -17,7 +17,7 @@ it.skipIf(!hasNginx)(
       instead: {
         'redis.internal': '127.0.0.1',
         '0.0.0.0': '127.0.0.1',
-        'check http://mcp.example.com': 'check http://127.0.0.1',
+        "alice.txt}' http://mcp.example.com": "alice.txt}' http://127.0.0.1",
         'listen ': 'listen 127.0.0.1:',
         ...nginx.instead,
       },

@@ -30,7 +30,7 @@ const credentialForms: readonly (readonly [form: RegExp, shown: string])[] = [
 
 /**
  * Returns the start of a message with likely credentials redacted. No filter can find all credentials, so the operator
- * must set `--inspect` to see contents at all.
+ * must set `--observe.showContents` to see contents at all.
  */
 export function redactContent(bytes: Uint8Array): string {
   const read = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, maxRead)).toString('utf8');

@@ -77,8 +77,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if .Values.ingress.enabled }}{{ $hosts = concat $hosts .Values.ingress.hosts }}{{ end }}
 {{- if .Values.route.enabled }}{{ $hosts = concat $hosts .Values.route.hostnames }}{{ end }}
 {{- $own := dict "listen" (dict "allowedHosts" (concat $hosts .Values.allowedHosts | uniq)) "timeouts" (dict "drain" (printf "%ds" (int .Values.drainSeconds))) }}
-{{- if and .Values.link.enabled (include "gangway.hasRedis" .) }}
-{{- $_ := set $own "cluster" (dict "link" (dict "host" "0.0.0.0" "port" (int .Values.link.port))) }}
+{{- if include "gangway.hasRedis" . }}
+{{- $redis := default (printf "redis://%s-redis:6379" $name) .Values.redis.url }}
+{{- if .Values.redis.existingSecret }}{{ $redis = "${file:/etc/mcp-gangway-redis/redis-url}" }}{{ end }}
+{{- $cluster := dict "redis" $redis }}
+{{- if .Values.link.enabled }}
+{{- $_ := set $cluster "link" (dict "host" "0.0.0.0" "port" (int .Values.link.port)) }}
+{{- end }}
+{{- $_ := set $own "cluster" $cluster }}
 {{- end }}
 {{- if .Values.auth.existingSecret }}
 {{- $_ := set $own "auth" (dict "required" true "apiKeysFile" (printf "/etc/mcp-gangway-secret/%s" .Values.auth.key)) }}
