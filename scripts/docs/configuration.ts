@@ -42,7 +42,7 @@ export const exampleFile = `{
     "tickets": {
       "url": "https://mcp.example.com/sse",
       "transport": "sse",
-      "headers": { "Authorization": "Bearer \${TICKETS_TOKEN:-none}" }
+      "headers": { "Authorization": "Bearer \${file:/run/secrets/tickets-token}" }
     },
     "maps": { "url": "tcp://maps:9000" },
   }

@@ -42,7 +42,7 @@ describe('configuration.md', () => {
     const result = readConfiguration({
       argv: ['--config', 'x.json'],
       env: { HOME: '/home/me' },
-      readFile: () => exampleFile,
+      readFile: (path) => (path === 'x.json' ? exampleFile : 'token\n'),
     });
     expect(result).toMatchObject({
       ok: true,

@@ -30,6 +30,26 @@ describe('the unit of systemd', () => {
     expect(readConfiguration({ argv, env: {}, readFile: () => file })).toMatchObject({ ok: true, command: 'serve' });
   });
 
+  it('takes secrets from files, and none from its environment', () => {
+    expect(unit).not.toMatch(/^(EnvironmentFile|SetCredential)=/m);
+    const [id, folder = ''] = setting('LoadCredential').split(':');
+    // systemd names a credential after the id and the file of the folder.
+    const [named = ''] = /\$\{file:[^}]+\}/.exec(unit) ?? [];
+    expect(named).toBe(`\${file:/run/credentials/mcp-gangway.service/${id}_redis-url}`);
+    const page = readFileSync(`${root}docs/deploy.md`, 'utf8');
+    expect(page).toContain(`"redis": "${named}"`);
+    expect(page).toContain(`install -d -m 700 ${folder} `);
+    const file = JSON.stringify({ cluster: { redis: named }, mcpServers: { everything: { command: 'npx' } } });
+    const files = new Map([
+      ['/etc/mcp-gangway/gangway.json', file],
+      [named.slice('${file:'.length, -1), 'redis://:password@redis:6379\n'],
+    ]);
+    const [, ...argv] = setting('ExecStart').split(' ');
+    const readFile = (path: string) => files.get(path) ?? expect.fail(`${path} is not there`);
+    const read = readConfiguration({ argv, env: {}, readFile });
+    expect(read).toMatchObject({ ok: true, config: { redis: 'redis://:password@redis:6379' } });
+  });
+
   it('lets it end its servers itself, in the time that it takes for that', () => {
     expect(setting('KillMode')).toBe('mixed');
     expect(Number(setting('TimeoutStopSec'))).toBeGreaterThanOrEqual(globalOptions.drainMs.default / 1000 + 5);
