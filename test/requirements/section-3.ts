@@ -54,7 +54,7 @@ export const section3: readonly ProtocolRequirement[] = [
     id: 'R3.09',
     source: 'LOG',
     level: 'MUST',
-    text: 'A request gets log messages only if it requests them. These messages are at or above the requested level, and arrive on the stream of the request.',
+    text: 'A request gets log messages only if it requests them. The log messages are at or above the requested level, and arrive on the stream of the request.',
   },
   {
     id: 'R3.10',
