@@ -83,7 +83,7 @@ const notes: Partial<Record<Reason, string>> = {
   server_refused:
     'The remote server answered with an error status, or ended its response early. `--log-level debug` shows the status.',
   server_unauthorized:
-    'The status is not 401, because clients would then look for credentials for the gateway. `--header` sets credentials for all clients. `--defaults.forwardHeaders Authorization` lets each client send its own credentials. With `--defaults.auth upstream`, clients get the 401 and the OAuth metadata of the server instead.',
+    'The status is not 401, because clients would then look for credentials for the gateway. With `--defaults.auth upstream`, clients get the 401 and the OAuth metadata of the server instead, and log in there. `--header` sets credentials for all clients. `--defaults.forwardHeaders Authorization` lets each client send its own credentials.',
   server_unreachable:
     'The remote server was unreachable for more than 15 s, or its answer could not be resumed. The session continues when the server is reachable again.',
   server_silent: 'The time limit is `--defaults.advanced.streamIdle`.',

@@ -47,13 +47,35 @@ export function explainConnectFailure(cause: unknown, where: string): string {
 export const noTokenReason = (cause: unknown): NoTokenReason | undefined =>
   cause instanceof NoUpstreamToken ? cause.reason : undefined;
 
-/** Returns one sentence for the operator about a redirect or refused credentials; undefined for any other status. */
-export function explainRefusal(status: number, where: string): string | undefined {
+/** What the operator can do about refused credentials: does the answer offer a login, and do clients get the offer? */
+export type LoginOffer = 'none' | 'offered' | 'passed-on';
+
+/**
+ * Reads an answer that refuses credentials. It offers a login with OAuth if it has a challenge for tokens or names the
+ * server's metadata (RFC 6750, section 3; RFC 9728, section 5.1).
+ */
+export function readLoginOffer({
+  'www-authenticate': header = '',
+}: Readonly<Record<string, string | readonly string[] | undefined>>): LoginOffer {
+  return /(?:^|,) *(?:bearer|dpop)(?: |,|$)|resource_metadata *=/i.test(String(header)) ? 'offered' : 'none';
+}
+
+const ownCredentials =
+  "set credentials with --header 'Authorization: …' or headers, or let each client send its own with --defaults.forwardHeaders Authorization.";
+
+const accessAdvice: Readonly<Record<LoginOffer, string>> = {
+  none: `Set${ownCredentials.slice('set'.length)}`,
+  offered: `It offers a login with OAuth. To let clients log in there, set --defaults.auth upstream. Otherwise, ${ownCredentials}`,
+  'passed-on': 'The client gets the challenge, and must log in.',
+};
+
+/** Returns sentences for the operator about a redirect or refused credentials; undefined for any other status. */
+export function explainRefusal(status: number, where: string, offer: LoginOffer = 'none'): string | undefined {
   if (status >= 300 && status < 400) {
     return `${where} answered with a redirect (${status}), which the gateway does not follow. Configure the URL of the redirect target.`;
   }
   if (isUnauthorized(status)) {
-    return `${where} refused access (${status}). Set credentials with --header 'Authorization: …' or headers, or let each client send its own with --defaults.forwardHeaders Authorization.`;
+    return `${where} refused access (${status}). ${accessAdvice[offer]}`;
   }
   return undefined;
 }

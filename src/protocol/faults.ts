@@ -552,7 +552,7 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      "The MCP server refused access (401 or 403). The operator can set the server's credentials with --header, or let clients send their own credentials with --defaults.forwardHeaders.",
+      'The MCP server refused access (401 or 403). If clients can log in at the server with OAuth, the operator can set --defaults.auth upstream. Otherwise, the operator can set credentials with --header, or let clients send their own with --defaults.forwardHeaders.',
   },
   upstream_token_refused: {
     status: 502,
@@ -581,6 +581,18 @@ const catalogue = {
     reached: 'maybe',
     message:
       'Forbidden: the access token does not allow this request at the MCP server. Get a token with the scopes in WWW-Authenticate.',
+  },
+  upstream_proof_refused: {
+    status: 401,
+    code: -32000,
+    message:
+      'Unauthorized: the gateway cannot pass on DPoP proofs to this MCP server. This request did not reach the server. Get a token without DPoP, and send it with Authorization: Bearer.',
+  },
+  upstream_requires_proof: {
+    status: 502,
+    code: -32000,
+    message:
+      'The MCP server accepts only tokens that are bound to a key (DPoP), and the gateway cannot pass on the proofs. Connect the client to the server directly.',
   },
   no_upstream_metadata: {
     status: 404,

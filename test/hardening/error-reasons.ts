@@ -53,6 +53,8 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
     'upstream_forbidden',
     'no_upstream_metadata',
     'bad_upstream_metadata',
+    'upstream_proof_refused',
+    'upstream_requires_proof',
   ],
   'integration/upstream-identity': ['upstream_token_refused', 'upstream_token_unavailable', 'access_token_required'],
   'integration/views': ['view_unavailable', 'bad_cursor', 'method_of_view'],

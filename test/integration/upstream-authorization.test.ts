@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type GuardedServer, startGuardedServer, tokenOf, usualMetadata } from '../support/guarded-server.ts';
-import { initialize, open, post } from '../support/http-client.ts';
+import { type Exchange, initialize, open, post } from '../support/http-client.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const issuer = 'https://login.example.com';
 const [ada, adaNext, bob] = [
@@ -103,6 +104,105 @@ describe('the refusal of a server with its own OAuth', () => {
     expect((await session.request('tools/list')).status).toBe(401);
     expect((await session.request('tools/list', {}, { headers: bearer(ada) })).status).toBe(200);
   });
+});
+
+describe('a server that requires DPoP', () => {
+  const send = (method: 'GET' | 'POST', url: string, headers: Record<string, string>) =>
+    method === 'POST'
+      ? post(url, initializeRequest, headers)
+      : open(url, { method, headers }).then((it) => it.answer());
+
+  test.each(['POST', 'GET'] as const)(
+    'never sees a token that a client sends with a proof: 401 to the %s',
+    async (method) => {
+      const before = server.seen.length;
+      const headers = { Authorization: `DPoP ${ada}`, DPoP: 'proof', Accept: 'application/json, text/event-stream' };
+      const { status, json, headers: received } = await send(method, gateway.url, headers);
+      expect([status, reasonOf(json)]).toEqual([401, 'upstream_proof_refused']);
+      expect(received['www-authenticate']).toBe(
+        `Bearer error="invalid_token", error_description="The gateway cannot pass on DPoP proofs to this server", resource_metadata="${metadataUrl()}"`,
+      );
+      expect(server.seen).toHaveLength(before);
+    },
+  );
+
+  test.each([
+    ['DPoP algs="ES256 RS256", error="invalid_token", Bearer error="invalid_token"', 'Bearer error="invalid_token"'],
+    [
+      'Bearer error="invalid_token", DPoP algs="ES256", Basic realm="a, DPoP b"',
+      'Bearer error="invalid_token", Basic realm="a, DPoP b"',
+    ],
+    ['DPoP, Bearer', 'Bearer'],
+    ['Bearer realm="DPoP algs=\\"x\\""', 'Bearer realm="DPoP algs=\\"x\\""'],
+    ['DPoP error="use_dpop_nonce", resource_metadata="{origin}/x"', undefined],
+  ])('is not known by its challenges: %s', async (challenge, expected) => {
+    const { challenge: usual } = server;
+    server.challenge = challenge;
+    try {
+      const { status, headers } = await post(gateway.url, initializeRequest);
+      expect(status).toBe(401);
+      expect(headers['www-authenticate']).toBe(expected ?? `Bearer resource_metadata="${metadataUrl()}"`);
+    } finally {
+      server.challenge = usual;
+    }
+  });
+
+  const serveMetadata = (members: object): void => {
+    server.metadata = (outgoing, origin) =>
+      void outgoing
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ resource: `${origin}/mcp`, authorization_servers: [issuer], ...members }));
+  };
+
+  test('for some tokens has metadata without a word about it', async () => {
+    serveMetadata({ dpop_signing_alg_values_supported: ['ES256'], dpop_bound_access_tokens_required: false });
+    await untilForgotten();
+    const { json } = await (await open(metadataUrl(), { method: 'GET' })).answer();
+    expect(json).toEqual({ resource: gateway.url, authorization_servers: [issuer] });
+  });
+
+  test('for all tokens has no metadata for clients: 502 says why', async () => {
+    serveMetadata({ dpop_signing_alg_values_supported: ['ES256'], dpop_bound_access_tokens_required: true });
+    await untilForgotten();
+    const { status, json } = await (await open(metadataUrl(), { method: 'GET' })).answer();
+    expect([status, reasonOf(json)]).toEqual([502, 'upstream_requires_proof']);
+    await untilForgotten();
+  });
+});
+
+test.each([
+  [
+    'a login',
+    'Bearer',
+    /refused access \(401\)\. It offers a login with OAuth\. .*--defaults\.auth upstream.*--header/,
+  ],
+  ['metadata', 'Other resource_metadata="{origin}/x"', /It offers a login with OAuth/],
+  ['no login', 'Basic realm="x"', /refused access \(401\)\. Set credentials with --header/],
+])('without auth: upstream, the advice at the start follows from the 401: %s', async (_name, challenge, advice) => {
+  const other = await startGuardedServer();
+  onTestFinished(() => other.close());
+  other.challenge = challenge;
+  for (const transport of challenge === 'Bearer' ? ['auto', 'sse'] : ['auto'])
+    await expect(startGateway({ args: ['--defaults.transport', transport, other.url] })).rejects.toThrow(advice);
+});
+
+test('[P12] requests without an accepted token cause no warnings, whatever their method', async () => {
+  const exchanges: Promise<Exchange>[] = [];
+  for (const [method, path] of [
+    ['GET', '/sse'],
+    ['GET', '/mcp'],
+    ['DELETE', '/mcp'],
+  ] as const) {
+    const headers = { Accept: 'text/event-stream', 'Mcp-Session-Id': 'x', ...(path === '/mcp' && bearer('unknown')) };
+    exchanges.push(open(gateway.baseUrl + path, { method, headers }));
+  }
+  const statuses = (await Promise.all(exchanges)).map(({ status }) => status);
+  expect(statuses).toEqual([401, 401, 401]);
+  const refused = () =>
+    gateway.logs().filter(({ msg, reason }) => msg === 'refused a request' && reason === 'upstream_unauthorized');
+  await waitFor(() => refused().length > 0, { what: 'the log line of a refusal' });
+  expect(refused().map(({ level }) => level)).not.toContain(40);
+  expect(gateway.stdout()).not.toContain('count as one user');
 });
 
 describe('a session at a server with its own OAuth', () => {

@@ -58,9 +58,14 @@ export function warnOfAffinity({ name, affinity, share }: ServerConfig, known: K
  * @param known what the gateway knows of its users at the start
  */
 export function describeSharing(
-  servers: readonly (Pick<ServerConfig, 'share'> & { readonly affinity?: string | undefined })[],
+  servers: readonly (Pick<ServerConfig, 'share'> & Partial<Pick<ServerConfig, 'auth' | 'affinity'>>)[],
   known: KnownUsers,
 ): string {
+  const passing = servers.filter(({ auth }) => auth === 'upstream');
+  if (passing.length > 0)
+    return passing.length === servers.length
+      ? 'Users log in at the server, and each user has separate sessions there (auth: upstream).'
+      : 'Which clients share processes depends on the server (share, auth).';
   const affinities = new Set(servers.map(({ affinity }) => affinity));
   const [affinity] = affinities;
   if (affinity !== undefined && affinities.size === 1 && servers.every(({ share }) => reuseOf(share, known) !== 'none'))

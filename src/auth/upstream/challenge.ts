@@ -14,8 +14,32 @@ export function metadataUrlIn(challenge: string): URL | undefined {
   return undefined;
 }
 
-/** Returns the challenge with another metadata URL in place of each one that it names. */
-export const withMetadataUrl = (challenge: string, url: string): string =>
-  challenge.replace(parameter, (found, name: string | undefined) =>
+/**
+ * Returns the header for clients of the gateway: with another metadata URL in place of each one that it names, and
+ * without the challenges for DPoP. A proof names the URL of the gateway, so the server would refuse it
+ * (docs/decisions/0110). Undefined if nothing remains.
+ */
+export function challengeForClients(header: string, url: string): string | undefined {
+  const remaining = /dpop/i.test(header) ? withoutDpop(header) : header;
+  if (remaining === '') return undefined;
+  return remaining.replace(parameter, (found, name: string | undefined) =>
     name === undefined ? found : `resource_metadata="${url}"`,
   );
+}
+
+/** A part of the header between two commas that are in no quoted text. */
+const part = /(?:"(?:[^"\\]|\\.)*"?|[^",])+/g;
+
+/** The scheme with which a challenge begins (RFC 9110, section 11.6.1). Any other part is a parameter. */
+const schemeAtStart = /^\s*([\w!#$%&'*+.^`|~-]+)(?:\s+(?![\s=])|\s*$)/;
+
+function withoutDpop(header: string): string {
+  let isDpop = false;
+  const kept: string[] = [];
+  for (const [text] of header.matchAll(part)) {
+    const scheme = schemeAtStart.exec(text)?.[1];
+    if (scheme !== undefined) isDpop = scheme.toLowerCase() === 'dpop';
+    if (!isDpop) kept.push(text.trim());
+  }
+  return kept.filter((text) => text !== '').join(', ');
+}

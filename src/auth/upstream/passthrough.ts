@@ -6,7 +6,7 @@ import { anonymous, type Principal } from '../../protocol/principal.ts';
 import { type BearerToken, readBearerToken } from '../bearer-token.ts';
 import { anonymousIdentity, type Challenge, type Identity } from '../identity.ts';
 import { rootMetadataPath } from '../oauth/protected-resources.ts';
-import { metadataUrlIn, withMetadataUrl } from './challenge.ts';
+import { challengeForClients, metadataUrlIn } from './challenge.ts';
 import { type RelayedMetadata, UpstreamMetadata } from './relayed-metadata.ts';
 import { TokenChecks, type TokenVerdict } from './token-checks.ts';
 import type { SendUpstream } from './upstream-request.ts';
@@ -61,6 +61,7 @@ export class Passthrough {
    * request without a token reaches only sessions that began without one.
    */
   readonly authenticate = (incoming: IncomingMessage): Identity | Challenge | Promise<Identity | Challenge> => {
+    if (hasProofScheme(incoming)) return this.#refuseProof(incoming);
     const token = readBearerToken(incoming);
     const isChecked = token !== undefined && incoming.method !== 'POST';
     return isChecked ? this.authenticateChecked(incoming) : identify(token, this.#options.url);
@@ -68,6 +69,7 @@ export class Passthrough {
 
   /** Authenticates a request that the gateway may answer without the server. */
   readonly authenticateChecked = (incoming: IncomingMessage): Identity | Challenge | Promise<Identity | Challenge> => {
+    if (hasProofScheme(incoming)) return this.#refuseProof(incoming);
     const token = readBearerToken(incoming);
     const verdict = this.#checks.check(token);
     return verdict instanceof Promise
@@ -78,10 +80,9 @@ export class Passthrough {
   /** Implements `ChallengeRewriter`. */
   challengeFor(incoming: IncomingMessage, reason: Reason, received: string | undefined): string | undefined {
     if (reason === 'upstream_unauthorized') this.#checks.forget(readBearerToken(incoming));
-    const { resources } = this.#options;
-    const path = pathOf(incoming.url ?? '');
-    const metadataUrl = this.#metadataUrl(incoming, resources.get(path) ?? path);
-    if (received !== undefined) return withMetadataUrl(received, metadataUrl);
+    const metadataUrl = this.#metadataUrl(incoming);
+    const passedOn = received && challengeForClients(received, metadataUrl);
+    if (passedOn) return passedOn;
     // RFC 9110, section 15.5.2: a 401 has a challenge.
     return reason === 'upstream_unauthorized' ? `Bearer resource_metadata="${metadataUrl}"` : undefined;
   }
@@ -98,16 +99,32 @@ export class Passthrough {
     return { reason, wwwAuthenticate: this.challengeFor(incoming, reason, verdict.challenge) };
   }
 
+  /** A token that is sent with a proof: the server would get neither the proof nor a token that is good without it. */
+  #refuseProof(incoming: IncomingMessage): Challenge {
+    const description = 'The gateway cannot pass on DPoP proofs to this server';
+    const parameters = [
+      'error="invalid_token"',
+      `error_description="${description}"`,
+      `resource_metadata="${this.#metadataUrl(incoming)}"`,
+    ];
+    return { reason: 'upstream_proof_refused', wwwAuthenticate: `Bearer ${parameters.join(', ')}` };
+  }
+
   #baseUrl({ headers }: IncomingMessage): string {
     const { publicUrl, scheme } = this.#options;
     return publicUrl ?? `${scheme}://${headers.host ?? ''}`;
   }
 
-  #metadataUrl(incoming: IncomingMessage, resourcePath: string): string {
+  #metadataUrl(incoming: IncomingMessage): string {
+    const path = pathOf(incoming.url ?? '');
+    const resourcePath = this.#options.resources.get(path) ?? path;
     const { origin, pathname } = new URL(this.#baseUrl(incoming) + resourcePath);
     return origin + rootMetadataPath + pathname;
   }
 }
+
+/** True for `Authorization: DPoP` (RFC 9449, section 7.1). */
+const hasProofScheme = ({ headers }: IncomingMessage): boolean => /^dpop(?: |$)/i.test(headers.authorization ?? '');
 
 /** Identifies the bearer of a token. What a token allows is unknown, so the identity has neither scopes nor claims. */
 const identify = (token: BearerToken | undefined, url: URL): Identity =>

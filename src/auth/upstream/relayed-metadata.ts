@@ -4,7 +4,7 @@ import type { SendUpstream } from './upstream-request.ts';
 /** The server's metadata for clients of the gateway, or the reason why there is none. */
 export type RelayedMetadata =
   | { readonly ok: true; readonly document: Readonly<Record<string, unknown>> }
-  | { readonly ok: false; readonly reason: 'missing' | 'unusable' };
+  | { readonly ok: false; readonly reason: 'missing' | 'unusable' | 'bound' };
 
 /** Options of `UpstreamMetadata`. */
 export interface UpstreamMetadataOptions {
@@ -47,7 +47,10 @@ export class UpstreamMetadata {
     }
     const kept = this.#kept;
     const document = await kept.document;
-    if (typeof document === 'object') return { ok: true, document: forClients(document, url, resource) };
+    if (typeof document === 'object') {
+      if (document['dpop_bound_access_tokens_required'] === true) return { ok: false, reason: 'bound' };
+      return { ok: true, document: forClients(document, url, resource) };
+    }
     if (this.#kept === kept) this.#kept = undefined;
     return { ok: false, reason: document };
   }
@@ -81,11 +84,15 @@ export class UpstreamMetadata {
 /**
  * Rewrites the metadata for the gateway's clients, which compare the resource with the URL that they use. A document
  * about another resource than the server keeps its resource, so that clients refuse it as they do without a gateway.
- * Signed metadata names the server's URL and would prevail (RFC 9728, section 2.2), so it is left out.
+ * Signed metadata names the server's URL and would prevail (RFC 9728, section 2.2), so it is left out. Members about
+ * DPoP are left out too: a client would get a token that is bound to its key, and no proof reaches the server.
  */
-function forClients({ signed_metadata: _, ...document }: Document, url: URL, resource: string): Document {
+function forClients(received: Document, url: URL, resource: string): Document {
+  const document = Object.fromEntries(Object.entries(received).filter(([name]) => !isLeftOut(name)));
   return covers(document['resource'], url) ? { ...document, resource } : document;
 }
+
+const isLeftOut = (name: string): boolean => name === 'signed_metadata' || name.startsWith('dpop_');
 
 /** True if a resource identifier is for this URL: the same origin, and the same path or one above it. */
 function covers(resource: unknown, { origin, pathname }: URL): boolean {

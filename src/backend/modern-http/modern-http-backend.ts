@@ -159,7 +159,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
   const settle = (id: RequestId, outcome: ModernPostOutcome, forwarded: ForwardedHeaders): void => {
     const { status = 0 } = outcome;
     if (!hasAnswered && (!outcome.ok || isUnrelatedToEra(status))) {
-      const detail = outcome.ok ? explainModernStatus(status, where) : outcome.detail;
+      const detail = outcome.ok ? explainModernStatus(status, where, outcome.offer) : outcome.detail;
       const isOtherTransport = !outcome.ok && isRefusal(status);
       return detach(
         'backend',

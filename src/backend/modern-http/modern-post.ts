@@ -8,7 +8,14 @@ import {
   type ServerMessages,
 } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
-import { explainConnectFailure, explainRefusal, noTokenReason, reasonOfStatus } from '../connect-failure.ts';
+import {
+  explainConnectFailure,
+  explainRefusal,
+  type LoginOffer,
+  noTokenReason,
+  readLoginOffer,
+  reasonOfStatus,
+} from '../connect-failure.ts';
 import { type BackpressureGroup, IdleTimeoutError } from '../http-client/backpressure-group.ts';
 import type { Canceller } from '../http-client/canceller.ts';
 import { createEventReader } from '../http-client/event-reader.ts';
@@ -54,7 +61,7 @@ export interface ModernRequestPost extends ModernPost {
 
 /** How a request ended. */
 export type ModernPostOutcome =
-  | { readonly ok: true; readonly response: Message; readonly status: number }
+  | { readonly ok: true; readonly response: Message; readonly status: number; readonly offer?: LoginOffer }
   | ModernPostFailure;
 
 /** There is no response, and will be none. */
@@ -86,7 +93,7 @@ export async function postModernRequest(post: ModernRequestPost, parts: ModernPo
     const isAccepted = status >= 200 && status <= 299;
     if (parts.connection.noteChallenge(answer, post.forwarded)) {
       await body.drain();
-      return refusedPost(explainModernStatus(status, where), status);
+      return refusedPost(explainModernStatus(status, where, 'passed-on'), status);
     }
     if (isAccepted && mediaType === 'text/event-stream') return await readStream(answer, post, parts);
     if (mediaType === 'application/json') {
@@ -94,11 +101,13 @@ export async function postModernRequest(post: ModernRequestPost, parts: ModernPo
       if (json === undefined) return tooLongPost(where, maxLineBytes);
       const flat = flattenLineBreaks(json);
       const response = responseIn(flat, await readServerTexts([flat]), post.id);
-      if (response !== undefined) return { ok: true, response, status };
+      if (response !== undefined) {
+        return { ok: true, response, status, ...(!isAccepted && { offer: readLoginOffer(answer.headers) }) };
+      }
     } else await body.drain();
     return isAccepted
       ? refusedPost(`${where} answered a request with neither a response nor an event stream (${status}).`)
-      : refusedPost(explainModernStatus(status, where), status);
+      : refusedPost(explainModernStatus(status, where, readLoginOffer(answer.headers)), status);
   } catch (cause) {
     const isUnreachable = post.waitsForServer && isUnsentAfter(cause);
     return {
@@ -228,8 +237,8 @@ function responseIn(json: Buffer, found: ServerMessages, id: RequestId): Message
 const hasNoId = (json: Buffer): boolean => findRange(json, ['id']) === 'absent' || scalarAt(json, ['id']) === null;
 
 /** Explains to the operator a status that refuses a message, with advice. */
-export function explainModernStatus(status: number, where: string): string {
-  const refusal = explainRefusal(status, where);
+export function explainModernStatus(status: number, where: string, offer: LoginOffer = 'none'): string {
+  const refusal = explainRefusal(status, where, offer);
   if (refusal !== undefined) return refusal;
   if (status === 404 || status === 405) {
     return `${where} accepts no requests at this path (${status}). Correct the URL; many end in /mcp.`;

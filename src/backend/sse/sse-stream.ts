@@ -7,7 +7,9 @@ import {
   explainConnectFailure,
   explainRefusal,
   isUnauthorized,
+  type LoginOffer,
   noTokenReason,
+  readLoginOffer,
 } from '../connect-failure.ts';
 import { type BackpressureGroup, IdleTimeoutError } from '../http-client/backpressure-group.ts';
 import { createEventReader } from '../http-client/event-reader.ts';
@@ -119,9 +121,9 @@ export function openSseStream(
       limit(connectTimeoutMs, { reason: 'failed', detail: `${where} did not answer within ${connectTimeoutMs} ms.` });
       const headers = { ...clientHeaders, accept: 'text/event-stream', 'cache-control': 'no-store' };
       const answer = await connection.request({ method: 'GET', url, headers, signal: controller.signal });
-      const fault = findFault(answer, where);
+      const isPassedOn = connection.noteChallenge(answer, clientHeaders);
+      const fault = findFault(answer, where, isPassedOn ? 'passed-on' : readLoginOffer(answer.headers));
       if (fault !== undefined) {
-        connection.noteChallenge(answer, clientHeaders);
         const flags = { isOtherTransport: isOtherServer(answer), isUnauthorized: isUnauthorized(answer.status) };
         return { reason: 'failed', detail: fault, ...flags };
       }
@@ -156,8 +158,8 @@ const isOtherServer = ({ status }: HttpResponse): boolean =>
   status === 200 || status === 400 || status === 404 || status === 405;
 
 /** Returns the problem with the head of the stream's response, if any. */
-function findFault({ status, mediaType }: HttpResponse, where: string): string | undefined {
-  const refusal = explainRefusal(status, where);
+function findFault({ status, mediaType }: HttpResponse, where: string, offer: LoginOffer): string | undefined {
+  const refusal = explainRefusal(status, where, offer);
   if (refusal !== undefined) return refusal;
   if (status === 404 || status === 405) {
     return `${where} has no HTTP+SSE stream at this path (${status}). Correct the URL; many end in /sse.`;

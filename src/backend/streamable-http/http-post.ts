@@ -3,7 +3,13 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import { type Message, readServerTexts } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import type { QueuedMessage, RequestIds } from '../backend.ts';
-import { explainConnectFailure, noTokenReason, reasonOfStatus } from '../connect-failure.ts';
+import {
+  explainConnectFailure,
+  type LoginOffer,
+  noTokenReason,
+  readLoginOffer,
+  reasonOfStatus,
+} from '../connect-failure.ts';
 import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
 import { Canceller } from '../http-client/canceller.ts';
 import { type HttpConnection, type HttpResponse, postHeaders } from '../http-client/http-connection.ts';
@@ -175,7 +181,7 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
     const { status, mediaType, body } = answer;
     if ('message' in source && connection.noteChallenge(answer, source.headers)) {
       await body.drain();
-      return createRefusal(status);
+      return createRefusal(status, 'passed-on');
     }
     const text = mediaType === 'application/json' ? await readJsonBody(body, flow, maxLineBytes) : undefined;
     if (mediaType !== 'application/json') await body.drain();
@@ -189,13 +195,13 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
       const detail = `${where} supports only the revisions from 2026-07-28 on, which have no initialize.`;
       return { outcome: 'failed', reason: 'server_refused', detail };
     }
-    return createRefusal(status);
+    return createRefusal(status, readLoginOffer(answer.headers));
   };
 
-  const createRefusal = (status: number): HttpPostEnd => ({
+  const createRefusal = (status: number, offer: LoginOffer): HttpPostEnd => ({
     outcome: 'failed',
     reason: reasonOfStatus(status),
-    detail: explainPostStatus(status, where, isInitialize),
+    detail: explainPostStatus(status, where, isInitialize, offer),
     status,
   });
 

@@ -1,6 +1,6 @@
 import { errorCodeIn } from '../../protocol/json/splice.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import { explainRefusal } from '../connect-failure.ts';
+import { explainRefusal, type LoginOffer } from '../connect-failure.ts';
 
 /** Error codes that only servers of the modern era have (2026-07-28, basic): headers, capabilities, version. */
 const modernCodes: ReadonlySet<unknown> = new Set([-32020, -32021, -32022]);
@@ -15,8 +15,8 @@ export const wrongUrlHint = ' Check that it is the URL of an MCP server.';
  * Explains to the operator a status that refuses a POST, with advice. `initialize` is the first POST that a server
  * gets.
  */
-export function explainPostStatus(status: number, where: string, isInitialize: boolean): string {
-  const refusal = explainRefusal(status, where);
+export function explainPostStatus(status: number, where: string, isInitialize: boolean, offer: LoginOffer): string {
+  const refusal = explainRefusal(status, where, offer);
   if (refusal !== undefined) return refusal;
   if (status === 404 || status === 405) {
     return `${where} accepts no messages at this path (${status}). Correct the URL; many end in /mcp.`;

@@ -14,6 +14,12 @@ export interface RelayedMetadataOptions {
   readonly originRules: OriginRules;
 }
 
+const reasons = {
+  missing: 'no_upstream_metadata',
+  unusable: 'bad_upstream_metadata',
+  bound: 'upstream_requires_proof',
+} as const;
+
 /**
  * Serves the metadata of a server at which clients authorize (RFC 9728), with the gateway's URL as the resource. The URL
  * can come from the request's Host, so no cache may keep the answer.
@@ -25,7 +31,7 @@ export function createRelayedMetadataEndpoint(options: RelayedMetadataOptions): 
     for (const [name, value] of Object.entries(metadataCors)) context.outgoing.setHeader(name, value);
     if (relayed.ok)
       respondWithJson(context.outgoing, 200, JSON.stringify(relayed.document), { 'cache-control': 'no-store' });
-    else context.respondWithFault(relayed.reason === 'missing' ? 'no_upstream_metadata' : 'bad_upstream_metadata');
+    else context.respondWithFault(reasons[relayed.reason]);
   };
   const serve: Endpoint = (context) => {
     const { host } = context.headers;

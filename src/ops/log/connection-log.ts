@@ -1,4 +1,5 @@
 import type { Challenge } from '../../auth/identity.ts';
+import { isUpstreamRefusal } from '../../protocol/http/upstream-challenge.ts';
 import type { EventOf } from '../../util/telemetry/emit.ts';
 import { FloodLimiter } from '../flood-limiter.ts';
 import type { GatewayEvent, GatewaySink } from '../gateway-events.ts';
@@ -23,6 +24,10 @@ const helps = new Map<string, string>([
     'unknown_key',
     'No configured key matches. Correct the key in the client, or create one with mcp-gangway key NAME --add FILE.',
   ],
+  [
+    'upstream_proof_refused',
+    'A server with auth: upstream cannot get DPoP proofs. Configure the client to get a token without DPoP.',
+  ],
   ['expired_key', 'Create another key for this user with mcp-gangway key NAME --add FILE.'],
 ]);
 
@@ -32,13 +37,15 @@ type TokenFailure = Exclude<EventOf<GatewayEvent, 'upstream-token'>, { outcome: 
  * Logs requests that were not admitted and why, connections that were closed because too many are open, and tokens that
  * the gateway did not get. Each reason
  * has at most one line a second (docs/logs.md). A client without credentials that learns where to get some takes the
- * first step of OAuth, so that is no warning. Neither is the request for a nonce, with which DPoP begins.
+ * first step of OAuth, so that is no warning. Neither is the request for a nonce, with which DPoP begins, nor the refusal
+ * of a server that checks tokens itself.
  */
 export function createConnectionLog({ auth, http }: Pick<Log, 'auth' | 'http'>): ConnectionLog {
   const refusals = new FloodLimiter<{ readonly server: string; readonly challenge: Challenge }>(
     ({ server, challenge: { reason, detail, wwwAuthenticate } }, leftOut) => {
       const asksForLogin = reason === 'credentials_required' && wwwAuthenticate?.includes('resource_metadata=');
-      const isFirstStep = asksForLogin || reason === 'dpop_nonce_required';
+      // Where the server checks tokens itself, anybody can cause its refusals, and a POST causes no line at all.
+      const isFirstStep = asksForLogin || reason === 'dpop_nonce_required' || isUpstreamRefusal(reason);
       const { why, expected, seen } = detail ?? {};
       const help = isFirstStep ? undefined : (helps.get(why ?? '') ?? helps.get(reason));
       const line = { server, reason, why, expected, seen, help, ...(leftOut > 0 && { leftOut }) };
