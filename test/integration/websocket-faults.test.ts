@@ -65,7 +65,7 @@ const expectNoSecret = (gateway: Gateway, ...more: string[]) =>
 test.each<[string, RequestListener, RegExp]>([
   ['refuses access', (_, r) => void r.writeHead(401).end('upstream-secret'), /refused access/],
   ['redirects', (_, r) => void r.writeHead(302, { location: 'ws://127.0.0.1:1/upstream-secret' }).end(), /redirect/],
-  ['never answers', () => undefined, /did not open a WebSocket within 500 ms/],
+  ['never answers', () => undefined, /did not accept the WebSocket connection within 500 ms/],
 ])('[F28] [S11] a server that %s in the handshake: initialize gets 502', async (what, onRequest, detail) => {
   // Node.js ignores the wish for an upgrade where nobody listens for it.
   const { gateway, url } = await startBehind({ onRequest });
