@@ -1,3 +1,6 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { answered, openAnswered } from '../support/answered-session.ts';
 import { startCluster } from '../support/cluster.ts';
@@ -163,9 +166,79 @@ test('a server that cannot start is left out, and the session opens without it',
 test('[P8] a server that floods does not hold the others', async () => {
   const { url } = await startView({ ...five, s4: fixture('flooding-server.mjs') });
   const session = await openAnswered(url);
+  const timeCalls = async (): Promise<number> => {
+    const start = performance.now();
+    for (let index = 0; index < 20; index++)
+      expect(textOf(await session.callTool(`s${index % 4}__echo`, { text: `${index}` }))).toBe(`${index}`);
+    return performance.now() - start;
+  };
+  await timeCalls(); // the first calls of a process are slow
+  const before = await timeCalls();
   await session.callTool('s4__flood');
-  for (let index = 0; index < 20; index++)
-    expect(textOf(await session.callTool(`s${index % 4}__echo`, { text: `${index}` }))).toBe(`${index}`);
+  // The flood takes its share of the processors, and no more.
+  expect(await timeCalls()).toBeLessThan(before * 10 + 1_000);
+});
+
+/** The time that a step takes, and its outcome. */
+async function timed<T>(step: () => Promise<T>): Promise<{ readonly ms: number; readonly outcome: T }> {
+  const start = performance.now();
+  const outcome = await step();
+  return { ms: performance.now() - start, outcome };
+}
+
+/** A server that answers nothing until this file is there. */
+const silentUntil = (file: string): object => {
+  const [command, ...args] = everythingFixture;
+  const wait = `until [ -e '${file}' ]; do sleep 0.05; done; exec "$0" "$@"`;
+  return serverEntry(['/bin/sh', '-c', wait, command as string, ...args]);
+};
+
+test('a server that is silent at its start delays one session, and the next ones open without it', async () => {
+  const file = join(await mkdtemp(join(tmpdir(), 'gangway-silent-')), 'ready');
+  const servers = { ok: serverEntry(everythingFixture), silent: silentUntil(file) };
+  const { url } = await startView(servers, { servers: ['*'], timeout: '8s' });
+  const missing = { 'mcp-gangway/unavailable': ['silent'] };
+  expect((await timed(() => openAnswered(url))).ms).toBeGreaterThan(7_900);
+  const { ms, outcome: session } = await timed(() => openAnswered(url));
+  expect(ms).toBeLessThan(4_000);
+  expect(session.initialized._meta).toEqual(missing);
+  const stream = await session.getStream();
+  expect((await session.request('tools/list')).json.result._meta).toEqual(missing);
+  const changed = stream.nextMessage(({ method }) => method === 'notifications/tools/list_changed');
+  await writeFile(file, '');
+  await changed;
+  const list = await session.request('tools/list');
+  expect(list.json.result._meta).toBeUndefined();
+  expect(namesIn(list)).toContain('silent__echo');
+  expect((await openAnswered(url)).initialized._meta).toBeUndefined();
+});
+
+test('a server that leaves a list unanswered delays one list, and list_changed says that it is back', async () => {
+  const { args } = await writeViewFile(
+    { s0: serverEntry(everythingFixture), s1: serverEntry(everythingFixture) },
+    { view: { servers: ['*'], timeout: '6s' } },
+  );
+  const gateway = await startGateway({ args: [...args, '--share', 'user'] });
+  const url = `${gateway.baseUrl}/view/mcp`;
+  const session = await openAnswered(url);
+  const stream = await session.getStream();
+  const pid = await pidOf(session, 's1');
+  process.kill(pid, 'SIGSTOP');
+  try {
+    const isWithout = ({ json }: { json: Message }) =>
+      expect(json.result._meta).toEqual({ 'mcp-gangway/unavailable': ['s1'] });
+    isWithout(await session.request('tools/list'));
+    const other = await openAnswered(url);
+    const { ms, outcome } = await timed(() => other.request('tools/list'));
+    expect(ms).toBeLessThan(3_000);
+    isWithout(outcome);
+    const changed = stream.nextMessage(({ method }) => method === 'notifications/tools/list_changed');
+    process.kill(pid, 'SIGCONT');
+    await changed;
+    expect(namesIn(await session.request('tools/list'))).toContain('s1__echo');
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
 });
 
 test('pages of several servers are pages of the view, and a foreign cursor is refused', async () => {

@@ -14,6 +14,7 @@ import {
   withId,
 } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
+import { LateLists, type UserAbsences } from './absences.ts';
 import type { Member } from './member.ts';
 import type { UriRoutes } from './uri-routes.ts';
 import {
@@ -35,12 +36,16 @@ export interface FanOutOptions {
   readonly routes: UriRoutes;
   /** How long a list waits for a server, in milliseconds. */
   readonly timeoutMs: number;
+  /** The servers that lists do not wait for now. */
+  readonly absences: UserAbsences;
   /** Answers a request of the client. Never called within `FanOut`'s methods. */
   respond(response: Message): void;
   /** More URIs can be routed. */
   onLearned(): void;
   /** A server is missing in an answer. */
   onUnavailable(member: Member, reason: 'down' | 'silent'): void;
+  /** A server that was left out of a list answers again. */
+  onReturned(member: Member): void;
 }
 
 /** A request of the view: its response, or undefined if the server does not answer in time. */
@@ -61,14 +66,16 @@ export class FanOut {
   readonly #open = new Map<RequestId, () => void>();
   #count = 0;
   #learning: Promise<void> | undefined;
+  readonly #late: LateLists;
 
   constructor(options: FanOutOptions) {
     this.#options = options;
+    this.#late = new LateLists(options);
   }
 
-  /** Answers a list request with the lists of all servers that are ready. */
+  /** Answers a list request with the lists of all servers that are ready. It does not wait for those that were silent. */
   list(request: Message, list: ViewList, headers: ForwardedHeaders | undefined): void {
-    const { members, onUnavailable } = this.#options;
+    const { members, absences, onUnavailable } = this.#options;
     const id = request.id as RequestId;
     const cursor = memberRange(request, 'params', 'cursor') && memberValue(request, 'params', 'cursor');
     const cursors = cursor === undefined || cursor === null ? undefined : readCursor(cursor);
@@ -76,10 +83,17 @@ export class FanOut {
     const asked = members.filter((each) =>
       cursors === undefined ? each.declares(list.capability) : cursors.has(each.name),
     );
-    const ready = asked.filter((each) => each.isReady);
-    const missing =
-      cursors === undefined ? members.filter((each) => !each.isReady) : asked.filter((each) => !each.isReady);
-    for (const member of missing) onUnavailable(member, 'down');
+    const up = asked.filter((each) => each.isReady);
+    const prompt = up.filter(({ name }) => !absences.has(name, 'lists'));
+    const ready = prompt.length > 0 ? prompt : up;
+    const silent = up.filter((each) => !ready.includes(each));
+    const down = (cursors === undefined ? members : asked).filter((each) => !each.isReady);
+    for (const member of down) onUnavailable(member, 'down');
+    for (const member of silent) {
+      onUnavailable(member, 'silent');
+      this.#late.ask(member, this.#pageRequest(request, cursors, member), headers);
+    }
+    const missing = members.filter((each) => down.includes(each) || silent.includes(each));
     const pages = ready.map((member) => this.#page(request, cursors, member, headers));
     this.#open.set(id, () => {
       for (const { cancel } of pages) cancel('The client has cancelled the request.');
@@ -137,9 +151,13 @@ export class FanOut {
     return this.#learning;
   }
 
-  /** Sends a request of the view. The outcome is undefined if the server does not answer in time. */
-  ask(member: Member, request: Message, headers: ForwardedHeaders | undefined): Asked {
+  /**
+   * Sends a request of the view. The outcome is undefined if the server does not answer in time.
+   * @param isList true if the server's answer is of use when it is late, too
+   */
+  ask(member: Member, request: Message, headers: ForwardedHeaders | undefined, isList = false): Asked {
     const id = request.id as RequestId;
+    let isLate = false;
     let settle: (response: Message | undefined) => void = () => undefined;
     const outcome = new Promise<Message | undefined>((resolve) => {
       settle = resolve;
@@ -150,12 +168,18 @@ export class FanOut {
       settle(undefined);
     };
     const timer = setTimeout(() => {
-      this.#options.onUnavailable(member, 'silent');
-      cancel('The view does not wait for this server any longer.');
+      const { onUnavailable, absences } = this.#options;
+      onUnavailable(member, 'silent');
+      if (isList) absences.note(member.name, 'lists');
+      isLate = isList && this.#late.lacks(member);
+      if (!isLate) return cancel('The view does not wait for this server any longer.');
+      this.#late.expect(member);
+      settle(undefined);
     }, this.#options.timeoutMs);
     const sent = member.send(request, headers, (response) => {
       clearTimeout(timer);
-      settle(response);
+      if (isLate) this.#late.settle(member, response);
+      else settle(response);
     });
     if (sent !== 'sent') cancel('');
     return { outcome, cancel };
@@ -167,9 +191,13 @@ export class FanOut {
   }
 
   #page(request: Message, cursors: Cursors | undefined, member: Member, headers: ForwardedHeaders | undefined): Asked {
+    return this.ask(member, this.#pageRequest(request, cursors, member), headers, true);
+  }
+
+  #pageRequest(request: Message, cursors: Cursors | undefined, member: Member): Message {
     const own = cursors?.get(member.name);
     const text = own === undefined ? request.text : putMembers(request, 'params', [['cursor', JSON.stringify(own)]]);
-    return this.ask(member, withId(changedMessage(request, text, {}), this.newId()), headers);
+    return withId(changedMessage(request, text, {}), this.newId());
   }
 
   #read(response: Message | undefined, list: ViewList, { index }: Member): MemberPage | undefined {

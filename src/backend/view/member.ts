@@ -160,11 +160,12 @@ export class Member implements BackendEvents {
     }
     const call: MemberCall = { message, headers, onOutcome, isRerun: false };
     if (this.#state === 'ready') return this.#pass(call);
-    if (this.#state === 'closed' || (this.#state === 'down' && performance.now() - this.#downAt < retryMs))
-      return 'down';
+    // A request waits for the start that is due.
+    const isLost = this.#state === 'down' && this.#timer === undefined;
+    if (this.#state === 'closed' || (isLost && performance.now() - this.#downAt < retryMs)) return 'down';
     if (this.#waitingBytes + message.text.length > maxWaitingBytes) return 'full';
     this.#wait(call);
-    if (this.#state === 'down' && this.#timer === undefined) this.start();
+    if (isLost) this.start();
     return 'sent';
   }
 

@@ -9,7 +9,6 @@ import {
   detachedMessage,
   type Message,
   memberValue,
-  readGatewayMessage,
   withId,
 } from '../../protocol/message/message.ts';
 import { contain } from '../../util/boundary.ts';
@@ -22,15 +21,17 @@ import type {
   OpenOptions,
   RequestIds,
 } from '../backend.ts';
+import { Absences, type UserAbsences } from './absences.ts';
 import { FanOut } from './fan-out.ts';
 import { closeMembers, Member, type MemberListener } from './member.ts';
 import { MemberGates } from './member-gates.ts';
 import { MemberMessages } from './member-messages.ts';
-import { mergeHandshakes, type ViewIdentity } from './merge-handshakes.ts';
+import type { ViewIdentity } from './merge-handshakes.ts';
 import { ResourceRequests } from './resource-requests.ts';
 import { UriRoutes } from './uri-routes.ts';
 import { viewLists } from './view-lists.ts';
 import { type ResolvedName, type ViewMember, ViewNames } from './view-names.ts';
+import { ViewStart } from './view-start.ts';
 
 /** Options of the backends of a view. */
 export interface ViewOptions {
@@ -49,10 +50,10 @@ export interface ViewOptions {
 }
 
 /** Creates the opener of a view. */
-export const openView =
-  (options: ViewOptions): OpenBackend =>
-  (events, opening) =>
-    new ViewBackend(options, events, opening);
+export function openView(options: ViewOptions): OpenBackend {
+  const absences = new Absences();
+  return (events, opening) => new ViewBackend(options, events, opening, absences.of(opening?.principal));
+}
 
 /** Requests that the view passes to the server that a name in them leads to. */
 const namedRequests: ReadonlySet<string> = new Set(['tools/call', 'prompts/get']);
@@ -78,16 +79,17 @@ class ViewBackend implements Backend, MemberListener {
   #fanOut: FanOut | undefined;
   #resources: ResourceRequests | undefined;
   readonly #gates: MemberGates;
-  /** The client's `initialize`, until it is answered. */
-  #initialize: Message | undefined;
-  #startTimer: NodeJS.Timeout | undefined;
+  #start: ViewStart | undefined;
+  /** The servers that this session does not wait for. */
+  readonly #absences: UserAbsences;
   /** What a server that starts later has to be told. */
   #initialized: Message | undefined;
   #logLevel: Message | undefined;
   #isPaused = false;
   #isOver = false;
 
-  constructor(options: ViewOptions, events: BackendEvents, opening: OpenOptions | undefined) {
+  constructor(options: ViewOptions, events: BackendEvents, opening: OpenOptions | undefined, absences: UserAbsences) {
+    this.#absences = absences;
     this.#options = options;
     this.#events = events;
     this.#opening = opening;
@@ -100,7 +102,7 @@ class ViewBackend implements Backend, MemberListener {
     if (this.#isOver) return 'ended';
     if (message.kind === 'response') this.#sendTo(this.#memberMessages.settle(message), headers);
     else if (message.kind === 'notification') this.#notify(message, headers);
-    else if (message.method === 'initialize') this.#start(message);
+    else if (message.method === 'initialize') this.#open(message);
     else return this.#request(message, headers);
     return 'sent';
   }
@@ -119,24 +121,25 @@ class ViewBackend implements Backend, MemberListener {
   async close(how?: CloseOptions): Promise<void> {
     const wasOver = this.#isOver;
     this.#isOver = true;
-    clearTimeout(this.#startTimer);
+    this.#start?.close();
     await closeMembers(this.#members, how);
     if (!wasOver) this.#events.onEnd({ reason: 'closed', detail: 'The gateway closed the servers of the view.' });
   }
 
   onReady(member: Member): void {
+    const isLate = this.#start?.isOver === true;
     this.#routes.forget(member.index);
-    if (this.#initialize !== undefined) return this.#answerWhenStarted();
+    this.#start?.noteReady(member);
+    if (!isLate) return;
     for (const message of this.#replayFor(member)) member.send(message, undefined, () => undefined);
-    for (const list of ['tools', 'prompts', 'resources'])
-      if (member.declares(list)) this.#report(createMessage({ method: `notifications/${list}/list_changed` }), []);
+    this.#announce(member);
   }
 
   onDown(member: Member, end: BackendEnd): void {
     this.#options.onDown(member.name, end);
     for (const { id } of this.#gates.clear(member.index))
       this.#events.onUnanswered([id as RequestId], 'view_unavailable', true);
-    if (this.#initialize !== undefined) this.#answerWhenStarted(end);
+    this.#start?.noteDown(member, end);
   }
 
   onMessage(
@@ -174,6 +177,13 @@ class ViewBackend implements Backend, MemberListener {
     this.#gates.release(member);
   }
 
+  /** The lists of a server are available now. */
+  #announce(member: Member): void {
+    this.#routes.forget(member.index);
+    for (const list of ['tools', 'prompts', 'resources'])
+      if (member.declares(list)) this.#report(createMessage({ method: `notifications/${list}/list_changed` }), []);
+  }
+
   #report(message: Message, relatedRequests: RequestIds | undefined): void {
     if (!this.#isOver) this.#events.onMessages([message], relatedRequests);
   }
@@ -187,10 +197,9 @@ class ViewBackend implements Backend, MemberListener {
     this.#answer(createFaultResponse(reason, id as RequestId));
   }
 
-  /** Starts all servers at once. The view answers when all have, or when some have and the time is up. */
-  #start(initialize: Message): void {
-    const { members, openerOf, timeoutMs, startTimeoutMs } = this.#options;
-    this.#initialize = detachedMessage(initialize);
+  /** Starts all servers at once. */
+  #open(initialize: Message): void {
+    const { identity, members, openerOf, timeoutMs, startTimeoutMs } = this.#options;
     this.#gates.noteInitialize(initialize);
     // The servers share processes as they do alone: the session holds a process of each (docs/decisions/0118).
     const opening = this.#opening && { ...this.#opening, resume: undefined };
@@ -204,9 +213,11 @@ class ViewBackend implements Backend, MemberListener {
       names: this.#names,
       routes: this.#routes,
       timeoutMs,
+      absences: this.#absences,
       respond: (response) => contain('backend', () => this.#report(response, [])),
       onLearned: () => this.#resources?.passKnown(),
       onUnavailable: ({ name }, reason) => this.#options.onUnavailable(name, reason),
+      onReturned: (member) => contain('backend', () => this.#announce(member)),
     });
     this.#resources = new ResourceRequests({
       members: this.#members,
@@ -217,34 +228,19 @@ class ViewBackend implements Backend, MemberListener {
       answer: (response) => this.#answer(response),
       refuse: (message) => this.#refuse(message, 'bad_uri'),
     });
-    this.#startTimer = setTimeout(() => contain('backend', () => this.#answerStart()), timeoutMs);
-    for (const member of this.#members) member.start();
-  }
-
-  #answerWhenStarted(end?: BackendEnd): void {
-    if (this.#members.some(({ isStarting }) => isStarting)) {
-      // The time for the first servers may be over already.
-      if (this.#startTimer === undefined) this.#answerStart();
-      return;
-    }
-    this.#answerStart(end);
-  }
-
-  #answerStart(end?: BackendEnd): void {
-    clearTimeout(this.#startTimer);
-    this.#startTimer = undefined;
-    const initialize = this.#initialize;
-    if (initialize === undefined || this.#isOver) return;
-    if (!this.#members.some(({ isReady }) => isReady)) {
-      if (this.#members.some(({ isStarting }) => isStarting)) return;
-      this.#isOver = true;
-      const detail = `No server of the view could be started. ${end?.detail ?? ''}`.trim();
-      return this.#events.onEnd({ ...end, reason: 'failed', detail });
-    }
-    this.#initialize = undefined;
-    for (const { isReady, name } of this.#members) if (!isReady) this.#options.onUnavailable(name, 'down');
-    const text = mergeHandshakes(JSON.stringify(initialize.id), this.#options.identity, this.#members);
-    if (text !== undefined) this.#answer(readGatewayMessage(text));
+    this.#start = new ViewStart({
+      initialize: detachedMessage(initialize),
+      identity,
+      members: this.#members,
+      absences: this.#absences,
+      timeoutMs,
+      onUnavailable: ({ name }) => this.#options.onUnavailable(name, 'down'),
+      onAnswer: (response) => this.#answer(response),
+      onFailed: (end) => {
+        this.#isOver = true;
+        this.#events.onEnd(end);
+      },
+    });
   }
 
   /** The messages that bring a server that starts now to the state of the session. */
