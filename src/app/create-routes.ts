@@ -33,6 +33,7 @@ export interface RouteParts {
   readonly watch: CredentialWatch;
   readonly calls: CallTelemetry | undefined;
   readonly emit: AdmissionOptions['emit'];
+  readonly addressOf: AdmissionOptions['addressOf'];
   readonly tracePosts: RequestTracing | undefined;
   connectionMetersOf(server: string): ConnectionMeters | undefined;
   readonly accessTo: AccessTo;

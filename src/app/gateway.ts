@@ -22,6 +22,7 @@ import { createCors } from '../http/cors.ts';
 import { createWebSocketEndpoint } from '../http/endpoints/websocket/websocket.ts';
 import type { Endpoint } from '../http/http-context.ts';
 import { createHttpServer, type ServerCertificate } from '../http/http-server.ts';
+import { createAddressReader } from '../http/peer-address.ts';
 import { createRouter } from '../http/router.ts';
 import type { AdminServer } from '../ops/admin/admin-server.ts';
 import type { ConsoleHook, ConsoleServer } from '../ops/admin/console-hook.ts';
@@ -215,6 +216,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     watch,
     calls,
     emit,
+    addressOf: createAddressReader(config.trustedProxy),
     connectionMetersOf: (server) =>
       meterOf && { streams: meterOf('streams', server), webSockets: meterOf('webSockets', server) },
     tracePosts: tracing?.tracePosts,

@@ -63,7 +63,7 @@ export function createProxyIdentity({ header, scopesHeader, trusted, hierarchy }
 }
 
 /** Makes a check of a connection's address, which is looked up once for each connection. */
-function createTrustCheck(trusted: readonly string[]): (socket: Socket) => boolean {
+export function createTrustCheck(trusted: readonly string[]): (socket: Socket) => boolean {
   const networks = new BlockList();
   for (const text of trusted) {
     const network = parseNetwork(text);

@@ -48,7 +48,10 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
     memoryOf: (pids, maxAgeMs) => memory.of(pids, maxAgeMs),
   });
   record.start(
-    () => snapshots.gauges(),
+    () => {
+      snapshots.observe();
+      return snapshots.gauges();
+    },
     () => readiness() === 'draining',
   );
   const instances = new KnownInstances({
@@ -70,6 +73,11 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
         sessions: query.isEverywhere ? otherSessions.find(query.search) : [],
       }),
     session: (watched) => snapshots.session(watched),
+    instanceOf: ({ server, session = '' }) =>
+      otherSessions
+        .find(session)
+        .find(({ sessions }) => sessions.some((other) => other.server === server && other.session === session))
+        ?.instance,
   });
   const endSession = ({ server, session }: SessionName, reason: 'operator' | 'client_gone'): boolean => {
     const found = parts.sessions().find(({ name }) => name.server === server && name.session === session);
@@ -140,7 +148,7 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
 /** The state of a server, with the calls that modern clients have in flight. */
 function serverStateOf(status: ServerStatus, sharedCalls = 0): ServerState {
   const { server: name, transport, era = 'unknown' } = status;
-  return { name, transport, era, sharedCalls, health: healthOf(status) };
+  return { name, transport, era, sharedCalls, health: healthOf(status), isProbed: status.probe !== undefined };
 }
 
 /** The health of a server: the result of the last probe, else of the last start. */

@@ -20,6 +20,8 @@ export interface PageSubscriptionsOptions {
   snapshot(query: SessionQuery): Snapshot;
   /** Returns a session that a page watches; undefined if it is not on this instance. */
   session(watched: BackendOwner): SessionView | undefined;
+  /** Returns the other instance that has a session; undefined if none has reported it. */
+  instanceOf?(watched: BackendOwner): string | undefined;
 }
 
 /** The maximum number of open pages (P8): each page costs a snapshot a second. */
@@ -69,10 +71,15 @@ class OpenPage {
   }
 
   /** Sends a snapshot, and the state of the watched session, which the snapshot may not list. */
-  sendSnapshot(snapshot: Snapshot, { session }: Pick<PageSubscriptionsOptions, 'session'>): void {
+  sendSnapshot(
+    snapshot: Snapshot,
+    { session, instanceOf }: Pick<PageSubscriptionsOptions, 'session' | 'instanceOf'>,
+  ): void {
     const { watched } = this.subscription;
     this.send('state', snapshot);
-    if (watched !== undefined) this.send('watched', { ...watched, found: session(watched) });
+    if (watched === undefined) return;
+    const found = session(watched);
+    this.send('watched', { ...watched, found, instance: found === undefined ? instanceOf?.(watched) : undefined });
   }
 
   flush(events: RecentEvents): void {

@@ -6,6 +6,7 @@ import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { Principal } from '../protocol/principal.ts';
 import { contain } from '../util/boundary.ts';
+import type { AddressOf } from './peer-address.ts';
 
 /** Adapts the challenges of a server at which clients authorize themselves. */
 export interface ChallengeRewriter {
@@ -23,6 +24,8 @@ export interface ReachedEndpoint {
   readonly passthrough?: ChallengeRewriter | undefined;
   /** Reports refused calls, and the calls of modern clients; absent if nobody wants reports. */
   readonly calls?: CallTelemetry | undefined;
+  /** Reads the address of a sender, for reports of refusals; absent if nobody wants it. */
+  readonly addressOf?: AddressOf | undefined;
 }
 
 /** The sender of an admitted request, and the values for the server. */

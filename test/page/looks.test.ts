@@ -144,7 +144,9 @@ describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
       await expectFine(page);
       if (size === 'phone') await expectFirstScreen(page);
       const streams = page.locator('.figures > div').filter({ hasText: 'Resumed streams' });
-      await streams.getByText(/^no event lost; last at .* at files: alice \(Field App 3\.1\), session /).waitFor();
+      await streams
+        .getByText(/^no event lost in 5 min; last at .* at files: alice \(Field App 3\.1\), session /)
+        .waitFor();
       await page
         .locator('.figures > div')
         .filter({ hasText: 'This instance' })

@@ -69,6 +69,9 @@ const instancePlots = [
   },
 ];
 
+/** The place of each chart that the figures lead to. */
+const chartPlaces = { calls: 0, times: 1, sessions: 2, memory: 3 };
+
 /**
  * Creates the plots of the instance, with the choice of the range for all plots of the page.
  * @param {import('./history.js').History} history
@@ -87,15 +90,19 @@ export function createCharts(history, live) {
   history.on((trackOf) => {
     for (const plot of plots) plot.update(trackOf(''), current);
   });
-  return h(
+  const title = h('h2', { id: 'charts-title', tabindex: '-1' }, 'Charts');
+  const element = h(
     'section',
     { 'aria-labelledby': 'charts-title' },
-    h(
-      'div.heading',
-      {},
-      h('h2', { id: 'charts-title' }, 'Charts'),
-      h('div.range', {}, h('label', { for: 'range' }, 'Range'), range),
-    ),
+    h('div.heading', {}, title, h('div.range', {}, h('label', { for: 'range' }, 'Range'), range)),
     h('div.charts', {}, ...plots.map(({ element }) => h('div.card', {}, element))),
   );
+  return {
+    element,
+    /** Brings a chart to a person who was led there. */
+    goTo(name) {
+      title.focus();
+      plots[chartPlaces[name]]?.element.scrollIntoView({ block: 'center' });
+    },
+  };
 }

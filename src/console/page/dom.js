@@ -22,6 +22,26 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/** A link to the messages of a session. Its name is in a font in which no two letters look alike. */
+export const sessionLink = (server, session) =>
+  h('a.id', { href: `#sessions/${encodeURIComponent(server)}/${encodeURIComponent(session)}` }, session);
+
+/** What each element shows that `setParts` has filled. */
+const shownParts = new WeakMap();
+
+/**
+ * Shows texts and sessions, if they have changed. A session is a link.
+ * @param {readonly (string | { server: string, session: string })[]} parts
+ */
+export function setParts(element, parts) {
+  const key = JSON.stringify(parts);
+  if (shownParts.get(element) === key) return;
+  shownParts.set(element, key);
+  element.replaceChildren(
+    ...parts.map((part) => (typeof part === 'string' ? part : sessionLink(part.server, part.session))),
+  );
+}
+
 /** The views of the items in a parent, by key. */
 const viewsOf = new WeakMap();
 

@@ -1,4 +1,4 @@
-import { h, setText } from './dom.js';
+import { h, setParts, setText } from './dom.js';
 import { bytes, count, counted, duration, milliseconds, number, percent, time, wholeSeconds } from './formats.js';
 import { describeReason } from './reasons.js';
 
@@ -17,6 +17,15 @@ const storeTexts = {
   redis: ['Redis', 'connected'],
 };
 
+/** Redis is slow if it takes so long on average, or once in the last minute. */
+const slowStore = { meanMs: 25, longestMs: 1_000 };
+
+/** Memory grows fast if it grows by so much within the last hour, and by this share of what it is now. */
+const fastGrowth = { bytes: 64 * 1_048_576, share: 0.2 };
+
+const isGrowingFast = ({ grownBytes = 0 }, total) =>
+  grownBytes >= fastGrowth.bytes && grownBytes >= total * fastGrowth.share;
+
 const sum = (items, member) => items.reduce((total, item) => total + item[member], 0);
 
 /** Returns the item with the highest value, if that is above 0. */
@@ -29,21 +38,26 @@ export const failedShare = ({ calls, failures }) => (calls === 0 ? '–' : perce
 /**
  * The numbers of the instance: is it ready, is it more than usual, does it work, is the gateway or a server slow, what
  * restarted, who is refused, did a client lose its stream, is the store well, does memory grow.
- * @type {Record<string, (snapshot: object) => { value: string, detail: string, mood?: string }>}
+ * Each leads to its details; `detail` may have sessions, which are links.
+ * @type {Record<string, (snapshot: object) => { value: string, detail: string | readonly unknown[], mood?: string,
+ *   href: string }>}
  */
 const figures = {
   'This instance': ({ instance, instances }) => ({
     value: readinessTexts[instance.readiness] ?? instance.readiness,
     detail: `${instance.name}, version ${instance.version}, up ${wholeSeconds(instance.upMs)}${describeOthers(instances)}`,
     mood: instance.readiness === 'ready' ? 'good' : 'bad',
+    href: '#overview/instances',
   }),
-  Sessions: ({ instance: { sessions, maxSessions, streams, usual } }) => ({
-    value: count(sessions),
-    detail: `${usual.sessions === undefined ? 'usual number not known yet' : `usually ${count(usual.sessions)} (last ${duration(usual.sessionsSpanMs)})`}; ${counted(streams, 'stream')}; at most ${count(maxSessions)}`,
+  Sessions: ({ instance: { sessions, maxSessions, streams, usual }, instances }) => ({
+    value: instances.length > 1 ? `${count(sessions)} here` : count(sessions),
+    href: '#sessions',
+    detail: `${instances.length > 1 ? `${count(sum(instances, 'sessions'))} on ${count(instances.length)} instances; ` : ''}${usual.sessions === undefined ? 'usual number not known yet' : `usually ${count(usual.sessions)} (last ${duration(usual.sessionsSpanMs)})`}; ${counted(streams, 'stream')}; at most ${count(maxSessions)}`,
   }),
   'Calls per second': ({ instance }) => ({
     value: number(instance.callsPerSecond),
     detail: `${counted(instance.inFlight, 'call')} in flight; average over 5 s`,
+    href: '#overview/charts/calls',
   }),
   'Failed calls': ({ instance, servers }) => {
     const worst = highest(
@@ -57,6 +71,7 @@ const figures = {
           ? 'no calls in the last 2 min'
           : `${worst ? `most: ${worst.tool} of ${worst.name}; ` : ''}${count(instance.failures)} of ${counted(instance.calls, 'call')} in 2 min`,
       mood: instance.isFailing ? 'bad' : '',
+      href: worst ? `#overview/servers/${encodeURIComponent(worst.name)}` : '#overview/charts/calls',
     };
   },
   'Response time, p95': ({ instance: { p95Ms, gatewayMs }, servers }) => {
@@ -69,26 +84,30 @@ const figures = {
       detail:
         p95Ms === null
           ? 'no answer in the last 2 min'
-          : `slowest: ${slowest.name} ${duration(slowest.p95Ms)}${gatewayMs === null ? '' : `; gateway ${milliseconds(gatewayMs)}`}`,
+          : `slowest: ${slowest.name} ${duration(slowest.p95Ms)}${gatewayMs === null ? '' : `; gateway ${milliseconds(gatewayMs)}`}; in 2 min`,
+      href: '#overview/charts/times',
     };
   },
   'Lost processes': ({ servers }) => {
-    const most = highest(servers, 'exits');
+    const lost = sum(servers, 'exits');
     return {
-      value: count(sum(servers, 'exits')),
-      detail: most ? `most: ${most.name}, in 5 min. ${most.lastExit}` : 'nothing restarted in 5 min',
-      mood: most ? 'warn' : '',
+      value: count(lost),
+      detail: lost > 0 ? `in 5 min: ${nameWorst(servers)}` : 'nothing restarted in 5 min',
+      mood: lost > 0 ? 'warn' : '',
+      href: '#overview/activity/restarts',
     };
   },
   'Refused requests': ({ instance: { refusals } }) => ({
     value: count(refusals.count),
     detail: describeRefusals(refusals),
     mood: refusals.count > 0 ? 'warn' : '',
+    href: '#overview/activity/refused',
   }),
   'Resumed streams': ({ instance: { resumes } }) => ({
     value: count(resumes.resumed),
     detail: describeResumes(resumes),
     mood: resumes.broken > 0 ? 'bad' : '',
+    href: '#overview/activity/resumed',
   }),
   Store: ({ instance: { store } }) => {
     const [value, text] = storeTexts[store.kind];
@@ -96,31 +115,52 @@ const figures = {
       store.meanMs === undefined
         ? text
         : `${text}; answers in ${milliseconds(store.meanMs)}, at most ${milliseconds(store.longestMs)} in the last minute`;
-    return store.isUp
-      ? { value, detail }
-      : { value: `${value} is unavailable`, detail: 'does not answer', mood: 'bad' };
+    const href = '#overview/activity/store';
+    if (!store.isUp) return { value: `${value} is away`, detail: 'does not answer', mood: 'bad', href };
+    if (store.kind !== 'redis') return { value, detail, href };
+    const isSlow = (store.meanMs ?? 0) >= slowStore.meanMs || (store.longestMs ?? 0) >= slowStore.longestMs;
+    return { value: `${value} is ${isSlow ? 'slow' : 'well'}`, detail, mood: isSlow ? 'warn' : 'good', href };
   },
   Memory: ({ instance: { memoryBytes, childBytes, usual }, servers }) => ({
     value: bytes(memoryBytes + childBytes),
     detail: `${describeGrowth(usual, memoryBytes + childBytes)}; gateway ${bytes(memoryBytes)}, ${counted(sum(servers, 'childCount'), 'process', 'processes')}`,
+    mood: isGrowingFast(usual, memoryBytes + childBytes) ? 'warn' : '',
+    href: '#overview/charts/memory',
   }),
 };
 
+/** So many servers are named beside the number of lost processes. */
+const maxNamed = 2;
+
+/** Names the servers that were lost most often. */
+function nameWorst(servers) {
+  const lost = servers.filter(({ exits }) => exits > 0).sort((a, b) => b.exits - a.exits);
+  const named = lost.slice(0, maxNamed).map(({ name, exits }) => `${name} ${count(exits)}`);
+  const more = lost.length - named.length;
+  return `${named.join(', ')}${more > 0 ? `, and ${counted(more, 'more server')}` : ''}`;
+}
+
 function describeRefusals({ reasons, last }) {
   if (last === undefined) return 'none since the start';
-  const counts = reasons.map(({ reason, count: times }) => `${count(times)} × ${describeReason(reason)}`).join(', ');
-  const detail = last.detail === undefined ? describeReason(last.reason) : last.detail;
-  return `${counts}${counts && '; '}last at ${time(last.at)} by ${last.server} (${detail})`;
+  const counts = reasons
+    .map(({ reason, count: times, servers }) => `${count(times)} × ${describeReason(reason)} at ${servers.join(', ')}`)
+    .join('; ');
+  const from = last.address === undefined ? '' : ` from ${last.address}`;
+  return `${counts === '' ? 'none' : counts} in 5 min. Last at ${time(last.at)}${from} at ${last.server} (${last.detail ?? describeReason(last.reason)})`;
 }
 
 /** Says who resumed a stream last, and whether events are missing. */
 function describeResumes({ resumed, broken, last, client, user }) {
   if (last === undefined) return 'no client has resumed a stream';
   const who = [user, client && user ? `(${client})` : client].filter(Boolean).join(' ');
-  const owner = [who, last.session && `session ${last.session}`].filter(Boolean).join(', ');
   const outcome =
-    broken > 0 ? `${count(broken)} with missing events; ` : resumed > 0 ? 'no event lost; ' : 'none in 5 min; ';
-  return `${outcome}last at ${time(last.at)} at ${last.server}${owner && `: ${owner}`}`;
+    broken > 0
+      ? `${count(broken)} with missing events in 5 min; `
+      : resumed > 0
+        ? 'no event lost in 5 min; '
+        : 'none in 5 min; ';
+  const text = `${outcome}last at ${time(last.at)} at ${last.server}${who && `: ${who}`}`;
+  return last.session === undefined ? text : [`${text}, session `, { server: last.server, session: last.session }];
 }
 
 /** Names another instance; of several, it gives their number. */
@@ -150,14 +190,16 @@ export function createFigures() {
   const parts = Object.entries(figures).map(([name, describe]) => {
     const value = h('strong');
     const detail = h('span.muted');
+    const link = h('a', {}, name);
     return {
-      element: h('div', {}, h('dt', {}, name), h('dd', {}, value, detail)),
+      element: h('div', {}, h('dt', {}, link), h('dd', {}, value, detail)),
       update(snapshot) {
         const figure = describe(snapshot);
         setText(value, figure.value);
         value.className = figure.mood ?? '';
-        setText(detail, figure.detail);
-        detail.title = figure.detail;
+        setParts(detail, [figure.detail].flat());
+        detail.title = detail.textContent;
+        if (link.hash !== figure.href) link.href = figure.href;
       },
     };
   });

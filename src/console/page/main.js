@@ -72,6 +72,9 @@ async function signInAgain() {
   isSigningIn = false;
 }
 
+/** The parts of an address after the name of its view. */
+const partsOf = (hash) => hash.split('/').slice(1).map(decodeURIComponent);
+
 const section = (name) => document.getElementById(name);
 
 async function start() {
@@ -88,7 +91,7 @@ async function start() {
     if (state === 'refused') void signInAgain();
   });
   const history = new History();
-  createOverview(section('overview'), live, history);
+  const overview = createOverview(section('overview'), live, history);
   const sessions = createSessions(section('sessions'), live, about);
   const playground = createPlayground(section('playground'), about);
   const connect = createConnect(section('connect'), about);
@@ -117,7 +120,8 @@ async function start() {
     if (takeStartToken()) return; // the URL of a restarted gateway was opened in this tab
     const view = show();
     const isDetail = view === 'sessions' && location.hash.split('/').length > 2;
-    document.getElementById(isDetail ? 'flow-title' : `${view}-title`).focus();
+    if (view === 'overview' && location.hash.includes('/')) overview.goTo(...partsOf(location.hash));
+    else document.getElementById(isDetail ? 'flow-title' : `${view}-title`).focus();
   });
   live.start();
   history.start();

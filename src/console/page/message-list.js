@@ -10,14 +10,18 @@ const passing = 'New messages appear here';
 const inspected = 'with their contents (--observe.showContents).';
 const notInspected = 'without their contents; start the gateway with --observe.showContents to see them.';
 
-/** Creates the list of the messages of one session as they pass, newest first. */
-export function createMessageList(live, { inspects }) {
+/**
+ * Creates the list of the messages of one session as they pass, newest first.
+ * @param {() => string} listHash the address of the list of sessions, with its search
+ */
+export function createMessageList(live, { inspects }, listHash) {
   const title = h('h2', { id: 'flow-title', tabindex: '-1' });
   const about = h('p.muted');
   const rows = h('ol.rows.flow', { 'aria-labelledby': 'flow-title', tabindex: '0' });
   const hint = h('p.muted');
   const end = createActionButton('sessions', 'button', { onclick: () => endSession(current) }, 'End session…');
   const mayEnd = !end.hidden;
+  const close = h('a.button', { href: '#sessions', onclick: () => close.setAttribute('href', listHash()) }, 'Close');
   const pause = h('button', { type: 'button', onclick: () => togglePause() }, 'Pause');
   const filter = h('input', { type: 'search', 'aria-label': 'Filter messages', placeholder: 'Method or tool' });
   const failedOnly = h('input', { type: 'checkbox', id: 'failed-only' });
@@ -27,12 +31,7 @@ export function createMessageList(live, { inspects }) {
   const element = h(
     'section.card',
     { 'aria-labelledby': 'flow-title', hidden: true },
-    h(
-      'div.heading',
-      {},
-      h('div', {}, title, about),
-      h('div.buttons', {}, end, h('a.button', { href: '#sessions' }, 'Close')),
-    ),
+    h('div.heading', {}, h('div', {}, title, about), h('div.buttons', {}, end, close)),
     h(
       'div.buttons',
       {},
@@ -78,10 +77,10 @@ export function createMessageList(live, { inspects }) {
     if (skipped > 0) exchanges.addSkipped(skipped);
     draw();
   });
-  live.on('watched', ({ server, session, found }) => {
+  live.on('watched', ({ server, session, found, instance }) => {
     if (server !== current.server || session !== current.session) return;
     isHere = found !== undefined;
-    setText(about, describeSession(server, found));
+    setText(about, describeSession(server, found, instance));
     draw();
   });
   return {
@@ -95,7 +94,7 @@ export function createMessageList(live, { inspects }) {
       if (isPaused) togglePause();
       draw();
       element.hidden = session === '';
-      setText(title, session === '' ? '' : `Session ${session}`);
+      title.replaceChildren(...(session === '' ? [] : ['Session ', h('code.id', {}, session)]));
       setText(about, server);
       live.subscribe(current);
     },
@@ -115,15 +114,17 @@ function download(lines) {
   setTimeout(() => URL.revokeObjectURL(href), 60_000);
 }
 
-/** Describes a session; `found` is undefined if it is not on this instance. */
-function describeSession(server, found) {
-  if (found === undefined) return `${server} · has ended or moved to another instance`;
+/** Describes a session; `found` is undefined if it is not on this instance, and `instance` names the one that has it. */
+function describeSession(server, found, instance) {
+  if (found === undefined && instance !== undefined)
+    return `${server} · on instance ${instance}, whose status page shows its messages`;
+  if (found === undefined) return `${server} · has ended: no instance has it`;
   const { revision, client, user, upMs, pid, isHibernating, totalCalls, failures } = found;
   const owner = [client, user].filter(Boolean).map((name) => ` · ${name}`);
   const process = isHibernating ? ' · hibernating, without a process' : pid === undefined ? '' : ` · pid ${pid}`;
   const failed =
     failures === undefined ? '' : `, ${failures.count} failed · last error at ${time(failures.at)}: ${failures.last}`;
-  return `${server}${owner.join('')} · ${revision} · started ${wholeSeconds(upMs)} ago${process} · ${counted(totalCalls, 'call')}${failed}`;
+  return `${server}${owner.join('')} · protocol ${revision} · started ${wholeSeconds(upMs)} ago${process} · ${counted(totalCalls, 'call')}${failed}`;
 }
 
 function createExchange({ skipped, at, from, kind, method, name }) {

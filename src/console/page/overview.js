@@ -13,7 +13,7 @@ const maxOpened = 2;
 const maxNamed = 3;
 
 const nameTroubled = (state, names) =>
-  state === 'down' || state === 'degraded'
+  state === 'down' || state === 'degraded' || state === 'slow'
     ? ` (${[...names.slice(0, maxNamed), ...(names.length > maxNamed ? ['…'] : [])].join(', ')})`
     : '';
 
@@ -36,10 +36,11 @@ export function createOverview(section, live, history) {
   const cluster = h(
     'section',
     { 'aria-labelledby': 'instances-title' },
-    h('h2', { id: 'instances-title' }, 'Instances'),
+    h('h2', { id: 'instances-title', tabindex: '-1' }, 'Instances'),
     instances,
   );
   const recentEvents = createRecentEvents();
+  const charts = createCharts(history, live);
   const first = createFirstSteps();
   const cards = new Map();
   let isRoomy = false;
@@ -53,7 +54,7 @@ export function createOverview(section, live, history) {
     for (const [name, card] of cards) card.updatePlots(trackOf(name));
   });
   section.append(
-    h('div.heading', {}, h('h1', { id: 'overview-title', tabindex: '-1' }, 'Overview'), createFind()),
+    h('div.heading', {}, h('h1', { id: 'overview-title', tabindex: '-1' }, 'Overview'), createFind(live)),
     figures.element,
     first.element,
     h(
@@ -62,7 +63,7 @@ export function createOverview(section, live, history) {
       h('h2', { id: 'servers-title' }, 'Servers ', conditions),
       servers,
     ),
-    createCharts(history, live),
+    charts.element,
     h('div.columns', {}, recentEvents.element, cluster),
   );
   live.on('happened', (events) => recentEvents.add(events));
@@ -74,6 +75,21 @@ export function createOverview(section, live, history) {
     showList(servers, snapshot.servers, ({ name }) => name, createCard);
     showList(instances, snapshot.instances, ({ name }) => name, createInstance);
   });
+  const goTo = (part, name = '') => {
+    if (part === 'charts') charts.goTo(name);
+    else if (part === 'activity') recentEvents.goTo(name);
+    else if (part === 'servers') cards.get(name)?.goTo();
+    else if (part === 'instances') document.getElementById('instances-title').focus();
+  };
+  // The address stays the same if the link is used again.
+  figures.element.addEventListener('click', ({ target }) => {
+    const { hash = '' } = target.closest('a') ?? {};
+    if (hash !== '' && hash === location.hash) goTo(...hash.split('/').slice(1).map(decodeURIComponent));
+  });
+  return {
+    /** Brings a part of the view to a person who was led there: a chart, the activity, a server or the instances. */
+    goTo,
+  };
 }
 
 /** Creates the first steps, which are shown until a client has called a server. */
@@ -101,17 +117,36 @@ function createFirstSteps() {
   };
 }
 
-/** Creates the field that leads to the sessions which match a text. */
-function createFind() {
+const findPauseMs = 200;
+
+/** Creates the field that leads to the sessions which match a text. While a person types, it says how many match here. */
+function createFind(live) {
+  let timer;
   const text = h('input', {
     ...{ type: 'search', 'aria-label': 'Find a session', autocomplete: 'off', spellcheck: 'false' },
-    placeholder: 'Find a session: name, user, client',
+    placeholder: 'Find a session: id, user, client',
+  });
+  const hint = h('span.hint', { role: 'status' });
+  const search = () => text.value.trim();
+  const subscribe = () => live.subscribe({ search: search(), page: 0 });
+  text.addEventListener('input', () => {
+    clearTimeout(timer);
+    setText(hint, search() === '' ? '' : 'Press Enter to list them');
+    timer = setTimeout(subscribe, findPauseMs);
+  });
+  live.on('state', ({ sessions: { found }, instances }) => {
+    if (search() === '') return;
+    setText(hint, `${count(found)} ${instances.length > 1 ? 'here' : 'found'}: press Enter to list them`);
   });
   const find = (event) => {
     event.preventDefault();
-    location.hash = `#sessions/${encodeURIComponent(text.value.trim())}`;
+    clearTimeout(timer);
+    const found = search();
+    text.value = '';
+    setText(hint, '');
+    location.hash = found === '' ? '#sessions' : `#sessions/${encodeURIComponent(found)}`;
   };
-  return h('form.find', { role: 'search', onsubmit: find }, text);
+  return h('form.find', { role: 'search', onsubmit: find }, text, hint);
 }
 
 /** Creates the row of an instance. Only this instance can be drained from its page. */

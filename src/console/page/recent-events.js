@@ -1,5 +1,5 @@
-import { h, showList } from './dom.js';
-import { time } from './formats.js';
+import { h, sessionLink, showList } from './dom.js';
+import { count, time } from './formats.js';
 import { describeReason } from './reasons.js';
 
 /** The number of events that the page keeps; the log has all of them. */
@@ -30,6 +30,18 @@ const texts = {
   reload_refused: ['Changed configuration refused; the previous one stays in use', 'bad'],
 };
 
+/** The choices of events, by the name in the address of the page. */
+const choices = {
+  restarts: [
+    'Restarts',
+    'backend_ended backend_restored shared_ready shared_ended start_failed crash_loop session_worn_out',
+  ],
+  refused: ['Refused requests', 'refused'],
+  resumed: ['Resumed streams', 'resumed history_lost'],
+  store: ['Store', 'redis_away redis_back'],
+  sessions: ['Sessions', 'session_started session_ended session_adopted hibernated woken'],
+};
+
 /** Creates the list of recent events, newest first. */
 export function createRecentEvents() {
   const list = h('ol.rows.happenings', { 'aria-labelledby': 'happenings-title', tabindex: '0' });
@@ -39,6 +51,13 @@ export function createRecentEvents() {
     { id: 'activity-server', onchange: () => draw() },
     h('option', { value: '' }, 'All servers'),
   );
+  const choice = h(
+    'select',
+    { id: 'activity-kind', onchange: () => draw() },
+    h('option', { value: '' }, 'All events'),
+    ...Object.entries(choices).map(([value, [text]]) => h('option', { value }, text)),
+  );
+  const title = h('h2', { id: 'happenings-title', tabindex: '-1' }, 'Activity');
   const servers = new Set();
   let shown = [];
   /** Offers each server of an event once. */
@@ -50,7 +69,11 @@ export function createRecentEvents() {
     }
   };
   const draw = () => {
-    const matching = shown.filter((event) => server.value === '' || event.server === server.value);
+    const kinds = choices[choice.value]?.[1].split(' ');
+    const matching = shown.filter(
+      (event) =>
+        (server.value === '' || event.server === server.value) && (kinds === undefined || kinds.includes(event.kind)),
+    );
     nothing.hidden = matching.length > 0;
     showList(list, matching, ({ number, at }) => `${number} ${at}`, createEvent);
   };
@@ -61,27 +84,42 @@ export function createRecentEvents() {
       h(
         'div.heading',
         {},
-        h('h2', { id: 'happenings-title' }, 'Activity'),
-        h('div.range', {}, h('label', { for: 'activity-server' }, 'Server'), server),
+        title,
+        h(
+          'div.range',
+          {},
+          h('label', { for: 'activity-kind' }, 'Show'),
+          choice,
+          h('label', { for: 'activity-server' }, 'Server'),
+          server,
+        ),
       ),
       nothing,
       list,
     ),
-    /** Adds events. An event that is sent again after a reconnect is not shown twice, because events are numbered. */
+    /** Shows one choice of events, for a person who was led there. */
+    goTo(name) {
+      choice.value = name in choices ? name : '';
+      server.value = '';
+      draw();
+      title.focus();
+    },
+    /** Adds events. A repeated event replaces its entry. An event that is sent again after a reconnect is not shown twice, because events are numbered. */
     add(events) {
       const newest = shown[0]?.number ?? -1;
       const restarted = events.length > 0 && events.at(-1).number < newest;
       const newEvents = restarted ? events : events.filter(({ number }) => number > newest);
-      shown = [...newEvents.toReversed(), ...(restarted ? [] : shown)].slice(0, maxShown);
+      const replaced = new Set(newEvents.map(({ first }) => first));
+      const kept = restarted ? [] : shown.filter(({ first }) => !replaced.has(first));
+      shown = [...newEvents.toReversed(), ...kept].slice(0, maxShown);
       offer(newEvents);
       draw();
     },
   };
 }
 
-function createEvent({ at, kind, server, session, reason, detail, output }) {
+function createEvent({ at, firstAt, count: times, kind, server, session, reason, detail, output }) {
   const [text, mood] = texts[kind] ?? [kind, ''];
-  const owner = [server, session].filter((part) => part !== undefined).join(' · ');
   const why = [reason && describeReason(reason), detail].filter(Boolean).join(': ');
   const element = h(
     'li',
@@ -92,7 +130,13 @@ function createEvent({ at, kind, server, session, reason, detail, output }) {
       'span',
       {},
       text,
-      h('span.muted', {}, owner && ` ${owner}`),
+      h(
+        'span.muted',
+        {},
+        server === undefined ? undefined : ` ${server}`,
+        ...(session === undefined ? [] : [' · ', sessionLink(server, session)]),
+        times === undefined ? undefined : ` · ${count(times)} times since ${time(firstAt)}, the last:`,
+      ),
       why === '' ? undefined : h('span.muted.detail', {}, why),
       output === undefined ? undefined : h('code.output', {}, output.join('\n')),
     ),

@@ -1,16 +1,21 @@
 import { createActionButton, restartServer } from './actions.js';
 import { callPlot, currentTimes, memoryPlot, timePlot } from './charts.js';
-import { h, setText, showList } from './dom.js';
+import { h, setParts, setText, showList } from './dom.js';
 import { failedShare } from './figures.js';
 import { bytes, count, counted, duration, milliseconds, time, wholeSeconds } from './formats.js';
 import { createPlot } from './plot.js';
 
-const eraWords = { legacy: 'legacy era', modern: 'modern era', unknown: 'era not detected yet' };
+/** What the era of a server means for its clients. */
+const eraWords = {
+  legacy: 'MCP with sessions',
+  modern: 'MCP without sessions (2026-07-28)',
+  unknown: 'MCP version not known yet',
+};
 
 /** The word for each condition of a server, worst first. */
-export const conditionTexts = { down: 'Down', degraded: 'Degraded', up: 'Up', unused: 'Not used yet' };
+export const conditionTexts = { down: 'Down', degraded: 'Degraded', slow: 'Slow', up: 'Up', unused: 'Not used yet' };
 
-const conditionMoods = { down: 'bad', degraded: 'warn', up: 'good', unused: '' };
+const conditionMoods = { down: 'bad', degraded: 'warn', slow: 'warn', up: 'good', unused: '' };
 
 /**
  * Creates the row of a server. It says whether the server works, since when and why not, what it said last, and whose
@@ -23,7 +28,7 @@ export function createServerCard(first) {
   const since = h('span.muted');
   const reason = h('span.reason');
   const said = h('code.said');
-  const [calls, times, users, load] = Array.from({ length: 4 }, () => h('span'));
+  const [calls, times, users, others, load] = Array.from({ length: 5 }, () => h('span'));
   const chips = h('p.chips');
   const help = h('p.muted');
   const plots = [callPlot, timePlot, memoryPlot].map((options) =>
@@ -42,7 +47,7 @@ export function createServerCard(first) {
       h('span.who', {}, h('h3', { id: title }, h('bdi', {}, first.name)), pill, since),
       h('span.why', {}, reason, said),
       h('span.what', {}, calls, times),
-      h('span.whose', {}, users, load),
+      h('span.whose', {}, users, others, load),
     ),
     h(
       'div.inside',
@@ -77,6 +82,12 @@ export function createServerCard(first) {
     open() {
       details.open = true;
     },
+    /** Opens the row and brings it to a person who was led there. */
+    goTo() {
+      details.open = true;
+      details.scrollIntoView({ block: 'center' });
+      details.firstElementChild.focus();
+    },
     update(server) {
       current = server;
       const { condition, recent, health } = server;
@@ -86,13 +97,16 @@ export function createServerCard(first) {
       setText(reason, describeReason(server));
       reason.title = reason.textContent;
       reason.className = `reason ${conditionMoods[condition.state] === 'good' ? '' : conditionMoods[condition.state]}`;
-      setText(said, server.stderr.at(-1)?.line ?? server.noise.at(-1) ?? '');
+      setText(said, describeOutput(server));
       said.title = said.textContent;
       setText(calls, describeOutcome(recent));
       calls.className = server.isFailing ? 'bad' : '';
+      times.className = condition.state === 'slow' ? 'warn' : '';
       setText(times, recent.p95Ms === null ? '' : `p95 ${duration(recent.p95Ms)}${describeOwnTime(recent)}`);
       setText(users, describeUsers(server));
       users.title = users.textContent;
+      setText(others, describeElsewhere(server));
+      others.title = others.textContent;
       setText(load, describeLoad(server));
       showList(chips, chipsOf(server), (text) => text, createChip);
       setText(help, health.state === 'down' ? (health.help ?? '') : '');
@@ -102,13 +116,13 @@ export function createServerCard(first) {
           counted(server.sessions, 'session'),
           counted(server.streams, 'stream'),
           `${counted(server.inFlight, 'call')} in flight`,
-          describeCalls(recent),
+          describeOutcome(recent),
           ...(health.at === undefined || health.state === 'down' ? [] : [`last started at ${time(health.at)}`]),
         ].join(' · '),
       );
       children.update(server);
       noise.update(server.noise);
-      stderr.update(server.stderr.map(({ pid, line }) => `${pid ?? '–'}  ${line}`));
+      stderr.update(server.stderr.map(({ at, pid, line }) => `${time(at)}  ${pid ?? '–'}  ${line}`));
     },
     /** @param {object | undefined} track undefined if the gateway keeps no history for the server */
     updatePlots(track) {
@@ -123,32 +137,44 @@ function describeReason({ condition, health }) {
   return condition.reasons.join(' ');
 }
 
-/** Says whose sessions the server has. */
-function describeUsers({ sessions, users }) {
-  if (sessions === 0) return 'no sessions';
+/** So many lines that a server wrote are shown in its row. */
+const maxSaid = 2;
+
+/** Returns the last lines before the last exit: the last one alone often names no cause. */
+function describeOutput({ lastWords, stderr, noise }) {
+  if (lastWords.length > 0) return lastWords.slice(-maxSaid).join('\n');
+  return stderr.at(-1)?.line ?? noise.at(-1) ?? '';
+}
+
+/** Says whose sessions the server has here. */
+function describeUsers({ sessions, users, elsewhere }) {
+  const here = elsewhere.length > 0 ? ' here' : '';
+  return sessions === 0 ? `no sessions${here}` : withNames(`${counted(sessions, 'session')}${here}`, users);
+}
+
+/** Says whose sessions the server has on other instances. */
+const describeElsewhere = ({ elsewhere }) =>
+  elsewhere.map(({ instance, sessions, users }) => withNames(`${count(sessions)} at ${instance}`, users)).join('; ');
+
+/** Adds the names of users, and of their clients. */
+function withNames(text, users) {
   const names = users.map(({ user, client }) =>
     [user, client && user ? `(${client})` : client].filter(Boolean).join(' '),
   );
-  return [counted(sessions, 'session'), names.filter((name) => name !== '').join(', ')].filter(Boolean).join(': ');
+  return [text, names.filter((name) => name !== '').join(', ')].filter(Boolean).join(': ');
 }
 
-const describeLoad = ({ childCount, childBytes, exits }) =>
-  [
-    ...(childCount === 0
-      ? []
-      : [`${childBytes === 0 ? '' : `${bytes(childBytes)} in `}${counted(childCount, 'process', 'processes')}`]),
-    ...(exits === 0 ? [] : [`${count(exits)} lost`]),
-  ].join(' · ');
+const describeLoad = ({ childCount, childBytes }) =>
+  childCount === 0
+    ? ''
+    : `${childBytes === 0 ? '' : `${bytes(childBytes)} in `}${counted(childCount, 'process', 'processes')}`;
 
 const describeOutcome = (recent) => {
-  if (recent.calls === 0) return 'no calls';
-  return `${counted(recent.calls, 'call')}, ${recent.failures === 0 ? 'none' : failedShare(recent)} failed`;
+  if (recent.calls === 0) return 'no calls in 2 min';
+  return `${counted(recent.calls, 'call')} in 2 min, ${recent.failures === 0 ? 'none' : failedShare(recent)} failed`;
 };
 
 const describeOwnTime = ({ gatewayMs }) => (gatewayMs === null ? '' : `, gateway ${milliseconds(gatewayMs)}`);
-
-const describeCalls = (recent) =>
-  recent.calls === 0 ? 'no calls in the last 2 min' : `${describeOutcome(recent)} in the last 2 min`;
 
 const chipsOf = ({ transport, era, revisions = [] }) => [transport, eraWords[era] ?? era, ...revisions.slice(-1)];
 
@@ -162,29 +188,34 @@ function createChildren() {
   const element = h('div', {}, summary, rows, more);
   return {
     element,
-    update({ children, childCount, childBytes, restarts }) {
+    update({ name, children, childCount, childBytes, restarts }) {
       element.hidden = childCount === 0;
       setText(
         summary,
         `${counted(childCount, 'process', 'processes')}, ${bytes(childBytes)}${restarts > 0 ? `, ${counted(restarts, 'restart')}` : ''}`,
       );
-      showList(rows, children, ({ pid }) => pid, createChild);
+      showList(
+        rows,
+        children.map((child) => ({ ...child, server: name })),
+        ({ pid }) => pid,
+        createChild,
+      );
       more.hidden = childCount === children.length;
       setText(more, `The processes with the most memory; ${count(childCount - children.length)} more are not shown.`);
     },
   };
 }
 
-function createChild({ pid }) {
+function createChild({ pid, server }) {
   const details = h('span.muted');
   return {
     element: h('li', {}, h('strong', {}, `pid ${pid}`), details),
     update({ memoryBytes, restarts, session, upMs }) {
-      const owner = session === undefined ? 'shared by all clients' : `session ${session}`;
-      setText(
-        details,
-        `${memoryBytes === undefined ? 'memory unknown' : bytes(memoryBytes)} · ${owner} · up ${wholeSeconds(upMs)} · ${counted(restarts, 'restart')}`,
-      );
+      setParts(details, [
+        `${memoryBytes === undefined ? 'memory unknown' : bytes(memoryBytes)} · `,
+        ...(session === undefined ? ['shared by all clients'] : ['session ', { server, session }]),
+        ` · up ${wholeSeconds(upMs)} · ${counted(restarts, 'restart')}`,
+      ]);
     },
   };
 }

@@ -12,7 +12,7 @@ export function createSessions(section, live, about) {
     type: 'search',
     autocomplete: 'off',
     spellcheck: 'false',
-    placeholder: 'Server, session, client, user …',
+    placeholder: 'Id, server, client, user …',
   });
   const scope = h(
     'select',
@@ -26,7 +26,9 @@ export function createSessions(section, live, about) {
   const total = h('p.muted', { role: 'status' });
   const rows = h('tbody');
   const emptyHint = h('p.muted', { hidden: true }, 'No sessions. Connect a client, or use the playground.');
-  const messageList = createMessageList(live, about);
+  const listHash = () =>
+    search.value.trim() === '' ? '#sessions' : `#sessions/${encodeURIComponent(search.value.trim())}`;
+  const messageList = createMessageList(live, about, listHash);
   const pages = createPages((page) => live.subscribe({ page }));
   let timer;
   let isShown = false;
@@ -38,9 +40,14 @@ export function createSessions(section, live, about) {
   });
   table.append(rows);
   const find = (text) => live.subscribe({ search: text.trim(), page: 0 });
+  // The address has the search, so that the link to the view shows all sessions again.
+  const noteSearch = () => location.hash.split('/').length < 3 && history.replaceState(null, '', listHash());
   search.addEventListener('input', () => {
     clearTimeout(timer);
-    timer = setTimeout(() => find(search.value), searchPauseMs);
+    timer = setTimeout(() => {
+      find(search.value);
+      noteSearch();
+    }, searchPauseMs);
   });
   section.append(
     h('div.heading', {}, h('div', {}, h('h1', { id: 'sessions-title', tabindex: '-1' }, 'Sessions'), total)),
@@ -63,7 +70,7 @@ export function createSessions(section, live, about) {
     setText(
       total,
       found === all
-        ? `${counted(all, 'session')} on ${isEverywhere ? counted(others.length + 1, 'instance') : 'this instance'}, newest first`
+        ? `${counted(all, 'session')} on ${isEverywhere ? counted(others.length + 1, 'instance') : 'this instance'}${describeElsewhere(instances, isEverywhere)}, newest first; calls and failures since a session began`
         : `${count(found)} of ${counted(all, 'session')} found`,
     );
     emptyHint.hidden = shown.length > 0;
@@ -87,15 +94,22 @@ export function createSessions(section, live, about) {
       isShown = isInFront;
       subscribe();
     },
-    /** Shows the messages of a session; or all sessions of a server, if only the server is given. */
+    /** Shows the messages of a session; or the sessions that match a text, such as a server; or all of them. */
     show(server, session) {
-      if (server !== undefined && session === undefined) {
-        search.value = server;
-        find(server);
+      if (session === undefined && isShown) {
+        search.value = server ?? '';
+        find(search.value);
       }
       messageList.show(session === undefined ? undefined : server, session);
     },
   };
+}
+
+/** Names the sessions that are on other instances and not in the list. */
+function describeElsewhere(instances, isEverywhere) {
+  const others = instances.filter(({ isThis }) => !isThis);
+  if (isEverywhere || others.length === 0) return '';
+  return ` (${count(instances.reduce((all, { sessions }) => all + sessions, 0))} on ${counted(instances.length, 'instance')})`;
 }
 
 const headings = () =>

@@ -1,5 +1,6 @@
 // Record: the data about sessions, calls and servers that is collected for the status page.
 
+import type { BackendEnd } from '../../backend/backend.ts';
 import type { GatewayEvent } from '../../ops/gateway-events.ts';
 import { contain } from '../../util/boundary.ts';
 import { CallCounter } from './calls/call-counter.ts';
@@ -81,6 +82,10 @@ export class ConsoleRecord {
     });
   }
 
+  #addExit(server: string, { reason, detail, lastOutput }: BackendEnd): void {
+    if (reason !== 'closed') this.incidents.addExit(server, detail, lastOutput);
+  }
+
   /** Records an event. */
   readonly receive = (event: GatewayEvent): void => {
     switch (event.type) {
@@ -97,7 +102,7 @@ export class ConsoleRecord {
         if (this.tap.isWatched) this.tap.failed(event.origin, event.id, event.reason);
         return;
       case 'sender-refused':
-        this.refusals.describeNext(event.server, event.challenge.reason, event.challenge.detail);
+        this.refusals.describeNext(event.server, event.challenge.reason, event.challenge.detail, event.address);
         break;
       case 'request-refused':
         return this.refusals.add(event.server, event.reason);
@@ -115,10 +120,10 @@ export class ConsoleRecord {
         if (event.outcome === 'resumed') this.history.countResume();
         break;
       case 'backend-ended':
-        if (event.end.reason !== 'closed') this.incidents.addExit(event.name.server, event.end.detail);
+        this.#addExit(event.name.server, event.end);
         break;
       case 'shared-server-ended':
-        if (event.end.reason !== 'closed') this.incidents.addExit(event.server, event.end.detail);
+        this.#addExit(event.server, event.end);
         break;
       case 'session-message-dropped':
         if (event.reason === 'noise') this.incidents.addNoise(event.name.server, event.text);
@@ -134,6 +139,7 @@ export class ConsoleRecord {
         this.history.forget(event.server);
         this.incidents.forget(event.server);
         this.stderr.forget(event.server);
+        this.refusals.forget(event.server);
     }
     this.events.receive(event);
   };

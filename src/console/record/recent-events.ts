@@ -33,8 +33,13 @@ export type RecentEventKind =
 export interface RecentEvent {
   /** Events are numbered from 1. */
   readonly number: number;
-  /** In milliseconds since 1970. */
+  /** In milliseconds since 1970: the last time, if it happened several times. */
   readonly at: number;
+  /** The number of the first event like this one. Further ones replace it while they are frequent. */
+  readonly first: number;
+  /** How often it happened, and when for the first time; absent for a single event. */
+  readonly count?: number;
+  readonly firstAt?: number;
   readonly kind: RecentEventKind;
   readonly server?: string;
   /** The short name of the session. */
@@ -58,8 +63,21 @@ const maxNoiseBytes = 200;
  */
 const outageMs = 10_000;
 
-/** Refusals of requests for the same reason are one event in this time. */
-const refusalMs = 60_000;
+/** Events of one kind at one server are one entry while they follow each other within this time. */
+const groupMs = 300_000;
+
+/** Events that a person may look for one by one: they are about the work of clients, not about trouble. */
+const single: ReadonlySet<string> = new Set([
+  'session_started',
+  'session_adopted',
+  'noise',
+  'reloaded',
+  'reload_refused',
+  'draining',
+]);
+
+/** The usual ends of sessions are not grouped, either. */
+const usualEnds: ReadonlySet<string | undefined> = new Set(['deleted', 'idle', 'operator', 'client_gone']);
 
 /** How much is kept of the last lines of a server that ended (P8). */
 const maxOutputLines = 3;
@@ -73,8 +91,6 @@ export class RecentEvents {
   readonly #kept: RecentEvent[] = [];
   /** The servers whose first line that is not a message was recorded. */
   readonly #noisyServers = new Set<string>();
-  /** The refusals since the last event about them, by server and reason. */
-  readonly #refusals = new Map<string, { at: number; count: number }>();
   #newest = 0;
   #lastFailureAt = Number.NEGATIVE_INFINITY;
 
@@ -116,7 +132,7 @@ export class RecentEvents {
         this.#noisyServers.delete(event.server);
         return;
       case 'sender-refused':
-        return this.#addRefusal(event.server, event.challenge);
+        return this.#addRefusal(event.server, event.challenge, event.address);
       case 'configuration-reloaded':
         return this.#add('reloaded', {}, describeChanges(event));
       case 'configuration-refused':
@@ -159,19 +175,11 @@ export class RecentEvents {
     this.#add('noise', { server }, Buffer.from(line.subarray(0, maxNoiseBytes)).toString());
   }
 
-  /** Records a refused request, and those for the same reason in a minute as one event with their number. */
-  #addRefusal(server: string, { reason, detail }: Challenge): void {
-    const key = `${server} ${reason}`;
-    const now = performance.now();
-    const last = this.#refusals.get(key);
-    if (last !== undefined && now - last.at < refusalMs) {
-      last.count += 1;
-      return;
-    }
-    this.#refusals.set(key, { at: now, count: 0 });
-    const more = last === undefined || last.count === 0 ? [] : [`${last.count} more since the last entry`];
+  /** Records a refused request: why, and from where. */
+  #addRefusal(server: string, { reason, detail }: Challenge, address: string | undefined): void {
     const why = detail === undefined ? [] : [describeRefusal(detail)];
-    this.#add('refused', { server, reason }, [...why, ...more].join('. '));
+    const from = address === undefined ? [] : [`from ${address}`];
+    this.#add('refused', { server, reason }, [...why, ...from].join(', '));
   }
 
   /** Records the end of a server, with the last lines that it wrote. */
@@ -187,15 +195,32 @@ export class RecentEvents {
     output: readonly string[] = [],
   ): void {
     this.#newest += 1;
+    const at = Date.now();
+    const earlier = this.#takeLike(kind, about, at);
     this.#kept.push({
       number: this.#newest,
-      at: Date.now(),
+      first: earlier?.first ?? this.#newest,
+      at,
+      ...(earlier && { count: (earlier.count ?? 1) + 1, firstAt: earlier.firstAt ?? earlier.at }),
       kind,
       ...about,
       ...(detail !== undefined && detail !== '' && { detail }),
       ...(output.length > 0 && { output }),
     });
     if (this.#kept.length > maxKept) this.#kept.shift();
+  }
+
+  /** Removes the last event of this kind at this server, if it was a short time ago. */
+  #takeLike(
+    kind: RecentEventKind,
+    { server, reason }: Pick<RecentEvent, 'server' | 'reason'>,
+    now: number,
+  ): RecentEvent | undefined {
+    if (single.has(kind) || (kind === 'session_ended' && usualEnds.has(reason))) return undefined;
+    const index = this.#kept.findLastIndex(
+      (event) => event.kind === kind && event.server === server && event.reason === reason && now - event.at < groupMs,
+    );
+    return index < 0 ? undefined : this.#kept.splice(index, 1)[0];
   }
 }
 

@@ -2,6 +2,8 @@ import { redactCredentials } from './redacted-content.ts';
 
 /** A line that a process of a server wrote to stderr. */
 export interface StderrLine {
+  /** In milliseconds since 1970. */
+  readonly at: number;
   readonly pid: number | undefined;
   readonly line: string;
 }
@@ -17,13 +19,13 @@ export class StderrLines {
   add(server: string, line: string, pid: number | undefined): void {
     const lines = this.#byServer.get(server) ?? [];
     this.#byServer.set(server, lines);
-    lines.push({ pid, line: line.slice(0, maxLength) });
+    lines.push({ at: Date.now(), pid, line: line.slice(0, maxLength) });
     if (lines.length > maxKept) lines.shift();
   }
 
   /** Returns the lines of a server, oldest first, with likely credentials redacted. */
   of(server: string): readonly StderrLine[] {
-    return (this.#byServer.get(server) ?? []).map(({ pid, line }) => ({ pid, line: redactCredentials(line) }));
+    return (this.#byServer.get(server) ?? []).map(({ line, ...of }) => ({ ...of, line: redactCredentials(line) }));
   }
 
   /** Forgets a server that is no longer configured. */

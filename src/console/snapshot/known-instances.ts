@@ -1,4 +1,5 @@
 import type { Changes } from '../../store/shared/changes.ts';
+import type { SessionUser } from '../sessions/session-users.ts';
 import { SharedTopic } from './shared-topic.ts';
 
 /** The summary that an instance publishes to the instances that share its store. */
@@ -8,6 +9,15 @@ export interface InstanceSummary {
   readonly readiness: string;
   readonly sessions: number;
   readonly streams: number;
+  /** Whose sessions each server has there. An older version of the gateway does not say it. */
+  readonly servers?: readonly SessionsOfServer[] | undefined;
+}
+
+/** The sessions of one server on an instance, and their most frequent users. */
+export interface SessionsOfServer {
+  readonly server: string;
+  readonly sessions: number;
+  readonly users: readonly SessionUser[];
 }
 
 /** An instance in the list of a page. */
@@ -44,6 +54,9 @@ const answerIntervalMs = 1_000;
 
 /** The limit for known instances (P8), because everything with access to the store could publish summaries. */
 const maxKnown = 1_000;
+
+/** How many servers a summary may have (P8): with three users each, it stays below the limit of the store. */
+export const maxServersInSummary = 60;
 
 const question = Buffer.from('?');
 
@@ -114,11 +127,26 @@ export class KnownInstances {
 function parseSummary(text: Buffer): InstanceSummary | undefined {
   try {
     const value = JSON.parse(text.toString()) as Partial<InstanceSummary> | null;
-    const { name, version, readiness, sessions, streams } = value ?? {};
+    const { name, version, readiness, sessions, streams, servers } = value ?? {};
     const isSummary = typeof name === 'string' && typeof version === 'string' && typeof readiness === 'string';
     if (!isSummary || typeof sessions !== 'number' || typeof streams !== 'number') return undefined;
-    return { name, version, readiness, sessions, streams };
+    return { name, version, readiness, sessions, streams, servers: readServers(servers) };
   } catch {
     return undefined; // expected: not a summary of this version
   }
+}
+
+/** Reads whose sessions an instance has. What is not understood is left out. */
+function readServers(value: unknown): SessionsOfServer[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  return value.slice(0, maxServersInSummary).flatMap((entry: Partial<SessionsOfServer> | null) => {
+    const { server, sessions, users } = entry ?? {};
+    if (typeof server !== 'string' || typeof sessions !== 'number' || !Array.isArray(users)) return [];
+    return [{ server, sessions, users: users.filter(isUser) }];
+  });
+}
+
+function isUser(value: Partial<SessionUser> | null): value is SessionUser {
+  const { user, client, sessions } = value ?? {};
+  return (user === undefined || typeof user === 'string') && typeof client === 'string' && typeof sessions === 'number';
 }

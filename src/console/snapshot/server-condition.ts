@@ -4,11 +4,11 @@ import type { Incidents } from '../record/incidents/server-incidents.ts';
 
 /**
  * The condition of a server for an operator, worst first: `down` does not start or answer, `degraded` works with
- * trouble, `up` works, `unused` has not been used.
+ * trouble, `slow` works and takes long, `up` works, `unused` has not been used.
  */
 export interface ServerCondition {
-  readonly state: 'down' | 'degraded' | 'up' | 'unused';
-  /** Why the server is degraded: one sentence for each reason. */
+  readonly state: 'down' | 'degraded' | 'slow' | 'up' | 'unused';
+  /** Why the server is degraded or slow: one sentence for each reason. */
   readonly reasons: readonly string[];
   /** When the trouble began, in milliseconds since 1970; undefined without trouble, or if nobody knows. */
   readonly since?: number | undefined;
@@ -20,35 +20,69 @@ export interface ServerTrouble extends Incidents {
   readonly failingSince: number | undefined;
   /** The tool that fails most; undefined if no call with a name fails. */
   readonly failingTool?: FailingTool | undefined;
+  /** True if a process or connection of the server has been open for some time: not every start failed. */
+  readonly isRunning?: boolean;
+  /** The median response time (p95) of the other servers, in milliseconds; undefined without other servers in use. */
+  readonly othersP95Ms?: number | undefined;
 }
+
+/** A server is slow if its response time has both of these limits. */
+const slowMs = 1_000;
+const slowFactor = 10;
+
+/** So many calls say that a server is slow. */
+const minSlowCalls = 3;
+
+const minuteMs = 60_000;
 
 /** Determines the condition of a server. */
 export function findCondition(
   health: 'up' | 'down' | 'unknown',
-  recent: Pick<RecentCalls, 'calls' | 'failures'>,
-  { exits, lastExit, noise, since: incidentSince, failingSince, failingTool }: ServerTrouble,
+  recent: Pick<RecentCalls, 'calls' | 'failures'> & Partial<Pick<RecentCalls, 'p95Ms'>>,
+  trouble: ServerTrouble,
 ): ServerCondition {
+  const { noise, since: incidentSince, failingSince, failingTool, isRunning = false } = trouble;
   const { calls, failures } = recent;
   const times = [incidentSince, isFailing(recent) ? failingSince : undefined].filter((at) => at !== undefined);
   const since = times.length === 0 ? undefined : Math.min(...times);
-  if (health === 'down') return { state: 'down', reasons: [], since };
+  if (health === 'down' && !isRunning) return { state: 'down', reasons: [], since };
   const reasons = [
+    ...describeExits(trouble),
     ...(isFailing(recent)
       ? [
-          `${failures} of ${calls} calls failed in the last 2 minutes (${Math.round((failures / calls) * 100)} %)${failingTool ? `, most of ${failingTool.name}` : ''}.`,
+          `${failures} of ${calls} calls failed in the last 2 min (${Math.round((failures / calls) * 100)} %)${failingTool ? `, most of ${failingTool.name}` : ''}.`,
         ]
-      : []),
-    ...(exits > 0
-      ? [`Processes or connections were lost in the last 5 minutes: ${exits}. The last: ${lastExit ?? 'unknown.'}`]
       : []),
     ...(noise > 0 ? [`Lines on stdout that are not MCP messages: ${noise}.`] : []),
   ];
   if (reasons.length > 0) return { state: 'degraded', reasons, since };
-  return { state: health === 'up' || calls > 0 ? 'up' : 'unused', reasons };
+  if (isSlow(recent, trouble)) return { state: 'slow', reasons: [describeSlowness(trouble)] };
+  return { state: health !== 'unknown' || calls > 0 ? 'up' : 'unused', reasons };
 }
 
-const order: readonly ServerCondition['state'][] = ['down', 'degraded', 'up', 'unused'];
+/** Says how often the server was lost, and why the last time. */
+function describeExits({ exits, exitSpanMs = 0, lastExit }: ServerTrouble): string[] {
+  if (exits === 0) return [];
+  const span = `${Math.max(1, Math.ceil(exitSpanMs / minuteMs))} min`;
+  const times = exits === 1 ? 'Lost once' : `Restarted ${exits} times`;
+  return [`${times} in ${span}. ${lastExit ?? ''}`.trim()];
+}
 
-/** Sorts the servers in trouble first. Servers in the same state keep their order. */
-export const byTrouble = <T extends { readonly condition: ServerCondition }>(servers: readonly T[]): readonly T[] =>
-  [...servers].sort((a, b) => order.indexOf(a.condition.state) - order.indexOf(b.condition.state));
+/** True if the server takes long, and much longer than the others: then it is not the gateway or the machine. */
+function isSlow(
+  { calls, p95Ms = null }: Parameters<typeof findCondition>[1],
+  { othersP95Ms = 0 }: Pick<ServerTrouble, 'othersP95Ms'>,
+): boolean {
+  return calls >= minSlowCalls && p95Ms !== null && p95Ms >= slowMs && p95Ms >= slowFactor * othersP95Ms;
+}
+
+const describeSlowness = ({ othersP95Ms }: Pick<ServerTrouble, 'othersP95Ms'>): string =>
+  othersP95Ms === undefined
+    ? 'Response time over 1 s in the last 2 min.'
+    : `Response time over 1 s in the last 2 min, and over ${slowFactor} times that of the other servers.`;
+
+/** Returns the median of the response times of the other servers that were used lately. */
+export function medianOfOthers(times: readonly (number | null)[], own: number): number | undefined {
+  const others = times.filter((ms, index): ms is number => index !== own && ms !== null).sort((a, b) => a - b);
+  return others[Math.floor(others.length / 2)];
+}

@@ -1,7 +1,7 @@
 import type { StoreState } from '../../ops/admin/console-hook.ts';
 import type { Readiness } from '../../registry/readiness.ts';
 import { type BackendOwner, backendOwnerKey } from '../record/backend-owner.ts';
-import { isFailing } from '../record/calls/call-rates.ts';
+import { isFailing, type RecentCalls } from '../record/calls/call-rates.ts';
 import type { Gauges } from '../record/calls/history.ts';
 import type { ConsoleRecord } from '../record/console-record.ts';
 import type { ReportedSessions } from '../sessions/other-sessions.ts';
@@ -16,8 +16,8 @@ import {
   type SessionView,
   showSession,
 } from '../sessions/session-view.ts';
-import type { InstanceSummary, InstanceView } from './known-instances.ts';
-import { byTrouble, findCondition } from './server-condition.ts';
+import { type InstanceSummary, type InstanceView, maxServersInSummary } from './known-instances.ts';
+import { findCondition, medianOfOthers, type ServerCondition } from './server-condition.ts';
 import {
   type ChildView,
   type ResumesView,
@@ -26,6 +26,7 @@ import {
   type Snapshot,
   showChildren,
 } from './snapshot.ts';
+import { SteadyConditions } from './steady-conditions.ts';
 
 /** The state of a server that the record does not have. */
 export interface ServerState {
@@ -33,9 +34,14 @@ export interface ServerState {
   readonly transport: string;
   readonly era: string;
   readonly health: ServerHealthView;
+  /** True if the health is the result of a probe, which says more than the processes that run. */
+  readonly isProbed: boolean;
   /** The calls in flight at the process that modern clients share. */
   readonly sharedCalls: number;
 }
+
+/** A process or connection that is open for this time counts as running. */
+const runningMs = 2_000;
 
 /** How old the memory of processes may be: for an open page, and for the history while no page is open. */
 const maxAgeSeenMs = 3_000;
@@ -74,6 +80,7 @@ export interface OtherInstances {
 /** Builds snapshots of the gateway for the page. Only sums of the last measurement of memory are kept between two snapshots. */
 export class SnapshotBuilder {
   readonly #sources: SnapshotSources;
+  readonly #conditions = new SteadyConditions();
   /** The memory by server at the last measurement. */
   #summed: { readonly measured: ReadonlyMap<number, number>; readonly byServer: ReadonlyMap<string, number> } = {
     measured: new Map(),
@@ -86,8 +93,21 @@ export class SnapshotBuilder {
 
   /** The summary that other instances receive. */
   summary(): InstanceSummary {
+    const counts = countsByServer(this.#sources.sessions());
+    const servers = Array.from(counts, ([server, { sessions, users }]) => ({ server, sessions, users: users.list() }));
+    return { ...this.#ownSummary(), servers: servers.slice(0, maxServersInSummary) };
+  }
+
+  #ownSummary(): Omit<InstanceSummary, 'servers'> {
     const { name, version, readiness } = this.#sources;
     return { name, version, readiness: readiness(), ...this.#openCounts() };
+  }
+
+  /** Notes the conditions of the servers, so that a page that opens later knows since when they last. */
+  observe(): void {
+    const servers = this.#sources.servers();
+    this.#conditions.keep(new Set(servers.map(({ name }) => name)));
+    this.#conditionsOf(servers);
   }
 
   /** The state of the instance for the history. */
@@ -120,10 +140,10 @@ export class SnapshotBuilder {
     const all = sessions();
     record.fold();
     const recent = record.rates.recent();
-    const servers = this.#servers(all);
+    const servers = this.#servers(all, others.instances);
     return {
       instance: {
-        ...this.summary(),
+        ...this.#ownSummary(),
         ...recent,
         isFailing: isFailing(recent),
         maxSessions,
@@ -136,14 +156,14 @@ export class SnapshotBuilder {
         resumes: this.#resumes(all),
         store: { ...this.#sources.store(), ...record.traffic.storeSpeed },
       },
-      servers: byTrouble(servers),
+      servers: this.#conditions.sort(servers),
       sessions: showSessions(
         { total: all.length, found: findSessions(all, search, name) },
         others.sessions,
         page,
         this.#recordOf(),
       ),
-      instances: others.instances,
+      instances: others.instances.map(({ servers: _, ...instance }) => instance),
     };
   }
 
@@ -171,12 +191,14 @@ export class SnapshotBuilder {
     };
   }
 
-  #servers(sessions: readonly SessionState[]): ServerView[] {
+  #servers(sessions: readonly SessionState[], instances: readonly InstanceView[]): ServerView[] {
     const { record, servers, openStreams } = this.#sources;
     const counts = countsByServer(sessions);
     const streams = openStreams();
     const children = this.#children();
-    return servers().map(({ name, transport, era, health, sharedCalls }) => {
+    const all = servers();
+    const conditions = this.#conditionsOf(all);
+    return all.map(({ name, transport, era, health, sharedCalls }) => {
       const own = children.get(name) ?? [];
       const count = counts.get(name);
       const recent = record.rates.recent(name);
@@ -187,11 +209,7 @@ export class SnapshotBuilder {
         transport,
         era,
         health,
-        condition: findCondition(health.state, recent, {
-          ...incidents,
-          failingSince: record.failing.since(name),
-          failingTool,
-        }),
+        condition: conditions.get(name) as ServerCondition,
         sessions: count?.sessions ?? 0,
         streams: streams.get(name) ?? 0,
         inFlight: (count?.calls ?? 0) + sharedCalls,
@@ -203,12 +221,36 @@ export class SnapshotBuilder {
         restarts: total(own.map(({ restarts }) => restarts)),
         exits: incidents.exits,
         lastExit: incidents.lastExit,
+        lastWords: incidents.lastWords ?? [],
         users: count?.users.list() ?? [],
+        elsewhere: sessionsElsewhere(name, instances),
         failingTool,
         stderr: record.stderr.of(name),
         noise: incidents.noiseLines,
       };
     });
+  }
+
+  /** The conditions to show, by server. */
+  #conditionsOf(servers: readonly ServerState[]): ReadonlyMap<string, ServerCondition> {
+    const { record } = this.#sources;
+    const now = performance.now();
+    const running = new Set<string>();
+    for (const { server, openedAt } of record.backends.live()) if (now - openedAt >= runningMs) running.add(server);
+    const recents = servers.map(({ name }) => record.rates.recent(name));
+    const times = recents.map(({ p95Ms }) => p95Ms);
+    return new Map(
+      servers.map(({ name, health, isProbed }, index) => {
+        const found = findCondition(health.state, recents[index] as RecentCalls, {
+          ...record.incidents.of(name),
+          failingSince: record.failing.since(name),
+          failingTool: record.failingTools.worstOf(name),
+          isRunning: !isProbed && running.has(name),
+          othersP95Ms: medianOfOthers(times, index),
+        });
+        return [name, this.#conditions.show(name, found)];
+      }),
+    );
   }
 
   /** The memory of the processes of each server. The sums are made again only after a new measurement. */
@@ -244,6 +286,9 @@ export class SnapshotBuilder {
   }
 }
 
+/** The number of other instances that are named for each server (P8). */
+const maxElsewhere = 5;
+
 const total = (numbers: readonly number[]): number => numbers.reduce((sum, value) => sum + value, 0);
 
 interface Counts {
@@ -262,4 +307,16 @@ function countsByServer(sessions: readonly SessionState[]): ReadonlyMap<string, 
     count.users.add(snapshot);
   }
   return counts;
+}
+
+/** Whose sessions a server has on the other instances. */
+function sessionsElsewhere(server: string, instances: readonly InstanceView[]): ServerView['elsewhere'] {
+  return instances
+    .filter(({ isThis }) => !isThis)
+    .flatMap(({ name, servers = [] }) =>
+      servers
+        .filter((entry) => entry.server === server && entry.sessions > 0)
+        .map(({ sessions, users }) => ({ instance: name, sessions, users })),
+    )
+    .slice(0, maxElsewhere);
 }

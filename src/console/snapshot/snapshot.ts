@@ -66,8 +66,16 @@ export interface ServerView {
   /** How often a process or connection was lost in the last five minutes, and why the last one was. */
   readonly exits: Incidents['exits'];
   readonly lastExit: Incidents['lastExit'];
+  /** The last lines on stderr before that. */
+  readonly lastWords: readonly string[];
   /** Whose sessions the server has: the users and clients with the most sessions first. */
   readonly users: readonly SessionUser[];
+  /** Whose sessions the server has on other instances. */
+  readonly elsewhere: readonly {
+    readonly instance: string;
+    readonly sessions: number;
+    readonly users: readonly SessionUser[];
+  }[];
   readonly failingTool: FailingTool | undefined;
   readonly stderr: readonly StderrLine[];
   /** The last lines on stdout that are not messages. */

@@ -79,7 +79,7 @@ export class Admission {
     context.endpoint = this.#options;
     const forwarded = this.#guard(context.incoming);
     if (typeof forwarded === 'string')
-      return this.#refuse({ reason: forwarded, detail: findRefusedHeader(context.headers, forwarded) });
+      return this.#refuse(context, { reason: forwarded, detail: findRefusedHeader(context.headers, forwarded) });
     const outcome = this.#authenticate(context.incoming);
     if (!(outcome instanceof Promise)) return this.#identify(context, outcome, forwarded);
     return outcome.then((identity) =>
@@ -87,8 +87,9 @@ export class Admission {
     );
   }
 
-  #refuse(challenge: Challenge): Challenge {
-    this.#options.emit?.({ type: 'sender-refused', server: this.#options.server.name, challenge });
+  #refuse({ incoming }: HttpContext, challenge: Challenge): Challenge {
+    const { server, emit, addressOf } = this.#options;
+    emit?.({ type: 'sender-refused', server: server.name, challenge, address: addressOf?.(incoming) });
     return challenge;
   }
 
@@ -99,7 +100,7 @@ export class Admission {
   ): Verdict | Promise<Verdict> {
     const nonce = nextNonceOf(context.incoming);
     if (nonce !== undefined) context.outgoing.setHeader('dpop-nonce', nonce);
-    if (isChallenge(outcome)) return this.#refuse(outcome);
+    if (isChallenge(outcome)) return this.#refuse(context, outcome);
     context.identity = outcome;
     const { credentials, affinity, exchangesTokens = false } = this.#options.server;
     const values = exchangesTokens ? withTokenSubject(forwarded, outcome, context.incoming) : this.#own(forwarded);

@@ -58,3 +58,14 @@ test('alone there is one instance, and a store that is away is told of and tried
   });
   await looking.close();
 });
+
+test('an instance says whose sessions its servers have; what is not understood is left out', async () => {
+  const changes = createMemoryChanges();
+  const looking = instance('a', changes);
+  const users = [{ user: 'carol', client: 'VS Code 1.99', sessions: 1 }];
+  const servers = [{ server: 'files', sessions: 1, users: [...users, 7, null] }, { server: 'mail' }, null];
+  await changes.publish('status', Buffer.from(JSON.stringify({ ...summary('c'), servers })));
+  await waitFor(() => looking.list().length > 1, { what: 'the other instance' });
+  expect(looking.list()[1]?.servers).toEqual([{ server: 'files', sessions: 1, users }]);
+  await looking.close();
+});

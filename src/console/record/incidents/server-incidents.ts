@@ -7,6 +7,7 @@ export const incidentSpanMs = 300_000;
 const maxExits = 100;
 const maxLines = 5;
 const maxLineBytes = 500;
+const maxWords = 3;
 
 /** The incidents of one server within `incidentSpanMs`. */
 export interface Incidents {
@@ -14,6 +15,10 @@ export interface Incidents {
   readonly exits: number;
   /** Why the last process or connection was lost; undefined without a loss. */
   readonly lastExit: string | undefined;
+  /** The time since the first of the counted losses, in milliseconds. */
+  readonly exitSpanMs?: number;
+  /** The last distinct lines on stderr before the last loss, oldest first, with likely credentials redacted. */
+  readonly lastWords?: readonly string[];
   /** How many lines on stdout were not messages. */
   readonly noise: number;
   /** When the losses or lines that go on began, in milliseconds since 1970; undefined without any. */
@@ -25,6 +30,7 @@ export interface Incidents {
 interface ServerLog {
   exitTimes: number[];
   lastExit: string | undefined;
+  lastWords: readonly string[];
   /** When the first of the losses was that followed each other within the span, on the monotonic clock. */
   exitsSince: number;
   noise: number;
@@ -47,12 +53,14 @@ export class ServerIncidents {
   /**
    * Records a lost process or connection.
    * @param detail why it was lost, in the gateway's own words
+   * @param output the last lines that it wrote to stderr
    */
-  addExit(server: string, detail: string): void {
+  addExit(server: string, detail: string, output: readonly string[] = []): void {
     const log = this.#logOf(server);
     if (!this.#isRecent(log.exitTimes.at(-1) ?? Number.NEGATIVE_INFINITY)) log.exitsSince = this.#now();
     log.exitTimes.push(this.#now());
     log.lastExit = detail;
+    log.lastWords = [...new Set(output)].slice(-maxWords).map((line) => redactCredentials(line.slice(0, maxLineBytes)));
     if (log.exitTimes.length > maxExits) log.exitTimes.shift();
   }
 
@@ -81,6 +89,8 @@ export class ServerIncidents {
     return {
       exits: log.exitTimes.length,
       lastExit: log.exitTimes.length === 0 ? undefined : log.lastExit,
+      exitSpanMs: this.#now() - (log.exitTimes[0] ?? this.#now()),
+      lastWords: log.exitTimes.length === 0 ? [] : log.lastWords,
       noise: isNoisy ? log.noise : 0,
       since: Number.isFinite(first) ? Date.now() - (this.#now() - first) : undefined,
       noiseLines: log.noiseLines.map(redactCredentials),
@@ -102,6 +112,7 @@ export class ServerIncidents {
     const created: ServerLog = {
       exitTimes: [],
       lastExit: undefined,
+      lastWords: [],
       exitsSince: 0,
       noise: 0,
       noiseAt: Number.NEGATIVE_INFINITY,

@@ -26,6 +26,8 @@ test('noise stops counting five minutes after its last line, and its last lines 
   expect(incidents.of('files')).toEqual({
     exits: 0,
     lastExit: undefined,
+    exitSpanMs: 0,
+    lastWords: [],
     noise: 7,
     since: expect.any(Number),
     noiseLines: ['line 3', 'line 4', 'line 5', 'line 6', 'line 7'],
@@ -53,4 +55,19 @@ test('trouble that goes on is told since its beginning, and new trouble after a 
   incidents.addExit('files', 'exited with code 1');
   pass(60_000);
   expect(sinceMs(incidents.of('files').since)).toBe(1);
+});
+
+test('the last distinct lines before the last exit are kept, without credentials', () => {
+  const incidents = new ServerIncidents();
+  incidents.addExit('reports', 'It exited.', [
+    'older',
+    'cannot open the index',
+    'password in bearer abcdefgh12345',
+    'giving up',
+    'giving up',
+  ]);
+  expect(incidents.of('reports')).toMatchObject({
+    lastWords: ['cannot open the index', 'password in bearer •••', 'giving up'],
+    exitSpanMs: expect.any(Number),
+  });
 });

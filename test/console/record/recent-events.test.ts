@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { RecentEvents } from '../../../src/console/record/recent-events.ts';
+
+const name = { server: 'reports', session: 'abcd1234' };
+const end = { reason: 'exited', detail: 'The server exited with code 70.', lastOutput: ['fatal'] } as const;
+
+test('a server that ends again and again is one entry, and others stay', () => {
+  const events = new RecentEvents();
+  events.receive({ type: 'session-started', name, protocolVersion: '2025-11-25', startMs: 9, pid: 1 });
+  for (let loss = 0; loss < 500; loss += 1) {
+    events.receive({ type: 'backend-ended', name, end, isAtStart: false });
+    events.receive({ type: 'backend-restored', name, pid: 1, restoration: { isWaking: false, losses: loss + 1 } });
+  }
+  events.receive({ type: 'backend-ended', name: { ...name, server: 'mail' }, end, isAtStart: false });
+  expect(events.after(0)).toMatchObject([
+    { kind: 'session_started' },
+    { kind: 'backend_ended', server: 'reports', count: 500, first: 2, firstAt: expect.any(Number), output: ['fatal'] },
+    { kind: 'backend_restored', server: 'reports', count: 500, detail: 'Restarted 500 times in this session.' },
+    { kind: 'backend_ended', server: 'mail' },
+  ]);
+  expect(events.after(1_001)).toHaveLength(1);
+});
+
+test('sessions are listed one by one, except those that end in the same trouble', () => {
+  const events = new RecentEvents();
+  const ended = (reason: 'deleted' | 'server_start_failed') =>
+    events.receive({ type: 'session-ended', name, reason, dropped: {}, errorCode: undefined });
+  for (const reason of ['deleted', 'deleted', 'server_start_failed', 'server_start_failed'] as const) ended(reason);
+  expect(events.after(0).map(({ reason, count }) => [reason, count])).toEqual([
+    ['deleted', undefined],
+    ['deleted', undefined],
+    ['server_start_failed', 2],
+  ]);
+});
+
+test('a refusal says from where, and nothing of the key', () => {
+  const events = new RecentEvents();
+  const challenge = { reason: 'host_not_allowed', detail: { why: 'Host', seen: 'evil.example' } } as const;
+  events.receive({ type: 'sender-refused', server: 'files', challenge, address: '192.0.2.1' });
+  expect(events.after(0)).toMatchObject([{ detail: 'Host: evil.example, from 192.0.2.1' }]);
+});
