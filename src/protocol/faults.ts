@@ -552,7 +552,7 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'The MCP server refused access (401 or 403). If clients can log in at the server with OAuth, the operator can set --defaults.auth upstream. Otherwise, the operator can set credentials with --header, or let clients send their own with --defaults.forwardHeaders.',
+      'The MCP server refused access (401 or 403). The operator can set --defaults.auth upstream so that clients log in there, or set credentials with --header or --defaults.forwardHeaders.',
   },
   upstream_token_refused: {
     status: 502,

@@ -118,11 +118,13 @@ it('docs/authentication.md and docs/health.md show what `key` and `check` print'
       .find((step) => step.command.startsWith(command))?.shown ?? '';
   const [file = '', ...rest] = program;
 
-  const key = await run(file, [...rest, 'key', 'alice']);
-  expect(key.stdout.trim()).toMatch(patternOf(shownBy('docs/authentication.md', 'mcp-gangway key alice')));
-
   const folder = mkdtempSync(join(tmpdir(), 'gangway-walk-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
+  const key = await run(file, [...rest, 'key', 'alice', '--add', join(folder, 'keys.json')]);
+  const header = shownBy('docs/authentication.md', 'cat alice.txt');
+  expect(header).not.toBe('');
+  expect(key.stdout.trim()).toMatch(patternOf(header));
+
   const [command, ...args] = everythingReference;
   const fails = { command: 'sh', args: ['-c', "echo 'Error: no such directory: /data' >&2; exit 1"] };
   const config = join(folder, 'gangway.json');
