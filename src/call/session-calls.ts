@@ -1,6 +1,7 @@
 import type { RequestIds } from '../backend/backend.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
+import { reasonWithChallenge } from '../protocol/http/upstream-challenge.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
@@ -160,8 +161,9 @@ export class SessionCalls extends CallTable<Call> {
   }
 }
 
-/** Answers a removed call with an error of the gateway. */
-export function failCall({ answer, id, report }: Call, reason: Reason): void {
+/** Answers a removed call with an error of the gateway. A client of one stream has no reply that knows its challenge. */
+export function failCall({ answer, id, report, forwarded }: Call, cause: Reason): void {
+  const reason = reasonWithChallenge(cause, forwarded);
   report?.failedBySession(reason, id, !answer.faultsInBand);
   answer.fault(reason, undefined, id);
 }

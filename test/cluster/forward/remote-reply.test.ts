@@ -1,17 +1,25 @@
 import { describe, expect, it } from 'vitest';
 import { RemoteReply } from '../../../src/cluster/forward/remote-reply.ts';
 import type { MessageToIngress } from '../../../src/cluster/link/peer-messages.ts';
+import { type ForwardedHeaders, noHeaders } from '../../../src/protocol/http/forwarded-headers.ts';
+import { noteChallenge } from '../../../src/protocol/http/upstream-challenge.ts';
 import { createLoggedBatch, createMessageBatch } from '../../../src/reply/event-batch.ts';
 
 const accepts = { json: true, sse: true };
 const n = 4;
 
-function createFixture({ isContinued = false } = {}) {
+function createFixture({
+  isContinued = false,
+  forwarded,
+}: {
+  isContinued?: boolean;
+  forwarded?: ForwardedHeaders;
+} = {}) {
   const sent: (MessageToIngress & { body?: string })[] = [];
   const told: string[] = [];
   const reply = new RemoteReply(
     n,
-    { accepts, isContinued, name: 'in 4' },
+    { accepts, isContinued, name: 'in 4', forwarded },
     {
       send: (letter, body) => void sent.push({ ...letter, ...(body && { body: body.toString() }) }),
       forget: () => void told.push('forget'),
@@ -55,6 +63,21 @@ describe('a reply to a client of another instance', () => {
     answer(reply);
     expect([sent.length, told]).toEqual([1, ['forget']]);
     expect(reply.isGone).toBe(false); // an answer that was given is not lost
+  });
+
+  it('carries the challenge of the server with its refusal alone, for the headers of this request alone', () => {
+    const forwarded = { authorization: 'Bearer x' };
+    noteChallenge(forwarded, { status: 401, wwwAuthenticate: 'Bearer error="invalid_token"' });
+    const dataOf = (reason: 'upstream_unauthorized' | 'server_refused', headers: ForwardedHeaders) => {
+      const { reply, sent } = createFixture({ forwarded: headers });
+      reply.fault(reason, 7);
+      return sent[0];
+    };
+    const letter = { kind: 'fault', n, reason: 'upstream_unauthorized', id: 7 };
+    const data = { wwwAuthenticate: 'Bearer error="invalid_token"' };
+    expect(dataOf('upstream_unauthorized', forwarded)).toEqual({ ...letter, data });
+    expect(dataOf('server_refused', forwarded)).not.toHaveProperty('data');
+    for (const others of [noHeaders, { ...forwarded }]) expect(dataOf('upstream_unauthorized', others)).toEqual(letter);
   });
 
   it('is sent as a stream, chunk by chunk, each with the position that it reaches', () => {
