@@ -39,7 +39,7 @@ ${forms.map((form) => `.B ${troff(form)}\n.br`).join('\n')}
 .B mcp-gangway completion
 bash | zsh | fish
 .SH DESCRIPTION
-mcp-gangway puts any MCP server behind one Streamable HTTP endpoint and never loses a message.
+mcp-gangway puts any MCP server behind one Streamable HTTP endpoint, whose streams survive broken connections and, with Redis, host failures.
 Each option can be given on the command line, as an environment variable, or in a configuration file.
 Times and sizes have units: 30m, 4MiB.
 .SH OPTIONS

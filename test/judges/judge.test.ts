@@ -22,6 +22,21 @@ describe('differencesBetween', () => {
     ]);
   });
 
+  test('names a check that passes directly and is not checked through the gateway, once', () => {
+    const direct = outcomes(['a', { passed: 5, passedNames: ['x', 'y', 'y', 'z', 'w'], failed: [] }]);
+    const through = outcomes(['a', { passed: 1, passedNames: ['x', 'new'], failed: ['z', 'w (warning)'] }]);
+    expect(differencesBetween(direct, through)).toEqual(['a: w (warning)', 'a: y (not checked)', 'a: z']);
+    // A judge that only counts has no names to compare.
+    const counted = outcomes(['a', { passed: 1, failed: ['z', 'w (warning)'] }]);
+    expect(differencesBetween(direct, counted)).toEqual(['a: w (warning)', 'a: z']);
+  });
+
+  test('is empty where a check passes as well, but less often: the client sent fewer requests', () => {
+    const direct = outcomes(['a', { passed: 3, passedNames: ['x', 'x', 'y'], failed: [] }]);
+    const through = outcomes(['a', { passed: 2, passedNames: ['x', 'y'], failed: [] }]);
+    expect(differencesBetween(direct, through)).toEqual([]);
+  });
+
   test('is empty where the gateway loses nothing', () => {
     const direct = outcomes(['a', { passed: 1, failed: ['x'] }]);
     expect(differencesBetween(direct, outcomes(['a', { passed: 9, failed: [] }]))).toEqual([]);

@@ -7,6 +7,8 @@ import { knownDifferences } from './known-differences.ts';
 /** The outcome of one scenario: how many checks passed, and the names of those that failed. */
 export interface Outcome {
   readonly passed: number;
+  /** The names of the checks that passed, if the judge names them. Several checks can have the same name. */
+  readonly passedNames?: readonly string[];
   readonly failed: readonly string[];
 }
 
@@ -67,7 +69,7 @@ export function testJudge(judge: string, direct: Arm, arms: readonly Arm[]): voi
 }
 
 function record(judge: string, arm: string, outcomes: Outcomes): void {
-  for (const [scenario, outcome] of outcomes) {
+  for (const [scenario, { passedNames: _, ...outcome }] of outcomes) {
     keep({ judge, arm, scenario, ...outcome });
   }
 }
@@ -86,13 +88,18 @@ export const betterOf = (first: Outcomes, second: Outcomes): Outcomes =>
     }),
   );
 
-/** What the direct run has and the other one lacks, in alphabetical order: `<scenario>: <check>`. */
+/**
+ * What the direct run has and the other one lacks, in alphabetical order: `<scenario>: <check>`. A check that passes
+ * directly and does not run through the gateway is one too, since nobody knows whether it would pass.
+ */
 export function differencesBetween(direct: Outcomes, through: Outcomes): string[] {
-  const differences = [...direct].flatMap(([scenario, { passed, failed }]) => {
+  const differences = [...direct].flatMap(([scenario, { passed, failed, passedNames = [] }]) => {
     const other = through.get(scenario) ?? { passed: 0, failed: [] };
     const lost = other.failed.filter((check) => !failed.includes(check));
     if (lost.length === 0 && passed > 0 && other.passed === 0) return [`${scenario}: no check passes`];
-    return lost.map((check) => `${scenario}: ${check}`);
+    const seen = new Set([...(other.passedNames ?? passedNames), ...other.failed]);
+    const unseen = passedNames.filter((check) => !seen.has(check) && !seen.has(`${check} (warning)`));
+    return [...lost, ...unseen.map((check) => `${check} (not checked)`)].map((check) => `${scenario}: ${check}`);
   });
   return [...new Set(differences)].sort();
 }
