@@ -23,7 +23,7 @@ import { OwnershipGuard } from './ownership/guard.ts';
 import { Homes } from './ownership/homes.ts';
 import { Lease } from './ownership/lease.ts';
 import { isAlive } from './ownership/liveness.ts';
-import { registerAll } from './ownership/registration.ts';
+import { registerAll, registerAndSettle } from './ownership/registration.ts';
 import { StoreSilence } from './ownership/store-silence.ts';
 
 /** Times and sizes of a cluster; `docs/reference/configuration.md` explains each. */
@@ -342,7 +342,7 @@ export class Cluster {
     const { sessions, telemetry } = this.#options;
     telemetry.emit({ type: 'store-joined' });
     this.#directLinks?.publish();
-    detach('cluster', registerAll(sessions(), this.lease, this.guard, this.#reportFailure));
+    detach('cluster', registerAndSettle(sessions, this.lease, this.guard, this.#reportFailure));
     this.#requests.allOwnersLost();
   }
 

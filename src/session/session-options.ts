@@ -1,5 +1,6 @@
 import type { Principal } from '../protocol/principal.ts';
 import type { Server } from '../server/server.ts';
+import type { Registrant } from '../store/session-records.ts';
 import type { Store } from '../store/store.ts';
 import type { SessionTelemetry } from './session-events.ts';
 
@@ -50,7 +51,7 @@ export interface SessionParts {
   readonly server: Server;
   readonly principal: Principal;
   /** The current name and term of this instance. The name changes after each lapse of the lease; see `Lease`. */
-  instance(): { readonly name: string; readonly term: number };
+  instance(): Registrant & { readonly name: string };
   /** False while another instance may own the session (P6). Absent if the store is shared with no other instance. */
   isOwner?(): boolean;
   readonly store: Store;

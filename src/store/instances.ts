@@ -9,6 +9,8 @@ export interface LeaseRenewal {
   readonly dataAgeMs: number;
   /** Names this generation of the store's data. A changed value means that the store lost its data. */
   readonly storeGeneration: string;
+  /** The end of the lease by the store's clock in milliseconds, if it is held. */
+  readonly leaseEndsMs: number;
 }
 
 /** A message from one instance to another. */

@@ -73,6 +73,19 @@ export class SessionExists extends Error {
   }
 }
 
+/** The instance that registers a session. */
+export interface Registrant {
+  /** Counts the registrations of one process; 0 if there is only one. */
+  readonly term: number;
+  /**
+   * The time, by the store's clock in milliseconds, until which the caller may replace a record of a lower epoch; without
+   * limit if absent. That is the end of the caller's lease: later, another instance that found no record in a store that
+   * had lost its data may act as the owner. The caller is `fenced` then. The time counts when the store registers the
+   * session, so a call that was under way for long does no harm.
+   */
+  readonly displacesUntilMs?: number;
+}
+
 /**
  * The records of sessions. The epoch in a record is the fence (P6): the store refuses a write under any other epoch.
  * A rejection with `StoreUnavailable` is an unknown outcome; every method may be called again with the same arguments.
@@ -94,7 +107,8 @@ export interface SessionRecords {
   amend(key: string, epoch: number, changes: RecordChanges): Promise<'done' | 'fenced' | 'no_record'>;
   /**
    * Registers a session that the caller owns again: after the caller's lease lapsed, under a new owner's name, and
-   * after the store lost data. The higher epoch wins. If the store has no record or an older one, it stores the
+   * after the store lost data. The higher epoch wins, as
+   * long as the caller's lease is valid. If the store has no record or an older one, it stores the
    * caller's record with the state of its log. If the stored record has the same epoch, only the owner's name is
    * replaced.
    *
@@ -104,9 +118,14 @@ export interface SessionRecords {
    * - `outdated`: the same process has registered the session in a later term. This call was abandoned and arrived
    *   late, and the name in it may be dead.
    * @param tail the number of the newest event of the record's epoch
-   * @param term counts the registrations of one process; 0 if there is only one
    */
-  register(key: string, record: SessionRecord, tail: number, log: LogState, term?: number): Promise<Registration>;
+  register(
+    key: string,
+    record: SessionRecord,
+    tail: number,
+    log: LogState,
+    registrant?: Registrant,
+  ): Promise<Registration>;
   /**
    * Takes a session over from an owner that is lost or has released it. The session gets a new epoch, a new owner and a
    * marker in the log. Events of the old epoch are no longer accepted. The caller has to ensure that the old owner is

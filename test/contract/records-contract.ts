@@ -139,6 +139,17 @@ export function recordsContract(name: string, { open, openSession }: Fixture): v
       expect(await store.sessions.find('s')).toBeUndefined();
     });
 
+    it('[P6] a registration after its lease has ended replaces no record of a lower epoch', async () => {
+      const { store } = await openSession();
+      const newer = aRecord({ epoch: epoch + 1, owner: 'newer' });
+      const until = (displacesUntilMs: number) =>
+        store.sessions.register('s', newer, 0, nothing, { term: 1, displacesUntilMs });
+      expect(await until(0)).toBe('fenced');
+      expect(await store.sessions.find('s')).toEqual(aRecord());
+      expect(await until(Date.now() + 60_000)).toBe('registered');
+      expect(await until(0)).toBe('registered'); // its own record
+    });
+
     it('lets nobody revive an ended session, also one that was ended while it was not there', async () => {
       const { store, other } = await open();
       await other.sessions.end('s');

@@ -13,7 +13,7 @@ import type { ClusterStore } from '../../store/store.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { BoundedMap } from '../../util/bounded-map.ts';
 import type { FailedAttempt } from '../forward/forwarding-host.ts';
-import type { Lease } from './lease.ts';
+import { type Lease, settlingMs } from './lease.ts';
 
 /** Options of `Directory`. */
 export interface DirectoryOptions {
@@ -53,9 +53,6 @@ export type SessionLocation =
 
 /** How many records are cached, so that a request to another instance's session asks the store for nothing (P8). */
 const maxRemembered = 10_000;
-
-/** Time for owners to register again in a store that lost its data, beyond a lease. */
-const settlingMs = 2_000;
 
 /** A request waits for the end of a takeover pause if that is no longer than this (P3). */
 const shortPauseMs = 1_000;

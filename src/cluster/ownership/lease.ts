@@ -32,6 +32,9 @@ const pauseMs = 100;
 /** A batch is acknowledged at once if it fills this fraction of a mailbox. */
 const promptAckFraction = 16;
 
+/** After a loss of data, owners have a lease plus this time to register their sessions. */
+export const settlingMs = 2_000;
+
 /** A failure is reported once it has lasted this long. */
 const toleratedMs = 1_000;
 
@@ -47,6 +50,13 @@ export class Lease {
   #name = newName();
   #isJoined = false;
   #heldUntil = Number.NEGATIVE_INFINITY;
+  /** The end of the last lease that was confirmed, also after its loss. */
+  #lastEnd = Number.POSITIVE_INFINITY;
+  /** The data of the store when the lease was last confirmed. */
+  #heldGeneration: string | undefined;
+  #settledAt = Number.NEGATIVE_INFINITY;
+  /** The last lease had lapsed before this one began, and what it owned is not registered yet. */
+  #isLate = false;
   #sentAt = Number.NEGATIVE_INFINITY;
   #renewing: Promise<void> | undefined;
   #lastRenewal: LeaseRenewal | undefined;
@@ -81,6 +91,26 @@ export class Lease {
   /** The minimum age of the store's data; 0 if that is not known. */
   get dataAgeMs(): number {
     return this.#lastRenewal === undefined ? 0 : this.#lastRenewal.dataAgeMs + performance.now() - this.#confirmedAt;
+  }
+
+  /**
+   * The time until this instance may act for sessions that it owned under an earlier lease; 0 if it may now. Usually the
+   * store tells at once whether another instance has taken a session over. After a loss of all data it cannot: the other
+   * instance has to register first, and has a lease plus `settlingMs` for that. The same holds if the lease was not
+   * valid until the data was lost, and only then.
+   */
+  get unsettledMs(): number {
+    return Math.max(0, this.#settledAt - performance.now());
+  }
+
+  /** See `Registrant`. What an earlier lease owned is registered without displacing anybody. */
+  get displacesUntilMs(): number {
+    return this.#isLate ? 0 : (this.#lastRenewal?.leaseEndsMs ?? 0);
+  }
+
+  /** What this instance owned under an earlier lease is registered. */
+  noteRegistered(): void {
+    this.#isLate = false;
   }
 
   /** Asks the store now, so that the values are no older than this call. */
@@ -170,7 +200,9 @@ export class Lease {
   async #join(): Promise<void> {
     const sentAt = performance.now();
     this.#name = newName();
-    this.#noteRenewal(await this.#options.instances.join(this.#name), sentAt);
+    const renewal = await this.#options.instances.join(this.#name);
+    this.#noteLapse(renewal);
+    this.#noteRenewal(renewal, sentAt);
     this.#isJoined = true;
     if (this.term > 0) this.#options.onRenamed();
     this.beginTerm();
@@ -208,7 +240,24 @@ export class Lease {
     this.#lastRenewal = renewal;
     this.#confirmedAt = sentAt;
     this.#sentAt = sentAt;
-    if (renewal.held) this.#heldUntil = sentAt + this.#options.leaseMs;
+    if (!renewal.held) return;
+    this.#heldUntil = sentAt + this.#options.leaseMs;
+    this.#lastEnd = this.#heldUntil;
+    this.#heldGeneration = renewal.storeGeneration;
+  }
+
+  /**
+   * A new lease begins. Other instances may have taken sessions over since the end of the last one. If all data were lost
+   * afterwards, the store does not know it yet.
+   */
+  #noteLapse({ storeGeneration, dataAgeMs }: LeaseRenewal): void {
+    const { leaseMs, marginMs } = this.#options;
+    const now = performance.now();
+    const heldUntil = this.#lastEnd - marginMs;
+    this.#isLate = heldUntil < now;
+    const lostBefore = now - dataAgeMs;
+    const isOtherData = this.#heldGeneration !== undefined && storeGeneration !== this.#heldGeneration;
+    if (isOtherData && heldUntil < lostBefore) this.#settledAt = lostBefore + leaseMs + settlingMs;
   }
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Session } from '../../session/session.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
@@ -27,6 +28,7 @@ export async function registerAll(
         return undefined;
       });
       if (outcome === 'registered') {
+        if (lease.unsettledMs > 0) continue; // see `registerAndSettle`
         session.check();
         guard.verify(session, term);
       } else if (outcome === 'fenced') detach('cluster', session.end('moved'));
@@ -34,6 +36,26 @@ export async function registerAll(
     }
   };
   await Promise.all(Array.from({ length: maxAtOnce }, register));
+}
+
+/**
+ * Registers the sessions, and those that another instance may have taken over once more when that instance has had its
+ * time to register. Only then may they act.
+ */
+export async function registerAndSettle(
+  sessions: () => Iterable<Session>,
+  lease: Lease,
+  guard: OwnershipGuard,
+  onFailed: (cause: unknown) => void,
+): Promise<void> {
+  const { term } = lease;
+  await registerAll(sessions(), lease, guard, onFailed);
+  if (lease.term !== term) return;
+  lease.noteRegistered();
+  const waitMs = lease.unsettledMs;
+  if (waitMs === 0) return;
+  await delay(waitMs, undefined, { ref: false });
+  if (lease.term === term) await registerAll(sessions(), lease, guard, onFailed);
 }
 
 /**

@@ -78,7 +78,7 @@ export class SessionRecordKeeper {
   register(tail: number, log: LogState): Promise<Registration> {
     const { key, parts } = this.#session;
     this.#storedSettings = undefined; // the store may have lost it, or got it from this very call
-    const register = () => this.#sessions.register(key, this.#record(), tail, log, parts.instance().term);
+    const register = () => this.#sessions.register(key, this.#record(), tail, log, parts.instance());
     return retryWhileUnavailable(register, this.#stop);
   }
 

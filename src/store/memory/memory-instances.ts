@@ -55,7 +55,12 @@ export function createMemoryInstances(options: MemoryInstancesOptions): MemoryIn
   const renewLease = (name: string): LeaseRenewal => {
     const instance = findAlive(name);
     if (instance !== undefined) instance.leaseEndsMs = now() + leaseMs;
-    return { held: instance !== undefined, dataAgeMs: now() - createdMs, storeGeneration };
+    return {
+      held: instance !== undefined,
+      dataAgeMs: now() - createdMs,
+      storeGeneration,
+      leaseEndsMs: now() + leaseMs,
+    };
   };
 
   return {

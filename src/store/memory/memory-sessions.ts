@@ -175,10 +175,11 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
       return change(key, epoch, changes);
     },
 
-    register(key, record, tail, state, term = 0) {
+    register(key, record, tail, state, { term, displacesUntilMs = Number.POSITIVE_INFINITY } = { term: 0 }) {
       if (tombstoneFor(key) !== undefined) return 'ended';
       const existing = get(key);
       if (existing !== undefined && existing.record.epoch > record.epoch) return 'fenced';
+      if (existing !== undefined && existing.record.epoch < record.epoch && now() >= displacesUntilMs) return 'fenced';
       if (existing?.record.epoch === record.epoch) {
         if ((existing.term ?? 0) > term) return 'outdated';
         existing.term = term;

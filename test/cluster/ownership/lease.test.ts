@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { Lease } from '../../../src/cluster/ownership/lease.ts';
+import { Lease, settlingMs } from '../../../src/cluster/ownership/lease.ts';
 import type { LeaseRenewal, MailboxMessage } from '../../../src/store/instances.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 import { type Asked, createFakeInstances } from '../two-instances/fake-instances.ts';
@@ -15,6 +15,7 @@ const held = (fields: Partial<LeaseRenewal> = {}): LeaseRenewal => ({
   held: true,
   dataAgeMs: 50_000,
   storeGeneration: 'b1',
+  leaseEndsMs: 60_000,
   ...fields,
 });
 const letter = (number: number, from = 'peer'): MailboxMessage => ({ from, number, content: Buffer.from(`${number}`) });
@@ -220,6 +221,42 @@ describe('a registration round of an instance lease', () => {
     await pass(renewMs);
     await settle(instances.renewals[1], held({ storeGeneration: 'b2', dataAgeMs: renewMs }));
     expect([told, lease.name]).toEqual([['term 1', 'term 2'], name]);
+  });
+
+  const lost = held({ held: false });
+
+  it('[P6] after a lapse displaces nobody, until its sessions are registered', async () => {
+    const { lease, instances, settle, join, pass } = createFixture();
+    await join();
+    expect(lease.displacesUntilMs).toBe(60_000);
+    await pass(renewMs);
+    await pass(leaseMs); // no answer: the lease lapses
+    await settle(instances.renewals.at(-1), lost);
+    await pass(100);
+    await settle(instances.joins[1], held({ leaseEndsMs: 70_000 }));
+    expect([lease.isHeld, lease.displacesUntilMs, lease.unsettledMs]).toEqual([true, 0, 0]);
+    lease.noteRegistered();
+    expect(lease.displacesUntilMs).toBe(70_000);
+  });
+
+  it('[P6] after a lapse that all data were lost after, waits for an owner that may have taken over in between', async () => {
+    const { lease, instances, settle, join, pass } = createFixture();
+    await join();
+    await pass(renewMs + leaseMs);
+    await settle(instances.renewals.at(-1), { ...lost, storeGeneration: 'b2', dataAgeMs: 500 });
+    await pass(100);
+    await settle(instances.joins[1], held({ storeGeneration: 'b2', dataAgeMs: 600 }));
+    expect([lease.isHeld, lease.unsettledMs]).toEqual([true, leaseMs + settlingMs - 600]);
+  });
+
+  it('[P6] waits for nobody where its lease was valid until all data were lost', async () => {
+    const { lease, instances, settle, join, pass } = createFixture();
+    await join();
+    await pass(renewMs);
+    await settle(instances.renewals[0], { ...lost, storeGeneration: 'b2', dataAgeMs: 500 });
+    await pass(100);
+    await settle(instances.joins[1], held({ storeGeneration: 'b2', dataAgeMs: 600 }));
+    expect([lease.isHeld, lease.unsettledMs, lease.displacesUntilMs]).toEqual([true, 0, 60_000]);
   });
 
   it('ends on request, but not before the first round', async () => {

@@ -1,7 +1,7 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { OwnershipGuard } from '../../../src/cluster/ownership/guard.ts';
 import type { Lease } from '../../../src/cluster/ownership/lease.ts';
-import { registerAll } from '../../../src/cluster/ownership/registration.ts';
+import { registerAll, registerAndSettle } from '../../../src/cluster/ownership/registration.ts';
 import type { Session } from '../../../src/session/session.ts';
 import type { SessionHandle } from '../../../src/session/session-handle.ts';
 import type { Registration } from '../../../src/store/session-records.ts';
@@ -13,7 +13,7 @@ import { createFakeReply } from '../../support/fake-reply.ts';
 const atOnce = 50;
 
 function createFixture() {
-  const lease = { isHeld: true, term: 1 };
+  const lease = { isHeld: true, term: 1, unsettledMs: 0, noteRegistered: vi.fn() };
   const guard = new OwnershipGuard({
     lease: lease as unknown as Lease,
     ...{ storeWaitMs: 60_000, answerWaitMs: 60_000 },
@@ -49,6 +49,8 @@ function createFixture() {
   return { guard, lease, order, createSession, registerThese, answerAll };
 }
 
+vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
+
 it('[P7] registration begins with sessions that requests wait for, then the last used ones, each once', async () => {
   const { guard, order, createSession, registerThese, answerAll } = createFixture();
   const sessions = Array.from({ length: 500 }, (_, index) => createSession(`s${index}`, index));
@@ -71,4 +73,31 @@ it('registration stops when its round has passed, since the next round has its o
   lease.term = 2;
   await answerAll(registering);
   expect(order).toHaveLength(atOnce);
+});
+
+it('[P6] sessions that another instance may have taken over are registered twice, and act after the second time', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { guard, lease, createSession } = createFixture();
+  const [kept, taken] = ['kept', 'taken'].map((name, index) => createSession(name, index)) as [Session, Session];
+  const outcomes = vi.fn<() => Promise<Registration>>().mockResolvedValue('registered');
+  kept.register = async () => 'registered';
+  taken.register = outcomes;
+  lease.unsettledMs = 5_000;
+  const registering = registerAndSettle(
+    () => [kept, taken],
+    lease as unknown as Lease,
+    guard,
+    (cause) => {
+      throw cause;
+    },
+  );
+  await vi.advanceTimersByTimeAsync(4_999);
+  expect([guard.covers(kept), guard.covers(taken), lease.noteRegistered.mock.calls.length]).toEqual([false, false, 1]);
+  outcomes.mockResolvedValue('fenced');
+  lease.unsettledMs = 0;
+  await vi.advanceTimersByTimeAsync(1);
+  await registering;
+  expect([guard.covers(kept), guard.covers(taken)]).toEqual([true, false]);
+  expect(taken.end).toHaveBeenCalledWith('moved');
 });

@@ -26,7 +26,7 @@ async function createFixture() {
     },
   };
   const register = () =>
-    store.sessions.register('k', aRecord(), writer.recoveryState.tail, writer.recoveryState.log, 1);
+    store.sessions.register('k', aRecord(), writer.recoveryState.tail, writer.recoveryState.log, { term: 1 });
   const onRefused = (why: string): never => {
     throw new Error(why);
   };
@@ -93,7 +93,7 @@ describe('a client that reads its stream while the lost events are appended agai
       parts: { store: { ...first, log } },
     });
     vi.spyOn(context.record, 'register').mockImplementation((tail, state) =>
-      store.sessions.register('k', aRecord(), tail, state, 1),
+      store.sessions.register('k', aRecord(), tail, state, { term: 1 }),
     );
     vi.spyOn(context, 'end').mockImplementation((reason) => expect.fail(reason));
     const supervisor = { pause: () => undefined, resume: () => undefined } as unknown as BackendSupervisor;

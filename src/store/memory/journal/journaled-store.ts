@@ -60,10 +60,10 @@ export function createJournaledStore(
         if (outcome === 'done') append({ kind: 'amend', key, changes });
         return outcome;
       }),
-    register: (key, record, tail, log, term) =>
+    register: (key, record, tail, log, registrant) =>
       change(() => {
         const isKnown = sessions.get(key)?.record.epoch === record.epoch;
-        const outcome = sessions.register(key, record, tail, log, term);
+        const outcome = sessions.register(key, record, tail, log, registrant);
         if (outcome === 'registered') isKnown ? appendOwner(key) : appendSession(key);
         return outcome;
       }),

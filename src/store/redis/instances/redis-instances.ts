@@ -85,15 +85,16 @@ export function createRedisInstances(parts: RedisInstancesParts): RedisInstances
   const readStoreGeneration = async (): Promise<Omit<LeaseRenewal, 'held'>> => {
     const candidate = randomBytes(12).toString('base64url');
     try {
-      const [storeGeneration, dataAgeMs] = (await runScript(
+      const [storeGeneration, dataAgeMs, nowMs] = (await runScript(
         'store-generation',
         [keys.storeGeneration],
         [candidate, lifetimes.storeGenerationMs],
-      )) as [Buffer, number];
-      return { storeGeneration: storeGeneration.toString(), dataAgeMs };
+      )) as [Buffer, number, number];
+      return { storeGeneration: storeGeneration.toString(), dataAgeMs, leaseEndsMs: nowMs + leaseMs };
     } catch (error) {
       // A store that lost its data and is already full again: the new generation gets its name once there is room.
-      if (error instanceof StoreUnavailable && error.reason === 'full') return { storeGeneration: '', dataAgeMs: 0 };
+      if (error instanceof StoreUnavailable && error.reason === 'full')
+        return { storeGeneration: '', dataAgeMs: 0, leaseEndsMs: 0 };
       throw error;
     }
   };

@@ -53,7 +53,7 @@ export function createRedisRecords({ run, runScript, keys, lifetimes }: RedisRec
       return toChangeOutcome(await runScript('amend', [record, tails, pending], [epoch, recordMs, ...changed]));
     },
 
-    async register(key, record, tail, log, term = 0) {
+    async register(key, record, tail, log, { term, displacesUntilMs } = { term: 0 }) {
       const args = [
         ...recordArguments(record),
         tail,
@@ -63,6 +63,7 @@ export function createRedisRecords({ run, runScript, keys, lifetimes }: RedisRec
         ...stateArguments(log),
         record.clientSaid,
         term,
+        displacesUntilMs ?? '',
       ];
       const code = await runScript('register', allKeys(keys.session(key)), args);
       return registrationOutcomes[(code as number) - 1] ?? 'fenced';

@@ -3,15 +3,20 @@
 -- KEYS  1 record, 2 log, 3 tails, 4 pending
 -- ARGV  1 epoch, 2 owner, 3 head, 4 initialize, 5 initialized, 6 clientState, 7 tail, 8 newest stream,
 --       9 TTL of the log in ms, 10 of the rest in ms, 11 number of tails, then stream and value of each,
---       then number of pending requests, then id and value of each, then clientSaid and the caller's term
+--       then number of pending requests, then id and value of each, then clientSaid, the caller's term, and
+--       the time of Redis in ms until which the caller replaces a record of a lower epoch; empty: without limit
 -- Returns 1 registered, 2 fenced, 3 ended, 4 outdated
 
 local record, log, tails, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local epoch = tonumber(ARGV[1])
 local known = redis.call('HMGET', record, 'epoch', 'ended', 'term')
-local term = ARGV[#ARGV]
+local term = ARGV[#ARGV - 1]
 if known[2] then return 3 end
 if known[1] and tonumber(known[1]) > epoch then return 2 end
+if known[1] and tonumber(known[1]) < epoch and ARGV[#ARGV] ~= '' then
+  local time = redis.call('TIME')
+  if time[1] * 1000 + time[2] / 1000 >= tonumber(ARGV[#ARGV]) then return 2 end
+end
 if known[1] and tonumber(known[1]) == epoch then
   if known[3] and tonumber(known[3]) > tonumber(term) then return 4 end
   -- The first write must be one that a full Redis accepts. Without a registration the owner may not serve the session.
@@ -29,7 +34,7 @@ if not known[1] and redis.call('EXISTS', log) == 1 then
 end
 
 redis.call('HSET', record, 'epoch', ARGV[1], 'owner', ARGV[2], 'head', ARGV[3], 'initialize', ARGV[4],
-  'initialized', ARGV[5], 'state', ARGV[6], 'said', ARGV[#ARGV - 1], 'tail', ARGV[7], 'newest', ARGV[8],
+  'initialized', ARGV[5], 'state', ARGV[6], 'said', ARGV[#ARGV - 2], 'tail', ARGV[7], 'newest', ARGV[8],
   'term', term)
 if not known[1] then
   -- The rest of a log whose record is lost can no longer be counted.
