@@ -15,7 +15,7 @@ export interface RetryLookupOptions {
 /** A fault, which may be `isPassing`: see `SessionLocation`. */
 interface Refusal {
   readonly fault: Reason;
-  readonly isPassing?: true;
+  readonly isPassing?: true | 'soon';
 }
 
 /** The pauses between lookups that could not be answered yet. */
@@ -34,14 +34,14 @@ export async function retryLookup<T extends object | string>(
   for (let lookups = 0; !reply.isDone; lookups += 1) {
     const result = await find();
     const isRefused = typeof result === 'object' && 'fault' in result;
-    const mustWait = result === 'later' || (isRefused && result.isPassing && !request.awaitsAnswer);
-    if (!mustWait) {
+    const passes = isRefused && (result.isPassing === 'soon' || (result.isPassing && !request.awaitsAnswer));
+    const isLate = isClosed() || (!request.listens && performance.now() >= request.mayWaitUntil(waitMs));
+    if (isRefused ? !passes || isLate : result !== 'later') {
       if (!isRefused) return result as T;
       reply.fault(result.fault, request.requestId);
       return undefined;
     }
-    const isLate = !request.listens && performance.now() >= request.mayWaitUntil(waitMs);
-    if (isLate || isClosed()) request.endUnknown();
+    if (isLate) request.endUnknown();
     else await delay(pauseAfter(lookups), undefined, { ref: false });
   }
   return undefined;

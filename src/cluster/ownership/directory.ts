@@ -43,12 +43,12 @@ export interface DirectoryOptions {
 
 /**
  * Where a session is, as far as known. `later`: the answer cannot be known now; ask again. A fault that `isPassing`
- * applies to requests; a stream can wait for its end.
+ * applies to requests; a stream can wait for its end. If it passes `soon`, a request can wait for its end, too.
  */
 export type SessionLocation =
   | { readonly here: SessionHandle }
   | { readonly instance: string; readonly epoch: number }
-  | { readonly fault: Reason; readonly isPassing?: true }
+  | { readonly fault: Reason; readonly isPassing?: true | 'soon' }
   | 'later';
 
 /** How many records are cached, so that a request to another instance's session asks the store for nothing (P8). */
@@ -230,7 +230,7 @@ export class Directory {
         return { fault: 'unknown_session' };
       }
       if (takeover.outcome === 'paused')
-        return takeover.pauseMs <= shortPauseMs ? 'later' : { fault: 'takeover_paused', isPassing: true };
+        return { fault: 'takeover_paused', isPassing: takeover.pauseMs <= shortPauseMs ? 'soon' : true };
       if (takeover.outcome !== 'taken') return 'later'; // the caller looks again, with all checks
       const adoption = mayAdopt() ? await prepareAdoption(store.log, key, takeover.record, takeover.log) : undefined;
       // A drain that began meanwhile does not wait for this session. It is released again for the next instance (P9).

@@ -22,15 +22,15 @@ function formatted(id: string, request: string) {
 }
 
 /** Asks where a session is whose next takeover has to wait, twice, and is free then. */
-async function askPaused(wanted: ClientOperation) {
+async function askPaused(wanted: ClientOperation, isPassing: true | 'soon' = true, waitMs = 1_000) {
   const client = createFakeReply();
   const exchange = new ForwardedRequest('k', wanted, client, {} as ForwardingHost);
   const after = wanted.kind === 'listen' ? wanted.after : undefined;
   const reply = new ClientReply(client, wanted.kind === 'post' ? ['a'] : [], after);
-  const paused = { fault: 'takeover_paused', isPassing: true } as const;
+  const paused = { fault: 'takeover_paused', isPassing } as const;
   const answers = [paused, paused, 'found' as const];
   const found = await retryLookup<string>(async () => answers.shift() ?? 'later', exchange, reply, {
-    waitMs: 1_000,
+    waitMs,
     isClosed: () => false,
   });
   return { found, given: client.given };
@@ -44,4 +44,9 @@ it('[U-01] [P3] [P7] a lookup waits out the pause before a takeover for a GET st
   });
   expect(await askPaused(postOf([request('a')]))).toMatchObject({ given: { reason: 'takeover_paused', id: 'a' } });
   expect(await askPaused({ kind: 'listen', after: named })).toMatchObject({ given: { reason: 'takeover_paused' } });
+});
+
+it('[U-01] [P3] a request waits out a short pause before a takeover, and hears of the pause if its time is over first', async () => {
+  expect(await askPaused(postOf([request('a')]), 'soon')).toEqual({ found: 'found', given: undefined });
+  expect(await askPaused(postOf([request('a')]), 'soon', 0)).toMatchObject({ given: { reason: 'takeover_paused' } });
 });

@@ -310,7 +310,7 @@ describe('the directory takes a session over', () => {
     takeOver.mockImplementationOnce(async () => ({ outcome: 'paused', pauseMs: 1_001 }));
     expect(await directory.locate(visitor, undefined)).toEqual({ fault: 'takeover_paused', isPassing: true });
     takeOver.mockImplementationOnce(async () => ({ outcome: 'paused', pauseMs: 1_000 }));
-    expect(await directory.locate(visitor, undefined)).toBe('later');
+    expect(await directory.locate(visitor, undefined)).toEqual({ fault: 'takeover_paused', isPassing: 'soon' });
     expect(adopted).toEqual([]);
     expect(await directory.locate(visitor, undefined)).toMatchObject({ here: expect.anything() });
   });
