@@ -191,10 +191,9 @@ export class Streams implements CursorOwner {
     isCurrent: boolean,
   ): ResumeOutcome {
     const isKnown = this.#requestsOf(id).length > 0;
-    if (typeof read === 'string') {
-      reply.fault(read, null);
-      return 'failed';
-    }
+    if (read === 'store_unavailable') this.#sendAway(reply, id);
+    else if (read === 'internal') reply.fault(read, null);
+    if (typeof read === 'string') return 'failed';
     // The store lost this event with its owner. If the call goes on, its client gets the following events.
     const isEarlier = id.epoch < this.#context.epoch && this.#ids.has(id.stream);
     if (read.outcome === 'in_future' && !isEarlier) {
@@ -227,6 +226,17 @@ export class Streams implements CursorOwner {
     if (this.#context.primes && !reply.isContinued) sink.write(createPrimingBatch(at, this.retryMs));
     this.#attach(id.stream, sink, at, isCurrent ? read : undefined);
     return isBroken ? 'history_lost' : 'resumed';
+  }
+
+  /**
+   * The store is away. The client comes back with the same event id, here or at an instance that reaches the store: a GET
+   * is never refused for that (P7).
+   */
+  #sendAway(reply: Reply, id: EventId): void {
+    const sink = reply.stream();
+    if (this.#context.primes && !reply.isContinued) sink.write(createPrimingBatch(id, this.retryMs));
+    sink.write(createRetryBatch(Math.random() * strandedReturnMs));
+    sink.end();
   }
 
   /** The store lost its data, and with them a stream that had ended. Tells the client. */

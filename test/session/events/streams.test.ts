@@ -1,4 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { type EventId, formatEventId, parseEventId } from '../../../src/protocol/wire/event-id.ts';
+import type { EventLog } from '../../../src/store/event-log.ts';
+import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 import { epoch } from '../../contract/log-writer.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
 import { createStreamsFixture, getStream } from './streams-fixture.ts';
@@ -284,6 +287,17 @@ describe('the event stream of a POST', () => {
     await settled();
     expect(reply.sink.messages).toEqual([expect.objectContaining({ id: 'r' })]);
     expect([reply.sink.state, failures.length]).toEqual(['ended', 1]);
+  });
+
+  it('[P7] is not refused while the store is away: its client comes back with the same event id', async () => {
+    const read = () => Promise.reject(new StoreUnavailable('unreachable'));
+    const log: EventLog = { append: async () => ({ outcome: 'fenced' }), read };
+    const { streams } = await createStreamsFixture({ log });
+    const reply = createFakeReply();
+    const id = formatEventId(7, { epoch, seq: 3 });
+    await streams.resume(reply, parseEventId(id) as EventId);
+    expect([reply.sink.ids, reply.sink.messages, reply.sink.state]).toEqual([[id], [], 'ended']);
+    expect(reply.given).toMatchObject({ kind: 'stream' });
   });
 
   it('sends nothing to a client that left during the read of the log', async () => {
