@@ -28,6 +28,8 @@ export interface ProcessOptions {
   readonly asksClients: boolean;
   /** How long the server may still write about a cancelled request. */
   readonly cancelGraceMs: number;
+  /** True if the gateway knows its users. A process with a task is then not handed over: its tasks have owners. */
+  readonly ownsTasks?: boolean;
   /** A message belongs to none of several sessions, or to a session that has left. */
   onDropped?: (() => void) | undefined;
 }
@@ -58,6 +60,8 @@ export class InitializedProcess implements BackendEvents, MemberHost {
   /** Requests of the gateway itself, with the receiver of the answer. */
   readonly #ownRequests = new Map<RequestId, () => void>();
   #hasEnded = false;
+  /** True once a session asked for a task (2025-11-25), which outlives the session. */
+  #hasBegunTask = false;
   /** True once the server has not accepted a message of its session. */
   #isStuck = false;
   #isPaused = false;
@@ -82,8 +86,12 @@ export class InitializedProcess implements BackendEvents, MemberHost {
     return this.#start.answer;
   }
 
-  /** True if a session can hand the process over: nothing of the session is under way. */
+  /**
+   * True if a session can hand the process over: nothing of the session is under way. The next session may belong to
+   * another user or have fewer scopes, so it must not find the tasks of this one.
+   */
   get isReusable(): boolean {
+    if (this.#hasBegunTask && this.options.ownsTasks === true) return false;
     return this.#isUsable && this.#calls.size === 0 && this.#serverRequests.size === 0;
   }
 
@@ -158,6 +166,7 @@ export class InitializedProcess implements BackendEvents, MemberHost {
       queueMicrotask(() => member.deliver([answer], undefined, false));
       return 'sent';
     }
+    if (request.asksForTask) this.#hasBegunTask = true;
     const numbered = this.#calls.add(member, request);
     const id = numbered.id as RequestId;
     if (request.method === 'initialize') this.#start.requestId = id;

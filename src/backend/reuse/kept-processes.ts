@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Affinity } from '../../protocol/affinity.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import { isSame, type Principal } from '../../protocol/principal.ts';
+import { anonymous, isSame, isSameUser, type Principal } from '../../protocol/principal.ts';
 import { detach } from '../../util/boundary.ts';
 import type { OpenBackend, OpenOptions, ProcessHolder } from '../backend.ts';
 import { InitializedProcess } from './initialized-process.ts';
@@ -142,7 +142,8 @@ export class KeptProcesses implements ProcessSource {
   start({ asksClients }: ProcessKey, opening: OpenOptions): InitializedProcess {
     const { open, cancelGraceMs = 0, onDropped } = this.#options;
     const owner = this.#ownerOf(opening.principal);
-    const options = { owner, asksClients, cancelGraceMs, onDropped };
+    const ownsTasks = opening.principal !== undefined && !isSameUser(opening.principal, anonymous);
+    const options = { owner, asksClients, cancelGraceMs, ownsTasks, onDropped };
     return new InitializedProcess((events) => open(events, opening), options);
   }
 

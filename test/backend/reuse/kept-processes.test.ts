@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { OpenOptions } from '../../../src/backend/backend.ts';
+import { anonymous } from '../../../src/protocol/principal.ts';
 import type { FakeBackend } from '../../support/fake-backend.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { alice, bob, call, createFixture, type FakeHolder, initialize } from './reuse-fixture.ts';
@@ -64,6 +65,20 @@ describe('the process of a session that ended', () => {
     await session.shake();
     await session.backend.close();
     expect([kept.size, fake.living.length]).toEqual([0, 0]);
+  });
+
+  it.each([
+    ['ends with its session if the gateway knows its users', alice, 0],
+    ['serves the next session without authentication', anonymous, 1],
+  ])('[P11] [S-07] with a task of 2025-11-25 %s', async (_, principal, keptCount) => {
+    const { fake, kept, open } = createFixture({ reuse: () => 'all' });
+    const session = open({ principal });
+    await session.shake();
+    session.send(call(1, 'tools/call', { name: 'x', task: {} }));
+    fake.backend.says({ jsonrpc: '2.0', id: 1, result: { task: { taskId: 't', status: 'completed' } } });
+    await session.received.next();
+    await session.backend.close({ mayBeKept: true });
+    expect([kept.size, fake.living.length]).toEqual([keptCount, keptCount]);
   });
 
   it('[P11] passes nothing of a session to the next: subscriptions end, and late output goes to nobody', async () => {
