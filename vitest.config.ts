@@ -3,10 +3,15 @@ import { availableParallelism } from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
 
 /**
- * Long fault runs, with a command of their own (`npm run test:long`), since all checks must end within 20 minutes on two cores: what they
- * find is where shorter tests of the same look too, but for one order of events in many.
+ * Long runs, with a command of their own (`npm run test:long`) that a job runs each week, since all checks must end within 25
+ * minutes on two cores. Shorter tests look at the same things, in fewer combinations, sizes or orders of events.
  */
 const long = [
+  'test/bench/{bench,command}.test.ts',
+  'test/cluster/affinity.test.ts',
+  'test/conformance/{translated,views}.test.ts',
+  'test/hardening/{hostile-servers,stalls}.test.ts',
+  'test/integration/{cross,haproxy,package-cold,provider-logins,scale,views-cross}.test.ts',
   'test/cluster/{everything,fault-failover,fault-link,fault-owner,fault-redis,fault-redis-net,fault-stall}.test.ts',
   'test/cluster/{fault-storm,flow,kill-matrix,remote-takeover,rolling-restart}.test.ts',
   'test/hardening/operator-secrets.test.ts',
@@ -15,12 +20,10 @@ const long = [
 
 /**
  * What measures memory, latencies or commands, and what keeps many sessions or clients at work: other tests
- * beside it would be part of what it sees. So also the conformance suite where each of its requests starts a process: it
- * waits half a second for some of their answers.
+ * beside it would be part of what it sees.
  */
 const alone = [
   'test/cluster/{commands,kill-random}.test.ts',
-  'test/conformance/{translated,views}.test.ts',
   'test/fault/{floods,modern-slow-readers,slow-readers,storms}.test.ts',
   'test/integration/{groups,metrics}-many.test.ts',
 ];

@@ -13,7 +13,7 @@ import { loadMs, waitFor } from '../support/wait-for.ts';
 import { faultArgs, mayTakeOver, noticedMs } from './patience.ts';
 
 /** How many instances are killed in all; `KILL_RUNS=200` is the full size, which takes half an hour. */
-const kills = environmentNumber('KILL_RUNS', 20);
+const kills = environmentNumber('KILL_RUNS', 10);
 const sessions = environmentNumber('KILL_SESSIONS', kills > 50 ? 50 : 20);
 /** What is recorded of so many is checked, and forgotten, before the next ones. */
 const killsPerRound = 2;

@@ -60,7 +60,7 @@ export async function startBehind(
     url,
     transport,
     headers,
-    timeouts: { start: '1s' },
+    timeouts: { start: '3s' },
     advanced: { endpointTimeout: '500ms' },
     ...options,
   };

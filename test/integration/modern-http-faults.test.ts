@@ -37,7 +37,7 @@ describe('[F28] [S11] a modern server that answers its start with', () => {
     ['HTML', (_, r) => void r.writeHead(200, { 'content-type': 'text/html' }).end('<p>'), 'server_start_failed'],
     ['a stream without an answer', (_, r) => void beginStream(r).write(': hi\n\n'), 'server_start_timeout'],
   ])('%s: [R9.02] server/discover has an error in band, anything else a status', async (_, onPost, reason) => {
-    const { gateway, url } = await behind(onPost, { timeouts: { start: '200ms' } });
+    const { gateway, url } = await behind(onPost, { timeouts: { start: '2s' } });
     const [discover, list] = await Promise.all([postModern(url, 'server/discover'), postModern(url, 'tools/list')]);
     expect([discover.status, discover.json.error.data.reason]).toEqual([200, reason]);
     expect([list.status >= 502, list.json.error.data.reason]).toEqual([true, reason]);
