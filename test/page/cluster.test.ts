@@ -42,4 +42,14 @@ test('the sessions of all instances are listed with the name of their instance, 
 
   await page.getByRole('link', { name: 'Overview' }).click();
   await page.getByText(/1 session · .* · reported \d s ago$/).waitFor();
+  const server = page.getByRole('article', { name: 'everything-server' }).locator('summary');
+  await server.getByText('1 session here: nearby 3').waitFor();
+  await server.getByText(new RegExp(`^1 at .*:${there.gateway.pid}: far-away 3$`)).waitFor();
+  await page.locator('.figures > div').filter({ hasText: '2 on 2 instances' }).getByText('1 here').waitFor();
+
+  const other = there.gateway.logs().find(({ msg }) => msg === 'session started')?.['session'] as string;
+  await page.evaluate(`location.hash = 'sessions/everything-server/${other}'`);
+  await page.getByText(new RegExp(`on instance .*:${there.gateway.pid}, whose status page shows`)).waitFor();
+  await page.evaluate("location.hash = 'sessions/everything-server/unknown0'");
+  await page.getByText('has ended: no instance has it').waitFor();
 });

@@ -184,6 +184,51 @@ describe('the overview', () => {
   });
 });
 
+test('each figure leads to its details, and ids of sessions are links', async () => {
+  const { admin, gateway } = await startWatched();
+  await initialize(gateway.url);
+  const page = await openPage(admin);
+  const figures = page.locator('.figures');
+  await figures.getByRole('link', { name: 'Lost processes' }).click();
+  const activity = page.getByRole('region', { name: 'Activity' });
+  await page.waitForFunction("document.activeElement.id === 'happenings-title'");
+  expect(await activity.getByLabel('Show').inputValue()).toBe('restarts');
+  expect(await activity.getByRole('listitem').count()).toBe(0);
+  await figures.getByRole('link', { name: 'Memory' }).click();
+  await page.waitForFunction("document.activeElement.id === 'charts-title'");
+  await activity.getByLabel('Show').selectOption('Sessions');
+  // The same link works again, after a person has changed the choice.
+  await figures.getByRole('link', { name: 'Lost processes' }).click();
+  await activity.getByRole('listitem').waitFor({ state: 'detached' });
+  await activity.getByLabel('Show').selectOption('Sessions');
+  await activity.getByRole('link').click();
+  await page.getByRole('heading', { name: /^Session [\w-]{8}$/ }).waitFor();
+  await page.getByText(/ · protocol 2025-11-25 · /).waitFor();
+});
+
+test('a search says what it finds while a person types, and does not stay when it is over', async () => {
+  const { admin, gateway } = await startWatched();
+  for (let count = 0; count < 2; count += 1) await initialize(gateway.url);
+  const page = await openPage(admin);
+  const find = page.getByRole('searchbox', { name: 'Find a session' });
+  await find.fill('no such session');
+  await page.getByText('0 found: press Enter to list them').waitFor();
+  await find.press('Enter');
+  await page.getByText('No session matches. Change the search text.').waitFor();
+  expect(await page.evaluate('location.hash')).toBe('#sessions/no%20such%20session');
+  await page.getByRole('navigation').getByRole('link', { name: 'Sessions' }).click();
+  await page.getByText('2 sessions on this instance').waitFor();
+  expect(await page.getByRole('searchbox', { name: 'Search' }).inputValue()).toBe('');
+  await page.getByRole('searchbox', { name: 'Search' }).fill('raw-test');
+  await page.waitForFunction("location.hash === '#sessions/raw-test'");
+  await page.getByRole('rowheader').getByRole('link').first().click();
+  await page.getByRole('link', { name: 'Close' }).click();
+  await page.waitForFunction("location.hash === '#sessions/raw-test'");
+  expect(await page.getByRole('searchbox', { name: 'Search' }).inputValue()).toBe('raw-test');
+  await page.getByRole('navigation').getByRole('link', { name: 'Overview' }).click();
+  expect(await find.inputValue()).toBe('');
+});
+
 describe('sessions', () => {
   test('are found, watched without contents, and ended', async () => {
     const { admin, gateway } = await startWatched();

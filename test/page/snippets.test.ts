@@ -11,7 +11,7 @@ import { digestOfKey } from '../../src/auth/api-keys.ts';
 import { root } from '../support/gateway.ts';
 import { closeBrowser, openPage, startWatched, type WatchedGateway } from './browser.ts';
 
-/** What the page gives to be copied, for a gateway that asks for a key: it works as it stands there, with the key in its place. */
+/** What the page gives to be copied, for a gateway that asks for a key: it works as it stands there, with the key in the variable that it names. */
 
 const key = 'k'.repeat(40);
 const operatorKey = 'o'.repeat(40);
@@ -43,32 +43,34 @@ const textsOf = async (page: Page): Promise<ReadonlyMap<string, string>> => {
   return new Map(found.map(([label, text]) => [label.replace(/^For /, ''), text]));
 };
 
-/** The snippet for a client, with the key. */
+/** The snippet for a client. It names the key without containing it. */
 async function snippetFor(title: string): Promise<string> {
   snippets ??= await textsOf(
     await openPage(watched.admin, 'connect', { expected: '401 (Unauthorized)', key: operatorKey }),
   );
   const text = snippets.get(title);
   if (text === undefined) throw new Error(`no snippet for ${title}`);
-  expect(text).toContain('YOUR_KEY');
-  return text.replaceAll('YOUR_KEY', key);
+  return text;
 }
 
 const name = 'everything-server';
-const header = `Authorization: Bearer ${key}`;
 
 describe('with a key', () => {
   test.each(['TypeScript SDK', 'TypeScript SDK 1'])('%s: the program lists the tools, and ends', async (title) => {
     const file = join(folder, `${title.replaceAll(' ', '-')}.mjs`);
     await writeFile(file, await snippetFor(title));
-    expect((await run(process.execPath, [file], { timeout: 30_000 })).stdout).toContain("name: 'echo'");
+    expect(
+      (await run(process.execPath, [file], { timeout: 30_000, env: { ...process.env, GANGWAY_KEY: key } })).stdout,
+    ).toContain("name: 'echo'");
   });
 
   test.each([
-    ['Cursor', 'mcpServers'],
-    ['VS Code', 'servers'],
-  ])('%s: the file has a URL and headers with which a client is let in', async (title, section) => {
-    const { url, headers } = JSON.parse(await snippetFor(title))[section][name];
+    ['Cursor', 'mcpServers', '${env:GANGWAY_KEY}'],
+    ['VS Code', 'servers', '${input:gangway-key}'],
+  ])('%s: the file has a URL and headers with which a client is let in', async (title, section, reference) => {
+    const text = await snippetFor(title);
+    expect(text).toContain(`Bearer ${reference}`);
+    const { url, headers } = JSON.parse(text.replace(reference, key))[section][name];
     const client = new Client({ name: 't', version: '1' });
     await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
     expect((await client.listTools()).tools.length).toBeGreaterThan(5);
@@ -76,22 +78,24 @@ describe('with a key', () => {
   });
 
   test('Claude Desktop: mcp-remote gets URL and header as one argument each', async () => {
-    const { command, args } = JSON.parse(await snippetFor('Claude Desktop')).mcpServers[name];
-    expect([command, ...args]).toEqual(['npx', '-y', 'mcp-remote', watched.gateway.url, '--header', header]);
+    const { command, args, env } = JSON.parse(await snippetFor('Claude Desktop')).mcpServers[name];
+    const option = ['--header', 'Authorization:${AUTHORIZATION}'];
+    expect([command, ...args]).toEqual(['npx', '-y', 'mcp-remote', watched.gateway.url, ...option]);
+    expect(env).toEqual({ AUTHORIZATION: 'Bearer YOUR_KEY' });
   });
 
   test.each([
-    ['Claude Code', ['claude', 'mcp', 'add', '--transport', 'http', name]],
-    ['MCP Inspector', ['npx', '@modelcontextprotocol/inspector@2', '--cli']],
-  ])('%s: a shell makes of the command what is meant', async (title, words) => {
-    const made = parse(await snippetFor(title));
+    ['Claude Code', ['claude', 'mcp', 'add', '--transport', 'http', name], '${GANGWAY_KEY}'],
+    ['MCP Inspector', ['npx', '@modelcontextprotocol/inspector@2', '--cli'], key],
+  ])('%s: a shell makes of the command what is meant', async (title, words, bearer) => {
+    const made = parse(await snippetFor(title), { GANGWAY_KEY: key });
     expect(made.slice(0, words.length + 1)).toEqual([...words, watched.gateway.url]);
-    expect(made.slice(-2)).toEqual(['--header', header]);
+    expect(made.slice(-2)).toEqual(['--header', `Authorization: Bearer ${bearer}`]);
   });
 
   // Python's SDK is no dependency of the tests; that the programs ran was seen by hand.
   test.each(['Python SDK', 'Python SDK 1'])('%s: the key is in the header', async (title) => {
-    expect(await snippetFor(title)).toContain(`{"Authorization": "Bearer ${key}"}`);
+    expect(await snippetFor(title)).toContain('{"Authorization": "Bearer " + os.environ["GANGWAY_KEY"]}');
   });
 });
 
@@ -99,15 +103,21 @@ test('a link adds the server to Cursor and to VS Code, with the URL and the head
   const page = await openPage(watched.admin, 'connect', { key: operatorKey, expected: '401 (Unauthorized)' });
   const linkOf = async (client: string): Promise<URL> =>
     new URL((await page.getByRole('link', { name: `Add to ${client}` }).getAttribute('href')) as string);
-  const settings = { url: watched.gateway.url, headers: { Authorization: 'Bearer YOUR_KEY' } };
+  const settingsWith = (reference: string) => ({
+    url: watched.gateway.url,
+    headers: { Authorization: `Bearer ${reference}` },
+  });
   const { searchParams } = await linkOf('Cursor');
   expect(searchParams.get('name')).toBe('everything-server');
-  expect(JSON.parse(Buffer.from(searchParams.get('config') as string, 'base64').toString())).toEqual(settings);
+  expect(JSON.parse(Buffer.from(searchParams.get('config') as string, 'base64').toString())).toEqual(
+    settingsWith('${env:GANGWAY_KEY}'),
+  );
   const { protocol, search } = await linkOf('VS Code');
   expect(protocol).toBe('vscode:');
   expect(JSON.parse(decodeURIComponent(search.slice(1)))).toEqual({
     ...{ name: 'everything-server', type: 'http' },
-    ...settings,
+    ...settingsWith('${input:gangway-key}'),
+    inputs: [{ type: 'promptString', id: 'gangway-key', description: 'Key of the MCP gateway', password: true }],
   });
   expect(await page.getByRole('link', { name: /^Add to / }).count()).toBe(2);
 });

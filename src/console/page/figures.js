@@ -42,7 +42,7 @@ export const failedShare = ({ calls, failures }) => (calls === 0 ? '–' : perce
  * @type {Record<string, (snapshot: object) => { value: string, detail: string | readonly unknown[], mood?: string,
  *   href: string }>}
  */
-const figures = {
+export const figures = {
   'This instance': ({ instance, instances }) => ({
     value: readinessTexts[instance.readiness] ?? instance.readiness,
     detail: `${instance.name}, version ${instance.version}, up ${wholeSeconds(instance.upMs)}${describeOthers(instances)}`,

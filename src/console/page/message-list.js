@@ -6,6 +6,9 @@ import { bytes, counted, duration, time, wholeSeconds } from './formats.js';
 /** The number of exchanges that the page keeps. */
 const maxShown = 200;
 
+/** The other instances have answered after this time. */
+const askMs = 5_000;
+
 const passing = 'New messages appear here';
 const inspected = 'with their contents (--observe.showContents).';
 const notInspected = 'without their contents; start the gateway with --observe.showContents to see them.';
@@ -46,6 +49,11 @@ export function createMessageList(live, { inspects }, listHash) {
   );
   let current = { server: '', session: '' };
   let isHere = true;
+  let hasOthers = false;
+  let askedUntil = 0;
+  live.on('state', ({ instances }) => {
+    hasOthers = instances.length > 1;
+  });
   let isPaused = false;
   const exchanges = new Exchanges(maxShown);
   const shown = () => {
@@ -80,7 +88,7 @@ export function createMessageList(live, { inspects }, listHash) {
   live.on('watched', ({ server, session, found, instance }) => {
     if (server !== current.server || session !== current.session) return;
     isHere = found !== undefined;
-    setText(about, describeSession(server, found, instance));
+    setText(about, describeSession(server, found, { instance, isAsking: hasOthers && performance.now() < askedUntil }));
     draw();
   });
   return {
@@ -90,6 +98,7 @@ export function createMessageList(live, { inspects }, listHash) {
       if (server === current.server && session === current.session) return;
       current = { server, session };
       isHere = true;
+      askedUntil = performance.now() + askMs;
       exchanges.clear();
       if (isPaused) togglePause();
       draw();
@@ -114,10 +123,14 @@ function download(lines) {
   setTimeout(() => URL.revokeObjectURL(href), 60_000);
 }
 
-/** Describes a session; `found` is undefined if it is not on this instance, and `instance` names the one that has it. */
-function describeSession(server, found, instance) {
+/**
+ * Describes a session; `found` is undefined if it is not on this instance, and `instance` names the one that has it.
+ * `isAsking` is true while the other instances may still answer.
+ */
+function describeSession(server, found, { instance, isAsking }) {
   if (found === undefined && instance !== undefined)
     return `${server} · on instance ${instance}, whose status page shows its messages`;
+  if (found === undefined && isAsking) return `${server} · not on this instance; asking the other instances …`;
   if (found === undefined) return `${server} · has ended: no instance has it`;
   const { revision, client, user, upMs, pid, isHibernating, totalCalls, failures } = found;
   const owner = [client, user].filter(Boolean).map((name) => ` · ${name}`);

@@ -1,7 +1,7 @@
 // The same request outside of the page: as a command, and as code. Requests of 2026-07-28 need no session, and the
 // gateway translates them for older servers.
 
-import { placeholder, toBase64, transportOptions } from './snippets.js';
+import { keyVariable, toBase64, transportOptions } from './snippets.js';
 
 /** The revision of the requests. */
 export const modernRevision = '2026-07-28';
@@ -24,10 +24,12 @@ export function curlFor({ url, needsToken, method, params }) {
     `MCP-Protocol-Version: ${modernRevision}`,
     `Mcp-Method: ${method}`,
     ...(name === undefined ? [] : [`Mcp-Name: ${encodeHeader(name)}`]),
-    ...(needsToken ? [`Authorization: Bearer ${placeholder}`] : []),
   ];
+  // curl reads the header with the key from its input: other users of the machine can see arguments.
+  const key = needsToken ? `printf 'Authorization: Bearer %s' "$${keyVariable}" | ` : '';
   return [
-    `curl -N ${quote(url)}`,
+    `${key}curl -N ${quote(url)}`,
+    ...(needsToken ? ['-H @-'] : []),
     ...headers.map((header) => `-H ${quote(header)}`),
     `-d ${quote(JSON.stringify(body))}`,
   ].join(' \\\n  ');

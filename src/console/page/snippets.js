@@ -1,6 +1,7 @@
 const json = (value) => JSON.stringify(value, undefined, 2);
-/** Stands for a key that the page does not know. */
-export const placeholder = 'YOUR_KEY';
+/** The environment variable with the key, which the page does not know. A key in an argument could be seen by others. */
+export const keyVariable = 'GANGWAY_KEY';
+const keyInput = { type: 'promptString', id: 'gangway-key', description: 'Key of the MCP gateway', password: true };
 
 /**
  * Returns the setup of each kind of client for a server: a text, and where it goes.
@@ -9,11 +10,18 @@ export const placeholder = 'YOUR_KEY';
  *   the server to an installed client
  */
 export function snippetsFor({ name, url, needsToken }) {
-  const bearer = `Bearer ${placeholder}`;
-  const headers = needsToken ? { headers: { Authorization: bearer } } : {};
-  const option = needsToken ? ` --header "Authorization: ${bearer}"` : '';
+  const headersWith = (key) => (needsToken ? { headers: { Authorization: `Bearer ${key}` } } : {});
+  const cursor = { url, ...headersWith(`\${env:${keyVariable}}`) };
+  const vscode = { type: 'http', url, ...headersWith('${input:gangway-key}') };
+  const inputs = needsToken ? { inputs: [keyInput] } : {};
+  const withKey = needsToken ? `, with the key in the variable ${keyVariable}` : '';
   return [
-    { title: 'Claude Code', where: 'In a terminal', text: `claude mcp add --transport http ${name} ${url}${option}` },
+    {
+      title: 'Claude Code',
+      where: `In a terminal${needsToken ? `; Claude Code replaces the variable ${keyVariable} when it connects` : ''}`,
+      // In single quotes, so that the shell keeps the variable.
+      text: `claude mcp add --transport http ${name} ${url}${needsToken ? ` --header 'Authorization: Bearer \${${keyVariable}}'` : ''}`,
+    },
     {
       title: 'Claude Desktop',
       where: 'claude_desktop_config.json; Claude Desktop starts mcp-remote, which connects to the gateway',
@@ -21,41 +29,43 @@ export function snippetsFor({ name, url, needsToken }) {
         mcpServers: {
           [name]: {
             command: 'npx',
-            args: ['-y', 'mcp-remote', url, ...(needsToken ? ['--header', `Authorization: ${bearer}`] : [])],
+            // Without a space: Claude Desktop on Windows splits arguments at spaces.
+            args: ['-y', 'mcp-remote', url, ...(needsToken ? ['--header', 'Authorization:${AUTHORIZATION}'] : [])],
+            ...(needsToken ? { env: { AUTHORIZATION: 'Bearer YOUR_KEY' } } : {}),
           },
         },
       }),
     },
     {
       title: 'Cursor',
-      where: '.cursor/mcp.json, in the project or in your home folder',
-      text: json({ mcpServers: { [name]: { url, ...headers } } }),
-      install: `cursor://anysphere.cursor-deeplink/mcp/install?${new URLSearchParams({ name, config: toBase64(JSON.stringify({ url, ...headers })) })}`,
+      where: `.cursor/mcp.json, in the project or in your home folder${withKey}`,
+      text: json({ mcpServers: { [name]: cursor } }),
+      install: `cursor://anysphere.cursor-deeplink/mcp/install?${new URLSearchParams({ name, config: toBase64(JSON.stringify(cursor)) })}`,
     },
     {
       title: 'VS Code',
-      where: '.vscode/mcp.json',
-      install: `vscode:mcp/install?${encodeURIComponent(JSON.stringify({ name, type: 'http', url, ...headers }))}`,
-      text: json({ servers: { [name]: { type: 'http', url, ...headers } } }),
+      where: `.vscode/mcp.json${needsToken ? '; VS Code asks for the key once' : ''}`,
+      install: `vscode:mcp/install?${encodeURIComponent(JSON.stringify({ name, ...vscode, ...inputs }))}`,
+      text: json({ ...inputs, servers: { [name]: vscode } }),
     },
     {
       title: 'MCP Inspector',
       // Without the version, npx on an older Node.js takes the newest version that runs there, which refuses --header.
-      where: 'In a terminal, with Node.js 22.19 or newer',
-      text: `npx @modelcontextprotocol/inspector@2 --cli ${url} --transport http --method tools/list${option}`,
+      where: `In a terminal, with Node.js 22.19 or newer${withKey}`,
+      text: `npx @modelcontextprotocol/inspector@2 --cli ${url} --transport http --method tools/list${needsToken ? ` --header "Authorization: Bearer $${keyVariable}"` : ''}`,
     },
     {
       title: 'TypeScript SDK',
-      where: 'Version 2: npm install @modelcontextprotocol/client',
+      where: `Version 2: npm install @modelcontextprotocol/client${withKey}`,
       text: typescript(typescriptImports[2], url, needsToken),
     },
     {
       title: 'TypeScript SDK 1',
-      where: 'Version 1: npm install @modelcontextprotocol/sdk',
+      where: `Version 1: npm install @modelcontextprotocol/sdk${withKey}`,
       text: typescript(typescriptImports[1], url, needsToken),
     },
-    { title: 'Python SDK', where: 'Version 2: pip install mcp', text: python(url, needsToken) },
-    { title: 'Python SDK 1', where: "Version 1: pip install 'mcp<2'", text: pythonOne(url, needsToken) },
+    { title: 'Python SDK', where: `Version 2: pip install mcp${withKey}`, text: python(url, needsToken) },
+    { title: 'Python SDK 1', where: `Version 1: pip install 'mcp<2'${withKey}`, text: pythonOne(url, needsToken) },
   ];
 }
 
@@ -70,7 +80,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 
 /** The second argument of the transport in the TypeScript SDKs, with its comma; empty if clients need no key. */
 export const transportOptions = (needsToken) =>
-  needsToken ? `, {\n  requestInit: { headers: { Authorization: 'Bearer ${placeholder}' } },\n}` : '';
+  needsToken ? `, {\n  requestInit: { headers: { Authorization: \`Bearer \${process.env.${keyVariable}}\` } },\n}` : '';
 
 const typescript = (imports, url, needsToken) => `${imports}
 
@@ -84,12 +94,13 @@ await client.close();`;
 const python = (url, needsToken) =>
   needsToken
     ? `import asyncio
+import os
 import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 async def main():
-    headers = {"Authorization": "Bearer ${placeholder}"}
+    headers = {"Authorization": "Bearer " + os.environ["${keyVariable}"]}
     async with httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(30, read=300)) as http:
         async with Client(streamable_http_client("${url}", http_client=http)) as client:
             print((await client.list_tools()).tools)
@@ -104,13 +115,13 @@ async def main():
 
 asyncio.run(main())`;
 
-const pythonOne = (url, needsToken) => `import asyncio
+const pythonOne = (url, needsToken) => `import asyncio${needsToken ? '\nimport os' : ''}
 from mcp import ClientSession
 from mcp.client.streamable_http import streamablehttp_client
 
 async def main():
     async with streamablehttp_client("${url}"${
-      needsToken ? `, headers={"Authorization": "Bearer ${placeholder}"}` : ''
+      needsToken ? `, headers={"Authorization": "Bearer " + os.environ["${keyVariable}"]}` : ''
     }) as (read, write, _):
         async with ClientSession(read, write) as session:
             await session.initialize()
