@@ -7,9 +7,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { closeBrowser, openBrowser, openPage, startWatched, type WatchedGateway } from './browser.ts';
+import { looks, sizes } from './look-sizes.ts';
 
 /**
- * Each view at the width of a desk and of a phone, light and dark: no fault of accessibility, nothing cut off. The servers
+ * Each view at the width of a desk and of a phone, light and dark (all four with `PAGE_LOOKS=4`): no fault of accessibility, nothing cut off. The servers
  * of the scene are in trouble, so that every colour and every kind of text is seen.
  */
 
@@ -62,8 +63,6 @@ async function faultsOf(page: Page): Promise<string[]> {
     nodes.map(({ html, failureSummary }) => `${id} (${impact}): ${html} ${failureSummary}`),
   );
 }
-
-const sizes = { desk: { width: 1280, height: 900 }, phone: { width: 375, height: 812 } };
 
 type Use = (page: Page) => Promise<void>;
 
@@ -126,75 +125,73 @@ async function openScene(view: string, options: Parameters<typeof openPage>[2]):
   return page;
 }
 
-describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
-  describe.each(Object.entries(sizes))('%s', (size, viewport) => {
-    const expectFine = async (page: Page): Promise<void> => {
-      expect(await faultsOf(page)).toEqual([]);
-      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(viewport.width);
-    };
+describe.each(looks)('%s', (_, { size, viewport, colorScheme }) => {
+  const expectFine = async (page: Page): Promise<void> => {
+    expect(await faultsOf(page)).toEqual([]);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(viewport.width);
+  };
 
-    test.each(Object.entries(calmViews))('%s', async (_, [view, use]) => {
-      const page = await openPage(watched.admin, view, { colorScheme, viewport });
-      await use(page);
-      await expectFine(page);
-    });
+  test.each(Object.entries(calmViews))('%s', async (_, [view, use]) => {
+    const page = await openPage(watched.admin, view, { colorScheme, viewport });
+    await use(page);
+    await expectFine(page);
+  });
 
-    test('servers in trouble, closed and opened', async () => {
-      const page = await openScene('overview', { colorScheme, viewport });
-      await expectFine(page);
-      if (size === 'phone') await expectFirstScreen(page);
-      const streams = page.locator('.figures > div').filter({ hasText: 'Resumed streams' });
-      await streams
-        .getByText(/^no event lost in 5 min; last at .* at files: alice \(Field App 3\.1\), session /)
-        .waitFor();
-      await page
-        .locator('.figures > div')
-        .filter({ hasText: 'This instance' })
-        .getByText(/: ready, 1 session$/)
-        .waitFor();
-      for (const server of ['database', 'mail', 'reports', 'chat'])
-        await page.getByRole('article', { name: server }).getByRole('heading').first().click();
-      const chat = page.getByRole('article', { name: 'chat' });
-      await chat.getByLabel('Last lines on stdout that are not MCP messages').waitFor();
-      await expectFine(page);
-    });
+  test('servers in trouble, closed and opened', async () => {
+    const page = await openScene('overview', { colorScheme, viewport });
+    await expectFine(page);
+    if (size === 'phone') await expectFirstScreen(page);
+    const streams = page.locator('.figures > div').filter({ hasText: 'Resumed streams' });
+    await streams
+      .getByText(/^no event lost in 5 min; last at .* at files: alice \(Field App 3\.1\), session /)
+      .waitFor();
+    await page
+      .locator('.figures > div')
+      .filter({ hasText: 'This instance' })
+      .getByText(/: ready, 1 session$/)
+      .waitFor();
+    for (const server of ['database', 'mail', 'reports', 'chat'])
+      await page.getByRole('article', { name: server }).getByRole('heading').first().click();
+    const chat = page.getByRole('article', { name: 'chat' });
+    await chat.getByLabel('Last lines on stdout that are not MCP messages').waitFor();
+    await expectFine(page);
+  });
 
-    test('sessions with failed calls', async () => {
-      const page = await openScene('sessions', { colorScheme, viewport });
-      const row = page.getByRole('row').filter({ hasText: 'mail' }).filter({ hasText: 'bob' }).first();
-      await row.getByText('Cursor 0.50').filter({ visible: true }).waitFor();
-      await row
-        .getByText(/tools\/call: the tool reported an error/)
-        .filter({ visible: true })
-        .waitFor();
-      await expectFine(page);
-      // Which instance has a session is said at each size.
-      const elsewhere = page.getByRole('row').filter({ hasText: 'carol' });
-      const instance = elsewhere.getByText(/\S+:\d+$/).filter({ visible: true });
-      await instance.waitFor();
-      await page.getByLabel('Sessions of').selectOption('This instance');
-      await elsewhere.waitFor({ state: 'detached' });
-      await row.getByRole('link').click();
-      await page
-        .getByText(/ · failed$/)
-        .first()
-        .waitFor();
-      // The method and the tool are readable in one line.
-      const label = page.getByRole('listitem').getByText('tools/call query').first();
-      expect((await label.boundingBox())?.height).toBeLessThan(40);
-      await expectFine(page);
-    });
+  test('sessions with failed calls', async () => {
+    const page = await openScene('sessions', { colorScheme, viewport });
+    const row = page.getByRole('row').filter({ hasText: 'mail' }).filter({ hasText: 'bob' }).first();
+    await row.getByText('Cursor 0.50').filter({ visible: true }).waitFor();
+    await row
+      .getByText(/tools\/call: the tool reported an error/)
+      .filter({ visible: true })
+      .waitFor();
+    await expectFine(page);
+    // Which instance has a session is said at each size.
+    const elsewhere = page.getByRole('row').filter({ hasText: 'carol' });
+    const instance = elsewhere.getByText(/\S+:\d+$/).filter({ visible: true });
+    await instance.waitFor();
+    await page.getByLabel('Sessions of').selectOption('This instance');
+    await elsewhere.waitFor({ state: 'detached' });
+    await row.getByRole('link').click();
+    await page
+      .getByText(/ · failed$/)
+      .first()
+      .waitFor();
+    // The method and the tool are readable in one line.
+    const label = page.getByRole('listitem').getByText('tools/call query').first();
+    expect((await label.boundingBox())?.height).toBeLessThan(40);
+    await expectFine(page);
+  });
 
-    test('the sign-in', async () => {
-      const context = await (await openBrowser()).newContext({ colorScheme, viewport });
-      const page = await context.newPage();
-      await page.goto(scene.url);
-      await page.getByLabel('API key').fill('no-such-key');
-      await page.getByRole('button', { name: 'Continue' }).click();
-      await page.getByText('The API key is not valid here, or has expired.').waitFor();
-      await expectFine(page);
-      await context.close();
-    });
+  test('the sign-in', async () => {
+    const context = await (await openBrowser()).newContext({ colorScheme, viewport });
+    const page = await context.newPage();
+    await page.goto(scene.url);
+    await page.getByLabel('API key').fill('no-such-key');
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByText('The API key is not valid here, or has expired.').waitFor();
+    await expectFine(page);
+    await context.close();
   });
 });
 

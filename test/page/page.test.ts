@@ -191,11 +191,11 @@ test('each figure leads to its details, and ids of sessions are links', async ()
   const figures = page.locator('.figures');
   await figures.getByRole('link', { name: 'Lost processes' }).click();
   const activity = page.getByRole('region', { name: 'Activity' });
-  await page.waitForFunction("document.activeElement.id === 'happenings-title'");
+  await page.locator('#happenings-title:focus').waitFor();
   expect(await activity.getByLabel('Show').inputValue()).toBe('restarts');
   expect(await activity.getByRole('listitem').count()).toBe(0);
   await figures.getByRole('link', { name: 'Memory' }).click();
-  await page.waitForFunction("document.activeElement.id === 'charts-title'");
+  await page.locator('#charts-title:focus').waitFor();
   await activity.getByLabel('Show').selectOption('Sessions');
   // The same link works again, after a person has changed the choice.
   await figures.getByRole('link', { name: 'Lost processes' }).click();
@@ -220,10 +220,10 @@ test('a search says what it finds while a person types, and does not stay when i
   await page.getByText('2 sessions on this instance').waitFor();
   expect(await page.getByRole('searchbox', { name: 'Search' }).inputValue()).toBe('');
   await page.getByRole('searchbox', { name: 'Search' }).fill('raw-test');
-  await page.waitForFunction("location.hash === '#sessions/raw-test'");
+  await page.waitForURL(/#sessions\/raw-test$/);
   await page.getByRole('rowheader').getByRole('link').first().click();
   await page.getByRole('link', { name: 'Close' }).click();
-  await page.waitForFunction("location.hash === '#sessions/raw-test'");
+  await page.waitForURL(/#sessions\/raw-test$/);
   expect(await page.getByRole('searchbox', { name: 'Search' }).inputValue()).toBe('raw-test');
   await page.getByRole('navigation').getByRole('link', { name: 'Overview' }).click();
   expect(await find.inputValue()).toBe('');

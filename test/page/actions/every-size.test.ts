@@ -1,9 +1,9 @@
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { environmentNumber } from '../../support/environment-number.ts';
 import { root } from '../../support/gateway.ts';
 import { initialize } from '../../support/http-client.ts';
 import { closeBrowser, openPage, startWatched, type WatchedGateway } from '../browser.ts';
+import { looks } from '../look-sizes.ts';
 
 /** Each action of the page, at the width of a desk and of a phone, light and dark. What an action does is tested elsewhere, once. */
 
@@ -21,18 +21,6 @@ afterAll(async () => {
   await Promise.all([watched.gateway.stop(), scene.gateway.stop()]);
 });
 
-const sizes = { desk: { width: 1280, height: 900 }, phone: { width: 375, height: 812 } };
-/** All four looks with `PAGE_LOOKS=4`. */
-const looks = (
-  [
-    ['desk', 'light'],
-    ['phone', 'dark'],
-    ['desk', 'dark'],
-    ['phone', 'light'],
-  ] as const
-)
-  .slice(0, environmentNumber('PAGE_LOOKS', 2))
-  .map(([size, colorScheme]) => [`${size}, ${colorScheme}`, { viewport: sizes[size], colorScheme }] as const);
 const clipboard = { permissions: ['clipboard-read', 'clipboard-write'] };
 
 const button = (on: Page | Locator, name: string | RegExp): Locator =>
