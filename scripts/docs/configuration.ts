@@ -103,7 +103,7 @@ Some options also have a short flag, such as \`${flagOf('sessionIdleMs')}\`, and
 - **Lists** can be repeated on the command line: \`--allow-origin A --allow-origin B\`. You can also separate the items with commas.
 
 The gateway looks for the value of an option in this order: command line, environment, file, default. It uses the first value that it finds. Lists from different sources are not combined.
-\`mcp-gangway config print\` shows all values in use and their sources.
+\`mcp-gangway config print\` shows all values in use and their sources. \`mcp-gangway check --config-only\` checks the configuration and starts nothing.
 
 The gateway reports all errors of a configuration at once. Each error names the flag, the variable, or the line and column of the file.
 Errors never contain the values of options.
@@ -149,7 +149,7 @@ A variable consists of \`GANGWAY_\` and the path of the option in capitals: \`li
 - Commas separate the items of lists and of \`env\`, so a value in \`${environmentNameOf('env')}\` cannot contain a comma. Line breaks separate headers.
 - An empty variable is treated as unset.
 - \`${configFileVariable}\` names the configuration file if the command line names no server.
-- \`${apiKeysVariable}\` contains API keys as \`name:sha256:hash\` or \`name:key\`, separated by commas.
+- \`${apiKeysVariable}\` contains API keys as \`name:sha256:hash\` or \`name:key\`, separated by commas. \`\${file:/path}\` reads keys from a file, one per line.
 - \`${kernelVariable}\` controls how the gateway scans JSON. \`auto\`, the default: with WebAssembly if possible. \`off\`: without WebAssembly. \`on\`: with WebAssembly, or the gateway does not start.
 - \`REDIS_URL\` is used if \`GANGWAY_REDIS\` is unset.
 - In Kubernetes, a service with the name \`gangway\` sets \`${environmentNameOf('port')}=tcp://…\` in every pod. To avoid this variable, set \`enableServiceLinks: false\`.
@@ -191,7 +191,7 @@ other unknown key is an error. A server name has 1 to 64 letters, digits, dots, 
 | \`\${file:/run/secrets/name}\` | the text of a file, without its final line break |
 
 \`\${file:…}\` also works on the command line and in variables: \`GANGWAY_REDIS='\${file:/run/secrets/redis-url}'\`. Commands are split after the
-replacement. \`config print\` shows references instead of the values.
+replacement. \`config print\` shows the reference instead of a secret or a text from a file.
 
 ## Advanced options
 
@@ -200,7 +200,7 @@ These options rarely need a change.
 ${optionTable(globalOptions, treePathOf, true)}
 
 The renewal interval, the safety margin and the time limit for Redis are derived from \`cluster.lease\` unless they are set: a third, a sixth, and a sixth
-but at most 1s.
+but at most 1s. \`advanced.cluster.redisWait\` and \`advanced.cluster.recordTtl\` do not depend on the lease.
 
 For a server, in its entry or below \`defaults\`:
 

@@ -3,14 +3,25 @@
 import type { ApiKey } from '../auth/api-keys.ts';
 import { docsPage } from '../util/docs-page.ts';
 import { checkClearKeys, keyName, readKeysFile, readKeysOfEnvironment } from './access/api-key-sources.ts';
-import { checkAuthentication, hasAuthentication, isOnlyLocal } from './access/authentication-config.ts';
+import {
+  checkAuthentication,
+  hasAuthentication,
+  isOnlyLocal,
+  type PlaceOfServer,
+} from './access/authentication-config.ts';
 import { checkAuthorization } from './access/authorization-config.ts';
 import { readCertificate } from './access/certificate-files.ts';
 import { findDuplicatePath } from './endpoint-paths.ts';
-import { type ConfigurationIssue, type FilePosition, type ReportIssue, renderIssueMessage } from './issues.ts';
+import { type ConfigurationIssue, type ReportIssue, renderIssueMessage } from './issues.ts';
 import type { Option } from './options/option-kinds.ts';
 import { environmentNameOf, flagOf, namesAt } from './options/option-names.ts';
-import { type GlobalOptions, globalOptions, orderedPairs, serverOptions } from './options/options.ts';
+import {
+  type GlobalOptions,
+  globalOptions,
+  orderedPairs,
+  type ServerOptions,
+  serverOptions,
+} from './options/options.ts';
 import { quotaWarnings } from './options/quota-options.ts';
 import { readServers, type ServerConfig } from './servers/configured-servers.ts';
 import { readViews } from './servers/views.ts';
@@ -31,10 +42,13 @@ import {
   givenByEnvironment,
 } from './sources/environment-variables.ts';
 import { defaultsOf, firstGiven, type Given, optionLocation, resolveOptions } from './sources/given-values.ts';
+import { type NamedFile, readNamedFile } from './sources/named-file.ts';
+import { type Origins, originsOf, positionOf, serverOriginsOf } from './sources/origins.ts';
 import type { JsoncPositions } from './sources/read-jsonc.ts';
 import { second } from './units.ts';
 
 export type { LocalServer, RemoteServer, ServerConfig } from './servers/configured-servers.ts';
+export type { Origin } from './sources/origins.ts';
 
 /** The configuration of a gateway, resolved and checked. */
 export interface GatewayConfig extends GlobalOptions {
@@ -71,12 +85,12 @@ export type Configuration =
       readonly ok: true;
       readonly command: 'serve' | 'check' | 'health' | 'print';
       readonly config: GatewayConfig;
-      /** The source of each option that has no default: `--port`, `GANGWAY_PORT` or `gangway.json:3:5`. */
-      readonly origins: ReadonlyMap<string, string>;
-      /** The sources of each server's own options, by the name of the server. */
-      readonly serverOrigins: ReadonlyMap<string, ReadonlyMap<string, string>>;
-      /** The references such as `${file:/run/secrets/token}`, by the values that replaced them. */
-      readonly references: ReadonlyMap<string, string>;
+      /** The options for every server that does not set its own value. */
+      readonly defaults: ServerOptions;
+      /** The sources of the options that are set, by the key of the option. */
+      readonly origins: Origins;
+      /** The sources of each server's own options, command and URL, by the name of the server. */
+      readonly serverOrigins: ReadonlyMap<string, Origins>;
       /** Settings without effect that were probably meant to have one; for the log. */
       readonly warnings: readonly string[];
       /** The configuration file, if one was read. */
@@ -113,14 +127,9 @@ export function readConfiguration({
       position: positionOf(path, positions),
     });
   const notes: string[] = [];
-  const references = new Map<string, string>();
-  const onReplaced = (value: string, reference: string): void => {
-    references.set(value, reference);
-  };
   const context: FileContext = {
     env,
     readFile,
-    onReplaced,
     listFolder,
     findCommand,
     report,
@@ -128,7 +137,7 @@ export function readConfiguration({
     onPositions: (file, found) => positions.set(file, found),
   };
 
-  const line = readCommandLine(argv, { env: undefined, readFile, report, onReplaced });
+  const line = readCommandLine(argv, { env: undefined, readFile, report });
   const { command, word } = line;
   if (command === 'help') {
     if (line.helpOn !== undefined) return { ok: true, command, on: line.helpOn };
@@ -149,14 +158,11 @@ export function readConfiguration({
     return command === 'completion' ? { ok: true, command, shell: word ?? '' } : { ok: true, command: 'schema' };
   }
 
-  const fileName = fileNameOf(line, env, report);
-  hasFile = fileName !== undefined;
-  const file = fileName === undefined ? undefined : loadFile(fileName, readFile, context);
-  const sources = [
-    line.given,
-    givenByEnvironment(env, { env: undefined, readFile, report, onReplaced }),
-    file?.given ?? new Map(),
-  ];
+  const named = fileNameOf(line, env, report);
+  const fileName = named?.name;
+  hasFile = named !== undefined;
+  const file = named === undefined ? undefined : loadFile(named, context);
+  const sources = [line.given, givenByEnvironment(env, { env: undefined, readFile, report }), file?.given ?? new Map()];
   const globals = deriveClusterTimes(
     resolveOptions(globalOptions, sources, defaultsOf(globalOptions), report),
     sources,
@@ -176,13 +182,17 @@ export function readConfiguration({
       return `gives two endpoints the same path, ${path}; change ${names} so that they differ`;
     });
   }
-  const keysOfEnvironment = readKeysOfEnvironment(env, report);
+  const keysOfEnvironment = readKeysOfEnvironment(env, report, readFile);
   const { keys: apiKeys } = keysOfEnvironment;
   checkClearKeys(keysOfEnvironment, servers, globals, report);
-  const keysOfFile = checkKeysFile(globals.apiKeysFile, readFile, context);
-  checkAuthentication({ ...globals, apiKeys }, servers, sources, isOnlyLocal(globals), report);
+  const { apiKeysFile } = globals;
+  const atKeysFile = optionLocation(sources, 'apiKeysFile');
+  const keysOfFile =
+    apiKeysFile === undefined ? undefined : checkKeysFile({ name: apiKeysFile, place: atKeysFile }, context);
+  const placeOf = placeOfServer(file, sources);
+  checkAuthentication({ ...globals, apiKeys }, servers, sources, isOnlyLocal(globals), report, placeOf);
   const isAuthenticated = hasAuthentication({ ...globals, apiKeys });
-  checkAuthorization({ ...globals, servers }, isAuthenticated, sources, report);
+  checkAuthorization({ ...globals, servers }, isAuthenticated, sources, report, placeOf);
   if (globals.requireAuth && !isAuthenticated) {
     report(
       optionLocation(sources, 'requireAuth'),
@@ -202,18 +212,16 @@ export function readConfiguration({
     ...(globals.hstsMaxAgeS > 0 && globals.tlsCert === undefined ? [hstsWarning] : []),
   ];
   const origins = originsOf(sources, positions);
-  const serverOrigins = new Map(
-    (file?.servers ?? []).map(({ name, given }) => [name, originsOf([given], positions)] as const),
-  );
+  const serverOrigins = serverOriginsOf(file, positions);
   const adminPort = globals.adminHost === 'off' ? 0 : globals.adminPort;
   const config = { ...globals, adminPort, servers, apiKeys };
   return {
     ok: true,
     command: command === 'config' ? 'print' : command,
     config,
+    defaults: common,
     origins,
     serverOrigins,
-    references,
     warnings,
     file: fileName,
     included: file?.included ?? [],
@@ -221,32 +229,6 @@ export function readConfiguration({
     isConfigOnly: line.switches.has('--config-only'),
     isReadyCheck: line.switches.has('--ready'),
   };
-}
-
-/** The position of a path such as `gangway.json: listen.port`, or of the nearest member above it. */
-function positionOf(path: string, positions: ReadonlyMap<string, JsoncPositions>): FilePosition | undefined {
-  for (const [file, found] of positions) {
-    if (!path.startsWith(`${file}: `)) continue;
-    for (
-      let member = path.slice(file.length + 2);
-      member !== '';
-      member = member.replace(/(?:^|\.)[^.[\]]*$|\[[^[\]]*\]$/, '')
-    ) {
-      const position = found.get(member);
-      if (position !== undefined) return { file, ...position };
-    }
-  }
-  return undefined;
-}
-
-function originsOf(sources: readonly Given[], positions: ReadonlyMap<string, JsoncPositions>): Map<string, string> {
-  const origins = new Map<string, string>();
-  for (const [key, { path }] of sources.flatMap((source) => [...source])) {
-    const position = positionOf(path, positions);
-    const text = position === undefined ? path : `${position.file}:${position.line}:${position.column}`;
-    if (!origins.has(key)) origins.set(key, text);
-  }
-  return origins;
 }
 
 /**
@@ -269,7 +251,7 @@ function deriveClusterTimes(globals: GlobalOptions, sources: readonly Given[]): 
 }
 
 /** The configuration file to read. Reports a fault unless servers are named in exactly one form. */
-function fileNameOf(line: CommandLine, env: Environment, report: ReportIssue) {
+function fileNameOf(line: CommandLine, env: Environment, report: ReportIssue): NamedFile | undefined {
   const { command, configFile, serverCommand, url, hasStrayWord } = line;
   const given = [
     serverCommand !== undefined && 'a command after --',
@@ -279,29 +261,32 @@ function fileNameOf(line: CommandLine, env: Environment, report: ReportIssue) {
   if (given.length > 1)
     report('command line', `names servers in several ways: ${given.join(' and ')}; use only one of them`);
   const isEmpty = given.length === 0 && !hasStrayWord;
-  const fileName = configFile ?? (isEmpty ? env[configFileVariable] || undefined : undefined);
+  const variable = (isEmpty && env[configFileVariable]) || undefined;
   // `health` contacts a running gateway, and `config print` can show the defaults.
-  if (isEmpty && fileName === undefined && command !== 'health' && command !== 'config') {
+  if (isEmpty && variable === undefined && command !== 'health' && command !== 'config') {
     report('command line', `names no server; use one of these forms:\n${forms.map((form) => `  ${form}`).join('\n')}`);
   }
-  return fileName;
+  if (configFile !== undefined) return { name: configFile, place: '--config' };
+  return variable === undefined ? undefined : { name: variable, place: configFileVariable };
 }
 
-type ReadFile = ConfigurationSources['readFile'];
-
-function loadFile(name: string, readFile: ReadFile, context: FileContext): ConfigFile | undefined {
-  const text = readText(name, readFile, context.report);
-  return text === undefined ? undefined : readConfigFile(text, name, context);
+function loadFile(file: NamedFile, context: FileContext): ConfigFile | undefined {
+  const text = readNamedFile(file, context);
+  return text === undefined ? undefined : readConfigFile(text, file.name, context);
 }
 
-function checkKeysFile(
-  name: string | undefined,
-  readFile: ReadFile,
-  { report, onPositions }: FileContext,
-): readonly ApiKey[] | undefined {
-  const text = name === undefined ? undefined : readText(name, readFile, report);
-  return name === undefined || text === undefined ? undefined : readKeysFile(text, name, report, onPositions);
+function checkKeysFile(file: NamedFile, context: FileContext): readonly ApiKey[] | undefined {
+  const text = readNamedFile(file, context);
+  return text === undefined ? undefined : readKeysFile(text, file.name, context.report, context.onPositions);
 }
+
+/** The locations of the options of servers: in the entry of the server, or where all servers have their values. */
+const placeOfServer =
+  (file: ConfigFile | undefined, sources: readonly Given[]): PlaceOfServer =>
+  (name, key) => {
+    const entry = file?.servers.find((server) => server.name === name);
+    return entry?.given.get(key)?.path ?? firstGiven(sources, key)?.path ?? entry?.path ?? `server ${name}`;
+  };
 
 const emptyKeysWarning = `The file of ${flagOf('apiKeysFile')} contains no key, so every request is refused. Create a key with mcp-gangway key.`;
 
@@ -314,21 +299,6 @@ const isStoreUnused = ({ redis, store }: GlobalOptions, line: CommandLine, file:
 const unusedStoreWarning = `${flagOf('store')} has no effect with ${flagOf('redis')}: the sessions are in Redis.`;
 
 const hstsWarning = `${flagOf('hstsMaxAgeS')} has no effect without ${flagOf('tlsCert')}. If a proxy terminates TLS, configure the header in the proxy.`;
-
-function readText(name: string, readFile: ReadFile, report: ReportIssue): string | undefined {
-  try {
-    return readFile(name);
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : 'unknown error';
-    report(
-      name,
-      code === 'ENOENT'
-        ? 'does not exist; check the path, which is relative to the current folder'
-        : `cannot be read (${code}); check its permissions`,
-    );
-    return undefined;
-  }
-}
 
 function checkPairs(globals: GlobalOptions, sources: readonly Given[], report: ReportIssue): void {
   for (const [smaller, larger, reason] of orderedPairs) {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { digestOfKey } from '../../src/auth/api-keys.ts';
 import { readConfiguration } from '../../src/config/config.ts';
 import type { ConfigurationIssue } from '../../src/config/issues.ts';
 import { environmentNameOf, environmentNamesOf, flagOf, flagsOf } from '../../src/config/options/option-names.ts';
@@ -282,6 +283,29 @@ describe('the order of sources', () => {
   });
 });
 
+describe('references', () => {
+  const listFolder = (): undefined => undefined;
+
+  it('work in the paths of include', () => {
+    const files = new Map([
+      ['g.json', '{ "include": ["${DIR:-inc}/a.json"] }'],
+      ['inc/a.json', '{ "servers": { "a": { "command": "x" } } }'],
+    ]);
+    const readFile = (path: string): string => files.get(path) ?? '';
+    const result = readConfiguration({ argv: ['--config', 'g.json'], env: {}, readFile, listFolder });
+    expect(result).toMatchObject({ ok: true, config: { servers: [{ name: 'a' }] }, included: ['inc/a.json'] });
+  });
+
+  it('work in the API keys of the environment, where a plain key in a file is not in the environment', () => {
+    const key = 'k'.repeat(32);
+    const readFile = (path: string): string => (path === '/keys' ? `bob:${key}\ncarol:${key}1\n` : key);
+    const env = { GANGWAY_API_KEYS: `alice:\${file:/key},\${file:/keys}` };
+    const result = readConfiguration({ argv: ['--', 'x'], env, readFile, listFolder });
+    const named = [{ name: 'alice', sha256: digestOfKey(key) }, { name: 'bob' }, { name: 'carol' }];
+    expect(result).toMatchObject({ ok: true, config: { apiKeys: named } });
+  });
+});
+
 describe('the face for HTTP+SSE', () => {
   const both = { mcpServers: { a: { command: 'x' }, b: { command: 'y', sse: false } } };
 
@@ -460,7 +484,7 @@ describe('faults', () => {
     ['an option for a value', { argv: ['--port', '--host', '::1', '--', 'x'] }, ['--port']],
     ['an option twice', { argv: ['--port', '1', '--port', '2', '--', 'x'] }, ['--port']],
     ['a variable without =', { argv: ['--env', 'A', '--', 'x'] }, ['--env']],
-    ['no file', { argv: ['--config', 'none.json'] }, ['none.json']],
+    ['no file', { argv: ['--config', 'none.json'] }, ['--config']],
     ['a file without a name', { argv: ['--config', ''] }, ['--config', usage]],
     ['not JSON', { file: '{\n"mcpServers": {,}}' }, ['config.json:2:16']],
     ['a key twice', { file: '{"port": 1, // a port\n"port": 2,}' }, ['config.json:2:1']],

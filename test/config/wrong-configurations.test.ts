@@ -8,7 +8,10 @@ const missing = (): never => {
 };
 
 function faultsOf({ argv = ['--config', 'gangway.json'], env = {}, file }: WrongConfiguration): string {
-  const readFile = (path: string): string => (path === 'gangway.json' && file !== undefined ? file : missing());
+  const readFile = (path: string): string => {
+    if (path === '/etc/gangway.d') throw Object.assign(new Error('a folder'), { code: 'EISDIR' });
+    return /^gangway\.\w+$/.test(path) && file !== undefined ? file : missing();
+  };
   const read = readConfiguration({ argv, env, readFile, listFolder: missing });
   return read.ok ? 'accepted' : read.faults.map(renderIssue).join('\n');
 }

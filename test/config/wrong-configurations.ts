@@ -214,7 +214,97 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     { argv: ['--config', 'none.json'] },
-    'none.json: does not exist; check the path, which is relative to the current folder',
+    '--config: names none.json, which does not exist; correct the path, which is relative to the current folder',
+  ],
+  [
+    { argv: [], env: { GANGWAY_CONFIG: 'none.json' } },
+    'GANGWAY_CONFIG: names none.json, which does not exist; correct the path, which is relative to the current folder',
+  ],
+  [
+    { argv: [], env: { GANGWAY_CONFIG: '{ "mcpServers": { "a": { "command": "x --token S3CRET" } } }' } },
+    'GANGWAY_CONFIG: names a file that does not exist; correct the path, which is relative to the current folder',
+  ],
+  [
+    flags('--api-keys-file', 'none.json'),
+    '--api-keys-file: names none.json, which does not exist; correct the path, which is relative to the current folder',
+  ],
+  [
+    root('"auth": { "apiKeysFile": "none.json" }'),
+    'gangway.json:2:13: auth.apiKeysFile: names none.json, which does not exist; correct the path, which is relative to the current folder',
+  ],
+  [
+    { argv: ['--config', '/etc/gangway.d'] },
+    '--config: names /etc/gangway.d, which is a folder; name a file in that folder',
+  ],
+  [
+    { argv: ['--config', 'gangway.yaml'], file: 'mcpServers:\n  git: {}' },
+    'gangway.yaml: is YAML, but the gateway reads only JSON, also with comments; convert the file to JSON',
+  ],
+  [
+    { argv: ['--config', 'gangway.toml'], file: '[mcpServers.git]' },
+    'gangway.toml: is TOML, but the gateway reads only JSON, also with comments; convert the file to JSON',
+  ],
+  [flags('--isolation', 'principal'), '--isolation: was replaced after 0.1.0; use --share user, which means the same'],
+  [
+    { argv: ['--', 'x'], env: { GANGWAY_ISOLATION: 'shared' } },
+    'GANGWAY_ISOLATION: was replaced after 0.1.0; use GANGWAY_SHARE=all, which means the same',
+  ],
+  [
+    root('"isolation": "auto"'),
+    'gangway.json:2:3: isolation: was replaced after 0.1.0; use "defaults": { "share": "session" }, which means the same',
+  ],
+  [
+    entry('{ "command": "x", "isolation": "request" }'),
+    'gangway.json:3:30: mcpServers.git.isolation: was replaced after 0.1.0; use "share": "request", which means the same',
+  ],
+  [
+    flags('--isolation=S3CRET'),
+    '--isolation: was replaced after 0.1.0; use --share VALUE with user for principal, all for shared, request for request, session for auto',
+  ],
+  [
+    flags('--timeouts.start', '5s'),
+    '--timeouts.start: is an option of servers; use --defaults.timeouts.start for all servers, or set it in the entry of a server',
+  ],
+  [
+    flags('--advanced.rerun', 'hints'),
+    '--advanced.rerun: is an option of servers; use --defaults.advanced.rerun for all servers, or set it in the entry of a server',
+  ],
+  [
+    flags('--probes.every', '5s'),
+    '--probes.every: is an option of servers; use --defaults.probes.every for all servers, or set it in the entry of a server',
+  ],
+  [flags('--session-timeout', '5m'), '--session-timeout: is not an option; did you mean --session-idle?'],
+  [
+    root('"timeouts": { "start": "5s" }'),
+    'gangway.json:2:17: timeouts.start: is an option of servers; for all servers, write "defaults": { "timeouts": { "start": … } }',
+  ],
+  [
+    root('"probes": { "every": "5s" }'),
+    'gangway.json:2:3: probes: is an option of servers; for all servers, write "defaults": { "probes": … }',
+  ],
+  [
+    root('"include": "${DIR:-inc}"'),
+    'gangway.json:2:3: include: includes inc, which does not exist; correct the path, which is relative to the folder of this file, or remove it',
+  ],
+  [
+    root('"include": "${DIR}"'),
+    'gangway.json:2:3: include: the environment variable DIR is not set; set it, or write ${DIR:-default}',
+  ],
+  [
+    entry('{ "command": "x", "credentials": { "USER_ID": "{claim:sub}" } }'),
+    'gangway.json:3:30: mcpServers.git.credentials: has a claim in credentials, which needs authentication of clients; set auth.oauth.issuers, auth.apiKeysFile or auth.proxy.userHeader, or remove the claim',
+  ],
+  [
+    root('"defaults": { "credentials": { "USER_ID": "{claim:sub}" } }'),
+    'gangway.json:2:17: defaults.credentials: has a claim in defaults.credentials, which needs authentication of clients; set auth.oauth.issuers, auth.apiKeysFile or auth.proxy.userHeader, or remove the claim',
+  ],
+  [
+    entry('{ "command": "x", "scopes": { "required": ["a"] } }'),
+    'gangway.json:3:42: mcpServers.git.scopes.required: requires scopes, which need authentication; set auth.oauth.issuers, auth.apiKeysFile or auth.proxy.userHeader',
+  ],
+  [
+    { argv: ['--', 'x'], env: { GANGWAY_API_KEYS: '${file:none.txt}' } },
+    'GANGWAY_API_KEYS[0]: refers to the file none.txt, which does not exist; create it, or correct the path',
   ],
   [
     { argv: ['--config', 'gangway.json', '--', 'x'], file: `{ ${server} }` },

@@ -49,7 +49,7 @@ export function publicBaseUrl(options: PublicBaseUrlOptions, certificatePath?: s
   if (publicUrl !== undefined && publicUrl !== local) return { url: publicUrl, curl: [], local };
   return {
     url: local,
-    curl: [...resolveArguments(authority, own), ...caArguments(parsed, certificatePath)],
+    curl: [...resolveArguments(authority, own, port), ...caArguments(parsed, certificatePath)],
   };
 }
 
@@ -62,11 +62,13 @@ const hostOf = (authority: string): string => authority.replace(/:\d+$/, '').rep
 const isValidFor = (certificate: X509Certificate, host: string): boolean =>
   (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined;
 
-/** DNS may not resolve the name on this machine. */
-function resolveArguments(authority: string, own: string): string[] {
+/** DNS may not resolve the name on this machine, and the port may be that of a proxy. */
+function resolveArguments(authority: string, own: string, port: number): string[] {
   const name = hostOf(authority);
+  const named = authority.split(':').at(-1);
+  if (named !== String(port)) return ['--connect-to', `${authority}:${own}:${port}`];
   if (isIP(name) !== 0 || isLoopback(name) || name === hostOf(own)) return [];
-  return ['--resolve', `${name}:${authority.split(':').at(-1)}:${hostOf(own)}`];
+  return ['--resolve', `${name}:${named}:${hostOf(own)}`];
 }
 
 /** No authority vouches for a self-signed certificate, so curl needs the certificate itself. */

@@ -62,7 +62,7 @@ export async function runCommand(): Promise<void> {
   }
   const { command, config, warnings, file, included, isJson, isConfigOnly, isReadyCheck } = configuration;
   if (command === 'print') {
-    const { renderConfiguration } = await import('./print-config.ts');
+    const { renderConfiguration } = await import('./print/print-config.ts');
     process.stdout.write(renderConfiguration(configuration));
     return;
   }
@@ -73,9 +73,8 @@ export async function runCommand(): Promise<void> {
     return;
   }
   if (command === 'check' && isConfigOnly) {
-    for (const warning of warnings) process.stdout.write(`NOTE  ${warning}\n`);
-    const count = config.servers.length;
-    process.stdout.write(`OK    The configuration is valid: ${count} ${count === 1 ? 'server' : 'servers'}.\n`);
+    const { renderConfigOnly } = await import('./check/config-only.ts');
+    process.stdout.write(renderConfigOnly(config, warnings, isJson));
     return;
   }
   const support = platformSupport(process.platform, config.servers);

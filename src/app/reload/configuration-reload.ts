@@ -4,8 +4,8 @@ import type { Configuration, GatewayConfig, ServerConfig } from '../../config/co
 import { renderIssue } from '../../config/issues.ts';
 import { authOptions } from '../../config/options/auth-options.ts';
 import { oauthOptions } from '../../config/options/oauth/oauth-options.ts';
-import { flagOf } from '../../config/options/option-names.ts';
 import { globalOptions } from '../../config/options/options.ts';
+import { treePathOf } from '../../config/tree/places.ts';
 import { type Log, setLevels } from '../../ops/log/log.ts';
 import { readLogLevels } from '../../ops/log/log-parts.ts';
 import type { ServerEvent } from '../../server/server-events.ts';
@@ -95,13 +95,18 @@ function reloadConfiguration({ source, started, replace, log, emit }: Configurat
     return false;
   }
   if (!('config' in read)) return true; // the command is part of the command line, which does not change
-  const { config, warnings } = read;
+  const { config, warnings, origins } = read;
+  // Only the file can have changed: the command line and the environment of a process do not change.
+  const placeOf = (key: string): string => {
+    const place = origins.get(key)?.place;
+    return place === undefined ? treePathOf(key) : `${place}: ${treePathOf(key)}`;
+  };
   for (const warning of warnings) logger.warn(warning);
   const atStartOnly = (Object.keys(globalOptions) as GlobalKey[]).filter((key) => !reloadedKeys.includes(key));
   const differing = atStartOnly.filter((key) => !isSame(started[key], config[key]));
   const securityChanges = differing.filter((key) => securityKeys.includes(key));
   if (securityChanges.length > 0) {
-    const options = securityChanges.map(flagOf);
+    const options = securityChanges.map(placeOf);
     logger.error(
       { options },
       'the changed configuration has different authentication options, which need a restart; the previous configuration stays in use',
@@ -110,7 +115,7 @@ function reloadConfiguration({ source, started, replace, log, emit }: Configurat
     return false;
   }
   if (differing.length > 0)
-    logger.warn({ options: differing.map(flagOf) }, 'these changed options take effect after a restart');
+    logger.warn({ options: differing.map(placeOf) }, 'these changed options take effect after a restart');
   try {
     const changes = replace(config.servers);
     const logLevels = readLogLevels(config.logLevel);

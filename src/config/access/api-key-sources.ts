@@ -6,6 +6,7 @@ import { flagOf } from '../options/option-names.ts';
 import type { GlobalOptions } from '../options/options.ts';
 import type { ServerConfig } from '../servers/configured-servers.ts';
 import { apiKeysVariable, type Environment } from '../sources/environment-variables.ts';
+import { expandWhole } from '../sources/expand-variables.ts';
 import { checkValue } from '../sources/given-values.ts';
 import { type JsoncPositions, readJsonc } from '../sources/read-jsonc.ts';
 
@@ -88,25 +89,36 @@ const minKeyLength = 32;
 /** The keys of the environment. */
 export interface KeysOfEnvironment {
   readonly keys: readonly ApiKey[];
-  /** True if the environment contains a key itself instead of its hash. */
+  /** True if the environment contains a key itself instead of its hash or of the name of a file. */
   readonly hasClear: boolean;
 }
 
 /**
  * Reads the keys of the environment: `name:sha256:hash` or `name:key`, separated by commas. These keys have all scopes
- * and do not expire.
+ * and do not expire. `${file:…}` reads an entry, or several, from a file.
  */
-export function readKeysOfEnvironment(env: Environment, report: ReportIssue): KeysOfEnvironment {
+export function readKeysOfEnvironment(
+  env: Environment,
+  report: ReportIssue,
+  readFile: (path: string) => string,
+): KeysOfEnvironment {
   const text = env[apiKeysVariable] ?? '';
   if (text === '') return { keys: [], hasClear: false };
   let hasClear = false;
-  const keys = text.split(',').flatMap((entry, index) => {
+  const expanded = text.split(',').flatMap((entry, index) => {
+    const whole = expandWhole(entry, `${apiKeysVariable}[${index}]`, { env: undefined, readFile, report });
+    const entries = whole === undefined ? [] : String(whole.value).split(/[,\n]/);
+    return entries
+      .filter((each) => each.trim() !== '' || whole?.written === undefined)
+      .map((each) => ({ entry: each, isInFile: whole?.written !== undefined }));
+  });
+  const keys = expanded.flatMap(({ entry, isInFile }, index) => {
     const [name = '', credential = ''] = entry.trim().split(/:(.*)/s, 2);
     const hash = /^sha256:([0-9a-f]{64})$/i.exec(credential)?.[1]?.toLowerCase();
     const isKey = /^[A-Za-z0-9._~+/-]+=*$/.test(credential);
     const isShort = isKey && credential.length < minKeyLength;
     if (keyName.safeParse(name).success && (hash !== undefined || (isKey && !isShort))) {
-      hasClear ||= hash === undefined;
+      hasClear ||= hash === undefined && !isInFile;
       return [{ name, sha256: hash ?? digestOfKey(credential) }];
     }
     report(

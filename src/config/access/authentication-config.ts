@@ -42,6 +42,11 @@ export const isOnlyLocal = ({
   trustedProxy.length === 0 &&
   allowHost.every((name) => isLoopback(name));
 
+/** The location of an option of a server in the configuration, or of the server. */
+export type PlaceOfServer = (name: string, key: string) => string;
+
+const placeOfName: PlaceOfServer = (name) => `server ${name}`;
+
 /**
  * Reports authentication options that would not do what they seem to do.
  * @param isLocal see `isOnlyLocal`
@@ -55,6 +60,7 @@ export function checkAuthentication(
   sources: readonly Given[],
   isLocal: boolean,
   report: ReportIssue,
+  placeOf: PlaceOfServer = placeOfName,
 ): void {
   const { proxyIdentityHeader, proxyScopesHeader, trustedProxy } = authentication;
   if ((proxyIdentityHeader === undefined) !== (trustedProxy.length === 0))
@@ -73,23 +79,23 @@ export function checkAuthentication(
     const { name, auth, forwardHeaders, share } = server;
     const credentials = configuredCredentials(server);
     const fault = credentials && credentialsFault(credentials, isAuthenticated, proxyIdentityHeader);
-    if (fault !== undefined) report(`server ${name}`, fault);
+    if (fault !== undefined) report(placeOf(name, 'credentials'), fault);
     if (isAuthenticated && auth === 'gateway' && forwardHeaders.includes('authorization'))
       report(
-        `server ${name}`,
+        placeOf(name, 'forwardHeaders'),
         (nameOf) =>
           `has authorization in ${nameOf('forwardHeaders')}, but this header contains the client's credentials for the gateway; ${removeAdvice}`,
       );
     if (exchangesTokens(server) && authentication.authIssuer.length === 0)
       report(
-        `server ${name}`,
+        placeOf(name, 'identity'),
         (nameOf) =>
           `has ${nameOf('identity')} token_exchange, which needs ${nameOf('authIssuer')}: the gateway can exchange only access tokens of users`,
       );
     // Credentials in variables distinguish clients as well.
     if (!isAuthenticated && share === 'user' && !isLocal && credentials?.as !== 'variables')
       report(
-        `server ${name}`,
+        placeOf(name, 'share'),
         (nameOf) =>
           `has ${nameOf('share')} user, which needs authentication, or a gateway that only this machine can reach: otherwise the gateway cannot tell users apart`,
       );
@@ -107,7 +113,8 @@ function credentialsFault(
   const headers = credentialHeaders(credentials);
   const hasClaim = [...credentials.parts.values()].flat().some(({ kind }) => kind === 'claim');
   if (hasClaim && !isAuthenticated)
-    return (nameOf) => `has a claim in ${nameOf('credentials')}, which requires client authentication`;
+    return (nameOf) =>
+      `has a claim in ${nameOf('credentials')}, which needs authentication of clients; set ${nameOf('authIssuer')}, ${nameOf('apiKeysFile')} or ${nameOf('proxyIdentityHeader')}, or remove the claim`;
   if (isAuthenticated && headers.includes('authorization'))
     return (nameOf) =>
       `has authorization in ${nameOf('credentials')}, but this header contains the client's credentials for the gateway; ${removeAdvice}`;

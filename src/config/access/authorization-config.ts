@@ -2,6 +2,7 @@ import { isLoopback } from '../../auth/origin-rules.ts';
 import type { ReportIssue } from '../issues.ts';
 import type { GlobalOptions, ServerOptions } from '../options/options.ts';
 import { firstGiven, type Given, optionLocation } from '../sources/given-values.ts';
+import type { PlaceOfServer } from './authentication-config.ts';
 
 type Configured = Pick<
   GlobalOptions,
@@ -15,7 +16,9 @@ type Configured = Pick<
   | 'serverCards'
   | 'tlsCert'
 > & {
-  readonly servers: readonly Pick<ServerOptions, 'auth' | 'requiredScopes' | 'toolScopes'>[];
+  readonly servers: readonly (Pick<ServerOptions, 'auth' | 'requiredScopes' | 'toolScopes'> & {
+    readonly name: string;
+  })[];
 };
 
 /** Options that suggest that tokens are checked. */
@@ -38,11 +41,13 @@ export function checkAuthorization(
   isAuthenticated: boolean,
   sources: readonly Given[],
   report: ReportIssue,
+  placeOf: PlaceOfServer = (_name, key) => optionLocation(sources, key),
 ): void {
   const { authIssuer, authIntrospection, authJwksUrl, host, publicUrl, serverCards, servers } = config;
-  if (publicUrl === undefined && !isLoopback(host) && servers.some(({ auth }) => auth === 'upstream'))
+  const passing = servers.find(({ auth }) => auth === 'upstream');
+  if (publicUrl === undefined && !isLoopback(host) && passing !== undefined)
     report(
-      optionLocation(sources, 'auth'),
+      placeOf(passing.name, 'auth'),
       (nameOf) =>
         `upstream needs ${nameOf('publicUrl')} if the gateway listens on other addresses than 127.0.0.1: clients read the gateway's URL in its metadata; set ${nameOf('publicUrl')} to this URL, such as https://gateway.example.com`,
     );
@@ -95,9 +100,12 @@ export function checkAuthorization(
       report(given.path, (nameOf) => `has no effect without ${nameOf('authIssuer')}; set both, or remove this option`);
   }
   if (isAuthenticated) return;
-  if (servers.some(({ requiredScopes, toolScopes }) => requiredScopes.length + Object.keys(toolScopes).length > 0)) {
+  const scoped = servers.find(
+    ({ requiredScopes, toolScopes }) => requiredScopes.length + Object.keys(toolScopes).length > 0,
+  );
+  if (scoped !== undefined) {
     report(
-      optionLocation(sources, 'requiredScopes', 'toolScopes'),
+      placeOf(scoped.name, scoped.requiredScopes.length > 0 ? 'requiredScopes' : 'toolScopes'),
       (nameOf) =>
         `requires scopes, which need authentication; set ${nameOf('authIssuer')}, ${nameOf('apiKeysFile')} or ${nameOf('proxyIdentityHeader')}`,
     );

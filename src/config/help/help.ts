@@ -31,13 +31,12 @@ const otherSources = [
   `file, such as ${treePathOf('sessionIdleMs')}. Times and sizes have units: 30m, 4MiB.`,
 ];
 
-/** The forms, the main options and two examples, on one screen of 40 lines. */
+/** The forms, the main options and an example, on one screen of 40 lines. */
 function onGateway(): readonly string[] {
   const options: Options = Object.entries({ ...globalOptions, ...serverOptions });
   const [single, remote, file] = forms;
   return [
-    'Serves MCP servers at Streamable HTTP endpoints.',
-    'Usage:',
+    'Serves MCP servers at Streamable HTTP endpoints. Usage (serve is the default):',
     `  ${single.padEnd(43)} one STDIO server`,
     `  ${file.padEnd(43)} several servers, at /<name>/mcp`,
     `  ${remote.padEnd(43)} one remote server`,
@@ -46,6 +45,7 @@ function onGateway(): readonly string[] {
     `  ${'mcp-gangway key <name>'.padEnd(43)} create an API key`,
     `  ${'mcp-gangway config print | schema'.padEnd(43)} show the configuration`,
     `  ${'mcp-gangway import registry <file>'.padEnd(43)} convert a server.json`,
+    `  ${'mcp-gangway completion bash | zsh | fish'.padEnd(43)} complete commands in a shell`,
     'Main options:',
     ...row('--config', 'Configuration file with servers and options.'),
     ...row('--name', 'Name of the only server. Default: from its command.'),
@@ -91,7 +91,7 @@ function onCheck(): readonly string[] {
     ...forms.map((form) => `  ${form.replace('mcp-gangway', 'mcp-gangway check')}`),
     '',
     'Options:',
-    ...row('--config-only', 'Check only the configuration, and start nothing.'),
+    ...row('--config-only', 'Check only the configuration, and start nothing. With --json, no servers are listed.'),
     ...row('--json', 'Print one JSON object instead of text.'),
     '  and the options of the gateway: mcp-gangway --help',
     '',

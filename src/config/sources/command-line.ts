@@ -236,18 +236,18 @@ function givenValues(texts: ReadonlyMap<string, string[]>, references: Reference
           'has a secret, which every user of this machine can read on the command line; write ${file:/path} instead',
         );
       const whole = expandWhole(value, flag, references);
-      if (whole !== undefined) given.set(key, { path: flag, value: whole.value });
+      if (whole !== undefined) given.set(key, { path: flag, ...whole });
       continue;
     }
     const expanded = values.map((value) => expandWhole(value, flag, references));
     const whole = expanded.filter((each) => each !== undefined);
     if (whole.length < expanded.length) continue;
+    const expandedTexts = whole.map(({ value }) => String(value));
+    const isWritten = whole.some(({ written }) => written !== undefined);
     given.set(key, {
       path: flag,
-      value: fromText(
-        kind,
-        whole.map(({ value }) => String(value)),
-      ),
+      value: fromText(kind, expandedTexts),
+      written: isWritten ? fromText(kind, values) : undefined,
     });
   }
   return given;

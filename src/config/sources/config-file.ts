@@ -2,7 +2,7 @@ import { basename, dirname, join } from 'node:path';
 import { memberPath } from '../issues.ts';
 import { globalOptions, serverOptions } from '../options/options.ts';
 import { treePathOf } from '../tree/places.ts';
-import { expandReferences } from './expand-variables.ts';
+import { expandReferences, expandWhole } from './expand-variables.ts';
 import type { Given, GivenValue } from './given-values.ts';
 import { isObject, type KnownPlaces, readBranch } from './read-branch.ts';
 import { type JsoncPositions, readJsonc } from './read-jsonc.ts';
@@ -73,6 +73,15 @@ function readRoot(text: string, file: string, context: FileContext): Readonly<Re
   const read = readJsonc(text.replace(/^\uFEFF/, ''));
   if (!read.ok) {
     const { line, column, message } = read.error;
+    const other = /\.(?:(ya?ml)|toml)$/i.exec(file);
+    if (other !== null) {
+      const format = other[1] === undefined ? 'TOML' : 'YAML';
+      context.report(
+        file,
+        `is ${format}, but the gateway reads only JSON, also with comments; convert the file to JSON`,
+      );
+      return undefined;
+    }
     context.report(`${file}:${line}:${column}`, `is not valid JSON: ${message}`);
     return undefined;
   }
@@ -89,8 +98,10 @@ function readIncluded(
   context: FileContext,
 ): { readonly servers: readonly ServerEntry[]; readonly files: readonly string[] } {
   const { report, listFolder } = context;
-  const given = root['include'] ?? [];
   const at = memberPath(`${file}: `, 'include');
+  const whole = expandWhole(root['include'] ?? [], at, context);
+  if (whole === undefined) return { servers: [], files: [] };
+  const given = whole.value;
   const names: readonly unknown[] = typeof given === 'string' ? [given] : Array.isArray(given) ? given : [undefined];
   if (!names.every((name) => typeof name === 'string' && name !== '')) {
     report(at, 'must be the path of a file or a folder, such as "servers.d", or a list of them');

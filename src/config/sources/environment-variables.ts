@@ -1,7 +1,8 @@
 import { nearestName } from '../../util/text/nearest-name.ts';
 import { environmentNameOf, environmentNamesOf } from '../options/option-names.ts';
 import { globalOptions, serverOptions } from '../options/options.ts';
-import { explainMoved, movedVariableOf } from '../tree/moved-options.ts';
+import { explainIsolation, explainMoved, isolationNames, movedVariableOf } from '../tree/moved-options.ts';
+import { defaultsBranch } from '../tree/places.ts';
 import { expandWhole, type ReferenceSources } from './expand-variables.ts';
 import { fromText, type Given } from './given-values.ts';
 
@@ -51,6 +52,12 @@ export function givenByEnvironment(env: Environment, references: ReferenceSource
         explainMoved(current, option, env[name], (value) => `${current}=${value}`),
       );
   }
+  const { variable } = isolationNames;
+  if (env[variable])
+    references.report(
+      variable,
+      explainIsolation(env[variable], (share) => `${environmentNameOf('share')}=${share}`),
+    );
   return new Map(
     options.flatMap(([key, { kind }]) => {
       const name = nameInUse(key, env);
@@ -62,14 +69,14 @@ export function givenByEnvironment(env: Environment, references: ReferenceSource
       }
       if (kind === 'json') {
         const value = expandWhole(fromText(kind, [text]), name, references);
-        return value === undefined ? [] : [[key, { path: name, value: value.value }]];
+        return value === undefined ? [] : [[key, { path: name, ...value }]];
       }
       const whole = expandWhole(text, name, references);
       if (whole === undefined) return [];
-      const expanded = String(whole.value);
       const separator = kind === 'map' ? ',' : kind === 'headers' ? '\n' : undefined;
-      const texts = separator === undefined ? [expanded] : expanded.split(separator);
-      return [[key, { path: name, value: fromText(kind, texts) }]];
+      const read = (each: string): unknown => fromText(kind, separator === undefined ? [each] : each.split(separator));
+      const written = whole.written === undefined ? undefined : read(text);
+      return [[key, { path: name, value: read(String(whole.value)), written }]];
     }),
   );
 }
@@ -95,7 +102,9 @@ export function environmentWarnings(env: Environment): string[] {
   // Only similar names: Kubernetes itself sets GANGWAY_SERVICE_HOST and the like for a service named gangway.
   const unknown = Object.keys(env).flatMap((name) => {
     if (!name.startsWith('GANGWAY_') || knownNames.has(name) || movedNames.has(name)) return [];
-    const nearest = nearestName(name.slice('GANGWAY_'.length), shortNames);
+    const word = name.slice('GANGWAY_'.length);
+    const ofServers = `${defaultsBranch.toUpperCase()}_${word}`;
+    const nearest = shortNames.includes(ofServers) ? ofServers : nearestName(word, shortNames);
     return nearest === undefined
       ? []
       : [

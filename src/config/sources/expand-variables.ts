@@ -7,8 +7,8 @@ export interface ReferenceSources {
   /** The text of a file; throws as `readFileSync` does. */
   readonly readFile: (path: string) => string;
   readonly report: ReportIssue;
-  /** Receives each replaced value with its reference, so that the value can be masked. */
-  readonly onReplaced?: (value: string, reference: string) => void;
+  /** Called for each replaced reference. */
+  readonly onReplaced?: () => void;
 }
 
 /**
@@ -26,21 +26,32 @@ export function expandReferences(value: unknown, path: string, sources: Referenc
   );
 }
 
+/** A value whose references are replaced, and the text with the references; undefined without any. */
+export interface ExpandedValue {
+  readonly value: unknown;
+  readonly written: unknown;
+}
+
 /** As `expandReferences`, but undefined if a reference is a fault, so that the rest of the value causes no second fault. */
-export function expandWhole(value: unknown, path: string, sources: ReferenceSources): { value: unknown } | undefined {
+export function expandWhole(value: unknown, path: string, sources: ReferenceSources): ExpandedValue | undefined {
   let isWhole = true;
+  let isReplaced = false;
+  const onReplaced = (): void => {
+    isReplaced = true;
+  };
   const report: ReportIssue = (at, message) => {
     isWhole = false;
     sources.report(at, message);
   };
-  const expanded = expandReferences(value, path, { ...sources, report });
-  return isWhole ? { value: expanded } : undefined;
+  const expanded = expandReferences(value, path, { ...sources, report, onReplaced });
+  return isWhole ? { value: expanded, written: isReplaced ? value : undefined } : undefined;
 }
 
 /** True for a text with a reference. */
 export const hasReference = (value: unknown): boolean => typeof value === 'string' && value.includes('${');
 
-const reference = /\$\{(?:file:([^{}]*)|(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:(-?)([^{}]*))?)\}/g;
+/** The references that can be in a text. */
+export const referencePattern = /\$\{(?:file:([^{}]*)|(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:(-?)([^{}]*))?)\}/g;
 
 function expandText(text: string, path: string, { env, readFile, report, onReplaced }: ReferenceSources): string {
   const replace = (
@@ -65,9 +76,9 @@ function expandText(text: string, path: string, { env, readFile, report, onRepla
     }
     return fallback === undefined ? (found ?? '') : found || fallback;
   };
-  return text.replace(reference, (...match: Parameters<typeof replace>) => {
+  return text.replace(referencePattern, (...match: Parameters<typeof replace>) => {
     const value = replace(...match);
-    if (value !== match[0]) onReplaced?.(value, match[0]);
+    if (value !== match[0]) onReplaced?.();
     return value;
   });
 }

@@ -10,6 +10,8 @@ import type { OptionTable, OptionValues } from '../options/options.ts';
 export interface GivenValue {
   readonly path: ConfigurationIssue['path'];
   readonly value: unknown;
+  /** The value as it is written, with its references; undefined if it has none. */
+  readonly written?: unknown;
 }
 
 /** The values of one source, by option key. */

@@ -2,7 +2,8 @@ import { nearestName } from '../../util/text/nearest-name.ts';
 import type { Option } from '../options/option-kinds.ts';
 import { flagOf, flagsOf } from '../options/option-names.ts';
 import { globalOptions, serverOptions } from '../options/options.ts';
-import { explainMoved, movedFlagOf } from '../tree/moved-options.ts';
+import { explainIsolation, explainMoved, isolationNames, movedFlagOf } from '../tree/moved-options.ts';
+import { defaultsBranch } from '../tree/places.ts';
 
 const options = Object.entries<Option>({ ...globalOptions, ...serverOptions });
 const keyByFlag = new Map(options.flatMap(([key]) => flagsOf(key).map((flag) => [flag, key] as const)));
@@ -48,14 +49,20 @@ export const isMovedFlag = (flag: string): boolean => movedKeyByFlag.has(flag);
  * @param hasCommand true if a command of a server follows `--`
  */
 export function explainUnknownFlag(flag: string, value?: string, hasCommand = true): string {
+  if (flag === isolationNames.flag) return explainIsolation(value, (share) => `${flagOf('share')} ${share}`);
   const moved = movedKeyByFlag.get(flag);
   if (moved !== undefined)
     return flag.startsWith('--no-')
       ? explainMoved(`${flagOf(moved)}=false`)
       : explainMoved(flagOf(moved), optionByKey.get(moved), value, (converted) => `${flagOf(moved)} ${converted}`);
+  const ofServers = flag.replace(/^--/, `--${defaultsBranch}.`);
+  if (keyOfFlag(ofServers) !== undefined)
+    return `is an option of servers; use ${ofServers} for all servers, or set it in the entry of a server`;
   const last = nearestName(flag.replace(/^-+/, ''), lastWords);
   const nearest =
-    nearestName(flag, knownNames) ?? (last && [...keyByFlag.keys()].find((path) => path.split('.').at(-1) === last));
+    otherNames.get(flag) ??
+    nearestName(flag, knownNames) ??
+    (last && [...keyByFlag.keys()].find((path) => path.split('.').at(-1) === last));
   if (nearest !== undefined) return `is not an option; did you mean ${nearest}?`;
   return isShortFlag(flag) && !hasCommand
     ? "is not an option of mcp-gangway; if it belongs to the server's command, put -- and that command before it"
@@ -64,6 +71,22 @@ export function explainUnknownFlag(flag: string, value?: string, hasCommand = tr
 
 /** True for `-y`: the gateway has no such options except -h and -v. */
 export const isShortFlag = (flag: string): boolean => /^-[^-]/.test(flag);
+
+/** Names in other gateways and proxies that are too different from the flag with the same meaning. */
+const otherNames = new Map(
+  Object.entries({
+    sessionIdleMs: ['--session-timeout', '--session-ttl', '--idle-timeout', '--session-idle-timeout'],
+    requestMaxMs: ['--request-timeout', '--timeout', '--call-timeout'],
+    publicUrl: ['--base-url', '--external-url'],
+    allowOrigin: ['--cors', '--cors-origin', '--cors-origins'],
+    host: ['--bind', '--address', '--listen', '--hostname'],
+    logLevel: ['--verbose', '--debug', '--quiet', '--log'],
+    redis: ['--redis-url'],
+    drainMs: ['--shutdown-timeout', '--grace-period'],
+    headers: ['--headers'],
+    path: ['--endpoint', '--mcp-path'],
+  }).flatMap(([key, names]) => names.map((name) => [name, flagOf(key)] as const)),
+);
 
 const knownNames = [...ownFlags, ...keyByFlag.keys()];
 const lastWords = [...keyByFlag.keys()].map((path) => path.split('.').at(-1) ?? path);

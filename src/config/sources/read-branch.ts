@@ -3,8 +3,8 @@ import { nearestName } from '../../util/text/nearest-name.ts';
 import { memberPath, type ReportIssue } from '../issues.ts';
 import type { Option } from '../options/option-kinds.ts';
 import { globalOptions, serverOptions } from '../options/options.ts';
-import { explainMoved } from '../tree/moved-options.ts';
-import { treePathOf } from '../tree/places.ts';
+import { explainIsolation, explainMoved, isolationNames } from '../tree/moved-options.ts';
+import { defaultsBranch, treePathOf } from '../tree/places.ts';
 import { second } from '../units.ts';
 import { expandWhole, hasReference, type ReferenceSources } from './expand-variables.ts';
 import { fromText, type GivenValue } from './given-values.ts';
@@ -90,7 +90,8 @@ function setExpanded(key: string, value: unknown, path: string, { given, referen
   if (whole === undefined) return;
   const kind = optionByKey.get(key)?.kind;
   const isWord = (kind === 'integer' || kind === 'boolean') && hasReference(value) && typeof whole.value === 'string';
-  given.set(key, { path, value: isWord ? fromText(kind, [String(whole.value)]) : whole.value });
+  const { written } = whole;
+  given.set(key, { path, value: isWord ? fromText(kind, [String(whole.value)]) : whole.value, written });
 }
 
 const isBranch = (path: string, { keyByPath }: KnownPlaces): boolean =>
@@ -113,12 +114,19 @@ function explainUnknownKey(name: string, value: unknown, branch: string, places:
     const write = (text: string): string => nested(moved, option?.kind === 'integer' ? text : JSON.stringify(text));
     return explainMoved(moved, option, value, (text) => `${moved}: ${write(text)}`);
   }
+  if (name === isolationNames.key) {
+    const share = [...keyByPath].find(([, key]) => key === 'share')?.[0] ?? 'share';
+    return explainIsolation(value, (text) => nested(share, JSON.stringify(text)));
+  }
   const paths = [...keyByPath.keys()];
   const gatewayPath = Object.keys(globalOptions).find(
     (key) => key === name || treePathOf(key).split('.').at(-1) === name,
   );
   if (branch === '' && gatewayPath !== undefined && !paths.includes(treePathOf(gatewayPath)))
     return `is an option of the gateway, not of a server; set ${treePathOf(gatewayPath)} at the top level`;
+  const ofServers = `${defaultsBranch}.${branch === '' ? '' : `${branch}.`}${name}`;
+  if (isBranch(ofServers, places) || paths.includes(ofServers))
+    return `is an option of servers; for all servers, write ${nested(ofServers, '…')}`;
   const sibling = nearestName(name, memberNames(branch, places));
   const elsewhere = paths.find((path) => path.split('.').at(-1) === name);
   const last = elsewhere ?? sibling ?? nearestName(name, lastWords(paths));

@@ -6,7 +6,7 @@ import { serverOptions } from '../options/options.ts';
 import type { TransportChoice } from '../server-url.ts';
 import { serverPathOf } from '../tree/places.ts';
 import { type FindCommand, splitCommandText } from './command-text.ts';
-import { expandReferences, type ReferenceSources } from './expand-variables.ts';
+import { expandWhole, type ReferenceSources } from './expand-variables.ts';
 import { checkValue, type Given, type GivenValue } from './given-values.ts';
 import { isObject, type KnownPlaces, readBranch } from './read-branch.ts';
 
@@ -69,8 +69,7 @@ export function readServerEntry(name: string, entry: unknown, path: string, cont
   for (const [key, value] of Object.entries(entry)) {
     const at = memberPath(path, key);
     const isUrlName = urlNames.includes(key) && !Object.hasOwn(entry, 'url');
-    if (fields.includes(key) || isUrlName)
-      given.set(isUrlName ? 'url' : key, { path: at, value: expandReferences(value, at, context) });
+    if (fields.includes(key) || isUrlName) given.set(isUrlName ? 'url' : key, readField(value, at, context));
     else if (withoutMeaning.includes(key)) context.note(`${at}: is ignored, because it concerns only MCP clients`);
     else if (key === 'envFile')
       report(at, `is not supported; write each variable into env, such as "env": { "TOKEN": "\${TOKEN}" }`);
@@ -96,6 +95,12 @@ export function readServerEntry(name: string, entry: unknown, path: string, cont
     url,
     given,
   };
+}
+
+/** A field of the entry. A fault in a reference was reported; the field itself still counts as given. */
+function readField(value: unknown, path: string, context: EntryContext): GivenValue {
+  const whole = expandWhole(value, path, context);
+  return whole === undefined ? { path, value } : { path, ...whole };
 }
 
 /** Checks the transport that an entry names as its type. */

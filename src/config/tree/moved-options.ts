@@ -18,6 +18,28 @@ export const movedFlagOf = (key: string): string =>
 /** The variable of an option in 0.1.0: `sessionIdleMs` → `GANGWAY_SESSION_IDLE_MS`. */
 export const movedVariableOf = (key: string): string => variableOf(key);
 
+/** The option of 0.1.0 that `share` replaces. It has no key any more. */
+export const isolationNames = { flag: '--isolation', variable: 'GANGWAY_ISOLATION', key: 'isolation' } as const;
+
+/** The values of `share` by those of `isolation`. */
+const shareByIsolation = new Map([
+  ['principal', 'user'],
+  ['shared', 'all'],
+  ['request', 'request'],
+  ['auto', 'session'],
+]);
+
+/**
+ * The fault of `isolation`, which decided who shares a process. Another meaning of the same word would be a risk.
+ * @param write writes the option `share` with a value
+ */
+export function explainIsolation(value: unknown, write: (value: string) => string): string {
+  const share = typeof value === 'string' ? shareByIsolation.get(value) : undefined;
+  if (share !== undefined) return `was replaced after 0.1.0; use ${write(share)}, which means the same`;
+  const all = [...shareByIsolation].map(([old, current]) => `${current} for ${old}`).join(', ');
+  return `was replaced after 0.1.0; use ${write('VALUE')} with ${all}`;
+}
+
 /**
  * The fault of a name that only 0.1.0 has. Times and sizes have units since then.
  * @param value the value that was given. It is repeated only if it is a number, and no secret is one (P12).

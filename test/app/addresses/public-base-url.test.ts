@@ -43,6 +43,10 @@ describe('the base of the URLs that are printed', () => {
       '--resolve',
       'mcp.example.com:8080:127.0.0.1',
     ]);
+    expect(publicBaseUrl(optionsFor('0.0.0.0', ['mcp.example.com:9000'])).curl).toEqual([
+      '--connect-to',
+      'mcp.example.com:9000:127.0.0.1:8080',
+    ]);
     expect(publicBaseUrl(optionsFor('0.0.0.0', ['localhost'])).curl).toEqual([]);
     expect(publicBaseUrl(optionsFor('127.0.0.1')).curl).toEqual([]);
   });

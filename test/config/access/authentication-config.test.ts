@@ -68,7 +68,7 @@ describe('authentication', () => {
       const all = 'argv' in given ? [...given.argv, ...argv] : argv;
       expect(faultsOf({ argv: all, env: given.env, files })).toEqual([
         expect.stringMatching(
-          /^server .*authorization in --defaults.forwardHeaders.*remove authorization, because these credentials must not reach a server$/,
+          /^--defaults.forwardHeaders has authorization in --defaults.forwardHeaders.*remove authorization, because these credentials must not reach a server$/,
         ),
       ]);
     }
@@ -174,7 +174,7 @@ describe('a file of API keys', () => {
     expect(readKeys('[{').faults).toEqual([expect.stringMatching(/^keys\.json:1:3 is not valid JSON/)]);
     expect(readKeys('alice').faults).toEqual([expect.stringMatching(/^keys\.json:1:1 is not JSON, .*--api-keys-file/)]);
     expect(faultsOf({ argv: ['--api-keys-file', 'none.json'] })).toEqual([
-      'none.json does not exist; check the path, which is relative to the current folder',
+      '--api-keys-file names none.json, which does not exist; correct the path, which is relative to the current folder',
     ]);
     expect(faultsOf(keysFile('{}'))).toHaveLength(1);
   });

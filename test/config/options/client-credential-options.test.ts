@@ -73,7 +73,7 @@ describe('credentials of clients', () => {
       'a claim of nobody',
       ['--defaults.credentials', 'A={claim:sub}', '--', 'x'],
       undefined,
-      /requires client authentication/,
+      /needs authentication of clients/,
     ],
     [
       'the token for the gateway',

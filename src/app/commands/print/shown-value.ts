@@ -1,0 +1,162 @@
+import type { Option } from '../../../config/options/option-kinds.ts';
+import { referencePattern } from '../../../config/sources/expand-variables.ts';
+
+/** A value as `config print` shows it, and the text with references that it comes from, unless that text is shown. */
+export interface ShownValue {
+  readonly value: unknown;
+  readonly from?: unknown;
+}
+
+const masked = '***';
+
+/** Words before or in an argument whose value is probably a secret. */
+const secretWord = /token|key|secret|passw|credential|auth/i;
+
+/** Shows a text of a secret: its references, and a scheme such as `Bearer` before them. All other parts are masked. */
+function hideText(text: string): string {
+  return partsOf(text)
+    .map(({ literal, reference }) =>
+      reference !== undefined
+        ? hideDefault(reference)
+        : literal === '' || (/^(?:Bearer|Basic|Token) $/i.test(literal) && text !== literal)
+          ? literal
+          : masked,
+    )
+    .join('');
+}
+
+type Part = { readonly literal: string; readonly reference?: undefined } | { literal?: undefined; reference: string };
+
+function partsOf(text: string): Part[] {
+  const parts: Part[] = [];
+  let end = 0;
+  for (const match of text.matchAll(referencePattern)) {
+    parts.push({ literal: text.slice(end, match.index) }, { reference: match[0] });
+    end = match.index + match[0].length;
+  }
+  return [...parts, { literal: text.slice(end) }].filter(({ literal }) => literal !== '' || text === '');
+}
+
+/**
+ * Applies a change to a text in which each reference is one character, so that no part of a reference is changed.
+ * `withoutDefault` of such a character stands for the reference with a masked default.
+ */
+function aroundReferences(text: string, change: (text: string) => string): string {
+  const references: string[] = [];
+  const short = text.replace(referencePattern, (reference) => {
+    references.push(reference);
+    return String.fromCharCode(firstMark + references.length - 1);
+  });
+  return change(short).replace(anyMark, (mark) => {
+    const index = mark.charCodeAt(0) - firstMark;
+    const reference = references[index % maxMarks] ?? masked;
+    return index < maxMarks ? reference : hideDefault(reference);
+  });
+}
+
+/** Characters for private use (Unicode, chapter 23.5) stand for references. */
+const firstMark = 0xe000;
+const maxMarks = 0x800;
+const anyMark = /[\uE000-\uEFFF]/g;
+
+const withoutDefault = (text: string): string =>
+  text.replace(anyMark, (mark) => {
+    const code = mark.charCodeAt(0);
+    return String.fromCharCode(code < firstMark + maxMarks ? code + maxMarks : code);
+  });
+
+const hideDefault = (reference: string): string => reference.replace(/:-[^}]+\}$/, `:-${masked}}`);
+
+/** Hides all texts in a value. */
+function hideTexts(value: unknown): unknown {
+  if (typeof value === 'string') return hideText(value);
+  if (Array.isArray(value)) return value.map(hideTexts);
+  return isRecord(value) ? mapValues(value, hideTexts) : value === undefined ? undefined : masked;
+}
+
+/** Hides the members of an object whose names say that they are secrets, such as `clientSecret`. */
+const hideSecretMembers = (value: unknown): unknown =>
+  isRecord(value)
+    ? mapValues(value, (item, key) => (/secret$|^privateKey$/i.test(key) ? hideTexts(item) : item))
+    : typeof value === 'string'
+      ? hideText(value)
+      : value;
+
+/** Hides the arguments of tools that clients do not see. */
+const hideToolArguments = (value: unknown): unknown =>
+  isRecord(value)
+    ? mapValues(value, (tool) =>
+        isRecord(tool) ? mapValues(tool, (item, key) => (key === 'arguments' ? hideTexts(item) : item)) : tool,
+      )
+    : hideTexts(value);
+
+/** Hides the user name, the password and the query of a URL. */
+const hideUrlSecrets = (url: unknown): unknown =>
+  typeof url === 'string'
+    ? aroundReferences(url, (text) =>
+        text
+          .replace(/\/\/([^@/]*)@/g, (whole, user) =>
+            /^:?[\uE000-\uEFFF](?::[\uE000-\uEFFF])?$/.test(user) ? withoutDefault(whole) : `//${masked}@`,
+          )
+          .replace(/\?.*$/s, `?${masked}`),
+      )
+    : url;
+
+/** Options whose values are secrets or can contain them, with the function that hides the secrets. */
+const hidings: ReadonlyMap<string, (value: unknown) => unknown> = new Map([
+  ['stateKey', hideTexts],
+  ['env', hideTexts],
+  ['headers', hideTexts],
+  ['redis', hideUrlSecrets],
+  ['identity', hideSecretMembers],
+  ['authIntrospection', hideSecretMembers],
+  ['tools', hideToolArguments],
+]);
+
+/**
+ * Shows the value of an option. A secret, and a text from a file, is shown as the reference to it. Any other value is
+ * shown as the gateway uses it.
+ * @param written the value with its references, if it has any
+ */
+export function showOption(key: string, { format }: Option, value: unknown, written: unknown): ShownValue {
+  const hide = hidings.get(key);
+  if (hide !== undefined) return { value: hide(written ?? value) };
+  if (typeof value === 'number') return withSource(format?.(value) ?? value, written);
+  return typeof value !== 'boolean' && hasFileReference(written) ? { value: written } : withSource(value, written);
+}
+
+const withSource = (value: unknown, from: unknown): ShownValue => (from === undefined ? { value } : { value, from });
+
+const hasFileReference = (written: unknown): boolean => JSON.stringify(written ?? '').includes('${file:');
+
+/** Shows the URL of a server, without its query. */
+export const showUrl = (url: string): unknown => hideUrlSecrets(url);
+
+/** Shows a command that is written as one text, without the values of arguments such as `--token=…`. */
+export const showCommandText = (text: string): string =>
+  aroundReferences(text, (short) =>
+    maskArguments(short.split(/(\s+)/), (words, index) => words[index - 2] ?? '').join(''),
+  );
+
+/** Shows arguments. Hides the value of arguments such as `--token=…`, and an argument after `--token`. */
+export const showArguments = (args: readonly string[]): string[] =>
+  maskArguments(args, (all, index) => all[index - 1] ?? '');
+
+const maskArguments = (args: readonly string[], before: (args: readonly string[], index: number) => string): string[] =>
+  args.map((argument, index) => {
+    const [name, value] = argument.split(/=(.*)/s, 2);
+    if (value !== undefined && secretWord.test(name ?? '')) return `${name}=${hideArgument(value)}`;
+    const previous = before(args, index);
+    const follows = previous.startsWith('-') && !previous.includes('=') && secretWord.test(previous);
+    return follows && !argument.startsWith('-') && argument.trim() !== '' ? hideArgument(argument) : argument;
+  });
+
+const hideArgument = (text: string): string => (/^[\uE000-\uEFFF]$/.test(text) ? withoutDefault(text) : hideText(text));
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const mapValues = (
+  value: Readonly<Record<string, unknown>>,
+  change: (item: unknown, key: string) => unknown,
+): Record<string, unknown> => Object.fromEntries(Object.entries(value).map(([key, item]) => [key, change(item, key)]));

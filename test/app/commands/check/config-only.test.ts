@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest';
+import { renderConfigOnly } from '../../../../src/app/commands/check/config-only.ts';
+import { readConfiguration } from '../../../../src/config/config.ts';
+
+const argv = ['check', '--config-only', '--allow-host', '*', '--', 'x'];
+const read = readConfiguration({ argv, env: { GANGWAY_PROT: '1' }, readFile: () => '' });
+if (!('config' in read)) throw new Error('not valid');
+const { config, warnings } = read;
+
+it('prints warnings about variables, advice and the result', () => {
+  expect(renderConfigOnly(config, warnings, false).split('\n')).toEqual([
+    'NOTE  configuration: The environment variable GANGWAY_PROT has no effect: it is not an option. Did you mean GANGWAY_PORT?',
+    expect.stringMatching(/^NOTE {2}--allow-host: With \*/),
+    'OK    The configuration is valid: 1 server.',
+    '',
+  ]);
+});
+
+it('prints the same as JSON, without a server that was checked', () => {
+  expect(JSON.parse(renderConfigOnly(config, warnings, true))).toMatchObject({
+    ok: true,
+    servers: [],
+    redis: null,
+    advice: [{ about: 'configuration' }, { about: '--allow-host' }],
+  });
+});
