@@ -170,13 +170,14 @@ ${exampleFile}
 | \`command\` | Program to start. Without \`args\`, a command with spaces is split into words as in a shell, unless a file has exactly that name. |
 | \`args\` | List of arguments. |
 | \`url\` | URL of a remote server, instead of \`command\`. |
-| \`type\` | Optional: \`stdio\`, \`http\` (also \`streamable-http\`) or \`sse\`. \`http\` and \`sse\` have the same meaning as in \`transport\`. |
+| \`type\` | Optional: \`stdio\`, \`http\` (also \`streamable-http\`), \`sse\` or \`ws\`. \`http\` and \`sse\` have the same meaning as in \`transport\`. |
 | \`disabled\` | If \`true\`, the gateway ignores this server. |
 | server options | See [Server options](#server-options). |
 
-You can use the files of MCP clients unchanged. \`serverUrl\` and \`httpUrl\` are aliases of \`url\`. The gateway ignores keys that concern only
-the client, such as \`autoApprove\`, \`timeout\` and \`description\`, and logs this at startup. It also ignores \`inputs\`. Any
-other unknown key is an error. A server name has 1 to 64 letters, digits, dots, underscores and hyphens, and does not begin with a dot. \`healthz\`, \`readyz\`,
+The gateway reads the servers in most files of MCP clients. \`serverUrl\` and \`httpUrl\` are aliases of \`url\`. The gateway ignores keys that concern only
+the client, such as \`autoApprove\`, \`timeout\` and \`description\`, and logs each ignored key with its position. A key that changes what a server does or who may use the server is an error that names the replacement:
+\`envFile\`, \`sandbox\`, \`includeTools\`, \`excludeTools\`, \`disabledTools\`, \`headersHelper\` and \`oauth\`. The gateway does not have the variables of editors, such as \`\${workspaceFolder}\` and \`\${input:…}\`. Any
+other unknown key is an error too. A server name has 1 to 64 letters, digits, dots, underscores and hyphens, and does not begin with a dot. \`healthz\`, \`readyz\`,
 \`metrics\` and the first segment of \`listen.path\` are reserved.
 
 **Several files.** \`include\` names a file or a folder, or a list of them, relative to the file. In a folder, the gateway reads all files that end with

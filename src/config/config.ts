@@ -12,7 +12,7 @@ import {
 import { checkAuthorization } from './access/authorization-config.ts';
 import { readCertificate } from './access/certificate-files.ts';
 import { findDuplicatePath } from './endpoint-paths.ts';
-import { type ConfigurationIssue, type ReportIssue, renderIssueMessage } from './issues.ts';
+import { type ConfigurationIssue, type ReportIssue, renderIssue, renderIssueMessage } from './issues.ts';
 import type { Option } from './options/option-kinds.ts';
 import { environmentNameOf, flagOf, namesAt } from './options/option-names.ts';
 import {
@@ -126,14 +126,14 @@ export function readConfiguration({
       message: renderIssueMessage(message, namesAt(path, hasFile)),
       position: positionOf(path, positions),
     });
-  const notes: string[] = [];
+  const notes: ConfigurationIssue[] = [];
   const context: FileContext = {
     env,
     readFile,
     listFolder,
     findCommand,
     report,
-    note: (warning) => notes.push(warning),
+    note: (path, message) => notes.push({ path, message, position: positionOf(path, positions) }),
     onPositions: (file, found) => positions.set(file, found),
   };
 
@@ -203,7 +203,7 @@ export function readConfiguration({
   if (faults.length > 0) return { ok: false, faults };
   const isGiven = (key: string): boolean => firstGiven(sources, key) !== undefined;
   const warnings = [
-    ...notes,
+    ...notes.map(renderIssue),
     ...environmentWarnings(env),
     ...quotaWarnings(globals, isAuthenticated, isGiven),
     ...(keysOfFile?.length === 0 ? [emptyKeysWarning] : []),

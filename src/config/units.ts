@@ -10,7 +10,7 @@ export const largestMessageBytes = 256 * mebibyte;
 /** The largest limit for the total size of several messages. */
 export const largestTotalBytes = 1024 * mebibyte;
 
-const timeUnits = [
+export const timeUnits = [
   ['d', 24 * 60 * minute],
   ['h', 60 * minute],
   ['m', minute],
@@ -18,7 +18,7 @@ const timeUnits = [
   ['ms', 1],
 ] as const;
 
-const sizeUnits = [
+export const sizeUnits = [
   ['TiB', mebibyte * mebibyte],
   ['GiB', 1024 * mebibyte],
   ['MiB', mebibyte],

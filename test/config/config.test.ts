@@ -742,6 +742,31 @@ describe('faults', () => {
   });
 });
 
+describe('keys of MCP clients', () => {
+  it('that concern only the client are ignored, each with a note and its place', () => {
+    const file =
+      '{\n"globalShortcut": "",\n"inputs": [],\n"mcpServers": { "a": { "command": "x",\n"alwaysLoad": true, "enabled": true } } }';
+    const ignored = 'is ignored, because it concerns only MCP clients';
+    expect(read({ file })).toMatchObject({
+      warnings: [
+        `config.json:2:1: globalShortcut: ${ignored}`,
+        expect.stringMatching(/^config\.json:3:1: inputs: is ignored, because the gateway asks nobody/),
+        `config.json:5:1: mcpServers.a.alwaysLoad: ${ignored}`,
+        `config.json:5:21: mcpServers.a.enabled: ${ignored}`,
+      ],
+    });
+  });
+
+  it('are not suggested for other keys', () => {
+    expect(faultsOf({ file: server({ command: 'x', alwaysLod: 1 }) })[0]?.message).not.toContain('did you mean always');
+  });
+
+  it('with the type ws name a WebSocket', () => {
+    const file = server({ type: 'ws', url: 'wss://a.example/mcp' });
+    expect(configOf({ file }).servers).toMatchObject([{ address: { transport: 'ws' } }]);
+  });
+});
+
 describe('warnings', () => {
   it('tell what has no effect, without values', () => {
     const env = {

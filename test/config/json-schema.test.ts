@@ -51,7 +51,7 @@ describe('the JSON Schema', () => {
 
   it.each([
     `{ "listen": { "port": "\${PORT:-8080}" }, ${server} }`,
-    `{ "timeouts": { "drain": "1h30m", "sessionIdle": 0 }, ${server} }`,
+    `{ "timeouts": { "drain": 0, "sessionIdle": "1h30m" }, ${server} }`,
     `{ "limits": { "request": { "body": "1.5 MiB" } }, ${server} }`,
     '{ "include": ["servers.d", "more.json"] }',
     entry(
@@ -61,6 +61,28 @@ describe('the JSON Schema', () => {
     entry('{ "command": "x", "autoApprove": ["y"], "timeout": 5 }'),
   ])('accepts %s', (text) => {
     expect(isValid(text)).toBe(true);
+  });
+
+  // The files of other MCP clients, and values at their limits.
+  it.each([
+    entry('{ "serverUrl": "https://a.example/mcp" }'),
+    entry('{ "httpUrl": "https://a.example/mcp", "type": "streamableHttp", "trust": true, "timeout": 5 }'),
+    entry('{ "url": "HTTPS://a.example/mcp", "type": "HTTP", "alwaysLoad": true, "enabled": true }'),
+    entry('{ "url": "wss://a.example/mcp", "type": "ws" }'),
+    entry('{ "type": "stdio", "command": "x", "dev": {}, "gallery": "y", "version": "1.0.0" }'),
+    `{ "globalShortcut": "", "preferences": {}, "inputs": [], ${server} }`,
+    entry('{ "command": "x", "env": { "A": "b" }, "hibernateAfter": "24d" }'),
+    entry('{ "url": "https://a.example", "headers": { "A": "${file:/t}" } }'),
+    `{ "timeouts": { "drain": "23d1h", "sessionIdle": "2073600s" }, ${server} }`,
+    `{ "timeouts": { "drain": "0.5d", "sessionIdle": "02073600000ms" }, ${server} }`,
+    `{ "limits": { "request": { "body": "16MiB" } }, "advanced": { "limits": { "line": "0.25 GB" } }, ${server} }`,
+    `{ "observe": { "logLevel": "info, store=debug" }, "listen": { "publicUrl": "https://a.example/x" }, ${server} }`,
+    `{ "cluster": { "redis": "redis+sentinel://a:1,b/m", "stateKeys": ["\${file:/k}"] }, ${server} }`,
+  ])('accepts %s, as the gateway does', (text) => {
+    expect(isValid(text), JSON.stringify(validate.errors)).toBe(true);
+    const readFile = (path: string): string => (path === 'gangway.json' ? text : 'k'.repeat(40));
+    const read = readConfiguration({ argv: ['--config', 'gangway.json'], env: {}, readFile });
+    expect(read).toMatchObject({ ok: true });
   });
 
   it.each([
@@ -105,6 +127,32 @@ describe('the JSON Schema', () => {
     entry('{ "command": "x", "probes": { "every": 5 } }'),
     entry('{ "command": "x", "listen": { "port": 1 } }'),
     '{ "mcpServers": { "a/b": { "command": "x" } } }',
+    entry('{ "command": "x", "env": { "A": 5 } }'),
+    entry('{ "url": "https://a.example", "headers": { "A": 5 } }'),
+    entry('{ "url": "htp://a.example" }'),
+    entry('{ "url": "a.example" }'),
+    entry('{ "url": "http://a.example", "type": "ws" }'),
+    entry('{ "url": "https://a.example", "type": "stdio" }'),
+    entry('{ "command": "x", "headers": { "A": "b" } }'),
+    entry('{ "command": "x", "type": "http" }'),
+    entry('{ "url": "https://a.example", "args": ["x"] }'),
+    entry('{ "command": "x", "enabled": false }'),
+    entry('{ "command": "x", "envFile": ".env" }'),
+    entry('{ "command": "x", "sandboxEnabled": true }'),
+    entry('{ "command": "x", "includeTools": ["a"] }'),
+    entry('{ "url": "https://a.example", "auth": { "CLIENT_ID": "x" } }'),
+    entry('{ "url": "https://a.example", "headersHelper": "x" }'),
+    entry('{ "command": "x", "timeouts": { "start": "25d" } }'),
+    `{ "observe": { "logLevel": "dbug" }, ${server} }`,
+    `{ "observe": { "logLevel": "info,stor=debug" }, ${server} }`,
+    `{ "cluster": { "redis": "htp://a" }, ${server} }`,
+    `{ "cluster": { "stateKeys": ["short"] }, ${server} }`,
+    `{ "listen": { "publicUrl": "nope" }, ${server} }`,
+    `{ "timeouts": { "drain": "600h" }, ${server} }`,
+    `{ "timeouts": { "sessionIdle": 0 }, ${server} }`,
+    `{ "limits": { "request": { "body": "257MiB" } }, ${server} }`,
+    `{ "limits": { "request": { "body": "1GiB" } }, ${server} }`,
+    `{ "limits": { "request": { "body": 0 } }, ${server} }`,
   ])('refuses %s, as the gateway does', (text) => {
     expect(isValid(text)).toBe(false);
     const read = readConfiguration({ argv: ['--config', 'gangway.json'], env: {}, readFile: () => text });

@@ -386,6 +386,46 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
     'gangway.json:3:30: mcpServers.git.envFile: is not supported; write each variable into env, such as "env": { "TOKEN": "${TOKEN}" }',
   ],
   [
+    entry('{ "command": "x", "includeTools": ["a"] }'),
+    'gangway.json:3:30: mcpServers.git.includeTools: is not supported, because it limits the tools of one client; to limit them for all clients, write "allowTools": […]',
+  ],
+  [
+    entry('{ "command": "x", "excludeTools": ["a"] }'),
+    'gangway.json:3:30: mcpServers.git.excludeTools: is not supported, because it limits the tools of one client; to limit them for all clients, write "denyTools": […]',
+  ],
+  [
+    entry('{ "command": "x", "sandboxEnabled": true }'),
+    'gangway.json:3:30: mcpServers.git.sandboxEnabled: is not supported: the gateway would run the server without a sandbox; run the server in a container, and remove it',
+  ],
+  [
+    entry('{ "url": "https://a.example", "headersHelper": "get-token.sh" }'),
+    'gangway.json:3:42: mcpServers.git.headersHelper: is not supported, because the gateway runs no program for headers; write headers with ${file:/path}, or identity',
+  ],
+  [
+    entry('{ "url": "https://a.example", "oauth": { "clientId": "x" } }'),
+    'gangway.json:3:42: mcpServers.git.oauth: is not supported, because the gateway does not log in for a user; write "auth": "upstream", so that clients log in, or identity',
+  ],
+  [
+    entry('{ "url": "https://a.example", "auth": { "CLIENT_SECRET": "S3CRET" } }'),
+    'gangway.json:3:42: mcpServers.git.auth: is not supported, because the gateway does not log in for a user; write "auth": "upstream", so that clients log in, or identity',
+  ],
+  [
+    entry('{ "command": "x", "enabled": false }'),
+    'gangway.json:3:30: mcpServers.git.enabled: is not supported; write "disabled": true instead',
+  ],
+  [
+    entry('{ "url": "https://a.example", "type": "ws" }'),
+    'gangway.json:3:42: mcpServers.git.type: is for a WebSocket, but the server has no ws:// or wss:// URL; correct the url, or remove type',
+  ],
+  [
+    entry('{ "command": "x", "args": ["${workspaceFolder}"] }'),
+    'gangway.json:3:39: mcpServers.git.args[0]: ${workspaceFolder} is a variable of editors, which the gateway does not have; write the path of the folder',
+  ],
+  [
+    entry('{ "command": "${userHome}/x" }'),
+    'gangway.json:3:14: mcpServers.git.command: ${userHome} is a variable of editors, which the gateway does not have; write ${HOME}',
+  ],
+  [
     entry('{ "command": "x", "probes": 5 }'),
     'gangway.json:3:30: mcpServers.git.probes: must be an object such as { "every": "30s", "required": true }',
   ],

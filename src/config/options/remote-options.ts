@@ -73,6 +73,9 @@ const forwardHeader = z.string({ error: 'must be the name of a header' }).check(
   }),
 );
 
+/** Options that only a server at a URL can use. */
+export const remoteOnlyOptions = ['headers', 'forwardHeaders', 'transport', 'auth', 'identity'] as const;
+
 /** Options of a server at a URL; a part of `serverOptions`. */
 export const remoteOptions = {
   transport: text<TransportChoice>(

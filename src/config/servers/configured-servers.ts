@@ -4,6 +4,7 @@ import type { ReportIssue } from '../issues.ts';
 import { checkCredentials } from '../options/client-credential-options.ts';
 import { type ServerOptions, serverOptions } from '../options/options.ts';
 import { checkUser } from '../options/process-limit-options.ts';
+import { remoteOnlyOptions } from '../options/remote-options.ts';
 import { readServerUrl, type ServerAddress } from '../server-url.ts';
 import type { CommandLine } from '../sources/command-line.ts';
 import { splitCommandText } from '../sources/command-text.ts';
@@ -57,9 +58,6 @@ export function readServers(
     ...resolveFileServers(file, path, common, context.report),
   ];
 }
-
-/** Options that only a server at a URL can use. */
-const remoteOnlyOptions = ['transport', 'headers', 'forwardHeaders', 'auth', 'identity'];
 
 function readSingleServer(
   { serverCommand, given, name: ownName }: Pick<CommandLine, 'serverCommand' | 'given' | 'name'>,

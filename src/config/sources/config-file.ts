@@ -1,6 +1,7 @@
 import { basename, dirname, join } from 'node:path';
 import { memberPath } from '../issues.ts';
 import { globalOptions, serverOptions } from '../options/options.ts';
+import { ignoredRootKeys } from '../tree/client-keys.ts';
 import { treePathOf } from '../tree/places.ts';
 import { expandReferences, expandWhole } from './expand-variables.ts';
 import type { Given, GivenValue } from './given-values.ts';
@@ -28,12 +29,11 @@ export interface FileContext extends EntryContext {
 }
 
 const sections = ['mcpServers', 'servers'];
-/** `inputs` is a section of VS Code's files. A server that uses an input gets a fault of its own. */
-const withoutMeaning = ['$schema', 'inputs'];
 
 const places: KnownPlaces = {
   keyByPath: new Map(Object.keys({ ...globalOptions, ...serverOptions }).map((key) => [treePathOf(key), key])),
-  others: [...sections, ...withoutMeaning, 'include', 'views'],
+  others: [...sections, '$schema', 'include', 'views'],
+  foreign: ignoredRootKeys,
 };
 
 /**
@@ -47,6 +47,13 @@ export function readConfigFile(text: string, file: string, context: FileContext)
   const root = readRoot(text, file, context);
   if (root === undefined) return { given, servers: [], views: undefined, included: [] };
   readBranch(root, '', `${file}: `, { given, places, references: context, report });
+  for (const key of Object.keys(root).filter((each) => ignoredRootKeys.includes(each))) {
+    const why =
+      key === 'inputs'
+        ? 'is ignored, because the gateway asks nobody; for a secret, write ${file:/path} or ${VAR}'
+        : 'is ignored, because it concerns only MCP clients';
+    context.note(memberPath(`${file}: `, key), why);
+  }
   const { servers: included, files } = readIncluded(root, file, context);
   const isComplete = Object.hasOwn(root, 'include');
   const own = readServers(root, file, isComplete, context);
@@ -137,11 +144,11 @@ function readIncludedFile(file: string, at: string, context: FileContext): reado
   const root = readRoot(text, file, context);
   if (root === undefined) return [];
   for (const key of Object.keys(root)) {
-    if ([...sections, ...withoutMeaning].includes(key)) continue;
+    if ([...sections, '$schema'].includes(key)) continue;
     const path = memberPath(`${file}: `, key);
     const isOption = [...places.keyByPath.keys()].some((known) => known === key || known.startsWith(`${key}.`));
     if (isOption) context.report(path, 'belongs in the main file: an included file contains only servers');
-    else context.note(`${path}: is ignored, because it is not a setting of the gateway`);
+    else context.note(path, 'is ignored, because it is not a setting of the gateway');
   }
   return readServers(root, file, false, context);
 }

@@ -1,4 +1,5 @@
 import { abbreviateName, memberPath, type ReportIssue } from '../issues.ts';
+import { editorVariables } from '../tree/client-keys.ts';
 
 /** Where references are looked up. */
 export interface ReferenceSources {
@@ -70,6 +71,11 @@ function expandText(text: string, path: string, { env, readFile, report, onRepla
       return whole;
     }
     const found = env[name];
+    const editor = editorVariables.get(name);
+    if (found === undefined && fallback === undefined && editor !== undefined) {
+      report(path, `\${${name}} is a variable of editors, which the gateway does not have; ${editor}`);
+      return whole;
+    }
     if (found === undefined && fallback === undefined) {
       report(path, `the environment variable ${name} is not set; set it, or write \${${name}:-default}`);
       return whole;

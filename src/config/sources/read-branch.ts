@@ -15,6 +15,8 @@ export interface KnownPlaces {
   readonly keyByPath: ReadonlyMap<string, string>;
   /** Other keys of the object, which its caller reads. */
   readonly others: readonly string[];
+  /** Keys of MCP clients, which its caller reads too. No hint suggests them. */
+  readonly foreign: readonly string[];
 }
 
 /** The values found so far, by option key, and the means to read them. */
@@ -45,7 +47,7 @@ export function readBranch(
 ): void {
   const { places, report } = reading;
   for (const [name, value] of Object.entries(object)) {
-    if (branch === '' && places.others.includes(name)) continue;
+    if (branch === '' && [...places.others, ...places.foreign].includes(name)) continue;
     const path = branch === '' ? name : `${branch}.${name}`;
     const at = memberPath(location, name);
     const key = places.keyByPath.get(path);

@@ -3,7 +3,9 @@ import { nearestName } from '../../util/text/nearest-name.ts';
 import { memberPath, type ReportIssue } from '../issues.ts';
 import { systemText } from '../options/option-kinds.ts';
 import { serverOptions } from '../options/options.ts';
+import { remoteOnlyOptions } from '../options/remote-options.ts';
 import type { TransportChoice } from '../server-url.ts';
+import { authObjectFault, ignoredKeys, refusedKeys, urlNames } from '../tree/client-keys.ts';
 import { serverPathOf } from '../tree/places.ts';
 import { type FindCommand, splitCommandText } from './command-text.ts';
 import { expandWhole, type ReferenceSources } from './expand-variables.ts';
@@ -13,8 +15,8 @@ import { isObject, type KnownPlaces, readBranch } from './read-branch.ts';
 /** The context in which a server's entry is read. */
 export interface EntryContext extends ReferenceSources {
   readonly findCommand: FindCommand;
-  /** Adds a warning: one sentence that names a key without effect. */
-  readonly note: (warning: string) => void;
+  /** Adds a warning about a key without effect. */
+  readonly note: (path: string, warning: string) => void;
 }
 
 /** One server of the file, whose name and options are not yet checked. */
@@ -30,26 +32,10 @@ export interface ServerEntry {
 
 /** Keys with which the files of MCP clients describe a server, in addition to the per-server options. */
 const fields = ['command', 'args', 'url', 'type', 'disabled'];
-/** Other names of `url` in the files of MCP clients. */
-const urlNames = ['serverUrl', 'httpUrl'];
-/** Keys in the files of MCP clients that concern only the client. */
-const withoutMeaning = [
-  'autoApprove',
-  'alwaysAllow',
-  'timeout',
-  'description',
-  'disabledTools',
-  'dev',
-  'gallery',
-  'icon',
-  'name',
-  'trust',
-  'version',
-];
-
 const places: KnownPlaces = {
   keyByPath: new Map(Object.keys(serverOptions).map((key) => [serverPathOf(key) ?? key, key])),
-  others: [...fields, ...urlNames, ...withoutMeaning, 'envFile'],
+  others: fields,
+  foreign: [...urlNames, ...ignoredKeys, ...refusedKeys.keys(), 'enabled'],
 };
 
 const commandSchema = systemText.check(z.refine((value) => value.trim() !== '', { error: 'must not be empty' }));
@@ -70,11 +56,16 @@ export function readServerEntry(name: string, entry: unknown, path: string, cont
     const at = memberPath(path, key);
     const isUrlName = urlNames.includes(key) && !Object.hasOwn(entry, 'url');
     if (fields.includes(key) || isUrlName) given.set(isUrlName ? 'url' : key, readField(value, at, context));
-    else if (withoutMeaning.includes(key)) context.note(`${at}: is ignored, because it concerns only MCP clients`);
-    else if (key === 'envFile')
-      report(at, `is not supported; write each variable into env, such as "env": { "TOKEN": "\${TOKEN}" }`);
+    else if (key === 'enabled' && value !== true) report(at, 'is not supported; write "disabled": true instead');
+    else if (ignoredKeys.includes(key) || key === 'enabled')
+      context.note(at, 'is ignored, because it concerns only MCP clients');
+    else {
+      const fault = key === 'auth' && isObject(value) ? authObjectFault : refusedKeys.get(key);
+      if (fault !== undefined) report(at, fault);
+    }
   }
-  readBranch(entry, '', path, { given, places, references: context, report });
+  const known = isObject(entry['auth']) ? withoutKey(entry, 'auth') : entry;
+  readBranch(known, '', path, { given, places, references: context, report });
   const disabled = given.get('disabled');
   if (disabled !== undefined && disabled.value !== false) report(disabled.path, 'must be true or false');
   checkType(given, report);
@@ -109,10 +100,18 @@ function checkType(given: Given, report: ReportIssue): void {
   if (type === undefined) return;
   const isRemote = given.has('url');
   const transport = transportOf(type.value);
+  if (isWebSocket(type.value)) {
+    if (!/^wss?:\/\//i.test(String(given.get('url')?.value)))
+      report(
+        type.path,
+        'is for a WebSocket, but the server has no ws:// or wss:// URL; correct the url, or remove type',
+      );
+    return;
+  }
   if (transport !== undefined) {
     if (!isRemote) report(type.path, `is "${transport}", but the server has no url; add a url, or remove type`);
   } else if (type.value !== 'stdio') {
-    report(type.path, 'must be "stdio", "http" or "sse", or be omitted');
+    report(type.path, 'must be "stdio", "http", "sse" or "ws", or be omitted');
   } else if (isRemote) {
     report(type.path, 'is "stdio", but the server has a url; remove type, or the url');
   }
@@ -125,14 +124,15 @@ function transportOf(type: unknown): TransportChoice | undefined {
   return /^sse$/i.test(type) ? 'sse' : undefined;
 }
 
+const isWebSocket = (type: unknown): boolean => typeof type === 'string' && /^(?:ws|websocket)$/i.test(type);
+
+const withoutKey = (entry: Readonly<Record<string, unknown>>, key: string): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(Object.entries(entry).filter(([name]) => name !== key));
+
 /** True for a server at a URL. Reports keys that belong to the other form. */
 function checkForm(given: Given, report: ReportIssue): boolean {
   const isRemote = given.has('url') || (transportOf(given.get('type')?.value) !== undefined && !given.has('command'));
-  const others = given.has('url')
-    ? ['command', 'args', 'cwd', 'env']
-    : isRemote
-      ? []
-      : ['headers', 'forwardHeaders', 'transport', 'auth', 'identity'];
+  const others = given.has('url') ? ['command', 'args', 'cwd', 'env'] : isRemote ? [] : remoteOnlyOptions;
   for (const key of others) {
     const other = given.get(key);
     if (other !== undefined)
@@ -156,6 +156,7 @@ function readUrl(given: Given, report: ReportIssue): ServerEntry['url'] {
 const isMisspelledForm = (key: string): boolean =>
   !places.keyByPath.has(key) &&
   !places.others.includes(key) &&
+  !places.foreign.includes(key) &&
   ['command', 'url'].includes(nearestName(key, knownKeys) ?? '');
 
 const knownKeys = [...places.keyByPath.keys(), ...fields];

@@ -1,8 +1,13 @@
 import * as z from 'zod/mini';
-import type { Option } from '../options/option-kinds.ts';
+import { logLevels, logParts } from '../../ops/log/log-parts.ts';
+import { duration, type Option } from '../options/option-kinds.ts';
 import { globalOptions, serverOptions } from '../options/options.ts';
+import { remoteOnlyOptions } from '../options/remote-options.ts';
 import { filterOptions } from '../servers/filter-options.ts';
+import { minute } from '../units.ts';
+import { ignoredKeys, ignoredRootKeys, urlNames } from './client-keys.ts';
 import { serverPathOf, treePathOf } from './places.ts';
+import { allowsZero, patternOf } from './quantity-patterns.ts';
 
 /** A part of a JSON Schema. */
 type Schema = Readonly<Record<string, unknown>>;
@@ -10,12 +15,42 @@ type Schema = Readonly<Record<string, unknown>>;
 /** A text with a reference such as `${VAR}` stands for any value, which only the gateway knows. */
 const referenceText: Schema = { type: 'string', pattern: '\\$\\{[^}]*\\}' };
 
-const durationText: Schema = {
+/** A pattern without regard to capital letters, which JSON Schema has no flag for. */
+const anyCase = (text: string): string => text.replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
+
+const urlText = (schemes: string): Schema => ({
   type: 'string',
-  pattern: '^(0|(\\d+(\\.\\d+)?d)?(\\d+(\\.\\d+)?h)?(\\d+(\\.\\d+)?m)?(\\d+(\\.\\d+)?s)?(\\d+(\\.\\d+)?ms)?)$',
-  minLength: 1,
+  anyOf: [{ pattern: `^(${anyCase(schemes)})://[^\\s]+$` }, referenceText],
+});
+
+/** The URL of a server. */
+const serverUrl = urlText('https?|wss?|tcp|unix');
+
+const webSocketType = `^(${anyCase('ws|websocket')})$`;
+
+/** The types of servers in the files of MCP clients. */
+const serverType: Schema = {
+  type: 'string',
+  anyOf: [
+    { enum: ['stdio', 'http', 'streamable-http', 'sse', 'ws'] },
+    { pattern: `^(${anyCase('(streamable-?)?http|sse')})$` },
+    { pattern: webSocketType },
+    referenceText,
+  ],
 };
-const sizeText: Schema = { type: 'string', pattern: '^(0|\\d+(\\.\\d+)? ?([kKmMgGtT](i?[bB])?|[bB]))$' };
+
+/** Patterns of options whose schemas check them in code. */
+const patterns: ReadonlyMap<string, string> = new Map([
+  ['redis', '^rediss?(\\+(sentinel|cluster))?://[^?#]+$'],
+  ['publicUrl', `^${anyCase('https?')}://[^?#\\s"]+$`],
+  ['authJwksUrl', `^${anyCase('https?')}://[^?#\\s"]+$`],
+  ['logLevel', levelsPattern()],
+]);
+
+function levelsPattern(): string {
+  const item = `\\s*((${logParts.join('|')})=)?(${logLevels.join('|')})\\s*`;
+  return `^${item}(,${item})*$`;
+}
 
 /** The JSON Schema (draft 2020-12) of the configuration file, for editors. The gateway itself does not use it. */
 export function configurationSchema(): Schema {
@@ -25,15 +60,28 @@ export function configurationSchema(): Schema {
     properties: {
       command: text('Program to start. Without args, a command with spaces is split into words as in a shell.'),
       args: { type: 'array', items: { type: 'string' }, description: 'Arguments of the program.' },
-      url: text('URL of a remote server, instead of command.'),
-      type: { enum: ['stdio', 'http', 'streamable-http', 'sse'], description: 'Transport, as MCP clients write it.' },
+      url: { description: 'URL of a remote server, instead of command.', ...serverUrl },
+      ...Object.fromEntries(urlNames.map((name) => [name, { description: 'Another name of url.', ...serverUrl }])),
+      type: { description: 'Transport, as MCP clients write it.', ...serverType },
+      enabled: { const: true, description: 'Ignored: to disable a server, use disabled.' },
       disabled: { type: 'boolean', description: 'If true, the gateway ignores this server.' },
-      ...Object.fromEntries(clientKeys.map((key) => [key, { description: 'Ignored: only for MCP clients.' }])),
+      ...Object.fromEntries(ignoredKeys.map((key) => [key, { description: 'Ignored: only for MCP clients.' }])),
       ...(server['properties'] as Schema),
     },
+    if: { required: ['type'], properties: { type: { type: 'string', pattern: webSocketType } } },
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+    then: { properties: { url: urlText('wss?') } },
     anyOf: [
-      { required: ['command'], not: { required: ['url'] } },
-      { required: ['url'], not: { required: ['command'] } },
+      {
+        required: ['command'],
+        not: anyOfKeys('url', ...urlNames, ...remoteOnlyOptions),
+        properties: { type: { const: 'stdio' } },
+      },
+      {
+        anyOf: ['url', ...urlNames].map((name) => ({ required: [name] })),
+        not: anyOfKeys('command', 'args', 'cwd', 'env'),
+        properties: { type: { not: { const: 'stdio' } } },
+      },
       { required: ['disabled'], properties: { disabled: { const: true } } },
     ],
   };
@@ -63,7 +111,7 @@ export function configurationSchema(): Schema {
         description: 'Endpoints that combine several servers, by name.',
         additionalProperties: { anyOf: [serverNames, view] },
       },
-      inputs: { description: 'Ignored: only for VS Code.' },
+      ...Object.fromEntries(ignoredRootKeys.map((key) => [key, { description: 'Ignored: only for MCP clients.' }])),
       ...(root['properties'] as Schema),
     },
     anyOf: [{ required: ['mcpServers'] }, { required: ['servers'] }, { required: ['include'] }],
@@ -76,12 +124,12 @@ export function configurationSchema(): Schema {
 export const schemaUrl =
   'https://raw.githubusercontent.com/mcp-gangway/mcp-gangway/main/docs/reference/configuration.schema.json';
 
-/** Keys in the files of MCP clients that the gateway ignores. */
-const clientKeys = ['autoApprove', 'alwaysAllow', 'timeout', 'description', 'disabledTools', 'icon', 'name', 'trust'];
-
 const text = (description?: string): Schema => ({ type: 'string', minLength: 1, ...(description && { description }) });
 
 const serverNames: Schema = { type: 'array', items: text('Name of a server; * stands for any characters.') };
+
+/** An object with at least one of these keys. */
+const anyOfKeys = (...keys: readonly string[]): Schema => ({ anyOf: keys.map((key) => ({ required: [key] })) });
 
 /** A view of several servers. */
 const view: Schema = {
@@ -92,7 +140,7 @@ const view: Schema = {
     servers: serverNames,
     separator: { type: 'string', pattern: '^[A-Za-z0-9_.-]{1,8}$' },
     unprefixed: text('The server whose tools and prompts are listed without a prefix.'),
-    timeout: durationText,
+    timeout: valueSchema('', duration(0, [1, 10 * minute], '')),
     ...(branchOf(Object.entries<Option>(filterOptions), (key) => key)['properties'] as Schema),
   },
 };
@@ -104,34 +152,48 @@ function branchOf(options: readonly (readonly [string, Option])[], placeOf: (key
   for (const name of names) {
     const leaf = options.find(([key]) => placeOf(key) === name);
     const below = options.filter(([key]) => placeOf(key).startsWith(`${name}.`));
-    properties[name] = leaf ? leafOf(leaf[1]) : branchOf(below, (key) => placeOf(key).slice(name.length + 1));
+    properties[name] = leaf ? leafOf(...leaf) : branchOf(below, (key) => placeOf(key).slice(name.length + 1));
   }
   return { type: 'object', additionalProperties: false, properties };
 }
 
-function leafOf(option: Option): Schema {
+function leafOf(key: string, option: Option): Schema {
   const { description, default: value, format } = option;
   const shown = typeof value === 'number' ? (format?.(value) ?? value) : value;
   const isPlain = typeof shown === 'number' || typeof shown === 'string' || typeof shown === 'boolean';
-  return { description, ...(isPlain && { default: shown }), ...valueSchema(option) };
+  return { description, ...(isPlain && { default: shown }), ...valueSchema(key, option) };
 }
 
-function valueSchema({ kind, schema }: Option): Schema {
+function valueSchema(key: string, option: Option): Schema {
+  const { kind, schema } = option;
   switch (kind) {
     case 'duration':
-      return { anyOf: [durationText, { const: 0 }, referenceText] };
     case 'size':
-      return { anyOf: [sizeText, { const: 0 }, referenceText] };
-    case 'list':
-      return { type: 'array', items: { type: 'string' } };
+      return {
+        anyOf: [
+          { type: 'string', pattern: patternOf(option) },
+          ...(allowsZero(schema) ? [{ const: 0 }] : []),
+          referenceText,
+        ],
+      };
+    case 'list': {
+      const { items = { type: 'string' } } = withoutDraft(schema);
+      return { type: 'array', items: { anyOf: [items, referenceText] } };
+    }
     case 'map':
-    case 'headers':
+    case 'headers': {
+      const { additionalProperties: value } = withoutDraft(schema);
+      // The schema of a value that is converted while it is read does not describe what the file can contain.
+      return { type: 'object', ...((value as Schema)?.['type'] === 'string' && { additionalProperties: value }) };
+    }
     case 'json':
       return { type: 'object' };
     case 'integer':
     case 'boolean':
-    case 'string':
-      return { anyOf: [withoutDraft(schema), referenceText] };
+    case 'string': {
+      const pattern = patterns.get(key);
+      return { anyOf: [{ ...withoutDraft(schema), ...(pattern && { pattern }) }, referenceText] };
+    }
   }
 }
 

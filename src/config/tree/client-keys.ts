@@ -1,0 +1,55 @@
+/** Other names of `url` in the files of MCP clients. */
+export const urlNames: readonly string[] = ['serverUrl', 'httpUrl'];
+
+/** Keys of a server in the files of MCP clients that concern only the client. The gateway ignores and logs them. */
+export const ignoredKeys: readonly string[] = [
+  'autoApprove',
+  'alwaysAllow',
+  'alwaysLoad',
+  'timeout',
+  'description',
+  'dev',
+  'gallery',
+  'icon',
+  'name',
+  'trust',
+  'version',
+];
+
+/** Keys beside the servers in the files of Claude Desktop and VS Code that the gateway ignores and logs. */
+export const ignoredRootKeys: readonly string[] = ['inputs', 'globalShortcut', 'preferences'];
+
+const filter = 'is not supported, because it limits the tools of one client; to limit them for all clients, write';
+const login =
+  'is not supported, because the gateway does not log in for a user; write "auth": "upstream", so that clients log in, or identity';
+const sandbox =
+  'is not supported: the gateway would run the server without a sandbox; run the server in a container, and remove it';
+
+/**
+ * Keys in the files of MCP clients that change what a server does or who may use it, with the fault. If the gateway
+ * ignored them, the server would be less limited than its file says.
+ */
+export const refusedKeys: ReadonlyMap<string, string> = new Map([
+  ['envFile', `is not supported; write each variable into env, such as "env": { "TOKEN": "\${TOKEN}" }`],
+  ['includeTools', `${filter} "allowTools": […]`],
+  ['excludeTools', `${filter} "denyTools": […]`],
+  ['disabledTools', `${filter} "denyTools": […]`],
+  [
+    'headersHelper',
+    'is not supported, because the gateway runs no program for headers; write headers with ${file:/path}, or identity',
+  ],
+  ['oauth', login],
+  ['sandboxEnabled', sandbox],
+  ['sandbox', sandbox],
+]);
+
+/** The fault of an object in `auth`, with which Cursor logs in. */
+export const authObjectFault = login;
+
+/** Variables that editors replace in their files. The gateway has no window and no workspace. */
+export const editorVariables: ReadonlyMap<string, string> = new Map([
+  ['workspaceFolder', 'write the path of the folder'],
+  ['workspaceFolderBasename', 'write the name of the folder'],
+  ['userHome', 'write ${HOME}'],
+  ['pathSeparator', 'write /'],
+]);
