@@ -9,7 +9,7 @@ const { config, warnings } = read;
 
 it('prints warnings about variables, advice and the result', () => {
   expect(renderConfigOnly(config, warnings, false).split('\n')).toEqual([
-    'NOTE  configuration: The environment variable GANGWAY_PROT has no effect: it is not an option. Did you mean GANGWAY_PORT?',
+    'NOTE  configuration: The environment variable GANGWAY_PROT has no effect, because it does not name an option. Did you mean GANGWAY_PORT?',
     expect.stringMatching(/^NOTE {2}--allow-host: With \*/),
     'OK    The configuration is valid: 1 server.',
     '',
