@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
 import { type Authenticator, createAuthenticate } from '../../src/auth/authenticate.ts';
 import type { Identity } from '../../src/auth/identity.ts';
+import { refusalCauses } from '../../src/auth/refusal-causes.ts';
 import { requestWith } from './authentication-request.ts';
 
 const identityOf = (subject: string): Identity => ({
@@ -121,4 +123,10 @@ describe('authentication', () => {
     authenticate(requestWith({ authorization: `bearer${' '.repeat(64 * 1024)}"` }));
     expect(performance.now() - startMs).toBeLessThan(50);
   });
+});
+
+it('[P-05] each cause of a refusal is explained in docs/oauth.md', () => {
+  const page = readFileSync(new URL('../../docs/oauth.md', import.meta.url), 'utf8');
+  const names = Object.keys(refusalCauses).map((name) => (name.startsWith('proof_') ? 'proof_…' : name));
+  expect(names.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
 });

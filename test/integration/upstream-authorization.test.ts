@@ -268,6 +268,60 @@ describe('the metadata of a server with its own OAuth', () => {
     expect(json).toEqual({ resource: gateway.url, authorization_servers: [server.origin] });
   });
 
+  test('is fetched again after a refusal: the server may have moved to another authorization server', async () => {
+    const issuers = async () =>
+      (await (await open(metadataUrl(), { method: 'GET' })).answer()).json.authorization_servers;
+    await untilForgotten();
+    expect(await issuers()).toEqual([issuer]);
+    const moved = 'https://login2.example.com';
+    server.metadata = (outgoing, origin) =>
+      void outgoing.end(JSON.stringify({ resource: `${origin}/mcp`, authorization_servers: [moved] }));
+    server.tokens.clear();
+    expect((await post(gateway.url, initializeRequest, bearer(ada))).status).toBe(401);
+    expect(await issuers()).toEqual([moved]);
+  });
+
+  test('[P8] is fetched once at a time, however many clients ask for it after refusals', async () => {
+    await untilForgotten();
+    let running = 0;
+    let most = 0;
+    server.metadata = (outgoing, origin) => {
+      most = Math.max(most, ++running);
+      setTimeout(() => {
+        running -= 1;
+        usualMetadata(outgoing, origin);
+      }, 20);
+    };
+    const ask = async () => {
+      await post(gateway.url, initializeRequest, bearer('unknown'));
+      return (await (await open(metadataUrl(), { method: 'GET' })).answer()).status;
+    };
+    const statuses = await Promise.all(Array.from({ length: 20 }, ask));
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    expect(most).toBe(1);
+  });
+
+  test('of a server whose public name leads to the gateway has the URL that both have', async () => {
+    await using own = await startGateway({
+      args: ['--public-url', 'https://mcp.example.com', '--defaults.auth', 'upstream', server.url],
+    });
+    const at = 'https://mcp.example.com/.well-known/oauth-protected-resource/mcp';
+    const { challenge } = server;
+    server.challenge = `Bearer error="invalid_token", resource_metadata="${at}"`;
+    try {
+      for (const resource of ['https://mcp.example.com/mcp', 'https://mcp.example.com']) {
+        const document = { resource, authorization_servers: [issuer], scopes_supported: ['mcp:use'] };
+        server.metadata = (outgoing) => void outgoing.end(JSON.stringify(document));
+        const { status, headers } = await post(own.url, initializeRequest);
+        expect([status, headers['www-authenticate']]).toEqual([401, server.challenge]);
+        const { json } = await (await open(own.baseUrl + new URL(at).pathname, { method: 'GET' })).answer();
+        expect(json).toEqual(document);
+      }
+    } finally {
+      server.challenge = challenge;
+    }
+  });
+
   test('about another resource keeps it, so that clients refuse it', async () => {
     server.metadata = (outgoing) =>
       void outgoing

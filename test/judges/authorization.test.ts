@@ -37,21 +37,32 @@ const logins2026 = [
   'iss-normalized',
   'metadata-issuer-mismatch',
 ];
-/** The scenarios of extensions, which belong to no revision. `auth/dpop*` cannot pass (docs/decisions/0110). */
-const extensions = ['client-credentials-jwt', 'client-credentials-basic', 'enterprise-managed-authorization'];
+/** The scenarios of extensions, which belong to no revision. */
+const extensions = [
+  'client-credentials-jwt',
+  'client-credentials-basic',
+  'enterprise-managed-authorization',
+  'wif-jwt-bearer',
+  'dpop',
+  'dpop-nonce',
+];
 const older = ['2025-03-26-oauth-metadata-backcompat', '2025-03-26-oauth-endpoint-fallback'];
 
 beforeAll(installSuite);
 
-/** A judge with the SDK's client of this era, directly at the suite's server and through a gateway with `auth: upstream`. */
+/**
+ * A judge with the SDK's client of this era, directly at the suite's server and through a gateway with `auth: upstream`:
+ * once at a URL of the gateway's own, and once at the URL of the server.
+ */
 const testAuthorization = (of: string, era: string, names: readonly string[], revision?: string): void => {
   const scenarios = names.map((name) => `auth/${name}`);
   const arm = (name: string, words: string) => suiteArm({ name, client, revision, scenarios, words });
   testJudge(`Conformance suite, authorization, ${of}`, arm('direct', era), [
     arm('`--defaults.auth upstream`', `${era} --through --defaults.auth upstream`),
+    arm("the same, at the server's URL", `${era} --in-front --defaults.auth upstream`),
   ]);
 };
 testAuthorization('2026-07-28', 'modern', [...logins, ...logins2026], '2026-07-28');
 testAuthorization('2025-11-25', 'legacy', logins, '2025-11-25');
 testAuthorization('2025-03-26', 'legacy', older, '2025-03-26');
-testAuthorization('extensions', 'modern', extensions);
+testAuthorization('extensions', 'either', extensions);

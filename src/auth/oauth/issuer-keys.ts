@@ -27,6 +27,12 @@ export interface IssuerKeysOptions {
 /** Keys in use are fetched again after this time, so that a revoked key becomes invalid. */
 const refreshMs = 10 * 60_000;
 
+/**
+ * The most keys of one issuer (P8). A token that names no key is tried with each of them, and anyone can send such tokens.
+ * Issuers publish fewer than ten.
+ */
+const maxKeys = 100;
+
 /** The least time between fetches, however many unknown keys tokens name: anyone can name unknown keys. */
 const pauseMs = 10_000;
 
@@ -104,5 +110,6 @@ export class IssuerKeys {
 function readKeys(document: Readonly<Record<string, unknown>>): JWTVerifyGetKey {
   const { keys } = document;
   if (!Array.isArray(keys) || keys.length === 0) throw new UnusableDocument('the key set contains no usable key');
+  if (keys.length > maxKeys) throw new UnusableDocument(`the key set contains more than ${maxKeys} keys`);
   return createLocalJWKSet({ keys }); // checks each key
 }

@@ -79,7 +79,10 @@ export class Passthrough {
 
   /** Implements `ChallengeRewriter`. */
   challengeFor(incoming: IncomingMessage, reason: Reason, received: string | undefined): string | undefined {
-    if (reason === 'upstream_unauthorized') this.#checks.forget(readBearerToken(incoming));
+    if (reason === 'upstream_unauthorized') {
+      this.#checks.forget(readBearerToken(incoming));
+      this.#metadata.expire();
+    }
     const metadataUrl = this.#metadataUrl(incoming);
     const passedOn = received && challengeForClients(received, metadataUrl);
     if (passedOn) return passedOn;

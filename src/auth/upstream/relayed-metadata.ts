@@ -19,10 +19,18 @@ export interface UpstreamMetadataOptions {
   now(): number;
 }
 
-/** How long a document is used again, so that many clients cause one request at a time (P8). */
+/** How long a document is used again, so that many clients cause few requests (P8). */
 const keptMs = 1_000;
 
 type Document = Readonly<Record<string, unknown>>;
+
+/** A document that is fetched, or was fetched. */
+interface KeptDocument {
+  readonly document: Promise<Document | 'missing' | 'unusable'>;
+  hasBegun: boolean;
+  /** No use after this time. */
+  until: number;
+}
 
 /**
  * The protected-resource metadata of a server at which clients authorize (RFC 9728). It is fetched from the server's own
@@ -30,7 +38,7 @@ type Document = Readonly<Record<string, unknown>>;
  */
 export class UpstreamMetadata {
   readonly #options: UpstreamMetadataOptions;
-  #kept: { readonly until: number; readonly document: Promise<Document | 'missing' | 'unusable'> } | undefined;
+  #kept: KeptDocument | undefined;
 
   constructor(options: UpstreamMetadataOptions) {
     this.#options = options;
@@ -42,9 +50,7 @@ export class UpstreamMetadata {
    */
   async relay(resource: string): Promise<RelayedMetadata> {
     const { now, url } = this.#options;
-    if (this.#kept === undefined || now() >= this.#kept.until) {
-      this.#kept = { until: now() + keptMs, document: this.#fetch().catch(() => 'unusable' as const) };
-    }
+    if (this.#kept === undefined || now() >= this.#kept.until) this.#kept = this.#fetchAfter(this.#kept);
     const kept = this.#kept;
     const document = await kept.document;
     if (typeof document === 'object') {
@@ -53,6 +59,28 @@ export class UpstreamMetadata {
     }
     if (this.#kept === kept) this.#kept = undefined;
     return { ok: false, reason: document };
+  }
+
+  /**
+   * The server has refused a request. Its metadata may have changed, and the client is about to read the metadata: the
+   * server may have moved to another authorization server.
+   */
+  expire(): void {
+    if (this.#kept?.hasBegun === true) this.#kept.until = Number.NEGATIVE_INFINITY;
+  }
+
+  /** Fetches the document after an earlier fetch has ended, so that one runs at a time (P8). */
+  #fetchAfter(earlier: KeptDocument | undefined): KeptDocument {
+    const begin = (): KeptDocument['document'] => {
+      kept.hasBegun = true;
+      kept.until = this.#options.now() + keptMs;
+      return this.#fetch();
+    };
+    const document = Promise.resolve(earlier?.document)
+      .then(begin)
+      .catch(() => 'unusable' as const);
+    const kept: KeptDocument = { document, hasBegun: false, until: Number.POSITIVE_INFINITY };
+    return kept;
   }
 
   /**
@@ -83,13 +111,15 @@ export class UpstreamMetadata {
 
 /**
  * Rewrites the metadata for the gateway's clients, which compare the resource with the URL that they use. A document
- * about another resource than the server keeps its resource, so that clients refuse it as they do without a gateway.
+ * about another resource than the server keeps its resource, so that clients refuse it as they do without a gateway. So
+ * does one that fits the URL of the clients, where the server's name leads to the gateway: its tokens keep their audience.
  * Signed metadata names the server's URL and would prevail (RFC 9728, section 2.2), so it is left out. Members about
  * DPoP are left out too: a client would get a token that is bound to its key, and no proof reaches the server.
  */
 function forClients(received: Document, url: URL, resource: string): Document {
   const document = Object.fromEntries(Object.entries(received).filter(([name]) => !isLeftOut(name)));
-  return covers(document['resource'], url) ? { ...document, resource } : document;
+  const named = document['resource'];
+  return covers(named, url) && !covers(named, new URL(resource)) ? { ...document, resource } : document;
 }
 
 const isLeftOut = (name: string): boolean => name === 'signed_metadata' || name.startsWith('dpop_');
