@@ -1,3 +1,4 @@
+import { DpopSession } from '@modelcontextprotocol/client';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import {
@@ -6,6 +7,7 @@ import {
   startAuthorizationServer,
 } from '../support/authorization-server.ts';
 import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
+import { post } from '../support/http-client.ts';
 import { connectOAuth, majors, type OAuthClientOptions } from '../support/oauth-client.ts';
 import { findFreePort } from '../support/redis-process.ts';
 
@@ -87,5 +89,28 @@ describe.each(Object.keys(majors) as (keyof typeof majors)[])('a client of the S
     expect(await client.listTools()).toContain('echo');
     expect(client).toMatchObject({ sessionId, logins });
     expect(decodeJwt(client.kept.tokens?.access_token ?? '').jti).not.toBe(decodeJwt(first).jti);
+  });
+});
+
+describe.each(['v2', 'v2 in the modern era'] as const)('a client of the SDK %s with DPoP', (major) => {
+  test('[B19] [B20] logs in, calls, steps up and refreshes with a key, without which its token is worth nothing', async () => {
+    const dpop = await DpopSession.create();
+    const kept = { information: registeredClient };
+    const client = await connectOAuth(gateway.url, server, major, { kept, refreshes: true, dpop });
+    onTestFinished(() => client[Symbol.asyncDispose]());
+    expect(await client.listTools()).toContain('echo');
+    const token = client.kept.tokens?.access_token ?? '';
+    expect(decodeJwt(token)).toMatchObject({ aud: gateway.url, cnf: { jkt: dpop.thumbprint } });
+    expect(await client.callTool('echo', { text: 'hi' })).toBe('hi');
+    expect(client.logins).toBe(2);
+    const stolen = client.kept.tokens?.access_token ?? '';
+    for (const authorization of [`Bearer ${stolen}`, `DPoP ${stolen}`]) {
+      const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
+      expect((await post(gateway.url, ping, { authorization })).status).toBe(401);
+    }
+    client.kept.tokens = { ...client.kept.tokens, access_token: stolen.replace(/.{8}$/, 'refused-') };
+    expect(await client.callTool('echo', { text: 'again' })).toBe('again');
+    expect(decodeJwt(client.kept.tokens?.access_token ?? '')).toMatchObject({ cnf: { jkt: dpop.thumbprint } });
+    expect(client.logins).toBe(2);
   });
 });

@@ -1,4 +1,8 @@
-import { Client as ClientV2, StreamableHTTPClientTransport as HttpV2 } from '@modelcontextprotocol/client';
+import {
+  Client as ClientV2,
+  type DpopSession,
+  StreamableHTTPClientTransport as HttpV2,
+} from '@modelcontextprotocol/client';
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as HttpV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { type AuthorizationServer, callbackUrl } from './authorization-server.ts';
@@ -20,6 +24,8 @@ export interface OAuthClientOptions {
    * It keeps refresh tokens too. With them the SDK v1 does not step up: it refreshes the token that has too few scopes.
    */
   readonly refreshes?: boolean;
+  /** The key to which its tokens are bound (DPoP), which only the SDK v2 has. */
+  readonly dpop?: DpopSession;
 }
 
 /** An official SDK client that logs in when required. Its user consents to everything. */
@@ -49,7 +55,7 @@ export async function connectOAuth(
   url: string,
   server: AuthorizationServer,
   major: keyof typeof majors,
-  { kept = {}, refreshes = false }: OAuthClientOptions = {},
+  { kept = {}, refreshes = false, dpop }: OAuthClientOptions = {},
 ): Promise<OAuthClient> {
   let logins = 0;
   let verifier = '';
@@ -83,6 +89,7 @@ export async function connectOAuth(
       verifier = text;
     },
     codeVerifier: () => verifier,
+    ...(dpop && { dpop: () => dpop }),
   };
 
   const { Client, Transport, options } = majors[major];
