@@ -28,14 +28,19 @@ export type ModernDropReason =
 /** How many messages were dropped, by reason. */
 export type DropCounts = Readonly<Partial<Record<ModernDropReason, number>>>;
 
+/**
+ * An option that has no effect. `share`: on modern clients at a URL, because each request has a connection of its own.
+ * `share-of-sessions`: on legacy sessions at a URL, because each of them has its own session there. `affinity`: on a
+ * modern server, because it keeps nothing between requests.
+ */
+export type UnusedOption = 'share' | 'share-of-sessions' | 'affinity';
+
 /** An event of a modern server, or of the search for its era. Events carry no ids, and contents only for debugging. */
 export type SharedServerEvent = Readonly<
   /** A probe has found the era of a server. */
   | { type: 'era-found'; server: string; era: Era; probeMs: number }
-  /**
-   * An isolation is configured for a server at a URL, where it has no effect: each request has a connection of its own.
-   */
-  | { type: 'isolation-unused'; server: string }
+  /** A configured option has no effect on this server, now that its era is known. */
+  | { type: 'option-unused'; server: string; option: UnusedOption }
   /** A process answered `server/discover`. */
   | {
       type: 'shared-server-ready';

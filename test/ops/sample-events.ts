@@ -111,7 +111,11 @@ export const sampleEvents: { readonly [T in Type]: readonly EventOf<GatewayEvent
   ],
 
   'era-found': [{ type: 'era-found', server, era: 'modern', probeMs: 4 }],
-  'isolation-unused': [{ type: 'isolation-unused', server }],
+  'option-unused': [
+    { type: 'option-unused', server, option: 'share' },
+    { type: 'option-unused', server, option: 'share-of-sessions' },
+    { type: 'option-unused', server, option: 'affinity' },
+  ],
   'shared-server-ready': [{ type: 'shared-server-ready', server, revisions: ['2026-07-28'], startMs: 5, pid: 7 }],
   'shared-server-ended': [
     { type: 'shared-server-ended', server, end: exited, inFlight: 2, runAgain: 1, dropped: { log: 1 } },

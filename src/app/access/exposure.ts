@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { isLoopback } from '../../auth/origin-rules.ts';
 import { hasAuthentication } from '../../config/access/authentication-config.ts';
 import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
-import { type KnownUsers, reuseOf } from '../../config/servers/process-sharing.ts';
+import { isRemote, type KnownUsers, reuseOf } from '../../config/servers/process-sharing.ts';
 import type { ServerCertificate } from '../../http/http-server.ts';
 import { docsPage } from '../../util/docs-page.ts';
 
@@ -58,7 +58,8 @@ export function warnOfAffinity({ name, affinity, share }: ServerConfig, known: K
  * @param known what the gateway knows of its users at the start
  */
 export function describeSharing(
-  servers: readonly (Pick<ServerConfig, 'share'> & Partial<Pick<ServerConfig, 'auth' | 'affinity'>>)[],
+  servers: readonly (Pick<ServerConfig, 'share'> &
+    Partial<Pick<ServerConfig, 'auth' | 'affinity' | 'address' | 'era'>>)[],
   known: KnownUsers,
 ): string {
   const passing = servers.filter(({ auth }) => auth === 'upstream');
@@ -66,6 +67,12 @@ export function describeSharing(
     return passing.length === servers.length
       ? 'Users log in at the server, and each user has separate sessions there (auth: upstream).'
       : 'Which clients share processes depends on the server (share, auth).';
+  // A modern server at a URL has no sessions, and the gateway has no process for it.
+  const remote = servers.filter(({ address, era }) => isRemote(address) && era !== 'modern');
+  if (remote.length > 0)
+    return remote.length === servers.length
+      ? 'Each client session has its own session at the server.'
+      : 'Which clients share processes depends on the server (share). At a URL, each client session has its own session.';
   const affinities = new Set(servers.map(({ affinity }) => affinity));
   const [affinity] = affinities;
   if (affinity !== undefined && affinities.size === 1 && servers.every(({ share }) => reuseOf(share, known) !== 'none'))

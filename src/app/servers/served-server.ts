@@ -6,6 +6,8 @@ import { usesClientCredentials } from '../../config/options/client-credential-op
 import {
   canKeepProcesses,
   isolationOf,
+  isRemote,
+  isServedOverHttp,
   type KnownUsers,
   modernIsolationOf,
   reuseOf,
@@ -17,8 +19,9 @@ import { Translator } from '../../era/legacy-on-modern/translator.ts';
 import { Groups } from '../../era/modern-on-legacy/groups.ts';
 import { ListCache } from '../../modern/list-cache.ts';
 import { ModernServer } from '../../modern/modern-server.ts';
-import type { SharedServerEvent } from '../../modern/shared-server-events.ts';
+import type { SharedServerEvent, UnusedOption } from '../../modern/shared-server-events.ts';
 import { anonymous } from '../../protocol/principal.ts';
+import type { Era } from '../../protocol/revisions.ts';
 import type { Sessions } from '../../registry/sessions.ts';
 import type { Server } from '../../server/server.ts';
 import type { ServerEvent } from '../../server/server-events.ts';
@@ -117,6 +120,14 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
 /** Even a gateway for few sessions keeps this many processes of ended sessions. */
 const minKept = 4;
 
+/** The sharing options that have no effect on a server of this era. An option that never has one is refused before. */
+function unusedOptions({ share, sessionless, affinity, address }: ServerConfig, era: Era): readonly UnusedOption[] {
+  const sharesSessions = share === 'all' || share === 'user';
+  if (era === 'legacy') return isRemote(address) && sharesSessions ? ['share-of-sessions'] : [];
+  const ignoresShare = isServedOverHttp(address) && share !== 'auto' && sessionless !== 'serve';
+  return [...(ignoresShare ? (['share'] as const) : []), ...(affinity === undefined ? [] : (['affinity'] as const))];
+}
+
 /** Creates the server for modern clients. */
 function runModern(
   { config, server, modern: access }: RunningServer,
@@ -125,13 +136,18 @@ function runModern(
   startAheadMs: number,
 ): ModernServer {
   const common = { version, limits: gateway, emit, changes: shared?.changes, owners: lasting?.owners };
-  if (access === undefined) return new ModernServer({ ...common, server, era: 'legacy', openSibling: server.open });
+  const reportUnused = (era: Era): void => {
+    for (const option of unusedOptions(config, era)) emit({ type: 'option-unused', server: config.name, option });
+  };
+  if (access === undefined) {
+    reportUnused('legacy');
+    return new ModernServer({ ...common, server, era: 'legacy', openSibling: server.open });
+  }
   const { open: openShared, ...how } = access;
   const open = lists.watch(decorateClientBackends(config.name, openShared));
-  const isUnused = access.isOverHttp && config.share !== 'auto' && config.sessionless !== 'serve';
-  const reportUnused: Emit<SharedServerEvent> = (event) => {
+  const emitWithUnused: Emit<SharedServerEvent> = (event) => {
     emit(event);
-    if (event.type === 'era-found' && event.era === 'modern') emit({ type: 'isolation-unused', server: config.name });
+    if (event.type === 'era-found') reportUnused(event.era);
   };
   const sharing = {
     isolation: modernIsolationOf(config, knownUsers()),
@@ -142,7 +158,7 @@ function runModern(
     ...how,
     ...sharing,
     room,
-    emit: isUnused ? reportUnused : emit,
+    emit: emitWithUnused,
     server: { ...server, open },
     era: config.era,
   });

@@ -56,6 +56,10 @@ export const canKeepProcesses = (
   server: Pick<ServerOptions, 'credentials' | 'era'> & Pick<Configured, 'address'>,
 ): boolean => server.address === undefined && server.era !== 'modern' && Object.keys(server.credentials).length === 0;
 
+/** True for a server at an address, and not a view, whose servers keep its processes. */
+export const isRemote = (address: ServerAddress | undefined): boolean =>
+  address !== undefined && address.transport !== 'view';
+
 /** True for a server to which each modern request has its own connection. */
 export const isServedOverHttp = (address: ServerAddress | undefined): boolean =>
   address?.transport === 'http' || address?.transport === 'auto';

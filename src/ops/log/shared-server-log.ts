@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { DropCounts, SharedServerEvent } from '../../modern/shared-server-events.ts';
+import type { DropCounts, SharedServerEvent, UnusedOption } from '../../modern/shared-server-events.ts';
 import type { EventOf } from '../../util/telemetry/emit.ts';
 import type { GatewaySink } from '../gateway-events.ts';
 import { helpOfEnd } from '../health/start-help.ts';
@@ -8,8 +8,23 @@ import { faultField } from './fault-log.ts';
 /** How much of a dropped message is logged at `debug`. */
 const maxLoggedBytes = 200;
 
-const isolationUnused =
-  'Each modern request has its own connection to a server at a URL, so the gateway cannot isolate users. Identify users to the server with --defaults.credentials or --defaults.forwardHeaders.';
+const unusedOptions: Readonly<Record<UnusedOption, { readonly what: string; readonly detail: string }>> = {
+  share: {
+    what: '--share has no effect on modern clients of this server',
+    detail:
+      'Each modern request has its own connection to a server at a URL, so the gateway cannot isolate users. Identify users to the server with --defaults.credentials or --defaults.forwardHeaders.',
+  },
+  'share-of-sessions': {
+    what: '--share has no effect on sessions of this server',
+    detail:
+      'At a URL, each client session has its own session at the server. Only clients without sessions share one. To share a process, run the server with STDIO behind this gateway.',
+  },
+  affinity: {
+    what: 'the affinity has no effect, because this is a modern server',
+    detail:
+      'A server of 2026-07-28 keeps nothing between requests, so --share alone decides who uses a process. Remove the affinity, or set --era legacy if the server also serves sessions.',
+  },
+};
 
 /**
  * Logs the lifecycle of modern servers. At `info`, a process that all clients share has one line when it is ready and
@@ -26,9 +41,9 @@ export function createSharedServerLog(logger: Logger, isAtTerminal: boolean): Ga
         const { server, era, probeMs } = event;
         return logger.info({ server, era, probeMs }, 'detected the era of the server');
       }
-      case 'isolation-unused': {
-        const fields = { server: event.server, detail: isolationUnused };
-        return logger.warn(fields, '--share has no effect on modern clients of this server');
+      case 'option-unused': {
+        const { what, detail } = unusedOptions[event.option];
+        return logger.warn({ server: event.server, detail }, what);
       }
       case 'shared-server-ready': {
         const { server, revisions, startMs, pid } = event;

@@ -67,6 +67,16 @@ test.each([
 });
 
 test.each([
+  ['all', /^Each client session has its own session at the server\.$/],
+  ['user', /^Each client session has its own session at the server\.$/],
+] as const)('of servers at a URL with --share %s it does not say that clients share a process', (share, line) => {
+  const address = { transport: 'auto', url: new URL('http://127.0.0.1:1/mcp') };
+  const remote = { share, address } as unknown as Parameters<typeof describeSharing>[0][number];
+  expect(describeSharing([remote], 'local')).toMatch(line);
+  expect(describeSharing([remote, { share }], 'local')).toMatch(/^Which clients share .* At a URL, /);
+});
+
+test.each([
   [['auto'], 'users', /^Each user has separate server processes/],
   [['auto'], 'local', /^All clients on this machine count as one user.*--share session$/],
   [['auto'], 'unknown', /^Anyone can be a client/],
