@@ -65,7 +65,13 @@ const withoutDefault = (text: string): string =>
     return String.fromCharCode(code < firstMark + maxMarks ? code + maxMarks : code);
   });
 
-const hideDefault = (reference: string): string => reference.replace(/:-[^}]+\}$/, `:-${masked}}`);
+/** Hides the default of `${VAR:-default}`, which may be a secret. */
+function hideDefault(reference: string): string {
+  const at = reference.indexOf(':-');
+  return at > 0 && reference.endsWith('}') && !reference.endsWith(':-}')
+    ? `${reference.slice(0, at)}:-${masked}}`
+    : reference;
+}
 
 /** Hides all texts in a value. */
 function hideTexts(value: unknown): unknown {
