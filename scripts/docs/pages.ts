@@ -1,7 +1,7 @@
 import { configurationSchema } from '../../src/config/tree/json-schema.ts';
 import { renderChart } from './chart.ts';
 import { renderCommandLine } from './command-line.ts';
-import { renderConfiguration } from './configuration.ts';
+import { renderConfiguration, renderOptions } from './configuration.ts';
 import { renderErrors } from './errors.ts';
 import { renderManPage } from './man-page.ts';
 import { renderMetrics } from './metrics.ts';
@@ -17,4 +17,5 @@ export const pages: ReadonlyMap<string, () => string> = new Map([
   ['errors.md', renderErrors],
   ['mcp-gangway.1', renderManPage],
   ['metrics.md', renderMetrics],
+  ['options.md', renderOptions],
 ]);

@@ -1,5 +1,15 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -120,12 +130,16 @@ test('keys, the URL of Redis, state keys and headers from files are nowhere else
       expect(String(text).includes(secret), `${where}`).toBe(false);
 });
 
-test('a key file keeps its comments, and is not changed if it is not valid', async () => {
+test('a key file keeps its comments, its permissions and the link to it, and is not changed if it is not valid', async () => {
   const folder = folderOfSecrets();
   const keys = join(folder, 'keys.json');
   const [file, main] = program;
   writeFileSync(keys, `[\n  // the first user\n  {"name": "bob", "sha256": "${'0'.repeat(64)}"}, // last\n]\n`);
-  await run(file, [main, 'key', 'alice', '--add', keys]);
+  chmodSync(keys, 0o640);
+  const link = join(folder, 'link.json');
+  symlinkSync(keys, link);
+  await run(file, [main, 'key', 'alice', '--add', link]);
+  expect([statSync(keys).mode & 0o777, lstatSync(link).isSymbolicLink()]).toEqual([0o640, true]);
   const text = readFileSync(keys, 'utf8');
   expect(text).toContain('// the first user');
   expect(text.match(/"name"/g)).toHaveLength(2);

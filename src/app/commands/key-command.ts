@@ -1,5 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { digestOfKey } from '../../auth/api-keys.ts';
 import { readKeysFile } from '../../config/access/api-key-sources.ts';
 import { renderIssueMessage } from '../../config/issues.ts';
@@ -27,24 +41,26 @@ export function makeKey(name: string): NewKey {
 
 /**
  * Adds the entry of a key to a key file, and creates the file if it does not exist. The file is replaced as a whole, so
- * that a running gateway never reads half of it. Only its owner can read it. Comments of the file are kept. Throws an
+ * that a running gateway never reads half of it. Only the owner of a new file can read it. An existing file keeps its owner,
+ * its permissions and its comments. Throws an
  * error for the operator if the file is not a valid key file or cannot be written.
  */
 export function addToKeyFile(file: string, { entry }: Pick<NewKey, 'entry'>): void {
-  const { text, owner } = readExisting(file);
+  const { text, owner, target, attributes } = readExisting(file);
   const faults: string[] = [];
   readKeysFile(text, file, (path, message) => faults.push(`${path} ${renderIssueMessage(message, flagOf)}`));
   if (faults.length > 0) throw new Error(`The key was not added. ${faults.join('. ')}.`);
-  const temporary = `${file}.${process.pid}.new`;
+  const temporary = `${target}.${process.pid}.new`;
   try {
     const descriptor = openSync(temporary, 'wx', 0o600);
     try {
       writeSync(descriptor, withEntry(text, entry));
+      if (attributes !== undefined) keepAttributes(descriptor, attributes);
       fsyncSync(descriptor);
     } finally {
       closeSync(descriptor);
     }
-    renameSync(temporary, file);
+    renameSync(temporary, target);
   } catch (cause) {
     rmSync(temporary, { force: true });
     throw new Error(`The key was not added: ${file} cannot be written (${(cause as Error).message})${owner}.`, {
@@ -53,20 +69,36 @@ export function addToKeyFile(file: string, { entry }: Pick<NewKey, 'entry'>): vo
   }
 }
 
-function readExisting(file: string): { readonly text: string; readonly owner: string } {
+/** A key file as it is now, or the beginning of a new one. */
+interface KeyFile {
+  readonly text: string;
+  /** The end of an error message about a file of another user. */
+  readonly owner: string;
+  /** The file that is replaced: a link stays a link. */
+  readonly target: string;
+  readonly attributes?: Stats;
+}
+
+function keepAttributes(descriptor: number, { mode, uid, gid }: Stats): void {
+  const own = fstatSync(descriptor);
+  if (own.uid !== uid || own.gid !== gid) fchownSync(descriptor, uid, gid);
+  fchmodSync(descriptor, mode & 0o777);
+}
+
+function readExisting(file: string): KeyFile {
   try {
     const text = readFileSync(file, 'utf8');
-    return { text: text.trim() === '' ? '[]\n' : text, owner: ownerHint(file) };
+    const target = realpathSync(file);
+    const attributes = statSync(target);
+    return { text: text.trim() === '' ? '[]\n' : text, owner: ownerHint(attributes), target, attributes };
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return { text: '[]\n', owner: '' };
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return { text: '[]\n', owner: '', target: file };
     throw new Error(`The key was not added: ${file} cannot be read (${(cause as Error).message}).`, { cause });
   }
 }
 
-const ownerHint = (file: string): string => {
-  const { uid } = statSync(file);
-  return uid === process.geteuid?.() ? '' : `; the file belongs to the user ${uid}`;
-};
+const ownerHint = ({ uid }: Stats): string =>
+  uid === process.geteuid?.() ? '' : `; the file belongs to the user ${uid}`;
 
 /** The text of a valid key file with one more entry at its end. Comments stay. */
 function withEntry(text: string, entry: string): string {

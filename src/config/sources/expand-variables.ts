@@ -16,7 +16,8 @@ export interface ReferenceSources {
  * Replaces references in a string, in the strings of a list and in the values of an object, at any depth:
  * `${VAR}` (also `${env:VAR}`, as editors write it), `${VAR:-default}` and `${file:/run/secrets/name}`. As in a shell,
  * `:-` also replaces an empty variable. The last line break of a file is not part of the value. Other values stay
- * unchanged. A missing variable or file is a fault. Replaced text is not expanded again.
+ * unchanged. A missing variable or file is a fault, and so is a
+ * reference in another one. Replaced text is not expanded again.
  */
 export function expandReferences(value: unknown, path: string, sources: ReferenceSources): unknown {
   if (typeof value === 'string') return expandText(value, path, sources);
@@ -54,7 +55,15 @@ export const hasReference = (value: unknown): boolean => typeof value === 'strin
 /** The references that can be in a text. */
 export const referencePattern = /\$\{(?:file:([^{}]*)|(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:(-?)([^{}]*))?)\}/g;
 
+/** A reference in another one. Braces end the search, so that the time is linear. */
+const nestedPattern = /\$\{(?:file:|(?:env:)?[A-Za-z_][A-Za-z0-9_]*:-)[^{}]*\$\{/;
+const nestedInFilePattern = /\$\{file:[^{}]*\$\{/;
+
 function expandText(text: string, path: string, { env, readFile, report, onReplaced }: ReferenceSources): string {
+  if ((env === undefined ? nestedInFilePattern : nestedPattern).test(text)) {
+    report(path, 'has a reference inside a reference, which is not supported; write the inner value itself');
+    return text;
+  }
   const replace = (
     whole: string,
     file: string | undefined,

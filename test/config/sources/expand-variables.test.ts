@@ -31,6 +31,14 @@ describe('expandReferences', () => {
     expect(expand(text)).toEqual({ value: expanded, faults: [] });
   });
 
+  it.each(['${NONE:-${HOME}}', '${file:/run/${HOME}}', 'a ${env:NONE:-b ${HOME} c}'])(
+    '%s is a fault: a reference cannot contain another one',
+    (text) => {
+      const message = 'has a reference inside a reference, which is not supported; write the inner value itself';
+      expect(expand(text).faults).toEqual([{ path: 'f: x', message }]);
+    },
+  );
+
   it('expands the strings of lists and the values of objects, nothing else', () => {
     const value = { list: expand(['${HOME}', 1]).value, object: expand({ '${HOME}': '${HOME}', n: null }).value };
     expect(value).toEqual({ list: ['/home/me', 1], object: { '${HOME}': '/home/me', n: null } });
