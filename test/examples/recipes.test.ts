@@ -112,7 +112,7 @@ if [ "$1" = run ]; then printf '%s\\n' "$@" > arguments; printenv TICKETS_TOKEN 
   expect(await run('cat token')).toBe('abc\n');
 });
 
-it('docs/recipes/upstream-oauth.md has a command and a configuration, and shows the challenge that a client gets', async () => {
+it('docs/recipes/upstream-oauth.md has a command and two configurations, and shows the challenge that a client gets', async () => {
   const page = readFileSync(`${root}${'docs/recipes/upstream-oauth.md'}`, 'utf8');
   const [, options = ''] = /^mcp-gangway (.+) https:\/\/mcp\.example\.com\/mcp$/m.exec(page) ?? [];
   const server = await startGuardedServer();
@@ -123,7 +123,7 @@ it('docs/recipes/upstream-oauth.md has a command and a configuration, and shows 
   const [, shown = ''] = /^www-authenticate: (.+)$/m.exec(page) ?? [];
   const challenge = String(refused.headers['www-authenticate']).replace(`:${gateway.port}/`, ':8080/');
   expect([refused.status, challenge]).toEqual([401, shown]);
-  expect(faultsOf('docs/recipes/upstream-oauth.md')).toEqual([[]]);
+  expect(faultsOf('docs/recipes/upstream-oauth.md')).toEqual([[], []]);
 });
 
 it('docs/recipes/upstream-identity.md has configurations that the gateway accepts', () => {
