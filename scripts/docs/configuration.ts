@@ -228,12 +228,17 @@ ${briefTable(serverOptions, (key) => serverPathOf(key) ?? key)}
 `;
 }
 
+/** A longer first sentence is cut after its first clause. */
+const maxBrief = 80;
+
 function briefTable(table: OptionTable, placeOf: (key: string) => string): string {
   return [
     '| Option | Default | Meaning |',
     '| --- | --- | --- |',
     ...entriesOf(table, false).map(([key, option]) => {
-      const [meaning = ''] = option.description.split(/(?<=\.)\s/);
+      const [sentence = ''] = option.description.split(/(?<=\.)\s/);
+      const [clause] = sentence.split(/[:;,] /);
+      const meaning = sentence.length > maxBrief ? `${clause?.replace(/\.$/, '')}.` : sentence;
       return `| \`${placeOf(key)}\` | ${renderDefault(option)} | ${meaning.replaceAll('<', '&lt;')} |`;
     }),
   ].join('\n');

@@ -18,8 +18,8 @@ function htmlOf(markdown: string): string {
   });
   const body = lines.join('\n').replace(/(?:<tr>.*<\/tr>\n+)+/g, (rows) => `<table>${rows}</table>`);
   const style =
-    'body{font:9pt sans-serif} h2{font-size:12pt;margin:4pt 0} table{border-collapse:collapse} td{padding:1pt 6pt 1pt 0}';
-  return `<style>${style}</style>${body}`;
+    'body{font:9pt/1.15 sans-serif} h2{font-size:11pt;margin:3pt 0} p{margin:2pt 0} table{border-collapse:collapse} td{padding:0 6pt 1pt 0;vertical-align:top}';
+  return `<!doctype html><style>${style}</style>${body}`;
 }
 
 test('all options that are not advanced fit two printed pages, at 9 pt on A4', async () => {
