@@ -28,7 +28,6 @@ import type { AdminServer } from '../ops/admin/admin-server.ts';
 import type { ConsoleHook, ConsoleServer } from '../ops/admin/console-hook.ts';
 import { readinessReport } from '../ops/health/readiness-report.ts';
 import { ServerHealth } from '../ops/health/server-health.ts';
-import { collectAtRest } from '../ops/idle-collection.ts';
 import type { Log } from '../ops/log/log.ts';
 import { logRequests } from '../ops/log/request-log.ts';
 import { Sessions } from '../registry/sessions.ts';
@@ -337,7 +336,6 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     admin = await startAdmin({ ...adminParts, ...healthOptions });
   }
   const file = watchFiles(source.files, configuration.reload, source.states);
-  const stopCollecting = collectAtRest();
   return {
     curlArguments: publicBase.curl,
     localUrl: publicBase.local,
@@ -354,7 +352,6 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     },
     async close() {
       file.stop();
-      stopCollecting();
       certificateWatch?.stop();
       const graceMs = Math.max(0, config.drainMs - set.longestEndMs - exitMarginMs);
       await set.drain(graceMs, () => sessions.drain(graceMs));
