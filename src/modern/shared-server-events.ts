@@ -41,6 +41,8 @@ export type SharedServerEvent = Readonly<
   | { type: 'era-found'; server: string; era: Era; probeMs: number }
   /** A configured option has no effect on this server, now that its era is known. */
   | { type: 'option-unused'; server: string; option: UnusedOption }
+  /** A modern client called a tool of a legacy server, in a process for this request alone. Once for each server. */
+  | { type: 'process-per-request'; server: string }
   /** A process answered `server/discover`. */
   | {
       type: 'shared-server-ready';

@@ -354,6 +354,7 @@ const inGroup = subject(
       marks: new CredentialMarks(keys),
       ...{ requestIdleMs: never, settleMs: 1, maxListeners: 100 },
       onFailed: (cause) => void slips.push(cause),
+      onIsolatedCall: () => undefined,
     });
     const replies = askAll(given.isHonestAtFirst ? [0, ...given.chosen] : given.chosen, (request, answer) => {
       const { envelope } = readEnvelope(request) as { envelope: Envelope };

@@ -221,3 +221,48 @@ describe('what the gateway writes at info', () => {
     for (const { headers } of answers) expect(headers['mcp-session-id']).toBeUndefined();
   });
 });
+
+describe('a session id that this gateway never gave', () => {
+  // The header as the bytes that arrive: Node.js writes each character as one byte.
+  const ids: readonly (readonly [what: string, id: string])[] = [
+    ['in Latin-1', 'säge'],
+    ['in UTF-8', Buffer.from('会话-😀').toString('latin1')],
+    ['with a space', 'an id'],
+    ['empty', ''],
+    ['of 8,000 characters', 'x'.repeat(8_000)],
+    ['with braces', '{"session":1}'],
+    ['of a UUID', '3f0c6a3e-5a3c-4f0e-9d53-0b8c0a4f7d11'],
+  ];
+  const initializing = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } },
+  };
+
+  it('[S01] gets 404 for each method and each message, so that its client starts anew', async () => {
+    const gateway = await startGateway({ command: everythingFixture });
+    try {
+      const outcomes = await Promise.all(
+        ids.flatMap(([what, id]) => {
+          const headers = { 'Mcp-Session-Id': id, 'Content-Type': 'application/json' };
+          const requests = [
+            { body: initializing },
+            { body: { jsonrpc: '2.0', id: 2, method: 'tools/list' } },
+            { body: { jsonrpc: '2.0', method: 'notifications/initialized' } },
+            { method: 'GET' },
+            { method: 'DELETE' },
+          ];
+          return requests.map(async ({ method = 'POST', ...rest }) => {
+            const answer = await (await open(gateway.url, { method, headers, ...rest })).answer();
+            return `${what}, ${method}: ${answer.status} ${answer.json?.error?.data?.reason}`;
+          });
+        }),
+      );
+      expect(outcomes).toHaveLength(ids.length * 5);
+      expect(outcomes.filter((outcome) => !outcome.endsWith(': 404 unknown_session'))).toEqual([]);
+    } finally {
+      await gateway.stop();
+    }
+  });
+});

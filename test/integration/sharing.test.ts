@@ -3,6 +3,7 @@ import { type Gateway, type GatewayOptions, startGateway } from '../support/gate
 import { initialize } from '../support/http-client.ts';
 import { type Keeper, keepingFixture, legacyKeeper, modernKeeper, users, usersEnv } from '../support/keepers.ts';
 import { callModern, openModern } from '../support/modern-client.ts';
+import { connectModernSdk, type Mode } from '../support/modern-sdk-client.ts';
 import { waitForDescendants } from '../support/processes.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startRemoteServer } from './remote-server.ts';
@@ -112,7 +113,7 @@ describe('users of a server that keeps connections in its process', () => {
   );
 
   it('share one process where nobody is known, as before', async () => {
-    const gateway = await start([], ['--modern'], { env: {} });
+    const gateway = await start([], ['--modern'], { env: { GANGWAY_SHARE: undefined } });
     expect(await seenBy(modernKeeper(gateway.url), modernKeeper(gateway.url))).toEqual({ alice: true, bob: true });
     // The process of the start is replaced once its era is known, and may still be ending.
     await waitForDescendants(gateway.pid, 1);
@@ -192,5 +193,42 @@ describe('users of a server that keeps connections in its process', () => {
     expect(said('shared server ready')).toBe(false);
     await modernKeeper(gateway.url, users.alice).list();
     expect(said('shared server ready')).toBe(true);
+  });
+});
+
+/** Clients of this version of the SDK send the same `server/discover`, whether or not they could fall back (0134). */
+describe.each<readonly [string, Mode]>([
+  ['auto', 'auto'],
+  ['pinned', { pin: '2026-07-28' }],
+])('SDK v2 clients at a legacy server, mode %s', (_, mode) => {
+  const said = expect.objectContaining({
+    msg: 'each request of a client of 2026-07-28 gets a new process of this server',
+  });
+  const callTwice = async (gateway: Gateway): Promise<{ readonly connections: readonly string[] }> => {
+    await using client = await connectModernSdk(gateway.url, mode);
+    await client.callTool('connect', { name: 'a' });
+    return JSON.parse(await client.callTool('list_connections'));
+  };
+
+  test('keep their state for the user of this machine', async () => {
+    const gateway = await start([], ['--legacy'], { env: { GANGWAY_SHARE: undefined } });
+    expect(await callTwice(gateway)).toMatchObject({ connections: ['a'] });
+    expect(gateway.logs()).not.toContainEqual(said);
+  });
+
+  test('[P11] are served without state where anyone can be a client, and the log says once what to do', async () => {
+    const gateway = await start(['--public-url', 'http://127.0.0.1:1/'], ['--legacy'], {
+      env: { GANGWAY_SHARE: undefined },
+    });
+    expect(await callTwice(gateway)).toMatchObject({ connections: [] });
+    expect(await callTwice(gateway)).toMatchObject({ connections: [] });
+    expect(gateway.logs().filter((line) => said.asymmetricMatch(line))).toHaveLength(1);
+  });
+
+  test('keep their state with --share all', async () => {
+    const args = ['--public-url', 'http://127.0.0.1:1/', '--share', 'all'];
+    const gateway = await start(args, ['--legacy'], { env: { GANGWAY_SHARE: undefined } });
+    expect(await callTwice(gateway)).toMatchObject({ connections: ['a'] });
+    expect(gateway.logs()).not.toContainEqual(said);
   });
 });

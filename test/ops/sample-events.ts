@@ -116,6 +116,7 @@ export const sampleEvents: { readonly [T in Type]: readonly EventOf<GatewayEvent
     { type: 'option-unused', server, option: 'share-of-sessions' },
     { type: 'option-unused', server, option: 'affinity' },
   ],
+  'process-per-request': [{ type: 'process-per-request', server }],
   'shared-server-ready': [{ type: 'shared-server-ready', server, revisions: ['2026-07-28'], startMs: 5, pid: 7 }],
   'shared-server-ended': [
     { type: 'shared-server-ended', server, end: exited, inFlight: 2, runAgain: 1, dropped: { log: 1 } },

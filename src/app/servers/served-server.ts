@@ -113,6 +113,10 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
     settleMs: config.startTimeoutMs,
     maxListeners: gateway.maxSharedCalls,
     onFailed: (cause) => emit({ type: 'shared-server-failed', server: config.name, cause }),
+    onIsolatedCall() {
+      // With any other value of `share`, the operator has decided this.
+      if (share === 'auto') emit({ type: 'process-per-request', server: config.name });
+    },
   });
   return { config, running, server, modern, groups, lists, kept };
 }

@@ -54,6 +54,8 @@ export interface GroupsOptions extends PoolSlotHost {
   readonly maxListeners: number;
   /** How long a request waits for a slot, and a parked call for its client, in milliseconds. */
   readonly requestIdleMs: number;
+  /** A tool is called in a process of its own because of `isolation`. Called once: the next call is no news. */
+  readonly onIsolatedCall: () => void;
 }
 
 /** The sender of a request, apart from the request itself. */
@@ -90,6 +92,7 @@ export class Groups {
   /** The prefix of this instance's request ids; other instances have another one. */
   readonly #idPrefix = randomBytes(6).toString('base64url');
   #lastId = 0;
+  #hasIsolatedCalls = false;
   readonly #listeners: GroupSubscriptions;
   readonly #tools = new GroupTools((owner, cursor) =>
     this.#listTools(owner, cursor).catch((cause: unknown) => {
@@ -203,6 +206,12 @@ export class Groups {
     return isAlone === true || this.#options.isolation() === 'request';
   }
 
+  #reportIsolation(): void {
+    if (this.#hasIsolatedCalls || this.#options.isolation() !== 'request') return;
+    this.#hasIsolatedCalls = true;
+    this.#options.onIsolatedCall();
+  }
+
   #reportFailure(served: Promise<void>, answer: Answer): void {
     served.catch((cause: unknown) => {
       const reason = this.#reasonOf(cause);
@@ -219,6 +228,7 @@ export class Groups {
   async #serve(request: Message, logLevel: Envelope['logLevel'], caller: GroupCaller, answer: Answer): Promise<void> {
     const { method } = request;
     if (untranslated.has(method)) return answer.fault('method_removed');
+    if (method === 'tools/call') this.#reportIsolation();
     const declared = memberRange(request, 'meta', clientCapabilitiesKey) as { start: number; end: number };
     const askable = readClientFeatures(request.text.subarray(declared.start, declared.end));
     const identified = this.#memberOf(caller, request);

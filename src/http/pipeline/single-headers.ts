@@ -23,12 +23,15 @@ const bits: ReadonlyMap<string, number> = new Map(names.map((name, index) => [na
  */
 const protocolPrefix = 'mcp-';
 
+/** An id of another form belongs to no session here, and is answered with 404 as any unknown session. */
+const sessionHeader = 'mcp-session-id';
+
 const visibleAscii = /^[\x20-\x7e]*$/;
 
 const none: ReadonlySet<string> = new Set();
 
 /**
- * True if no such header occurs twice, and no deciding header holds characters beyond visible ASCII.
+ * True if no such header occurs twice, and no deciding header but the session id holds characters beyond visible ASCII.
  * @param rawHeaders the headers as Node.js gives them
  * @param further more headers, in lower case, under the same rule: of two the server could use a different one than a
  *   proxy before it
@@ -41,7 +44,7 @@ export function hasSingleHeaders(rawHeaders: readonly string[], further: Readonl
     const bit = bits.get(name) ?? 0;
     const isDeciding = bit !== 0 || further.has(name);
     if (!isDeciding && !name.startsWith(protocolPrefix)) continue;
-    if (isDeciding && !visibleAscii.test(rawHeaders[i + 1] as string)) return false;
+    if (isDeciding && name !== sessionHeader && !visibleAscii.test(rawHeaders[i + 1] as string)) return false;
     if ((seen & bit) !== 0 || others?.has(name)) return false;
     seen |= bit;
     if (bit !== 0) continue;

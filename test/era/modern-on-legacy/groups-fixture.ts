@@ -121,6 +121,7 @@ export function createGroups(options: GroupsFixture) {
     settleMs: 1_000,
     maxListeners: 100,
     onFailed: (cause) => failures.push(cause),
+    onIsolatedCall: () => undefined,
   });
   onTestFinished(async () => {
     groups.close();
