@@ -163,7 +163,7 @@ export function readConfiguration({
   hasFile = named !== undefined;
   const file = named === undefined ? undefined : loadFile(named, context);
   const sources = [line.given, givenByEnvironment(env, { env: undefined, readFile, report }), file?.given ?? new Map()];
-  const globals = deriveClusterTimes(
+  const globals = deriveTimes(
     resolveOptions(globalOptions, sources, defaultsOf(globalOptions), report),
     sources,
   );
@@ -232,11 +232,11 @@ export function readConfiguration({
 }
 
 /**
- * Derives the times of a cluster that are not set from its lease. A lease is renewed three times before it expires, and
- * two renewals can fail.
+ * Derives the times that are not set. Those of a cluster follow from its lease: a lease is renewed three times before it
+ * expires, and two renewals can fail. The record of a session lives as long as an idle session and its events may.
  */
-function deriveClusterTimes(globals: GlobalOptions, sources: readonly Given[]): GlobalOptions {
-  const { leaseMs } = globals;
+function deriveTimes(globals: GlobalOptions, sources: readonly Given[]): GlobalOptions {
+  const { leaseMs, recordTtlMs, sessionIdleMs, logMaxAgeMs } = globals;
   const derived = (key: 'leaseRenewMs' | 'leaseMarginMs' | 'redisTimeoutMs', share: number, leastMs: number): number =>
     firstGiven(sources, key) === undefined ? Math.max(leastMs, Math.floor(leaseMs / share)) : globals[key];
   return {
@@ -247,6 +247,7 @@ function deriveClusterTimes(globals: GlobalOptions, sources: readonly Given[]): 
       derived('redisTimeoutMs', 6, 10),
       firstGiven(sources, 'redisTimeoutMs') ? Infinity : second,
     ),
+    recordTtlMs: firstGiven(sources, 'recordTtlMs') ? recordTtlMs : Math.max(recordTtlMs, sessionIdleMs, logMaxAgeMs),
   };
 }
 

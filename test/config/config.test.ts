@@ -220,6 +220,17 @@ describe('the order of sources', () => {
     });
   });
 
+  it('keeps the record of a session as long as an idle session and its events may live, unless it is set', () => {
+    const recordTtlOf = (...argv: string[]) => {
+      const { recordTtlMs } = configOf({ argv: [...argv, '--', 'x'] });
+      return recordTtlMs / 60_000;
+    };
+    expect(recordTtlOf('--session-idle', '10m')).toBe(60);
+    expect(recordTtlOf('--session-idle', '3h')).toBe(180);
+    expect(recordTtlOf('--replay.maxAge', '2h')).toBe(120);
+    expect(recordTtlOf('--session-idle', '3h', '--advanced.cluster.recordTtl', '90m')).toBe(90);
+  });
+
   it('takes every option from each source, by its path and its short name', () => {
     for (const [key, { kind, default: value }] of Object.entries({ ...globalOptions, ...serverOptions })) {
       if (value === undefined || typeof value === 'object') continue;

@@ -68,7 +68,11 @@ export const clusterOptions = {
     [1, longestMs],
     'Safety margin before a lease expires. Within this margin, the instance sends only data that is in the log.',
   ),
-  recordTtlMs: duration(60 * minute, [1, longestMs], 'Time for which Redis keeps a session without an owner.'),
+  recordTtlMs: duration(
+    60 * minute,
+    [1, longestMs],
+    'Time for which Redis keeps a session without an owner. If it is not set, it is at least --session-idle.',
+  ),
   mailboxMaxBytes: size(
     64 * mebibyte,
     [1, largestTotalBytes],
