@@ -35,7 +35,7 @@ const modern = serverEntry([...modernFixture]);
 testCross({
   servers: [
     viewKind('a view of one server', [fixture]),
-    viewKind('a view of three servers', [fixture, modern, fixture], { isModern: true }),
+    viewKind('a view of five servers', [fixture, modern, fixture, fixture, modern], { isModern: true }),
   ],
   clients: [...clientKinds, ...modernClients],
   start,
