@@ -99,6 +99,16 @@ export const bars = [
     ...{ scenarios: ['session-per-call'], ...rate },
   },
   {
+    what: 'sessions with one call per second, behind a login and with a server in Node.js, ratio to a process for each',
+    ...{ scenarios: ['session-per-call'], ...rate, target: 'ours-login-node', against: ['ours-login-node-apart'] },
+    atLeast: 20,
+  },
+  {
+    what: 'echo 100 B, 16x8, sessions in files: calls per second, ratio to sessions in memory',
+    ...{ scenarios: echoesOf('16x8-100', ['string', 'words']), ...rate, target: 'ours-files', against: ['ours'] },
+    atLeast: 0.95,
+  },
+  {
     what: 'median handshake with a warm process for each session of a burst, server in Node.js, ratio to ideal (without warm processes)',
     ...{ scenarios: ['bursts-4'], target: 'ours-warm-node', value: medianMs, against: ['ideal-node'] },
     atMost: 0.15,

@@ -163,10 +163,7 @@ export function readConfiguration({
   hasFile = named !== undefined;
   const file = named === undefined ? undefined : loadFile(named, context);
   const sources = [line.given, givenByEnvironment(env, { env: undefined, readFile, report }), file?.given ?? new Map()];
-  const globals = deriveTimes(
-    resolveOptions(globalOptions, sources, defaultsOf(globalOptions), report),
-    sources,
-  );
+  const globals = deriveTimes(resolveOptions(globalOptions, sources, defaultsOf(globalOptions), report), sources);
   checkPairs(globals, sources, report);
   checkCertificate(globals, sources, readFile, report);
   const common = resolveOptions(serverOptions, sources, defaultsOf(serverOptions), report);
