@@ -122,7 +122,7 @@ export class SessionCalls extends CallTable<Call> {
    *
    * A call whose client accepts only JSON, or has left, has no stream. If there is a GET stream, two further kinds of
    * calls count as without one. The first is a poll of a task, which should be answered at once. The second, for a
-   * request of the server, is a call whose client may never come back.
+   * request from the server, is a call whose client may never come back.
    * @param relatedRequests as in `BackendEvents.onMessages`. With an empty list the message belongs to no request, and
    *   goes to the GET stream if that is open.
    */

@@ -4,7 +4,7 @@ import type { Era } from '../protocol/revisions.ts';
 /**
  * Why a message was not passed on.
  *
- * `noise`: a line of the server that is no JSON-RPC message. `server_request`: a request of the server, which the
+ * `noise`: a line of the server that is no JSON-RPC message. `server_request`: a request from the server, which the
  * modern era does not have; the server gets an error. `late`: a message for a request that was cancelled or answered.
  * `log`: a log message that belongs to none or to one of several requests. `unattributed`: any other notification that
  * names no request. `unacknowledged`: a notification of a subscription before its acknowledgement, or of a kind that no

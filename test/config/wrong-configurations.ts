@@ -263,24 +263,24 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     flags('--timeouts.start', '5s'),
-    '--timeouts.start: is an option of servers; use --defaults.timeouts.start for all servers, or set it in the entry of a server',
+    '--timeouts.start: is a server option; use --defaults.timeouts.start for all servers, or set it in the entry of a server',
   ],
   [
     flags('--advanced.rerun', 'hints'),
-    '--advanced.rerun: is an option of servers; use --defaults.advanced.rerun for all servers, or set it in the entry of a server',
+    '--advanced.rerun: is a server option; use --defaults.advanced.rerun for all servers, or set it in the entry of a server',
   ],
   [
     flags('--probes.every', '5s'),
-    '--probes.every: is an option of servers; use --defaults.probes.every for all servers, or set it in the entry of a server',
+    '--probes.every: is a server option; use --defaults.probes.every for all servers, or set it in the entry of a server',
   ],
   [flags('--session-timeout', '5m'), '--session-timeout: is not an option; did you mean --session-idle?'],
   [
     root('"timeouts": { "start": "5s" }'),
-    'gangway.json:2:17: timeouts.start: is an option of servers; for all servers, write "defaults": { "timeouts": { "start": … } }',
+    'gangway.json:2:17: timeouts.start: is a server option; for all servers, write "defaults": { "timeouts": { "start": … } }',
   ],
   [
     root('"probes": { "every": "5s" }'),
-    'gangway.json:2:3: probes: is an option of servers; for all servers, write "defaults": { "probes": … }',
+    'gangway.json:2:3: probes: is a server option; for all servers, write "defaults": { "probes": … }',
   ],
   [
     root('"include": "${DIR:-inc}"'),

@@ -103,7 +103,7 @@ export const floor: readonly Requirement[] = [
   { id: 'C-17', text: 'A refused request does not add scopes to a session, and stored scopes are never removed.' },
   {
     id: 'C-18',
-    text: "Timers are unref'd and end with the object that created them. A reply keeps its status while the owner checks its lease.",
+    text: "Timers are unref'd and end with the object that created them. The lease check does not change the HTTP status of a reply.",
   },
   { id: 'E-01', text: 'A refused reload does not change the health of any server.' },
   { id: 'E-02', text: 'If the reader of an audit pipe pauses, the output continues when the reader reads again.' },

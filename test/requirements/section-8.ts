@@ -24,7 +24,7 @@ export const section8: readonly ProtocolRequirement[] = [
     id: 'R8.04',
     source: 'SSE24',
     level: 'MUST',
-    text: 'A lost stream ends the upstream session. Pending requests are answered, and the backend is opened again.',
+    text: 'A lost stream ends the upstream session. Pending requests are answered or end with an error, and the backend is opened again.',
   },
   {
     id: 'R8.05',

@@ -81,7 +81,7 @@ export function describeSharing(
   const [share] = shares;
   if (shares.size !== 1 || share === undefined) return 'Which clients share processes depends on the server (share).';
   if (share === 'all') return 'All clients share server processes, regardless of their user (--share all).';
-  if (share === 'request' || share === 'session') return `Sessions share no server processes (--share ${share}).`;
+  if (share === 'request' || share === 'session') return `Sessions do not share server processes (--share ${share}).`;
   if (known === 'users') return 'Each user has separate server processes. Sessions of one user share them.';
   if (known === 'local')
     return 'All clients on this machine count as one user, and share server processes. To prevent this: --share session';

@@ -17,7 +17,7 @@ import { RequestNumbers } from './request-numbers.ts';
 /** The longest wait for the answer that shows that a kept process still works. */
 const maxPingMs = 2_000;
 
-/** JSON-RPC: the method does not exist. The answer to a request of a server that has no client. */
+/** JSON-RPC: the method does not exist. The answer to a request from a server that has no client. */
 const methodNotFound = -32601;
 
 /** The owner of a process, and how it deals with requests. */
@@ -51,7 +51,7 @@ export class InitializedProcess implements BackendEvents, MemberHost {
   readonly #backend: Backend;
   readonly #members = new Set<ProcessMember>();
   readonly #calls = new MemberCalls();
-  /** Requests of the server that its session has not answered. */
+  /** Requests from the server that its session has not answered. */
   readonly #serverRequests = new Map<RequestId, ProcessMember>();
   readonly #routing = new ProcessRouting(this.#members, this.#calls.byId);
   readonly #settings = new ProcessSettings(this.#members);
@@ -354,7 +354,7 @@ export class InitializedProcess implements BackendEvents, MemberHost {
     return this.#drop();
   }
 
-  /** Only one session can get a request of the server. If there is none, the gateway answers: no server must wait. */
+  /** Only one session can get a request from the server. If there is none, the gateway answers: no server must wait. */
   #receiveRequest(request: Message, only: ProcessMember | undefined): Deliveries {
     const { id, method } = request;
     if (id === undefined || id === null) return noDelivery;

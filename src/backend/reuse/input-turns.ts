@@ -14,7 +14,7 @@ interface WaitingRequest {
 }
 
 /**
- * Lets sessions take turns with calls during which the server may ask the client. A request of the server then belongs
+ * Lets sessions take turns with calls during which the server may ask the client. A request from the server then belongs
  * to one session and no other (P2, P11), because it does not name the call. Calls of one session run at the same time.
  */
 export class InputTurns {

@@ -17,7 +17,7 @@ export interface ProcessKey {
   readonly asksClients: boolean;
 }
 
-/** Capabilities with which a client accepts requests of the server. */
+/** Capabilities with which a client accepts requests from the server. */
 const askedCapabilities = ['sampling', 'elicitation', 'roots'] as const;
 
 /**

@@ -35,7 +35,7 @@ export class ProcessRouting {
     this.#calls = calls;
   }
 
-  /** The member that a request of the server asks; undefined if it cannot be known. */
+  /** The member that a request from the server asks; undefined if it cannot be known. */
   memberAsked(request: Message): ProcessMember | undefined {
     const asking = this.#onlyMember(({ method }) => mayAskDuring(method));
     const member = asking === undefined ? this.#onlyMember(() => true) : asking;

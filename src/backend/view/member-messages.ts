@@ -12,7 +12,7 @@ export const serverKey = 'mcp-gangway/server';
 /** How many requests of servers, and progress tokens of such requests, are remembered (P8). */
 const maxRemembered = 2_000;
 
-/** A request of a server: the position of the server in the view, and its own id or token. */
+/** A request from a server: the position of the server in the view, and its own id or token. */
 interface Origin {
   readonly index: number;
   readonly own: RequestId;

@@ -57,7 +57,7 @@ export function explainUnknownFlag(flag: string, value?: string, hasCommand = tr
       : explainMoved(flagOf(moved), optionByKey.get(moved), value, (converted) => `${flagOf(moved)} ${converted}`);
   const ofServers = flag.replace(/^--/, `--${defaultsBranch}.`);
   if (keyOfFlag(ofServers) !== undefined)
-    return `is an option of servers; use ${ofServers} for all servers, or set it in the entry of a server`;
+    return `is a server option; use ${ofServers} for all servers, or set it in the entry of a server`;
   const last = nearestName(flag.replace(/^-+/, ''), lastWords);
   const nearest =
     otherNames.get(flag) ??

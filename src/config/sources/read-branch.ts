@@ -128,7 +128,7 @@ function explainUnknownKey(name: string, value: unknown, branch: string, places:
     return `is an option of the gateway, not of a server; set ${treePathOf(gatewayPath)} at the top level`;
   const ofServers = `${defaultsBranch}.${branch === '' ? '' : `${branch}.`}${name}`;
   if (isBranch(ofServers, places) || paths.includes(ofServers))
-    return `is an option of servers; for all servers, write ${nested(ofServers, '…')}`;
+    return `is a server option; for all servers, write ${nested(ofServers, '…')}`;
   const sibling = nearestName(name, memberNames(branch, places));
   const elsewhere = paths.find((path) => path.split('.').at(-1) === name);
   const last = elsewhere ?? sibling ?? nearestName(name, lastWords(paths));

@@ -12,7 +12,7 @@ const unusedOptions: Readonly<Record<UnusedOption, { readonly what: string; read
   share: {
     what: '--share has no effect on modern clients of this server',
     detail:
-      'Each modern request has its own connection to a server at a URL, so the gateway cannot isolate users. Identify users to the server with --defaults.credentials or --defaults.forwardHeaders.',
+      'Each modern request to a server that is configured by its URL has its own connection, so the gateway cannot isolate users. Identify users to the server with --defaults.credentials or --defaults.forwardHeaders.',
   },
   'share-of-sessions': {
     what: '--share has no effect on sessions of this server',
@@ -111,7 +111,7 @@ function logSharedEnd(
   if (!isAtTerminal && lastOutput?.length) logger.debug({ server, lastOutput }, 'last output of the server');
 }
 
-/** Returns the function that logs a dropped message. Requests of a server to its clients are one warning. */
+/** Returns the function that logs a dropped message. Requests from a server to its clients are one warning. */
 function createDropLog(logger: Logger): (event: EventOf<SharedServerEvent, 'shared-message-dropped'>) => void {
   const warnedServers = new Set<string>();
   return ({ server, reason: what, text }) => {

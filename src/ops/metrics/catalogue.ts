@@ -193,7 +193,7 @@ export const catalogue = {
   backendStarts: counter('backend_starts_total', 'Started processes and opened connections.', [server]),
   backendEnds: counter(
     'backend_ends_total',
-    'Ended processes and connections, by reason. closed: ended by the gateway. exited: ended by itself. failed: not started. line_too_long, memory_limit: over a limit.',
+    'Ended processes and connections, by reason. closed: ended by the gateway. exited: ended on its own. failed: not started. line_too_long, memory_limit: over a limit.',
     [server, oneOf('reason', 'closed', 'exited', 'failed', 'line_too_long', 'memory_limit')],
   ),
   viewMissing: counter(

@@ -32,7 +32,7 @@ export class EarlyRoots {
    * roots. `settled`: it has them, or has not asked.
    */
   #state: 'new' | 'checking' | 'asking' | 'settled' = 'new';
-  /** The request of the server that no client has answered. */
+  /** The request from the server that no client has answered. */
   #request: Message | undefined;
   /** The calls that wait, of which a session has a limited number. Mostly, it has one. */
   #held: HeldCall[] = [];
@@ -68,7 +68,7 @@ export class EarlyRoots {
     return true;
   }
 
-  /** The client has answered a request of the server, or it was refused. */
+  /** The client has answered a request from the server, or it was refused. */
   noteAnswered({ id }: Message): void {
     if (this.#request === undefined || this.#request.id !== id) return;
     this.#request = undefined;

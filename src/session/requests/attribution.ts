@@ -164,7 +164,7 @@ export class Attribution implements UnsolicitedSink {
     return isFull ? 'undeliverable' : undefined;
   }
 
-  /** Passes a request of the server on, or refuses it, so that the server does not wait. */
+  /** Passes a request from the server on, or refuses it, so that the server does not wait. */
   #forwardRequest(
     message: Message,
     destination: StreamTarget | undefined,
