@@ -32,7 +32,7 @@ export const inputs: readonly Requirement[] = [
   },
   {
     id: 'B11',
-    text: 'An unknown, expired or deleted session id of visible ASCII, of any length, always gets 404 with the same body. An initialize with such an id also gets this 404.',
+    text: 'An unknown, expired or deleted session id, in any characters and of any length, always gets 404 with the same body. An initialize with such an id also gets this 404.',
   },
   {
     id: 'B11b',
