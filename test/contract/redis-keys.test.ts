@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { maxTakeovers } from '../../src/store/takeover-limit.ts';
+import { contentsOfRedis } from '../support/redis-contents.ts';
 import { type RedisServer, startRedis } from '../support/redis-server.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { aRecord, createLogWriter, epoch } from './log-writer.ts';
 import { freshPrefix, openRedisStore } from './redis-fixture.ts';
 import { useAll } from './use-all.ts';
@@ -89,6 +91,24 @@ describe('the keys of the Redis store', () => {
     await instances.enqueue('a', 'b', 2, [Buffer.from('y')]); // it may be read much later
     await instances.renew('a');
     for (const key of keys) expect(Number(await redis.cli('PTTL', key)), key).toBeGreaterThan(60_000);
+    await close();
+  });
+
+  it('[P12] of a dead instance hold no message that it was given, and keep the others for their senders', async () => {
+    await redis.empty();
+    const { instances, close } = await openRedisStore({ url: redis.url, prefix: freshPrefix(), leaseMs: 100 });
+    await instances.join('a');
+    await instances.enqueue('a', 'b', 1, [Buffer.from('given-1'), Buffer.from('given-2')]);
+    await instances.enqueue('a', 'b', 3, [Buffer.from('given-3')]);
+    await instances.receive('a', 100);
+    await instances.enqueue('a', 'b', 4, [Buffer.from('kept-4')]);
+    await waitFor(() => instances.declareDead('a'), { what: 'the lease to lapse' });
+    const contents = await contentsOfRedis(redis.url);
+    expect(contents).not.toContain('given-');
+    expect(contents).toContain('kept-4');
+    expect(await instances.withdraw('a', 'b')).toEqual([4]);
+    expect(await contentsOfRedis(redis.url)).not.toContain('kept-4');
+    expect(await instances.declareDead('a')).toBe(true);
     await close();
   });
 

@@ -144,7 +144,8 @@ export function createRedisInstances(parts: RedisInstancesParts): RedisInstances
     },
 
     async declareDead(name) {
-      return (await runScript('declare-dead', [keys.instance(name).lease], [lifetimes.deadMs])) === 1;
+      const { lease, mailbox } = keys.instance(name);
+      return (await runScript('declare-dead', [lease, mailbox], [lifetimes.deadMs])) === 1;
     },
 
     async enqueue(to, from, first, contents) {
