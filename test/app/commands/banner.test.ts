@@ -80,7 +80,7 @@ test.each([
   [['auto'], 'users', /^Each user has separate server processes/],
   [['auto'], 'local', /^All clients on this machine count as one user.*--share session$/],
   [['auto'], 'unknown', /^Anyone can be a client/],
-  [['session'], 'users', /share no server processes \(--share session\)/],
+  [['session'], 'users', /do not share server processes \(--share session\)/],
   [['all'], 'unknown', /^All clients share server processes, regardless of their user/],
   [['auto', 'all'], 'users', /^Which clients share processes depends/],
 ] as const)('it says in one line who shares processes: %j, %s', (shares, known, line) => {
