@@ -1,13 +1,13 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 
 /** Not one of the projects of the checkout's configuration: it installs foreign packages, and takes minutes. */
 // biome-ignore lint/style/noDefaultExport: vitest wants one
 export default defineConfig({
   test: {
     name: 'judges',
-    include: [
-      'test/judges/{authorization,browser,clients,client-role,hosted,mongodb,server-role,mcp-remote-logins}.test.ts',
-    ],
+    include: ['test/judges/*.test.ts'],
+    // Unit tests of what the judges share.
+    exclude: [...configDefaults.exclude, 'test/judges/judge.test.ts'],
     globalSetup: 'test/judges/page.ts',
     // One judge after the other: some scenarios have short deadlines.
     fileParallelism: false,
