@@ -462,12 +462,20 @@ describe('bad inputs', () => {
       ['of 129 characters', 'x'.repeat(129)],
       ['with a blank', 'a b'],
       ['that is blank', ' '],
+      ['that is empty', ''],
+      ['in Latin-1', 'säge'],
+      // Node.js writes each character of a header as one byte.
+      ['in UTF-8', Buffer.from('会话-😀').toString('latin1')],
+      ['with braces', '{"session":1}'],
+      ['of a UUID', '3f0c6a3e-5a3c-4f0e-9d53-0b8c0a4f7d11'],
     ])('[B11] [R9.04] a session id %s, as another gateway may give: 404, also for initialize', async (_, id) => {
       const header = { 'Mcp-Session-Id': id };
       const [posted, ...others] = await eachMethod(header);
       expectFault(posted as Answer, 404, -32001, 'unknown_session', 9);
       for (const answer of others) expectFault(answer, 404, -32001, 'unknown_session');
       expectFault(await post(gateway.url, initializeBody(5), header), 404, -32001, 'unknown_session', 5);
+      const notification = { jsonrpc: '2.0', method: 'notifications/initialized' };
+      expectFault(await post(gateway.url, notification, header), 404, -32001, 'unknown_session');
       expect(await session.lines()).toEqual([]);
     });
 

@@ -72,6 +72,6 @@ export const inputs: readonly Requirement[] = [
   { id: 'B25', text: 'Headers that are too large get 431. Slow headers and slow bodies get 408.' },
   {
     id: 'B26',
-    text: 'Duplicate security headers, Latin-1 bytes and absolute-form targets get 400.',
+    text: 'Duplicate security headers, absolute-form targets, and Latin-1 bytes in security headers other than Mcp-Session-Id get 400.',
   },
 ];

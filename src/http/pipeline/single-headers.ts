@@ -1,3 +1,6 @@
+/** May hold any characters: an id of another form is unknown here, and gets the 404 of any unknown session. */
+const sessionHeader = 'mcp-session-id';
+
 /**
  * Headers that decide the sender of a request and its destination. Node.js keeps the first of two `Host` or
  * `Authorization` headers and joins two of the others with a comma. A proxy in front may use a different one than the
@@ -9,7 +12,7 @@ const names = [
   'authorization',
   'content-type',
   'content-encoding',
-  'mcp-session-id',
+  sessionHeader,
   'mcp-protocol-version',
   'last-event-id',
 ];
@@ -22,9 +25,6 @@ const bits: ReadonlyMap<string, number> = new Map(names.map((name, index) => [na
  * "Server Validation").
  */
 const protocolPrefix = 'mcp-';
-
-/** An id of another form belongs to no session here, and is answered with 404 as any unknown session. */
-const sessionHeader = 'mcp-session-id';
 
 const visibleAscii = /^[\x20-\x7e]*$/;
 
