@@ -66,7 +66,10 @@ export interface Instances {
   publishAddress(instance: string, address: string): Promise<void>;
   /** Returns the published address of an instance; undefined if there is none. */
   addressOf(instance: string): Promise<string | undefined>;
-  /** Ensures that an instance without a lease never gets one again. Returns false if the instance holds its lease. */
+  /**
+   * Ensures that an instance without a lease never gets one again. A shared store removes the messages that the instance
+   * has received, because they can contain credentials. Returns false if the instance holds its lease.
+   */
   declareDead(instance: string): Promise<boolean>;
 
   /**

@@ -7,9 +7,11 @@
 -- ARGV  1 TTL in ms
 -- Returns 1 the instance is dead, 0 the instance holds its lease
 
-if redis.call('GET', KEYS[1]) == 'alive' then return 0 end
+local state = redis.call('GET', KEYS[1])
+if state == 'alive' then return 0 end
 redis.call('SET', KEYS[1], 'dead', 'PX', ARGV[1])
-if redis.call('EXISTS', KEYS[2]) == 0 then return 1 end
+-- Each takeover of a session declares its owner dead. The first of them has removed the messages.
+if state == 'dead' or redis.call('EXISTS', KEYS[2]) == 0 then return 1 end
 local groups = redis.call('XINFO', 'GROUPS', KEYS[2])
 if not groups[1] then return 1 end
 for i = 1, #groups[1], 2 do
