@@ -192,8 +192,9 @@ other unknown key is an error too. A server name has 1 to 64 letters, digits, do
 | \`\${VAR:-default}\` | the variable, or the default if the variable is unset or empty |
 | \`\${file:/run/secrets/name}\` | the text of a file, without its final line break |
 
-\`\${file:…}\` also works on the command line and in variables: \`GANGWAY_REDIS='\${file:/run/secrets/redis-url}'\`. A command is
-split into arguments after its references have been replaced. \`config print\` shows the reference instead of a secret or a text from a file.
+\`\${file:…}\` also works on the command line and in variables: \`GANGWAY_REDIS='\${file:/run/secrets/redis-url}'\`.
+A command is split into arguments after its references have been replaced. \`config print\` shows the reference instead
+of a secret or a text from a file.
 
 ## Advanced options
 

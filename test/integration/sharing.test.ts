@@ -113,7 +113,7 @@ describe('users of a server that keeps connections in its process', () => {
   );
 
   it('share one process where nobody is known, as before', async () => {
-    const gateway = await start([], ['--modern'], { env: { GANGWAY_SHARE: undefined } });
+    const gateway = await start([], ['--modern'], { env: {} });
     expect(await seenBy(modernKeeper(gateway.url), modernKeeper(gateway.url))).toEqual({ alice: true, bob: true });
     // The process of the start is replaced once its era is known, and may still be ending.
     await waitForDescendants(gateway.pid, 1);
@@ -204,6 +204,8 @@ describe.each<readonly [string, Mode]>([
   const said = expect.objectContaining({
     msg: 'each request of a client of 2026-07-28 gets a new process of this server',
   });
+  const withoutUsers = { env: { GANGWAY_SHARE: undefined } };
+  const toAnybody = ['--public-url', 'http://127.0.0.1:1/'];
   const callTwice = async (gateway: Gateway): Promise<{ readonly connections: readonly string[] }> => {
     await using client = await connectModernSdk(gateway.url, mode);
     await client.callTool('connect', { name: 'a' });
@@ -211,23 +213,20 @@ describe.each<readonly [string, Mode]>([
   };
 
   test('keep their state for the user of this machine', async () => {
-    const gateway = await start([], ['--legacy'], { env: { GANGWAY_SHARE: undefined } });
+    const gateway = await start([], ['--legacy'], withoutUsers);
     expect(await callTwice(gateway)).toMatchObject({ connections: ['a'] });
     expect(gateway.logs()).not.toContainEqual(said);
   });
 
   test('[P11] are served without state where anyone can be a client, and the log says once what to do', async () => {
-    const gateway = await start(['--public-url', 'http://127.0.0.1:1/'], ['--legacy'], {
-      env: { GANGWAY_SHARE: undefined },
-    });
+    const gateway = await start(toAnybody, ['--legacy'], withoutUsers);
     expect(await callTwice(gateway)).toMatchObject({ connections: [] });
     expect(await callTwice(gateway)).toMatchObject({ connections: [] });
     expect(gateway.logs().filter((line) => said.asymmetricMatch(line))).toHaveLength(1);
   });
 
   test('keep their state with --share all', async () => {
-    const args = ['--public-url', 'http://127.0.0.1:1/', '--share', 'all'];
-    const gateway = await start(args, ['--legacy'], { env: { GANGWAY_SHARE: undefined } });
+    const gateway = await start([...toAnybody, '--share', 'all'], ['--legacy'], withoutUsers);
     expect(await callTwice(gateway)).toMatchObject({ connections: ['a'] });
     expect(gateway.logs()).not.toContainEqual(said);
   });

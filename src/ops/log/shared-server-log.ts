@@ -47,7 +47,7 @@ export function createSharedServerLog(logger: Logger, isAtTerminal: boolean): Ga
       }
       case 'process-per-request': {
         const detail =
-          'Anyone can be a client here, and a client of 2026-07-28 has no session. A tool that builds on an earlier call finds nothing. Configure authentication, or set --share all if all clients are yours. SDK clients with version negotiation keep their state if they use the legacy revisions.';
+          'Anyone can be a client here, and a client of 2026-07-28 has no session. A tool that builds on an earlier call finds nothing. Configure authentication, or set --share all if all clients are yours. Clients that open a session keep their state.';
         return logger.warn(
           { server: event.server, detail },
           'each request of a client of 2026-07-28 gets a new process of this server',
