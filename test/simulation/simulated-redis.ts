@@ -24,8 +24,8 @@ export class SimulatedRedis {
   readonly #limits: RedisLimits;
   #store: ClusterStore;
   #replicas: ClusterStore[];
-  /** The commands that the replicas have not seen yet, in order. */
-  #unreplicated: Execute[] = [];
+  /** The commands that the replicas have not seen yet, in order, each with the time when the master ran it. */
+  #unreplicated: { readonly command: Execute; readonly ranAtMs: number }[] = [];
   #replicationIsBroken = false;
   #generation = 0;
   readonly #lines: RedisLine[] = [];
@@ -66,19 +66,25 @@ export class SimulatedRedis {
     return line;
   }
 
-  /** Runs a command at the master, and a little later at the replicas. */
+  /**
+   * Runs a command at the master, and a little later at the replicas. A replica of Redis copies the effects of a command:
+   * here it runs the command as of the time of the master, so that no lease has ended in between.
+   */
   async execute(command: Execute, random: Random): Promise<unknown> {
     const { generation } = this;
+    const ran = { command, ranAtMs: this.#clock.nowMs };
     const answer = await command(this.#store, 'master');
     if (this.#replicas.length === 0 || generation !== this.generation) return answer;
     const replicate = (): void => {
-      const index = this.#unreplicated.indexOf(command);
+      const index = this.#unreplicated.indexOf(ran);
       if (index < 0 || this.#replicationIsBroken) return;
       for (const next of this.#unreplicated.splice(0, index + 1))
         for (const [at, replica] of this.#replicas.entries())
-          next(replica, at === 0 ? 'next' : 'other').catch(() => undefined);
+          this.#clock
+            .asOf(next.ranAtMs, () => next.command(replica, at === 0 ? 'next' : 'other'))
+            .catch(() => undefined);
     };
-    this.#unreplicated.push(command);
+    this.#unreplicated.push(ran);
     this.#clock.after(random.between(0, maxLagMs), 'redis', replicate);
     return answer;
   }

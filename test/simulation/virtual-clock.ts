@@ -150,6 +150,17 @@ export class VirtualClock {
     }
   }
 
+  /** Runs a function as if it were an earlier time, up to its first wait. */
+  asOf<T>(earlierMs: number, run: () => T): T {
+    const nowMs = this.#nowMs;
+    this.#nowMs = earlierMs;
+    try {
+      return run();
+    } finally {
+      this.#nowMs = nowMs;
+    }
+  }
+
   freeze(owner: string): void {
     if (!this.#frozen.has(owner)) this.#frozen.set(owner, []);
   }
