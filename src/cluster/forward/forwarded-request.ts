@@ -211,7 +211,11 @@ export class ForwardedRequest {
         this.#open(message.headers);
         return;
       case 'chunk':
-        return this.#write(from, new ReceivedBatch(body, message.at));
+        this.#write(from, new ReceivedBatch(body, message.at));
+        if (message.isLast !== true) return;
+        // If `finish` is lost, a question for later events could find that the log has dropped the whole stream.
+        this.#finish();
+        break;
       case 'json':
         this.#reply.json(body, message.headers);
         break;

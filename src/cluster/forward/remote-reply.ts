@@ -105,9 +105,10 @@ export class RemoteReply implements Reply, RequestAttempt {
     return {
       write: (batch) => {
         if (this.#isDone || this.#isGone) return true;
-        const { text, at } = batch;
+        const { text, at, isLast } = batch;
         this.#unreadBytes += text.length;
-        this.#channel.send({ kind: 'chunk', n, ...(at && { at: formatEventId(at.stream, at) }) }, text);
+        const position = at && { at: formatEventId(at.stream, at) };
+        this.#channel.send({ kind: 'chunk', n, ...position, ...(isLast && { isLast }) }, text);
         return this.#unreadBytes < windowBytes;
       },
       onDrain: (listener) => {

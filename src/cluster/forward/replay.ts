@@ -54,18 +54,21 @@ export async function replay(
         sink.write(createPrimingBatch(after, retryMs));
         reply.isContinued = true;
       }
+      let keepsUp = true;
       if (newest !== undefined) {
         position = { ...after, epoch: newest.epoch, seq: newest.seq };
-        const keepsUp = sink.write(createLoggedBatch(events, retryMs, requests));
+        keepsUp = sink.write(createLoggedBatch(events, retryMs, requests));
         onWritten?.(events.length);
         reply.isContinued = true;
-        if (!keepsUp) break; // later pages are read when they can be written
       }
-      if (atTail || newest === undefined) {
-        if (!ended) return position;
+      const isAtTail = atTail || newest === undefined;
+      // A slow client does not delay the end: the log could drop the stream before the next read.
+      if (isAtTail && ended) {
         sink.end();
         return 'complete';
       }
+      if (!keepsUp) break; // later pages are read when they can be written
+      if (isAtTail) return position;
     }
     if (!(await reply.drains(slowReaderMs))) {
       reply.stream().cut();

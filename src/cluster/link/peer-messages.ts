@@ -84,8 +84,8 @@ export type MessageToIngress =
     }
   /** The answer is a stream. */
   | { readonly kind: 'head'; readonly n: number; readonly headers?: Headers }
-  /** Bytes of the stream; `at` is the last event id in them. */
-  | { readonly kind: 'chunk'; readonly n: number; readonly at?: string }
+  /** Bytes of the stream; `at` is the last event id in them. After `isLast`, nothing but `finish` follows. */
+  | { readonly kind: 'chunk'; readonly n: number; readonly at?: string; readonly isLast?: true }
   | { readonly kind: 'finish' | 'cut'; readonly n: number };
 
 export type PeerMessageHead =

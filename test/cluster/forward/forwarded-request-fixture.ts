@@ -110,11 +110,17 @@ export const listenAfter = (after = '3.5-1'): ClientOperation => ({ kind: 'liste
 export const bytes = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
 /** A message of a stream comes from an owner, under an event id if it has a place. */
-export function chunk(exchange: ForwardedRequest, from: string, message: unknown, at?: string, n = exchange.n): void {
+export function chunk(
+  exchange: ForwardedRequest,
+  from: string,
+  message: unknown,
+  at?: string,
+  { n = exchange.n, isLast = false } = {},
+): void {
   const data = bytes(message);
   const batch =
     at === undefined ? createMessageBatch(data) : createLoggedBatch([{ ...(parseEventId(at) as EventId), data }], 0);
-  exchange.receive(from, { kind: 'chunk', n, ...(at !== undefined && { at }) }, batch.text);
+  exchange.receive(from, { kind: 'chunk', n, ...(at !== undefined && { at }), ...(isLast && { isLast }) }, batch.text);
 }
 
 export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -145,6 +145,17 @@ describe('a forwarded request whose owner is lost', () => {
     expect(reply.given).toMatchObject({ kind: 'fault', reason: 'outcome_unknown' });
   });
 
+  it('[P3] after the last event of its stream asks no other owner, whose log may have dropped the stream', async () => {
+    const { exchange, reply, sent, run } = createExchange(postOf([request('a')]), { owners: ['o1', 'o2'] });
+    const done = run();
+    await settled();
+    exchange.receive('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
+    chunk(exchange, 'o1', response('a'), '3.5-1', { isLast: true });
+    exchange.ownerLost(); // before `finish` came
+    await done;
+    expect([reply.sink.messages, reply.sink.state, sent.length]).toEqual([[response('a')], 'ended', 1]);
+  });
+
   it('takes no further messages of that owner, at once', async () => {
     const { exchange, reply, run } = createExchange(postOf([request('a')]), { owners: ['o1', 'o2'] });
     const done = run();
@@ -171,10 +182,10 @@ describe('a forwarded request whose owner is lost', () => {
     chunk(exchange, 'o1', note(1), '3.5-1');
     exchange.ownerLost(); // a letter was lost
     await settled();
-    chunk(exchange, 'o1', note('behind a hole'), '3.5-9', 5); // on its way since before
+    chunk(exchange, 'o1', note('behind a hole'), '3.5-9', { n: 5 }); // on its way since before
     const n = sent.at(-1)?.letter.n ?? 0;
     exchange.receive('o1', { kind: 'head', n }, Buffer.alloc(0));
-    chunk(exchange, 'o1', response('a'), '3.5-2', n);
+    chunk(exchange, 'o1', response('a'), '3.5-2', { n });
     exchange.receive('o1', { kind: 'finish', n }, Buffer.alloc(0));
     await done;
     expect(sent.slice(-2).map(({ to, letter }) => [to, letter.kind, letter.n])).toEqual([

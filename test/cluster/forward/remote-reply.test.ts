@@ -98,6 +98,13 @@ describe('a reply to a client of another instance', () => {
     expect(told).toEqual(['forget', 'closed']);
   });
 
+  it('says which chunk is the last of its stream', () => {
+    const { reply, sent } = createFixture();
+    const last = { stream: 1, epoch: 5, seq: 2, data: Buffer.from('{}'), last: true };
+    reply.stream().write(createLoggedBatch([last], 0, '~7'));
+    expect(sent.at(-1)).toMatchObject({ kind: 'chunk', at: '1.5-2', isLast: true });
+  });
+
   it('[P9] leaves its stream to the next owner of the session', () => {
     const { reply, sent, told } = createFixture();
     const sink = reply.stream();

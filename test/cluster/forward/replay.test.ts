@@ -103,6 +103,13 @@ describe('the replay of a stream from the log', () => {
     expect(client.sink.messages).toEqual(numbers(1, 8));
   });
 
+  it('[P3] ends at once with the last event, also for a slow client: the log may drop the stream before it reads', async () => {
+    const { client, reply, from } = await createFixture(3, { isEnded: true });
+    reply.stream();
+    client.sink.keepsUp = false;
+    expect([await from(0), client.sink.state, client.sink.messages]).toEqual(['complete', 'ended', [1, 2, 3]]);
+  });
+
   it('[P8] is cut for a client that does not read in time, and ends for one that has left', async () => {
     const slow = await createFixture(8, { size: 100_000, slowReaderMs: 1 });
     slow.reply.stream();
