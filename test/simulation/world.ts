@@ -46,7 +46,7 @@ const allFaults = [
 
 /** Several gateways, a Redis, servers and clients on one virtual clock. A seed decides everything that happens. */
 class World {
-  readonly #clock = new VirtualClock();
+  readonly #clock: VirtualClock;
   readonly #random: Random;
   readonly #redis: SimulatedRedis;
   readonly #instances: SimulatedInstance[] = [];
@@ -60,8 +60,9 @@ class World {
   /** No instance, server or data is lost in such a world, only messages and connections. */
   readonly #isGentle: boolean;
 
-  constructor(seed: number) {
+  constructor(seed: number, clock: VirtualClock) {
     this.#seed = seed;
+    this.#clock = clock;
     this.#random = new Random(seed);
     entropy.current = new Random(seed + 1);
     const random = this.#random;
@@ -79,15 +80,6 @@ class World {
 
   async run(): Promise<Outcome> {
     network.current = this.#network;
-    const uninstall = this.#clock.install(new Random(this.#seed + 2).next);
-    try {
-      return await this.#live();
-    } finally {
-      uninstall();
-    }
-  }
-
-  async #live(): Promise<Outcome> {
     const random = this.#random;
     const clock = this.#clock;
     for (let n = random.integer(2, largest.instances); n > 0; n -= 1) this.#startInstance();
@@ -332,8 +324,19 @@ class World {
   }
 }
 
-/** Runs one simulation. The same seed and the same code have the same outcome. */
-export const simulate = (seed: number): Promise<Outcome> => new World(seed).run();
+/**
+ * Runs one simulation. The same seed and the same code have the same outcome. The clock rules before anything exists:
+ * a store that was made earlier would sweep at real times, and keep its world in memory for ever.
+ */
+export async function simulate(seed: number): Promise<Outcome> {
+  const clock = new VirtualClock();
+  const uninstall = clock.install(new Random(seed + 2).next);
+  try {
+    return await new World(seed, clock).run();
+  } finally {
+    uninstall();
+  }
+}
 
 /** The messages of an error and of its causes. */
 const messages = (error: unknown): string =>
