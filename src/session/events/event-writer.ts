@@ -4,6 +4,7 @@ import type { TextRun } from '../../protocol/wire/text-run.ts';
 import type {
   AppendOutcome,
   EventLog,
+  EventRun,
   NewEvent,
   PendingCall,
   StoredEntry,
@@ -117,7 +118,8 @@ export class EventWriter {
 
   /**
    * State to register after the store lost data: as of *before* the retained events, which are then appended again.
-   * Only older events are lost.
+   * Only older events are lost. Calls that the retained events settled are pending in this state. If this owner is lost
+   * before it appends again, the next owner answers these calls, and no client waits for an answer that nobody has.
    */
   get recoveryState(): Stored {
     const tails = new Map(this.#storedTails);
@@ -125,7 +127,8 @@ export class EventWriter {
       if (previous === undefined) tails.delete(stream);
       else tails.set(stream, { newest: previous, ended: false });
     }
-    return { tail: this.#appended - eventCount(this.#retained), log: this.#logWith(tails) };
+    const settled = this.#retained.flatMap((entry) => (entry.texts === undefined ? (entry.settled ?? []) : []));
+    return { tail: this.#appended - eventCount(this.#retained), log: this.#logWith(tails, settled) };
   }
 
   /** How long the log has not answered, in milliseconds; 0 if no append is under way. */
@@ -284,16 +287,24 @@ export class EventWriter {
   #updateState(batch: Batch): void {
     const { epoch } = this.#session;
     for (let index = 0; index < batch.length; index += 1) {
-      const { stream, seq, last, opens, settles } = batch[index] as Entry;
+      const entry = batch[index] as Entry;
+      const { stream, seq, last, opens } = entry;
       this.#newestStream = Math.max(this.#newestStream, stream);
       if (opens !== undefined) for (const call of opens) this.#pendingCalls.set(call.id, call);
-      if (settles !== undefined) this.#pendingCalls.delete(settles);
+      if (entry.texts === undefined && entry.settles !== undefined) this.#settle(entry.settles, entry);
       // The log forgets an ended stream with its last event, so its tail is not needed here either.
       if (last) this.#storedTails.delete(stream);
       // One tail for a run of events of one stream.
       else if (batch[index + 1]?.stream !== stream)
         this.#storedTails.set(stream, { newest: { epoch, seq }, ended: false });
     }
+  }
+
+  #settle(id: RequestId, event: Exclude<Entry, EventRun>): void {
+    const call = this.#pendingCalls.get(id);
+    if (call === undefined) return;
+    this.#pendingCalls.delete(id);
+    event.settled = { ...call, text: undefined };
   }
 
   #retain(batch: Batch): void {
@@ -319,8 +330,11 @@ export class EventWriter {
     for (const listener of listeners) listener();
   }
 
-  #logWith(tails: ReadonlyMap<number, StreamTail>): LogState {
-    return { tails, newestStream: this.#newestStream, pending: [...this.#pendingCalls.values()] };
+  /** @param settled calls that are pending besides those of now, unless their ids are in use again */
+  #logWith(tails: ReadonlyMap<number, StreamTail>, settled: readonly PendingCall[] = []): LogState {
+    const pending = new Map(settled.map((call) => [call.id, call]));
+    for (const call of this.#pendingCalls.values()) pending.set(call.id, call);
+    return { tails, newestStream: this.#newestStream, pending: [...pending.values()] };
   }
 }
 

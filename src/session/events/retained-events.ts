@@ -1,8 +1,15 @@
-import type { EventRun, NewEvent, StoredEvent } from '../../store/event-log.ts';
+import type { EventRun, NewEvent, PendingCall, StoredEvent } from '../../store/event-log.ts';
 import { bytesOf, countOf, firstSeqOf, sliceRun } from '../../store/event-run.ts';
 
+/** An event of an owner. */
+type OwnEvent = NewEvent &
+  StoredEvent & {
+    /** The pending call that the event settled, without its text. Set when the event is stored. */
+    settled?: PendingCall;
+  };
+
 /** An event of an owner, or a run of them, before and after it is stored. */
-export type Entry = (NewEvent & StoredEvent) | EventRun;
+export type Entry = OwnEvent | EventRun;
 
 /** Events of one append, in order. */
 export type Batch = readonly Entry[];

@@ -141,7 +141,8 @@ describe('an event log that does not know the session', () => {
         log: {
           tails: new Map([...anEarlierLog().tails, [7, { newest: { epoch, seq: 5 }, ended: false }]]),
           newestStream: 9,
-          pending: [aCall(9, 'x')],
+          // The events that settle the first call and open the second are not in the log yet.
+          pending: [aCall(4, 'left'), aCall(9, 'x')],
         },
       },
     ]);
