@@ -2,7 +2,7 @@ import { execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { cp, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
@@ -15,8 +15,9 @@ export const checkout = fileURLToPath(new URL('../..', import.meta.url));
 /** A copy of the checkout in a folder of its own, without what is built or installed. The caller removes it. */
 export async function copyCheckout(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'gangway-docker-'));
-  const left = new Set(['node_modules', 'dist', '.git']);
-  await cp(checkout, folder, { recursive: true, filter: (path) => !left.has(relative(checkout, path)) });
+  const left = new Set(['dist', '.git']);
+  const isCopied = (path: string): boolean => !left.has(relative(checkout, path)) && basename(path) !== 'node_modules';
+  await cp(checkout, folder, { recursive: true, filter: isCopied });
   return folder;
 }
 

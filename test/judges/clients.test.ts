@@ -46,6 +46,9 @@ const libraries = [
   ['mcp-remote', 'mcp-remote.mjs'],
   ['AI SDK', 'ai-sdk.mjs'],
   ['LangChain', 'langchain.mjs'],
+  ['LlamaIndex', 'llamaindex.mjs'],
+  ['Mastra', 'mastra.mjs'],
+  ['OpenAI Agents', 'openai-agents.mjs'],
 ] as const;
 
 interface Answer {

@@ -7,19 +7,27 @@ import { installSuite } from '../conformance/suite.ts';
 
 const run = promisify(execFile);
 
-/** The package of the published clients and servers. */
+/** The package of the published clients. */
 export const clientsFolder = fileURLToPath(new URL('clients', import.meta.url));
 
-/** Installs the published clients and servers as the lock file says, and the Node.js that some of them need. */
-export async function installClients(): Promise<void> {
+/** The package of the published servers. */
+export const serversFolder = fileURLToPath(new URL('servers', import.meta.url));
+
+/** Installs the published clients as the lock file says, and the Node.js that some of them need. */
+export const installClients = (): Promise<void> => install(clientsFolder);
+
+/** Installs the published servers as the lock file says, and the Node.js that some of them need. */
+export const installServers = (): Promise<void> => install(serversFolder);
+
+async function install(folder: string): Promise<void> {
   await installSuite();
-  if (!isInstalled()) await run('npm', ['ci', '--ignore-scripts'], { cwd: clientsFolder, timeout: 600_000 });
+  if (!isInstalled(folder)) await run('npm', ['ci', '--ignore-scripts'], { cwd: folder, timeout: 900_000 });
 }
 
 /** True if the installed versions are those of the lock file: npm writes its own copy last. */
-function isInstalled(): boolean {
+function isInstalled(folder: string): boolean {
   const [installed, wanted] = ['node_modules/.package-lock.json', 'package-lock.json'].map((name) =>
-    join(clientsFolder, name),
+    join(folder, name),
   );
   return existsSync(`${installed}`) && statSync(`${installed}`).mtimeMs > statSync(`${wanted}`).mtimeMs;
 }

@@ -23,8 +23,16 @@ const ownKeys =
 
 const clientsOfLegacy = 'Published clients, legacy server';
 const newerEra =
-  'The AI SDK prefers 2026-07-28, which the gateway serves and this server does not. The result has the same content, and ' +
-  'also the members `resultType` and `_meta` of 2026-07-28.';
+  'The client prefers 2026-07-28, which the gateway serves and this server does not. The result has the same content, and ' +
+  'also members of 2026-07-28: the AI SDK returns `resultType` and `_meta`, and Mastra returns `_meta`.';
+const wholeSchema =
+  'The client prefers 2026-07-28, which the gateway serves and this server does not. Tools of 2026-07-28 have no ' +
+  '`execution`, because this revision has no tasks in a session. With this revision, the client also keeps the order of a ' +
+  "schema's members.";
+
+const oldResult =
+  'The server answers in the form of 2024-10-07, with `toolResult`. The gateway translates it into `content`, because ' +
+  'clients of 2026-07-28 reject other results.';
 
 const otherResource =
   'Clients compare the resource in the metadata with the URL that they use. So the gateway names its own URL as the ' +
@@ -86,11 +94,19 @@ export const allKnownDifferences: readonly KnownDifference[] = [
     })),
   ),
   ...['Streamable HTTP', 'STDIO'].flatMap((arm) =>
-    ['AI SDK: call a tool: another answer', 'AI SDK: call a tool that fails: another answer'].map((difference) => ({
-      ...{ judge: clientsOfLegacy, arm, difference },
-      reason: newerEra,
-    })),
+    [
+      ['AI SDK: call a tool: another answer', newerEra],
+      ['AI SDK: call a tool that fails: another answer', newerEra],
+      ['Mastra: call a tool: another answer', newerEra],
+      ['OpenAI Agents: list tools: another answer', wholeSchema],
+    ].map(([difference = '', reason = '']) => ({ judge: clientsOfLegacy, arm, difference, reason })),
   ),
+  {
+    judge: 'Published servers',
+    arm: '2026-07-28',
+    difference: '@cloudflare/mcp-server-cloudflare: call of an unknown tool',
+    reason: oldResult,
+  },
 ];
 
 /** The known differences of one arm, as `differencesBetween` returns them. */

@@ -1,5 +1,6 @@
 // Ways to connect published clients to a server: { command, args } for STDIO, or { url }. Each gives back
 // { call(tool, args), close() }, where `call` resolves with the text of the answer.
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -68,7 +69,8 @@ async function openAiAgents(server) {
 
 async function mastra(server) {
   const judged = server.url ? { url: new URL(server.url) } : { ...server, env };
-  const client = new MCPClient({ id: JSON.stringify(server), servers: { judged } });
+  // Mastra allows one client under an id.
+  const client = new MCPClient({ id: randomUUID(), servers: { judged } });
   const tools = await client.listTools();
   const call = async (name, args) => textOf((await tools[`judged_${name}`].execute(args, {})).content);
   return { call, close: () => client.disconnect() };

@@ -1,0 +1,45 @@
+// Published clients that call and call: node keep-calling.mjs <url> <sessions>. The sessions are spread over all clients of
+// browser-clients.mjs. Each calls the tool `work` of test/support/journal-server.mjs under a mark of its own, one call after
+// the other, with one client object for all of its calls. A line on stdin ends this: each session then calls until it has
+// one more answer, or until its time is up. Prints `ready`, and at the end one { client, answered, failed, hasRecovered } for
+// each session as JSON.
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { clients } from './browser-clients.mjs';
+
+const [, , url, count] = process.argv;
+const recoveryMs = 60_000;
+const pauseMs = 100;
+
+let endAt = Number.POSITIVE_INFINITY;
+const names = Object.keys(clients);
+const sessions = await Promise.all(
+  Array.from({ length: Number(count) }, async (_, index) => {
+    const client = names[index % names.length];
+    return { client, index, ...(await clients[client]({ url })), answered: [], failed: [], hasRecovered: false };
+  }),
+);
+process.stdout.write('ready\n');
+
+async function keepCalling(session) {
+  for (let n = 0; performance.now() < endAt && !session.hasRecovered; n += 1) {
+    const mark = `${session.index}-${n}`;
+    const isEnding = endAt < Number.POSITIVE_INFINITY;
+    try {
+      const text = await session.call('work', { call: mark, ms: session.index % 20 });
+      if (!text.includes(`"${mark}"`)) throw new Error(`not its answer: ${text}`);
+      session.answered.push(mark);
+      session.hasRecovered = isEnding;
+    } catch (error) {
+      session.failed.push(`${mark}: ${error instanceof Error ? error.message : error}`);
+    }
+    await delay(pauseMs);
+  }
+}
+
+const working = Promise.all(sessions.map(keepCalling));
+await once(process.stdin, 'data');
+endAt = performance.now() + recoveryMs;
+await working;
+const seen = sessions.map(({ client, answered, failed, hasRecovered }) => ({ client, answered, failed, hasRecovered }));
+process.stdout.write(`${JSON.stringify(seen)}\n`, () => process.exit(0));
