@@ -95,6 +95,29 @@ export const mutants: readonly Mutant[] = [
     find: 'return attempt?.previousIds.map((id) => this.#streams.get(id)).find((stream) => stream !== undefined);',
     replace: 'return attempt && undefined;',
   },
+  {
+    name: 'events-are-written-again',
+    breaks: 'P1: an event is what JSON.parse and JSON.stringify make of the text of the server',
+    file: 'src/session/events/event-writer.ts',
+    find: 'const event = { epoch, stream, seq, previous: this.#tails.get(stream), data, last };',
+    replace:
+      'data = data.length === 0 ? data : Buffer.from(JSON.stringify(JSON.parse(data.toString()))); ' +
+      'const event = { epoch, stream, seq, previous: this.#tails.get(stream), data, last };',
+  },
+  {
+    name: 'sent-before-stored',
+    breaks: 'P5: an event is sent while its append is under way',
+    file: 'src/session/events/event-writer.ts',
+    find: 'this.#sent.push({ batch, outcome });',
+    replace: 'this.#sent.push({ batch, outcome }); this.#listener.onStored(batch);',
+  },
+  {
+    name: 'timer-outlives-its-stream',
+    breaks: 'P8: each connection leaves the timer of its greatest age behind',
+    file: 'src/session/events/cursor.ts',
+    find: 'clearTimeout(this.ageTimer);',
+    replace: '',
+  },
   // The simulation has found the errors below in the code itself.
   {
     name: 'resume-fails-while-redis-is-away',

@@ -1,3 +1,4 @@
+import type { AppendOutcome, EventLog } from '../../src/store/event-log.ts';
 import type { MailboxBatch } from '../../src/store/instances.ts';
 import type { ClusterStore } from '../../src/store/store.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
@@ -165,6 +166,13 @@ export class RedisLine {
         if (role === 'master') this.#delivered = this.#delivered.filter((batch) => countOf(batch.ackToken) > token);
         if (role === 'next') this.#replicated = this.#replicated.filter((batch) => countOf(batch.ackToken) > token);
         return target['acknowledge']?.(args[0], String(token));
+      }
+      if (name === 'append' && role === 'master') {
+        const outcome = (await target['append']?.(...args)) as AppendOutcome;
+        const [key, epoch, , events] = args as Parameters<EventLog['append']>;
+        const isStored = outcome.outcome === 'stored' || outcome.outcome === 'already';
+        if (isStored) this.#redis.noteStored(key, epoch, events.at(-1)?.seq ?? 0);
+        return outcome;
       }
       if (name !== 'receive') return target[name]?.(...args);
       const newest = this.#delivered.at(-1);

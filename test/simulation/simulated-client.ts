@@ -1,5 +1,5 @@
 import { deniesReaching, entryOf, isReason } from '../../src/protocol/faults.ts';
-import { parseEventId } from '../../src/protocol/wire/event-id.ts';
+import { type EventId, finalSeq, parseEventId } from '../../src/protocol/wire/event-id.ts';
 import { keyFromId } from '../../src/session/session-key.ts';
 import { initialize, nobody } from '../session/session-fixture.ts';
 import { readMessage } from '../support/fake-backend.ts';
@@ -7,6 +7,7 @@ import type { SseEvent } from '../support/sse-reader.ts';
 import type { Random } from './random.ts';
 import type { SimulatedInstance } from './simulated-instance.ts';
 import { type ClientAnswer, type ReplyListener, SimulatedReply } from './simulated-reply.ts';
+import { callText, progressText, resultText } from './texts.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
 /** A call of a client, and all that the client learned about it. */
@@ -33,9 +34,14 @@ export interface ClientParts {
   violated(what: string): void;
   /** True if Redis has lost its data. Two owners may then answer a call, until one learns of the other (0015). */
   hasLostData(): boolean;
+  /** True if the log of this session had this event at some time. */
+  hasStored(key: string, at: EventId): boolean;
   say(what: string): void;
   ran(marker: string): number;
 }
+
+/** What becomes of one of a client's requests. */
+type ClientListener = Omit<ReplyListener, 'onSentId'>;
 
 /** A Streamable HTTP client that resumes each stream at any instance, and checks all that it hears. */
 export class SimulatedClient {
@@ -112,12 +118,10 @@ export class SimulatedClient {
       end: undefined,
     };
     this.calls.push(call);
-    const { marker, steps } = call;
-    const params = { name: 'work', arguments: { marker, steps }, _meta: { progressToken: marker } };
-    this.#post({ jsonrpc: '2.0', id, method: 'tools/call', params }, this.#listenerOf(call));
+    this.#post(callText(id, call.marker, call.steps), this.#listenerOf(call));
   }
 
-  #listenerOf(call: Call): ReplyListener {
+  #listenerOf(call: Call): ClientListener {
     return {
       onAnswer: (answer) => this.#onAnswer(call, answer),
       onEvent: (event) => this.#onCallEvent(call, event),
@@ -131,7 +135,7 @@ export class SimulatedClient {
   }
 
   #onAnswer(call: Call, answer: ClientAnswer): void {
-    if (answer.kind === 'json') return this.#onMessage(call, answer.json);
+    if (answer.kind === 'json') return this.#onMessage(call, answer.json, answer.text);
     if (answer.kind !== 'fault') return this.#parts.violated(`${call.marker}: ${answer.kind} without an answer`);
     const isResume = call.lastEventId !== undefined;
     // The client comes again when the gateway says so.
@@ -151,15 +155,16 @@ export class SimulatedClient {
       if (data !== '') this.#note(id, data);
       call.lastEventId = id;
     }
-    if (data !== '') this.#onMessage(call, JSON.parse(data));
+    if (data !== '') this.#onMessage(call, JSON.parse(data), data);
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: messages have every shape
-  #onMessage(call: Call, message: any): void {
+  #onMessage(call: Call, message: any, text: string): void {
     const { violated, hasLostData } = this.#parts;
     const { marker, progress, steps, id } = call;
     if (message.method === 'notifications/progress') {
       const { progressToken, progress: number, message: of } = message.params;
+      if (text !== progressText(marker, number)) violated(`${marker}: the client got ${text}`);
       if (progressToken !== marker || of !== marker) violated(`${marker}: progress of ${of}`);
       if (number !== progress.length + 1) violated(`${marker}: progress ${number} after ${progress.length}`);
       if (call.end !== undefined) violated(`${marker}: progress after the end`);
@@ -169,8 +174,9 @@ export class SimulatedClient {
     if (message.method === 'notifications/message') return this.#onNote(`stream of ${id}`, message);
     if (message.id !== id) return violated(`${marker}: a message that is not for it: ${JSON.stringify(message)}`);
     if (message.error) return this.#end(call, message.error.data?.reason ?? 'error', false);
-    const text = message.result?.content?.[0]?.text;
-    if (text !== marker) violated(`${marker}: the result of ${text}`);
+    const of = message.result?.content?.[0]?.text;
+    if (of !== marker) violated(`${marker}: the result of ${of}`);
+    else if (text !== resultText(id, marker)) violated(`${marker}: the client got ${text}`);
     if (progress.length !== steps) violated(`${marker}: ${progress.length} of ${steps} progress notifications`);
     if (call.end !== undefined && !hasLostData()) violated(`${marker}: a second end`);
     call.end = { kind: 'result' };
@@ -222,22 +228,23 @@ export class SimulatedClient {
     this.#seenIds.set(id, data);
   }
 
-  #post(message: object, listener: ReplyListener): void {
+  #post(given: object | string, listener: ClientListener): void {
     const key = keyFromId(this.#sessionId ?? '');
-    const what = 'id' in message ? `${this.name} calls ${message.id}` : `${this.name} notifies`;
+    const message = readMessage(given);
+    const id = message.kind === 'request' ? (message.id as number) : null;
+    const what = id === null ? `${this.name} notifies` : `${this.name} calls ${id}`;
     this.#send(
       what,
       (instance, reply) => {
         const handle = instance.sessions.at(key, instance.server, nobody, undefined);
-        const id = 'id' in message ? (message.id as number) : null;
         if (typeof handle === 'string') reply.fault(handle, id);
-        else handle.post({ messages: [readMessage(message)], isBatch: false }, reply);
+        else handle.post({ messages: [message], isBatch: false }, reply);
       },
       listener,
     );
   }
 
-  #get(lastEventId: string | undefined, listener: ReplyListener): void {
+  #get(lastEventId: string | undefined, listener: ClientListener): void {
     const key = keyFromId(this.#sessionId ?? '');
     const after = lastEventId === undefined ? undefined : parseEventId(lastEventId);
     this.#send(
@@ -255,7 +262,7 @@ export class SimulatedClient {
   #send(
     what: string,
     request: (instance: SimulatedInstance, reply: SimulatedReply) => void,
-    listener: ReplyListener,
+    listener: ClientListener,
   ): void {
     const { clock, random, route, say } = this.#parts;
     const instance = route();
@@ -275,10 +282,19 @@ export class SimulatedClient {
     reply = new SimulatedReply(clock, instance.name, latencyMs, {
       onAnswer: finish(listener.onAnswer),
       onEvent: listener.onEvent,
+      onSentId: (at) => this.#checkStored(at),
       onStreamEnd: finish(listener.onStreamEnd),
     });
     instance.connect(reply);
     clock.after(latencyMs, instance.name, () => request(instance, reply));
+  }
+
+  /** An event id that a client may resume from names a stored event (P5), or the beginning or the end of a stream. */
+  #checkStored(at: EventId): void {
+    const { hasStored, violated } = this.#parts;
+    if (at.seq === 0 || at.seq === finalSeq || this.sessionKey === undefined) return;
+    if (!hasStored(this.sessionKey, at))
+      violated(`${this.name}: the event ${at.epoch}-${at.seq} was sent before it was stored`);
   }
 
   #later(mostMs: number, run: () => void): void {
@@ -286,7 +302,7 @@ export class SimulatedClient {
   }
 }
 
-const ignoreAll: ReplyListener = {
+const ignoreAll: ClientListener = {
   onAnswer: () => undefined,
   onEvent: () => undefined,
   onStreamEnd: () => undefined,

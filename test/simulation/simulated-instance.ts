@@ -9,6 +9,7 @@ import type { RedisLine } from './redis-line.ts';
 import { network } from './simulated-network.ts';
 import type { SimulatedRedis } from './simulated-redis.ts';
 import type { SimulatedReply } from './simulated-reply.ts';
+import { callText, progressText, resultText } from './texts.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
 export const leaseMs = 6_000;
@@ -17,6 +18,8 @@ export const leaseMs = 6_000;
 export interface Witness {
   /** A server received this call. */
   ran(marker: string): void;
+  /** A promise is broken. */
+  violated(what: string): void;
   /** The code under test reported an event. */
   reported(type: string, reason: string): void;
   /** The code under test reported a fault of its own. */
@@ -56,7 +59,7 @@ export class SimulatedInstance {
     this.#parts = parts;
     this.name = name;
     this.line = redis.connect(name, random);
-    this.#fake = createFakeServer((message, backend) => this.#serve(message, backend));
+    this.#fake = createFakeServer((message, backend, text) => this.#serve(message, backend, text));
     this.server = {
       name: 's',
       digest: 'd',
@@ -157,28 +160,25 @@ export class SimulatedInstance {
   }
 
   /** The server's program: it answers each call after some progress. */
-  #serve(message: Record<string, unknown>, backend: FakeBackend): void {
+  #serve(message: Record<string, unknown>, backend: FakeBackend, text: string): void {
     const { clock, random, witness, name } = this.#parts;
     const { id, method } = message;
-    const later = (delayMs: number, text: object): void =>
-      clock.after(delayMs, name, () => backend.says({ jsonrpc: '2.0', ...text }));
+    const later = (delayMs: number, said: object | string): void =>
+      clock.after(delayMs, name, () => backend.says(typeof said === 'string' ? said : { jsonrpc: '2.0', ...said }));
     const server = `${name}-${backend.pid}`;
     if (method === 'initialize') return later(random.time(1, 400), { id, result: handshake });
     if (method !== 'tools/call') {
       if (id !== undefined && method !== undefined) later(1, { id, result: {} });
       return;
     }
-    const params = message['params'] as {
-      arguments: { marker: string; steps: number };
-      _meta: { progressToken: string };
-    };
+    const params = message['params'] as { arguments: { marker: string; steps: number } };
     const { marker, steps } = params.arguments;
-    const { progressToken } = params._meta;
     witness.ran(marker);
+    if (text !== callText(Number(id), marker, steps)) witness.violated(`${marker}: the server got ${text}`);
     const isSlow = random.chance(0.4);
     let atMs = random.time(0.1, 50);
     for (let step = 1; step <= steps; step += 1) {
-      later(atMs, { method: 'notifications/progress', params: { progressToken, progress: step, message: marker } });
+      later(atMs, progressText(marker, step));
       if (random.chance(0.2)) {
         clock.after(atMs, name, () => {
           this.#notes += 1;
@@ -190,6 +190,6 @@ export class SimulatedInstance {
       if (random.chance(0.6))
         atMs += random.chance(isSlow ? 0.7 : 0.1) ? random.between(0, 3_000) : random.time(0.1, 500);
     }
-    later(atMs + random.time(0.1, 100), { id, result: { content: [{ type: 'text', text: marker }] } });
+    later(atMs + random.time(0.1, 100), resultText(Number(id), marker));
   }
 }

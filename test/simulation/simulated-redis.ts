@@ -1,3 +1,4 @@
+import type { EventId } from '../../src/protocol/wire/event-id.ts';
 import type { ClusterStore } from '../../src/store/store.ts';
 import { never } from '../session/session-fixture.ts';
 import { createMemoryClusterStore } from '../support/memory-cluster/memory-cluster-store.ts';
@@ -32,6 +33,8 @@ export class SimulatedRedis {
   /** How often data were lost, and when last. */
   losses = 0;
   lostAtMs = Number.NEGATIVE_INFINITY;
+  /** The newest event that any master has stored, by session and epoch. */
+  readonly #stored = new Map<string, number>();
   /** How many commands failovers have lost. */
   lostCommands = 0;
   /** How often a replica took over. */
@@ -58,6 +61,17 @@ export class SimulatedRedis {
 
   get canFailOver(): boolean {
     return this.#replicas.length > 0 && !this.#replicationIsBroken;
+  }
+
+  /** Notes that the master has stored a session's events up to this one. */
+  noteStored(key: string, epoch: number, seq: number): void {
+    const name = `${key} ${epoch}`;
+    this.#stored.set(name, Math.max(seq, this.#stored.get(name) ?? 0));
+  }
+
+  /** True if the log had this event at some time, even if Redis has lost it since. */
+  hasStored(key: string, { epoch, seq }: Pick<EventId, 'epoch' | 'seq'>): boolean {
+    return (this.#stored.get(`${key} ${epoch}`) ?? 0) >= seq;
   }
 
   connect(owner: string, random: Random): RedisLine {

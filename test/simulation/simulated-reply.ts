@@ -1,4 +1,5 @@
 import type { Reason, RequestId } from '../../src/protocol/faults.ts';
+import type { EventId } from '../../src/protocol/wire/event-id.ts';
 import type { EventBatch } from '../../src/reply/event-batch.ts';
 import type { EventSink, Headers, Reply } from '../../src/reply/reply.ts';
 import { acceptsBoth } from '../support/fake-reply.ts';
@@ -7,6 +8,8 @@ import type { VirtualClock } from './virtual-clock.ts';
 
 /** What a client learns from the answer to one of its HTTP requests. */
 export interface ReplyListener {
+  /** The instance sends this event id. The client gets it later, or never. */
+  onSentId(at: EventId): void;
   /** One JSON text, or a fault, or an empty answer. Nothing follows. */
   onAnswer(answer: ClientAnswer): void;
   onEvent(event: SseEvent): void;
@@ -17,7 +20,7 @@ export interface ReplyListener {
 /** The answer to a request, if it is no stream. */
 export type ClientAnswer =
   // biome-ignore lint/suspicious/noExplicitAny: messages have every shape
-  | { readonly kind: 'json'; readonly json: any; readonly headers: Headers | undefined }
+  | { readonly kind: 'json'; readonly json: any; readonly text: string; readonly headers: Headers | undefined }
   | { readonly kind: 'fault'; readonly reason: Reason; readonly id: RequestId | null }
   | { readonly kind: 'accepted' | 'nothing' | 'removed' };
 
@@ -53,7 +56,7 @@ export class SimulatedReply implements Reply {
   }
 
   json(text: Buffer, headers?: Headers): void {
-    this.#answer({ kind: 'json', json: JSON.parse(text.toString()), headers });
+    this.#answer({ kind: 'json', json: JSON.parse(text.toString()), text: text.toString(), headers });
   }
 
   accepted(): void {
@@ -83,6 +86,7 @@ export class SimulatedReply implements Reply {
       write: (batch: EventBatch) => {
         if (this.#stream === 'ended') throw new Error('written after the end');
         if (this.#isGone) return false;
+        if (batch.at !== undefined) this.#listener.onSentId(batch.at);
         read(batch.text.toString());
         return !this.#isSlow;
       },

@@ -89,6 +89,11 @@ export class VirtualClock {
     return this.#nowMs - startMs;
   }
 
+  /** How many tasks of a participant are still due. */
+  tasksOf(owner: string): number {
+    return this.#heap.filter((task) => task.owner === owner && !task.isCancelled).length;
+  }
+
   /** Replaces the timers, clocks and random numbers of this process until the returned function is called. */
   install(random: () => number): () => void {
     const start = (run: Callback, delayMs: unknown, args: unknown[], everyMs?: number): VirtualTimer => {

@@ -111,6 +111,7 @@ class World {
           this.#checkOwner(marker, instance);
           if (times > 1) this.#violated(`${marker}: ran ${times} times`);
         },
+        violated: (what) => this.#violated(what),
         reported: (type, reason) => {
           if (type === 'session-adopted') this.#say(`${instance.name}: ${type}`);
           if (type === 'takeover-limit-reached' || type === 'session-ended')
@@ -148,6 +149,7 @@ class World {
           return alive.length === 0 ? undefined : this.#random.pick(alive);
         },
         violated: (what) => this.#violated(what),
+        hasStored: (key, at) => this.#redis.hasStored(key, at),
         hasLostData: () => this.#redis.losses > 0,
         say: (what) => this.#say(what),
         ran: (marker) => this.#ran.get(marker) ?? 0,
@@ -289,7 +291,11 @@ class World {
       instance.drain(0);
     }
     await this.#clock.pass(30_000);
-    for (const { name, backends, state } of left) {
+    for (const { name, backends, state, sessions } of left) {
+      // What an instance keeps for a session, a request or a peer must not outlive it (P8).
+      const [timers, open] = [this.#clock.tasksOf(name), [...sessions.all].length];
+      if (timers > 0) this.#violated(`${name}: ${timers} timers are left`);
+      if (open > 0) this.#violated(`${name}: ${open} sessions are left`);
       if (state !== 'dead') this.#violated(`${name}: it does not end`);
       if (backends.length > 0) this.#violated(`${name}: ${backends.length} servers are left`);
     }

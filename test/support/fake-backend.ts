@@ -56,9 +56,9 @@ export interface FakeServer {
   readonly backend: FakeBackend;
 }
 
-/** Creates a server. `onSend` answers messages to any of its backends. */
+/** Creates a server. `onSend` answers messages to any of its backends; it also gets their text. */
 export function createFakeServer(
-  onSend?: (message: Record<string, unknown>, backend: FakeBackend) => void,
+  onSend?: (message: Record<string, unknown>, backend: FakeBackend, text: string) => void,
 ): FakeServer {
   const opened: FakeBackend[] = [];
   const ended = new Set<FakeBackend>();
@@ -74,7 +74,7 @@ export function createFakeServer(
     },
     open(events, options) {
       const backend = createFakeBackend(1000 + opened.length, events, options, {
-        onSend: (message) => onSend?.(message, backend),
+        onSend: (message, text) => onSend?.(message, backend, text),
         onEnd: () => ended.add(backend),
       });
       opened.push(backend);
@@ -84,7 +84,7 @@ export function createFakeServer(
 }
 
 interface Listeners {
-  onSend(message: Record<string, unknown>): void;
+  onSend(message: Record<string, unknown>, text: string): void;
   onEnd(): void;
 }
 
@@ -134,10 +134,11 @@ function createFakeBackend(
     send(message, brought) {
       if (hasEnded || isClosed) return 'ended';
       if (backend.answerToSend !== 'sent') return backend.answerToSend;
-      const parsed = JSON.parse(message.text.toString()) as Record<string, unknown>;
+      const text = message.text.toString();
+      const parsed = JSON.parse(text) as Record<string, unknown>;
       headers.push(brought);
       sent.push(parsed);
-      onSend(parsed);
+      onSend(parsed, text);
       return 'sent';
     },
     pause() {
