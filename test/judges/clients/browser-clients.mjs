@@ -68,7 +68,9 @@ async function openAiAgents(server) {
 }
 
 async function mastra(server) {
-  const judged = server.url ? { url: new URL(server.url) } : { ...server, env };
+  // Its own limit of 3 s counts the start of the server, and ends in a client without tools.
+  const limits = { timeout: 60_000, connectTimeout: 60_000 };
+  const judged = server.url ? { url: new URL(server.url), ...limits } : { ...server, env };
   // Mastra allows one client under an id.
   const client = new MCPClient({ id: randomUUID(), servers: { judged } });
   const tools = await client.listTools();

@@ -13,12 +13,15 @@ const pauseMs = 100;
 
 let endAt = Number.POSITIVE_INFINITY;
 const names = Object.keys(clients);
-const sessions = await Promise.all(
-  Array.from({ length: Number(count) }, async (_, index) => {
-    const client = names[index % names.length];
-    return { client, index, ...(await clients[client]({ url })), answered: [], failed: [], hasRecovered: false };
-  }),
-);
+const sessions = [];
+// Some at once: a hundred servers that start at the same time take longer than some clients wait.
+for (let from = 0; from < Number(count); from += names.length) {
+  const group = names.slice(0, Number(count) - from).map(async (client, offset) => {
+    const connected = await clients[client]({ url });
+    return { client, index: from + offset, ...connected, answered: [], failed: [], hasRecovered: false };
+  });
+  sessions.push(...(await Promise.all(group)));
+}
 process.stdout.write('ready\n');
 
 async function keepCalling(session) {
