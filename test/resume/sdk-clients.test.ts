@@ -137,7 +137,7 @@ describe.each(clients)('the official client %s, whose history is lost', (_, conn
         if (progress === 1) proxy.cutAll();
       },
     };
-    const called = client.callTool('test/count', { count: 60, burst: 20, gapMs: 50, pad: 1 }, options);
+    const called = client.callTool('test/count', { count: 400, burst: 20, gapMs: 50, pad: 1 }, options);
     await expect(called).rejects.toThrow('no longer stored');
     const posts = () => resumedFrom(proxy).filter((id) => !id.startsWith('0.')).length;
     const told = posts();
