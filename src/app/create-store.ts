@@ -65,7 +65,7 @@ function openFiles(
 ): FileStore {
   const store = openFileStore({ directory, limits, syncMs, leaseMs: leaseInFilesMs, mailboxMaxBytes, emit });
   const { sessions, bytes, tornBytes, damagedBytes, isOpenToOthers } = store.found;
-  logger.info({ store: directory, sessions, bytes, tornBytes }, 'the store continues from its files');
+  logger.info({ store: directory, sessions, bytes, tornBytes }, 'the store resumes with the state in its files');
   if (damagedBytes > 0)
     logger.warn({ store: directory, damagedBytes, detail: damageDetail }, 'the files of the store are damaged');
   if (isOpenToOthers)

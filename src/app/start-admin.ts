@@ -96,7 +96,7 @@ function warnOfExposure(config: GatewayConfig, hasTls: boolean, logger: Logger):
       {
         host,
         port,
-        detail: `Set --tls-cert and --tls-key, which the operator port then uses too, or set --listen.adminHost to a loopback address and use a tunnel. See ${docsPage('status-page.md')}`,
+        detail: `Set --tls-cert and --tls-key (the operator port uses them too), or set --listen.adminHost to a loopback address and use a tunnel. See ${docsPage('status-page.md')}`,
       },
       'the operator port has no TLS: keys of operators can be read on the network',
     );

@@ -580,7 +580,7 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'Forbidden: the access token does not allow this request at the MCP server. Get a token with the scopes in WWW-Authenticate.',
+      'Forbidden: the access token does not allow this request to the MCP server. Get a token with the scopes in WWW-Authenticate.',
   },
   upstream_proof_refused: {
     status: 401,

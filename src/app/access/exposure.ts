@@ -65,7 +65,7 @@ export function describeSharing(
   const passing = servers.filter(({ auth }) => auth === 'upstream');
   if (passing.length > 0)
     return passing.length === servers.length
-      ? 'Users log in at the server, and each user has separate sessions there (auth: upstream).'
+      ? 'Users log in to the server, and each user has separate sessions there (auth: upstream).'
       : 'Which clients share processes depends on the server (share, auth).';
   // A modern server at a URL has no sessions, and the gateway has no process for it.
   const remote = servers.filter(({ address, era }) => isRemote(address) && era !== 'modern');

@@ -7,7 +7,8 @@ export type MessagesUrl =
 /** Longer endpoints are refused: the path of every POST would be as long. */
 const maxEndpointLength = 8 * 1024;
 
-const origins = 'the gateway uses only the origin of the configured URL, so that a server cannot redirect its requests';
+const origins =
+  "the gateway uses only the origin of the configured URL, so that a server cannot redirect the gateway's requests";
 
 /**
  * Parses the data of an `endpoint` event (2024-11-05, basic/transports, "HTTP with SSE"). It is a URI reference, or

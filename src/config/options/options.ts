@@ -78,7 +78,7 @@ export const globalOptions = {
     'Address to listen on; 0.0.0.0 or :: for all.',
   ),
   port: integer(8080, [0, 65535], 'Port to listen on; 0 for any free port.'),
-  path: text('/mcp', path, 'Endpoint path, after /<name> for several servers.'),
+  path: text('/mcp', path, 'Path of the endpoint. With several servers, it follows /<name>.'),
   ssePath: text('/sse', path, 'Path of the event stream for HTTP+SSE (2024-11-05) clients.'),
   messagesPath: text(
     '/messages',
@@ -104,7 +104,7 @@ export const globalOptions = {
   ),
   open: turnedOn('Open the status page in the browser of this machine when the gateway has started.'),
   inspect: turnedOn(
-    'Show message contents on the status page, shortened and without apparent credentials. Use this option only on a gateway that nobody else uses.',
+    'Show message contents on the status page, shortened and without anything that looks like a credential. Use this option only on a gateway that nobody else uses.',
   ),
   ...clusterOptions,
   ...authOptions,
@@ -276,7 +276,7 @@ export const serverOptions = {
   shareLingerMs: duration(
     5 * minute,
     [0, longestMs],
-    'Time for which the STDIO process of a session that ended waits for the next session of the same client. 0 ends the process with the session.',
+    'How long the STDIO process of an ended session waits for the next session of the same client. 0 ends the process with the session.',
   ),
   poolMax: integer(
     4,

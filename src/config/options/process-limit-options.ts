@@ -14,7 +14,7 @@ export const processLimitOptions = {
   nice: integer(0, [0, 19], 'Niceness of a STDIO server: a higher value gives other processes priority.'),
   maxMemoryBytes: optionalSize(
     [1, Number.MAX_SAFE_INTEGER],
-    'Maximum total resident memory of all processes of a STDIO server (Linux). Above this limit, the processes are killed and the server is restored.',
+    'Maximum total resident memory of all processes of a STDIO server (Linux). Above this limit, the processes are killed and the server is started again.',
   ),
   maxAddressSpaceBytes: optionalSize(
     [1, Number.MAX_SAFE_INTEGER],

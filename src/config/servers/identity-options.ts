@@ -35,7 +35,7 @@ const identity = z
       issuer: z.optional(url),
       tokenUrl: z.optional(url),
       clientId: z
-        .string({ error: 'needs clientId, the name of the gateway at the authorization server' })
+        .string({ error: 'needs clientId, under which the gateway is registered with the authorization server' })
         .check(z.minLength(1, { error: 'has an empty clientId' })),
       clientSecret: z.optional(text),
       secretIn: z.optional(z.enum(['header', 'body'], { error: 'has a secretIn other than header or body' })),

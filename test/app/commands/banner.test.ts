@@ -59,7 +59,7 @@ test('where clients need a key the line that tries it has a place for one', () =
 });
 
 test.each([
-  [['upstream'], /^Users log in at the server, and each user has separate sessions there \(auth: upstream\)\.$/],
+  [['upstream'], /^Users log in to the server, and each user has separate sessions there \(auth: upstream\)\.$/],
   [['upstream', 'gateway'], /^Which clients share processes depends on the server \(share, auth\)\.$/],
 ] as const)('of servers with auth %j it does not say that clients count as one user', (auths, line) => {
   const servers = auths.map((auth) => ({ share: 'auto', auth }) as const);
