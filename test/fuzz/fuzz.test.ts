@@ -1,37 +1,11 @@
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { environmentNumber } from '../support/environment-number.ts';
-import { fuzzers as answers } from './answers.ts';
-import { fuzzers as configuration } from './configuration.ts';
-import { fuzzers as eventIds } from './event-ids.ts';
-import { fuzzers as headers } from './headers.ts';
-import { fuzzers as json } from './json.ts';
-import { fuzzers as kernel } from './kernel.ts';
-import { fuzzers as lines } from './lines.ts';
-import { fuzzers as redis } from './redis.ts';
-import { fuzzers as requestState } from './request-state.ts';
-import { fuzzers as routedMembers } from './routed-members.ts';
-import { fuzzers as splice } from './splice.ts';
-import { fuzzers as sse } from './sse.ts';
+import { fuzzers } from './fuzzers.ts';
 
 // Hostile servers answer where sockets would be, and nobody waits for long.
 vi.mock('../../src/backend/http-client/http-connection.ts', () => import('./fake-sockets.ts'));
 vi.mock('node:timers/promises', () => import('./short-pauses.ts'));
 vi.mock('ws', async () => ({ WebSocket: (await import('./fake-sockets.ts')).FakeWebSocket }));
-
-const fuzzers = [
-  ...answers,
-  ...json,
-  ...kernel,
-  ...routedMembers,
-  ...splice,
-  ...lines,
-  ...sse,
-  ...eventIds,
-  ...headers,
-  ...requestState,
-  ...configuration,
-  ...redis,
-];
 
 /** So many in all. `npm run fuzz` asks for a million. */
 const wanted = environmentNumber('FUZZ_CASES', 20_000);

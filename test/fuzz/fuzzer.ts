@@ -26,6 +26,8 @@ export interface Fuzzer {
   readonly name: string;
   readonly share: number;
   readonly run: (cases: number, seed: number) => Promise<FuzzOutcome>;
+  /** Tries the case that these bytes choose, each time the same one. Throws or rejects if something does not hold. */
+  readonly runOn: (bytes: Buffer) => void | Promise<void>;
 }
 
 /** A case that takes longer is a failure: whoever can send it can slow all others down. */
@@ -55,7 +57,38 @@ export function createFuzzer<T>({ name, share, cases, seeds = [], check }: Fuzze
         await watchdog.end();
       }
     },
+    runOn: (bytes) => check(cases.generate(new fc.Random(new ByteSource(bytes)), undefined).value),
   };
+}
+
+/**
+ * Draws the numbers of a case from bytes, so that a fuzzer that changes bytes changes the case. Behind the bytes come
+ * numbers that only depend on how many were drawn.
+ */
+class ByteSource {
+  readonly #bytes: Buffer;
+  #drawn: number;
+
+  constructor(bytes: Buffer, drawn = 0) {
+    this.#bytes = bytes;
+    this.#drawn = drawn;
+  }
+
+  next(): number {
+    const at = this.#drawn * 2;
+    this.#drawn += 1;
+    // Most choices are among few. A byte more would only be noise to the fuzzer.
+    const value = at + 2 <= this.#bytes.length ? this.#bytes.readUInt16LE(at) : this.#drawn;
+    return Math.imul(value, 0x1_0001) | 0;
+  }
+
+  clone(): ByteSource {
+    return new ByteSource(this.#bytes, this.#drawn);
+  }
+
+  getState(): readonly number[] {
+    return [this.#drawn];
+  }
 }
 
 /** What failed, also with the case's bytes as text, which says more to people. */

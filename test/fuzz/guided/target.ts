@@ -1,0 +1,17 @@
+import { fuzzers } from '../fuzzers.ts';
+
+/** What jazzer.js calls with the bytes that it has chosen: the fuzzer that FUZZ_TARGET names. */
+const name = process.env['FUZZ_TARGET'];
+const found = fuzzers.find((each) => each.name === name);
+if (found === undefined && name !== 'planted') throw new Error(`There is no fuzzer with the name ${name}`);
+
+/** A planted fault, which shows that the fuzzer finds what random bytes would not: it needs four bytes in a row. */
+function planted(bytes: Buffer): void {
+  if (bytes[0] === 0x67 && bytes[1] === 0x61 && bytes[2] === 0x74 && bytes[3] === 0x65) throw new Error('planted');
+}
+
+export const fuzz = (bytes: Buffer): void | Promise<void> =>
+  found?.runOn(bytes) ?? (found ? undefined : planted(bytes));
+
+/** The names of all fuzzers, for the command that runs them. */
+export const names = fuzzers.map((each) => each.name);
