@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { backoff } from '../util/timing/backoff.ts';
 import { StoreUnavailable } from './store-unavailable.ts';
@@ -21,7 +22,12 @@ export async function retryWhileUnavailable<T>(operation: () => Promise<T>, stop
       return await operation();
     } catch (cause) {
       if (!(cause instanceof StoreUnavailable)) throw cause;
-      signal ??= typeof stop === 'function' ? stop() : stop;
+      if (signal === undefined) {
+        signal = typeof stop === 'function' ? stop() : stop;
+        // In an outage, all operations of a session wait on one signal. Node.js would take more than ten for a leak, and
+        // write a warning into the log.
+        setMaxListeners(0, signal);
+      }
       if (signal.aborted) throw cause;
       const pause = delay(pauseAfter(retries), undefined, { signal, ref: false });
       await pause.catch(() => Promise.reject(cause));

@@ -69,3 +69,24 @@ describe('patiently', () => {
     expect(tries()).toBe(2);
   });
 });
+
+describe('many operations that wait on one signal', () => {
+  it('make Node.js warn of no leak', async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', note);
+    onTestFinished(() => void process.off('warning', note));
+    const stop = new AbortController();
+    const waiting = Array.from({ length: 20 }, () => {
+      let tries = 0;
+      const operation = async (): Promise<void> => {
+        tries += 1;
+        if (tries === 1) throw away();
+      };
+      return retryWhileUnavailable(operation, stop.signal);
+    });
+    await Promise.all(waiting);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(warnings).toEqual([]);
+  });
+});
