@@ -29,7 +29,7 @@ import { readMessage } from '../support/fake-backend.ts';
 import { metaKeys, modernBody } from '../support/modern-client.ts';
 import { record } from './corpus.ts';
 import { createFuzzer, type Fuzzer } from './fuzzer.ts';
-import { createHostile, type Kind } from './hostile-edges.ts';
+import { createHostile, expectHeard, type Kind } from './hostile-edges.ts';
 import { type Step, steps } from './hostile-texts.ts';
 
 /** Faults that a boundary had to stop, and answers that came twice. None may be there after a case. */
@@ -262,6 +262,9 @@ function subject(name: string, share: number, kinds: readonly Kind[], check: (gi
     async check(given) {
       await check(given);
       expectNoSlip();
+    },
+    expectReach() {
+      for (const kind of kinds) expectHeard(kind);
     },
   });
 }

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { HttpConnection, HttpResponse } from '../../src/backend/http-client/http-connection.ts';
 import { ResponseBody } from '../../src/backend/http-client/response-body.ts';
+import type { loadLibrary as loadRealLibrary } from '../../src/util/load-library.ts';
 import type { Heard } from './hostile-texts.ts';
 
 /** Does one step at a message; `say` with texts, and the number that says in which way. */
@@ -34,7 +35,7 @@ function eventsOf(texts: readonly Buffer[], way: number): Buffer {
   return Buffer.from(events.join(''), 'latin1');
 }
 
-/** What stands for the HTTP connections of a backend; the tests put it in place of `web/connection.ts`. */
+/** What stands for the HTTP connections of a backend; the tests put it in place of that of `http-connection.ts`. */
 export function openHttpConnection(): HttpConnection {
   const react = current;
   const cuts = new Set<() => void>();
@@ -103,6 +104,11 @@ export function openHttpConnection(): HttpConnection {
     },
   };
 }
+
+/** `loadLibrary`, whose library for WebSockets has the fake one. */
+export const withFakeWebSocket = (loadLibrary: typeof loadRealLibrary): typeof loadRealLibrary =>
+  ((name: Parameters<typeof loadRealLibrary>[0]) =>
+    name === 'ws' ? { WebSocket: FakeWebSocket } : loadLibrary(name)) as typeof loadRealLibrary;
 
 /** What stands for a WebSocket; the tests put it in place of that of `ws`. */
 export class FakeWebSocket extends EventEmitter {

@@ -11,6 +11,8 @@ export interface FuzzerOptions<T> {
   readonly seeds?: readonly Readonly<NoInfer<T>>[];
   /** Throws if something does not hold. Does the same each time that it gets the same case. */
   readonly check: (given: T) => void | Promise<void>;
+  /** Throws if the cases of a run did not reach what they are for. */
+  readonly expectReach?: () => void;
 }
 
 /** What came of a run. */
@@ -28,6 +30,8 @@ export interface Fuzzer {
   readonly run: (cases: number, seed: number) => Promise<FuzzOutcome>;
   /** Tries the case that these bytes choose, each time the same one. Throws or rejects if something does not hold. */
   readonly runOn: (bytes: Buffer) => void | Promise<void>;
+  /** Throws if the cases so far did not reach what they are for. Some hundred cases are enough to know. */
+  readonly expectReach: () => void;
 }
 
 /** A case that takes longer is a failure: whoever can send it can slow all others down. */
@@ -35,7 +39,14 @@ const maxCaseMs = 50;
 /** A case that takes as long as this hangs. */
 const hangMs = 20_000;
 
-export function createFuzzer<T>({ name, share, cases, seeds = [], check }: FuzzerOptions<T>): Fuzzer {
+export function createFuzzer<T>({
+  name,
+  share,
+  cases,
+  seeds = [],
+  check,
+  expectReach = () => undefined,
+}: FuzzerOptions<T>): Fuzzer {
   return {
     name,
     share,
@@ -57,6 +68,7 @@ export function createFuzzer<T>({ name, share, cases, seeds = [], check }: Fuzze
         await watchdog.end();
       }
     },
+    expectReach,
     runOn: (bytes) => check(cases.generate(new fc.Random(new ByteSource(bytes)), undefined).value),
   };
 }

@@ -1,4 +1,4 @@
-import type { Backend, OpenBackend } from '../../src/backend/backend.ts';
+import { type Backend, type BackendEvents, type OpenBackend, reportUnits } from '../../src/backend/backend.ts';
 import { containFaults } from '../../src/backend/contain-faults.ts';
 import { openModernHttp } from '../../src/backend/modern-http/modern-http-backend.ts';
 import { openSse } from '../../src/backend/sse/sse-backend.ts';
@@ -19,15 +19,50 @@ export interface Hostile {
   end(): Promise<void>;
 }
 
+/** How many texts each kind of server has said, and how many messages of these came through the code for its kind. */
+const heardOf = new Map<Kind, { said: number; received: number }>();
+
+const countsOf = (kind: Kind): { said: number; received: number } => {
+  const counts = heardOf.get(kind) ?? { said: 0, received: 0 };
+  heardOf.set(kind, counts);
+  return counts;
+};
+
+/** The events, with the messages in them counted. */
+const countReceived = (events: BackendEvents, counts: { received: number }): BackendEvents => ({
+  onMessages(messages, relatedRequests) {
+    counts.received += messages.length;
+    events.onMessages(messages, relatedRequests);
+  },
+  onUnits(units) {
+    counts.received += units.length;
+    reportUnits(events, units);
+  },
+  onNoise: (text) => events.onNoise(text),
+  onUnanswered: (...args) => events.onUnanswered(...args),
+  onState: (state) => events.onState?.(state),
+  onEnd: (end) => events.onEnd(end),
+});
+
+/** Throws if nothing that servers of this kind said has come through since the last call: the cases tried nothing. */
+export function expectHeard(kind: Kind): void {
+  const { said, received } = countsOf(kind);
+  heardOf.delete(kind);
+  if (said === 0 || received === 0)
+    throw new Error(`servers of the kind ${kind} said ${said} texts, of which ${received} messages came through`);
+}
+
 /** A server that does these steps at the messages that it gets. Until `honestUntil` is among them, it does what is right. */
 export function createHostile(kind: Kind, steps: readonly Step[], honestUntil?: string): Hostile {
   let next = 0;
   let isHonest = honestUntil !== undefined;
+  const counts = countsOf(kind);
   const react: React = (heard, say) => {
     if (heard.method === undefined) return;
     if (heard.method === honestUntil) isHonest = false;
     const step = isHonest ? honest : (steps[next++ % steps.length] as Step);
     if (isHonest && heard.id === undefined) return;
+    counts.said += step.sayings.length;
     say(
       step.sayings.map((saying) => textOf(saying, heard)),
       step.way,
@@ -37,7 +72,7 @@ export function createHostile(kind: Kind, steps: readonly Step[], honestUntil?: 
   const opened: Backend[] = [];
   let isOver = false;
   const open = containFaults((events, options) => {
-    const backend = openers[kind](events, options);
+    const backend = openers[kind](countReceived(events, counts), options);
     opened.push(backend);
     if (isOver) queueMicrotask(() => void backend.close());
     return backend;

@@ -37,12 +37,16 @@ const inPlace = {
     const fakes = {
       'http-connection': [own('src/backend/http-client/http-connection.ts'), 'openHttpConnection', 'fake-sockets.ts'],
       pauses: [`'node:timers/promises'`, 'setTimeout', 'short-pauses.ts'],
-      ws: [`'ws'`, 'FakeWebSocket as WebSocket', 'fake-sockets.ts'],
+      'load-library': [own('src/util/load-library.ts'), 'loadLibrary', 'guided/fake-library.ts'],
     };
-    const filters = { 'http-connection': /\/http-connection\.ts$/, pauses: /^node:timers\/promises$/, ws: /^ws$/ };
+    const filters = {
+      'http-connection': /\/http-connection\.ts$/,
+      pauses: /^node:timers\/promises$/,
+      'load-library': /\/load-library\.ts$/,
+    };
     for (const [name, filter] of Object.entries(filters)) {
       onResolve({ filter }, ({ importer, namespace }) => {
-        const isBehind = namespace === 'fake' || /fake-(sockets|delay)\.ts$/.test(importer);
+        const isBehind = namespace === 'fake' || /fake-(sockets|delay|library)\.ts$/.test(importer);
         return isBehind ? undefined : { path: name, namespace: 'fake' };
       });
     }
@@ -117,13 +121,14 @@ try {
   throw new Error(isOld ? 'jazzer.js needs glibc 2.38 or newer, as in Ubuntu 24.04 and Debian 13.' : `${cause.stderr}`);
 }
 process.env.FUZZ_TARGET = 'planted';
-const { names } = createRequire(import.meta.url)(bundle);
+const { names, expectReach } = createRequire(import.meta.url)(bundle);
 const chosen = only === 'planted' ? ['planted'] : names.filter((name) => name.includes(only));
 if (chosen.length === 0) throw new Error(`No fuzzer has "${only}" in its name. There are:\n${names.join('\n')}`);
 const say = (text) => void process.stdout.write(`${text}\n`);
 const number = new Intl.NumberFormat('en');
 let failed = 0;
 for (const name of chosen) {
+  await expectReach(name);
   const before = new Set(existsSync(findings) ? readdirSync(findings) : []);
   const { isGood: hasNoFinding, cases, reached, output } = await runFuzzer(name);
   // A fuzzer without cases has tried nothing.

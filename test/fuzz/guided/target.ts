@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { fuzzers } from '../fuzzers.ts';
 
 /** What jazzer.js calls with the bytes that it has chosen: the fuzzer that FUZZ_TARGET names. */
@@ -15,3 +16,11 @@ export const fuzz = (bytes: Buffer): void | Promise<void> =>
 
 /** The names of all fuzzers, for the command that runs them. */
 export const names = fuzzers.map((each) => each.name);
+
+/** Tries some cases of a fuzzer that nothing guides, and rejects if they do not reach what they are for. */
+export async function expectReach(wanted: string): Promise<void> {
+  const fuzzer = fuzzers.find((each) => each.name === wanted);
+  for (let n = 0; n < 200; n++)
+    await fuzzer?.runOn(createHash('shake256', { outputLength: 2_048 }).update(`${n}`).digest());
+  fuzzer?.expectReach();
+}

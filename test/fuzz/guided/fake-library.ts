@@ -1,0 +1,5 @@
+import { loadLibrary as loadRealLibrary } from '../../../src/util/load-library.ts';
+import { withFakeWebSocket } from '../fake-sockets.ts';
+
+/** In place of `loadLibrary`, for `run.mjs`. */
+export const loadLibrary = withFakeWebSocket(loadRealLibrary);
