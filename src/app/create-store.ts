@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { GatewayConfig } from '../config/config.ts';
 import { storeDirectoryOf } from '../config/store-directory-option.ts';
+import { type Branches, branchesOf } from '../config/tree/branches.ts';
 import { countAppends } from '../ops/metrics/collectors/store-metrics.ts';
 import type { LogLimits } from '../store/event-log.ts';
 import { type FileStore, openFileStore } from '../store/memory/journal/file-store.ts';
@@ -31,27 +32,30 @@ type StoreReports = Pick<GatewayTelemetry, 'emit' | 'meterOf'>;
  * loading it takes a large part of a start.
  */
 export async function createStore(config: GatewayConfig, logger: Logger, telemetry: StoreReports): Promise<OpenStore> {
-  const { redis, logTotalMaxBytes, recordTtlMs } = config;
+  const { redis } = config;
   const { meterOf } = telemetry;
-  const limits: LogLimits = {
-    maxEvents: config.logMaxEvents,
-    maxBytes: config.logMaxBytes,
-    maxAgeMs: config.logMaxAgeMs,
-    evicted: meterOf?.('eventsEvicted'),
-  };
+  const { replay, cluster } = branchesOf(config);
+  const limits: LogLimits = { ...logLimitsOf(replay), evicted: meterOf?.('eventsEvicted') };
   const counted = <S extends Store>(store: S): S =>
     meterOf === undefined ? store : { ...store, log: countAppends(store.log, meterOf) };
   if (redis === undefined) {
-    const memoryLimits = { ...limits, maxTotalBytes: logTotalMaxBytes, recordTtlMs };
+    const { recordTtlMs } = cluster;
+    const memoryLimits = { ...limits, maxTotalBytes: replay.logTotalMaxBytes, recordTtlMs };
     const directory = storeDirectoryOf(config);
     if (directory === undefined)
       return { store: counted(createMemoryStore(memoryLimits)), shared: undefined, lasting: undefined };
-    const lasting = counted(openFiles(directory, memoryLimits, config, logger, telemetry));
+    const lasting = counted(openFiles(directory, memoryLimits, { ...replay, ...cluster }, logger, telemetry));
     return { store: lasting, shared: undefined, lasting };
   }
   const shared = counted(await openRedis(redis, limits, config, logger, telemetry));
   return { store: shared, shared, lasting: shared };
 }
+
+const logLimitsOf = ({ logMaxEvents, logMaxBytes, logMaxAgeMs }: Branches['replay']) => ({
+  maxEvents: logMaxEvents,
+  maxBytes: logMaxBytes,
+  maxAgeMs: logMaxAgeMs,
+});
 
 /** No other instance shares the store in files, so a lease ends only with the process. */
 const leaseInFilesMs = 365 * 86_400_000;
@@ -59,7 +63,7 @@ const leaseInFilesMs = 365 * 86_400_000;
 function openFiles(
   directory: string,
   limits: MemoryLimits,
-  { storeSyncMs: syncMs, mailboxMaxBytes }: GatewayConfig,
+  { storeSyncMs: syncMs, mailboxMaxBytes }: Branches['replay'] & Branches['cluster'],
   logger: Logger,
   { emit }: StoreReports,
 ): FileStore {
@@ -86,13 +90,13 @@ async function openRedis(
   logger: Logger,
   { emit, meterOf }: StoreReports,
 ): Promise<ClusterStore> {
-  const { redisPrefix, redisTimeoutMs, leaseMs, recordTtlMs, mailboxMaxBytes } = config;
+  const { redisTimeoutMs, leaseMs, recordTtlMs, mailboxMaxBytes } = branchesOf(config).cluster;
   const connection = { url: redis, tls: readRedisTls(config), commandTimeoutMs: redisTimeoutMs };
   const { createRedisStore } = await import('../store/redis/redis-store.ts');
   detach('background', warnOfEviction(connection, logger));
   return createRedisStore({
     ...connection,
-    prefix: redisPrefix,
+    prefix: config.redisPrefix,
     limits,
     leaseMs,
     recordTtlMs,
@@ -121,12 +125,13 @@ async function warnOfEviction(connection: Parameters<typeof memoryPolicyOf>[0], 
  * Creates the store of sessions that live as long as one client connection. No client resumes their events, but a slow
  * client reads them from this store. Its size is the allowed lag plus the largest message of a server.
  */
-export function createConnectedStore(config: GatewayConfig): Store {
-  const { logMaxEvents, logMaxBytes, logMaxAgeMs, logTotalMaxBytes, maxLineBytes } = config;
-  const limits = { maxEvents: logMaxEvents, maxBytes: logMaxBytes + maxLineBytes, maxAgeMs: logMaxAgeMs };
+export function createConnectedStore(replay: Branches['replay'], maxLineBytes: number): Store {
+  const limits = logLimitsOf(replay);
+  const maxBytes = limits.maxBytes + maxLineBytes;
   return createMemoryStore({
     ...limits,
-    maxTotalBytes: Math.max(logTotalMaxBytes, limits.maxBytes),
+    maxBytes,
+    maxTotalBytes: Math.max(replay.logTotalMaxBytes, maxBytes),
     recordTtlMs: Number.POSITIVE_INFINITY, // a session ends with its connection, not earlier
   });
 }

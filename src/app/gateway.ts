@@ -126,18 +126,20 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const telemetry = createTelemetry(config, log, { health, traceBackends: tracing?.traceBackends, consoleHook });
   const { emit, calls, metrics, meterOf } = telemetry;
   const { store, shared, lasting } = await createStore(config, log.store, telemetry);
-  const storeWaitMs = config.redisWaitMs;
-  const { limits, timeouts, sse, replay } = branchesOf(config);
+  const { limits, timeouts, sse, replay, cluster: clusterLimits } = branchesOf(config);
+  const { recordTtlMs, redisWaitMs: storeWaitMs } = clusterLimits;
   const stateSealing = createStateSealing(config, store);
   const linkSockets = {
     directory: linkDirectory(environment),
     onUnable: (detail: string) => log.app.info({ detail }, 'cannot use direct sockets to instances on this host'),
   };
   const directLink = shared && directLinkOf(config, stateSealing.keys, linkSockets);
-  const { leaseMs, leaseRenewMs, leaseMarginMs, mailboxMaxBytes, recordTtlMs } = config;
-  const leases = { leaseMs, leaseRenewMs, leaseMarginMs, mailboxMaxBytes };
-  const cluster = lasting && { store: lasting, limits: { ...leases, ...timeouts, ...sse, storeWaitMs }, directLink };
-  const connectedStore = createConnectedStore(config);
+  const cluster = lasting && {
+    store: lasting,
+    limits: { ...clusterLimits, ...timeouts, ...sse, storeWaitMs },
+    directLink,
+  };
+  const connectedStore = createConnectedStore(replay, limits.maxLineBytes);
   const reportStoreFailure = (cause: unknown): void => emit({ type: 'store-failed', cause });
   const changeThrottle = new ChangeThrottle(store.changes, reportStoreFailure);
   const quotas = quotasOf(config, store.rates, reportStoreFailure);
@@ -231,8 +233,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     watch,
     calls,
     tracePosts: tracing?.tracePosts,
-    maxEventBytes: config.maxLineBytes,
-    initializeTimeoutMs: config.bodyTimeoutMs,
+    maxEventBytes: limits.maxLineBytes,
+    initializeTimeoutMs: timeouts.bodyTimeoutMs,
   });
   let routes = createRoutes(set.config, set.reachable, routeParts);
   const route = (): void => {

@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { createConnectedStore, createStore } from '../../src/app/create-store.ts';
 import type { GatewayConfig } from '../../src/config/config.ts';
+import { branchesOf } from '../../src/config/tree/branches.ts';
 import type { Store } from '../../src/store/store.ts';
 import { aRecord } from '../contract/log-writer.ts';
 
@@ -36,7 +37,7 @@ it('[C-07] a store in memory keeps a record as long as recordTtlMs says, and tha
   const { store, shared } = await createStore(config, pino({ level: 'silent' }), unread);
   expect(shared).toBeUndefined();
   expect(await forgottenAfter(store)).toBe(2);
-  const connected = createConnectedStore(config);
+  const connected = createConnectedStore(branchesOf(config).replay, limits.maxLineBytes);
   expect(await forgottenAfter(connected)).toBe(Number.POSITIVE_INFINITY);
   await connected.sessions.end('k');
   expect(await connected.sessions.find('k')).toBeUndefined();

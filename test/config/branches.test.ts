@@ -6,7 +6,7 @@ import { branchesOf } from '../../src/config/tree/branches.ts';
 const branches = branchesOf({ ...defaultsOf(globalOptions), redis: 'redis://:CANARY@h:1', stateKey: ['CANARY'] });
 
 it('a branch has the options of its place in the tree, also those below advanced', () => {
-  expect(Object.keys(branches)).toEqual(['limits', 'timeouts', 'sse', 'replay']);
+  expect(Object.keys(branches)).toEqual(['limits', 'timeouts', 'sse', 'replay', 'cluster']);
   expect(branches.sse).toEqual({
     keepAliveMs: 15_000,
     sseLingerMs: 60_000,
@@ -16,6 +16,7 @@ it('a branch has the options of its place in the tree, also those below advanced
     retryMs: 2_000,
   });
   expect(branches.replay).toMatchObject({ logMaxEvents: 1000, storeSyncMs: 1_000 });
+  expect(branches.cluster).toMatchObject({ leaseMs: 6_000, redisWaitMs: 5_000, mailboxMaxBytes: expect.any(Number) });
   expect(branches.timeouts).toMatchObject({ sessionIdleMs: 1_800_000, slowReaderMs: 30_000 });
 });
 
