@@ -6,7 +6,7 @@
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client';
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as LegacyTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { ElicitRequestSchema, ListRootsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { startGateway } from './gateway-in-front.mjs';
 
 const revision = '2026-07-28';
@@ -60,9 +60,10 @@ const accept = () => ({
 });
 
 async function connectLegacy(url) {
-  const capabilities = { elicitation: { form: { applyDefaults: true } } };
+  const capabilities = { elicitation: { form: { applyDefaults: true } }, roots: {}, sampling: {} };
   const client = new LegacyClient(clientInfo, { capabilities });
   client.setRequestHandler(ElicitRequestSchema, accept);
+  client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [] }));
   await client.connect(new LegacyTransport(new URL(url)));
   return client;
 }
