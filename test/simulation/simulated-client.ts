@@ -1,13 +1,13 @@
 import { deniesReaching, entryOf, isReason } from '../../src/protocol/faults.ts';
 import { type EventId, finalSeq, parseEventId } from '../../src/protocol/wire/event-id.ts';
 import { keyFromId } from '../../src/session/session-key.ts';
-import { initialize, nobody } from '../session/session-fixture.ts';
+import { nobody } from '../session/session-fixture.ts';
 import { readMessage } from '../support/fake-backend.ts';
 import type { SseEvent } from '../support/sse-reader.ts';
 import type { Random } from './random.ts';
 import type { SimulatedInstance } from './simulated-instance.ts';
 import { type ClientAnswer, type ReplyListener, SimulatedReply } from './simulated-reply.ts';
-import { callText, progressText, resultText } from './texts.ts';
+import { asReceived, callText, initializedText, initializeText, noteText, progressText, resultText } from './texts.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
 /** A call of a client, and all that the client learned about it. */
@@ -78,7 +78,7 @@ export class SimulatedClient {
   }
 
   #open(): void {
-    const message = readMessage(initialize);
+    const message = readMessage(initializeText(this.name));
     this.#send(
       `${this.#parts.name} opens`,
       ({ sessions, server }, reply) => sessions.open(server, nobody, message, reply),
@@ -97,7 +97,7 @@ export class SimulatedClient {
 
   #begin(): void {
     const { random, calls, clock } = this.#parts;
-    this.#post({ jsonrpc: '2.0', method: 'notifications/initialized' }, ignoreAll);
+    this.#post(initializedText, ignoreAll);
     if (random.chance(0.7)) this.#listen();
     let atMs = 0;
     for (let id = 1; id <= calls; id += 1) {
@@ -164,19 +164,19 @@ export class SimulatedClient {
     const { marker, progress, steps, id } = call;
     if (message.method === 'notifications/progress') {
       const { progressToken, progress: number, message: of } = message.params;
-      if (text !== progressText(marker, number)) violated(`${marker}: the client got ${text}`);
+      if (text !== asReceived(progressText(marker, number))) violated(`${marker}: the client got ${text}`);
       if (progressToken !== marker || of !== marker) violated(`${marker}: progress of ${of}`);
       if (number !== progress.length + 1) violated(`${marker}: progress ${number} after ${progress.length}`);
       if (call.end !== undefined) violated(`${marker}: progress after the end`);
       progress.push(number);
       return;
     }
-    if (message.method === 'notifications/message') return this.#onNote(`stream of ${id}`, message);
+    if (message.method === 'notifications/message') return this.#onNote(`stream of ${id}`, message, text);
     if (message.id !== id) return violated(`${marker}: a message that is not for it: ${JSON.stringify(message)}`);
     if (message.error) return this.#end(call, message.error.data?.reason ?? 'error', false);
     const of = message.result?.content?.[0]?.text;
     if (of !== marker) violated(`${marker}: the result of ${of}`);
-    else if (text !== resultText(id, marker)) violated(`${marker}: the client got ${text}`);
+    else if (text !== asReceived(resultText(id, marker))) violated(`${marker}: the client got ${text}`);
     if (progress.length !== steps) violated(`${marker}: ${progress.length} of ${steps} progress notifications`);
     if (call.end !== undefined && !hasLostData()) violated(`${marker}: a second end`);
     call.end = { kind: 'result' };
@@ -202,7 +202,7 @@ export class SimulatedClient {
           if (data !== '') this.#note(id, data);
           this.#getEventId = id;
         }
-        if (data !== '') this.#onNote('GET stream', JSON.parse(data));
+        if (data !== '') this.#onNote('GET stream', JSON.parse(data), data);
       },
       onStreamEnd: () => this.#later(3_000, () => this.#listen()),
     });
@@ -210,9 +210,10 @@ export class SimulatedClient {
 
   /** Each log message comes once, and the messages of a stream come in order. */
   // biome-ignore lint/suspicious/noExplicitAny: messages have every shape
-  #onNote(stream: string, message: any): void {
+  #onNote(stream: string, message: any, text: string): void {
     if (message.method !== 'notifications/message') return;
     const { by, number } = message.params.data;
+    if (text !== noteText(by, number)) this.#parts.violated(`${this.name}: the client got ${text}`);
     const note = `note ${number} of ${by}`;
     if (this.#notes.has(note)) this.#parts.violated(`${note} came twice`);
     this.#notes.add(note);

@@ -7,9 +7,10 @@ import { createFakeServer, type FakeBackend, type FakeServer } from '../support/
 import type { Random } from './random.ts';
 import type { RedisLine } from './redis-line.ts';
 import { network } from './simulated-network.ts';
+import { SimulatedOutput } from './simulated-output.ts';
 import type { SimulatedRedis } from './simulated-redis.ts';
 import type { SimulatedReply } from './simulated-reply.ts';
-import { callText, progressText, resultText } from './texts.ts';
+import { callText, initializedText, initializeText, noteText, progressText, resultText } from './texts.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
 export const leaseMs = 6_000;
@@ -51,6 +52,7 @@ export class SimulatedInstance {
   readonly #fake: FakeServer;
   readonly #parts: InstanceParts;
   readonly #replies = new Set<SimulatedReply>();
+  readonly #outputs = new WeakMap<FakeBackend, SimulatedOutput>();
   #notes = 0;
   state: 'alive' | 'draining' | 'dead' = 'alive';
 
@@ -163,18 +165,27 @@ export class SimulatedInstance {
   #serve(message: Record<string, unknown>, backend: FakeBackend, text: string): void {
     const { clock, random, witness, name } = this.#parts;
     const { id, method } = message;
-    const later = (delayMs: number, said: object | string): void =>
-      clock.after(delayMs, name, () => backend.says(typeof said === 'string' ? said : { jsonrpc: '2.0', ...said }));
-    const server = `${name}-${backend.pid}`;
-    if (method === 'initialize') return later(random.time(1, 400), { id, result: handshake });
+    const output = this.#outputOf(backend);
+    const later = (delayMs: number, said: string): void => clock.after(delayMs, name, () => output.write(said));
+    const answer = (delayMs: number, result: object): void =>
+      later(delayMs, JSON.stringify({ jsonrpc: '2.0', id, result }));
+    const expectText = (expected: string): void => {
+      if (text !== expected) witness.violated(`a server got ${text} instead of ${expected}`);
+    };
+    if (method === 'initialize') {
+      const { clientInfo } = message['params'] as { readonly clientInfo: { readonly name: string } };
+      expectText(initializeText(clientInfo.name));
+      return answer(random.time(1, 400), handshake);
+    }
+    if (method === 'notifications/initialized') return expectText(initializedText);
     if (method !== 'tools/call') {
-      if (id !== undefined && method !== undefined) later(1, { id, result: {} });
+      if (id !== undefined && method !== undefined) answer(1, {});
       return;
     }
     const params = message['params'] as { arguments: { marker: string; steps: number } };
     const { marker, steps } = params.arguments;
     witness.ran(marker);
-    if (text !== callText(Number(id), marker, steps)) witness.violated(`${marker}: the server got ${text}`);
+    expectText(callText(Number(id), marker, steps));
     const isSlow = random.chance(0.4);
     let atMs = random.time(0.1, 50);
     for (let step = 1; step <= steps; step += 1) {
@@ -182,8 +193,7 @@ export class SimulatedInstance {
       if (random.chance(0.2)) {
         clock.after(atMs, name, () => {
           this.#notes += 1;
-          const data = { by: server, number: this.#notes };
-          backend.says({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data } });
+          output.write(noteText(`${name}-${backend.pid}`, this.#notes));
         });
       }
       // A burst arrives in one read, or step by step.
@@ -191,5 +201,12 @@ export class SimulatedInstance {
         atMs += random.chance(isSlow ? 0.7 : 0.1) ? random.between(0, 3_000) : random.time(0.1, 500);
     }
     later(atMs + random.time(0.1, 100), resultText(Number(id), marker));
+  }
+
+  #outputOf(backend: FakeBackend): SimulatedOutput {
+    const { clock, random, name } = this.#parts;
+    const output = this.#outputs.get(backend) ?? new SimulatedOutput(backend, clock, random, name);
+    this.#outputs.set(backend, output);
+    return output;
   }
 }
