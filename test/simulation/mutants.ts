@@ -118,6 +118,34 @@ export const mutants: readonly Mutant[] = [
     find: 'clearTimeout(this.ageTimer);',
     replace: '',
   },
+  {
+    name: 'calls-without-a-limit',
+    breaks: 'P8: a session has more calls in flight than its limit',
+    file: 'src/session/requests/client-requests.ts',
+    find: 'calls.size + ids.length > policy.maxCalls',
+    replace: 'false',
+  },
+  {
+    name: 'owner-keeps-ended-replies',
+    breaks: 'P8: an owner keeps an entry of each request of another instance for ever',
+    file: 'src/cluster/forward/owner-endpoint.ts',
+    find: '      replies.delete(n);',
+    replace: '',
+  },
+  {
+    name: 'forwarded-requests-stay',
+    breaks: 'P8: an instance keeps an entry of each request that it handed on for ever',
+    file: 'src/cluster/forward/forwarded-requests.ts',
+    find: 'for (const n of request.numbers) this.#requests.delete(n);',
+    replace: '',
+  },
+  {
+    name: 'run-loses-its-order',
+    breaks: 'P2: the notifications of a run come in another order',
+    file: 'src/protocol/message/progress-run.ts',
+    find: 'return this.texts.texts().map(',
+    replace: 'return this.texts.texts().reverse().map(',
+  },
   // The simulation has found the errors below in the code itself.
   {
     name: 'resume-fails-while-redis-is-away',

@@ -171,7 +171,7 @@ export class RedisLine {
         const outcome = (await target['append']?.(...args)) as AppendOutcome;
         const [key, epoch, , events] = args as Parameters<EventLog['append']>;
         const isStored = outcome.outcome === 'stored' || outcome.outcome === 'already';
-        if (isStored) this.#redis.noteStored(key, epoch, events.at(-1)?.seq ?? 0);
+        if (isStored) this.#redis.noteStored(key, epoch, events);
         return outcome;
       }
       if (name !== 'receive') return target[name]?.(...args);

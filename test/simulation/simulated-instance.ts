@@ -36,6 +36,8 @@ export interface InstanceParts {
   readonly witness: Witness;
   /** When a JSON answer becomes a stream. */
   readonly upgradeAfterMs: number;
+  /** The most calls that a session may have in flight. */
+  readonly maxCalls: number;
   /** True if instances connect to each other directly. */
   readonly hasLinks: boolean;
 }
@@ -57,7 +59,7 @@ export class SimulatedInstance {
   state: 'alive' | 'draining' | 'dead' = 'alive';
 
   constructor(parts: InstanceParts) {
-    const { name, clock, redis, random, witness, upgradeAfterMs, hasLinks } = parts;
+    const { name, clock, redis, random, witness, upgradeAfterMs, maxCalls, hasLinks } = parts;
     this.#parts = parts;
     this.name = name;
     this.line = redis.connect(name, random);
@@ -93,6 +95,7 @@ export class SimulatedInstance {
       () =>
         new Sessions({
           ...wideLimits,
+          maxCalls,
           upgradeAfterMs,
           cancelGraceMs: 1_000,
           slowReaderMs: 10_000,
@@ -163,7 +166,7 @@ export class SimulatedInstance {
 
   /** The server's program: it answers each call after some progress. */
   #serve(message: Record<string, unknown>, backend: FakeBackend, text: string): void {
-    const { clock, random, witness, name } = this.#parts;
+    const { clock, random, witness, name, maxCalls } = this.#parts;
     const { id, method } = message;
     const output = this.#outputOf(backend);
     const later = (delayMs: number, said: string): void => clock.after(delayMs, name, () => output.write(said));
@@ -185,6 +188,8 @@ export class SimulatedInstance {
     const params = message['params'] as { arguments: { marker: string; steps: number } };
     const { marker, steps } = params.arguments;
     witness.ran(marker);
+    output.calls += 1;
+    if (output.calls > maxCalls) witness.violated(`${marker}: ${output.calls} calls of its session at once (P8)`);
     expectText(callText(Number(id), marker, steps));
     const isSlow = random.chance(0.4);
     let atMs = random.time(0.1, 50);
@@ -200,7 +205,10 @@ export class SimulatedInstance {
       if (random.chance(0.6))
         atMs += random.chance(isSlow ? 0.7 : 0.1) ? random.between(0, 3_000) : random.time(0.1, 500);
     }
-    later(atMs + random.time(0.1, 100), resultText(Number(id), marker));
+    clock.after(atMs + random.time(0.1, 100), name, () => {
+      output.calls -= 1;
+      output.write(resultText(Number(id), marker));
+    });
   }
 
   #outputOf(backend: FakeBackend): SimulatedOutput {

@@ -10,6 +10,8 @@ export class SimulatedOutput {
   readonly #random: Random;
   readonly #instance: string;
   readonly #reader = new OutputReader(1_000_000);
+  /** The calls that the server has got and not answered. */
+  calls = 0;
   #unread = '';
 
   constructor(backend: FakeBackend, clock: VirtualClock, random: Random, instance: string) {

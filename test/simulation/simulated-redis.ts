@@ -1,4 +1,5 @@
 import type { EventId } from '../../src/protocol/wire/event-id.ts';
+import type { NewEntry } from '../../src/store/event-log.ts';
 import type { ClusterStore } from '../../src/store/store.ts';
 import { never } from '../session/session-fixture.ts';
 import { createMemoryClusterStore } from '../support/memory-cluster/memory-cluster-store.ts';
@@ -34,7 +35,7 @@ export class SimulatedRedis {
   losses = 0;
   lostAtMs = Number.NEGATIVE_INFINITY;
   /** The newest event that any master has stored, by session and epoch. */
-  readonly #stored = new Map<string, number>();
+  readonly #stored = new Set<string>();
   /** How many commands failovers have lost. */
   lostCommands = 0;
   /** How often a replica took over. */
@@ -63,15 +64,15 @@ export class SimulatedRedis {
     return this.#replicas.length > 0 && !this.#replicationIsBroken;
   }
 
-  /** Notes that the master has stored a session's events up to this one. */
-  noteStored(key: string, epoch: number, seq: number): void {
-    const name = `${key} ${epoch}`;
-    this.#stored.set(name, Math.max(seq, this.#stored.get(name) ?? 0));
+  /** Notes that the master has stored these events of a session. */
+  noteStored(key: string, epoch: number, entries: readonly NewEntry[]): void {
+    for (const { stream, seq, texts } of entries)
+      for (let n = texts?.count ?? 1; n > 0; n -= 1) this.#stored.add(`${key} ${epoch} ${stream} ${seq - n + 1}`);
   }
 
   /** True if the log had this event at some time, even if Redis has lost it since. */
-  hasStored(key: string, { epoch, seq }: Pick<EventId, 'epoch' | 'seq'>): boolean {
-    return (this.#stored.get(`${key} ${epoch}`) ?? 0) >= seq;
+  hasStored(key: string, { epoch, stream, seq }: EventId): boolean {
+    return this.#stored.has(`${key} ${epoch} ${stream} ${seq}`);
   }
 
   connect(owner: string, random: Random): RedisLine {

@@ -1,14 +1,15 @@
 import { defineConfig } from 'vitest/config';
 import { mutants, withMutant } from './mutants.ts';
+import { visibleFields } from './visible-fields.ts';
 
 /** `npm run simulate` tries many seeds. `npm run simulate:mutants` puts each mutant into the code and has to find it. */
 // biome-ignore lint/style/noDefaultExport: vitest wants one
 export default defineConfig({
   test: {
     projects: [
-      { test: { name: 'simulation', include: ['test/simulation/simulation.test.ts'] } },
+      { plugins: [visibleFields()], test: { name: 'simulation', include: ['test/simulation/simulation.test.ts'] } },
       ...mutants.map((mutant) => ({
-        plugins: [withMutant(mutant)],
+        plugins: [withMutant(mutant), visibleFields()],
         test: {
           name: `mutant ${mutant.name}`,
           include: ['test/simulation/mutant.test.ts'],

@@ -1,3 +1,4 @@
+import { leftEntries } from './left-entries.ts';
 import { entropy, Random } from './random.ts';
 import { SimulatedClient } from './simulated-client.ts';
 import { leaseMs, SimulatedInstance } from './simulated-instance.ts';
@@ -57,6 +58,7 @@ class World {
   readonly #seed: number;
   readonly #network: SimulatedNetwork;
   readonly #hasLinks: boolean;
+  readonly #maxCalls: number;
   /** No instance, server or data is lost in such a world, only messages and connections. */
   readonly #isGentle: boolean;
 
@@ -68,6 +70,7 @@ class World {
     const random = this.#random;
     this.#isGentle = random.chance(0.2);
     this.#hasLinks = random.chance(0.6);
+    this.#maxCalls = random.chance(0.3) ? random.integer(1, 3) : 100;
     const limits = {
       leaseMs,
       maxEvents: random.chance(0.2) ? 8 : 1_000,
@@ -120,6 +123,7 @@ class World {
         failed: (cause) => this.#violated(`a fault of the gateway: ${messages(cause)}`),
       },
       upgradeAfterMs: this.#random.pick([0, 100, 2_000]),
+      maxCalls: this.#maxCalls,
       hasLinks: this.#hasLinks,
     });
     this.#instances.push(instance);
@@ -294,6 +298,7 @@ class World {
     for (const { name, backends, state, sessions } of left) {
       // What an instance keeps for a session, a request or a peer must not outlive it (P8).
       const [timers, open] = [this.#clock.tasksOf(name), [...sessions.all].length];
+      for (const entries of leftEntries(sessions)) this.#violated(`${name}: entries are left in ${entries}`);
       if (timers > 0) this.#violated(`${name}: ${timers} timers are left`);
       if (open > 0) this.#violated(`${name}: ${open} sessions are left`);
       if (state !== 'dead') this.#violated(`${name}: it does not end`);
