@@ -28,7 +28,8 @@ interface AllowedActions {
 
 /** The parts that the routes use. */
 export interface ConsoleRoutes {
-  readonly assets: ReadonlyMap<string, Asset>;
+  /** Reads the files of the page, by name. Called at the first request for one. */
+  readAssets(): ReadonlyMap<string, Asset>;
   readonly access: AccessPolicy;
   readonly subscriptions: PageSubscriptions;
   readonly history: History;
@@ -64,7 +65,7 @@ type Answer = (context: HttpContext, path: string) => void;
  * files require the page header and the access policy.
  */
 export function findConsoleEndpoint({
-  assets,
+  readAssets,
   access,
   subscriptions,
   history,
@@ -72,7 +73,10 @@ export function findConsoleEndpoint({
   about,
   relay,
 }: ConsoleRoutes): FindEndpoint {
-  const files = new Map([...assets].map(([name, asset]) => [pathOfAsset(name), readable(serveAsset(asset))]));
+  let files: ReadonlyMap<string, Endpoint> | undefined;
+  // Fifty files would make the start longer, and most gateways never show their page.
+  const readFiles = (): ReadonlyMap<string, Endpoint> =>
+    new Map([...readAssets()].map(([name, asset]) => [pathOfAsset(name), readable(serveAsset(asset))]));
 
   /** Requires the page header and access for the scope of the path. */
   const guard = (path: string, answer: Answer): Endpoint => {
@@ -136,6 +140,7 @@ export function findConsoleEndpoint({
       });
     // The endpoint of the server decides which methods it accepts.
     if (path.startsWith(playPath)) return guard(path, relayRequest);
+    files ??= readFiles();
     return files.get(path);
   };
 }

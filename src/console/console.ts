@@ -128,7 +128,7 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
     },
     has: (path) => path === '/' || /^\/(?:page|status)\//.test(path),
     at: findConsoleEndpoint({
-      assets: readAssets(),
+      readAssets,
       access,
       subscriptions,
       history: record.history,
