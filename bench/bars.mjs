@@ -8,6 +8,7 @@ import {
   kibPerSession,
   medianMs,
   p99Ms,
+  sessionPerCallRatio,
   startMs,
   worstCpuRatio,
   worstStepMs,
@@ -102,6 +103,11 @@ export const bars = [
     what: 'sessions with one call per second, behind a login and with a server in Node.js, ratio to a process for each',
     ...{ scenarios: ['session-per-call'], ...rate, target: 'ours-login-node', against: ['ours-login-node-apart'] },
     atLeast: 20,
+  },
+  {
+    what: 'median of a session with one call, behind a login and with a server in Node.js, ratio to a further call in it',
+    ...{ scenarios: ['session-per-call'], target: 'ours-login-node', value: sessionPerCallRatio },
+    atMost: 3,
   },
   {
     what: 'echo 100 B, 16x8, sessions in files: calls per second, ratio to sessions in memory',

@@ -1,4 +1,5 @@
 // Clients that open a session, make one call, and leave without a DELETE: initialize, notifications/initialized, tools/call.
+// Some make a second call.
 import { McpSession } from '../lib/mcp-session.mjs';
 import { faultOf, requestHead } from './echo.mjs';
 import { startMeter } from './meter.mjs';
@@ -7,23 +8,32 @@ import { Tally } from './tally.mjs';
 
 const maxFaults = 20;
 
+/** So many sessions after the measured ones make a second call, which shows how long a call alone takes under such load. */
+const probeCount = 160;
+
 /** `maxCount` sessions after `warmCount` others, `clients` at a time. The sessions stay, so the target is not used again. */
 export async function sessionCalls({ ports, pids, token, clients, payload: kind, bytes, warmCount, maxCount, runMs }) {
   const tally = new Tally();
+  const secondCalls = new Tally();
   const payload = createPayload(kind, bytes);
   const until = performance.now() + runMs;
   let opened = 0;
 
   const openAndCall = async () => {
     const session = new McpSession(ports, token);
-    const tag = `s${opened}:`;
+    const number = opened;
+    const tag = `s${number}:`;
+    const call = async (id, to, startedAt) => {
+      const answer = await session.call(`${requestHead(id, tag, '')}${payload.after}`);
+      const fault = faultOf(answer, id, tag, payload);
+      if (fault === undefined) to.answered(performance.now() - startedAt);
+      else tally.fault(fault);
+    };
     const startedAt = performance.now();
     try {
       await session.open();
-      const answer = await session.call(`${requestHead(1, tag, '')}${payload.after}`);
-      const fault = faultOf(answer, 1, tag, payload);
-      if (fault === undefined) tally.answered(performance.now() - startedAt);
-      else tally.fault(fault);
+      await call(1, tally, startedAt);
+      if (secondCalls.isRecording) await call(2, secondCalls, performance.now());
     } catch (error) {
       tally.fault(error.message);
     }
@@ -43,6 +53,10 @@ export async function sessionCalls({ ports, pids, token, clients, payload: kind,
   const read = startMeter(pids);
   tally.isRecording = true;
   await openUpTo(warmCount + maxCount);
+  const used = read();
+  tally.isRecording = false;
+  secondCalls.isRecording = true;
+  await openUpTo(warmCount + maxCount + probeCount);
   const { answers, latency, faults } = tally;
-  return { answers, latency, faults, notClosed: 0, ...read() };
+  return { answers, latency, callLatency: secondCalls.latency, faults, notClosed: 0, ...used };
 }

@@ -22,8 +22,9 @@ export function lineOf(row) {
 
 const stepText = ({ sessions, residentKib }) => `${sessions}: ${(residentKib / 1024).toFixed(1)} MiB`;
 
-function rateText({ answers, events, seconds, latency, gatewayCpu }) {
+function rateText({ answers, events, seconds, latency, callLatency, gatewayCpu }) {
   const rate = events > 0 ? `${(events / seconds).toFixed(0)} events/s` : `${(answers / seconds).toFixed(0)}/s`;
   const { p50, p99 } = latency;
-  return `${rate}  p50 ${p50?.toFixed(2)} p99 ${p99?.toFixed(2)} ms  gateway CPU ${gatewayCpu.toFixed(2)} s`;
+  const ofCall = callLatency === undefined ? '' : `  (a call p50 ${callLatency.p50?.toFixed(2)} ms)`;
+  return `${rate}  p50 ${p50?.toFixed(2)} p99 ${p99?.toFixed(2)} ms${ofCall}  gateway CPU ${gatewayCpu.toFixed(2)} s`;
 }

@@ -5,6 +5,8 @@ const positive = (value) => (Number.isFinite(value) && value > 0 ? value : undef
 export const callsPerSecond = (row) => positive(row.answers / row.seconds);
 export const eventsPerSecond = (row) => positive(row.events / row.seconds);
 export const medianMs = (row) => positive(row.latency?.p50);
+/** The median of a session with one call, as a multiple of that of a further call in it. */
+export const sessionPerCallRatio = ({ latency, callLatency }) => positive(latency?.p50 / callLatency?.p50);
 export const p99Ms = (row) => positive(row.latency?.p99);
 /** CPU seconds of the gateway's processes per 10,000 calls, or events. */
 export const cpuOfCalls = (row) => positive((row.gatewayCpu / row.answers) * 1e4);
