@@ -1,11 +1,12 @@
-// node bench/hop.mjs [calls] [--node] [--link local|tls|redis] [--curve]
+// node bench/hop.mjs [calls] [--node] [--link local|tls|redis] [--curve [--grows]]
 //
 // What it costs a call that its client is connected to another instance than the one that holds the session: two gateways
 // share a redis-server (it must be on the PATH), and the same sessions are called by way of both in turn: one session, one
 // call at a time, and 16 at once. Prints the median and 99th percentile of each way, in milliseconds, and their ratio.
 // Also prints the CPU time of all gateways and Redis for each call. --node: with a server in Node.js, not the C one.
 // --link: how the gateways exchange messages: over Unix sockets (as they do by themselves on one host), over TLS as between
-// hosts, or through Redis. --curve: one to four gateways behind a balancer that knows no sessions, and what a call costs.
+// hosts, or through Redis. --curve: one to four gateways behind a balancer that knows no sessions, and what a call of
+// 16 sessions costs. --grows: with 16 more sessions for each instance.
 // BENCH_OURS=<file> measures another build.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,7 +21,7 @@ import { ourProgram, targets } from './targets.mjs';
 
 const { values, positionals } = readCommand(
   import.meta,
-  { node: { type: 'boolean' }, link: { type: 'string' }, curve: { type: 'boolean' } },
+  { node: { type: 'boolean' }, link: { type: 'string' }, curve: { type: 'boolean' }, grows: { type: 'boolean' } },
   { allowPositionals: true },
 );
 if (positionals.length > 1) throw new UsageError(`One number of calls is enough, and not ${positionals.join(' ')}`);
@@ -82,17 +83,18 @@ async function measureHop(gateways) {
   }
 }
 
-/** One to four instances: 16 sessions that are spread over all of them, each called by way of all of them in turn. */
+/** One to four instances: 16 sessions, or 16 for each, that are spread over all of them, each called by way of all of them in turn. */
 async function measureCurve() {
   const micros = [];
   for (const count of [1, 2, 3, 4]) {
     await withGateways(count, async (gateways) => {
       const { ports } = gateways;
-      const own = await Promise.all(Array.from({ length: 16 }, (_, n) => openSession(ports[n % count])));
+      const sessions = values.grows ? 16 * count : 16;
+      const own = await Promise.all(Array.from({ length: sessions }, (_, n) => openSession(ports[n % count])));
       const ways = ports.map((_, turn) => own.map((session, n) => session.by(ports[(n + turn) % count])));
       const runAll = async () => {
         let made = 0;
-        for (const sessions of ways) made += (await timesOf(sessions, Math.ceil(calls / count))).length;
+        for (const way of ways) made += (await timesOf(way, Math.ceil(calls / count))).length;
         return made;
       };
       for (let made = 0; made < curveWarmUp * count; ) made += await runAll();
@@ -100,7 +102,9 @@ async function measureCurve() {
       let made = 0;
       for (let round = 0; round < rounds; round += 1) made += await runAll();
       micros.push(((usedCpu(gateways) - before) / made) * 1e6);
-      print(`${count} instance${count === 1 ? '' : 's'}, link: ${link}: CPU ${micros.at(-1).toFixed(0)} µs a call`);
+      print(
+        `${count} instance${count === 1 ? '' : 's'}, ${sessions} sessions, link: ${link}: CPU ${micros.at(-1).toFixed(0)} µs a call`,
+      );
       for (const session of own) await session.close();
     });
   }
