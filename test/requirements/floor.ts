@@ -93,7 +93,7 @@ export const floor: readonly Requirement[] = [
   { id: 'C-13', text: 'A cached message is parsed again if the next reader has stricter limits.' },
   {
     id: 'C-14',
-    text: "A call that its owner lost is sent again completely, including the client's progress notifications.",
+    text: "All messages that a lost server process had not taken are sent again, also the client's progress notifications.",
   },
   {
     id: 'C-15',
