@@ -190,7 +190,7 @@ other unknown key is an error too. A server name has 1 to 64 letters, digits, do
 | --- | --- |
 | \`\${VAR}\`, \`\${env:VAR}\` | the gateway's environment variable. An unset variable is an error. |
 | \`\${VAR:-default}\` | the variable, or the default if the variable is unset or empty |
-| \`\${file:/run/secrets/name}\` | the text of a file, without its final line break |
+| \`\${file:/run/secrets/name}\` | the text of a file, without its final line break; a relative path is relative to the current folder |
 
 \`\${file:…}\` also works on the command line and in variables: \`GANGWAY_REDIS='\${file:/run/secrets/redis-url}'\`.
 A command is split into arguments after its references have been replaced. \`config print\` shows the reference instead

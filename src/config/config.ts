@@ -197,7 +197,7 @@ export function readConfiguration({
         `requires authentication, but none is configured; set ${nameOf('apiKeysFile')}, ${nameOf('authIssuer')} or ${nameOf('trustedProxy')}, or remove this option; see ${docsPage('authentication.md')}`,
     );
   }
-  if (faults.length > 0) return { ok: false, faults };
+  if (faults.length > 0) return { ok: false, faults: inOrder(faults) };
   const isGiven = (key: string): boolean => firstGiven(sources, key) !== undefined;
   const warnings = [
     ...notes.map(renderIssue),
@@ -226,6 +226,18 @@ export function readConfiguration({
     isConfigOnly: line.switches.has('--config-only'),
     isReadyCheck: line.switches.has('--ready'),
   };
+}
+
+/** Faults with a position in the order of the text, file by file; others stay where they are, before or after these. */
+function inOrder(faults: readonly ConfigurationIssue[]): ConfigurationIssue[] {
+  const files = [...new Set(faults.map(({ position }) => position?.file))];
+  return files.flatMap((file) =>
+    faults
+      .filter(({ position }) => position?.file === file)
+      .toSorted(({ position: a }, { position: b }) =>
+        a === undefined || b === undefined ? 0 : a.line - b.line || a.column - b.column,
+      ),
+  );
 }
 
 /**

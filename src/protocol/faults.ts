@@ -308,7 +308,7 @@ const catalogue = {
     status: 404,
     code: -32000,
     message:
-      'Not found: no MCP endpoint has this path. The server may have been removed from the configuration. The gateway prints its endpoints when it starts.',
+      'Not found: no MCP endpoint has this path. With several servers, each has its own, such as /NAME/mcp. The server may have been removed. The gateway prints its endpoints when it starts.',
   },
   no_such_admin_path: {
     status: 404,

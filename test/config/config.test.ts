@@ -732,11 +732,12 @@ describe('faults', () => {
     const argv = ['--config', 'config.json', '--port', '99999', '--nonsense=1'];
     expect(pathsOf({ argv, env: { GANGWAY_ADVANCED_LIMITS_DEPTH: 'deep' }, file })).toEqual([
       '--nonsense',
-      'config.json: mcpServers.git.args[0]',
-      'config.json: mcpServers.git',
       '--port',
-      'config.json: listen.path',
       'GANGWAY_ADVANCED_LIMITS_DEPTH',
+      // Those of a file are in the order of its text.
+      'config.json: listen.path',
+      'config.json: mcpServers.git',
+      'config.json: mcpServers.git.args[0]',
       'config.json: mcpServers["x y"]',
       'config.json: mcpServers["x y"].warm',
     ]);

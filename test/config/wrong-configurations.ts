@@ -304,7 +304,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     { argv: ['--', 'x'], env: { GANGWAY_API_KEYS: '${file:none.txt}' } },
-    'GANGWAY_API_KEYS[0]: refers to the file none.txt, which does not exist; create it, or correct the path',
+    'GANGWAY_API_KEYS[0]: refers to the file none.txt, which does not exist; create it, or correct the path, which is relative to the current folder',
   ],
   [
     { argv: ['--config', 'gangway.json', '--', 'x'], file: `{ ${server} }` },
@@ -316,7 +316,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     { file: '{\n  mcpServers: {}\n}' },
-    'gangway.json:2:3: is not valid JSON: this word is not JSON; strings and keys need double quotes',
+    'gangway.json:2:3: is not valid JSON: this is not JSON; strings and keys need double quotes, and comments begin with //',
   ],
   [
     { file: '{ "listen": { "port": 1 } }' },
@@ -452,5 +452,45 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   [
     entry('"x"'),
     'gangway.json:3:5: mcpServers.git: must be an object such as { "command": "…", "args": […] } or { "url": "…" }',
+  ],
+  [
+    entry('{ "command": "x", "env": ["A=b"] }'),
+    'gangway.json:3:30: mcpServers.git.env: must be an object of strings, such as { "LOG_LEVEL": "debug" }',
+  ],
+  [
+    entry('{ "command": ["node", "x.js"] }'),
+    'gangway.json:3:14: mcpServers.git.command: must be a string; put the arguments into "args": "command": "node", "args": ["server.js"]',
+  ],
+  [
+    entry('{ "command": "C:\\tools\\node.exe" }'),
+    'gangway.json:3:14: mcpServers.git.command: has a control character, such as a tab or NUL; for the backslash of a path, write two backslashes',
+  ],
+  [
+    entry('{ "command": "x", "disabled": "true" }'),
+    'gangway.json:3:30: mcpServers.git.disabled: must be true or false, without quotes',
+  ],
+  [
+    root('"listen": { "port": "8080" }'),
+    'gangway.json:2:15: listen.port: must be an integer from 0 to 65535, without quotes; the default is 8080',
+  ],
+  [
+    root('"listen": { "allowedOrigins": "https://a.example" }'),
+    'gangway.json:2:15: listen.allowedOrigins: must be a list of strings; put the string in brackets',
+  ],
+  [
+    root('# a comment'),
+    'gangway.json:2:3: is not valid JSON: this is not JSON; strings and keys need double quotes, and comments begin with //',
+  ],
+  [
+    entry('{ "command": "x", "env": { "A": "${TOKEN" } }'),
+    'gangway.json:3:39: mcpServers.git.env.A: has ${ without a closing brace; write ${VAR}, ${VAR:-default} or ${file:/path}',
+  ],
+  [
+    entry('{ "command": "x", "env": { "A": "${file:/etc/gangway.d}" } }'),
+    'gangway.json:3:39: mcpServers.git.env.A: refers to /etc/gangway.d, which is a folder; name a file in that folder',
+  ],
+  [
+    line('gangway.json'),
+    'gangway.json: is not a command; for a configuration file, write mcp-gangway --config gangway.json',
   ],
 ];

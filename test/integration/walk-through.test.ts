@@ -74,7 +74,7 @@ it('docs/tutorial.md: each command does what the page shows, and the resumed str
   const [start, ...blocks] = blocksOf('docs/tutorial.md');
   expect(start?.text).toBe('npm ci && npm run demo\n');
   // A busy machine may need longer than 100 ms for an answer that the page shows as JSON.
-  const gateway = await startGateway({ command: everythingReference, args: ['--advanced.sse.streamAfter', '800ms'] });
+  const gateway = await startGateway({ command: everythingReference, args: ['--advanced.sse.streamAfter', '5s'] });
   const steps = blocks.flatMap(stepsOf);
   const commands = steps.map(({ command }) => command.replace('http://127.0.0.1:8080/mcp', gateway.url));
   const outputs = (await outputsOf(commands)).map(withoutOmitted);

@@ -42,12 +42,18 @@ export function renderBanner(
     .map(({ server, url, failure }) => (failure === undefined ? '' : row(server, url) + row('', failure)))
     .join('');
   const behind = localUrl === undefined ? '' : `Listening on ${localUrl} for the proxy\n`;
-  const page = statusPage === undefined ? '' : `Status page:\n  ${statusPage}\n`;
+  const page =
+    statusPage === undefined
+      ? ''
+      : `Status page${needsKey ? `, for a key or token with the scope gangway:status` : ''}:\n  ${statusPage}\n`;
   const shared = sharing === undefined ? '' : `Processes: ${sharing}\n`;
   const kept = keeping === undefined ? '' : `Sessions: ${keeping}\n`;
   const unready = failing && `Not ready:\n${failing}`;
   const [first] = well;
-  const trial = first === undefined ? '' : `Try it:\n  ${curlLine(first, needsKey, curlArguments)}\n`;
+  const trial =
+    first === undefined
+      ? ''
+      : `Try it${needsKey ? ', with a key of yours in place of KEY' : ''}:\n  ${curlLine(first, needsKey, curlArguments)}\n`;
   return `${behind}${endpoints && `Ready:\n${endpoints}${untried}`}${unready}${shared}${kept}${page}${trial}`;
 }
 

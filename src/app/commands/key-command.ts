@@ -44,11 +44,14 @@ export function makeKey(name: string): NewKey {
  * that a running gateway never reads half of it. Only the owner of a new file can read it. An existing file keeps its owner,
  * its permissions and its comments. Throws an
  * error for the operator if the file is not a valid key file or cannot be written.
+ * @returns how many keys with this name the file had before
  */
-export function addToKeyFile(file: string, { entry }: Pick<NewKey, 'entry'>): void {
+export function addToKeyFile(file: string, { entry }: Pick<NewKey, 'entry'>, name: string): number {
   const { text, owner, target, attributes } = readExisting(file);
   const faults: string[] = [];
-  readKeysFile(text, file, (path, message) => faults.push(`${path} ${renderIssueMessage(message, flagOf)}`));
+  const keys = readKeysFile(text, file, (path, message) =>
+    faults.push(`${path} ${renderIssueMessage(message, flagOf)}`),
+  );
   if (faults.length > 0) throw new Error(`The key was not added. ${faults.join('. ')}.`);
   const temporary = `${target}.${process.pid}.new`;
   try {
@@ -67,6 +70,7 @@ export function addToKeyFile(file: string, { entry }: Pick<NewKey, 'entry'>): vo
       cause,
     });
   }
+  return keys?.filter((key) => key.name === name).length ?? 0;
 }
 
 /** A key file as it is now, or the beginning of a new one. */

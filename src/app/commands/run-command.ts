@@ -12,6 +12,7 @@ import { type Configuration, type GatewayConfig, readConfiguration } from '../..
 import { renderHelp } from '../../config/help/help.ts';
 import { renderIssue } from '../../config/issues.ts';
 import { flagOf } from '../../config/options/option-names.ts';
+import { wordsByCommand } from '../../config/sources/command-line.ts';
 import { faultField, redactFault } from '../../ops/log/fault-log.ts';
 import { createLog, type Log } from '../../ops/log/log.ts';
 import { readLogLevels } from '../../ops/log/log-parts.ts';
@@ -23,7 +24,7 @@ import { stateDirectory } from '../runtime-directory.ts';
 import { version } from '../version.ts';
 import { describeKeeping, renderBanner } from './banner.ts';
 import { check } from './check/check-command.ts';
-import { createProgressLine, noProgressLine } from './check/progress-line.ts';
+import { createProgressLine, createProgressNotes } from './check/progress-line.ts';
 import { jsonListener, textListener } from './check/render-check.ts';
 import { argumentsOfContainer, requestHealth } from './health-command.ts';
 import { addToKeyFile, makeKey } from './key-command.ts';
@@ -47,10 +48,11 @@ export async function runCommand(): Promise<void> {
       listFolder: (path) => (statSync(path).isDirectory() ? readdirSync(path) : undefined),
       findCommand: (name) => statSync(name, { throwIfNoEntry: false })?.isFile() ?? false,
     });
+  process.stdout.on('error', ignoreClosedPipe);
   const configuration = read();
   if (!configuration.ok) {
     for (const fault of configuration.faults) process.stderr.write(`${renderIssue(fault)}\n`);
-    process.stderr.write('The gateway was not started. Correct the configuration; see mcp-gangway --help.\n');
+    process.stderr.write(`${remedyFor(argumentsGiven()[0])}\n`);
     process.exitCode = misconfigured;
     return;
   }
@@ -87,7 +89,9 @@ export async function runCommand(): Promise<void> {
   if (command === 'check') {
     for (const signal of endSignals) process.once(signal, () => process.exit(failed)); // the exit listener ends all started servers
     journalGroups(() => undefined);
-    const progress = process.stderr.isTTY ? createProgressLine(process.stderr) : noProgressLine;
+    const progress = process.stderr.isTTY
+      ? createProgressLine(process.stderr)
+      : createProgressNotes((text) => process.stderr.write(text));
     const print = (text: string): void => progress.past(() => process.stdout.write(text));
     const { stdout } = process;
     const hasColors = stdout.isTTY && stdout.hasColors();
@@ -111,6 +115,21 @@ export async function runCommand(): Promise<void> {
   for (const warning of [...warnings, support.warning]) if (warning !== undefined) log.app.warn(warning);
   const files = file === undefined ? [] : [file, ...included];
   await serve(config, { file, files, states: statesOf(files), read }, log);
+}
+
+/** Programs such as `head` close the pipe when they have enough. What they do not read is not missing. */
+function ignoreClosedPipe(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
+}
+
+/** What to do after a fault, by the first word on the command line. */
+function remedyFor(word: string | undefined): string {
+  if (word === 'check' || word === 'config' || word === 'health')
+    return 'Correct the configuration; see mcp-gangway --help.';
+  const isOther = word !== undefined && Object.hasOwn(wordsByCommand, word);
+  return isOther
+    ? 'See mcp-gangway --help.'
+    : 'The gateway was not started. Correct the configuration; see mcp-gangway --help.';
 }
 
 /** The text of a command that only prints. */
@@ -144,8 +163,9 @@ function createKey(name: string, file: string | undefined): void {
     process.stdout.write(`${made.key}\n${made.entry}\n${made.variable}\n`);
     return;
   }
+  let earlier: number;
   try {
-    addToKeyFile(file, made);
+    earlier = addToKeyFile(file, made, name);
   } catch (error) {
     process.stderr.write(`mcp-gangway: ${(error as Error).message}\n`);
     process.exitCode = failed;
@@ -154,6 +174,10 @@ function createKey(name: string, file: string | undefined): void {
   process.stderr.write(
     `Added the key to ${file}. Give this line to ${name}; it is shown only once. A gateway with ${flagOf('apiKeysFile')} ${file} accepts the key within seconds.\n`,
   );
+  if (earlier > 0)
+    process.stderr.write(
+      `The file already had ${earlier === 1 ? 'a key with this name, which stays' : `${earlier} keys with this name, which stay`} valid. To revoke a key, delete its entry.\n`,
+    );
   process.stdout.write(`Authorization: Bearer ${made.key}\n`);
 }
 

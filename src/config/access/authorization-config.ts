@@ -1,6 +1,6 @@
 import { isLoopback } from '../../auth/origin-rules.ts';
 import type { ReportIssue } from '../issues.ts';
-import type { GlobalOptions, ServerOptions } from '../options/options.ts';
+import { type GlobalOptions, globalOptions, type ServerOptions } from '../options/options.ts';
 import { firstGiven, type Given, optionLocation } from '../sources/given-values.ts';
 import type { PlaceOfServer } from './authentication-config.ts';
 
@@ -30,7 +30,7 @@ const tokenOptions = [
   'authScopePrefix',
   'authDpop',
   'authClientCertificates',
-];
+] as const;
 
 /**
  * Reports options for access tokens and scopes that do not fit together: a rule that nothing enforces protects nothing.
@@ -96,7 +96,10 @@ export function checkAuthorization(
   }
   for (const key of tokenOptions) {
     const given = firstGiven(sources, key);
-    if (given !== undefined)
+    // `config print` shows defaults too, and what it prints is a valid file.
+    const { [key]: value }: Partial<GlobalOptions> = config;
+    const isDefault = JSON.stringify(value) === JSON.stringify(globalOptions[key].default);
+    if (given !== undefined && !isDefault)
       report(given.path, (nameOf) => `has no effect without ${nameOf('authIssuer')}; set both, or remove this option`);
   }
   if (isAuthenticated) return;

@@ -20,10 +20,18 @@ export interface Option<T = unknown> {
   readonly format?: (value: number) => string;
 }
 
+/** Adds to a message that the value must lose its quotes, if that is what is wrong with it. */
+export const unquoted =
+  (message: string) =>
+  ({ input }: { readonly input?: unknown }): string =>
+    typeof input === 'string' && /^(?:true|false|-?\d+)$/.test(input)
+      ? message.replace(/;|$/, ', without quotes$&')
+      : message;
+
 /** An option for an integer within bounds. */
 export function integer(value: number, [min, max]: readonly [number, number], description: string) {
   const bounds = `${min} to ${max}`;
-  const error = `must be an integer from ${bounds}; the default is ${value}`;
+  const error = unquoted(`must be an integer from ${bounds}; the default is ${value}`);
   const schema = z.int({ error }).check(z.gte(min, { error }), z.lte(max, { error }));
   return { kind: 'integer', schema, default: value, description, bounds } as const;
 }
@@ -36,7 +44,7 @@ export function optionalInteger(
   description: string,
 ): Option<number | undefined> {
   const bounds = `${min} to ${max}`;
-  const error = `must be an integer from ${bounds}`;
+  const error = unquoted(`must be an integer from ${bounds}`);
   const schema = z.int({ error }).check(z.gte(min, { error }), z.lte(max, { error }));
   return { kind: 'integer', schema, default: undefined, description, bounds };
 }
@@ -134,7 +142,7 @@ export const optionalSize = (bounds: Bounds, description: string): Option<number
 
 /** An option for a feature that is on unless the user turns it off. */
 export function turnedOff(description: string): Option<boolean> {
-  const schema = z.boolean({ error: 'must be true or false' });
+  const schema = z.boolean({ error: unquoted('must be true or false') });
   return { kind: 'boolean', schema, default: true, description, bounds: '' };
 }
 
@@ -150,7 +158,12 @@ export function text<T>(value: T, schema: z.ZodMiniType<T>, description: string)
 
 /** An option for several texts. */
 export function list(item: z.ZodMiniType<string>, description: string): Option<readonly string[]> {
-  const schema = z.array(item, { error: 'must be a list of strings' });
+  const schema = z.array(item, {
+    error: ({ input }) =>
+      typeof input === 'string'
+        ? 'must be a list of strings; put the string in brackets'
+        : 'must be a list of strings, such as ["a", "b"]',
+  });
   return { kind: 'list', schema, default: [], description, bounds: '' };
 }
 

@@ -60,7 +60,8 @@ const path = matching(
 const variables = z
   .record(z.string(), systemText, {
     error: ({ input }) =>
-      Array.isArray(input)
+      // The command line makes an object of texts such as KEY=VALUE, so a list of these is from a file.
+      Array.isArray(input) && input.some((each) => !String(each).includes('='))
         ? 'must be KEY=VALUE, such as LOG_LEVEL=debug; to pass on a variable of the shell, write TOKEN="$TOKEN"'
         : 'must be an object of strings, such as { "LOG_LEVEL": "debug" }',
   })

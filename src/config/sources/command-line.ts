@@ -22,7 +22,7 @@ export type HelpTopic = 'gateway' | (typeof helpTopics)[number];
 /** The commands that can stand anywhere before `--`. They take the options of the gateway. */
 const gatewayCommands = ['serve', 'check', 'health'] as const;
 /** The commands that must be the first argument, with the words that can follow them. */
-const wordsByCommand = {
+export const wordsByCommand = {
   config: ['print', 'schema'],
   completion: ['bash', 'zsh', 'fish'],
   key: [],
@@ -271,6 +271,8 @@ function reportWords(words: readonly number[], own: readonly string[], hasComman
 /** The fault of a stray word: usually a server's command without `--`, or a misspelled command of the gateway. */
 function explainStrayWord(word: string, hasCommand: boolean): string {
   if (word in wordsByCommand) return `must be the first word: mcp-gangway ${word} …`;
+  if (/\.(?:jsonc?|ya?ml|toml)$/.test(word) && isShown(word) && !hasCommand)
+    return `is not a command; for a configuration file, write mcp-gangway --config ${word}`;
   const nearest = nearestName(word, [...gatewayCommands, ...Object.keys(wordsByCommand), '--help', '--version']);
   const remedy = hasCommand
     ? 'put options and the name of a command before --'

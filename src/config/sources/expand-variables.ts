@@ -1,3 +1,4 @@
+import { isAbsolute } from 'node:path';
 import { abbreviateName, memberPath, type ReportIssue } from '../issues.ts';
 import { editorVariables } from '../tree/client-keys.ts';
 
@@ -55,6 +56,10 @@ export const hasReference = (value: unknown): boolean => typeof value === 'strin
 /** The references that can be in a text. */
 export const referencePattern = /\$\{(?:file:([^{}]*)|(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:(-?)([^{}]*))?)\}/g;
 
+/** A reference whose closing brace is missing. */
+const unclosedPattern = /\$\{[A-Za-z_][^{}]*$/;
+const unclosedFilePattern = /\$\{file:[^{}]*$/;
+
 /** A reference in another one. Braces end the search, so that the time is linear. */
 const nestedPattern = /\$\{(?:file:|(?:env:)?[A-Za-z_][A-Za-z0-9_]*:-)[^{}]*\$\{/;
 const nestedInFilePattern = /\$\{file:[^{}]*\$\{/;
@@ -62,6 +67,10 @@ const nestedInFilePattern = /\$\{file:[^{}]*\$\{/;
 function expandText(text: string, path: string, { env, readFile, report, onReplaced }: ReferenceSources): string {
   if ((env === undefined ? nestedInFilePattern : nestedPattern).test(text)) {
     report(path, 'has a reference inside a reference, which is not supported; write the inner value itself');
+    return text;
+  }
+  if ((env === undefined ? unclosedFilePattern : unclosedPattern).test(text)) {
+    report(path, 'has ${ without a closing brace; write ${VAR}, ${VAR:-default} or ${file:/path}');
     return text;
   }
   const replace = (
@@ -107,8 +116,10 @@ function textOfFile(file: string, path: string, readFile: (path: string) => stri
     report(
       path,
       code === 'ENOENT'
-        ? `refers to the file ${name}, which does not exist; create it, or correct the path`
-        : `refers to the file ${name}, which cannot be read (${code}); check its permissions`,
+        ? `refers to the file ${name}, which does not exist; create it, or correct the path${isAbsolute(file) ? '' : ', which is relative to the current folder'}`
+        : code === 'EISDIR'
+          ? `refers to ${name}, which is a folder; name a file in that folder`
+          : `refers to the file ${name}, which cannot be read (${code}); check its permissions`,
     );
     return '';
   }

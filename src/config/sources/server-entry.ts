@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { nearestName } from '../../util/text/nearest-name.ts';
 import { memberPath, type ReportIssue } from '../issues.ts';
-import { systemText } from '../options/option-kinds.ts';
+import { systemText, unquoted } from '../options/option-kinds.ts';
 import { serverOptions } from '../options/options.ts';
 import { remoteOnlyOptions } from '../options/remote-options.ts';
 import type { TransportChoice } from '../server-url.ts';
@@ -38,7 +38,22 @@ const places: KnownPlaces = {
   foreign: [...urlNames, ...ignoredKeys, ...refusedKeys.keys(), 'enabled'],
 };
 
-const commandSchema = systemText.check(z.refine((value) => value.trim() !== '', { error: 'must not be empty' }));
+// biome-ignore lint/suspicious/noControlCharactersInRegex: \t and \n in "C:\tools\node.exe" are such characters
+const controlCharacter = /[\u0000-\u001f]/;
+
+const commandSchema = z
+  .string({
+    error: ({ input }) =>
+      Array.isArray(input)
+        ? 'must be a string; put the arguments into "args": "command": "node", "args": ["server.js"]'
+        : 'must be a string; put it in double quotes',
+  })
+  .check(
+    z.refine((value) => value.trim() !== '', { error: 'must not be empty' }),
+    z.refine((value) => !controlCharacter.test(value), {
+      error: 'has a control character, such as a tab or NUL; for the backslash of a path, write two backslashes',
+    }),
+  );
 const argsSchema = z.array(systemText, { error: 'must be a list of strings, such as ["-y", "some-server"]' });
 
 /** True for a server that the file disables. */
@@ -67,7 +82,8 @@ export function readServerEntry(name: string, entry: unknown, path: string, cont
   const known = isObject(entry['auth']) ? withoutKey(entry, 'auth') : entry;
   readBranch(known, '', path, { given, places, references: context, report });
   const disabled = given.get('disabled');
-  if (disabled !== undefined && disabled.value !== false) report(disabled.path, 'must be true or false');
+  if (disabled !== undefined && disabled.value !== false)
+    report(disabled.path, unquoted('must be true or false')({ input: disabled.value }));
   checkType(given, report);
   const isRemote = checkForm(given, report);
   const url = isRemote ? readUrl(given, report) : undefined;

@@ -25,7 +25,7 @@ const erase = '\r\u001b[K';
 
 const usualColumns = 80;
 
-/** Creates a line that is rewritten at each change. If stderr is not a terminal, use `noProgressLine`. */
+/** Creates a line that is rewritten at each change. If stderr is not a terminal, use `createProgressNotes`. */
 export function createProgressLine(terminal: Terminal): ProgressLine {
   let shown = '';
   return {
@@ -43,8 +43,19 @@ export function createProgressLine(terminal: Terminal): ProgressLine {
   };
 }
 
-/** Shows nothing. */
-export const noProgressLine: ProgressLine = {
-  show: () => undefined,
-  past: (write) => write(),
-};
+/** A server that takes this long is worth a line in a log. */
+const noteAfterMs = 10_000;
+
+/** For stderr that is no terminal: a line whenever no check has begun or ended for ten seconds. */
+export function createProgressNotes(write: (text: string) => void): ProgressLine {
+  let timer: NodeJS.Timeout | undefined;
+  return {
+    show({ total, done, underWay }) {
+      clearInterval(timer);
+      if (underWay.length === 0) return;
+      const text = `${done} of ${total} checked; still checking ${underWay.join(', ')}\n`;
+      timer = setInterval(() => write(text), noteAfterMs).unref();
+    },
+    past: (print) => print(),
+  };
+}

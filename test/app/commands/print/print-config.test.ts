@@ -28,6 +28,15 @@ const lineOf = (text: string, name: string): string | undefined =>
 const mcpServers = { a: { command: 'x' } };
 
 describe('config print', () => {
+  it('prints a file that means the same when it is read', () => {
+    const text = print({ mcpServers: { a: { command: 'x', args: ['-v'] }, b: { url: 'http://b.example/mcp' } } });
+    const read = readConfiguration({ argv: ['config', 'print', '--config', 'p.jsonc'], env: {}, readFile: () => text });
+    if (!read.ok) expect.fail(JSON.stringify(read.faults));
+    if (!('config' in read)) expect.fail(read.command);
+    const withoutSources = (printed: string): string => printed.replaceAll(/\/\/ .*/g, '');
+    expect(withoutSources(renderConfiguration(read))).toBe(withoutSources(text));
+  });
+
   it('shows a value with its reference, and changes no other value that is equal', () => {
     const text = print(
       {
