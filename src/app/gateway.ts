@@ -47,6 +47,7 @@ import { createConnectedStore, createStore } from './create-store.ts';
 import { createTelemetry } from './create-telemetry.ts';
 import { watchFiles } from './file-watch.ts';
 import { loadTracing } from './load-tracing.ts';
+import { startAdmin } from './operator/start-admin.ts';
 import { type CertificateWatch, watchCertificate } from './reload/certificate-watch.ts';
 import { type ConfigurationReload, type ConfigurationSource, createReloader } from './reload/configuration-reload.ts';
 import { linkDirectory } from './runtime-directory.ts';
@@ -55,7 +56,6 @@ import { runView } from './servers/run-view.ts';
 import type { ServedServer } from './servers/served-server.ts';
 import { ServerSet } from './servers/server-set.ts';
 import { awaitStart, probeMs } from './servers/start-probe.ts';
-import { startAdmin } from './start-admin.ts';
 import { readClientCa } from './tls-files.ts';
 import { version } from './version.ts';
 

@@ -1,18 +1,18 @@
 import type { Logger } from 'pino';
-import { createOriginRules, isLoopback } from '../auth/origin-rules.ts';
-import { hasAuthentication } from '../config/access/authentication-config.ts';
-import type { GatewayConfig } from '../config/config.ts';
-import type { ServerCertificate } from '../http/http-server.ts';
-import { type AdminServer, startAdminServer } from '../ops/admin/admin-server.ts';
-import type { StatusPage } from '../ops/admin/console-hook.ts';
-import { createMetricsEndpoint } from '../ops/admin/metrics-endpoint.ts';
-import { type HealthOptions, healthEndpoints } from '../ops/health/health-endpoints.ts';
-import { type InstanceState, watchInstance } from '../ops/metrics/collectors/instance-metrics.ts';
-import type { Exposition } from '../ops/metrics/exposition.ts';
-import type { Metrics } from '../ops/metrics/metrics.ts';
-import { docsPage } from '../util/docs-page.ts';
-import { explainListenFailure, type PortOptions } from './addresses/listen.ts';
-import { publicBaseUrl } from './addresses/public-base-url.ts';
+import { createOriginRules, isLoopback } from '../../auth/origin-rules.ts';
+import { hasAuthentication } from '../../config/access/authentication-config.ts';
+import type { GatewayConfig } from '../../config/config.ts';
+import type { ServerCertificate } from '../../http/http-server.ts';
+import { type AdminServer, startAdminServer } from '../../ops/admin/admin-server.ts';
+import type { StatusPage } from '../../ops/admin/console-hook.ts';
+import { createMetricsEndpoint } from '../../ops/admin/metrics-endpoint.ts';
+import { type HealthOptions, healthEndpoints } from '../../ops/health/health-endpoints.ts';
+import { type InstanceState, watchInstance } from '../../ops/metrics/collectors/instance-metrics.ts';
+import type { Exposition } from '../../ops/metrics/exposition.ts';
+import type { Metrics } from '../../ops/metrics/metrics.ts';
+import { docsPage } from '../../util/docs-page.ts';
+import { explainListenFailure, type PortOptions } from '../addresses/listen.ts';
+import { publicBaseUrl } from '../addresses/public-base-url.ts';
 
 /** The parts of the operator port. */
 export interface AdminParts extends HealthOptions {
@@ -46,7 +46,7 @@ export async function startAdmin({
   let exposition: Promise<Exposition> | undefined;
   const loadExposition = (): Promise<Exposition> => {
     // Loaded at the first scrape, because loading is a large part of a start. It measures the event loop from then on.
-    exposition ??= import('../ops/metrics/exposition.ts').then(({ createExposition }) => createExposition(metrics));
+    exposition ??= import('../../ops/metrics/exposition.ts').then(({ createExposition }) => createExposition(metrics));
     return exposition;
   };
   const endpoints = new Map([...healthEndpoints(health), ['/metrics', createMetricsEndpoint(loadExposition)] as const]);
