@@ -1,19 +1,11 @@
 // src/app: composes a gateway from a configuration, and runs the commands of the program.
 
-import { readFileSync } from 'node:fs';
-import { promisify } from 'node:util';
-import type { Logger } from 'pino';
 import { CredentialWatch } from '../auth/credential-watch.ts';
 import { LocalClients } from '../auth/local-clients.ts';
-import { createOriginRules, isLoopback } from '../auth/origin-rules.ts';
-import { usageOf } from '../backend/stdio/processes/process-usage.ts';
+import { createOriginRules } from '../auth/origin-rules.ts';
 import { hasAuthentication, isOnlyLocal } from '../config/access/authentication-config.ts';
-import { readCertificate } from '../config/access/certificate-files.ts';
 import type { GatewayConfig, ServerConfig } from '../config/config.ts';
-import { endpointPathsOf } from '../config/endpoint-paths.ts';
-import { renderIssueMessage } from '../config/issues.ts';
 import { usesClientCredentials } from '../config/options/client-credential-options.ts';
-import { flagOf } from '../config/options/option-names.ts';
 import type { KnownUsers } from '../config/servers/process-sharing.ts';
 import { isView } from '../config/servers/views.ts';
 import type { Environment } from '../config/sources/environment-variables.ts';
@@ -21,11 +13,10 @@ import { branchesOf } from '../config/tree/branches.ts';
 import { createCors } from '../http/cors.ts';
 import { createWebSocketEndpoint } from '../http/endpoints/websocket/websocket.ts';
 import type { Endpoint } from '../http/http-context.ts';
-import { createHttpServer, type ServerCertificate } from '../http/http-server.ts';
+import { createHttpServer } from '../http/http-server.ts';
 import { createAddressReader } from '../http/peer-address.ts';
 import { createRouter } from '../http/router.ts';
-import type { AdminServer } from '../ops/admin/admin-server.ts';
-import type { ConsoleHook, ConsoleServer } from '../ops/admin/console-hook.ts';
+import type { ConsoleHook } from '../ops/admin/console-hook.ts';
 import { readinessReport } from '../ops/health/readiness-report.ts';
 import { ServerHealth } from '../ops/health/server-health.ts';
 import type { Log } from '../ops/log/log.ts';
@@ -47,13 +38,12 @@ import { createConnectedStore, createStore } from './create-store.ts';
 import { createTelemetry } from './create-telemetry.ts';
 import { watchFiles } from './file-watch.ts';
 import { loadTracing } from './load-tracing.ts';
-import { startAdmin } from './operator/start-admin.ts';
-import { type CertificateWatch, watchCertificate } from './reload/certificate-watch.ts';
+import { openOperatorPort } from './operator/open-operator-port.ts';
+import { readCertificateNow, startCertificateWatch } from './reload/certificate-watch.ts';
 import { type ConfigurationReload, type ConfigurationSource, createReloader } from './reload/configuration-reload.ts';
 import { linkDirectory } from './runtime-directory.ts';
 import { missingCommand, type RunningServer, runServer, type ServerTelemetry } from './servers/run-server.ts';
 import { runView } from './servers/run-view.ts';
-import type { ServedServer } from './servers/served-server.ts';
 import { ServerSet } from './servers/server-set.ts';
 import { awaitStart, probeMs } from './servers/start-probe.ts';
 import { readClientCa } from './tls-files.ts';
@@ -205,7 +195,6 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
 
   const originRules = createOriginRules(config);
   const readinessNow = () => readinessReport(sessions.readiness, health.statuses, sessions.peerLinks);
-  const readiness = () => readinessNow().status;
   const secrets = { keys: stateSealing.keys, store: shared };
   const access = await createAccess(config, authentication.authenticators, localClients, secrets, log.auth);
   const routeParts: RouteParts = {
@@ -242,7 +231,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     webSockets.route(routes.onWebSocket);
   };
   webSockets.route(routes.onWebSocket);
-  const certificate = certificateOf(config);
+  const certificate = readCertificateNow(config);
   const answer = createRouter((path) => routes.endpoints.get(path), {
     cors: createCors(originRules),
     notFoundReason: 'no_such_path',
@@ -277,12 +266,6 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
 
   warnOfExposure(config, log.app);
   if (certificate !== undefined) warnOfExpiry(certificate, Date.now(), log.app);
-  let admin: AdminServer | undefined;
-  const renew = (renewed: ServerCertificate): void => {
-    web.renew(renewed);
-    admin?.renew(renewed);
-  };
-  const certificateWatch = startCertificateWatch(certificate, config, renew, log.app);
   const publicBase = publicBaseUrl({ ...config, port, rules: originRules, certificate }, config.tlsCert);
   const base = publicBase.url;
   const urls = (): ServerUrls[] =>
@@ -295,48 +278,34 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     return { ...changes, urls: changedUrls(before, urls(), changes.changed) };
   };
   const configuration = createReloader({ source, started: config, replace, log, emit });
-  const state = {
-    version,
-    maxSessions: config.maxSessions,
-    readiness,
-    servers: () => set.current.map((served) => served.config.name),
-    probes: () => health.statuses,
-    sessions: () => sessions.all,
-    mailboxBacklog: sessions.mailboxBacklog,
-    peerLinks: () => sessions.peerLinks,
-    connections: () => promisify(web.server.getConnections.bind(web.server))(),
-    lastReload: () => configuration.last,
-    isStoreUp: () => (shared === undefined ? undefined : shared.healthyForMs() > 0),
-  };
-  const healthOptions = { readiness: readinessNow, servers: health, showsServers: true };
-  const page = await consoleHook?.open({
+  const { admin, page } = await openOperatorPort({
+    config,
+    certificate,
     logger: log.app,
-    version,
-    maxSessions: config.maxSessions,
-    retryMs: config.retryMs,
+    metrics,
+    consoleHook,
     operators: access.operators,
-    isOnLoopback: isLoopback(config.adminHost),
+    sessions,
+    set,
+    health,
+    web: web.server,
     base,
-    changes: shared?.changes,
-    readiness,
-    store: () => ({
-      kind: shared ? 'redis' : lasting ? 'files' : 'memory',
-      isUp: shared === undefined || shared.healthyForMs() > 0,
-    }),
-    health: () => health.statuses,
-    servers: () =>
-      set.current.map((served) => consoleServer(served, endpointPathsOf(set.config, served.config)[0].mcp)),
-    sessionCount: () => sessions.count,
-    sessions: () => sessions.all,
-    openStreams: () => metrics?.sumByServer(['streams', 'webSockets']) ?? new Map(),
-    usageOf,
+    shared,
+    storeKind: shared ? 'redis' : lasting ? 'files' : 'memory',
+    configuration,
     playground: logged('playground'),
+    readinessNow,
     drain: parts.onDrain,
   });
-  if (metrics) {
-    const adminParts = { config, certificate, logger: log.app, metrics, state, page };
-    admin = await startAdmin({ ...adminParts, ...healthOptions });
-  }
+  const certificateWatch = startCertificateWatch({
+    current: certificate,
+    files: config,
+    logger: log.app,
+    renew(renewed) {
+      web.renew(renewed);
+      admin?.renew(renewed);
+    },
+  });
   const file = watchFiles(source.files, configuration.reload, source.states);
   return {
     curlArguments: publicBase.curl,
@@ -379,38 +348,4 @@ async function startServers(
     return [await awaitStart({ config: only, gateway: config, environment, telemetry, onUseless })];
   }
   return config.servers.map(run);
-}
-
-const consoleServer = ({ config: { name }, running, modern }: ServedServer, path: string): ConsoleServer => ({
-  name,
-  path,
-  callsInFlight: modern.inFlight.calls,
-  renewSpares: () => running.pool.renew(),
-});
-
-/** Throws an error for the operator if the files have become invalid since the configuration was read. */
-function certificateOf(config: GatewayConfig): ServerCertificate | undefined {
-  const read = readCertificate(config, (path) => readFileSync(path, 'utf8'));
-  if (!read.ok) throw new Error(`${flagOf(read.option)} ${renderIssueMessage(read.message, flagOf)}.`);
-  return read.certificate;
-}
-
-function startCertificateWatch(
-  current: ServerCertificate | undefined,
-  files: GatewayConfig,
-  renew: (certificate: ServerCertificate) => void,
-  logger: Logger,
-): CertificateWatch | undefined {
-  if (current === undefined) return undefined;
-  return watchCertificate({
-    files,
-    current,
-    onRenewed(certificate) {
-      renew(certificate);
-      logger.info('new connections use the renewed certificate');
-      warnOfExpiry(certificate, Date.now(), logger);
-    },
-    onRefused: (detail) =>
-      logger.warn({ detail }, 'cannot use the changed certificate files; the previous certificate stays in use'),
-  });
 }
