@@ -94,7 +94,7 @@ describe('a changed file', () => {
     await waitFor(async () => (await gateway.descendants()).length === 0, { what: 'the end of its processes' });
     await waitFor(async () => (await post(urlOf('removed'), initializeBody)).json.error.data.reason === 'no_such_path');
     expect((await post(urlOf('removed'), initializeBody)).json.error.message).toContain(
-      'may have been removed from the configuration',
+      'The server may have been removed',
     );
   });
 
