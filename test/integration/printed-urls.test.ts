@@ -50,7 +50,7 @@ async function start(args: readonly string[]): Promise<{ banner: string; urls: r
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     banner += text;
   });
-  await expect.poll(() => banner, { timeout: 20_000, message: log }).toMatch(/^Try it:\n {2}curl .*\n/m);
+  await expect.poll(() => banner, { timeout: 20_000, message: log }).toMatch(/^Try it.*:\n {2}curl .*\n/m);
   const rows = [...banner.matchAll(/^ {2}\S+ {2,}((?:https?):\/\/\S+)(?: {2}\((.*)\))?$/gm)];
   const besides = rows.flatMap(([, url, others = '']) =>
     [...others.matchAll(/\/\S*?(?=,|$)/g)].map(([path]) => new URL(path, url).href),
@@ -139,7 +139,7 @@ test.each(Object.entries(situations))('[P-03] every URL that is printed works: %
     return /:\d+$/.test(url) ? [404] : [200];
   };
   for (const url of urls) expect(known(url), url).toContain(await statusOf(url, trusted));
-  const [, line = ''] = /^Try it:\n {2}(curl .*)$/m.exec(banner) ?? [];
+  const [, line = ''] = /^Try it.*:\n {2}(curl .*)$/m.exec(banner) ?? [];
   const [, host = ''] = /https?:\/\/([^/:]+)/.exec(line) ?? [];
   const resolved =
     line.includes('--resolve') || host === '127.0.0.1' ? line : line.replace('curl', 'curl --connect-to ::127.0.0.1:');

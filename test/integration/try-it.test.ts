@@ -14,7 +14,7 @@ test.each([...fixtureKinds, ...modernHttpKinds])('the printed line that tries $n
   onTestFinished(async () => {
     await gateway.stop();
   });
-  const [, line = ''] = /^Try it:\n {2}(curl .*)$/m.exec(gateway.stdout()) ?? [];
+  const [, line = ''] = /^Try it.*:\n {2}(curl .*)$/m.exec(gateway.stdout()) ?? [];
   const { stdout } = await run('sh', ['-c', line]);
   const [head = '', body = ''] = stdout.split('\r\n\r\n');
   expect(head).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
