@@ -40,8 +40,8 @@ export class RedisLine {
   readonly #open = new Set<Command>();
   readonly #recovered: (() => void)[] = [];
   /** The batches that the instance has not acknowledged, as the master and as a replica knows them. */
-  #delivered: MailboxBatch[] = [];
-  #replicated: MailboxBatch[] = [];
+  #delivered: DeliveredBatch[] = [];
+  #replicated: DeliveredBatch[] = [];
   /** The newest ack token of the replica that has become the master. Later tokens name messages that it never had. */
   #newestToken = Number.POSITIVE_INFINITY;
   #replicatedToken = 0;
@@ -175,17 +175,20 @@ export class RedisLine {
         return outcome;
       }
       if (name !== 'receive') return target[name]?.(...args);
-      const newest = this.#delivered.at(-1);
+      // An instance that has joined anew has another name, and another mailbox.
+      const mailbox = String(args[0]);
+      const delivered = this.#delivered.filter(({ to }) => to === mailbox);
+      const newest = delivered.at(-1);
       // As `Instances.receive` promises: after an outage, unacknowledged messages are delivered again.
       if (role === 'master' && this.#deliversAgain && newest !== undefined) {
         this.#deliversAgain = false;
-        return { messages: this.#delivered.flatMap(({ messages }) => messages), ackToken: newest.ackToken };
+        return { messages: delivered.flatMap(({ messages }) => messages), ackToken: newest.ackToken };
       }
       if (role !== 'master' && !hasTaken) return undefined;
       const taken = (await target['receive']?.(args[0], role === 'master' ? args[1] : 0)) as MailboxBatch | undefined;
       if (taken === undefined) return undefined;
       hasTaken = true;
-      const batch = { ...taken, ackToken: `${generation}-${taken.ackToken}` };
+      const batch = { ...taken, to: mailbox, ackToken: `${generation}-${taken.ackToken}` };
       if (role === 'master') this.#delivered.push(batch);
       if (role === 'next') {
         this.#replicated.push(batch);
@@ -230,6 +233,9 @@ export class RedisLine {
     return atMs - nowMs;
   }
 }
+
+/** A batch that an instance has got, with the name of its mailbox. */
+type DeliveredBatch = MailboxBatch & { readonly to: string };
 
 /** The number of messages that an ack token covers. The store in memory counts them, and the generation comes first. */
 const countOf = (token: string): number => Number(token.slice(token.indexOf('-') + 1));

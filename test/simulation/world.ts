@@ -1,3 +1,4 @@
+import { reportFaultsTo } from '../../src/util/boundary.ts';
 import { leftEntries } from './left-entries.ts';
 import { entropy, Random } from './random.ts';
 import { SimulatedClient } from './simulated-client.ts';
@@ -83,6 +84,7 @@ class World {
 
   async run(): Promise<Outcome> {
     network.current = this.#network;
+    reportFaultsTo((seam, cause) => this.#violated(`a fault at ${seam}: ${messages(cause)}`));
     const random = this.#random;
     const clock = this.#clock;
     for (let n = random.integer(2, largest.instances); n > 0; n -= 1) this.#startInstance();

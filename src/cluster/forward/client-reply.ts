@@ -182,6 +182,16 @@ export class ClientReply extends ForwardingReply {
     return createMessageBatch(...texts.map((text) => Buffer.from(text)));
   }
 
+  /** Ends the open stream. */
+  endStream(): void {
+    this.#endWith(undefined);
+  }
+
+  /** Cuts the connection of the open stream. */
+  cutStream(): void {
+    this.#finish(() => this.#sink?.cut());
+  }
+
   #endWith(events: EventBatch | undefined): void {
     this.#finish(() => {
       if (events !== undefined) this.#sink?.write(events);

@@ -226,7 +226,7 @@ export class ForwardedRequest {
         this.#finish();
         break;
       case 'cut':
-        this.#sink?.cut();
+        this.#reply.cutStream();
         break;
       default:
         this.#reply[message.kind]();
@@ -339,7 +339,7 @@ export class ForwardedRequest {
 
   /** The owner ends the stream. A client must not be left with an empty stream (P3). */
   #finish(): void {
-    if (this.#hasWritten || this.#operation.kind !== 'post') this.#sink?.end();
+    if (this.#hasWritten || this.#operation.kind !== 'post') this.#reply.endStream();
     else this.#reply.fault('outcome_unknown', this.requestId);
   }
 

@@ -44,6 +44,20 @@ describe('a request to a session of another instance', () => {
     expect([reply.given, over()]).toEqual([given, 1]);
   });
 
+  it('whose stream has ended gets nothing more, also if this instance stops or is cut off before the request is over', async () => {
+    for (const stop of ['endUnreachable', 'detach', 'close'] as const) {
+      const { exchange, reply, over, run } = createExchange(postOf([request('a')]));
+      const done = run();
+      await settled();
+      exchange.receive('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
+      chunk(exchange, 'o1', response('a'), '3.5-1');
+      exchange.receive('o1', { kind: 'finish', n: 5 }, Buffer.alloc(0));
+      exchange[stop](Number.POSITIVE_INFINITY);
+      await done;
+      expect([reply.sink.state, over()]).toEqual(['ended', 1]);
+    }
+  });
+
   it('is answered by a stream, chunk by chunk, which ends or is cut as the owner decides', async () => {
     for (const kind of ['finish', 'cut'] as const) {
       const { exchange, reply, run } = createExchange(postOf([request('a')]));
