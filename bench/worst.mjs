@@ -19,8 +19,8 @@ const { values } = readCommand(import.meta, {
   out: { type: 'string' },
 });
 
-const { maxServerDepth, readBody, SteppedScan } = await importSource(
-  "export * from './src/protocol/message/message.ts'; export { SteppedScan } from './src/protocol/json/scan.ts';",
+const { createStandIn, maxServerDepth, readBody, SteppedScan } = await importSource(
+  "export { createStandIn } from './src/protocol/message/stand-in.ts'; export * from './src/protocol/message/message.ts'; export { SteppedScan } from './src/protocol/json/scan.ts';",
 );
 
 const kib = 1024;
@@ -159,7 +159,11 @@ for (let round = 1; round <= (values.rounds ?? 5); round += 1) {
     steps.push(
       Math.min(
         ...Array.from({ length: readsOfStep }, () =>
-          longestStepMs(new SteppedScan(large.subarray(0), maxServerDepth, () => undefined)),
+          Math.max(
+            longestStepMs(new SteppedScan(large.subarray(0), maxServerDepth, () => undefined)),
+            // What a message that breaks a limit is replaced by is found in one step.
+            cpuMsOf(() => createStandIn(large)),
+          ),
         ),
       ),
     );
