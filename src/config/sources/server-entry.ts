@@ -38,8 +38,12 @@ const places: KnownPlaces = {
   foreign: [...urlNames, ...ignoredKeys, ...refusedKeys.keys(), 'enabled'],
 };
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: \t and \n in "C:\tools\node.exe" are such characters
-const controlCharacter = /[\u0000-\u001f]/;
+/**
+ * A character that no command has. In a path that begins with a drive, also a tab or line break: "C:\\tools\\node.exe"
+ * has both if each backslash is written once.
+ */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it looks for such characters
+const controlCharacter = /[\u0000-\u0008\u000b\u000c\u000e-\u001f]|^[A-Za-z]:[^/\\]*[\t\n\r]/;
 
 const commandSchema = z
   .string({
