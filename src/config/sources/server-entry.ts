@@ -39,8 +39,8 @@ const places: KnownPlaces = {
 };
 
 /**
- * A character that no command has. In a path that begins with a drive, also a tab or line break: "C:\\tools\\node.exe"
- * has both if each backslash is written once.
+ * A character that no command has. In a path that begins with a drive, also a tab or a line break: JSON reads both from
+ * `C:\tools\node.exe`, where each backslash should be two.
  */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it looks for such characters
 const controlCharacter = /[\u0000-\u0008\u000b\u000c\u000e-\u001f]|^[A-Za-z]:[^/\\]*[\t\n\r]/;
