@@ -104,7 +104,12 @@ export type Configuration =
       /** True if `health` checks readiness (/readyz) instead of liveness (/healthz). */
       readonly isReadyCheck: boolean;
     }
-  | { readonly ok: false; readonly faults: readonly ConfigurationIssue[] };
+  | {
+      readonly ok: false;
+      /** The command that was meant, as far as its word was recognised. */
+      readonly command: CommandLine['command'];
+      readonly faults: readonly ConfigurationIssue[];
+    };
 
 /**
  * Reads the whole configuration. The order of precedence is command line, environment, file, default. Never throws.
@@ -142,19 +147,19 @@ export function readConfiguration({
   if (command === 'help') {
     if (line.helpOn !== undefined) return { ok: true, command, on: line.helpOn };
     const message = `has no such topic; use --help, ${helpTopics.map((topic) => `--help ${topic}`).join(', ')}`;
-    return { ok: false, faults: [{ path: '--help', message }] };
+    return { ok: false, command, faults: [{ path: '--help', message }] };
   }
   if (command === 'version') return { ok: true, command };
   if (command === 'key') {
     const { word: name = '', addTo } = line;
     if (!keyName.safeParse(name).success)
       report('key', 'needs the name of a user: mcp-gangway key alice; a name has letters, digits and . _ @ + -');
-    return faults.length > 0 ? { ok: false, faults } : { ok: true, command, name, addTo };
+    return faults.length > 0 ? { ok: false, command, faults } : { ok: true, command, name, addTo };
   }
   if (command === 'completion' || command === 'config' || command === 'import') checkCommandWord(command, word, report);
   if (command === 'import' && faults.length === 0) return { ok: true, command, file: line.importFrom ?? '' };
   if (command === 'completion' || command === 'import' || word === 'schema') {
-    if (faults.length > 0 || command === 'import') return { ok: false, faults };
+    if (faults.length > 0 || command === 'import') return { ok: false, command, faults };
     return command === 'completion' ? { ok: true, command, shell: word ?? '' } : { ok: true, command: 'schema' };
   }
 
@@ -197,7 +202,7 @@ export function readConfiguration({
         `requires authentication, but none is configured; set ${nameOf('apiKeysFile')}, ${nameOf('authIssuer')} or ${nameOf('trustedProxy')}, or remove this option; see ${docsPage('authentication.md')}`,
     );
   }
-  if (faults.length > 0) return { ok: false, faults: inOrder(faults) };
+  if (faults.length > 0) return { ok: false, command, faults: inOrder(faults) };
   const isGiven = (key: string): boolean => firstGiven(sources, key) !== undefined;
   const warnings = [
     ...notes.map(renderIssue),
@@ -228,7 +233,7 @@ export function readConfiguration({
   };
 }
 
-/** Faults with a position in the order of the text, file by file; others stay where they are, before or after these. */
+/** Groups the faults by file, in the order of its text. Those without a position are a group too, in their own order. */
 function inOrder(faults: readonly ConfigurationIssue[]): ConfigurationIssue[] {
   const files = [...new Set(faults.map(({ position }) => position?.file))];
   return files.flatMap((file) =>

@@ -12,7 +12,7 @@ import { type Configuration, type GatewayConfig, readConfiguration } from '../..
 import { renderHelp } from '../../config/help/help.ts';
 import { renderIssue } from '../../config/issues.ts';
 import { flagOf } from '../../config/options/option-names.ts';
-import { wordsByCommand } from '../../config/sources/command-line.ts';
+import type { Command } from '../../config/sources/command-line.ts';
 import { faultField, redactFault } from '../../ops/log/fault-log.ts';
 import { createLog, type Log } from '../../ops/log/log.ts';
 import { readLogLevels } from '../../ops/log/log-parts.ts';
@@ -52,7 +52,7 @@ export async function runCommand(): Promise<void> {
   const configuration = read();
   if (!configuration.ok) {
     for (const fault of configuration.faults) process.stderr.write(`${renderIssue(fault)}\n`);
-    process.stderr.write(`${remedyFor(argumentsGiven()[0])}\n`);
+    process.stderr.write(`${remedies[configuration.command]}\n`);
     process.exitCode = misconfigured;
     return;
   }
@@ -122,15 +122,21 @@ function ignoreClosedPipe(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;
 }
 
-/** What to do after a fault, by the first word on the command line. */
-function remedyFor(word: string | undefined): string {
-  if (word === 'check' || word === 'config' || word === 'health')
-    return 'Correct the configuration; see mcp-gangway --help.';
-  const isOther = word !== undefined && Object.hasOwn(wordsByCommand, word);
-  return isOther
-    ? 'See mcp-gangway --help.'
-    : 'The gateway was not started. Correct the configuration; see mcp-gangway --help.';
-}
+const correct = 'Correct the configuration; see mcp-gangway --help.';
+const seeHelp = 'See mcp-gangway --help.';
+
+/** What to do after a fault, by command. */
+const remedies: Readonly<Record<Command, string>> = {
+  serve: `The gateway was not started. ${correct}`,
+  check: correct,
+  config: correct,
+  health: correct,
+  completion: seeHelp,
+  help: seeHelp,
+  import: seeHelp,
+  key: seeHelp,
+  version: seeHelp,
+};
 
 /** The text of a command that only prints. */
 async function textOf(configuration: PrintingCommand): Promise<string> {

@@ -22,7 +22,7 @@ export type HelpTopic = 'gateway' | (typeof helpTopics)[number];
 /** The commands that can stand anywhere before `--`. They take the options of the gateway. */
 const gatewayCommands = ['serve', 'check', 'health'] as const;
 /** The commands that must be the first argument, with the words that can follow them. */
-export const wordsByCommand = {
+const wordsByCommand = {
   config: ['print', 'schema'],
   completion: ['bash', 'zsh', 'fish'],
   key: [],
