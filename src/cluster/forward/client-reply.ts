@@ -154,6 +154,16 @@ export class ClientReply extends ForwardingReply {
     });
   }
 
+  /** Ends the open stream. Ending its sink directly would leave this reply open. */
+  endStream(): void {
+    this.#endWith(undefined);
+  }
+
+  /** Cuts the connection of the open stream. */
+  cutStream(): void {
+    this.#finish(() => this.#sink?.cut());
+  }
+
   /**
    * The open stream, or a new one. Listeners that earlier owners attached stay attached and must ignore events once
    * they are replaced.
@@ -180,16 +190,6 @@ export class ClientReply extends ForwardingReply {
     // A client that has an event id would come back with it.
     if (position !== undefined) return createFinalBatch(texts, position);
     return createMessageBatch(...texts.map((text) => Buffer.from(text)));
-  }
-
-  /** Ends the open stream. */
-  endStream(): void {
-    this.#endWith(undefined);
-  }
-
-  /** Cuts the connection of the open stream. */
-  cutStream(): void {
-    this.#finish(() => this.#sink?.cut());
   }
 
   #endWith(events: EventBatch | undefined): void {

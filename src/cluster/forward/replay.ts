@@ -64,14 +64,14 @@ export async function replay(
       const isAtTail = atTail || newest === undefined;
       // A slow client does not delay the end: the log could drop the stream before the next read.
       if (isAtTail && ended) {
-        sink.end();
+        reply.endStream();
         return 'complete';
       }
       if (!keepsUp) break; // later pages are read when they can be written
       if (isAtTail) return position;
     }
     if (!(await reply.drains(slowReaderMs))) {
-      reply.stream().cut();
+      reply.cutStream();
       return 'complete';
     }
   }
