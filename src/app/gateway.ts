@@ -39,7 +39,7 @@ import { createTelemetry } from './create-telemetry.ts';
 import { watchFiles } from './file-watch.ts';
 import { loadTracing } from './load-tracing.ts';
 import { openOperatorPort } from './operator/open-operator-port.ts';
-import { readCertificateNow, startCertificateWatch } from './reload/certificate-watch.ts';
+import { readCertificateNow, watchCertificate } from './reload/certificate-watch.ts';
 import { type ConfigurationReload, type ConfigurationSource, createReloader } from './reload/configuration-reload.ts';
 import { linkDirectory } from './runtime-directory.ts';
 import { missingCommand, type RunningServer, runServer, type ServerTelemetry } from './servers/run-server.ts';
@@ -297,15 +297,17 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     readinessNow,
     drain: parts.onDrain,
   });
-  const certificateWatch = startCertificateWatch({
-    current: certificate,
-    files: config,
-    logger: log.app,
-    renew(renewed) {
-      web.renew(renewed);
-      admin?.renew(renewed);
-    },
-  });
+  const certificateWatch =
+    certificate &&
+    watchCertificate({
+      current: certificate,
+      files: config,
+      logger: log.app,
+      renew(renewed) {
+        web.renew(renewed);
+        admin?.renew(renewed);
+      },
+    });
   const file = watchFiles(source.files, configuration.reload, source.states);
   return {
     curlArguments: publicBase.curl,
