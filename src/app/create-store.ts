@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { GatewayConfig } from '../config/config.ts';
 import { storeDirectoryOf } from '../config/store-directory-option.ts';
-import { type Branches, branchesOf } from '../config/tree/branches.ts';
+import type { Branches } from '../config/tree/branches.ts';
 import { countAppends } from '../ops/metrics/collectors/store-metrics.ts';
 import type { LogLimits } from '../store/event-log.ts';
 import { type FileStore, openFileStore } from '../store/memory/journal/file-store.ts';
@@ -31,10 +31,14 @@ type StoreReports = Pick<GatewayTelemetry, 'emit' | 'meterOf'>;
  * that cannot be read, and for a directory that cannot be used. The Redis client is loaded only when needed, because
  * loading it takes a large part of a start.
  */
-export async function createStore(config: GatewayConfig, logger: Logger, telemetry: StoreReports): Promise<OpenStore> {
+export async function createStore(
+  config: GatewayConfig,
+  { replay, cluster }: Pick<Branches, 'replay' | 'cluster'>,
+  logger: Logger,
+  telemetry: StoreReports,
+): Promise<OpenStore> {
   const { redis } = config;
   const { meterOf } = telemetry;
-  const { replay, cluster } = branchesOf(config);
   const limits: LogLimits = { ...logLimitsOf(replay), evicted: meterOf?.('eventsEvicted') };
   const counted = <S extends Store>(store: S): S =>
     meterOf === undefined ? store : { ...store, log: countAppends(store.log, meterOf) };
@@ -47,7 +51,7 @@ export async function createStore(config: GatewayConfig, logger: Logger, telemet
     const lasting = counted(openFiles(directory, memoryLimits, { ...replay, ...cluster }, logger, telemetry));
     return { store: lasting, shared: undefined, lasting };
   }
-  const shared = counted(await openRedis(redis, limits, config, logger, telemetry));
+  const shared = counted(await openRedis(redis, limits, config, cluster, logger, telemetry));
   return { store: shared, shared, lasting: shared };
 }
 
@@ -87,10 +91,10 @@ async function openRedis(
   redis: string,
   limits: LogLimits,
   config: GatewayConfig,
+  { redisTimeoutMs, leaseMs, recordTtlMs, mailboxMaxBytes }: Branches['cluster'],
   logger: Logger,
   { emit, meterOf }: StoreReports,
 ): Promise<ClusterStore> {
-  const { redisTimeoutMs, leaseMs, recordTtlMs, mailboxMaxBytes } = branchesOf(config).cluster;
   const connection = { url: redis, tls: readRedisTls(config), commandTimeoutMs: redisTimeoutMs };
   const { createRedisStore } = await import('../store/redis/redis-store.ts');
   detach('background', warnOfEviction(connection, logger));

@@ -115,8 +115,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const consoleHook = config.adminPort === 0 ? undefined : parts.connectConsole?.(config.inspect);
   const telemetry = createTelemetry(config, log, { health, traceBackends: tracing?.traceBackends, consoleHook });
   const { emit, calls, metrics, meterOf } = telemetry;
-  const { store, shared, lasting } = await createStore(config, log.store, telemetry);
-  const { limits, timeouts, sse, replay, cluster: clusterLimits } = branchesOf(config);
+  const branches = branchesOf(config);
+  const { limits, timeouts, sse, replay, cluster: clusterLimits } = branches;
+  const { store, shared, lasting } = await createStore(config, branches, log.store, telemetry);
   const { recordTtlMs, redisWaitMs: storeWaitMs } = clusterLimits;
   const stateSealing = createStateSealing(config, store);
   const linkSockets = {

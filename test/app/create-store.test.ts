@@ -34,7 +34,7 @@ it('[C-07] a store in memory keeps a record as long as recordTtlMs says, and tha
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const config = limits as unknown as GatewayConfig;
-  const { store, shared } = await createStore(config, pino({ level: 'silent' }), unread);
+  const { store, shared } = await createStore(config, branchesOf(config), pino({ level: 'silent' }), unread);
   expect(shared).toBeUndefined();
   expect(await forgottenAfter(store)).toBe(2);
   const connected = createConnectedStore(branchesOf(config).replay, limits.maxLineBytes);
