@@ -21,8 +21,7 @@ export async function sessionCalls({ ports, pids, token, clients, payload: kind,
 
   const openAndCall = async () => {
     const session = new McpSession(ports, token);
-    const number = opened;
-    const tag = `s${number}:`;
+    const tag = `s${opened}:`;
     const call = async (id, to, startedAt) => {
       const answer = await session.call(`${requestHead(id, tag, '')}${payload.after}`);
       const fault = faultOf(answer, id, tag, payload);

@@ -1,3 +1,4 @@
+import { errorCodeOf } from '../util/error-code.ts';
 import { type NoTokenReason, NoUpstreamToken } from './identity/upstream-tokens.ts';
 
 /**
@@ -39,7 +40,7 @@ const sentences: Readonly<Record<string, string>> = {
  */
 export function explainConnectFailure(cause: unknown, where: string): string {
   if (cause instanceof NoUpstreamToken) return cause.message;
-  const code = connectErrorCode(cause);
+  const code = errorCodeOf(cause);
   return `${where} ${sentences[code] ?? `cannot be used (${code}).`}`;
 }
 
@@ -86,9 +87,3 @@ export const isUnauthorized = (status = 0): boolean => status === 401 || status 
 /** The reason that a client gets for a request that a server refused with this status. */
 export const reasonOfStatus = (status?: number): 'server_unauthorized' | 'server_refused' =>
   isUnauthorized(status) ? 'server_unauthorized' : 'server_refused';
-
-/** Returns the code of a system, TLS or HTTP client error. */
-export function connectErrorCode(cause: unknown): string {
-  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
-  return typeof code === 'string' ? code : 'unknown error';
-}

@@ -34,7 +34,7 @@ export class SimulatedRedis {
   /** How often data were lost, and when last. */
   losses = 0;
   lostAtMs = Number.NEGATIVE_INFINITY;
-  /** The newest event that any master has stored, by session and epoch. */
+  /** Every event that a master has stored: its session, epoch, stream and number. */
   readonly #stored = new Set<string>();
   /** How many commands failovers have lost. */
   lostCommands = 0;

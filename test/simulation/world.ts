@@ -1,4 +1,4 @@
-import { reportFaultsTo } from '../../src/util/boundary.ts';
+import { reportFaultsTo, type Seam } from '../../src/util/boundary.ts';
 import { leftEntries } from './left-entries.ts';
 import { entropy, Random } from './random.ts';
 import { SimulatedClient } from './simulated-client.ts';
@@ -82,9 +82,13 @@ class World {
     this.#network = new SimulatedNetwork(this.#clock, random);
   }
 
+  /** A fault of the gateway that a boundary has stopped. */
+  reported(seam: Seam, cause: unknown): void {
+    this.#violated(`a fault at ${seam}: ${messages(cause)}`);
+  }
+
   async run(): Promise<Outcome> {
     network.current = this.#network;
-    reportFaultsTo((seam, cause) => this.#violated(`a fault at ${seam}: ${messages(cause)}`));
     const random = this.#random;
     const clock = this.#clock;
     for (let n = random.integer(2, largest.instances); n > 0; n -= 1) this.#startInstance();
@@ -347,9 +351,13 @@ class World {
 export async function simulate(seed: number): Promise<Outcome> {
   const clock = new VirtualClock();
   const uninstall = clock.install(new Random(seed + 2).next);
+  let restoreReporter: (() => void) | undefined;
   try {
-    return await new World(seed, clock).run();
+    const world = new World(seed, clock);
+    restoreReporter = reportFaultsTo((seam, cause) => world.reported(seam, cause));
+    return await world.run();
   } finally {
+    restoreReporter?.();
     uninstall();
   }
 }

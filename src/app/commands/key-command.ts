@@ -25,6 +25,7 @@ const prefix = 'mcpgw_';
 
 /** A new key and its two entries for the gateway, which contain only a hash of the key. */
 export interface NewKey {
+  readonly name: string;
   readonly key: string;
   /** The entry for the key file. */
   readonly entry: string;
@@ -36,17 +37,17 @@ export interface NewKey {
 export function makeKey(name: string): NewKey {
   const key = `${prefix}${randomBytes(32).toString('base64url')}`;
   const sha256 = digestOfKey(key);
-  return { key, entry: JSON.stringify({ name, sha256 }), variable: `${name}:sha256:${sha256}` };
+  return { name, key, entry: JSON.stringify({ name, sha256 }), variable: `${name}:sha256:${sha256}` };
 }
 
 /**
  * Adds the entry of a key to a key file, and creates the file if it does not exist. The file is replaced as a whole, so
- * that a running gateway never reads half of it. Only the owner of a new file can read it. An existing file keeps its owner,
- * its permissions and its comments. Throws an
- * error for the operator if the file is not a valid key file or cannot be written.
+ * that a running gateway never reads half of it. Only the owner of a new file can read it. An existing file keeps its
+ * owner, its permissions and its comments. Throws an error for the operator if the file is not a valid key file or
+ * cannot be written.
  * @returns how many keys with this name the file had before
  */
-export function addToKeyFile(file: string, { entry }: Pick<NewKey, 'entry'>, name: string): number {
+export function addToKeyFile(file: string, { name, entry }: Pick<NewKey, 'name' | 'entry'>): number {
   const { text, owner, target, attributes } = readExisting(file);
   const faults: string[] = [];
   const keys = readKeysFile(text, file, (path, message) =>

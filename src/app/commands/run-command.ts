@@ -171,7 +171,7 @@ function createKey(name: string, file: string | undefined): void {
   }
   let earlier: number;
   try {
-    earlier = addToKeyFile(file, made, name);
+    earlier = addToKeyFile(file, made);
   } catch (error) {
     process.stderr.write(`mcp-gangway: ${(error as Error).message}\n`);
     process.exitCode = failed;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { errorCodeOf } from '../../util/error-code.ts';
 import { backoff } from '../../util/timing/backoff.ts';
-import { connectErrorCode } from '../connect-failure.ts';
 
 /** How long a server may be away. Then a request fails that the server has not accepted, or whose response broke. */
 export const maxUnreachableMs = 15_000;
@@ -47,4 +47,4 @@ const unsent: ReadonlySet<string> = new Set([
 ]);
 
 /** True if no connection was established, so that the server has seen nothing of the request. */
-export const isUnsentAfter = (cause: unknown): boolean => unsent.has(connectErrorCode(cause));
+export const isUnsentAfter = (cause: unknown): boolean => unsent.has(errorCodeOf(cause));

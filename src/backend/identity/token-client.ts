@@ -1,6 +1,6 @@
 import { importJWK } from 'jose';
 import * as oauth from 'openid-client';
-import { connectErrorCode } from '../connect-failure.ts';
+import { errorCodeOf } from '../../util/error-code.ts';
 import type { IssuedToken, RequestToken } from './held-tokens.ts';
 import { readSigningKey } from './signing-key.ts';
 import { createTokenFetch, type TokenFetch, UnreadableAnswer } from './token-fetch.ts';
@@ -137,7 +137,7 @@ function explain(cause: unknown, where: string): NoUpstreamToken {
     return new NoUpstreamToken('upstream_token_refused', detail);
   }
   if (status !== undefined && status !== 200) return unavailable(`answered with status ${status}`);
-  const code = chain.map(connectErrorCode).find((each) => /^(?:E[A-Z]|UND_ERR|CERT|DEPTH|SELF|UNABLE)/.test(each));
+  const code = chain.map(errorCodeOf).find((each) => /^(?:E[A-Z]|UND_ERR|CERT|DEPTH|SELF|UNABLE)/.test(each));
   if (code !== undefined) return unavailable(`cannot be reached (${code})`);
   return unavailable('gave an answer that the gateway cannot use');
 }

@@ -2,7 +2,8 @@ import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { type Message, readServerTexts } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
-import { connectErrorCode, noTokenReason, reasonOfStatus } from '../connect-failure.ts';
+import { errorCodeOf } from '../../util/error-code.ts';
+import { noTokenReason, reasonOfStatus } from '../connect-failure.ts';
 import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
 import type { Canceller } from '../http-client/canceller.ts';
 import { createEventReader } from '../http-client/event-reader.ts';
@@ -76,7 +77,7 @@ export async function postToSseServer(url: URL, message: Message, parts: SsePost
 const brokenPost = (cause: unknown): SsePostFailure => ({
   ok: false,
   reason: noTokenReason(cause) ?? 'server_unreachable',
-  detail: noTokenReason(cause) === undefined ? `A POST failed (${connectErrorCode(cause)}).` : (cause as Error).message,
+  detail: noTokenReason(cause) === undefined ? `A POST failed (${errorCodeOf(cause)}).` : (cause as Error).message,
   noToken: noTokenReason(cause),
 });
 

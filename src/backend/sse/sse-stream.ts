@@ -1,9 +1,9 @@
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
+import { errorCodeOf } from '../../util/error-code.ts';
 import { type BackendEnd, closedByGateway } from '../backend.ts';
 import {
-  connectErrorCode,
   explainConnectFailure,
   explainRefusal,
   isUnauthorized,
@@ -142,7 +142,7 @@ export function openSseStream(
         const noToken = noTokenReason(cause);
         return { reason: 'failed', detail: explainConnectFailure(cause, where), noToken, cause };
       }
-      return { reason: 'exited', detail: `The stream of ${where} broke (${connectErrorCode(cause)}).`, cause };
+      return { reason: 'exited', detail: `The stream of ${where} broke (${errorCodeOf(cause)}).`, cause };
     }
   };
 

@@ -1,5 +1,6 @@
+import { errorCodeOf } from '../../util/error-code.ts';
 import type { BackendEnd } from '../backend.ts';
-import { connectErrorCode, explainConnectFailure, explainRefusal, noTokenReason } from '../connect-failure.ts';
+import { explainConnectFailure, explainRefusal, noTokenReason } from '../connect-failure.ts';
 
 /**
  * Explains to the operator why a WebSocket ended. The text quotes nothing of the server, which can send anything (P12).
@@ -17,7 +18,7 @@ export function explainAnswer(status: number, where: string): string {
 export function explainFailure(cause: Error, where: string): BackendEnd {
   const noToken = noTokenReason(cause);
   if (noToken !== undefined) return { reason: 'failed', detail: cause.message, noToken, cause };
-  const code = connectErrorCode(cause);
+  const code = errorCodeOf(cause);
   // errors of an invalid handshake or invalid HTTP have no other code
   const isAnswered = code === 'unknown error' || code.startsWith('HPE_');
   const detail = isAnswered
@@ -28,7 +29,7 @@ export function explainFailure(cause: Error, where: string): BackendEnd {
 
 /** A connection on which the server broke the protocol. */
 export function explainBreak(cause: Error, where: string, maxLineBytes: number): BackendEnd {
-  const code = connectErrorCode(cause);
+  const code = errorCodeOf(cause);
   if (code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') {
     return { reason: 'line_too_long', detail: `The server sent a message of more than ${maxLineBytes} bytes.`, cause };
   }

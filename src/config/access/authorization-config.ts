@@ -1,5 +1,6 @@
 import { isLoopback } from '../../auth/origin-rules.ts';
 import type { ReportIssue } from '../issues.ts';
+import { isDefault } from '../options/option-kinds.ts';
 import { type GlobalOptions, globalOptions, type ServerOptions } from '../options/options.ts';
 import { firstGiven, type Given, optionLocation } from '../sources/given-values.ts';
 import type { PlaceOfServer } from './authentication-config.ts';
@@ -98,8 +99,7 @@ export function checkAuthorization(
     const given = firstGiven(sources, key);
     // `config print` shows defaults too, and what it prints is a valid file.
     const { [key]: value }: Partial<GlobalOptions> = config;
-    const isDefault = JSON.stringify(value) === JSON.stringify(globalOptions[key].default);
-    if (given !== undefined && !isDefault)
+    if (given !== undefined && !isDefault(globalOptions[key], value))
       report(given.path, (nameOf) => `has no effect without ${nameOf('authIssuer')}; set both, or remove this option`);
   }
   if (isAuthenticated) return;

@@ -2,6 +2,7 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import type { ServerCertificate } from '../../http/http-server.ts';
+import { errorCodeOf } from '../../util/error-code.ts';
 import type { IssueMessage } from '../issues.ts';
 import type { GlobalOptions } from '../options/options.ts';
 
@@ -80,7 +81,7 @@ function readText(path: string, readFile: (path: string) => string): { text: str
   try {
     return { text: readFile(path) };
   } catch (error) {
-    return { code: (error as NodeJS.ErrnoException).code ?? 'unknown error' };
+    return { code: errorCodeOf(error) };
   }
 }
 

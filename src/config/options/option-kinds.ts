@@ -20,6 +20,10 @@ export interface Option<T = unknown> {
   readonly format?: (value: number) => string;
 }
 
+/** True for a value that is the same as the option's default. */
+export const isDefault = (option: Option, value: unknown): boolean =>
+  JSON.stringify(value) === JSON.stringify(option.default);
+
 /** Adds to a message that the value must lose its quotes, if that is what is wrong with it. */
 export const unquoted =
   (message: string) =>
@@ -172,9 +176,12 @@ export function matching(pattern: RegExp, error: string) {
   return z.string({ error }).check(z.regex(pattern, { error }));
 }
 
+/** What a text without quotes gets, such as a number in JSON. */
+export const notAString = 'must be a string; put it in double quotes';
+
 /** A schema for text that the operating system receives. A NUL character would cut the text or make the start throw. */
 export const systemText = z
-  .string({ error: 'must be a string; put it in double quotes' })
+  .string({ error: notAString })
   .check(z.refine((value) => !value.includes('\0'), { error: 'must not contain a NUL character' }));
 
 /** A schema for the path of a file. */

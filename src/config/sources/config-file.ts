@@ -1,4 +1,5 @@
 import { basename, dirname, join } from 'node:path';
+import { errorCodeOf } from '../../util/error-code.ts';
 import { memberPath } from '../issues.ts';
 import { globalOptions, serverOptions } from '../options/options.ts';
 import { ignoredRootKeys } from '../tree/client-keys.ts';
@@ -157,7 +158,7 @@ function readIncludedFile(file: string, at: string, context: FileContext): reado
 const remedy = '; correct the path, which is relative to the folder of this file, or remove it';
 
 const failureOf = (error: unknown): string => {
-  const code = error instanceof Error && 'code' in error ? error.code : 'unknown error';
+  const code = errorCodeOf(error);
   return code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`;
 };
 

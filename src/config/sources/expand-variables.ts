@@ -1,4 +1,5 @@
 import { isAbsolute } from 'node:path';
+import { errorCodeOf } from '../../util/error-code.ts';
 import { abbreviateName, memberPath, type ReportIssue } from '../issues.ts';
 import { editorVariables } from '../tree/client-keys.ts';
 
@@ -56,20 +57,29 @@ export const hasReference = (value: unknown): boolean => typeof value === 'strin
 /** The references that can be in a text. */
 export const referencePattern = /\$\{(?:file:([^{}]*)|(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:(-?)([^{}]*))?)\}/g;
 
-/** A reference whose closing brace is missing. */
-const unclosedPattern = /\$\{[A-Za-z_][^{}]*$/;
-const unclosedFilePattern = /\$\{file:[^{}]*$/;
+/** The slips that a text can have. Braces end each search, so that the time is linear. */
+interface Slips {
+  /** A reference whose closing brace is missing. */
+  readonly unclosed: RegExp;
+  /** A reference in another one. */
+  readonly nested: RegExp;
+}
 
-/** A reference in another one. Braces end the search, so that the time is linear. */
-const nestedPattern = /\$\{(?:file:|(?:env:)?[A-Za-z_][A-Za-z0-9_]*:-)[^{}]*\$\{/;
-const nestedInFilePattern = /\$\{file:[^{}]*\$\{/;
+const slips: Slips = {
+  unclosed: /\$\{[A-Za-z_][^{}]*$/,
+  nested: /\$\{(?:file:|(?:env:)?[A-Za-z_][A-Za-z0-9_]*:-)[^{}]*\$\{/,
+};
+
+/** The same, where only references to files are replaced. */
+const slipsOfFiles: Slips = { unclosed: /\$\{file:[^{}]*$/, nested: /\$\{file:[^{}]*\$\{/ };
 
 function expandText(text: string, path: string, { env, readFile, report, onReplaced }: ReferenceSources): string {
-  if ((env === undefined ? nestedInFilePattern : nestedPattern).test(text)) {
+  const { unclosed, nested } = env === undefined ? slipsOfFiles : slips;
+  if (nested.test(text)) {
     report(path, 'has a reference inside a reference, which is not supported; write the inner value itself');
     return text;
   }
-  if ((env === undefined ? unclosedFilePattern : unclosedPattern).test(text)) {
+  if (unclosed.test(text)) {
     report(path, 'has ${ without a closing brace; write ${VAR}, ${VAR:-default} or ${file:/path}');
     return text;
   }
@@ -111,7 +121,7 @@ function textOfFile(file: string, path: string, readFile: (path: string) => stri
   try {
     return readFile(file).replace(/\r?\n$/, '');
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : 'unknown error';
+    const code = errorCodeOf(error);
     const name = abbreviateName(file);
     report(
       path,

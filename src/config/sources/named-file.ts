@@ -1,3 +1,4 @@
+import { errorCodeOf } from '../../util/error-code.ts';
 import type { ReportIssue } from '../issues.ts';
 
 /** A file that an option names, and the location of the option: `--config`, `GANGWAY_CONFIG`. */
@@ -14,7 +15,7 @@ export function readNamedFile(
   try {
     return readFile(name);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : 'unknown error';
+    const code = errorCodeOf(error);
     const shown = isFileName(name) ? `${name}, which` : 'a file that';
     report(
       place,

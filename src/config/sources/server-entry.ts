@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { nearestName } from '../../util/text/nearest-name.ts';
 import { memberPath, type ReportIssue } from '../issues.ts';
-import { systemText, unquoted } from '../options/option-kinds.ts';
+import { notAString, systemText, unquoted } from '../options/option-kinds.ts';
 import { serverOptions } from '../options/options.ts';
 import { remoteOnlyOptions } from '../options/remote-options.ts';
 import type { TransportChoice } from '../server-url.ts';
@@ -50,7 +50,7 @@ const commandSchema = z
     error: ({ input }) =>
       Array.isArray(input)
         ? 'must be a string; put the arguments into "args": "command": "node", "args": ["server.js"]'
-        : 'must be a string; put it in double quotes',
+        : notAString,
   })
   .check(
     z.refine((value) => value.trim() !== '', { error: 'must not be empty' }),

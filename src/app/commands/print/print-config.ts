@@ -1,7 +1,7 @@
 // src/app/commands/print: `mcp-gangway config print`, the configuration in use with the source of each value.
 
 import type { Configuration, GatewayConfig, Origin, ServerConfig } from '../../../config/config.ts';
-import type { Option } from '../../../config/options/option-kinds.ts';
+import { isDefault, type Option } from '../../../config/options/option-kinds.ts';
 import { globalOptions, type OptionTable, serverOptions } from '../../../config/options/options.ts';
 import type { ServerAddress } from '../../../config/server-url.ts';
 import { filterOptions } from '../../../config/servers/filter-options.ts';
@@ -57,8 +57,8 @@ function leavesOf(table: OptionTable, values: object, originOf: OriginOf, placeO
   return inOrder(table).flatMap(([key, option]) => {
     const value = valueIn(values, key);
     // Some times are derived from others, so that a value without a source is not always the default of its option.
-    const isDefault = JSON.stringify(value) === JSON.stringify(option.default);
-    return leafOf(placeOf(key).split('.'), key, option, value, originOf(key), isDefault ? 'default' : 'derived');
+    const remark = isDefault(option, value) ? 'default' : 'derived';
+    return leafOf(placeOf(key).split('.'), key, option, value, originOf(key), remark);
   });
 }
 
@@ -158,8 +158,7 @@ function viewLeaves(
     ...Object.fromEntries(
       Object.entries(filters).flatMap(([key, option]) => {
         const value = valueIn(server, key);
-        const isDefault = JSON.stringify(value) === JSON.stringify(option.default);
-        return isDefault ? [] : [[key, showOption(key, option, value, undefined).value]];
+        return isDefault(option, value) ? [] : [[key, showOption(key, option, value, undefined).value]];
       }),
     ),
   };

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { errorCodeOf } from '../../../util/error-code.ts';
 import { defaultPath, isDirectory, isExecutable, locate, readInterpreter } from './locate-program.ts';
 import type { Program } from './program.ts';
 import { similarPrograms } from './similar-programs.ts';
@@ -30,7 +31,7 @@ export interface SpawnFailure {
  * is. The text holds paths but no argument and no value of the environment, which can be secrets (P12).
  */
 export function explainSpawnFailure(error: unknown, program: Program): SpawnFailure {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+  const code = errorCodeOf(error);
   const other = limits[code] ?? explainUser(code, program) ?? explainWorkingDirectory(program);
   if (other !== undefined) return { detail: other, isNotFound: false };
   const path = locate(program);

@@ -1,6 +1,7 @@
 // src/backend/stdio/stale-groups: a journal of process groups, by which the next gateway ends those of a killed one.
 import { readdirSync, renameSync, rmSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { errorCodeOf } from '../../../util/error-code.ts';
 import {
   isSameProcess,
   listProcesses,
@@ -16,7 +17,7 @@ import {
   parseJournal,
 } from './journal-format.ts';
 import { findStaleGroups, type KilledGroups, killStaleGroups } from './stale-groups.ts';
-import { fileErrorCode, prepareStateDirectory, readOwnFile } from './state-directory.ts';
+import { prepareStateDirectory, readOwnFile } from './state-directory.ts';
 
 /** Options of the clean-up. */
 export interface StaleGroupCleanup {
@@ -106,7 +107,7 @@ function claimFile(
     return { path: claimedPath, journal };
   } catch (error) {
     // ENOENT: another gateway that starts just now was faster
-    if (fileErrorCode(error) !== 'ENOENT') onIgnored(`it cannot be renamed or deleted (${fileErrorCode(error)})`);
+    if (errorCodeOf(error) !== 'ENOENT') onIgnored(`it cannot be renamed or deleted (${errorCodeOf(error)})`);
     return undefined;
   }
 }

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { errorCodeOf } from '../../../util/error-code.ts';
 import { backoff } from '../../../util/timing/backoff.ts';
 import { isSameProcess, listProcesses, type ProcessState } from '../processes/process-identity.ts';
 import type { GroupJournalContents } from './journal-format.ts';
-import { fileErrorCode } from './state-directory.ts';
 
 /** A process group that a gateway recorded and that still has running members. */
 export interface StaleGroup {
@@ -119,6 +119,6 @@ function send(group: number, name: NodeJS.Signals | 0): boolean {
     process.kill(-group, name);
     return true;
   } catch (error) {
-    return fileErrorCode(error) === 'EPERM';
+    return errorCodeOf(error) === 'EPERM';
   }
 }

@@ -1,4 +1,5 @@
 import { closeSync, constants, fstatSync, lstatSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { errorCodeOf } from '../../../util/error-code.ts';
 
 /**
  * Creates or checks a directory for files that decide which processes the gateway kills. Nobody else may influence
@@ -11,7 +12,7 @@ export function prepareStateDirectory(path: string): void {
     mkdirSync(path, { mode: 0o700 });
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') {
-      throw new Error(`The directory ${path} cannot be created (${fileErrorCode(cause)}).`, { cause });
+      throw new Error(`The directory ${path} cannot be created (${errorCodeOf(cause)}).`, { cause });
     }
   }
   const found = lstatSync(path);
@@ -29,9 +30,9 @@ export function readOwnFile(path: string, maxBytes: number): { readonly text: st
   try {
     file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
-    if (fileErrorCode(error) === 'ENOENT') throw error;
+    if (errorCodeOf(error) === 'ENOENT') throw error;
     return {
-      fault: fileErrorCode(error) === 'ELOOP' ? 'it is a symbolic link' : `it cannot be read (${fileErrorCode(error)})`,
+      fault: errorCodeOf(error) === 'ELOOP' ? 'it is a symbolic link' : `it cannot be read (${errorCodeOf(error)})`,
     };
   }
   try {
@@ -42,10 +43,8 @@ export function readOwnFile(path: string, maxBytes: number): { readonly text: st
     if (found.size > maxBytes) return { fault: `it has more than ${maxBytes} bytes` };
     return { text: readFileSync(file, 'latin1') };
   } catch (error) {
-    return { fault: `it cannot be read (${fileErrorCode(error)})` };
+    return { fault: `it cannot be read (${errorCodeOf(error)})` };
   } finally {
     closeSync(file);
   }
 }
-
-export const fileErrorCode = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'unknown error';

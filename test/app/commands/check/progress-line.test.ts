@@ -1,5 +1,5 @@
-import { expect, it } from 'vitest';
-import { createProgressLine } from '../../../../src/app/commands/check/progress-line.ts';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { createProgressLine, createProgressNotes } from '../../../../src/app/commands/check/progress-line.ts';
 
 /** What stands on a terminal after all that was written: lines, the last one without its end. */
 function startScreen(columns: number) {
@@ -32,4 +32,22 @@ it('is never longer than the terminal is wide, for what is wrapped could not be 
   const unknown = startScreen(0);
   unknown.show({ total: 30, done: 10, underWay: ['a'] });
   expect(unknown.shown()).toBe('10 of 30 checked; checking a');
+});
+
+it('without a terminal is a line every ten seconds in which no check begins or ends', () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const written: string[] = [];
+  const { show, past } = createProgressNotes((text) => void written.push(text));
+  show({ total: 2, done: 0, underWay: ['git', 'maps'] });
+  vi.advanceTimersByTime(9_999);
+  show({ total: 2, done: 1, underWay: ['maps'] });
+  vi.advanceTimersByTime(9_999);
+  expect(written).toEqual([]);
+  vi.advanceTimersByTime(10_001);
+  expect(written).toEqual(Array(2).fill('1 of 2 checked; still checking maps\n'));
+  past(() => void written.push('OK    maps\n'));
+  show({ total: 2, done: 2, underWay: [] });
+  vi.advanceTimersByTime(60_000);
+  expect(written.slice(2)).toEqual(['OK    maps\n']);
 });
