@@ -230,11 +230,47 @@ describe('a value', () => {
   });
 });
 
-it('passes helm lint, and tells how to try it and that no key is needed', async () => {
-  await helm('lint', '--strict', chart);
-  const notes = await helm('install', 'gw', chart, '--namespace', 'tools', '--dry-run=client');
-  expect(notes).toContain('http://gw-mcp-gangway.tools:8080/mcp');
-  expect(notes).toContain('WARNING: Clients need no key.');
+const notesOf = async (values: Readonly<Record<string, unknown>> = {}): Promise<string> => {
+  const set = Object.entries(values).flatMap(([path, value]) => ['--set-json', `${path}=${JSON.stringify(value)}`]);
+  const output = await helm('install', 'gw', chart, '--namespace', 'tools', '--dry-run=client', ...set);
+  return output.slice(output.indexOf('NOTES:'));
+};
+
+describe('what helm says after the installation', () => {
+  it('is how to try it, and that no key is needed; and helm lint finds nothing', async () => {
+    await helm('lint', '--strict', chart);
+    const notes = await notesOf();
+    expect(notes).toContain('http://gw-mcp-gangway.tools:8080/mcp');
+    expect(notes).toContain('mcp-gangway check http://localhost:8080/mcp\n');
+    expect(notes).toContain('WARNING: Clients need no key.');
+    expect(notes).not.toContain('WARNING: The NetworkPolicy');
+  });
+
+  it('is a check with a key and with the name of a server, where both are needed', async () => {
+    const { servers } = everything;
+    const notes = await notesOf({ servers, 'auth.existingSecret': 'keys' });
+    expect(notes).toContain("mcp-gangway check --header '${file:alice.txt}' http://localhost:8080/git/mcp\n");
+    expect(notes).not.toContain('WARNING: Clients');
+  });
+
+  it.each([
+    ['Ingress', { 'ingress.enabled': true, 'ingress.hosts': ['mcp.example.com'] }],
+    ['Gateway', { 'route.enabled': true, 'route.parentRefs': [{ name: 'public' }] }],
+  ])('is that the controller must be allowed: %s', async (kind, values) => {
+    expect(await notesOf(values)).toContain(`WARNING: The NetworkPolicy keeps the controller of your ${kind} from`);
+    const clients = { 'networkPolicy.clients': everything['networkPolicy.clients'] };
+    expect(await notesOf({ ...values, ...clients })).not.toContain('WARNING: The NetworkPolicy');
+  });
+});
+
+it('accepts the values of the recipe, and allows the proxies of its Gateway', async () => {
+  const recipe = readFileSync(`${root}docs/recipes/kubernetes.md`, 'utf8');
+  const [, values = ''] = /^```yaml values\.yaml\n(.*?)^```$/ms.exec(recipe) ?? [];
+  const manifests = await render(parse(values));
+  expect(await typeFaults(manifests.filter((manifest) => !isCustom(manifest)))).toBe('');
+  const policy = manifests.find(({ kind }) => kind === 'NetworkPolicy') as NetworkPolicy;
+  expect(JSON.stringify(policy.spec?.ingress)).toContain('"kubernetes.io/metadata.name":"gateways"');
+  expect(manifests.map(({ metadata }) => metadata.name)).toContain('gw-mcp-gangway');
 });
 
 function imageEnvironment(): Record<string, string> {

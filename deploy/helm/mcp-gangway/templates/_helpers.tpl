@@ -41,6 +41,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if or .Values.redis.enabled .Values.redis.url .Values.redis.existingSecret }}true{{ end }}
 {{- end }}
 
+{{/* The path of the only server, or of the first one. */}}
+{{- define "gangway.examplePath" -}}
+{{- if gt (len .Values.servers) 1 }}/{{ keys .Values.servers | sortAlpha | first }}{{ end }}/mcp
+{{- end }}
+
 {{/* Settings that contradict each other. The schema checks each value alone. */}}
 {{- define "gangway.check" -}}
 {{- $redis := .Values.redis }}
