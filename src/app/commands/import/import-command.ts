@@ -40,14 +40,18 @@ function describe({ name, entry, inputs }: ConvertedEntry): string[] {
   return [...new Set(inputs.notes)].map((note) => `${name}: ${note}.`);
 }
 
-function describeVariables(written: readonly ConvertedEntry[]): string[] {
-  const all = new Map(written.flatMap(({ inputs }) => [...inputs.variables]));
-  if (all.size === 0) return [];
-  const rows = [...all.values()].map((variable) => `  ${variable.name}  ${explain(variable)}`);
+/** Only the first entry is enabled. The gateway does not read the references of a disabled entry. */
+function describeVariables([enabled, ...disabled]: readonly ConvertedEntry[]): string[] {
+  const now = new Map(enabled?.inputs.variables);
+  const later = new Map(
+    disabled.flatMap(({ inputs }) => [...inputs.variables]).filter(([variable]) => !now.has(variable)),
+  );
+  const rowsOf = (variables: ReadonlyMap<string, NeededVariable>): string[] =>
+    [...variables.values()].map((variable) => `  ${variable.name}  ${explain(variable)}`);
   return [
-    'Set these variables before the gateway starts:',
-    ...rows,
-    ...([...all.values()].some(({ isSecret }) => isSecret) ? [secretHint] : []),
+    ...(now.size > 0 ? ['Set these variables before the gateway starts:', ...rowsOf(now)] : []),
+    ...(later.size > 0 ? ['The disabled entries need these variables too:', ...rowsOf(later)] : []),
+    ...([...now.values(), ...later.values()].some(({ isSecret }) => isSecret) ? [secretHint] : []),
   ];
 }
 

@@ -66,7 +66,7 @@ export class Inputs {
       if (variable === undefined) return whole;
       const input = isSecret === true ? { ...variable, isSecret } : variable;
       if (variable.value !== undefined && input.isSecret !== true) return this.literal(variable.value, label);
-      return this.#reference(input, label, `${this.#prefix}_${variableName(name)}`, variable);
+      return this.#reference(input, `{${name}} in ${label}`, `${this.#prefix}_${variableName(name)}`, variable);
     });
   }
 

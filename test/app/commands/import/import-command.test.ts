@@ -319,6 +319,28 @@ describe('a description', () => {
     expect(report).toContain('tides was not written: the package is a bundle');
   });
 
+  it('names the variables that must be set, and apart from them those of disabled entries', () => {
+    const variables = [{ name: 'TIDES_KEY', isRequired: true, isSecret: true }];
+    const remote = {
+      type: 'sse',
+      url: 'https://{region}.example.com/sse',
+      variables: { region: { isRequired: true } },
+      headers: [{ name: 'X-Key', value: '{account}', variables: { account: { isRequired: true } } }],
+    };
+    const { report } = convert(
+      described({ packages: [{ ...npmPackage, environmentVariables: variables }], remotes: [remote] }),
+    );
+    expect(report.split('\n').slice(1)).toEqual([
+      'Set these variables before the gateway starts:',
+      '  TIDES_KEY  the variable TIDES_KEY (a secret)',
+      'The disabled entries need these variables too:',
+      '  TIDES_REGION  {region} in the URL',
+      '  TIDES_ACCOUNT  {account} in the header X-Key',
+      'A secret can also come from a file: write ${file:/path} in place of ${VARIABLE}.',
+      '',
+    ]);
+  });
+
   it.each([
     [
       'an argument',
