@@ -72,14 +72,11 @@ describe('docs/conformance.md', () => {
   });
 
   test('has a table for each judge, with an arm in each column', () => {
-    const text = withTables(empty, [
-      record('J', 'direct', 'b'),
-      record('J', 'STDIO', 'b', ['x']),
-      record('J', 'STDIO', 'a'),
-    ]);
-    expect(text).toContain(
+    const records = [record('J', 'direct', 'b'), record('J', 'STDIO', 'b', ['x']), record('J', 'STDIO', 'a')];
+    expect(withTables(empty, records, 'a day')).toContain(
       [
         '## J\n',
+        'Run on a day.\n',
         '| Scenario | direct | STDIO |',
         '|:--|--:|--:|',
         '| all checks | 2, 0 failed | 4, 1 failed |',
@@ -90,9 +87,10 @@ describe('docs/conformance.md', () => {
   });
 
   test('keeps the tables of judges that did not run, in alphabetical order', () => {
-    const text = withTables(withTables(empty, [record('B', 'direct', 's')]), [record('A', 'direct', 's')]);
+    const text = withTables(withTables(empty, [record('B', 'direct', 's')], '1'), [record('A', 'direct', 's')], '2');
     expect(text.match(/^## .*/gm)).toEqual(['## A', '## B']);
-    expect(withTables(text, [record('B', 'direct', 's', ['x'])])).toContain('| s | 2, **1 failed** |');
+    expect(text.match(/^Run on .*/gm)).toEqual(['Run on 2.', 'Run on 1.']);
+    expect(withTables(text, [record('B', 'direct', 's', ['x'])], '3')).toContain('| s | 2, **1 failed** |');
   });
 
   test('explains each known difference under the table of its judge', () => {

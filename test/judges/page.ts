@@ -1,4 +1,5 @@
 // Writes docs/conformance.md from the records of a run: the global setup of the judges.
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,12 +24,24 @@ export function setup(project: TestProject): void {
 export function teardown(): void {
   const lines = existsSync(records) ? readFileSync(records, 'utf8').trimEnd().split('\n') : [];
   const found: readonly JudgeRecord[] = lines.map((line) => JSON.parse(line));
-  writeFileSync(page, withTables(readFileSync(page, 'utf8'), found));
+  writeFileSync(page, withTables(readFileSync(page, 'utf8'), found, thisRun()));
   rmSync(join(records, '..'), { recursive: true, force: true });
 }
 
-/** The page with new tables for the judges in the records. */
-export function withTables(whole: string, records: readonly JudgeRecord[]): string {
+/** Date, commit and version of Node.js, for the tables that this run writes. */
+function thisRun(): string {
+  const commit = execFileSync('git', ['rev-parse', '--short=8', 'HEAD'], {
+    cwd: import.meta.dirname,
+    encoding: 'utf8',
+  });
+  return `${new Date().toISOString().slice(0, 10)} with Node.js ${process.versions.node}, commit \`${commit.trim()}\``;
+}
+
+/**
+ * The page with new tables for the judges in the records.
+ * @param when date, commit and version of Node.js of the run
+ */
+export function withTables(whole: string, records: readonly JudgeRecord[], when: string): string {
   const [from, to] = [whole.indexOf(begin) + begin.length, whole.indexOf(end)];
   if (from < begin.length || to < from) throw new Error('docs/conformance.md lacks its markers');
   const sections = new Map<string, string>();
@@ -42,6 +55,7 @@ export function withTables(whole: string, records: readonly JudgeRecord[]): stri
       sectionOf(
         judge,
         records.filter((record) => record.judge === judge),
+        when,
       ),
     );
   }
@@ -61,7 +75,7 @@ function versionsText(): string {
   return ['| Judge or other gateway | Version |', '|:--|:--|', ...rows].join('\n');
 }
 
-function sectionOf(judge: string, records: readonly JudgeRecord[]): string {
+function sectionOf(judge: string, records: readonly JudgeRecord[], when: string): string {
   const arms = [...new Set(records.map(({ arm }) => arm))];
   const scenarios = [...new Set(records.map(({ scenario }) => scenario))].sort();
   const cell = (scenario: string, arm: string): string => {
@@ -82,6 +96,8 @@ function sectionOf(judge: string, records: readonly JudgeRecord[]): string {
     known.filter((other) => other.reason === reason).map(({ arm, difference }) => `- ${arm}: \`${difference}\``);
   return [
     `## ${judge}`,
+    '',
+    `Run on ${when}.`,
     '',
     `| Scenario | ${arms.join(' | ')} |`,
     `|:--|${'--:|'.repeat(arms.length)}`,
