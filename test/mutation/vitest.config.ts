@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 // biome-ignore lint/style/noDefaultExport: vitest wants one
 export default defineConfig({
   test: {
-    include: ['test/{protocol,call}/**/*.test.ts', 'test/session/requests/**/*.test.ts'],
+    include: ['test/{protocol,call,session}/**/*.test.ts'],
     // These two guard times and sources, and no behaviour of the code.
     exclude: ['test/protocol/regular-expressions.test.ts', 'test/protocol/json/worst-inputs.test.ts'],
     testTimeout: 20_000,

@@ -1,0 +1,75 @@
+import type { Logger } from 'pino';
+import { hasAuthentication } from '../../config/access/authentication-config.ts';
+import type { GatewayConfig } from '../../config/config.ts';
+import { flagOf } from '../../config/options/option-names.ts';
+import { faultField } from '../../ops/log/fault-log.ts';
+import type { Log } from '../../ops/log/log.ts';
+import { detach } from '../../util/boundary.ts';
+import { type Gateway, startGateway } from '../gateway.ts';
+import type { ConfigurationSource } from '../reload/configuration-reload.ts';
+import { describeKeeping, renderBanner } from './banner.ts';
+import { endOnSignals } from './end-on-signals.ts';
+import { failed } from './exit-codes.ts';
+import { openInBrowser } from './open-page.ts';
+import { cleanUpProcesses, journalGroups } from './process-journal.ts';
+
+/** Runs the gateway until a signal ends it. Exits with a message if the gateway cannot start. */
+export async function serve(config: GatewayConfig, source: ConfigurationSource, log: Log): Promise<void> {
+  const logger = log.app;
+  const exitWithError = (message: string): never => {
+    process.stderr.write(`mcp-gangway: ${message}\n`);
+    process.exit(failed);
+  };
+  process.on('uncaughtException', (error) => {
+    logger.fatal(faultField(logger, error), 'the gateway failed');
+    process.exit(failed);
+  });
+  // The signal handler does the rest.
+  const onDrain = (): void => {
+    process.kill(process.pid, 'SIGTERM');
+  };
+  let gateway: Gateway | undefined;
+  endOnSignals(() => gateway, config, logger);
+  if (await cleanUpProcesses(logger))
+    journalGroups((why) =>
+      logger.warn({ why }, 'cannot record the server processes: if the gateway is killed, they may keep running'),
+    );
+  try {
+    gateway = await startGateway({
+      config,
+      source,
+      environment: process.env,
+      log,
+      onUseless: exitWithError,
+      onDrain,
+      // Nothing else outside of src/console knows the console. Without this line there is no status page.
+      connectConsole: (await import('../../console/connect-console.ts')).connectConsole,
+    });
+  } catch (error) {
+    return exitWithError((error as Error).message);
+  }
+  for (const urls of gateway.urls)
+    logger.info(urls, urls.failure === undefined ? 'endpoint ready' : 'endpoint ready, but its server is not');
+  // An audit log on stdout must not be mixed with other text.
+  const output = config.audit === 'stdout' ? process.stderr : process.stdout;
+  const { urls, statusPage, curlArguments, localUrl, sharing } = gateway;
+  const details = {
+    needsKey: hasAuthentication(config),
+    curlArguments,
+    localUrl,
+    statusPage,
+    file: source.file,
+    sharing,
+  };
+  output.write(renderBanner(urls, { ...details, keeping: describeKeeping(config) }));
+  if (config.open) detach('admin', openStatusPage(statusPage, logger));
+}
+
+/** Opens the status page, or logs why it stays closed. The gateway works either way. */
+async function openStatusPage(url: string | undefined, logger: Logger): Promise<void> {
+  const why =
+    url === undefined
+      ? `The page cannot be opened here: see ${flagOf('adminPort')} and ${flagOf('adminHost')}.`
+      : await openInBrowser(url, process.env);
+  if (why !== undefined) logger.warn({ why }, `${flagOf('open')} cannot open the status page`);
+}
