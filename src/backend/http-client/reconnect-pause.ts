@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorCodeOf } from '../../util/error-code.ts';
+import { errorCodeOf } from '../../util/text/error-code.ts';
 import { backoff } from '../../util/timing/backoff.ts';
 
 /** How long a server may be away. Then a request fails that the server has not accepted, or whose response broke. */

@@ -1,6 +1,6 @@
 import { importJWK } from 'jose';
 import * as oauth from 'openid-client';
-import { errorCodeOf } from '../../util/error-code.ts';
+import { errorCodeOf } from '../../util/text/error-code.ts';
 import type { IssuedToken, RequestToken } from './held-tokens.ts';
 import { readSigningKey } from './signing-key.ts';
 import { createTokenFetch, type TokenFetch, UnreadableAnswer } from './token-fetch.ts';

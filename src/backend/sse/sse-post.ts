@@ -2,7 +2,7 @@ import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { type Message, readServerTexts } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
-import { errorCodeOf } from '../../util/error-code.ts';
+import { errorCodeOf } from '../../util/text/error-code.ts';
 import { noTokenReason, reasonOfStatus } from '../connect-failure.ts';
 import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
 import type { Canceller } from '../http-client/canceller.ts';

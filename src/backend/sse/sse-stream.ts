@@ -1,7 +1,7 @@
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import { detach } from '../../util/boundary.ts';
-import { errorCodeOf } from '../../util/error-code.ts';
+import { errorCodeOf } from '../../util/text/error-code.ts';
 import { type BackendEnd, closedByGateway } from '../backend.ts';
 import {
   explainConnectFailure,

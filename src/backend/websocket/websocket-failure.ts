@@ -1,4 +1,4 @@
-import { errorCodeOf } from '../../util/error-code.ts';
+import { errorCodeOf } from '../../util/text/error-code.ts';
 import type { BackendEnd } from '../backend.ts';
 import { explainConnectFailure, explainRefusal, noTokenReason } from '../connect-failure.ts';
 

@@ -2,7 +2,7 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import type { ServerCertificate } from '../../http/http-server.ts';
-import { errorCodeOf } from '../../util/error-code.ts';
+import { errorCodeOf } from '../../util/text/error-code.ts';
 import type { IssueMessage } from '../issues.ts';
 import type { GlobalOptions } from '../options/options.ts';
 

@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import { errorCodeOf } from '../../util/error-code.ts';
+import { errorCodeOf } from '../../util/text/error-code.ts';
 import { memberPath } from '../issues.ts';
 import { globalOptions, serverOptions } from '../options/options.ts';
 import { ignoredRootKeys } from '../tree/client-keys.ts';

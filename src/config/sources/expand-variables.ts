@@ -1,5 +1,5 @@
 import { isAbsolute } from 'node:path';
-import { errorCodeOf } from '../../util/error-code.ts';
+import { errorCodeOf } from '../../util/text/error-code.ts';
 import { abbreviateName, memberPath, type ReportIssue } from '../issues.ts';
 import { editorVariables } from '../tree/client-keys.ts';
 

@@ -1,4 +1,4 @@
-import { errorCodeOf } from '../../util/error-code.ts';
+import { errorCodeOf } from '../../util/text/error-code.ts';
 import type { ReportIssue } from '../issues.ts';
 
 /** A file that an option names, and the location of the option: `--config`, `GANGWAY_CONFIG`. */

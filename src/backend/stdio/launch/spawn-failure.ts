@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { errorCodeOf } from '../../../util/error-code.ts';
+import { errorCodeOf } from '../../../util/text/error-code.ts';
 import { defaultPath, isDirectory, isExecutable, locate, readInterpreter } from './locate-program.ts';
 import type { Program } from './program.ts';
 import { similarPrograms } from './similar-programs.ts';

@@ -1,7 +1,7 @@
 // src/backend/stdio/stale-groups: a journal of process groups, by which the next gateway ends those of a killed one.
 import { readdirSync, renameSync, rmSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { errorCodeOf } from '../../../util/error-code.ts';
+import { errorCodeOf } from '../../../util/text/error-code.ts';
 import {
   isSameProcess,
   listProcesses,

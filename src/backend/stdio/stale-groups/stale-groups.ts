@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorCodeOf } from '../../../util/error-code.ts';
+import { errorCodeOf } from '../../../util/text/error-code.ts';
 import { backoff } from '../../../util/timing/backoff.ts';
 import { isSameProcess, listProcesses, type ProcessState } from '../processes/process-identity.ts';
 import type { GroupJournalContents } from './journal-format.ts';

@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, lstatSync, mkdirSync, openSync, readFileSync } from 'node:fs';
-import { errorCodeOf } from '../../../util/error-code.ts';
+import { errorCodeOf } from '../../../util/text/error-code.ts';
 
 /**
  * Creates or checks a directory for files that decide which processes the gateway kills. Nobody else may influence
