@@ -9,6 +9,7 @@ import { type Gateway, startGateway } from '../gateway.ts';
 import type { ConfigurationSource } from '../reload/configuration-reload.ts';
 import { describeKeeping, renderBanner } from './banner.ts';
 import { endOnSignals } from './end-on-signals.ts';
+import { endWithNpx } from './end-with-npx.ts';
 import { failed } from './exit-codes.ts';
 import { openInBrowser } from './open-page.ts';
 import { cleanUpProcesses, journalGroups } from './process-journal.ts';
@@ -28,6 +29,10 @@ export async function serve(config: GatewayConfig, source: ConfigurationSource, 
   const onDrain = (): void => {
     process.kill(process.pid, 'SIGTERM');
   };
+  endWithNpx(process.env, () => {
+    logger.info('npx has ended, so the gateway ends too');
+    onDrain();
+  });
   let gateway: Gateway | undefined;
   endOnSignals(() => gateway, config, logger);
   if (await cleanUpProcesses(logger))
