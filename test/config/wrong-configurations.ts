@@ -150,7 +150,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     { argv: ['--tls-cert', 'gangway.json', '--tls-key', 'MC4CAQAwBQYDK2VwBCIEIA', '--', 'x'], file: '{}' },
-    '--tls-key: names a file that does not exist; check the path, which is relative to the current folder',
+    '--tls-key: must be the path of a file, but there is no such file; if this is the text of the file, write it into a file, and name the file',
   ],
   [
     { argv: ['--api-keys-file', 'gangway.json', '--', 'x'], file: 'console.log(1);' },
@@ -222,7 +222,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     { argv: [], env: { GANGWAY_CONFIG: '{ "mcpServers": { "a": { "command": "x --token S3CRET" } } }' } },
-    'GANGWAY_CONFIG: names a file that does not exist; correct the path, which is relative to the current folder',
+    'GANGWAY_CONFIG: must be the path of a file, but is the text of one; write the text into a file, and name the file',
   ],
   [
     flags('--api-keys-file', 'none.json'),
@@ -316,7 +316,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     { file: '{\n  mcpServers: {}\n}' },
-    'gangway.json:2:3: is not valid JSON: this is not JSON; strings and keys need double quotes, and comments begin with //',
+    'gangway.json:2:3: is not valid JSON: nothing in JSON begins like this; strings and keys need double quotes, and comments begin with //',
   ],
   [
     { file: '{ "listen": { "port": 1 } }' },
@@ -479,7 +479,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     root('# a comment'),
-    'gangway.json:2:3: is not valid JSON: this is not JSON; strings and keys need double quotes, and comments begin with //',
+    'gangway.json:2:3: is not valid JSON: nothing in JSON begins like this; strings and keys need double quotes, and comments begin with //',
   ],
   [
     entry('{ "command": "x", "env": { "A": "${TOKEN" } }'),

@@ -71,10 +71,12 @@ export function readCertificate(
 
 /** A path is shown only with an extension: without one, it may be the key itself (P12). */
 function unreadable(path: string, code = 'unknown error'): string {
-  if (code !== 'ENOENT') return `names a file that cannot be read (${code}); check its permissions`;
+  // The text of a key is longer than a path can be.
+  if (code !== 'ENOENT' && code !== 'ENAMETOOLONG')
+    return `names a file that cannot be read (${code}); check its permissions`;
   return /^\S{1,200}\.[a-z]{2,4}$/i.test(path)
     ? `names ${path}, but the file ${resolve(path)} does not exist; correct the path, which is relative to the current folder`
-    : 'names a file that does not exist; check the path, which is relative to the current folder';
+    : 'must be the path of a file, but there is no such file; if this is the text of the file, write it into a file, and name the file';
 }
 
 function readText(path: string, readFile: (path: string) => string): { text: string } | { code: string } {

@@ -12,6 +12,10 @@ export function readNamedFile(
   { name, place }: NamedFile,
   { readFile, report }: { readonly readFile: (path: string) => string; readonly report: ReportIssue },
 ): string | undefined {
+  if (/^\s*[{[]/.test(name)) {
+    report(place, 'must be the path of a file, but is the text of one; write the text into a file, and name the file');
+    return undefined;
+  }
   try {
     return readFile(name);
   } catch (error) {

@@ -133,7 +133,10 @@ class SyntaxFault extends Error {
 
 /** The messages by the name of the parser's error code. */
 const messages: ReadonlyMap<string, string> = new Map([
-  ['InvalidSymbol', 'this is not JSON; strings and keys need double quotes, and comments begin with //'],
+  [
+    'InvalidSymbol',
+    'nothing in JSON begins like this; strings and keys need double quotes, and comments begin with //',
+  ],
   ['InvalidNumberFormat', 'this is not a number'],
   ['UnexpectedEndOfNumber', 'digits are missing at the end of this number'],
   ['PropertyNameExpected', 'a key in double quotes is expected here'],
