@@ -177,7 +177,7 @@ describe('the console', () => {
           return target.startsWith('src/console/') ? [`${path} -> ${target}`] : [];
         }),
       );
-    expect(reached).toEqual(['src/app/commands/serve.ts -> src/console/connect-console.ts']);
+    expect(reached).toEqual(['src/app/commands/serve-command.ts -> src/console/connect-console.ts']);
   });
 });
 

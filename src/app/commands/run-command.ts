@@ -22,7 +22,7 @@ import { argumentsOfContainer, requestHealth } from './health-command.ts';
 import { addToKeyFile, makeKey } from './key-command.ts';
 import { platformSupport } from './platform-support.ts';
 import { journalGroups } from './process-journal.ts';
-import { serve } from './serve.ts';
+import { serveUntilSignal } from './serve-command.ts';
 
 /** Runs the program: reads the command line, the environment and the file, and executes the command. */
 export async function runCommand(): Promise<void> {
@@ -100,7 +100,7 @@ export async function runCommand(): Promise<void> {
   const log = logOf(config);
   for (const warning of [...warnings, support.warning]) if (warning !== undefined) log.app.warn(warning);
   const files = file === undefined ? [] : [file, ...included];
-  await serve(config, { file, files, states: statesOf(files), read }, log);
+  await serveUntilSignal(config, { file, files, states: statesOf(files), read }, log);
 }
 
 /** Programs such as `head` close the pipe when they have enough. What they do not read is not missing. */

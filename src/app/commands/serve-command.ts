@@ -15,7 +15,7 @@ import { openInBrowser } from './open-page.ts';
 import { cleanUpProcesses, journalGroups } from './process-journal.ts';
 
 /** Runs the gateway until a signal ends it. Exits with a message if the gateway cannot start. */
-export async function serve(config: GatewayConfig, source: ConfigurationSource, log: Log): Promise<void> {
+export async function serveUntilSignal(config: GatewayConfig, source: ConfigurationSource, log: Log): Promise<void> {
   const logger = log.app;
   const exitWithError = (message: string): never => {
     process.stderr.write(`mcp-gangway: ${message}\n`);
