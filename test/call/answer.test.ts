@@ -279,6 +279,22 @@ describe('an answer whose way to the client is lost, of which another instance m
     ]);
   });
 
+  it('[P3] becomes a stream for the client that comes back, even before anything was said', () => {
+    const { answer, target } = createParted();
+    answer.supersede();
+    expect([target.opened, target.flushes, answer.isDetached]).toEqual([[{ sink: undefined, ids: [1] }], 1, false]);
+    answer.message(asMessage(notification));
+    expect(target.emitted).toEqual([{ message: notification, last: false }]);
+  });
+
+  it('is lost if its client comes back by another request, and was never parted from it', () => {
+    const { answer, target } = createAnswer();
+    answer.supersede();
+    expect(answer.isOver).toBe(true);
+    answer.response(asMessage(response(1)));
+    expect([target.opened, target.emitted, target.lost]).toEqual([[], [], 1]);
+  });
+
   it('is not kept for a client that takes only JSON, nor by one that does not own the session any more', () => {
     const json = createParted(acceptsJson);
     json.answer.response(asMessage(response(1)));

@@ -23,6 +23,24 @@ function open() {
   return { call, pass, times };
 }
 
+describe('the outcome of a call', () => {
+  it.each([
+    ['tools/call', { result: { isError: true } }, { kind: 'tool_error' }],
+    ['tools/call', { result: { isError: false } }, { kind: 'ok' }],
+    ['prompts/get', { result: { isError: true } }, { kind: 'ok' }],
+    ['tools/call', { error: { code: -32602, message: 'x' } }, { kind: 'error', code: -32602 }],
+  ])('%s with %j is %j, told once', (method, answer, outcome) => {
+    const events: CallEvent[] = [];
+    const request = { method, name: 'x', text: Buffer.alloc(7) };
+    const origin = { server: 's', era: 'legacy', principal: undefined } as const;
+    const call = new CallReport({ emit: (event) => void events.push(event), wantsNames: true }, origin, request);
+    const message = readMessage({ jsonrpc: '2.0', id: 1, ...answer });
+    call.answered(message);
+    call.left();
+    expect(events).toMatchObject([{ type: 'call-ended', method, outcome, bytesIn: 7, bytesOut: message.text.length }]);
+  });
+});
+
 describe('the time of a call', () => {
   it('is without waits: of the server until its response is read, of the gateway before and after', () => {
     const { call, pass, times } = open();

@@ -132,6 +132,18 @@ describe('the answer to a modern request', () => {
     expect(gone).toEqual([]);
   });
 
+  it('[F20] is given up if its client leaves with a part unread, even after the response', () => {
+    const { reply, answer, gone } = answerTo();
+    answer.message(asMessage(note(1)));
+    reply.sink.keepsUp = false;
+    answer.message(asMessage(note(2)));
+    answer.response(asMessage(result), 200);
+    reply.leave();
+    expect(gone).toEqual(['left']);
+    vi.advanceTimersByTime(60_000);
+    expect([reply.sink.state, gone]).toEqual(['left', ['left']]);
+  });
+
   it('[F20] [P8] cuts a client that reads nothing for too long', () => {
     const { reply, answer, gone } = answerTo();
     answer.message(asMessage(note(1)));

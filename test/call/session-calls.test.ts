@@ -188,6 +188,21 @@ describe('the calls in flight', () => {
     await whenEmpty;
   });
 
+  it('[P2] have no late progress but that of calls that the gateway has ended, or of all once they are taken out', () => {
+    const calls = new SessionCalls();
+    calls.add(aCall(1, { token: 'ended' }));
+    calls.add(aCall(2, { token: 'running' }));
+    calls.add(aCall(3, { token: 'answered' }));
+    calls.retire(1);
+    calls.take(3);
+    const late = () =>
+      ['ended', 'running', 'answered', 'unknown'].filter((token) => calls.isLate(readMessage(progress(token))));
+    expect(late()).toEqual(['ended']);
+    calls.takeAll();
+    expect(late()).toEqual(['ended', 'running', 'answered', 'unknown']);
+    expect(calls.isLate(readMessage(log))).toBe(false);
+  });
+
   it('are all taken out in the order in which they came', () => {
     const calls = new SessionCalls();
     for (const id of ['b', 1, 'a']) calls.add(aCall(id));

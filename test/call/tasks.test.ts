@@ -85,6 +85,18 @@ describe('an unfinished task', () => {
     expect(tasks.areUnfinished(maxMs)).toBe(false);
   });
 
+  it('tells when it is over, at once if there is none', async () => {
+    const tasks = begun();
+    const ended: string[] = [];
+    tasks.whenEmpty().then(() => ended.push('over'));
+    await Promise.resolve();
+    expect(ended).toEqual([]);
+    tasks.update(status({ taskId: 't', status: 'completed' }));
+    await Promise.resolve();
+    expect(ended).toEqual(['over']);
+    await new Tasks().whenEmpty();
+  });
+
   it('[P8] is not looked for in what is too long', () => {
     const tasks = new Tasks();
     tasks.answered('start', undefined, response({ task: working('t'), more: 'x'.repeat(256 * 1024) }));

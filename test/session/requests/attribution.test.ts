@@ -253,3 +253,43 @@ describe('the measured end of a call', () => {
     expect(watch.serverMs).toBeGreaterThanOrEqual(0);
   });
 });
+
+describe('[P4] a question of the server marks the calls that may have caused it, which never run again', () => {
+  const elicitation = { jsonrpc: '2.0', id: 's', method: 'elicitation/create', params: {} };
+  const marked = ({ calls }: ReturnType<typeof createFixture>) =>
+    calls.all().flatMap(({ id, hasAsked }) => (hasAsked ? [id] : []));
+
+  function withCalls(hasGet = false) {
+    const fixture = createFixture({ hasGet });
+    fixture.call(1);
+    fixture.call(2, 'tools/list');
+    fixture.call(3);
+    return fixture;
+  }
+
+  it('all that can ask, if the question does not name one', () => {
+    const fixture = withCalls(true);
+    fixture.receive(elicitation);
+    expect(fixture.toGet).toHaveLength(1);
+    expect(marked(fixture)).toEqual([1, 3]);
+  });
+
+  it('only the call that it came with, if the server says so', () => {
+    const fixture = withCalls();
+    fixture.router.receive(readMessage(elicitation), [3]);
+    expect(marked(fixture)).toEqual([3]);
+  });
+
+  it('the call on whose stream it goes, and all that can ask, if the server does not say so', () => {
+    const fixture = createFixture();
+    fixture.call(2, 'tools/list');
+    fixture.receive(elicitation);
+    expect(marked(fixture)).toEqual([2]);
+  });
+
+  it('none, if it is a ping, which a client answers by itself', () => {
+    const fixture = withCalls();
+    fixture.router.receive(readMessage({ jsonrpc: '2.0', id: 's', method: 'ping' }), [3]);
+    expect(marked(fixture)).toEqual([]);
+  });
+});

@@ -4,7 +4,7 @@ import { noHeaders } from '../../../src/protocol/http/forwarded-headers.ts';
 import { createMessage, type Message } from '../../../src/protocol/message/message.ts';
 import type { BackendSupervisor } from '../../../src/session/backend/supervisor.ts';
 import type { ClientRequests } from '../../../src/session/requests/client-requests.ts';
-import { LostCalls } from '../../../src/session/requests/lost-calls.ts';
+import { LostCalls, lossReason } from '../../../src/session/requests/lost-calls.ts';
 import { asMessage } from '../../support/as-message.ts';
 import { createFakeAnswer } from '../../support/fake-answer.ts';
 import { createContext } from '../context-fixture.ts';
@@ -113,4 +113,13 @@ it('[J-03] a list call that its backend has run again or waited for does not run
   leaveUnanswered('server_unreachable', true);
   vi.advanceTimersByTime(waitMs);
   expect(happened).toEqual(['server_unreachable']);
+});
+
+it.each([
+  ['line_too_long', 'line_too_long'],
+  ['memory_limit', 'memory_limit'],
+  ['exited', 'server_exited'],
+  ['failed', 'server_exited'],
+] as const)('the end of a backend by %s is %s for its calls', (reason, told) => {
+  expect(lossReason({ reason, detail: '' })).toBe(told);
 });
