@@ -26,8 +26,17 @@ describe('the answer to a modern request', () => {
       answer.response(asMessage(result), status);
       expect(reply.given).toMatchObject({ kind: 'json', json: result, status });
       expect(answer.isOver).toBe(true);
+      reply.leave();
       expect(gone).toEqual([]);
     }
+  });
+
+  it('is over with a fault, so that its client cancels nothing when it leaves', () => {
+    const { reply, answer, gone } = answerTo();
+    answer.fault('server_busy');
+    expect([reply.given?.kind, answer.isOver]).toEqual(['fault', true]);
+    reply.leave();
+    expect(gone).toEqual([]);
   });
 
   it('[R2.04] [R2.29] [R2.07] is a stream from the first notification on, without event ids', () => {
