@@ -150,7 +150,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     { argv: ['--tls-cert', 'gangway.json', '--tls-key', 'MC4CAQAwBQYDK2VwBCIEIA', '--', 'x'], file: '{}' },
-    '--tls-key: must be the path of a file, but there is no such file; if this is the text of the file, write it into a file, and name the file',
+    '--tls-key: names a file that does not exist; correct the path, or if this is the text of the file, write it into a file, and name the file',
   ],
   [
     { argv: ['--api-keys-file', 'gangway.json', '--', 'x'], file: 'console.log(1);' },

@@ -76,7 +76,7 @@ function unreadable(path: string, code = 'unknown error'): string {
     return `names a file that cannot be read (${code}); check its permissions`;
   return /^\S{1,200}\.[a-z]{2,4}$/i.test(path)
     ? `names ${path}, but the file ${resolve(path)} does not exist; correct the path, which is relative to the current folder`
-    : 'must be the path of a file, but there is no such file; if this is the text of the file, write it into a file, and name the file';
+    : 'names a file that does not exist; correct the path, or if this is the text of the file, write it into a file, and name the file';
 }
 
 function readText(path: string, readFile: (path: string) => string): { text: string } | { code: string } {
