@@ -1,5 +1,6 @@
 import { type Stats, statSync, unwatchFile, watchFile } from 'node:fs';
 import { contain } from '../util/boundary.ts';
+import { errorCodeOf } from '../util/text/error-code.ts';
 
 /**
  * The interval between two looks at a file. File system events are not used: they miss files that Kubernetes replaces by
@@ -21,7 +22,7 @@ export const statesOf = (paths: readonly string[]): FileStates =>
     try {
       return textOf(statSync(path));
     } catch (error) {
-      return (error as NodeJS.ErrnoException).code ?? 'unknown'; // the file is missing or not accessible
+      return errorCodeOf(error); // the file is missing or not accessible
     }
   });
 

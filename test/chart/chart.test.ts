@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { type GatewayConfig, readConfiguration } from '../../src/config/config.ts';
 import { root } from '../support/gateway.ts';
 import { type Manifest, typeFaults } from '../support/kubernetes-types.ts';
-import { chart, helm, installHelm, isCustom, render, validateCustom } from './helm.ts';
+import { chart, helm, helmWithChart, installHelm, isCustom, render, validateCustom } from './helm.ts';
 
 /** The Helm chart, rendered by helm: that Kubernetes knows the objects, and that the gateway in it starts. */
 
@@ -231,8 +231,7 @@ describe('a value', () => {
 });
 
 const notesOf = async (values: Readonly<Record<string, unknown>> = {}): Promise<string> => {
-  const set = Object.entries(values).flatMap(([path, value]) => ['--set-json', `${path}=${JSON.stringify(value)}`]);
-  const output = await helm('install', 'gw', chart, '--namespace', 'tools', '--dry-run=client', ...set);
+  const output = await helmWithChart('install', values, '--dry-run=client');
   return output.slice(output.indexOf('NOTES:'));
 };
 

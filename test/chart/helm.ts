@@ -41,10 +41,18 @@ export async function helm(...args: readonly string[]): Promise<string> {
   return stdout;
 }
 
-/** The objects of the chart, with values as for `--set-json`. */
-export async function render(values: Readonly<Record<string, unknown>> = {}): Promise<Manifest[]> {
+/** Values by their path, as in `helm --set`. */
+type Values = Readonly<Record<string, unknown>>;
+
+/** Runs `helm template` or `helm install` with the chart and these values. */
+export function helmWithChart(command: string, values: Values, ...args: readonly string[]): Promise<string> {
   const set = Object.entries(values).flatMap(([path, value]) => ['--set-json', `${path}=${JSON.stringify(value)}`]);
-  const text = await helm('template', 'gw', chart, '--namespace', 'tools', ...set);
+  return helm(command, 'gw', chart, '--namespace', 'tools', ...set, ...args);
+}
+
+/** The objects of the chart with these values. */
+export async function render(values: Values = {}): Promise<Manifest[]> {
+  const text = await helmWithChart('template', values);
   return parseAllDocuments(text).map((document) => document.toJS() as Manifest);
 }
 

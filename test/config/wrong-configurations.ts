@@ -93,7 +93,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   [flags('--session-idle-ms', '1800000'), '--session-idle-ms: was renamed after 0.1.0; use --session-idle 30m'],
   [
     line('-y', 'foo'),
-    "-y: is not an option of mcp-gangway; if it belongs to the server's command, put -- and that command before it",
+    "-y: is not an option of mcp-gangway; if it belongs to the server's command, put -- and that command before it, as in mcp-gangway -- npx -y …",
   ],
   [
     line('http://u:p@a.example'),
@@ -292,11 +292,11 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     entry('{ "command": "x", "credentials": { "USER_ID": "{claim:sub}" } }'),
-    'gangway.json:3:30: mcpServers.git.credentials: has a claim in credentials, which needs authentication of clients; set auth.oauth.issuers, auth.apiKeysFile or auth.proxy.userHeader, or remove the claim',
+    'gangway.json:3:30: mcpServers.git.credentials: uses {claim:…}, which needs authentication of clients; set auth.oauth.issuers, auth.apiKeysFile or auth.proxy.userHeader, or remove the claim',
   ],
   [
     root('"defaults": { "credentials": { "USER_ID": "{claim:sub}" } }'),
-    'gangway.json:2:17: defaults.credentials: has a claim in defaults.credentials, which needs authentication of clients; set auth.oauth.issuers, auth.apiKeysFile or auth.proxy.userHeader, or remove the claim',
+    'gangway.json:2:17: defaults.credentials: uses {claim:…}, which needs authentication of clients; set auth.oauth.issuers, auth.apiKeysFile or auth.proxy.userHeader, or remove the claim',
   ],
   [
     entry('{ "command": "x", "scopes": { "required": ["a"] } }'),
@@ -387,27 +387,27 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     entry('{ "command": "x", "includeTools": ["a"] }'),
-    'gangway.json:3:30: mcpServers.git.includeTools: is not supported, because it limits the tools of one client; to limit them for all clients, write "allowTools": […]',
+    'gangway.json:3:30: mcpServers.git.includeTools: is not supported, because it limits the tools for one client; to limit them for all clients, replace it with "allowTools": […]',
   ],
   [
     entry('{ "command": "x", "excludeTools": ["a"] }'),
-    'gangway.json:3:30: mcpServers.git.excludeTools: is not supported, because it limits the tools of one client; to limit them for all clients, write "denyTools": […]',
+    'gangway.json:3:30: mcpServers.git.excludeTools: is not supported, because it limits the tools for one client; to limit them for all clients, replace it with "denyTools": […]',
   ],
   [
     entry('{ "command": "x", "sandboxEnabled": true }'),
-    'gangway.json:3:30: mcpServers.git.sandboxEnabled: is not supported: the gateway would run the server without a sandbox; run the server in a container, and remove it',
+    'gangway.json:3:30: mcpServers.git.sandboxEnabled: is not supported: the gateway would run the server without a sandbox; remove this key, and run the server in a container, such as "command": "docker", "args": ["run", "-i", "--rm", "IMAGE"]',
   ],
   [
     entry('{ "url": "https://a.example", "headersHelper": "get-token.sh" }'),
-    'gangway.json:3:42: mcpServers.git.headersHelper: is not supported, because the gateway runs no program for headers; write headers with ${file:/path}, or identity',
+    'gangway.json:3:42: mcpServers.git.headersHelper: is not supported, because the gateway runs no program for headers; let the program write the value to a file, and replace this key with the header, such as "headers": { "Authorization": "${file:/run/token}" }',
   ],
   [
     entry('{ "url": "https://a.example", "oauth": { "clientId": "x" } }'),
-    'gangway.json:3:42: mcpServers.git.oauth: is not supported, because the gateway does not log in for a user; write "auth": "upstream", so that clients log in, or identity',
+    'gangway.json:3:42: mcpServers.git.oauth: is not supported, because the gateway does not log in for a user; write "auth": "upstream" in its place, and each client will log in to the server by itself',
   ],
   [
     entry('{ "url": "https://a.example", "auth": { "CLIENT_SECRET": "S3CRET" } }'),
-    'gangway.json:3:42: mcpServers.git.auth: is not supported, because the gateway does not log in for a user; write "auth": "upstream", so that clients log in, or identity',
+    'gangway.json:3:42: mcpServers.git.auth: is not supported, because the gateway does not log in for a user; write "auth": "upstream" in its place, and each client will log in to the server by itself',
   ],
   [
     entry('{ "command": "x", "enabled": false }'),
@@ -459,7 +459,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     entry('{ "command": ["node", "x.js"] }'),
-    'gangway.json:3:14: mcpServers.git.command: must be a string; put the arguments into "args": "command": "node", "args": ["server.js"]',
+    'gangway.json:3:14: mcpServers.git.command: must be a string; put the arguments into "args", such as "command": "node", "args": ["server.js"]',
   ],
   [
     entry('{ "command": "C:\\tools\\node.exe" }'),
@@ -475,7 +475,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     root('"listen": { "allowedOrigins": "https://a.example" }'),
-    'gangway.json:2:15: listen.allowedOrigins: must be a list of strings; put the string in brackets',
+    'gangway.json:2:15: listen.allowedOrigins: must be a list of strings; put the string in square brackets: ["…"]',
   ],
   [
     root('# a comment'),

@@ -1,7 +1,7 @@
 /** How often the gateway looks whether its parent still runs. */
 const lookEveryMs = 1_000;
 
-/** True if `npx` started this program. A program that `npx` started may have started this one, and be gone: that is not meant. */
+/** True if `npx` started this program itself. A program that `npx` started passes the same variables on to its children. */
 const isStartedByNpx = ({
   npm_lifecycle_event: event,
   npm_lifecycle_script: script = '',

@@ -114,7 +114,7 @@ function credentialsFault(
   const hasClaim = [...credentials.parts.values()].flat().some(({ kind }) => kind === 'claim');
   if (hasClaim && !isAuthenticated)
     return (nameOf) =>
-      `has a claim in ${nameOf('credentials')}, which needs authentication of clients; set ${nameOf('authIssuer')}, ${nameOf('apiKeysFile')} or ${nameOf('proxyIdentityHeader')}, or remove the claim`;
+      `uses {claim:…}, which needs authentication of clients; set ${nameOf('authIssuer')}, ${nameOf('apiKeysFile')} or ${nameOf('proxyIdentityHeader')}, or remove the claim`;
   if (isAuthenticated && headers.includes('authorization'))
     return (nameOf) =>
       `has authorization in ${nameOf('credentials')}, but this header contains the client's credentials for the gateway; ${removeAdvice}`;

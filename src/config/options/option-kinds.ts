@@ -165,7 +165,7 @@ export function list(item: z.ZodMiniType<string>, description: string): Option<r
   const schema = z.array(item, {
     error: ({ input }) =>
       typeof input === 'string'
-        ? 'must be a list of strings; put the string in brackets'
+        ? 'must be a list of strings; put the string in square brackets: ["…"]'
         : 'must be a list of strings, such as ["a", "b"]',
   });
   return { kind: 'list', schema, default: [], description, bounds: '' };

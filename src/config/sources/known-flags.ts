@@ -65,7 +65,7 @@ export function explainUnknownFlag(flag: string, value?: string, hasCommand = tr
     (last && [...keyByFlag.keys()].find((path) => path.split('.').at(-1) === last));
   if (nearest !== undefined) return `is not an option; did you mean ${nearest}?`;
   return isShortFlag(flag) && !hasCommand
-    ? "is not an option of mcp-gangway; if it belongs to the server's command, put -- and that command before it"
+    ? "is not an option of mcp-gangway; if it belongs to the server's command, put -- and that command before it, as in mcp-gangway -- npx -y …"
     : 'is not an option; see mcp-gangway --help all';
 }
 

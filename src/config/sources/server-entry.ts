@@ -49,7 +49,7 @@ const commandSchema = z
   .string({
     error: ({ input }) =>
       Array.isArray(input)
-        ? 'must be a string; put the arguments into "args": "command": "node", "args": ["server.js"]'
+        ? 'must be a string; put the arguments into "args", such as "command": "node", "args": ["server.js"]'
         : notAString,
   })
   .check(

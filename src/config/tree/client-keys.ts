@@ -19,11 +19,12 @@ export const ignoredKeys: readonly string[] = [
 /** Keys beside the servers in the files of Claude Desktop and VS Code that the gateway ignores and logs. */
 export const ignoredRootKeys: readonly string[] = ['inputs', 'globalShortcut', 'preferences'];
 
-const filter = 'is not supported, because it limits the tools of one client; to limit them for all clients, write';
+const filter =
+  'is not supported, because it limits the tools for one client; to limit them for all clients, replace it with';
 const login =
-  'is not supported, because the gateway does not log in for a user; write "auth": "upstream", so that clients log in, or identity';
+  'is not supported, because the gateway does not log in for a user; write "auth": "upstream" in its place, and each client will log in to the server by itself';
 const sandbox =
-  'is not supported: the gateway would run the server without a sandbox; run the server in a container, and remove it';
+  'is not supported: the gateway would run the server without a sandbox; remove this key, and run the server in a container, such as "command": "docker", "args": ["run", "-i", "--rm", "IMAGE"]';
 
 /**
  * Keys in the files of MCP clients that change what a server does or who may use it, with the fault. If the gateway
@@ -36,7 +37,7 @@ export const refusedKeys: ReadonlyMap<string, string> = new Map([
   ['disabledTools', `${filter} "denyTools": […]`],
   [
     'headersHelper',
-    'is not supported, because the gateway runs no program for headers; write headers with ${file:/path}, or identity',
+    'is not supported, because the gateway runs no program for headers; let the program write the value to a file, and replace this key with the header, such as "headers": { "Authorization": "${file:/run/token}" }',
   ],
   ['oauth', login],
   ['sandboxEnabled', sandbox],

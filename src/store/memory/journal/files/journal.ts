@@ -3,6 +3,7 @@
 import { close, fdatasync, unlinkSync, write } from 'node:fs';
 import { promisify } from 'node:util';
 import { detach } from '../../../../util/boundary.ts';
+import { errorCodeOf } from '../../../../util/text/error-code.ts';
 import { StoreUnavailable } from '../../../store-unavailable.ts';
 import { createSegment, type SegmentFile } from './segment-files.ts';
 
@@ -251,5 +252,4 @@ const writeAt = (file: number, content: Buffer, from: number, position: number):
 /** The errors of a disk, or of a limit, that has no room. */
 const noRoom = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
-const reasonOf = (cause: unknown): StoreUnavailable['reason'] =>
-  noRoom.has((cause as NodeJS.ErrnoException).code ?? '') ? 'full' : 'refused';
+const reasonOf = (cause: unknown): StoreUnavailable['reason'] => (noRoom.has(errorCodeOf(cause)) ? 'full' : 'refused');
