@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { findRemoval, putMembers, removeFromEach, withoutMember } from '../../../src/protocol/message/edit-members.ts';
+import { replaceParts } from '../../../src/protocol/json/splice.ts';
+import {
+  findRemoval,
+  findRemovals,
+  putMembers,
+  removeFromEach,
+  withoutMember,
+} from '../../../src/protocol/message/edit-members.ts';
+import { readBody } from '../../../src/protocol/message/message.ts';
 import { readMessage } from '../../support/fake-backend.ts';
 
 describe('putMembers', () => {
@@ -64,8 +72,51 @@ describe('withoutMember', () => {
     ['{"a":{"x":[1],"y":"ü"},"b":2}', ['a', 'x'], '{"a":{"y":"ü"},"b":2}'],
     ['{"a":{"x":1}}', ['a', 'y'], '{"a":{"x":1}}'],
     ['{"a":1}', ['b', 'c'], '{"a":1}'],
+    ['{"a":1}', ['b', 'a'], '{"a":1}'],
+    ['{"a":[1]}', ['a', 'x'], '{"a":[1]}'],
+    ['{"a":{"x":1,"x":2}}', ['a', 'x'], '{"a":{"x":1,"x":2}}'],
     ['[1]', ['0'], '[1]'],
   ])('[P1] of %s %j gone leaves %s', (text, path, expected) => {
     expect(withoutMember(Buffer.from(text), path).toString()).toBe(expected);
+  });
+});
+
+describe('removeFromEach', () => {
+  it.each(['{"x":1}', '{"y":{"x":1}}', '{"y":[]}', '{"y":[{"a":1}]}', '{"y":[],"y":[]}'])(
+    '[P1] returns %s itself, which has no list with such a member',
+    (text) => {
+      const bytes = Buffer.from(text);
+      expect(removeFromEach(bytes, ['y'], (each) => findRemoval(each, ['x']))).toBe(bytes);
+    },
+  );
+});
+
+describe('findRemovals', () => {
+  const removedFrom = (text: string, keys: readonly string[]): readonly string[] => {
+    const body = readBody(Buffer.from(text), 100);
+    if (!body.ok) throw new Error('not a body');
+    return body.messages.map((read) => {
+      if (!read.ok) throw new Error('not a message');
+      const { message } = read;
+      const removals = findRemovals(message, 'params', keys).map((range) => ({ ...range, by: '' }));
+      return replaceParts(message.text, removals).toString();
+    });
+  };
+  const withParams = (params: string): string => `{"jsonrpc":"2.0","method":"m","params":${params}}`;
+
+  it.each([
+    ['{"a":1,"b":2,"c":3}', '{"c":3}'],
+    ['{"c":3,"a":1,"d":4,"b":2}', '{"c":3,"d":4}'],
+    ['{ "a" : 1 , "b" : 2 }', '{}'],
+    ['{"c":3}', '{"c":3}'],
+    ['{}', '{}'],
+  ])('[P1] of the params %s leaves %s', (params, expected) => {
+    expect(removedFrom(withParams(params), ['a', 'b'])).toEqual([withParams(expected)]);
+  });
+
+  it('[P1] works on each message of a batch', () => {
+    const batch = `[ ${withParams('{"a":1,"c":3}')} , ${withParams('{"c":3,"b":2}')},{"jsonrpc":"2.0","method":"n"}]`;
+    const left = withParams('{"c":3}');
+    expect(removedFrom(batch, ['a', 'b'])).toEqual([left, left, '{"jsonrpc":"2.0","method":"n"}']);
   });
 });

@@ -20,6 +20,7 @@ describe('the ids of many clients at one server', () => {
     const sent = renumber(read(`{"jsonrpc":"2.0","id": ${id} ,"method":"m","x":1e400}`), 42);
     expect(sent.request.text.toString()).toBe('{"jsonrpc":"2.0","id": 42 ,"method":"m","x":1e400}');
     expect(sent.tokenText).toBeUndefined();
+    expect(routingFields(sent.request)).toEqual(fieldsInText(sent.request));
     const response = read('{"id":42,"result":{"id":42,"big":12345678901234567890},"jsonrpc":"2.0"}');
     const restored = restoreId(response, sent);
     expect(restored.text.toString()).toBe(`{"id":${id},"result":{"id":42,"big":12345678901234567890},"jsonrpc":"2.0"}`);
@@ -32,10 +33,19 @@ describe('the ids of many clients at one server', () => {
       '{"params":{"_meta":{"progressToken":42,"traceparent":"00-1"},"n":1},"id":42,"jsonrpc":"2.0","method":"m"}';
     const sent = renumber(read(before), 42);
     expect(sent.request.text.toString()).toBe(after);
+    expect(routingFields(sent.request)).toEqual(fieldsInText(sent.request));
     const progress = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":42,"progress":42}}';
     const restored = restoreToken(read(progress), sent.clientToken, sent.tokenText as string);
     expect(restored.text.toString()).toBe(progress.replace('"progressToken":42', `"progressToken":${token}`));
     expect(routingFields(restored)).toEqual(fieldsInText(restored));
+  });
+
+  it('[P1] the id may stand before the token', () => {
+    const text = (id: string, token: string): string =>
+      `{"jsonrpc":"2.0","id":${id},"method":"m","params":{"_meta":{"progressToken":${token}}}}`;
+    const sent = renumber(read(text('"a"', '"a long token"')), 42);
+    expect(sent.request.text.toString()).toBe(text('42', '42'));
+    expect(sent).toMatchObject({ idText: '"a"', tokenText: '"a long token"', clientToken: 'a long token' });
   });
 
   it('[P1] in a text with white space around it, too', () => {
@@ -74,8 +84,10 @@ describe('the ids of many clients at one server', () => {
   });
 
   it('what names no subscription belongs to none', () => {
+    const naming = (id: string): string => `{"jsonrpc":"2.0","method":"n","params":{"_meta":{"${key}":${id}}}}`;
     expect(subscriptionOf(read('{"jsonrpc":"2.0","method":"n"}'))).toBeUndefined();
-    expect(subscriptionOf(read(`{"jsonrpc":"2.0","method":"n","params":{"_meta":{"${key}":{}}}}`))).toBeUndefined();
+    for (const id of ['{}', 'true', 'null']) expect(subscriptionOf(read(naming(id)))).toBeUndefined();
+    expect(subscriptionOf(read(naming('"a"')))).toBe('a');
   });
 
   it('[P1] there and back, any id and any other content stay as they are', () => {

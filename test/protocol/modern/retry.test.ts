@@ -26,6 +26,10 @@ describe('the digest of a request', () => {
     expect(call(params)).not.toBe(call('{"name":"x","arguments":{"a":1}}'));
   });
 
+  it('is another one if a character moves from the value of a member to its name', () => {
+    expect(call('{"a1":1}')).not.toBe(call('{"a":11}'));
+  });
+
   it('is another one for another method, and can be had without params', () => {
     expect(call('{"name":"x"}', 'prompts/get')).not.toBe(call('{"name":"x"}'));
     expect(requestDigest(read({ jsonrpc: '2.0', id: 1, method: 'tools/list' }))).toBe(call('{}', 'tools/list'));

@@ -40,6 +40,10 @@ describe('event ids', () => {
     );
     expect(formatRequests([7])).toBe('~7');
     expect(formatRequests(['x'.repeat(200)])).toBeUndefined();
+    const longest = 'x'.repeat(128 - '~%22%22'.length);
+    expect(formatRequests([longest])).toHaveLength(128);
+    expect(formatRequests([`${longest}x`])).toBeUndefined();
+    expect(readRequestIds({ stream: 1, epoch: 2, seq: 3 })).toEqual([]);
   });
 
   it('[S08] what is read is written the same: there is one text for each id', () => {
@@ -124,6 +128,7 @@ describe('event ids', () => {
     ['an empty request', '0.1-1~,7'],
     ['a request that is an object', '0.1-1~%7B%7D'],
     ['a request that is null', '0.1-1~null'],
+    ['a request that is null beside another one', '0.1-1~1,null'],
     ['a request in another text', '0.1-1~7.0'],
     ['a request with a blank', '0.1-1~%207'],
     ['a broken escape', '0.1-1~%2'],
