@@ -407,7 +407,7 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     entry('{ "url": "https://a.example", "auth": { "CLIENT_SECRET": "S3CRET" } }'),
-    'gangway.json:3:42: mcpServers.git.auth: is not supported, because the gateway does not log in for a user; write "auth": "upstream" in its place, and each client will log in to the server by itself',
+    'gangway.json:3:42: mcpServers.git.auth: must not be an object, because the gateway does not log in for a user; write "auth": "upstream" in its place, and each client will log in to the server by itself',
   ],
   [
     entry('{ "command": "x", "enabled": false }'),

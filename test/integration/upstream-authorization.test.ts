@@ -84,6 +84,18 @@ describe('the refusal of a server with its own OAuth', () => {
     expect(allowed.json.result.content[0].text).toBe('ada');
   });
 
+  test('as a JSON-RPC error with 403 and no challenge reaches the client as it is', async () => {
+    const session = await initialize(gateway.url, { headers: bearer(ada) });
+    const error = { code: -32001, message: 'Not on Sundays' };
+    const { status, json } = await session.request('tools/call', { name: 'forbidden' });
+    expect([status, json.error]).toEqual([200, error]);
+    const modern = { ...modernCall, params: { ...modernCall.params, name: 'forbidden' } };
+    const headers = { ...modernHeaders, 'Mcp-Name': 'forbidden', ...bearer(ada) };
+    expect((await post(gateway.url, modern, headers)).json.error).toEqual(error);
+    const closed = await session.request('tools/call', { name: 'closed' });
+    expect([closed.status, reasonOf(closed.json)]).toEqual([403, 'upstream_forbidden']);
+  });
+
   test('of an expired token has a challenge, also where the server sends none', async () => {
     const session = await initialize(gateway.url, { headers: bearer(ada) });
     server.tokens.delete(ada);

@@ -19,7 +19,8 @@ export type ServeMetadata = (outgoing: ServerResponse, origin: string) => void;
 
 /**
  * A Streamable HTTP server that checks tokens itself, like an upstream with its own OAuth. `narrow` tokens may not call
- * the tool `admin`. Every other tool returns the token's user.
+ * the tool `admin`. The tool `forbidden` returns 403 with a JSON-RPC error, and `closed` 403 with another body. Every
+ * other tool returns the token's user.
  */
 export interface GuardedServer {
   readonly origin: string;
@@ -103,6 +104,13 @@ export async function startGuardedServer(): Promise<GuardedServer> {
         {},
         { 'www-authenticate': 'Bearer error="insufficient_scope", scope="mcp:use mcp:admin"' },
       );
+    if (message.params?.name === 'forbidden')
+      return json(outgoing, 403, {
+        jsonrpc: '2.0',
+        id: message.id,
+        error: { code: -32001, message: 'Not on Sundays' },
+      });
+    if (message.params?.name === 'closed') return json(outgoing, 403, { error: 'closed' });
     if (message.method === 'server/discover') return json(outgoing, 404, {});
     if (message.method !== 'initialize' && !sessions.has(session))
       return json(outgoing, session === '' ? 400 : 404, {});

@@ -1,5 +1,6 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { mayBeOrdinaryError } from '../../protocol/http/upstream-challenge.ts';
 import { errorCodeIn, findRange, scalarAt } from '../../protocol/json/splice.ts';
 import {
   type Message,
@@ -91,7 +92,8 @@ export async function postModernRequest(post: ModernRequestPost, parts: ModernPo
     post.onAccepted();
     const { status, mediaType, body } = answer;
     const isAccepted = status >= 200 && status <= 299;
-    if (parts.connection.noteChallenge(answer, post.forwarded)) {
+    const passOnChallenge = (): boolean => parts.connection.noteChallenge(answer, post.forwarded);
+    if (!mayBeOrdinaryError(status, answer.headers) && passOnChallenge()) {
       await body.drain();
       return refusedPost(explainModernStatus(status, where, 'passed-on'), status);
     }
@@ -105,6 +107,7 @@ export async function postModernRequest(post: ModernRequestPost, parts: ModernPo
         return { ok: true, response, status, ...(!isAccepted && { offer: readLoginOffer(answer.headers) }) };
       }
     } else await body.drain();
+    if (passOnChallenge()) return refusedPost(explainModernStatus(status, where, 'passed-on'), status);
     return isAccepted
       ? refusedPost(`${where} answered a request with neither a response nor an event stream (${status}).`)
       : refusedPost(explainModernStatus(status, where, readLoginOffer(answer.headers)), status);

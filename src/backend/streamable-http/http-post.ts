@@ -1,5 +1,6 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { mayBeOrdinaryError } from '../../protocol/http/upstream-challenge.ts';
 import { type Message, readServerTexts } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import type { QueuedMessage, RequestIds } from '../backend.ts';
@@ -178,8 +179,9 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
   };
 
   const readRefusal = async (answer: HttpResponse): Promise<HttpPostEnd> => {
-    const { status, mediaType, body } = answer;
-    if ('message' in source && connection.noteChallenge(answer, source.headers)) {
+    const { status, headers, mediaType, body } = answer;
+    const passOnChallenge = (): boolean => 'message' in source && connection.noteChallenge(answer, source.headers);
+    if (!mayBeOrdinaryError(status, headers) && passOnChallenge()) {
       await body.drain();
       return createRefusal(status, 'passed-on');
     }
@@ -189,6 +191,7 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
     const isAnswer = answeredIn(messages).some((id) => unanswered.has(id));
     if (isAnswer) deliver(messages);
     if (isAnswer && unanswered.size === 0) return { outcome: 'done' };
+    if (passOnChallenge()) return createRefusal(status, 'passed-on');
     const isMaybeForgotten = status === 400 && session.hasId && !isAnswer;
     if (isMaybeForgotten && !(await isSessionKnown(parts))) return { outcome: 'forgotten', isTaken: false };
     if (messages.some(isModernError)) {

@@ -21,8 +21,8 @@ export const ignoredRootKeys: readonly string[] = ['inputs', 'globalShortcut', '
 
 const filter =
   'is not supported, because it limits the tools for one client; to limit them for all clients, replace it with';
-const login =
-  'is not supported, because the gateway does not log in for a user; write "auth": "upstream" in its place, and each client will log in to the server by itself';
+const noLogin =
+  'because the gateway does not log in for a user; write "auth": "upstream" in its place, and each client will log in to the server by itself';
 const sandbox =
   'is not supported: the gateway would run the server without a sandbox; remove this key, and run the server in a container, such as "command": "docker", "args": ["run", "-i", "--rm", "IMAGE"]';
 
@@ -39,13 +39,13 @@ export const refusedKeys: ReadonlyMap<string, string> = new Map([
     'headersHelper',
     'is not supported, because the gateway runs no program for headers; let the program write the value to a file, and replace this key with the header, such as "headers": { "Authorization": "${file:/run/token}" }',
   ],
-  ['oauth', login],
+  ['oauth', `is not supported, ${noLogin}`],
   ['sandboxEnabled', sandbox],
   ['sandbox', sandbox],
 ]);
 
 /** The fault of an object in `auth`, with which Cursor logs in. */
-export const authObjectFault = login;
+export const authObjectFault = `must not be an object, ${noLogin}`;
 
 /** Variables that editors replace in their files. The gateway has no window and no workspace. */
 export const editorVariables: ReadonlyMap<string, string> = new Map([

@@ -17,20 +17,29 @@ const maxChallengeLength = 4 * 1024;
  */
 const challenges = new WeakMap<ForwardedHeaders, UpstreamChallenge>();
 
+/** The headers of a server's answer. */
+type AnswerHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
+
 /**
- * Reads the challenge in a server's answer; undefined for an answer that is none. A 401 always is one. A 403 can also be
- * the status of an ordinary error, so a 403 counts only with a challenge or without an answer in its body.
- * @param headers the headers of the server's answer
+ * Reads the challenge in a server's answer with 401 or 403; undefined for any other status. `mayBeOrdinaryError` tells
+ * when the body of the answer comes first.
  */
 export function readChallenge(
   status: number,
-  { 'www-authenticate': header }: Readonly<Record<string, string | readonly string[] | undefined>>,
+  { 'www-authenticate': header }: AnswerHeaders,
 ): UpstreamChallenge | undefined {
   if (status !== 401 && status !== 403) return undefined;
   const text = typeof header === 'string' ? header : header?.join(', ');
   const isUsable = text !== undefined && text.length <= maxChallengeLength && /^[\x20-\x7e]*$/.test(text);
   return { status, wwwAuthenticate: isUsable ? text : undefined };
 }
+
+/**
+ * True for a 403 without `WWW-Authenticate`. It can also be the status of a JSON-RPC error. If its body is the response
+ * to the client's request, the client gets this response.
+ */
+export const mayBeOrdinaryError = (status: number, headers: AnswerHeaders): boolean =>
+  status === 403 && headers['www-authenticate'] === undefined;
 
 /**
  * Returns the reason for a client whose request its server refused: that of the server's challenge, if the client gets
