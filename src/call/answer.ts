@@ -239,8 +239,7 @@ export class Answer implements OpeningAnswer {
     if (this.#state === 'waiting' && isJson) return this.#respondWithJson(response, status);
     this.#commit();
     if (this.#state === 'lost') this.#target.undeliverable?.();
-    const isSent = this.#state === 'streaming' || (this.#state === 'lost' && this.#target.isLogged);
-    if (!isSent) return;
+    if (this.#state !== 'streaming') return;
     const isLast = this.#missing === 0;
     if (isLast) this.#settle('done');
     this.#target.respond(response, isLast);
