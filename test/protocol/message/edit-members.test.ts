@@ -82,7 +82,7 @@ describe('withoutMember', () => {
 });
 
 describe('removeFromEach', () => {
-  it.each(['{"x":1}', '{"y":{"x":1}}', '{"y":[]}', '{"y":[{"a":1}]}', '{"y":[],"y":[]}'])(
+  it.each(['{"x":1}', '{"y":{"x":1}}', '{"y":[]}', '{"y":[{"a":1}]}', '{"y":[],"y":[]}', '[{"x":1}]'])(
     '[P1] returns %s itself, which has no list with such a member',
     (text) => {
       const bytes = Buffer.from(text);
