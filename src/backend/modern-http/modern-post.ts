@@ -92,8 +92,8 @@ export async function postModernRequest(post: ModernRequestPost, parts: ModernPo
     post.onAccepted();
     const { status, mediaType, body } = answer;
     const isAccepted = status >= 200 && status <= 299;
-    const passOnChallenge = (): boolean => parts.connection.noteChallenge(answer, post.forwarded);
-    if (!mayBeOrdinaryError(status, answer.headers) && passOnChallenge()) {
+    const isChallenge = parts.connection.noteChallenge(answer, post.forwarded);
+    if (isChallenge && !mayBeOrdinaryError(status, answer.headers)) {
       await body.drain();
       return refusedPost(explainModernStatus(status, where, 'passed-on'), status);
     }
@@ -107,7 +107,7 @@ export async function postModernRequest(post: ModernRequestPost, parts: ModernPo
         return { ok: true, response, status, ...(!isAccepted && { offer: readLoginOffer(answer.headers) }) };
       }
     } else await body.drain();
-    if (passOnChallenge()) return refusedPost(explainModernStatus(status, where, 'passed-on'), status);
+    if (isChallenge) return refusedPost(explainModernStatus(status, where, 'passed-on'), status);
     return isAccepted
       ? refusedPost(`${where} answered a request with neither a response nor an event stream (${status}).`)
       : refusedPost(explainModernStatus(status, where, readLoginOffer(answer.headers)), status);

@@ -180,8 +180,8 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
 
   const readRefusal = async (answer: HttpResponse): Promise<HttpPostEnd> => {
     const { status, headers, mediaType, body } = answer;
-    const passOnChallenge = (): boolean => 'message' in source && connection.noteChallenge(answer, source.headers);
-    if (!mayBeOrdinaryError(status, headers) && passOnChallenge()) {
+    const isChallenge = 'message' in source && connection.noteChallenge(answer, source.headers);
+    if (isChallenge && !mayBeOrdinaryError(status, headers)) {
       await body.drain();
       return createRefusal(status, 'passed-on');
     }
@@ -191,7 +191,7 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
     const isAnswer = answeredIn(messages).some((id) => unanswered.has(id));
     if (isAnswer) deliver(messages);
     if (isAnswer && unanswered.size === 0) return { outcome: 'done' };
-    if (passOnChallenge()) return createRefusal(status, 'passed-on');
+    if (isChallenge) return createRefusal(status, 'passed-on');
     const isMaybeForgotten = status === 400 && session.hasId && !isAnswer;
     if (isMaybeForgotten && !(await isSessionKnown(parts))) return { outcome: 'forgotten', isTaken: false };
     if (messages.some(isModernError)) {

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { challengeTo } from '../../../src/protocol/http/upstream-challenge.ts';
 import { answerTo, beginStream, event, json } from '../streamable-http/streamable-http-server.ts';
 import { ask, discover, openLiveModern, openModern } from './live.ts';
 
@@ -101,6 +102,24 @@ describe('[F28] [P3] later, a request whose answer is', () => {
     send(ask(5));
     const { id, error: its } = JSON.parse(await messages.next());
     expect([id, its]).toEqual([5, body(5).error]);
+  });
+
+  test.each([
+    ['without a challenge is the answer', {}, true],
+    ['with a challenge is a refusal', { 'www-authenticate': 'Bearer' }, false],
+  ])('a JSON-RPC error with 403 %s, where clients authorize at the server', async (_, headers, isAnswer) => {
+    const { sendWith, messages, unanswered } = await openLiveModern(
+      ({ message, response }) => {
+        const text = JSON.stringify(error(message.id));
+        response.writeHead(403, { 'content-type': 'application/json', ...headers }).end(text);
+      },
+      { passesChallenges: true },
+    );
+    const sent = { authorization: 'Bearer a' };
+    sendWith(ask(5), sent);
+    if (isAnswer) expect(JSON.parse(await messages.next())).toEqual(error(5));
+    else expect(await unanswered.next()).toEqual({ ids: [5], reason: 'server_unauthorized' });
+    expect(challengeTo(sent)?.status).toBe(403);
   });
 
   test('[P8] silence, where a limit is set: it is not answered', async () => {
