@@ -239,7 +239,8 @@ export class Answer implements OpeningAnswer {
     if (this.#state === 'waiting' && isJson) return this.#respondWithJson(response, status);
     this.#commit();
     if (this.#state === 'lost') this.#target.undeliverable?.();
-    if (this.#state !== 'streaming') return;
+    const isSent = this.#state === 'streaming' || (this.#state === 'lost' && this.#target.isLogged);
+    if (!isSent) return;
     const isLast = this.#missing === 0;
     if (isLast) this.#settle('done');
     this.#target.respond(response, isLast);
