@@ -239,6 +239,8 @@ export class Answer implements OpeningAnswer {
     if (this.#state === 'waiting' && isJson) return this.#respondWithJson(response, status);
     this.#commit();
     if (this.#state === 'lost') this.#target.undeliverable?.();
+    // If an answer became a stream only after its client was gone, the log still needs the end of that stream. The next
+    // owner of the session would take the call for unanswered without it.
     const isSent = this.#state === 'streaming' || (this.#state === 'lost' && this.#target.isLogged);
     if (!isSent) return;
     const isLast = this.#missing === 0;

@@ -287,6 +287,16 @@ describe('an answer whose way to the client is lost, of which another instance m
     expect(target.emitted).toEqual([{ message: notification, last: false }]);
   });
 
+  it('[P3] ends its stream in the log also after the client has been away for too long', async () => {
+    const { answer, target } = createParted(acceptsBoth, true);
+    answer.message(asMessage(notification));
+    await vi.runAllTimersAsync();
+    expect(answer.isOver).toBe(true);
+    answer.response(asMessage(response(1)));
+    expect(target.emitted.at(-1)).toEqual({ message: response(1), last: true });
+    expect(target.lost).toBe(1);
+  });
+
   it('is lost if its client comes back by another request, and was never parted from it', () => {
     const { answer, target } = createAnswer();
     answer.supersede();
