@@ -193,8 +193,9 @@ other unknown key is an error too. A server name has 1 to 64 letters, digits, do
 | \`\${file:/run/secrets/name}\` | the text of a file, without its final line break; a relative path is relative to the current folder |
 
 \`\${file:…}\` also works on the command line and in variables: \`GANGWAY_REDIS='\${file:/run/secrets/redis-url}'\`.
-A command is split into arguments after its references have been replaced. \`config print\` shows the reference instead
-of a secret or a text from a file.
+The gateway starts a server without a shell, so \`$HOME\` without braces and \`~\` reach the server as they are. The
+gateway warns of \`$HOME\`, and of \`~\` in \`command\` and \`cwd\`. A command is split into arguments after its references
+have been replaced. \`config print\` shows the reference instead of a secret or a text from a file.
 
 ## Advanced options
 

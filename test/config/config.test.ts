@@ -754,6 +754,37 @@ describe('faults', () => {
   });
 });
 
+describe('what only a shell replaces', () => {
+  const env = { HOME: '/home/canary', SECRET: 'a$HOME' };
+  const noteOf = (entry: unknown) => {
+    const result = read({ file: JSON.stringify(server(entry), undefined, 1), env });
+    return result.ok && 'warnings' in result ? result.warnings : result;
+  };
+  const unreplaced = 'which is not replaced, because no shell reads it; write ${HOME}';
+
+  it('has a note with its place, where it reaches a server as it is', () => {
+    expect(noteOf({ command: '$HOME/x', args: ['a', '$HOME/y'], cwd: '~/x', env: { A: '1$HOME' } })).toEqual([
+      `config.json:4:4: mcpServers.git.command: has $HOME, ${unreplaced}`,
+      `config.json:7:5: mcpServers.git.args[1]: has $HOME, ${unreplaced}`,
+      `config.json:11:5: mcpServers.git.env.A: has $HOME, ${unreplaced}`,
+      `config.json:9:4: mcpServers.git.cwd: begins with ~, ${unreplaced}`,
+    ]);
+    expect(noteOf({ command: '~/x --dir $HOME' })).toHaveLength(2);
+  });
+
+  it.each([
+    ['with braces', { command: '${HOME}/x', args: ['${HOME}'], cwd: '${HOME}' }],
+    ['for a variable that does not exist', { command: 'x', args: ['$NONE', 'a$1', '$', '$$'] }],
+    ['as an argument of a shell', { command: '/bin/sh', args: ['-c', 'ls $HOME'] }],
+    ['as an argument of a shell in a container', { command: 'docker', args: ['run', 'a', 'bash', '-c', 'ls $HOME'] }],
+    ['in a command with a shell', { command: 'bash -c "ls $HOME"' }],
+    ['as an argument with ~, which some servers replace', { command: 'x', args: ['~/x'] }],
+    ['in the value of a variable', { command: 'x', args: ['${SECRET}'] }],
+  ])('has no note %s', (_, entry) => {
+    expect(noteOf(entry)).toEqual([]);
+  });
+});
+
 describe('keys of MCP clients', () => {
   it('that concern only the client are ignored, each with a note and its place', () => {
     const file =

@@ -5,6 +5,7 @@ import { notAString, systemText, unquoted } from '../options/option-kinds.ts';
 import { serverOptions } from '../options/options.ts';
 import { remoteOnlyOptions } from '../options/remote-options.ts';
 import type { TransportChoice } from '../server-url.ts';
+import { noteShellSyntax } from '../servers/shell-syntax.ts';
 import { authObjectFault, ignoredKeys, refusedKeys, urlNames } from '../tree/client-keys.ts';
 import { serverPathOf } from '../tree/places.ts';
 import { type FindCommand, splitCommandText } from './command-text.ts';
@@ -90,6 +91,7 @@ export function readServerEntry(name: string, entry: unknown, path: string, cont
     report(disabled.path, unquoted('must be true or false')({ input: disabled.value }));
   checkType(given, report);
   const isRemote = checkForm(given, report);
+  if (!isRemote) noteShellSyntax(given, context);
   const url = isRemote ? readUrl(given, report) : undefined;
   const transport = transportOf(given.get('type')?.value);
   if (url !== undefined && transport !== undefined && !given.has('transport')) {

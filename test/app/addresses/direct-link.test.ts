@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,12 +36,14 @@ describe('the directory for sockets of instances on this host', () => {
   });
 
   it.each([
-    ['open to other users', (path: string) => (mkdirSync(path), chmodSync(path, 0o755), path)],
-    ['a symbolic link', (path: string) => (symlinkSync('.', path), path)],
-    ['in a directory that is missing', (path: string) => join(path, 'missing')],
-    ['too long for a socket', (path: string) => path + '/x'.repeat(100)],
-  ])('is not used if it is %s', (_, prepare) => {
-    const { link, notes } = linkIn(prepare(join(temporary(), 'link')));
+    ['open to other users', (path: string) => mkdirSync(path, { mode: 0o755 }), ''],
+    ['a symbolic link', (path: string) => symlinkSync('.', path), ''],
+    ['in a directory that is missing', () => undefined, '/missing'],
+    ['too long for a socket', () => undefined, '/x'.repeat(100)],
+  ])('is not used if it is %s', (_, prepare, suffix) => {
+    const path = join(temporary(), 'link');
+    prepare(path);
+    const { link, notes } = linkIn(path + suffix);
     expect(link).toBeUndefined();
     expect(notes).toHaveLength(1);
   });
