@@ -399,15 +399,15 @@ export const mistakes: readonly (readonly [WrongConfiguration, string])[] = [
   ],
   [
     entry('{ "url": "https://a.example", "headersHelper": "get-token.sh" }'),
-    'gangway.json:3:42: mcpServers.git.headersHelper: is not supported, because the gateway runs no program for headers; let the program write the value to a file, and replace this key with the header, such as "headers": { "Authorization": "${file:/run/token}" }',
+    'gangway.json:3:42: mcpServers.git.headersHelper: is not supported, because the gateway runs no program for headers; let the program write the value to a file, and replace this key with the header, such as "headers": { "Authorization": "${file:/run/token}" }; the gateway reads the file when it starts or gets SIGHUP; if the value is an OAuth token that expires, write identity instead',
   ],
   [
     entry('{ "url": "https://a.example", "oauth": { "clientId": "x" } }'),
-    'gangway.json:3:42: mcpServers.git.oauth: is not supported, because the gateway does not log in for a user; write "auth": "upstream" in its place, and each client will log in to the server by itself',
+    'gangway.json:3:42: mcpServers.git.oauth: is not supported, because the gateway does not log in for a user; write "auth": "upstream" in its place, and each client will log in to the server by itself; or write identity, and the gateway will get tokens for the server',
   ],
   [
     entry('{ "url": "https://a.example", "auth": { "CLIENT_SECRET": "S3CRET" } }'),
-    'gangway.json:3:42: mcpServers.git.auth: must not be an object, because the gateway does not log in for a user; write "auth": "upstream" in its place, and each client will log in to the server by itself',
+    'gangway.json:3:42: mcpServers.git.auth: must not be an object, because the gateway does not log in for a user; write "auth": "upstream" in its place, and each client will log in to the server by itself; or write identity, and the gateway will get tokens for the server',
   ],
   [
     entry('{ "command": "x", "enabled": false }'),

@@ -28,6 +28,7 @@ beforeEach(() => {
   server.narrow.clear();
   server.expireAtInitialize.clear();
   server.open.clear();
+  server.refusesWithError = false;
   for (const token of [ada, adaNext]) server.tokens.set(token, 'ada');
   server.tokens.set(bob, 'bob');
   server.metadata = usualMetadata;
@@ -94,6 +95,15 @@ describe('the refusal of a server with its own OAuth', () => {
     expect((await post(gateway.url, modern, headers)).json.error).toEqual(error);
     const closed = await session.request('tools/call', { name: 'closed' });
     expect([closed.status, reasonOf(closed.json)]).toEqual([403, 'upstream_forbidden']);
+  });
+
+  test('of a new session is a 403 for its client, also where the server writes a JSON-RPC error', async () => {
+    server.refusesWithError = true;
+    server.open.add('server/discover');
+    const legacy = await post(gateway.url, initializeRequest, bearer('unknown'));
+    expect([legacy.status, reasonOf(legacy.json)]).toEqual([403, 'upstream_forbidden']);
+    const modern = await post(gateway.url, modernCall, { ...modernHeaders, ...bearer('unknown') });
+    expect([modern.status, reasonOf(modern.json)]).toEqual([403, 'upstream_forbidden']);
   });
 
   test('of an expired token has a challenge, also where the server sends none', async () => {
@@ -242,15 +252,19 @@ describe('a session at a server with its own OAuth', () => {
     expect((await session.request('tools/list')).status).toBe(200);
   });
 
-  test('is restored by the next token: a request with the expired one gets the challenge', async () => {
+  test.each([
+    ['gets the challenge', false, 401, 'upstream_unauthorized'],
+    ['is refused, also where the server writes a JSON-RPC error', true, 403, 'upstream_forbidden'],
+  ])('is restored by the next token: a request with the expired one %s', async (_, withError, status, reason) => {
+    server.refusesWithError = withError;
     const session = await initialize(gateway.url, { headers: bearer(ada) });
     // The token expires between the two: the server still sees that it has forgotten the session.
     server.forgetSessions();
     server.expireAtInitialize.add(ada);
     const refused = await session.request('tools/list');
-    expect(refused.status).toBe(401);
-    expect(refused.headers['www-authenticate']).toContain(metadataUrl());
-    expect((await session.request('tools/list')).status).toBe(401);
+    expect([refused.status, reasonOf(refused.json)]).toEqual([status, reason]);
+    if (!withError) expect(refused.headers['www-authenticate']).toContain(metadataUrl());
+    expect((await session.request('tools/list')).status).toBe(status);
     const answered = await session.request('tools/call', { name: 'user' }, { headers: bearer(adaNext) });
     expect(answered.json.result.content[0].text).toBe('ada');
   });

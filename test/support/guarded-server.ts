@@ -33,6 +33,8 @@ export interface GuardedServer {
   readonly expireAtInitialize: Set<string>;
   /** Methods that need no token. */
   readonly open: Set<string>;
+  /** An unknown token gets 403 with a JSON-RPC error instead of 401. */
+  refusesWithError: boolean;
   /** The challenge of a 401. `{origin}` stands for the server's origin. */
   challenge: string | undefined;
   metadata: ServeMetadata;
@@ -69,6 +71,7 @@ export async function startGuardedServer(): Promise<GuardedServer> {
     narrow: new Set<string>(),
     expireAtInitialize: new Set<string>(),
     open: new Set<string>(),
+    refusesWithError: false,
     challenge: 'Bearer error="invalid_token", resource_metadata="{origin}/.well-known/oauth-protected-resource/mcp"' as
       | string
       | undefined,
@@ -88,7 +91,10 @@ export async function startGuardedServer(): Promise<GuardedServer> {
     const token = /^Bearer (.+)$/.exec(authorization ?? '')?.[1] ?? '';
     if (message.method === 'initialize' && guarded.expireAtInitialize.has(token)) guarded.tokens.delete(token);
     const user = guarded.tokens.get(token);
+    const error = (text: string): void =>
+      json(outgoing, 403, { jsonrpc: '2.0', id: message.id, error: { code: -32001, message: text } });
     if (user === undefined && !guarded.open.has(message.method ?? '')) {
+      if (guarded.refusesWithError) return error('Token expired');
       const challenge = guarded.challenge?.replaceAll('{origin}', origin);
       return json(
         outgoing,
@@ -104,12 +110,7 @@ export async function startGuardedServer(): Promise<GuardedServer> {
         {},
         { 'www-authenticate': 'Bearer error="insufficient_scope", scope="mcp:use mcp:admin"' },
       );
-    if (message.params?.name === 'forbidden')
-      return json(outgoing, 403, {
-        jsonrpc: '2.0',
-        id: message.id,
-        error: { code: -32001, message: 'Not on Sundays' },
-      });
+    if (message.params?.name === 'forbidden') return error('Not on Sundays');
     if (message.params?.name === 'closed') return json(outgoing, 403, { error: 'closed' });
     if (message.method === 'server/discover') return json(outgoing, 404, {});
     if (message.method !== 'initialize' && !sessions.has(session))

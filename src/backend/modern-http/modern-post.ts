@@ -21,7 +21,7 @@ import { type BackpressureGroup, IdleTimeoutError } from '../http-client/backpre
 import type { Canceller } from '../http-client/canceller.ts';
 import { createEventReader } from '../http-client/event-reader.ts';
 import { type HttpConnection, type HttpResponse, postHeaders } from '../http-client/http-connection.ts';
-import { readJsonBody } from '../http-client/json-body.ts';
+import { readJsonBody, readRefusalText } from '../http-client/json-body.ts';
 import { lingerMs } from '../http-client/post-order.ts';
 import { type MessageEvent, readEvents } from '../http-client/read-events.ts';
 import { isUnsentAfter, maxUnreachableMs, pauseBeforeReconnect } from '../http-client/reconnect-pause.ts';
@@ -92,11 +92,7 @@ export async function postModernRequest(post: ModernRequestPost, parts: ModernPo
     post.onAccepted();
     const { status, mediaType, body } = answer;
     const isAccepted = status >= 200 && status <= 299;
-    const isChallenge = parts.connection.noteChallenge(answer, post.forwarded);
-    if (isChallenge && !mayBeOrdinaryError(status, answer.headers)) {
-      await body.drain();
-      return refusedPost(explainModernStatus(status, where, 'passed-on'), status);
-    }
+    if (parts.connection.noteChallenge(answer, post.forwarded)) return await readChallenge(answer, post, parts);
     if (isAccepted && mediaType === 'text/event-stream') return await readStream(answer, post, parts);
     if (mediaType === 'application/json') {
       const json = await readJsonBody(body, flow, maxLineBytes);
@@ -107,7 +103,6 @@ export async function postModernRequest(post: ModernRequestPost, parts: ModernPo
         return { ok: true, response, status, ...(!isAccepted && { offer: readLoginOffer(answer.headers) }) };
       }
     } else await body.drain();
-    if (isChallenge) return refusedPost(explainModernStatus(status, where, 'passed-on'), status);
     return isAccepted
       ? refusedPost(`${where} answered a request with neither a response nor an event stream (${status}).`)
       : refusedPost(explainModernStatus(status, where, readLoginOffer(answer.headers)), status);
@@ -121,6 +116,22 @@ export async function postModernRequest(post: ModernRequestPost, parts: ModernPo
       noToken: noTokenReason(cause),
     };
   }
+}
+
+/** The server did not accept the client's token, or its answer is an error with the status 403. */
+async function readChallenge(
+  answer: HttpResponse,
+  { id }: ModernRequestPost,
+  { url, flow, maxLineBytes }: ModernPostOptions,
+): Promise<ModernPostOutcome> {
+  const { status, headers, body } = answer;
+  if (!mayBeOrdinaryError(status, headers)) await body.drain();
+  else {
+    const text = await readRefusalText(answer, flow, maxLineBytes);
+    const response = text === undefined ? undefined : responseIn(text, await readServerTexts([text]), id);
+    if (response !== undefined) return { ok: true, response, status, offer: 'passed-on' };
+  }
+  return refusedPost(explainModernStatus(status, url.origin, 'passed-on'), status);
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { mayBeOrdinaryError } from '../../protocol/http/upstream-challenge.ts';
 import { type Message, readServerTexts } from '../../protocol/message/message.ts';
 import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { errorCodeOf } from '../../util/text/error-code.ts';
@@ -8,7 +9,8 @@ import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
 import type { Canceller } from '../http-client/canceller.ts';
 import { createEventReader } from '../http-client/event-reader.ts';
 import { type HttpConnection, type HttpResponse, postHeaders } from '../http-client/http-connection.ts';
-import { readJsonBody } from '../http-client/json-body.ts';
+import { readJsonBody, readRefusalText } from '../http-client/json-body.ts';
+import { answeredIn } from '../http-client/message-ids.ts';
 import { lingerMs } from '../http-client/post-order.ts';
 import { type MessageEvent, readEvents } from '../http-client/read-events.ts';
 import type { NoTokenReason } from '../identity/upstream-tokens.ts';
@@ -64,7 +66,7 @@ export async function postToSseServer(url: URL, message: Message, parts: SsePost
     const headers = { ...parts.headers, ...postHeaders };
     const body = flattenLineBreaks(message.text);
     const answer = await connection.request({ method: 'POST', url, headers, body, signal: canceller });
-    return await readAnswer(answer, parts);
+    return isAccepted(answer) ? await readAnswer(answer, parts) : await readRefusal(answer, message, parts);
   } catch (cause) {
     if (hasExpired)
       return { ok: false, reason: 'server_silent', detail: `A POST was not answered within ${limitMs} ms.` };
@@ -81,13 +83,30 @@ const brokenPost = (cause: unknown): SsePostFailure => ({
   noToken: noTokenReason(cause),
 });
 
-async function readAnswer(answer: HttpResponse, parts: SsePostOptions): Promise<SsePostOutcome> {
-  const { status, mediaType, body } = answer;
-  if (status < 200 || status > 299) {
-    parts.connection.noteChallenge(answer, parts.headers);
-    await body.drain();
-    return { ok: false, reason: reasonOfStatus(status), detail: `A POST was answered with status ${status}.` };
+const isAccepted = ({ status }: HttpResponse): boolean => status >= 200 && status <= 299;
+
+/**
+ * The server refused the POST, or its answer is an error with another status than 200. For `initialize`, such an error is
+ * a refusal too, so that a session whose server is restored can wait for the next token.
+ */
+async function readRefusal(answer: HttpResponse, message: Message, parts: SsePostOptions): Promise<SsePostOutcome> {
+  const { status, headers, body } = answer;
+  const { connection, flow, maxLineBytes, unanswered, onMessages } = parts;
+  const isChallenge = connection.noteChallenge(answer, parts.headers);
+  if (message.method === 'initialize' || (isChallenge && !mayBeOrdinaryError(status, headers))) await body.drain();
+  else {
+    const text = await readRefusalText(answer, flow, maxLineBytes);
+    const { messages } = await readServerTexts(text === undefined ? [] : [text]);
+    if (answeredIn(messages).some((id) => unanswered.has(id))) {
+      onMessages(messages);
+      if (unanswered.size === 0) return { ok: true };
+    }
   }
+  return { ok: false, reason: reasonOfStatus(status), detail: `A POST was answered with status ${status}.` };
+}
+
+async function readAnswer(answer: HttpResponse, parts: SsePostOptions): Promise<SsePostOutcome> {
+  const { mediaType, body } = answer;
   if (mediaType === 'text/event-stream') {
     const read = readStream(body, parts);
     if (parts.unanswered.size > 0) return read; // otherwise the next message need not wait for the end of this response

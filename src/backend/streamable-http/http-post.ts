@@ -14,7 +14,7 @@ import {
 import type { BackpressureGroup } from '../http-client/backpressure-group.ts';
 import { Canceller } from '../http-client/canceller.ts';
 import { type HttpConnection, type HttpResponse, postHeaders } from '../http-client/http-connection.ts';
-import { readJsonBody } from '../http-client/json-body.ts';
+import { readJsonBody, readRefusalText } from '../http-client/json-body.ts';
 import { answeredIn } from '../http-client/message-ids.ts';
 import { isUnsentAfter, maxUnreachableMs, pauseBeforeReconnect } from '../http-client/reconnect-pause.ts';
 import type { NoTokenReason } from '../identity/upstream-tokens.ts';
@@ -178,20 +178,36 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
     return { outcome: 'failed', reason: 'server_refused', detail };
   };
 
-  const readRefusal = async (answer: HttpResponse): Promise<HttpPostEnd> => {
-    const { status, headers, mediaType, body } = answer;
-    const isChallenge = 'message' in source && connection.noteChallenge(answer, source.headers);
-    if (isChallenge && !mayBeOrdinaryError(status, headers)) {
-      await body.drain();
-      return createRefusal(status, 'passed-on');
+  /** Delivers messages of a refusal if one of them answers a request. Returns true then. */
+  const deliverAnswers = (messages: readonly Message[]): boolean => {
+    const isAnswer = answeredIn(messages).some((id) => unanswered.has(id));
+    if (isAnswer) deliver(messages);
+    return isAnswer;
+  };
+
+  /**
+   * The server did not accept the client's token, or its answer is an error with the status 403. For `initialize`, such
+   * an error is a refusal too, so that a session whose server is restored can wait for the next token.
+   */
+  const readChallenge = async (answer: HttpResponse): Promise<HttpPostEnd> => {
+    const { status, headers, body } = answer;
+    if (isInitialize || !mayBeOrdinaryError(status, headers)) await body.drain();
+    else {
+      const text = await readRefusalText(answer, flow, maxLineBytes);
+      const { messages } = await readServerTexts(text === undefined ? [] : [text]);
+      if (deliverAnswers(messages) && unanswered.size === 0) return { outcome: 'done' };
     }
+    return createRefusal(status, 'passed-on');
+  };
+
+  const readRefusal = async (answer: HttpResponse): Promise<HttpPostEnd> => {
+    const { status, mediaType, body } = answer;
+    if ('message' in source && connection.noteChallenge(answer, source.headers)) return readChallenge(answer);
     const text = mediaType === 'application/json' ? await readJsonBody(body, flow, maxLineBytes) : undefined;
     if (mediaType !== 'application/json') await body.drain();
     const { messages } = await readServerTexts(text === undefined ? [] : [flattenLineBreaks(text)]);
-    const isAnswer = answeredIn(messages).some((id) => unanswered.has(id));
-    if (isAnswer) deliver(messages);
+    const isAnswer = deliverAnswers(messages);
     if (isAnswer && unanswered.size === 0) return { outcome: 'done' };
-    if (isChallenge) return createRefusal(status, 'passed-on');
     const isMaybeForgotten = status === 400 && session.hasId && !isAnswer;
     if (isMaybeForgotten && !(await isSessionKnown(parts))) return { outcome: 'forgotten', isTaken: false };
     if (messages.some(isModernError)) {

@@ -22,7 +22,7 @@ export const ignoredRootKeys: readonly string[] = ['inputs', 'globalShortcut', '
 const filter =
   'is not supported, because it limits the tools for one client; to limit them for all clients, replace it with';
 const noLogin =
-  'because the gateway does not log in for a user; write "auth": "upstream" in its place, and each client will log in to the server by itself';
+  'because the gateway does not log in for a user; write "auth": "upstream" in its place, and each client will log in to the server by itself; or write identity, and the gateway will get tokens for the server';
 const sandbox =
   'is not supported: the gateway would run the server without a sandbox; remove this key, and run the server in a container, such as "command": "docker", "args": ["run", "-i", "--rm", "IMAGE"]';
 
@@ -37,7 +37,7 @@ export const refusedKeys: ReadonlyMap<string, string> = new Map([
   ['disabledTools', `${filter} "denyTools": […]`],
   [
     'headersHelper',
-    'is not supported, because the gateway runs no program for headers; let the program write the value to a file, and replace this key with the header, such as "headers": { "Authorization": "${file:/run/token}" }',
+    'is not supported, because the gateway runs no program for headers; let the program write the value to a file, and replace this key with the header, such as "headers": { "Authorization": "${file:/run/token}" }; the gateway reads the file when it starts or gets SIGHUP; if the value is an OAuth token that expires, write identity instead',
   ],
   ['oauth', `is not supported, ${noLogin}`],
   ['sandboxEnabled', sandbox],

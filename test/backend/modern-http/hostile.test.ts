@@ -47,6 +47,15 @@ describe('[F28] a server that answers its first request with', () => {
     expect(ended.detail).not.toContain('url-secret');
     expect([messages.items, server.requests.length]).toEqual([[], 1]);
   });
+
+  test('a JSON-RPC error with 403, where clients authorize at the server, has refused the token', async () => {
+    const { sendWith, end } = await openModern(
+      ({ response }) => textOf(response, 403, 'application/json', JSON.stringify(error(0))),
+      { passesChallenges: true },
+    );
+    sendWith(discover, { authorization: 'Bearer a' });
+    expect(await end()).toMatchObject({ detail: expect.stringContaining('must log in'), isUnauthorized: true });
+  });
 });
 
 describe('[F28] [P3] later, a request whose answer is', () => {
@@ -120,6 +129,23 @@ describe('[F28] [P3] later, a request whose answer is', () => {
     if (isAnswer) expect(JSON.parse(await messages.next())).toEqual(error(5));
     else expect(await unanswered.next()).toEqual({ ids: [5], reason: 'server_unauthorized' });
     expect(challengeTo(sent)?.status).toBe(403);
+  });
+
+  test.each<[string, (response: ServerResponse) => void]>([
+    ['breaks', (response) => void setTimeout(() => response.destroy(), 20)],
+    ['does not end', () => undefined],
+    ['is too large', (response) => void response.write(`"${'x'.repeat(20_000)}"`)],
+    ['is no JSON', (response) => void response.end('no')],
+  ])('a 403 whose body %s is a refusal', async (_, go) => {
+    const { sendWith, unanswered } = await openLiveModern(
+      ({ response }) => {
+        response.writeHead(403, { 'content-type': 'application/json' }).write('{"error":');
+        go(response);
+      },
+      { passesChallenges: true, maxLineBytes: 10_000 },
+    );
+    sendWith(ask(5), { authorization: 'Bearer a' });
+    expect(await unanswered.next()).toEqual({ ids: [5], reason: 'server_unauthorized' });
   });
 
   test('[P8] silence, where a limit is set: it is not answered', async () => {

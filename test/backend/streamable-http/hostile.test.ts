@@ -6,6 +6,7 @@ import {
   openStreamableHttp,
   type StreamableHttpOptions,
 } from '../../../src/backend/streamable-http/streamable-http-backend.ts';
+import { asMessage } from '../../support/as-message.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { openBackend } from '../open-backend.ts';
 import {
@@ -204,6 +205,35 @@ describe('an answer to a call that is none', () => {
     send(request(2));
     await waitFor(() => messages.items.some((text) => text.includes('"id":2')), { what: 'the next answer' });
     expect([ends, failures.length, failures.join().includes('secret')]).toEqual([[], 1, false]);
+  });
+
+  const errorOf = (id: unknown) => ({ jsonrpc: '2.0', id, error: { code: -32001, message: 'no' } });
+
+  test.each<[string, object, (response: ServerResponse, id: unknown) => void, boolean]>([
+    ['with a JSON-RPC error is this answer', {}, (r, id) => void r.end(JSON.stringify(errorOf(id))), true],
+    [
+      'with a challenge is a refusal, whatever its body is',
+      { 'www-authenticate': 'Bearer' },
+      (r, id) => void r.end(JSON.stringify(errorOf(id))),
+      false,
+    ],
+    ['with the error of another request is a refusal', {}, (r) => void r.end(JSON.stringify(errorOf(99))), false],
+    ['whose body breaks is a refusal', {}, (r) => void r.write('{', () => r.destroy()), false],
+    ['whose body does not end is a refusal', {}, (r) => void r.write('{'), false],
+    ['whose body is too large is a refusal', {}, (r) => void r.write(`"${'x'.repeat(20_000)}"`), false],
+  ])('[P1] [F28] a 403 %s, where clients authorize at the server', async (_, headers, end, isAnswer) => {
+    const onPost: Manners['onPost'] = ({ message, response }) => {
+      if (message.id === undefined) return void response.writeHead(202).end();
+      response.writeHead(403, { 'content-type': 'application/json', ...headers });
+      end(response, message.id);
+    };
+    const { backend, messages, unanswered } = await openLive(
+      { onPost },
+      { passesChallenges: true, maxLineBytes: 10_000 },
+    );
+    backend.send(asMessage(request(5)), { authorization: 'Bearer a' });
+    if (isAnswer) expect(JSON.parse(await messages.next())).toEqual(errorOf(5));
+    else expect(await unanswered.next()).toEqual({ ids: [5], reason: 'server_unauthorized' });
   });
 
   test('[F28] bytes one by one, with CR, LF, BOM and NUL mixed: the same messages', async () => {
