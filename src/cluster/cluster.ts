@@ -50,9 +50,8 @@ export interface PeerLinkCounts {
 }
 
 /** Options of `Cluster`. */
-export interface ClusterOptions extends Pick<DirectoryOptions, 'find' | 'formerServer' | 'mayAdopt' | 'endingHere'> {
-  /** True while a session with this key is ending here. */
-  isEnding(key: string): boolean;
+export interface ClusterOptions
+  extends Pick<DirectoryOptions, 'find' | 'currentServer' | 'formerServer' | 'mayAdopt' | 'endingHere' | 'isEnding'> {
   readonly store: ClusterStore;
   readonly limits: ClusterLimits;
   /** See `HomesOptions`. */
@@ -115,9 +114,11 @@ export class Cluster {
       store,
       limits,
       find,
+      currentServer,
       formerServer,
       mayAdopt,
       endingHere,
+      isEnding,
       telemetry: { emit },
     } = options;
     const { leaseMs, leaseRenewMs: renewMs, leaseMarginMs: marginMs, storeWaitMs, mailboxMaxBytes } = limits;
@@ -145,12 +146,15 @@ export class Cluster {
       lease: this.lease,
       leaseMs,
       find,
+      currentServer,
       formerServer,
       handleOf: (session) => this.guard.handleOf(session),
       adopt: (key, server, adoption, term) =>
         detach('cluster', this.opened(options.adopt(key, server, adoption), term)),
       mayAdopt,
       endingHere,
+      isEnding,
+      findSuccessor: () => this.findSuccessor(),
       onTakeoverLimit: (key, { name }) => emit({ type: 'takeover-limit-reached', name: sessionName(key, name) }),
       hadBreak: () => this.#wasStoreAway,
     });
@@ -176,7 +180,8 @@ export class Cluster {
         const session = find(key);
         return session?.isReady ? this.guard.handleOf(session) : undefined;
       },
-      isChanging: (key) => options.isEnding(key) || find(key) !== undefined || this.directory.isTakingOver(key),
+      adopt: (key, forwarded) => this.directory.takeOverReleased(key, forwarded).catch(this.#reportFailure),
+      isChanging: (key) => isEnding(key) || find(key) !== undefined || this.directory.isTakingOver(key),
       send: (to, message, body) => detach('cluster', this.#reply(to, message, body)),
     });
     this.#peerLink = new PeerLink({
@@ -240,6 +245,17 @@ export class Cluster {
    */
   openAt(home: string, lookup: SessionLookup, initialize: Message, reply: Reply, open: (reply: Reply) => void): void {
     this.#requests.openAt(home, lookup, initialize, reply, open);
+  }
+
+  /**
+   * One of the instances that this one has sent messages to, which can take sessions over in its place; undefined if none
+   * is alive, or if that cannot be known.
+   */
+  async findSuccessor(): Promise<string | undefined> {
+    const peers = this.#peerLink.peers.filter((peer) => peer !== this.lease.name);
+    const alive = await this.#options.store.instances.areAlive(peers).catch(() => []);
+    const living = peers.filter((_, index) => alive[index] === true);
+    return living[Math.floor(Math.random() * living.length)];
   }
 
   /** Registers a session. Its term may have passed while the session was opened. */

@@ -113,6 +113,7 @@ export class Sessions implements ProcessCapacity, SessionHost {
       store: cluster.store,
       limits: cluster.limits,
       directLink: cluster.directLink,
+      currentServer: (name) => options.currentServer?.(name),
       formerServer: (name, digest) => options.formerServer?.(name, digest),
       sessions: () => this.#byKey.values(),
       find: (key) => this.#byKey.get(key),
@@ -159,19 +160,21 @@ export class Sessions implements ProcessCapacity, SessionHost {
     const lookup = { key: keyFromId(id), server, principal };
     const headers = { [idHeader]: id };
     const home = this.#cluster && homeOf(server, principal, initialize);
-    if (home !== undefined) this.#openAtHome(home, lookup, initialize, new OpeningReply(reply, headers));
+    const isElsewhere = home !== undefined || (this.#cluster !== undefined && this.isDraining);
+    if (isElsewhere) this.#openElsewhere(home, lookup, initialize, new OpeningReply(reply, headers));
     else this.#openWhenReady(lookup, initialize, reply, headers).catch(this.#faultHandler(reply));
   }
 
-  /** Opens a session where its client finds the processes of its last session (docs/decisions/0131). */
-  #openAtHome(home: readonly string[], lookup: SessionLookup, initialize: Message, reply: Reply): void {
+  /**
+   * Opens a session where its client finds the processes of its last session (docs/decisions/0131). While this instance
+   * stops, another one opens it.
+   */
+  #openElsewhere(home: Home | undefined, lookup: SessionLookup, initialize: Message, reply: Reply): void {
     const cluster = this.#cluster as Cluster;
-    const openHere = (to: Reply): void => {
-      const opened = cluster.homes.claim(home).then(() => this.#openWhenReady(lookup, initialize, to, opensRemotely));
-      opened.catch(this.#faultHandler(to));
-    };
-    cluster.homes
-      .find(home)
+    const openHere = (to: Reply): void => this.#openAsHome(home, lookup, initialize, to);
+    const findInstance = async (): Promise<string | undefined> =>
+      (home && (await cluster.homes.find(home))) ?? (this.isDraining ? cluster.findSuccessor() : undefined);
+    findInstance()
       .then((instance) => {
         if (reply.isGone) return;
         if (instance === undefined) openHere(reply);
@@ -180,19 +183,21 @@ export class Sessions implements ProcessCapacity, SessionHost {
       .catch(this.#faultHandler(reply));
   }
 
+  /** Opens a session here. Its client's next session is opened here too, if it has a home. */
+  #openAsHome(home: Home | undefined, lookup: SessionLookup, initialize: Message, reply: Reply): void {
+    const claimed = home === undefined ? Promise.resolve() : this.#cluster?.homes.claim(home);
+    const opened = claimed?.then(() => this.#openWhenReady(lookup, initialize, reply, opensRemotely));
+    opened?.catch(this.#faultHandler(reply));
+  }
+
   /** How to open a session for a client of another instance; undefined if that instance has to open it. */
   #openerOf(key: string, opening: RemoteOpening, initialize: Message): ((reply: Reply) => void) | undefined {
     const { principal } = opening;
     const server = this.#options.currentServer?.(opening.server);
     if (server === undefined || server.digest !== opening.digest) return undefined;
+    if (this.#refusalFor({ server, principal }, initialize) !== undefined) return undefined;
     const home = homeOf(server, principal, initialize);
-    if (home === undefined || this.#refusalFor({ server, principal }, initialize) !== undefined) return undefined;
-    const lookup = { key, server, principal };
-    return (reply) => {
-      const claimed = this.#cluster?.homes.claim(home);
-      const opened = claimed?.then(() => this.#openWhenReady(lookup, initialize, reply, opensRemotely));
-      opened?.catch(this.#faultHandler(reply));
-    };
+    return (reply) => this.#openAsHome(home, { key, server, principal }, initialize, reply);
   }
 
   /**
@@ -431,8 +436,11 @@ export class Sessions implements ProcessCapacity, SessionHost {
   }
 }
 
+/** What names the instance to which a client comes back. */
+type Home = readonly string[];
+
 /** See `Server.homeOf`. Instances with another configuration have other homes. */
-function homeOf(server: Server, principal: Principal, initialize: Message): readonly string[] | undefined {
+function homeOf(server: Server, principal: Principal, initialize: Message): Home | undefined {
   const home = server.homeOf?.(principal, initialize);
   return home && ['home', server.name, server.digest, ...home];
 }

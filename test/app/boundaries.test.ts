@@ -341,6 +341,7 @@ describe('a message of another instance', () => {
     const desk = new OwnerEndpoint({
       findHere: () => ({ post: throwSlip, listen: throwSlip, remove: throwSlip }),
       openerOf: () => undefined,
+      adopt: async () => undefined,
       isChanging: () => false,
       send: (to, letter) => void sent.push({ to, ...letter }),
     });

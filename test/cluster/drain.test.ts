@@ -106,6 +106,24 @@ describe('[P9] SIGTERM', () => {
     listening.drop();
   });
 
+  test('on an owner: requests that still come to it are served by another instance, and so are new sessions', async () => {
+    const [busyOwn, busyOne] = (await openThere()) as [CountingSession, CountingSession];
+    const [own, one] = (await openThere()) as [CountingSession, CountingSession];
+    await one.tell(1, 1);
+    const busy = await hold(busyOne, 'busy');
+    const takeovers = () =>
+      cluster.instances.flatMap((gateway) => gateway.logs()).filter(({ msg }) => msg === 'session taken over').length;
+    const before = takeovers();
+    await drain(async () => {
+      for (const session of [own, one, own]) expect((await session.request('test/lines')).status).toBe(200);
+      const opened = await openCounting(urlOf(cluster, 0));
+      expect((await opened.request('test/lines')).status).toBe(200);
+      await busyOwn.finish('busy');
+      expect((await busy.ended).isWhole).toBe(true);
+    });
+    expect(takeovers()).toBe(before + 1);
+  });
+
   test('on an owner: a call that does not end in time gets an error that is in the log, and the session goes on', async () => {
     const [, one, two] = (await openThere()) as [CountingSession, CountingSession, CountingSession];
     const held = await hold(one, 'held');

@@ -127,7 +127,10 @@ test('says how many sessions, backends, streams and connections there are, and w
     params: { name: 'slow', arguments: { ms: 60_000 } },
   });
   const webSocket = await connectWebSocket(webSocketUrlOf(gateway.url));
-  const during = await waitForMetric(adminPort, 'mcp_gangway_websockets', { server }, (count) => count === 1);
+  await waitForMetric(adminPort, 'mcp_gangway_websockets', { server }, (count) => count === 1);
+  // Processes are measured from time to time, and a busy machine takes a while to start them.
+  const cpu = 'mcp_gangway_server_cpu_seconds_total';
+  const during = await waitForMetric(adminPort, cpu, { server }, (seconds = 0) => seconds > 0);
   expect(during.value('mcp_gangway_sessions', { server })).toBe(1);
   expect(during.value('mcp_gangway_sessions_max')).toBe(7);
   expect(during.value('mcp_gangway_session_calls', { server })).toBe(1);
@@ -136,7 +139,6 @@ test('says how many sessions, backends, streams and connections there are, and w
   expect(during.value('mcp_gangway_http_connections')).toBeGreaterThanOrEqual(3);
   expect(during.value('mcp_gangway_server_processes', { server })).toBeGreaterThanOrEqual(1);
   expect(during.value('mcp_gangway_server_memory_bytes', { server })).toBeGreaterThan(1e6);
-  expect(during.value('mcp_gangway_server_cpu_seconds_total', { server })).toBeGreaterThan(0);
   expect(during.value('mcp_gangway_readiness', { state: 'ready' })).toBe(1);
   expect(during.value('mcp_gangway_readiness')).toBe(1);
   expect(during.value('process_resident_memory_bytes')).toBeGreaterThan(1e6);

@@ -18,6 +18,8 @@ export interface ForwardAttempt {
   /** The ids of the previous attempts, oldest first. */
   readonly previousIds: readonly string[];
   readonly reply: ClientReply;
+  /** See `ForwardedContext.adopts`. */
+  readonly adopts: boolean;
 }
 
 /** The ids of the requests that need an answer. */
@@ -41,9 +43,9 @@ function positionMembers(after: EventId | undefined): { readonly after?: string;
 /** Builds the peer message that asks an owner to run the operation. */
 export function messageToOwner(
   operation: ClientOperation,
-  { n, key, previousIds, reply }: ForwardAttempt,
+  { n, key, previousIds, reply, adopts }: ForwardAttempt,
 ): { readonly message: MessageToOwner; readonly body: readonly Buffer[] } {
-  const context = contextOf(reply);
+  const context = { ...contextOf(reply), ...(adopts && { adopts }) };
   const { accepts, isContinued: continues, mayHaveRun: again } = reply;
   if (operation.kind === 'remove') return { message: { kind: 'remove', n, key, ...context }, body: [] };
   if (operation.kind === 'listen') {

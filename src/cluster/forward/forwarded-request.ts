@@ -108,7 +108,7 @@ export class ForwardedRequest {
         const owner = await this.#host.locate(this.#reply, failed);
         if (owner === 'none' || this.#reply.isDone) return;
         if ('here' in owner) return this.#serve(owner.here);
-        const why = await this.#attempt(owner.instance);
+        const why = await this.#attempt(owner.instance, owner.adopts);
         if (why === 'answered') return;
         if ((why === 'moved' || why === 'ending') && this.#cursor !== undefined)
           await this.#prepareResume(this.#cursor);
@@ -261,13 +261,16 @@ export class ForwardedRequest {
     return false;
   }
 
-  /** Forwards the request to its owner, and waits for the end of this attempt. */
-  async #attempt(owner: string): Promise<AttemptEnd> {
+  /**
+   * Forwards the request to its owner, and waits for the end of this attempt.
+   * @param adopts the instance takes the session over first
+   */
+  async #attempt(owner: string, adopts = false): Promise<AttemptEnd> {
     this.#owner = owner;
     const ended = new Promise<AttemptEnd>((resolve) => {
       this.#settleAttempt = resolve;
     });
-    const attempt = { n: this.n, key: this.key, previousIds: this.#attemptIds, reply: this.#reply };
+    const attempt = { n: this.n, key: this.key, previousIds: this.#attemptIds, reply: this.#reply, adopts };
     const { message, body } = messageToOwner(this.#operation, attempt);
     if (message.kind === 'post')
       this.#attemptIds = [...this.#attemptIds, attemptId(this.#host.name(), this.n)].slice(-maxPreviousIds);

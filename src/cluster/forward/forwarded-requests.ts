@@ -127,6 +127,8 @@ export class ForwardedRequests {
     const lookup = { ...client, forwarded: reply.forwarded, scopes: reply.scopes };
     // An owner checks the scopes itself. A replay from the log has no owner, so it needs the current scopes.
     const isFresh = operation.kind === 'listen';
+    // A stream would keep this instance from stopping. Its client finds another one by itself.
+    const passesOn = operation.kind !== 'listen';
     // A lost owner may seem to live for a lease.
     const waitMs = Math.max(limits.storeWaitMs, limits.leaseMs + noticeMs);
     const retryOptions = { waitMs, isClosed: () => this.#isClosed };
@@ -134,7 +136,7 @@ export class ForwardedRequests {
       admit: async (to) =>
         (await retryLookup(() => directory.admits(lookup, isFresh), request(), to, retryOptions)) === 'yes',
       locate: async (to, failed) =>
-        (await retryLookup(() => directory.locate(lookup, failed), request(), to, retryOptions)) ?? 'none',
+        (await retryLookup(() => directory.locate(lookup, failed, passesOn), request(), to, retryOptions)) ?? 'none',
     }));
   }
 

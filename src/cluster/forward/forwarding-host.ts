@@ -7,8 +7,8 @@ import type { ClientReply } from './client-reply.ts';
 /** Where the session is. `none`: the reply has been answered, so no owner has to be asked. */
 export type SessionOwnerLocation =
   | { readonly here: SessionHandle }
-  /** The owner and epoch that the record names. */
-  | { readonly instance: string; readonly epoch: number }
+  /** The owner and epoch that the record names. With `adopts`, an instance that takes the session over first. */
+  | { readonly instance: string; readonly epoch: number; readonly adopts?: true }
   | 'none';
 
 /** The services of its instance that a forwarded request needs. */

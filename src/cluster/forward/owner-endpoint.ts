@@ -1,9 +1,11 @@
 import type { Reason } from '../../protocol/faults.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Accepts } from '../../protocol/http/media-types.ts';
 import { type Message, readBody } from '../../protocol/message/message.ts';
 import { parseEventId } from '../../protocol/wire/event-id.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
+import { detach } from '../../util/boundary.ts';
 import type { MessageToIngress, MessageToOwner, RemoteOpening } from '../link/peer-messages.ts';
 import { RemoteReply, type RemoteReplyContext } from './remote-reply.ts';
 
@@ -13,6 +15,8 @@ export interface OwnerEndpointOptions {
   findHere(key: string): SessionHandle | undefined;
   /** True while a session that cannot be used is being opened, taken over or ended here. */
   isChanging(key: string): boolean;
+  /** Takes over a session that nobody owns, if possible. Never rejects. */
+  adopt(key: string, forwarded: ForwardedHeaders | undefined): Promise<void>;
   /** A function that opens a session under this key; undefined if it cannot be opened here. */
   openerOf(key: string, opening: RemoteOpening, initialize: Message): ((reply: Reply) => void) | undefined;
   send(to: string, message: MessageToIngress, body?: Buffer): void;
@@ -27,6 +31,8 @@ export class OwnerEndpoint {
   readonly #options: OwnerEndpointOptions;
   /** By ingress, then by the request's number there. */
   readonly #replies = new Map<string, Map<number, RemoteReply>>();
+  /** The takeovers that requests have asked for, by session. */
+  readonly #adoptions = new Map<string, Promise<void>>();
 
   constructor(options: OwnerEndpointOptions) {
     this.#options = options;
@@ -44,8 +50,28 @@ export class OwnerEndpoint {
         ?.get(message.n)
         ?.close(message.asksAgain ?? false);
     if (message.kind === 'read') return this.#replies.get(from)?.get(message.n)?.read(message.bytes);
-    const { n, key } = message;
     if (message.kind === 'post' && message.opens !== undefined) return this.#open(from, message, message.opens, body);
+    const adoption = this.#adoptionFor(message);
+    if (adoption === undefined) return this.#serve(from, message, body);
+    const served = adoption.then(() => this.#serve(from, message, body));
+    detach('cluster', served, () => this.refuse(from, message.n, 'internal'));
+  }
+
+  /** The takeover that the request waits for: one that it asks for, or one for a request before it. */
+  #adoptionFor({ key, adopts, forwarded }: RequestToOwner): Promise<void> | undefined {
+    const running = this.#adoptions.get(key);
+    if (running !== undefined || adopts !== true || this.#options.findHere(key) !== undefined) return running;
+    const adoption = this.#options.adopt(key, forwarded);
+    this.#adoptions.set(key, adoption);
+    detach(
+      'cluster',
+      adoption.then(() => this.#adoptions.delete(key)),
+    );
+    return adoption;
+  }
+
+  #serve(from: string, message: RequestToOwner, body: Buffer): void {
+    const { n, key } = message;
     const session = this.#options.findHere(key);
     if (session === undefined) {
       const isEnding = this.#options.isChanging(key);

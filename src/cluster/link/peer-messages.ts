@@ -65,6 +65,11 @@ export interface ForwardedContext {
   readonly scopes?: readonly string[];
   readonly needs?: readonly string[];
   readonly requestId?: string;
+  /**
+   * Nobody owns the session, and the sender is about to stop: the receiver takes it over first. An instance of an
+   * earlier version answers `moved`.
+   */
+  readonly adopts?: true;
 }
 
 export type MessageToIngress =

@@ -1,4 +1,5 @@
 import type { Reason } from '../../protocol/faults.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { ownsOrShares } from '../../protocol/principal.ts';
 import { hasPrimingEvent } from '../../protocol/revisions.ts';
 import type { Server } from '../../server/server.ts';
@@ -22,6 +23,8 @@ export interface DirectoryOptions {
   readonly leaseMs: number;
   /** The session of this instance with this key, ready or not. */
   find(key: string): Session | undefined;
+  /** A configured server by its name. */
+  currentServer(name: string): Server | undefined;
   /** A server as it was configured before, by its name and digest. Its sessions go on for a while. */
   formerServer(name: string, digest: string): Server | undefined;
   /** The handle of a session of this instance. */
@@ -39,15 +42,20 @@ export interface DirectoryOptions {
   onTakeoverLimit(key: string, server: Server): void;
   /** False while no session may be taken over, because the instance is about to stop. */
   mayAdopt(): boolean;
+  /** True while a session with this key is ending here. */
+  isEnding(key: string): boolean;
+  /** Another instance that can take sessions over in place of this one; undefined if none is known. */
+  findSuccessor(): Promise<string | undefined>;
 }
 
 /**
- * Where a session is, as far as known. `later`: the answer cannot be known now; ask again. A fault that `isPassing`
- * applies to requests; a stream can wait for its end. If it passes `soon`, a request can wait for its end, too.
+ * Where a session is, as far as known. `later`: the answer cannot be known now; ask again. With `adopts`, nobody owns
+ * the session, and the instance is asked to take it over. A fault that `isPassing` applies to requests; a stream can
+ * wait for its end. If it passes `soon`, a request can wait for its end, too.
  */
 export type SessionLocation =
   | { readonly here: SessionHandle }
-  | { readonly instance: string; readonly epoch: number }
+  | { readonly instance: string; readonly epoch: number; readonly adopts?: true }
   | { readonly fault: Reason; readonly isPassing?: true | 'soon' }
   | 'later';
 
@@ -62,6 +70,9 @@ const shortPauseMs = 1_000;
  * it.
  */
 const maxDenials = 3;
+
+/** A session to take over, and the headers of the client's request, which its server may need. */
+type TakeoverLookup = Pick<SessionLookup, 'key' | 'server' | 'forwarded'>;
 
 /**
  * How the previous owner was lost. `nobody`: the session was released, or this instance took it over and missed the
@@ -115,19 +126,29 @@ export class Directory {
   /**
    * Finds the owner of the session.
    * @param failed the owner of the previous attempt, and how that attempt ended
+   * @param passesOn an instance that is about to stop may name another one that takes the session over (P9)
    */
-  async locate(lookup: SessionLookup, failed: FailedAttempt | undefined): Promise<SessionLocation> {
+  async locate(lookup: SessionLookup, failed: FailedAttempt | undefined, passesOn = false): Promise<SessionLocation> {
     const { key } = lookup;
     const handle = this.#handleHere(key);
     if (handle !== undefined) return { here: handle };
     if (failed !== undefined && this.#records.get(key)?.owner === failed.instance) this.#records.delete(key);
     const ending = this.#options.endingHere(key);
     if (ending !== undefined) return { fault: ending };
-    const record = await this.#findRecord(key);
+    let record = await this.#findRecord(key);
+    if (this.#isLeft(record) && !this.#options.mayAdopt()) {
+      // The cached record can be older than the takeover by another instance.
+      this.#records.delete(key);
+      record = await this.#findRecord(key);
+    }
     if (record === 'later') return 'later';
     if (record === undefined) return { fault: 'unknown_session' };
     const { owner } = record;
-    if (owner === '' || owner === this.#options.lease.name) return this.#takeOver(lookup, record, 'nobody');
+    if (this.#isLeft(record)) {
+      return this.#options.mayAdopt()
+        ? this.#takeOver(lookup, record, 'nobody')
+        : this.#locateSuccessor(key, record, passesOn && failed === undefined);
+    }
     // The owner's replies would not reach an instance that has no lease.
     if (!this.#options.lease.isHeld) return 'later';
     if (owner !== failed?.instance) return { instance: owner, epoch: record.epoch };
@@ -138,6 +159,27 @@ export class Directory {
     if (this.#paused.has(failed)) return { instance: owner, epoch: record.epoch };
     this.#paused.add(failed);
     return 'later';
+  }
+
+  /** True for the record of a session that nobody owns, or that names this instance although it has no such session. */
+  #isLeft(record: SessionRecord | undefined | 'later'): boolean {
+    return typeof record === 'object' && (record.owner === '' || record.owner === this.#options.lease.name);
+  }
+
+  /** This instance is about to stop. Another one takes the session over for the request, once it is released (P9). */
+  async #locateSuccessor(key: string, { owner, epoch }: SessionRecord, passesOn: boolean): Promise<SessionLocation> {
+    if (owner !== '' && passesOn && this.#options.isEnding(key)) return { fault: 'draining', isPassing: 'soon' };
+    const successor = owner === '' && passesOn ? await this.#options.findSuccessor() : undefined;
+    return successor === undefined ? { fault: 'draining' } : { instance: successor, epoch, adopts: true };
+  }
+
+  /** Takes over a session that nobody owns, in place of an instance that is about to stop. */
+  async takeOverReleased(key: string, forwarded: ForwardedHeaders | undefined): Promise<void> {
+    this.#records.delete(key);
+    const record = await this.#findRecord(key);
+    if (typeof record !== 'object' || record.owner !== '') return;
+    const server = this.#options.currentServer(record.server);
+    if (server !== undefined) await this.#takeOver({ key, server, forwarded }, record, 'nobody');
   }
 
   #handleHere(key: string): SessionHandle | undefined {
@@ -191,7 +233,7 @@ export class Directory {
   }
 
   /** Runs one takeover at a time for each session. */
-  #takeOver(lookup: SessionLookup, from: SessionRecord, loss: OwnerLoss): Promise<SessionLocation> {
+  #takeOver(lookup: TakeoverLookup, from: SessionRecord, loss: OwnerLoss): Promise<SessionLocation> {
     const { key } = lookup;
     const handle = this.#handleHere(key);
     if (handle !== undefined) return Promise.resolve({ here: handle }); // taken over while the record was looked up
@@ -202,7 +244,7 @@ export class Directory {
     return takeover;
   }
 
-  async #tryToTakeOver(lookup: SessionLookup, from: SessionRecord, loss: OwnerLoss): Promise<SessionLocation> {
+  async #tryToTakeOver(lookup: TakeoverLookup, from: SessionRecord, loss: OwnerLoss): Promise<SessionLocation> {
     const { key, forwarded } = lookup;
     const { store, lease, leaseMs, mayAdopt, adopt, onTakeoverLimit } = this.#options;
     const server = this.#serverOf(from, lookup.server);

@@ -1,10 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { OwnerEndpoint } from '../../../src/cluster/forward/owner-endpoint.ts';
 import type { MessageToIngress, MessageToOwner, PeerMessageHead } from '../../../src/cluster/link/peer-messages.ts';
 import type { EventId } from '../../../src/protocol/wire/event-id.ts';
 import { createMessageBatch } from '../../../src/reply/event-batch.ts';
 import type { EventSink, Reply } from '../../../src/reply/reply.ts';
 import type { ClientPost } from '../../../src/session/session-handle.ts';
+import { reportFaultsTo } from '../../../src/util/boundary.ts';
 import { note, request } from '../../session/session-fixture.ts';
 
 const accepts = { json: true, sse: false };
@@ -14,9 +15,10 @@ function createFixture() {
   const sent: [string, PeerMessageHead['kind'], number | undefined, string | undefined][] = [];
   const posts: { post: ClientPost; reply: Reply }[] = [];
   const listens: { after: EventId | undefined; reply: Reply; sink: EventSink }[] = [];
+  const adopted: string[] = [];
   const desk = new OwnerEndpoint({
     findHere: (key) =>
-      key !== 'k'
+      key !== 'k' && !adopted.includes(key)
         ? undefined
         : {
             post: (post, reply) => void posts.push({ post, reply }),
@@ -24,6 +26,7 @@ function createFixture() {
             remove: (reply) => reply.removed(),
           },
     openerOf: () => undefined,
+    adopt: async (key) => void (key.startsWith('released') && adopted.push(key)),
     isChanging: (key) => key === 'ending',
     send: (to, letter: MessageToIngress, body) => {
       letters.push(letter);
@@ -31,10 +34,45 @@ function createFixture() {
     },
   });
   const take = (letter: MessageToOwner, body = '', from = 'in'): void => desk.receive(from, letter, Buffer.from(body));
-  return { desk, sent, letters, posts, listens, take };
+  return { desk, sent, letters, posts, listens, adopted, take };
 }
 
 const listen: MessageToOwner = { kind: 'listen', n: 1, key: 'k', after: '3.5-7', continues: true };
+
+describe('a request to a session that nobody owns', () => {
+  const post = { kind: 'post', n: 7, key: 'released', isBatch: false, accepts, again: false, lengths: [2] } as const;
+
+  it('[P9] is served after the session is taken over, in the order of the requests', async () => {
+    const { posts, sent, adopted, take } = createFixture();
+    const texts = [JSON.stringify(request('a')), JSON.stringify(request('b'))];
+    for (const text of texts) take({ ...post, lengths: [text.length], adopts: true }, text);
+    await vi.waitFor(() => expect(posts).toHaveLength(2));
+    expect(adopted[0]).toBe('released');
+    expect(posts.map((each) => each.post.messages[0]?.text.toString())).toEqual(texts);
+    expect(sent).toEqual([]);
+  });
+
+  it('is denied if the session cannot be taken over, or if the sender does not ask for it', async () => {
+    const { posts, sent, adopted, take } = createFixture();
+    take({ ...post, key: 'other', adopts: true }, '{}');
+    take({ ...post, n: 8 }, '{}');
+    await vi.waitFor(() => expect(sent).toHaveLength(2));
+    expect(sent.map(([, kind, n]) => [kind, n]).toSorted()).toEqual([
+      ['moved', 7],
+      ['moved', 8],
+    ]);
+    expect([posts, adopted]).toEqual([[], []]);
+  });
+
+  it('[C-10] is answered if something throws', async () => {
+    const { letters, take } = createFixture();
+    const faults: string[] = [];
+    onTestFinished(reportFaultsTo((seam) => void faults.push(seam)));
+    take({ ...post, adopts: true }, 'no');
+    await vi.waitFor(() => expect(letters).toEqual([{ kind: 'fault', n: 7, reason: 'internal', id: null }]));
+    expect(faults).toEqual(['cluster']);
+  });
+});
 
 describe('requests that come in a peer message', () => {
   it('[P1] of a POST reach the session as they were sent, and their answer travels back', () => {

@@ -32,7 +32,7 @@ export async function createDirectory(fields: Partial<SessionRecord> | 'no recor
     term: 1,
     refresh: async () => undefined,
   };
-  const may = { adopt: true };
+  const may = { adopt: true, end: false, successor: undefined as string | undefined };
   const ending = new Map<string, 'unknown_session'>();
   const here = new Map<string, Session>();
   const adopted: Adoption[] = [];
@@ -54,8 +54,11 @@ export async function createDirectory(fields: Partial<SessionRecord> | 'no recor
     endingHere: (of) => ending.get(of),
     hadBreak: () => state.hadBreak,
     onTakeoverLimit: () => undefined,
+    currentServer: (name) => (name === server.name ? server : undefined),
     formerServer: () => undefined,
     mayAdopt: () => may.adopt,
+    isEnding: () => may.end,
+    findSuccessor: async () => may.successor,
   });
   /** The owner's lease lapses. */
   const lose = (): void => {

@@ -253,6 +253,50 @@ describe('the directory takes a session over', () => {
     expect(takeOver).not.toHaveBeenCalled();
   });
 
+  it('[P9] by another instance if this one is about to stop, for a request that has not failed there', async () => {
+    const { directory, may, takeOver } = await createDirectory({ owner: '', epoch: 3 });
+    Object.assign(may, { adopt: false, successor: 'next' });
+    const successor = { instance: 'next', epoch: 3, adopts: true };
+    expect(await directory.locate(visitor, undefined, true)).toEqual(successor);
+    expect(await directory.locate(visitor, undefined)).toEqual({ fault: 'draining' });
+    const failed = { instance: 'next', epoch: 3, why: 'moved', denials: 1 } as const;
+    expect(await directory.locate(visitor, failed, true)).toEqual({ fault: 'draining' });
+    may.successor = undefined;
+    expect(await directory.locate(visitor, undefined, true)).toEqual({ fault: 'draining' });
+    expect(takeOver).not.toHaveBeenCalled();
+  });
+
+  it('[P9] by another instance in the meantime: one that is about to stop does not trust what it remembers', async () => {
+    const { directory, store, may } = await createDirectory({ owner: 'me' });
+    expect(await directory.admits(visitor)).toBe('yes'); // the record is remembered
+    may.adopt = false;
+    Object.assign(may, { end: true });
+    expect(await directory.locate(visitor, undefined, true)).toEqual({ fault: 'draining', isPassing: 'soon' });
+    expect(await directory.locate(visitor, undefined)).toEqual({ fault: 'draining' });
+    const record = await store.sessions.find(key);
+    await store.sessions.release(key, record?.epoch ?? 0);
+    await store.instances.join('next');
+    const released = await store.sessions.find(key);
+    if (released === undefined) throw new Error('the record is gone');
+    expect(await store.sessions.takeOver(key, released, 'next')).toMatchObject({ outcome: 'taken' });
+    expect(await directory.locate(visitor, undefined)).toMatchObject({ instance: 'next' });
+  });
+
+  it('[P9] in place of an instance that is about to stop, once that has released it', async () => {
+    const { directory, adopted } = await createDirectory({ owner: '' });
+    await directory.takeOverReleased(key, undefined);
+    expect(adopted).toMatchObject([{ record: { owner: 'me' } }]);
+    await directory.takeOverReleased(key, undefined);
+    await directory.takeOverReleased('unknown', undefined);
+    expect(adopted).toHaveLength(1);
+    const owned = await createDirectory();
+    await owned.directory.takeOverReleased(key, undefined);
+    expect(owned.takeOver).not.toHaveBeenCalled();
+    const removed = await createDirectory({ owner: '', server: 'removed' });
+    await removed.directory.takeOverReleased(key, undefined);
+    expect(removed.takeOver).not.toHaveBeenCalled();
+  });
+
   it.each<[string, 'takeOver' | 'read']>([
     ['is being taken over', 'takeOver'],
     ['has been taken over, and its log is read', 'read'],

@@ -1,7 +1,9 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { Server } from '../../../src/server/server.ts';
 import { keyFromId } from '../../../src/session/session-key.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
-import { errorTo, note, request, response } from '../../session/session-fixture.ts';
+import { errorTo, initialize, nobody, note, request, response } from '../../session/session-fixture.ts';
+import { readMessage } from '../../support/fake-backend.ts';
 import { acceptsJson, createFakeReply } from '../../support/fake-reply.ts';
 import { cluster, createCluster, leaseMs, takeoverMs } from './cluster-fixture.ts';
 
@@ -306,6 +308,58 @@ describe('[P9] a session whose owner stops', () => {
     b.fake.backend.says(note('of b'));
     await pass();
     expect([there.sink.messages.at(-1), there.sink.state]).toEqual([note('of b'), 'open']); // on the same connection
+  });
+
+  it('is passed on to another instance by requests that still come to the stopping one, and so are new sessions', async () => {
+    const current: { server?: Server } = {};
+    const { a, b, open, pass } = await createCluster({ currentServer: () => current.server });
+    current.server = b.server;
+    const id = await open(a);
+    const other = b.get(id); // a and b know each other
+    const busy = a.post(await open(a), request('busy')); // keeps a stopping
+    await pass();
+    const drained = a.sessions.drain(10_000);
+    await pass(1_000);
+    const requests = [a.post(id, request('r')), a.post(id, request('s'))];
+    await pass(1_000);
+    b.fake.backend.says(response('r'), response('s'));
+    await pass();
+    expect(requests.map(({ given }) => given?.kind)).toEqual(['json', 'json']);
+    expect(b.telemetry.adoptions).toEqual([{ pending: 0 }]);
+    const later = a.post(id, request('later'));
+    await pass();
+    b.fake.backend.says(response('later'));
+    await pass();
+    expect([later.given?.kind, b.telemetry.adoptions.length]).toEqual(['json', 1]);
+
+    const opened = createFakeReply();
+    a.sessions.open(a.server, nobody, readMessage(initialize), opened);
+    await pass();
+    expect(opened.given).toMatchObject({ kind: 'json', headers: { 'mcp-session-id': expect.stringMatching(/.{43}/) } });
+    expect(b.sessions.count).toBe(2);
+    a.fake.backend.says(response('busy'));
+    await pass(15_000);
+    await drained;
+    expect(busy.given?.kind).toBe('json');
+    other.leave();
+  });
+
+  it('is refused by a stopping instance that knows no other one', async () => {
+    const { a, open, pass } = await createCluster();
+    const id = await open(a);
+    const busy = a.post(await open(a), request('busy'));
+    await pass();
+    const drained = a.sessions.drain(10_000);
+    await pass(1_000);
+    const refused = a.post(id, request('r'));
+    const opened = createFakeReply();
+    a.sessions.open(a.server, nobody, readMessage(initialize), opened);
+    await pass();
+    expect([refused.given, opened.given]).toMatchObject([{ reason: 'draining' }, { reason: 'draining' }]);
+    a.fake.backend.says(response('busy'));
+    await pass(15_000);
+    await drained;
+    expect(busy.given?.kind).toBe('json');
   });
 
   it('[C-01] is free for the next instance at once if the stopping owner was about to take it over', async () => {
