@@ -295,6 +295,23 @@ describe('an initialize request', () => {
   );
 });
 
+it('[P8] the answer to initialize that fills its connection does not stop the session: its end reports no drain', async () => {
+  const { fake, begin, sessions, server } = createFixture();
+  const reply = begin(createFakeReply(acceptsSse));
+  fake.backend.says(log(0));
+  await turn();
+  reply.sink.keepsUp = false;
+  fake.backend.says(response(0, { protocolVersion: '2025-11-25' }));
+  const { headers } = (await reply.answered()) as { headers?: Record<string, string> };
+  await waitFor(() => reply.sink.state === 'ended', { what: 'the end of the stream' });
+  expect(fake.backend.isPaused).toBe(false);
+  const session = sessions.at(keyFromId(headers?.['mcp-session-id'] ?? ''), server, nobody, undefined);
+  if (!(session instanceof Session)) throw new Error('no session');
+  const answer = post(session, call(1));
+  fake.backend.says(response(1));
+  expect(await answer.answered()).toMatchObject({ kind: 'json', json: response(1) });
+});
+
 describe('a cancellation by the client', () => {
   it.each([7, 'seven', 0])('[R6.10] reaches the server with the id that it knows: %j', async (id) => {
     const { open } = createFixture();

@@ -33,8 +33,14 @@ export async function readJsonBody(
   } catch (cause) {
     if (bytes <= maxBytes) throw cause;
   }
-  return bytes <= maxBytes ? joinChunks(chunks, bytes) : undefined;
+  return bytes <= maxBytes ? withoutMark(joinChunks(chunks, bytes)) : undefined;
 }
+
+const byteOrderMark = Buffer.from('\ufeff');
+
+/** A byte order mark before the JSON is ignored (RFC 8259, section 8.1). */
+const withoutMark = (text: Buffer): Buffer =>
+  text.subarray(0, byteOrderMark.length).equals(byteOrderMark) ? text.subarray(byteOrderMark.length) : text;
 
 /**
  * Reads the text of a refusal, which can be the server's error in JSON. Returns undefined if the body is not JSON,

@@ -92,20 +92,18 @@ export async function postModernRequest(post: ModernRequestPost, parts: ModernPo
     post.onAccepted();
     const { status, mediaType, body } = answer;
     const isAccepted = status >= 200 && status <= 299;
-    if (parts.connection.noteChallenge(answer, post.forwarded)) return await readChallenge(answer, post, parts);
+    if (parts.connection.noteChallenge(answer, post.forwarded))
+      return await readRefusal(answer, post, parts, 'passed-on');
     if (isAccepted && mediaType === 'text/event-stream') return await readStream(answer, post, parts);
+    if (!isAccepted) return await readRefusal(answer, post, parts, readLoginOffer(answer.headers));
     if (mediaType === 'application/json') {
       const json = await readJsonBody(body, flow, maxLineBytes);
       if (json === undefined) return tooLongPost(where, maxLineBytes);
       const flat = flattenLineBreaks(json);
       const response = responseIn(flat, await readServerTexts([flat]), post.id);
-      if (response !== undefined) {
-        return { ok: true, response, status, ...(!isAccepted && { offer: readLoginOffer(answer.headers) }) };
-      }
+      if (response !== undefined) return { ok: true, response, status };
     } else await body.drain();
-    return isAccepted
-      ? refusedPost(`${where} answered a request with neither a response nor an event stream (${status}).`)
-      : refusedPost(explainModernStatus(status, where, readLoginOffer(answer.headers)), status);
+    return refusedPost(`${where} answered a request with neither a response nor an event stream (${status}).`);
   } catch (cause) {
     const isUnreachable = post.waitsForServer && isUnsentAfter(cause);
     return {
@@ -118,20 +116,21 @@ export async function postModernRequest(post: ModernRequestPost, parts: ModernPo
   }
 }
 
-/** The server did not accept the client's token, or its answer is an error with the status 403. */
-async function readChallenge(
+/** Reads an answer with another status than 2xx, which can be the server's error. */
+async function readRefusal(
   answer: HttpResponse,
   { id }: ModernRequestPost,
   { url, flow, maxLineBytes }: ModernPostOptions,
+  offer: LoginOffer,
 ): Promise<ModernPostOutcome> {
   const { status, headers, body } = answer;
-  if (!mayBeOrdinaryError(status, headers)) await body.drain();
+  if (offer === 'passed-on' && !mayBeOrdinaryError(status, headers)) await body.drain();
   else {
     const text = await readRefusalText(answer, flow, maxLineBytes);
     const response = text === undefined ? undefined : responseIn(text, await readServerTexts([text]), id);
-    if (response !== undefined) return { ok: true, response, status, offer: 'passed-on' };
+    if (response !== undefined) return { ok: true, response, status, offer };
   }
-  return refusedPost(explainModernStatus(status, url.origin, 'passed-on'), status);
+  return refusedPost(explainModernStatus(status, url.origin, offer), status);
 }
 
 /**

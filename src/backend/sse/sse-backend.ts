@@ -112,11 +112,11 @@ export function openSse(
     ending ??= (async () => {
       isOver = true;
       sender.hold();
-      sender.takeAll();
+      const undelivered = [...waiting, ...sender.takeAll()];
       stream.close();
       const cut = connection.close();
       await null; // never inside another call into the backend
-      events.onEnd(isClosing ? closedByGateway : end);
+      events.onEnd(isClosing ? closedByGateway : { ...end, ...(undelivered.length > 0 && { undelivered }) });
       await cut;
     })();
     return ending;
@@ -148,7 +148,11 @@ export function openSse(
   const openPosts = new UnansweredPosts();
   const openRequests = new OpenRequests();
 
-  const postTo = (endpoint: URL, { message, headers }: QueuedMessage): PostProgress => {
+  /** Requests that wait for a slot, or for a message that they cancel, in order. The server has seen nothing of them. */
+  const waiting = new Set<QueuedMessage>();
+
+  const postTo = (endpoint: URL, sending: QueuedMessage): PostProgress => {
+    const { message, headers } = sending;
     const ids = requestIdsOf(message);
     const isFirst = !hasAccepted;
     const slot = ids.length === 0 || openRequests.acquire();
@@ -156,8 +160,13 @@ export function openSse(
     const cancelled = cancels === undefined ? undefined : openPosts.cancel(cancels)?.accepted;
 
     const run = async (opened: UnansweredPost): Promise<SsePostOutcome> => {
-      if (slot !== true && !(await slot)) return { ok: false, ...noRoom };
+      waiting.add(sending);
+      if (slot !== true && !(await slot)) {
+        waiting.delete(sending);
+        return { ok: false, ...noRoom };
+      }
       if (cancelled !== undefined) await settlesWithin(cancelled, maxOvertakeMs);
+      waiting.delete(sending);
       opened.isBegun = true;
       const posted = await postToSseServer(endpoint, message, {
         headers,

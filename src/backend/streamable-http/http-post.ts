@@ -22,7 +22,6 @@ import { explainPostStatus, isModernError, wrongUrlHint } from './refused-post.t
 import type { DropRepeats } from './repeated-messages.ts';
 import { readResumableStream } from './resumable-stream.ts';
 import type { ServerSession } from './server-session.ts';
-import { isSessionKnown } from './session-probe.ts';
 
 /** Options common to all POSTs to one server. */
 export interface HttpPostOptions {
@@ -36,6 +35,8 @@ export interface HttpPostOptions {
   readonly postTimeoutMs: number;
   /** Returns the client's headers for requests that carry no message of the client. */
   clientHeaders(): ForwardedHeaders;
+  /** Asks a server that refused a request whether it has forgotten the session. Never rejects. */
+  isForgotten(): Promise<boolean>;
   onMessages(messages: readonly Message[], relatedRequests: RequestIds): void;
   onNoise(text: Buffer): void;
   /** A stream that answers requests has its first event id, or a further one. */
@@ -201,15 +202,13 @@ export function startHttpPost(source: OutgoingPost | ResumedPost, parts: HttpPos
   };
 
   const readRefusal = async (answer: HttpResponse): Promise<HttpPostEnd> => {
-    const { status, mediaType, body } = answer;
+    const { status } = answer;
     if ('message' in source && connection.noteChallenge(answer, source.headers)) return readChallenge(answer);
-    const text = mediaType === 'application/json' ? await readJsonBody(body, flow, maxLineBytes) : undefined;
-    if (mediaType !== 'application/json') await body.drain();
-    const { messages } = await readServerTexts(text === undefined ? [] : [flattenLineBreaks(text)]);
+    const text = await readRefusalText(answer, flow, maxLineBytes);
+    const { messages } = await readServerTexts(text === undefined ? [] : [text]);
     const isAnswer = deliverAnswers(messages);
     if (isAnswer && unanswered.size === 0) return { outcome: 'done' };
-    const isMaybeForgotten = status === 400 && session.hasId && !isAnswer;
-    if (isMaybeForgotten && !(await isSessionKnown(parts))) return { outcome: 'forgotten', isTaken: false };
+    if (status === 400 && !isAnswer && (await parts.isForgotten())) return { outcome: 'forgotten', isTaken: false };
     if (messages.some(isModernError)) {
       const detail = `${where} supports only the revisions from 2026-07-28 on, which have no initialize.`;
       return { outcome: 'failed', reason: 'server_refused', detail };
@@ -291,7 +290,8 @@ export function requestEventStream(
   lastEventId: string | undefined,
   signal: AbortSignal,
 ): Promise<HttpResponse> {
-  const cursor = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
+  // The bytes of the id in UTF-8 (HTML, 9.2.3): headers are Latin-1.
+  const cursor = lastEventId === undefined ? {} : { 'last-event-id': Buffer.from(lastEventId).toString('latin1') };
   const own = { accept: 'text/event-stream', 'cache-control': 'no-store' };
   const headers = { ...clientHeaders(), ...own, ...session.headers, ...cursor };
   return connection.request({ method: 'GET', url, headers, signal });

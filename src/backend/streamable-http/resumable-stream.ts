@@ -34,6 +34,8 @@ export interface ResumableStreamOptions {
    * a POST can only be resumed after an event with an id, and is given up after `maxUnreachableMs`.
    */
   readonly isStandalone: boolean;
+  /** Asks the server that refused the stream whether it still knows the session. Never rejects. */
+  isForgotten(): Promise<boolean>;
   /** Requests the events after this one; a new stream if there is no event id. Rejects if the server is not reached. */
   open(lastEventId: string | undefined): Promise<HttpResponse>;
   /** True once no further message is needed. */
@@ -47,6 +49,12 @@ export interface ResumableStreamOptions {
 /** Temporary statuses: the server is busy, or has not noticed yet that the previous connection is gone (409). */
 const temporaryStatuses: ReadonlySet<number> = new Set([408, 409, 425, 429, 500, 502, 503, 504]);
 
+/** Statuses for an unknown session. Many servers answer 400 where the specification has 404. */
+const unknownStatuses: ReadonlySet<number> = new Set([400, 404]);
+
+/** Statuses for credentials that have expired. The client's next request brings others. */
+const unauthorizedStatuses: ReadonlySet<number> = new Set([401, 403]);
+
 /**
  * Reads an SSE stream over as many connections as it needs (2025-11-25, basic/transports, "Resumability and
  * Redelivery"). When the stream ends or breaks before it is complete, it is resumed after its last event id. No message
@@ -57,6 +65,7 @@ export async function readResumableStream(parts: ResumableStreamOptions): Promis
   let answer = parts.first;
   let lastEventId = parts.cursor;
   let wasOpen = answer !== undefined || lastEventId !== undefined;
+  let hasTried = wasOpen;
   let requestedMs: number | undefined;
   let failures = 0;
   let awaySince = performance.now();
@@ -74,8 +83,9 @@ export async function readResumableStream(parts: ResumableStreamOptions): Promis
     }
     const hasNoLimit = isStandalone || requestedMs !== undefined;
     const leftMs = hasNoLimit ? Number.POSITIVE_INFINITY : awaySince + maxUnreachableMs - performance.now();
-    if (wasOpen && !(await pauseBeforeReconnect(failures, { requestedMs, leftMs, signal })))
+    if (hasTried && !(await pauseBeforeReconnect(failures, { requestedMs, leftMs, signal })))
       return { outcome: 'complete' };
+    hasTried = true;
     answer = await parts.open(lastEventId).catch(() => undefined); // not reached: tried again, within the limit below
     if (answer?.status === 200 && answer.mediaType === 'text/event-stream') {
       wasOpen = true;
@@ -83,13 +93,17 @@ export async function readResumableStream(parts: ResumableStreamOptions): Promis
     }
     const status = answer?.status;
     await answer?.body.drain().catch(() => undefined); // the body is of no interest
-    if (status === 404 && wasOpen) return { outcome: 'forgotten' };
-    if (status !== undefined && !temporaryStatuses.has(status)) return { outcome: 'refused', status };
+    // A server that never opened the stream may not have it.
+    if (wasOpen && unknownStatuses.has(status ?? 0) && (await parts.isForgotten())) return { outcome: 'forgotten' };
+    const isTemporary =
+      status === undefined ||
+      temporaryStatuses.has(status) ||
+      (isStandalone && wasOpen && unauthorizedStatuses.has(status));
+    if (!isTemporary) return { outcome: 'refused', status };
     if (!isStandalone && performance.now() - awaySince >= maxUnreachableMs) {
       return { outcome: 'lost', reason: 'server_unreachable' };
     }
     answer = undefined;
-    wasOpen = true;
     failures += 1;
   }
 }

@@ -8,7 +8,7 @@ import { type ResumableStreamEnd, type ResumableStreamOptions, readResumableStre
 export interface StandaloneStreamOptions
   extends Pick<
     ResumableStreamOptions,
-    'flow' | 'maxLineBytes' | 'idleTimeoutMs' | 'signal' | 'onMessages' | 'onNoise'
+    'flow' | 'maxLineBytes' | 'idleTimeoutMs' | 'signal' | 'isForgotten' | 'onMessages' | 'onNoise'
   > {
   open(lastEventId: string | undefined): Promise<HttpResponse>;
   onCursor(isFirst: boolean): void;

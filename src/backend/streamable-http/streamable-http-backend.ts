@@ -36,6 +36,7 @@ import { type HttpPost, type HttpPostEnd, type OutgoingPost, requestEventStream,
 import { createRepeatFilter } from './repeated-messages.ts';
 import { createResumeStateReporter, parseResumeState, type ResumeState } from './resume-state.ts';
 import { ServerSession } from './server-session.ts';
+import { isSessionKnown } from './session-probe.ts';
 import { createStandaloneStream } from './standalone-stream.ts';
 
 /** Options of a Streamable HTTP server and the limits of its backend. */
@@ -179,7 +180,12 @@ export function openStreamableHttp(
   };
   const limits = { maxLineBytes, idleTimeoutMs, postTimeoutMs };
   const onCursor = (isFirst: boolean): void => (isFirst ? stateReporter.changed() : stateReporter.moved());
-  const parts = { url, connection, flow, session, ...limits, clientHeaders, onMessages: deliver, onNoise, onCursor };
+  const isForgottenByServer = async (): Promise<boolean> =>
+    session.hasId && !(await isSessionKnown({ url, connection, session, clientHeaders }));
+  const parts = {
+    ...{ url, connection, flow, session, ...limits, clientHeaders, isForgotten: isForgottenByServer },
+    ...{ onMessages: deliver, onNoise, onCursor },
+  };
   const stateReporter = createResumeStateReporter(
     () => ({ ...session.state, cursor: standalone.cursor, streams: [...posts].flatMap(positionsOf) }),
     (state) => isOver || events.onState?.(state),
@@ -349,7 +355,8 @@ export function openStreamableHttp(
         fault,
       );
     }
-    standalone.follow(from, repeats());
+    // Without an event id, the server repeats nothing.
+    standalone.follow(from, from === undefined ? undefined : repeats());
     if (unansweredIds.size > 0)
       queueMicrotask(() => isOver || events.onUnanswered([...unansweredIds], 'outcome_unknown'));
   };

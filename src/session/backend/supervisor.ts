@@ -177,7 +177,11 @@ export class BackendSupervisor implements BackendEvents {
     const isLive = this.#state === 'live' && !this.#waitsForOwner;
     if (mark !== undefined && isLive) this.#move(mark);
     const goesOn = (isLive && this.#state === 'live') || (this.#state === 'moving' && message.kind !== 'request');
-    if (goesOn) return (this.#backend as Backend).send(message, headers ?? this.#newestHeaders);
+    if (goesOn) {
+      const sent = (this.#backend as Backend).send(message, headers ?? this.#newestHeaders);
+      if (sent !== 'ended') return sent;
+      // The backend is about to report its end. Its replacement gets the message.
+    }
     if (this.#state === 'hibernating') {
       this.#affinity.mark = mark ?? this.#affinity.mark;
       this.restore();
@@ -215,7 +219,7 @@ export class BackendSupervisor implements BackendEvents {
 
   pause(): void {
     this.#isPaused = true;
-    if (this.#state === 'live') this.#backend?.pause();
+    if (this.#state === 'live' || this.#state === 'moving') this.#backend?.pause();
   }
 
   resume(): void {
@@ -321,7 +325,12 @@ export class BackendSupervisor implements BackendEvents {
 
   onEnd(end: BackendEnd): void {
     // A hibernated backend was closed; its session still exists.
-    if (this.#state !== 'closed' && end.reason !== 'closed') this.#listener.onLost(end);
+    if (this.#state === 'closed' || end.reason === 'closed') return;
+    const waiting = (this.#unsent?.takeAll() ?? []).map(({ message, headers = this.#newestHeaders }) => ({
+      message,
+      headers,
+    }));
+    this.#listener.onLost({ ...end, undelivered: [...(end.undelivered ?? []), ...waiting] });
   }
 
   #reopen(): void {
@@ -407,8 +416,9 @@ export class BackendSupervisor implements BackendEvents {
       return;
     }
     for (const { message, headers } of this.#unsent?.takeAll() ?? []) {
-      if (mayPass) this.send(message, headers);
-      else this.#listener.onUnsent(message);
+      if (!mayPass) this.#listener.onUnsent(message);
+      else if (this.send(message, headers) === 'full' && message.kind === 'request')
+        this.#listener.onUnanswered([message.id as RequestId], 'server_busy', true);
     }
   }
 

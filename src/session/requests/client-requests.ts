@@ -156,7 +156,6 @@ export class ClientRequests {
     const sent = this.#supervisor.send(request, forwarded);
     call.report?.sent();
     if (this.#supervisor.state !== 'live') call.report?.awaitsStart();
-    // `ended`: the backend is about to report its end, which then decides about the call.
     if (sent === 'full') this.fail(call, 'server_busy');
   }
 

@@ -42,7 +42,9 @@ class OpeningTarget implements AnswerTarget {
 
   respond(response: Message, isLast: boolean): void {
     this.write(eventText(response, this.#context.limits.maxEventBytes));
-    if (isLast) this.#sink?.end();
+    if (!isLast) return;
+    this.#sink?.end();
+    this.#delivery.setPaused(false); // a response that has ended reports no drain
   }
 
   undeliverable(): void {

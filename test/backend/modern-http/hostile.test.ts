@@ -136,16 +136,22 @@ describe('[F28] [P3] later, a request whose answer is', () => {
     ['does not end', () => undefined],
     ['is too large', (response) => void response.write(`"${'x'.repeat(20_000)}"`)],
     ['is no JSON', (response) => void response.end('no')],
-  ])('a 403 whose body %s is a refusal', async (_, go) => {
+  ])('a refusal whose body %s stays a refusal', async (_, go) => {
+    const statuses = [403, 503];
     const { sendWith, unanswered } = await openLiveModern(
       ({ response }) => {
-        response.writeHead(403, { 'content-type': 'application/json' }).write('{"error":');
+        response.writeHead(statuses.shift() ?? 500, { 'content-type': 'application/json' }).write('{"error":');
         go(response);
       },
       { passesChallenges: true, maxLineBytes: 10_000 },
     );
-    sendWith(ask(5), { authorization: 'Bearer a' });
-    expect(await unanswered.next()).toEqual({ ids: [5], reason: 'server_unauthorized' });
+    for (const [id, reason] of [
+      [5, 'server_unauthorized'],
+      [6, 'server_refused'],
+    ] as const) {
+      sendWith(ask(id), { authorization: 'Bearer a' });
+      expect(await unanswered.next()).toEqual({ ids: [id], reason });
+    }
   });
 
   test('[P8] silence, where a limit is set: it is not answered', async () => {

@@ -505,6 +505,24 @@ describe('the end', () => {
     expect(send(note)).toBe('ended');
   });
 
+  test('[P3] tells what the server has certainly not seen: messages behind one that it does not accept', async () => {
+    const { stream, end, send, server } = await openLive({
+      onPost: ({ text, response }) => text === initialize && accept({ response }),
+    });
+    send(initialize);
+    send(note);
+    send(request('waits'));
+    send(note);
+    await waitFor(() => server.posts.items.length === 2, { what: 'the notification' });
+    stream.end();
+    const { reason, undelivered = [] } = await end();
+    const texts = undelivered.map(({ message }) => message.text.toString());
+    expect([reason, texts]).toEqual([
+      'exited',
+      [request('waits'), note].map((each) => asMessage(each).text.toString()),
+    ]);
+  });
+
   test('[R8.04] [F28] of a stream that breaks is told too', async () => {
     const { stream, end, messages } = await openLive();
     stream.write(event('message', '1'));

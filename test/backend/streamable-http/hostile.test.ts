@@ -207,6 +207,20 @@ describe('an answer to a call that is none', () => {
     expect([ends, failures.length, failures.join().includes('secret')]).toEqual([[], 1, false]);
   });
 
+  test.each<[string, (response: ServerResponse) => void]>([
+    ['breaks', (r) => void r.write('{', () => r.destroy())],
+    ['does not end', (r) => void r.write('{')],
+    ['is too large', (r) => void r.write(`"${'x'.repeat(20_000)}"`)],
+  ])('[P3] [F28] a refusal whose JSON %s stays a refusal', async (_, go) => {
+    const onPost: Manners['onPost'] = ({ message, response }) => {
+      if (message.id === undefined) return void response.writeHead(202).end();
+      go(response.writeHead(503, { 'content-type': 'application/json' }));
+    };
+    const { send, unanswered } = await openLive({ onPost }, { maxLineBytes: 10_000 });
+    send(request(5, 'tools/list'));
+    expect(await unanswered.next()).toEqual({ ids: [5], reason: 'server_refused' });
+  });
+
   const errorOf = (id: unknown) => ({ jsonrpc: '2.0', id, error: { code: -32001, message: 'no' } });
 
   test.each<[string, object, (response: ServerResponse, id: unknown) => void, boolean]>([

@@ -80,9 +80,22 @@ describe('[P3] [P4] a backend that goes on where another one stood', () => {
     expect(ends).toEqual([]);
   });
 
+  test('takes a message of a GET stream without event ids for a new one, also if it equals an earlier one', async () => {
+    const { messages } = await goOn(
+      { onGet: ({ response }) => void beginStream(response).write(event(note)) },
+      { ...known, streams: [] },
+      [],
+      [note],
+    );
+    expect(JSON.parse(await messages.next())).toEqual(note);
+  });
+
   test('ends if the server has forgotten the session', async () => {
     const { end } = await goOn(
-      { onGet: ({ response }) => void response.writeHead(404).end() },
+      {
+        onGet: ({ response }) => void response.writeHead(404).end(),
+        onPost: ({ response }) => void response.writeHead(404).end(),
+      },
       { ...known, streams: [{ ids: [1], cursor: 'x' }] },
       [1],
     );

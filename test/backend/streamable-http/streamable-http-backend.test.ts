@@ -89,6 +89,19 @@ describe('a server of Streamable HTTP', () => {
     expect(origins).toEqual([[0], [1], [2], [2]]);
   });
 
+  test('may begin its JSON with a byte order mark', async () => {
+    const { send, messages } = await openLive({
+      onPost: ({ message, response }) =>
+        message.id === undefined
+          ? void response.writeHead(202).end()
+          : void response
+              .writeHead(200, { 'content-type': 'application/json' })
+              .end(`\ufeff${JSON.stringify(answerTo(message))}`),
+    });
+    send(request(1));
+    expect(await messages.next()).toBe(JSON.stringify(answerTo({ id: 1 })));
+  });
+
   test('may write its JSON over several lines', async () => {
     const { send, messages } = await openLive({
       onPost: ({ message, response }) =>
@@ -277,6 +290,41 @@ describe('a stream that breaks', () => {
     expect(server.gets.items.length).toBeGreaterThan(2);
   });
 
+  test('the GET stream is opened again after a refusal of credentials, which the next request may bring anew', async () => {
+    const statuses = [401, 403];
+    let opened = 0;
+    const { messages } = await openLive({
+      onGet({ response }) {
+        const status = opened === 0 ? undefined : statuses.shift();
+        if (status !== undefined) return void response.writeHead(status).end();
+        opened += 1;
+        beginStream(response).write(
+          `retry: 50\n${event({ ...note, opened })}`,
+          () => opened === 1 && response.destroy(),
+        );
+      },
+    });
+    for (const n of [1, 2]) expect(JSON.parse(await messages.next())).toEqual({ ...note, opened: n });
+    expect(statuses).toEqual([]);
+  });
+
+  test('with an event id beyond Latin-1 is resumed with the bytes of that id in UTF-8', async () => {
+    const { send, messages, server } = await openLive({
+      onGet: ({ request: { headers }, response }) =>
+        headers['last-event-id'] === undefined
+          ? void response.writeHead(405).end()
+          : void beginStream(response).end(event(answerTo({ id: 1 }), 'x')),
+      onPost: ({ message, response }) =>
+        message.id === undefined
+          ? void response.writeHead(202).end()
+          : void beginStream(response).write('id: →1\nretry: 50\ndata:\n\n', () => response.end()),
+    });
+    send(request(1));
+    expect(JSON.parse(await messages.next())).toEqual(answerTo({ id: 1 }));
+    const sent = server.gets.items.at(-1)?.request.headers['last-event-id'] ?? '';
+    expect(Buffer.from(String(sent), 'latin1').toString()).toBe('→1');
+  });
+
   test('silence counts as a break where there is a limit for it, but not while reading is stopped', async () => {
     const { server, backend } = await openLive(
       { onGet: ({ response }) => void beginStream(response).flushHeaders() },
@@ -331,14 +379,49 @@ describe('a session that the server has forgotten', () => {
     expect(JSON.parse(await messages.next())).toEqual(answerTo({ id: 'good' }));
   });
 
-  test('is noticed by its GET stream', async () => {
+  test.each([404, 400])('is noticed by its GET stream, which is refused with %i', async (status) => {
     const { end } = await openLive({
       onGet: ({ response, request: { headers } }) =>
         headers['last-event-id'] === undefined
           ? void beginStream(response).write(`retry: 50\n${event(note, 'g')}`, () => response.destroy())
-          : void response.writeHead(404).end(),
+          : void response.writeHead(status).end(),
+      onPost: ({ message, response }) => void response.writeHead(message.method === 'ping' ? status : 202).end(),
     });
     expect(await end()).toMatchObject({ reason: 'exited', undelivered: [] });
+  });
+
+  test('is not one whose GET stream was never open: the server may have none', async () => {
+    const statuses = [503, 404];
+    const { ends, send, messages, server } = await openLive({
+      onGet: ({ response }) => void response.writeHead(statuses.shift() ?? 500).end(),
+    });
+    await waitFor(() => server.gets.items.length === 2, { what: 'the second request for the stream' });
+    send(request(1));
+    expect(JSON.parse(await messages.next())).toEqual(answerTo({ id: 1 }));
+    expect([ends, statuses]).toEqual([[], []]);
+  });
+
+  test.each([
+    ['has no ids of sessions', false],
+    ['has no GET', true],
+  ])('is not one of a server that %s: a stream that cannot be resumed fails its request alone', async (_, hasId) => {
+    const { ends, send, unanswered, server } = await openLive({
+      ...(!hasId && {
+        onInitialize: ({ message, response }) =>
+          json(response, answerTo(message, { protocolVersion: '2025-06-18', capabilities: {} })),
+      }),
+      onGet: ({ response }) => void response.writeHead(404).end(),
+      onPost({ message, response }) {
+        if (message.id === 'broken') beginStream(response).write(event(note, 'e'), () => response.destroy());
+        else if (message.method === 'ping') json(response, answerTo(message));
+        else if (message.id === undefined) response.writeHead(202).end();
+      },
+    });
+    send(request('slow'));
+    send(request('broken'));
+    expect(await unanswered.next()).toEqual({ ids: ['broken'], reason: 'server_unreachable' });
+    expect([ends, unanswered.items.length]).toEqual([[], 1]);
+    expect(server.gets.items.length).toBeGreaterThanOrEqual(2);
   });
 
   test('is none if there was none: the request is refused', async () => {

@@ -2,9 +2,11 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { BackendEnd } from '../../../src/backend/backend.ts';
 import type { Handshake } from '../../../src/protocol/handshake.ts';
 import { createMessage, type Message } from '../../../src/protocol/message/message.ts';
+import type { Server } from '../../../src/server/server.ts';
 import { BackendSupervisor } from '../../../src/session/backend/supervisor.ts';
 import type { SessionTelemetry } from '../../../src/session/session-events.ts';
 import { asMessage } from '../../support/as-message.ts';
+import { createFakeAnswer } from '../../support/fake-answer.ts';
 import { createFakeServer, type FakeBackend, readMessage } from '../../support/fake-backend.ts';
 import { createContext, silentListener } from '../context-fixture.ts';
 import { createServer, silentTelemetry } from '../session-fixture.ts';
@@ -25,6 +27,7 @@ function createFixture({
   isRemote = false,
   isInitialized = true,
   isOwner = (): boolean => true,
+  server: fields = {} as Partial<Server>,
 } = {}) {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());
@@ -32,11 +35,12 @@ function createFixture({
   const losses: BackendEnd[] = [];
   const away: BackendEnd[] = [];
   const expired: Message[] = [];
+  const unanswered: object[] = [];
   const onRestored = vi.fn();
   const fake = createFakeServer((sent, backend) => {
     if (answers && sent['method'] === 'initialize') backend.says(welcome);
   });
-  const { server } = createServer({ open: fake.open, startTimeoutMs: 10_000, isRemote });
+  const { server } = createServer({ open: fake.open, startTimeoutMs: 10_000, isRemote, ...fields });
   const emit: SessionTelemetry['emit'] = (event) => event.type === 'backend-ended' && away.push(event.end);
   const { context, ends: givenUp } = createContext({
     limits: { maxQueuedBytes: 2 * maxQueuedBytes },
@@ -56,13 +60,14 @@ function createFixture({
       losses.push(end);
       upstream.restore();
     },
+    onUnanswered: (ids, reason, isFinal) => void unanswered.push({ ids, reason, isFinal }),
     onUnsent: (unsent) => void expired.push(unsent),
     onRestored,
   });
   if (!isAdopted) upstream.open();
   const sent = ({ sent: { items } }: FakeBackend): unknown[] => [...items];
-  const told = { lines, losses, givenUp, away, expired, onRestored };
-  return { upstream, fake, client, ...told, sent, pass: vi.advanceTimersByTimeAsync };
+  const told = { lines, losses, givenUp, away, expired, unanswered, onRestored };
+  return { upstream, fake, client, context, ...told, sent, pass: vi.advanceTimersByTimeAsync };
 }
 
 describe('a backend that hibernates', () => {
@@ -351,6 +356,56 @@ describe('a backend that does not start again', () => {
     expect(sent(fake.backend)).toEqual([initialize]);
     expect(upstream.send(message(1))).toBe('ended');
   });
+});
+
+describe('a message that the server has not seen', () => {
+  const texts = ({ undelivered = [] }: BackendEnd) =>
+    undelivered.map(({ message: of }) => JSON.parse(of.text.toString()));
+
+  it('[P3] is told with the loss if its backend had ended before it, after those that came earlier', async () => {
+    const { upstream, fake, losses } = createFixture();
+    const { backend } = fake;
+    backend.answerToSend = 'ended';
+    expect(upstream.send(message(2))).toBe('sent');
+    backend.ends({ undelivered: [{ message: message(1), headers: {} }] });
+    expect(losses.map(texts)).toEqual([[note(1), note(2)]]);
+  });
+
+  it('[P3] is told with the loss if it waits because this instance may not own the session', async () => {
+    let isOwner = true;
+    const { upstream, fake, losses, pass } = createFixture({ isOwner: () => isOwner });
+    upstream.hibernate();
+    isOwner = false;
+    upstream.send(message(1));
+    await pass(0);
+    expect([upstream.state, losses]).toEqual(['live', []]);
+    fake.backend.ends();
+    expect(losses.map(texts)).toEqual([[note(1)]]);
+  });
+
+  it('[P3] is answered if the new backend has no room for it', async () => {
+    const { upstream, fake, unanswered, pass } = createFixture({ answers: false });
+    upstream.hibernate();
+    const request = createMessage({ id: 7, method: 'tools/call' });
+    expect([upstream.send(request), upstream.send(message(1))]).toEqual(['sent', 'sent']);
+    await pass(0);
+    fake.backend.answerToSend = 'full';
+    fake.backend.says(welcome);
+    expect(unanswered).toEqual([{ ids: [7], reason: 'server_busy', isFinal: true }]);
+  });
+});
+
+it('[P8] a server whose session moves to another process is paused with the session', async () => {
+  const { upstream, fake, context } = createFixture({
+    server: { affinity: { readsMeta: true, readMeta: () => 'other' } as never, canMoveSessions: () => true },
+  });
+  context.holder = {} as never;
+  const call = { id: 1, method: 'tools/call', answer: createFakeAnswer(1), activeAt: 0, startedAt: 0 };
+  context.calls.add({ ...call, progressToken: undefined, taskId: undefined, request: undefined });
+  upstream.send(createMessage({ id: 2, method: 'tools/call' }));
+  expect(upstream.state).toBe('moving');
+  upstream.pause();
+  expect(fake.backend.isPaused).toBe(true);
 });
 
 describe('a closed backend supervisor', () => {
