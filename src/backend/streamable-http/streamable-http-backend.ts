@@ -180,12 +180,10 @@ export function openStreamableHttp(
   };
   const limits = { maxLineBytes, idleTimeoutMs, postTimeoutMs };
   const onCursor = (isFirst: boolean): void => (isFirst ? stateReporter.changed() : stateReporter.moved());
-  const isForgottenByServer = async (): Promise<boolean> =>
-    session.hasId && !(await isSessionKnown({ url, connection, session, clientHeaders }));
-  const parts = {
-    ...{ url, connection, flow, session, ...limits, clientHeaders, isForgotten: isForgottenByServer },
-    ...{ onMessages: deliver, onNoise, onCursor },
-  };
+  const server = { url, connection, session, clientHeaders };
+  const isForgottenByServer = async (): Promise<boolean> => session.hasId && !(await isSessionKnown(server));
+  const handlers = { onMessages: deliver, onNoise, onCursor };
+  const parts = { ...server, ...limits, ...handlers, flow, isForgotten: isForgottenByServer };
   const stateReporter = createResumeStateReporter(
     () => ({ ...session.state, cursor: standalone.cursor, streams: [...posts].flatMap(positionsOf) }),
     (state) => isOver || events.onState?.(state),
