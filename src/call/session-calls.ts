@@ -25,7 +25,7 @@ export interface Call extends CallInFlight {
   /** The headers of the client's request for the server; undefined if an earlier owner had the request. */
   readonly forwarded?: ForwardedHeaders;
   /** The least level of log messages that the client in a group wants; undefined for none. */
-  readonly logLevel?: LogLevel | undefined;
+  logLevel?: LogLevel | undefined;
   /** True for a request of the gateway itself. No client waits for the answer. */
   readonly isGatewayRequest?: boolean;
   /** The report of the call; set if somebody wants reports. */

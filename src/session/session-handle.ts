@@ -1,3 +1,4 @@
+import type { RequestId } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import type { EventId } from '../protocol/wire/event-id.ts';
@@ -26,14 +27,18 @@ export interface GroupRequestOptions {
   readonly turnMs: number;
   /** The listener that a resource request or ping is for; see `SubscriptionLeases`. */
   readonly holder?: string;
-  /** The resources whose leases this holder renews. */
+  /** The resources whose leases this holder renews. A ping without any renews the lease on the session itself. */
   readonly renews?: readonly string[];
+  /** True for a ping that begins the lease on the session itself. */
+  readonly joins?: boolean;
   /** The client's input for a call that asked for some; see `InputRounds`. */
   readonly round?: InputRound;
 }
 
 /** The answers that a client gives at once to the requests of a call. */
 export interface InputRound {
+  /** The call that asked. */
+  readonly call: RequestId;
   /** Unique to this round. */
   readonly name: string;
   /** The digest of the answers. */

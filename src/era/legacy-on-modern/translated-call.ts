@@ -3,7 +3,7 @@ import { mayRequestInput } from '../../call/rerun.ts';
 import type { CancelRequest } from '../../modern/process/shared-calls.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import { cancelled, type Message, memberRange } from '../../protocol/message/message.ts';
+import { cancelled, type Message, memberRange, memberValue } from '../../protocol/message/message.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import {
   type InputRequired,
@@ -59,6 +59,7 @@ export class TranslatedCall implements CallAnswer {
   readonly #init: TranslatedCallInit;
   #cancelAtServer: CancelRequest = () => undefined;
   #rounds = 0;
+  #lastProgress = Number.NEGATIVE_INFINITY;
   /** The round that waits for the client's answers. */
   #round: InputRequired | undefined;
   /** The keys of the unanswered questions, by the questions' ids. */
@@ -106,6 +107,7 @@ export class TranslatedCall implements CallAnswer {
   }
 
   message(notification: Message): boolean {
+    if (notification.method === 'notifications/progress' && !this.#isProgress(notification)) return true;
     return !this.#isOver && this.#host.output.notify(notification, this.id);
   }
 
@@ -122,6 +124,15 @@ export class TranslatedCall implements CallAnswer {
 
   fault(reason: Reason): void {
     if (!this.#isOver) this.#fail(reason);
+  }
+
+  /** A server counts from the start in each round, but progress must increase (2025-11-25, basic/utilities/progress). */
+  #isProgress(notification: Message): boolean {
+    const progress = memberValue(notification, 'params', 'progress');
+    if (typeof progress !== 'number') return true;
+    if (this.#rounds > 0 && progress <= this.#lastProgress) return false;
+    this.#lastProgress = Math.max(progress, this.#lastProgress);
+    return true;
   }
 
   #send(request: Message): void {

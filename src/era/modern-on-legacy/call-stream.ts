@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Reason } from '../../protocol/faults.ts';
+import { deniesReaching, type Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import type { EventId } from '../../protocol/wire/event-id.ts';
@@ -13,6 +13,9 @@ const resumePauseMs = 200;
 
 /** The faults that mean that the session or its stream is gone. */
 const lostReasons: ReadonlySet<Reason> = new Set(['unknown_session', 'unknown_event_id', 'bad_event_id']);
+
+/** True for a fault of a resume after which the call may still run. Only the resume did not reach the session. */
+const isLoss = (reason: Reason): boolean => lostReasons.has(reason) || deniesReaching(reason);
 
 /** The listener of a call's stream, and the access to its session. */
 export interface CallStreamOptions {
@@ -80,7 +83,7 @@ export class CallStream {
   listen(handle: SessionHandle, after: EventId): void {
     const listener = {
       message: (message: Message, position: EventPosition): void => this.#handleMessage(message, position),
-      fault: (reason: Reason): void => this.#fail(lostReasons.has(reason) ? 'outcome_unknown' : reason),
+      fault: (reason: Reason): void => this.#fail(isLoss(reason) ? 'outcome_unknown' : reason),
       ended: (): void => this.#handleEnd(),
       opened: (): void => {
         this.#isResumed = true;
@@ -107,7 +110,7 @@ export class CallStream {
   /** Resumes a stream that ended without the response: its session moved, or the connection grew too old. */
   #handleEnd(): void {
     if (this.#isStopped) return;
-    const after = this.#newest;
+    const after = this.#newest ?? this.#reply?.newest; // a stream without a message may have a priming event
     this.#resumes += 1;
     // A taken-up stream is not hopeless: clients that sent the same answers may be reading it in turn.
     const isHopeless = this.#resumes > maxResumes && !this.#isResumed;

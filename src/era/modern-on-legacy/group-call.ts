@@ -3,11 +3,13 @@ import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { readGatewayFault } from '../../protocol/message/gateway-fault.ts';
 import { cancelled, type Message } from '../../protocol/message/message.ts';
 import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
+import { isWanted } from '../../protocol/modern/log-levels.ts';
 import { type RenumberedRequest, restoreId, restoreToken } from '../../protocol/modern/renumber.ts';
 import { requiredFeature } from '../../protocol/translate/modern-on-legacy/askable.ts';
 import type { InitializedServer } from '../../protocol/translate/modern-on-legacy/legacy-discovery.ts';
 import { compareLogPositions, type EventId } from '../../protocol/wire/event-id.ts';
 import { ServerRequests } from '../../session/requests/server-requests.ts';
+import type { GroupRequestOptions } from '../../session/session-handle.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
 import type { RequestStateContent } from '../keys/request-state.ts';
@@ -130,7 +132,10 @@ export class GroupCall {
     this.#useSlot(slot, open);
     slot.noteResumed(value.call);
     this.#questions.noteAnswered(messages.map(({ id }) => id as RequestId));
-    const group = { turnMs: 0, round: { name: `${value.call} ${round}`, digest } };
+    const group = {
+      ...this.#groupOptions(0, open),
+      round: { call: value.call, name: `${value.call} ${round}`, digest },
+    };
     const refused = await sendNotifications(open.handle, messages, group, this.#groupRequest.forwarded);
     if (refused === 'unknown_session') return this.#handleLoss('outcome_unknown');
     // The call itself goes on, for the client whose answers it got, or until these are sent again.
@@ -150,11 +155,15 @@ export class GroupCall {
    * Sends the request to a session. Resolves with the reason if it was refused, or with nothing once it was accepted.
    */
   #post(slot: PoolSlot, open: OpenSlot, waitMs: number): Promise<Reason | undefined> {
-    const { logLevel } = this.#groupRequest;
     this.#useSlot(slot, open);
-    const wantsLogs = logLevel !== undefined && open.opened.capabilitiesText.includes('"logging"');
-    const group = { turnMs: waitMs, ...(wantsLogs && { logLevel }) };
+    const group = this.#groupOptions(waitMs, open);
     return this.#stream.post(open.handle, { messages: [this.#sent.request], isBatch: false, group });
+  }
+
+  #groupOptions(turnMs: number, { opened }: OpenSlot): GroupRequestOptions {
+    const { logLevel } = this.#groupRequest;
+    const wantsLogs = logLevel !== undefined && opened.capabilitiesText.includes('"logging"');
+    return { turnMs, ...(wantsLogs && { logLevel }) };
   }
 
   #handleMessage(message: Message, { before, at }: EventPosition): void {
@@ -170,10 +179,12 @@ export class GroupCall {
   /** Passes on a notification that belongs to the request. */
   #passNotification(message: Message): void {
     const { clientToken, tokenText } = this.#sent;
-    const isUnchanged = message.method === 'notifications/message' || isVendorNotification(message);
-    if (isUnchanged) this.#groupRequest.answer.message(message);
+    const { answer, logLevel } = this.#groupRequest;
+    // Messages from before this round can have the level of another request.
+    const isLog = message.method === 'notifications/message' && isWanted(message, logLevel);
+    if (isLog || isVendorNotification(message)) answer.message(message);
     if (message.method !== 'notifications/progress' || tokenText === undefined) return;
-    this.#groupRequest.answer.message(restoreToken(message, clientToken, tokenText));
+    answer.message(restoreToken(message, clientToken, tokenText));
   }
 
   #handleQuestion(message: Message, before: EventId | undefined, at: EventId | undefined): void {

@@ -45,6 +45,11 @@ export class SessionReply implements Reply {
     this.#at = after;
   }
 
+  /** The newest event that was read, priming events included. */
+  get newest(): EventId | undefined {
+    return this.#at;
+  }
+
   get isGone(): boolean {
     return this.#isGone;
   }

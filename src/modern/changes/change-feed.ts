@@ -5,7 +5,12 @@ import { withoutMember } from '../../protocol/message/edit-members.ts';
 import { changedMessage, type Message, memberValue } from '../../protocol/message/message.ts';
 import { missedChanges } from '../../protocol/modern/missed-changes.ts';
 import { subscriptionIdKey } from '../../protocol/modern/renumber.ts';
-import { maxSubscriptions, readFilter, type SubscriptionFilter } from '../../protocol/modern/subscription-filter.ts';
+import {
+  listChanges,
+  maxSubscriptions,
+  readFilter,
+  type SubscriptionFilter,
+} from '../../protocol/modern/subscription-filter.ts';
 import { contain } from '../../util/boundary.ts';
 import { backoff } from '../../util/timing/backoff.ts';
 import { RepeatedChanges } from './repeated-changes.ts';
@@ -213,7 +218,8 @@ export class ChangeFeed {
 
   /** Handles the response: an error in place of the acknowledgement, or the end of the subscription. */
   #handleResponse(listen: ServerSubscription, response: Message): void {
-    if (listen === this.#opening) return this.#handleFailure(listen, { error: response });
+    if (listen === this.#opening)
+      return this.#handleFailure(listen, response.isError ? { error: response } : { reason: 'subscription_refused' });
     if (listen !== this.#current) return;
     this.#current = undefined;
     this.#hasMissed = true;
@@ -233,8 +239,9 @@ export class ChangeFeed {
       settle(outcome);
     }
     // Without the refused resources the server may agree, or the current subscription may still be right.
+    const lacksLists = listChanges.some(([flag]) => this.#lists[flag] === true && this.#current?.filter[flag] !== true);
     if (this.#isDue || (listen.pending.length > 0 && this.#current === undefined)) this.#update();
-    else if (this.#current === undefined && !isUnknownMethod(outcome)) this.#updateLater();
+    else if (lacksLists && !isUnknownMethod(outcome)) this.#updateLater();
     this.#settle();
   }
 

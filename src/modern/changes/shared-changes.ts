@@ -196,7 +196,7 @@ export class SharedChanges {
     if (wants.asks) this.#announceNow();
     if (!isNew && !wants.asks) return;
     // An unknown peer that does not ask was there before us: our process ran without reporting changes to it.
-    this.#isLate ||= !isKnown && !wants.asks && !isEmptyFilter(wants.filter) && this.#processSubscription !== undefined;
+    this.#isLate ||= !isKnown && !isEmptyFilter(wants.filter) && this.#processSubscription !== undefined;
     this.#updateProcessSubscription();
   }
 

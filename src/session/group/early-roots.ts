@@ -1,4 +1,5 @@
 import type { Call, SessionCalls } from '../../call/session-calls.ts';
+import type { RequestId } from '../../protocol/faults.ts';
 import type { Message } from '../../protocol/message/message.ts';
 
 /** How long a call waits at most for a server that does not answer a ping, in milliseconds. */
@@ -6,6 +7,9 @@ const maxPingMs = 2_000;
 
 /** How long a call waits after the roots have reached its server. Servers check directories before they use them. */
 const settleMs = 50;
+
+/** How long a client has to answer until the client of another call that waits is asked too, in milliseconds. */
+const askAgainMs = 5_000;
 
 /** A call that waits for the roots, and sends itself. */
 interface HeldCall {
@@ -36,8 +40,11 @@ export class EarlyRoots {
   #request: Message | undefined;
   /** The calls that wait, of which a session has a limited number. Mostly, it has one. */
   #held: HeldCall[] = [];
-  /** The call whose client was asked. */
+  /** The call whose client was asked, as long as no other one is to be asked. */
   #asked: Call | undefined;
+  /** The calls whose clients were asked. */
+  #triedCalls = new WeakSet<Call>();
+  #askTimer: NodeJS.Timeout | undefined;
   #timer: NodeJS.Timeout | undefined;
   /** The number of processes so far. Pings of an earlier one say nothing about the current one. */
   #round = 0;
@@ -77,6 +84,16 @@ export class EarlyRoots {
     });
   }
 
+  /** True for the request that the clients are asked. */
+  isAsked(id: RequestId): boolean {
+    return this.#request !== undefined && this.#request.id === id;
+  }
+
+  /** A call is over. If its client was asked, the client of another one is asked. */
+  noteTaken(call: Call): void {
+    if (call === this.#asked) this.#askNext();
+  }
+
   /** The process is lost. What happens to the calls that wait is decided with all other calls of the process. */
   noteLost(): void {
     this.#held = [];
@@ -88,12 +105,14 @@ export class EarlyRoots {
     this.#round += 1;
     this.#state = 'new';
     this.#asked = undefined;
+    this.#triedCalls = new WeakSet();
     this.#request = undefined;
     for (const { call, send } of this.#held.splice(0)) if (this.#options.calls.holds(call)) this.holds(call, send);
   }
 
   close(): void {
     clearTimeout(this.#timer);
+    clearTimeout(this.#askTimer);
   }
 
   #check(): void {
@@ -105,13 +124,24 @@ export class EarlyRoots {
   #ask(): void {
     const { calls } = this.#options;
     if (this.#request === undefined || (this.#asked !== undefined && calls.holds(this.#asked))) return;
-    this.#asked = this.#held.find(({ call }) => calls.holds(call))?.call;
-    if (this.#asked !== undefined) this.onAsk?.(this.#request, this.#asked);
+    this.#asked = this.#held.find(({ call }) => calls.holds(call) && !this.#triedCalls.has(call))?.call;
+    if (this.#asked === undefined) return;
+    this.#triedCalls.add(this.#asked);
+    clearTimeout(this.#askTimer);
+    this.#askTimer = setTimeout(() => this.#askNext(), askAgainMs);
+    this.onAsk?.(this.#request, this.#asked);
+  }
+
+  #askNext(): void {
+    clearTimeout(this.#askTimer);
+    this.#asked = undefined;
+    if (this.#state === 'asking') this.#ask();
   }
 
   #settle(): void {
     this.#state = 'settled';
     this.#asked = undefined;
+    clearTimeout(this.#askTimer);
     // A call that its client has cancelled meanwhile is not sent.
     for (const { call, send } of this.#held.splice(0)) if (this.#options.calls.holds(call)) send();
   }

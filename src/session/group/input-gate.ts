@@ -1,5 +1,5 @@
 import { mayRequestInput } from '../../call/rerun.ts';
-import type { SessionCalls } from '../../call/session-calls.ts';
+import type { Call, SessionCalls } from '../../call/session-calls.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import type { Reply } from '../../reply/reply.ts';
 import type { ClientPost } from '../session-handle.ts';
@@ -30,9 +30,11 @@ export class InputGate {
 
   constructor(options: InputGateOptions) {
     this.#options = options;
-    options.calls.onTaken = ({ method }) => {
-      if (mayRequestInput(method)) queueMicrotask(() => this.#admitNext()); // after the answer was sent
-    };
+  }
+
+  /** A call of the session is over: the next one may run. */
+  noteTaken({ method }: Pick<Call, 'method'>): void {
+    if (mayRequestInput(method)) queueMicrotask(() => this.#admitNext()); // after the answer was sent
   }
 
   /** True if a post may run now. Otherwise it waits at the gate, or fails with `group_busy`. */

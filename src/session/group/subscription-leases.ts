@@ -8,6 +8,9 @@ import { unsubscribeRequest } from './gateway-requests.ts';
 /** How long a lease lasts without renewal. After that its instance counts as lost. */
 const leaseMs = 90_000;
 
+/** What a listener without resources leases: nothing of it is said to the server. No resource has this URI. */
+const ownSession = '';
+
 /** How often a listener renews its leases. */
 export const renewLeasesMs = 30_000;
 
@@ -34,7 +37,11 @@ export class SubscriptionLeases {
   }
 
   /** Answers a listener's request if the server need not be asked. Returns false if it has to be. */
-  settles(request: Message | undefined, { holder, renews = [] }: GroupRequestOptions, reply: Reply): boolean {
+  settles(
+    request: Message | undefined,
+    { holder, renews = [], joins = false }: GroupRequestOptions,
+    reply: Reply,
+  ): boolean {
     if (holder === undefined || request === undefined) return false;
     const uri = String(memberValue(request, 'params', 'uri'));
     if (request.method === 'resources/subscribe') {
@@ -45,9 +52,20 @@ export class SubscriptionLeases {
       if (!this.#client.subscribed.has(uri)) return false; // the server may not have confirmed the subscription yet
     } else if (request.method === 'resources/unsubscribe') {
       if (this.#end(uri, holder)) return false;
-    } else for (const renewed of renews) if (this.#leases.has(renewed)) this.#renew(renewed, holder);
+    } else if (joins) this.#renew(ownSession, holder);
+    else if (!this.#holdsAll(renews, holder)) {
+      reply.fault('unknown_session', request.id ?? null);
+      return true;
+    } else for (const renewed of renews.length > 0 ? renews : [ownSession]) this.#renew(renewed, holder);
     reply.json(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: request.id, result: {} })));
     return true;
+  }
+
+  /** False if the session is another one than that of the leases, or if one of them has expired. */
+  #holdsAll(renews: readonly string[], holder: string): boolean {
+    return renews.length > 0
+      ? renews.every((uri) => this.#leases.has(uri))
+      : this.#leases.get(ownSession)?.has(holder) === true;
   }
 
   /** Drops expired leases. Returns the requests that the server must get for them. */

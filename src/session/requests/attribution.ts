@@ -32,7 +32,13 @@ export class Attribution implements UnsolicitedSink {
     this.#delivery = delivery;
     this.#opening = opening;
     const { earlyRoots } = context;
-    if (earlyRoots !== undefined) earlyRoots.onAsk = (request, call) => this.#forwardRequest(request, call, undefined);
+    if (earlyRoots !== undefined) earlyRoots.onAsk = (request, call) => this.#ask(request, call);
+  }
+
+  /** Passes a request on that no message of the server causes now. */
+  #ask(request: Message, call: Call): void {
+    this.#forwardRequest(request, call, undefined);
+    this.#delivery.flush();
   }
 
   /** Receives one message of the server. */

@@ -52,6 +52,7 @@ export class ClientRequests {
     if (!policy.isShared) return;
     this.#rounds = new InputRounds();
     this.#leases = new SubscriptionLeases(client);
+    calls.onTaken = (call) => this.#handleTaken(call);
     if (client.hasRoots)
       context.earlyRoots = new EarlyRoots({
         calls,
@@ -63,6 +64,15 @@ export class ClientRequests {
       maxWaiting: policy.maxCalls,
       onAdmitted: (post, reply) => this.post(post, reply),
     });
+  }
+
+  /** A call of a group is over. No client can answer the questions that the server has asked for it. */
+  #handleTaken(call: Call): void {
+    const { serverRequests, earlyRoots } = this.#context;
+    const refused = serverRequests.refuseFor(call, (id) => earlyRoots?.isAsked(id) === true);
+    for (const refusal of refused) this.#supervisor.send(refusal);
+    earlyRoots?.noteTaken(call);
+    this.#inputGate?.noteTaken(call);
   }
 
   /** Passes the messages of one POST on, in order, and answers the POST. */
@@ -85,6 +95,8 @@ export class ClientRequests {
     if (calls.size + ids.length > policy.maxCalls) return reply.fault('too_many_calls', ids[0] ?? null);
     if (group?.round !== undefined && this.#rounds?.admits(group.round) === false)
       return reply.fault('bad_request_state', null);
+    const continued = calls.get(group?.round?.call);
+    if (continued !== undefined) continued.logLevel = group?.logLevel;
     for (const message of messages) {
       if (message.kind === 'request') continue;
       const refusal = this.#forward(message, reply.forwarded ?? noHeaders);
@@ -205,16 +217,20 @@ export class ClientRequests {
 
   /**
    * Ends calls that the server neither answers nor reports progress of, and tells the server to stop them. Also ends
-   * answers that the log does not take.
+   * answers that the log does not take. In a group, a call keeps its turn for a while: a question that the server has
+   * already sent must not go to the next client (P2, P11).
    */
   endOverdue(): void {
-    const { calls, limits } = this.#context;
+    const { calls, limits, policy } = this.#context;
     this.#delivery.failUnstored(limits.requestIdleMs);
     for (const request of this.#leases?.expired() ?? []) this.call([request], discardingAnswer);
     for (const call of calls.overdue(limits)) {
       if (call.method === 'initialize') continue; // it has a limit of its own, and is never cancelled
+      if (policy.isShared && call.cancelTimer !== undefined) continue;
       this.#supervisor.send(cancelled(call.id, overdueReason));
-      this.fail(call, 'request_timeout');
+      const fail = (): void => this.fail(call, 'request_timeout');
+      if (policy.isShared) call.cancelTimer = setTimeout(fail, limits.cancelGraceMs);
+      else fail();
     }
   }
 

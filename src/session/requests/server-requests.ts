@@ -107,6 +107,19 @@ export class ServerRequests {
     return cancelled;
   }
 
+  /**
+   * The call is over. Returns refusals of the requests that belong to it, for the server.
+   * @param isKept true for a request, by the server's id, that another client will be asked
+   */
+  refuseFor(call: StreamTarget, isKept: (serverId: RequestId) => boolean): readonly Message[] {
+    if (this.#open.size === 0) return [];
+    const requests = [...this.#open].filter(([, { destination }]) => destination === call);
+    for (const [clientId, open] of requests) this.#forget(clientId, open);
+    return requests
+      .filter(([, { serverId }]) => !isKept(serverId))
+      .map(([, { serverId }]) => createFaultResponse('server_request_refused', serverId));
+  }
+
   /** The error for a server request that cannot be sent, so that the server does not wait for an answer. */
   static refusal({ id = null }: Message): Message {
     return createFaultResponse('server_request_refused', id);

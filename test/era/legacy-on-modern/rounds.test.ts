@@ -155,3 +155,25 @@ describe('[R4.12] input that a modern server requires for a legacy client’s re
     expect(await translation.heard()).toEqual([{ ids: [1], reason: 'too_many_rounds' }]);
   });
 });
+
+it('progress only rises for the legacy client, over all rounds of its call', async () => {
+  const translation = await openCall();
+  for (const progress of [1, 2]) translation.last.notify('notifications/progress', { progressToken: 5, progress });
+  ask(translation.last, { a: { method: 'roots/list' } }, 's');
+  const heard = await translation.heard();
+  const asked = heard.find(({ method }: { method?: string }) => method === 'roots/list');
+  translation.send({ id: asked.id, result: { roots: [] } });
+  for (const progress of [1, 2, 3]) translation.last.notify('notifications/progress', { progressToken: 5, progress });
+  const all = [...heard, ...(await translation.heard())];
+  const values = all.filter(({ method }) => method === 'notifications/progress').map(({ params }) => params.progress);
+  expect(values).toEqual([1, 2, 3]);
+});
+
+it('a subscription that ends before its acknowledgement is no success for the legacy client', async () => {
+  const translation = createTranslation();
+  await translation.open();
+  translation.request(5, 'resources/subscribe', { uri: 'a:b' });
+  await translation.heard();
+  translation.last.result({ _meta: { 'io.modelcontextprotocol/subscriptionId': 0 } });
+  expect(await translation.heard()).toEqual([{ ids: [5], reason: 'subscription_refused' }]);
+});

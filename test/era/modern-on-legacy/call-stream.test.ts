@@ -85,3 +85,11 @@ describe('the stream of a group’s call', () => {
     expect([heard, failed, asked()]).toEqual([[], [], 1]);
   });
 });
+
+it.each(['owner_busy', 'store_unavailable', 'draining'] as const)(
+  '[P7] a call that runs is not said to have been refused if its stream cannot be resumed: %s',
+  async (reason) => {
+    const { failed } = createStream((reply) => reply.fault(reason, null));
+    expect(failed).toEqual(['outcome_unknown']);
+  },
+);

@@ -29,6 +29,7 @@ export interface Sent {
   readonly forwarded?: Record<string, string>;
   /** The capabilities that it declares. */
   readonly capabilities?: object;
+  readonly logLevel?: string | undefined;
 }
 
 export interface GroupsFixture {
@@ -133,9 +134,12 @@ export function createGroups(options: GroupsFixture) {
     /** Has a request of the modern era served. */
     ask(
       method: string,
-      { params = {}, principal = nobody, forwarded, capabilities: declared = {} }: Sent = {},
+      { params = {}, principal = nobody, forwarded, capabilities: declared = {}, logLevel }: Sent = {},
     ): FakeReply {
-      const meta = { [metaKeys.clientCapabilities]: declared };
+      const meta = {
+        [metaKeys.clientCapabilities]: declared,
+        ...(logLevel !== undefined && { 'io.modelcontextprotocol/logLevel': logLevel }),
+      };
       const request = readMessage(modernBody(method, params, { id: 'mine', meta }));
       const { envelope } = readEnvelope(request) as { envelope: Envelope };
       const reply = createFakeReply(acceptsBoth);

@@ -220,3 +220,32 @@ describe('calls that wait for clients which never come back', () => {
     expect(fake.opened).toHaveLength(1);
   });
 });
+
+it.each([
+  ['debug', undefined, 0],
+  [undefined, 'debug', 1],
+] as const)('a retry gets the log messages that it asks for itself: %s, then %s', async (first, second, count) => {
+  let call: unknown;
+  const { ask } = createGroups({
+    isolation: 'principal',
+    onInitialize: (message, backend) => opens(message, backend, { capabilities: { logging: {}, tools: {} } }),
+    onSend: ({ id, method, result }, backend) => {
+      const says = (message: object) => backend.says({ jsonrpc: '2.0', ...message });
+      if (method === 'logging/setLevel') says({ id, result: {} });
+      if (method === 'tools/call') {
+        call = id;
+        says({ id: 'q', method: 'elicitation/create', params: { message: '?' } });
+      } else if (result?.action === 'accept') {
+        says({ method: 'notifications/message', params: { level: 'info', data: 'hello' } });
+        says({ id: call, result: { content: [] } });
+      }
+    },
+  });
+  const asked = await responseOf(ask('tools/call', { ...asking, logLevel: first, params: { name } }));
+  const inputResponses = Object.fromEntries(Object.keys(asked.result.inputRequests).map((key) => [key, given]));
+  const params = { name, inputResponses, requestState: asked.result.requestState };
+  const reply = ask('tools/call', { ...asking, logLevel: second, params });
+  expect((await responseOf(reply)).result).toMatchObject({ content: [] });
+  const messages: readonly Json[] = reply.given?.kind === 'stream' ? reply.sink.messages : [];
+  expect(messages.filter(({ method }) => method === 'notifications/message')).toHaveLength(count);
+});

@@ -231,3 +231,14 @@ describe('the subscription of a legacy client at a modern server', () => {
     expect(subscribe('more')).toEqual([{ reason: 'too_many_subscriptions' }]);
   });
 });
+
+it('[P7] a feed is opened again for further lists after a passing failure', () => {
+  const { openLists, acknowledge, opened } = createFeed();
+  openLists({ toolsListChanged: true });
+  acknowledge(0);
+  openLists({ toolsListChanged: true, promptsListChanged: true });
+  opened[1]?.answer.fault('server_busy');
+  vi.advanceTimersByTime(600_000);
+  expect(opened.length).toBeGreaterThan(2);
+  expect(opened.at(-1)?.filter).toEqual({ toolsListChanged: true, promptsListChanged: true });
+});

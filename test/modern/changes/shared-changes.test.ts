@@ -281,6 +281,22 @@ describe('modern subscriptions across instances', () => {
     await end();
   });
 
+  it('[P7] that began while the store was away are told of what they may have missed', async () => {
+    const { changes, how } = createChanges();
+    const [here, there] = [createInstance(changes), createInstance(changes)];
+    await there.start();
+    how.isAway = true;
+    await here.start();
+    const { heard } = await here.listen({ toolsListChanged: true }, 1_500);
+    await there.says(toolsMethod); // nobody has asked for it
+    how.isAway = false;
+    await waitFor(() => there.listens().length > 0, { what: 'the announcement' });
+    await vi.advanceTimersByTimeAsync(120_000);
+    expect(there.listens()).toEqual([{ toolsListChanged: true }]);
+    expect(heard()).toEqual([toolsMethod]);
+    await Promise.all([here.modern.drain(0), there.modern.drain(0)]);
+  });
+
   it('of a remote server, or without a shared store, announce nothing to other instances', async () => {
     const { changes, listeners } = createChanges();
     for (const instance of [createInstance(changes, { isRemote: true }), createInstance(undefined)]) {

@@ -17,6 +17,7 @@ function setUp({ maxWaiting = 10, tellsRequests = false } = {}) {
       begin(Number(post.messages[0]?.id));
     },
   });
+  calls.onTaken = (call) => turns.noteTaken(call);
   const begin = (id: number): void =>
     calls.add({
       ...{

@@ -57,7 +57,8 @@ describe('the subscription leases of a group session', () => {
     const { ask, expired, advance } = create();
     for (const uri of ['a', 'b']) for (const holder of ['one', 'two']) ask('subscribe', uri, holder);
     advance(60_000);
-    expect(ask('ping', '', 'one', ['a', 'unknown'])).toBe(false);
+    expect(ask('ping', '', 'one', ['a'])).toBe(false);
+    expect(ask('ping', '', 'one', ['a', 'unknown'])).toBe('unknown_session');
     advance(30_000);
     expect(expired()).toEqual(['b']);
     expect(expired()).toEqual([]);
@@ -76,6 +77,24 @@ describe('the subscription leases of a group session', () => {
     expect(ask('ping', '', 'one', ['a'])).toBe(false);
     advance(60_000);
     expect(expired()).toEqual(['b']);
+  });
+
+  it('[R5.09] of listeners without resources show whether the session is still theirs', () => {
+    const { holds, expired, advance } = create();
+    const ping = readMessage('{"jsonrpc":"2.0","id":1,"method":"ping"}');
+    const outcome = (options: object) => {
+      const reply = createFakeReply();
+      expect(holds.settles(ping, { turnMs: 0, holder: 'one', ...options }, reply)).toBe(true);
+      return reply.given?.kind === 'fault' ? reply.given.reason : reply.given?.kind;
+    };
+    expect(outcome({ renews: [] })).toBe('unknown_session');
+    expect(outcome({ joins: true })).toBe('json');
+    advance(60_000);
+    expect([outcome({ renews: [] }), outcome({ holder: 'two' })]).toEqual(['json', 'unknown_session']);
+    advance(60_000);
+    expect([expired(), outcome({ renews: [] })]).toEqual([[], 'json']);
+    advance(100_000);
+    expect([expired(), outcome({ renews: [] })]).toEqual([[], 'unknown_session']);
   });
 
   it('[P8] are limited to the number of subscriptions of a session', () => {

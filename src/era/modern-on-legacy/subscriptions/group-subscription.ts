@@ -85,7 +85,7 @@ export class GroupSubscription {
       return this.#fail('store_unavailable');
     }
     const failed = await this.#subscribe();
-    if (this.#isOver) return this.#release();
+    if (this.#isOver) return this.#releaseAgain();
     if (failed !== undefined) return this.#fail(failed);
     answer.message(acknowledgementOf(this.#filter, this.#idText));
     const early = this.#early ?? [];
@@ -134,6 +134,8 @@ export class GroupSubscription {
       requestedUris.map((uri) => this.#request(handle, 'resources/subscribe', { uri }, { holder: this.#options.name })),
     );
     const uris = requestedUris.filter((_, index) => outcomes[index] === undefined);
+    // Without a lease, the end of this session would go unnoticed.
+    if (uris.length === 0) await this.#request(handle, 'ping', {}, { holder: this.#options.name, joins: true });
     const { resourceSubscriptions: _, ...lists } = agreed;
     this.#filter = { ...lists, ...(uris.length > 0 && { resourceSubscriptions: uris }) };
     return undefined;
@@ -153,12 +155,12 @@ export class GroupSubscription {
     const { resourceSubscriptions: renews = [] } = this.#filter;
     const why =
       typeof open === 'string' ? open : await this.#request(open.handle, 'ping', {}, { holder: name, renews });
-    if (this.#isOver) return;
+    if (this.#isOver) return this.#releaseAgain();
     if (why === 'unknown_session') {
       slot.forget();
       // Without a session there is no server to report changes; the next renewal looks for it again.
       if ((await this.#subscribe()) === undefined) this.#handleChange(undefined);
-      if (this.#isOver) return this.#release();
+      if (this.#isOver) return this.#releaseAgain();
     }
     this.#renewSoon();
   }
@@ -168,7 +170,7 @@ export class GroupSubscription {
     handle: SessionHandle,
     method: string,
     params: object,
-    leases: Pick<GroupRequestOptions, 'holder' | 'renews'>,
+    leases: Pick<GroupRequestOptions, 'holder' | 'renews' | 'joins'>,
   ): Promise<Reason | 'refused' | undefined> {
     const { name, forwarded } = this.#options;
     const id = `${name} ${++this.#lastId}`;
@@ -199,10 +201,13 @@ export class GroupSubscription {
     this.#isOver = true;
     clearTimeout(this.#timer);
     this.#leaveTopic();
-    detach(
-      'session',
-      this.#release().then(() => this.#options.onOver()),
-    );
+    detach('session', this.#releaseAgain());
+  }
+
+  /** The client left while the session was opened or asked, and that may have begun leases, or a process. */
+  async #releaseAgain(): Promise<void> {
+    await this.#release();
+    this.#options.onOver();
   }
 
   /** Releases this subscription's leases on the resources. */

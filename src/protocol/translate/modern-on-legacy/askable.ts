@@ -68,7 +68,9 @@ export function requiredFeature({ method, text }: Message): RequiredFeature | un
   if (flag === undefined) return undefined;
   const isAtUrl = flag === 'elicitation' && valueAt(text, ['params', 'mode'])?.toString() === '"url"';
   if (isAtUrl) return { flag: 'elicitation.url', required: { elicitation: { url: {} } } };
-  return { flag, required: { [flag]: {} } };
+  const usesTools = flag === 'sampling' && valueAt(text, ['params', 'tools']) !== undefined;
+  if (usesTools) return { flag: 'sampling.tools', required: { sampling: { tools: {} } } };
+  return { flag, required: { [flag]: flag === 'elicitation' ? { form: {} } : {} } };
 }
 
 /** The feature that a server's request needs. */

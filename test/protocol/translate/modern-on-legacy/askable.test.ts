@@ -29,9 +29,10 @@ describe('what a server may ask of its client', () => {
   });
 
   it.each([
-    ['elicitation/create', {}, 'elicitation', { elicitation: {} }],
+    ['elicitation/create', {}, 'elicitation', { elicitation: { form: {} } }],
     ['elicitation/create', { mode: 'url' }, 'elicitation.url', { elicitation: { url: {} } }],
     ['sampling/createMessage', {}, 'sampling', { sampling: {} }],
+    ['sampling/createMessage', { tools: [] }, 'sampling.tools', { sampling: { tools: {} } }],
     ['roots/list', {}, 'roots', { roots: {} }],
   ])('knows what %s with %o needs', (method, params, flag, required) => {
     const request = readGatewayMessage(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })));

@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { waitFor } from '../../support/wait-for.ts';
+import { createGroups, responseOf } from './groups-fixture.ts';
+
+const delay = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const user = (subject: string) => ({ issuer: 'i', subject, client: '' });
+const question = (id: string) => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'elicitation/create',
+  params: { message: 'for alice' },
+});
+
+describe('the questions of a call whose client does not wait any more', () => {
+  it.each(['overdue', 'cancelled'])('[P2] [P11] reach no other client if the call is %s', async (how) => {
+    let calls = 0;
+    const { ask } = createGroups({
+      isolation: 'shared',
+      poolMax: 1,
+      limits: how === 'overdue' ? { requestIdleMs: 400, cancelGraceMs: 100 } : { cancelGraceMs: 1_000 },
+      onSend: ({ id, method, params }, backend) => {
+        if (method === 'tools/call') calls += 1;
+        if (method === 'tools/call' && params.name === 'quick')
+          setTimeout(() => backend.says({ jsonrpc: '2.0', id, result: { content: [] } }), 200);
+        // The question was on its way when the server read the cancellation.
+        if (method === 'notifications/cancelled') setTimeout(() => backend.says(question('q')), 20);
+      },
+    });
+    const call = (subject: string, name: string) =>
+      ask('tools/call', { principal: user(subject), capabilities: { elicitation: {} }, params: { name } });
+    const alice = call('alice', 'slow');
+    await waitFor(() => calls === 1, { what: 'the call' });
+    if (how === 'overdue') await delay(250);
+    const bob = call('bob', 'quick');
+    if (how === 'cancelled') alice.leave();
+    const given = await responseOf(bob);
+    expect(given.result).toMatchObject({ content: [] });
+  });
+
+  it('[P8] are refused, so that they do not use up the questions of their session', async () => {
+    let calls = 0;
+    const { ask, fake } = createGroups({
+      isolation: 'principal',
+      poolMax: 1,
+      limits: { cancelGraceMs: 1 },
+      onSend: ({ method, params }, backend) => {
+        if (method !== 'tools/call') return;
+        calls += 1;
+        const count = params.name === 'many' ? 100 : 1;
+        for (let n = 0; n < count; n++) backend.says(question(`q${calls}-${n}`));
+      },
+    });
+    const call = (name: string) => ask('tools/call', { capabilities: { elicitation: {} }, params: { name } });
+    for (let n = 1; n <= 10; n++) {
+      const reply = call('many');
+      await waitFor(() => calls === n, { what: 'the questions' });
+      reply.leave();
+      await waitFor(() => fake.backend.sent.items.filter(({ error }) => error !== undefined).length >= 100 * n, {
+        what: 'the refusals',
+      });
+    }
+    expect(await responseOf(call('one'))).toMatchObject({ result: { resultType: 'input_required' } });
+    expect(fake.opened).toHaveLength(1);
+  });
+
+  it.each(['vanishes', 'leaves'])(
+    'are asked of the next client if they ask for roots, when the first client %s',
+    async (how) => {
+      const { ask } = createGroups({
+        isolation: 'principal',
+        limits: { cancelGraceMs: 50, upgradeAfterMs: 5 },
+        onSend: ({ id, method }, backend) => {
+          const say = (message: object) => backend.saysBeside([id], message);
+          if (method === 'notifications/initialized')
+            backend.saysBeside([], { jsonrpc: '2.0', id: 'r', method: 'roots/list' });
+          if (method === 'ping') say({ jsonrpc: '2.0', id, result: {} });
+          if (method === 'tools/call') say({ jsonrpc: '2.0', id, result: { content: [] } });
+        },
+      });
+      const asking = { capabilities: { roots: {} }, params: { name: 'x' } };
+      const first = ask('tools/call', asking);
+      await delay(10);
+      const second = ask('tools/call', asking);
+      if (how === 'vanishes') await first.answered();
+      else first.leave();
+      expect(await responseOf(second)).toMatchObject({ result: { resultType: 'input_required' } });
+    },
+  );
+});
