@@ -29,7 +29,10 @@ export interface CommandsOptions {
 /** How much later than the client's own time-out a command to a cluster is abandoned. */
 const graceMs = 250;
 
-/** Wraps a client. Each outcome updates the health of the store, and each fault becomes a `StoreUnavailable`. */
+/** A failover of one master can make its slots fail now and then. See `createHealth`. */
+const clusterQuietMs = 1_000;
+
+/** Wraps a client. Each failure updates the health of the store, and each fault becomes a `StoreUnavailable`. */
 export function createCommands(options: CommandsOptions): Commands {
   const { client, commandTimeoutMs, probe, onError, telemetry } = options;
   let isClosed = false;
@@ -47,10 +50,7 @@ export function createCommands(options: CommandsOptions): Commands {
   const handleFailure = (error: unknown): StoreUnavailable => {
     const code = replyErrorCode(error);
     const fault = asStoreUnavailable(error, connectionError);
-    if (fault.reason !== 'unreachable') {
-      health.answered(); // an error reply is an answer too
-      return fault;
-    }
+    if (fault.reason !== 'unreachable') return fault;
     health.failed();
     rediscover(code);
     return fault;
@@ -69,7 +69,6 @@ export function createCommands(options: CommandsOptions): Commands {
     const sentAt = performance.now();
     try {
       const reply = client instanceof Cluster ? await sendToCluster(client, command) : await command(client);
-      health.answered();
       telemetry?.commandSeconds.add((performance.now() - sentAt) / 1_000);
       return reply;
     } catch (error) {
@@ -81,7 +80,19 @@ export function createCommands(options: CommandsOptions): Commands {
     }
   };
 
-  const health = createHealth(() => run(probe));
+  /** Resolves to true if the server takes writes. A cluster serves only if all of its masters answer. */
+  const isServing = async (): Promise<boolean> => {
+    try {
+      await run(probe);
+      if (client instanceof Cluster)
+        await run(() => Promise.all(client.nodes('master').map((master) => master.ping())));
+      return true;
+    } catch (cause) {
+      return cause instanceof StoreUnavailable && cause.reason !== 'unreachable'; // an error reply is an answer too
+    }
+  };
+
+  const health = createHealth(isServing, client instanceof Cluster ? clusterQuietMs : 0);
   client.on('error', (cause: Error) => {
     connectionError = withoutArguments(cause);
     onError(connectionError);

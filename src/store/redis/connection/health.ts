@@ -3,9 +3,7 @@ import { backoff } from '../../../util/timing/backoff.ts';
 
 /** Tracks whether the store answers, and since when. */
 export interface Health {
-  /** A command was answered. */
-  answered(): void;
-  /** A command was not answered, or the connection was lost. */
+  /** A command was not answered, or the server cannot serve now, or the connection was lost. */
   failed(): void;
   /** The connection is established. Probes at once, without the pause after a failure. */
   connected(): void;
@@ -18,14 +16,16 @@ export interface Health {
 const pauseAfter = backoff({ firstMs: 25, maxMs: 500 });
 
 /**
- * Makes the health of a connection. The store becomes healthy with the first answer. While there is none, the health
- * sends probes itself.
- * @param probe runs a command that only a server which takes writes can answer. Its runner reports the outcome with
- *   `answered` and `failed`, as for any other command.
+ * Makes the health of a connection. A failed command ends it, and only a probe shows that the store serves again: a
+ * server that refuses writes goes on to answer reads.
+ * @param probe resolves to true if the server takes writes. Never rejects.
+ * @param quietMs how long no command must have failed before. A probe does not reach every slot of a cluster.
  */
-export function createHealth(probe: () => Promise<unknown>): Health {
+export function createHealth(probe: () => Promise<boolean>, quietMs = 0): Health {
   let healthySinceMs: number | undefined;
   let hasFailed = false;
+  let failures = 0;
+  let failedAtMs = Number.NEGATIVE_INFINITY;
   let timer: NodeJS.Timeout | undefined;
   let probes = 0;
   let isClosed = false;
@@ -38,8 +38,19 @@ export function createHealth(probe: () => Promise<unknown>): Health {
 
   const probeNow = async (): Promise<void> => {
     clearProbeTimer();
-    // The runner of the command reports the outcome to `answered` or `failed`.
-    await probe().catch(() => undefined);
+    const before = failures;
+    const isServing = await probe();
+    const isQuiet = failures === before && performance.now() - failedAtMs >= quietMs;
+    if (isServing && isQuiet && !isClosed) recover();
+  };
+
+  const recover = (): void => {
+    if (healthySinceMs !== undefined) return;
+    healthySinceMs = performance.now();
+    probes = 0;
+    if (!hasFailed) return;
+    hasFailed = false;
+    for (const listener of listeners) listener();
   };
 
   const probeSoon = (): void => {
@@ -54,15 +65,9 @@ export function createHealth(probe: () => Promise<unknown>): Health {
   probeSoon();
 
   return {
-    answered() {
-      if (healthySinceMs !== undefined) return;
-      healthySinceMs = performance.now();
-      probes = 0;
-      if (!hasFailed) return;
-      hasFailed = false;
-      for (const listener of listeners) listener();
-    },
     failed() {
+      failures += 1;
+      failedAtMs = performance.now();
       if (healthySinceMs !== undefined) hasFailed = true; // the first connection does not count as a recovery
       healthySinceMs = undefined;
       probeSoon();

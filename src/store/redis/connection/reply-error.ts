@@ -1,6 +1,9 @@
 import { StoreUnavailable } from '../../store-unavailable.ts';
 
-/** Codes of a server that cannot serve now: it loads, follows a master, waits for its cluster, or runs a script. */
+/**
+ * Codes of a server that cannot serve now: it loads, follows a master, waits for its cluster or its replicas, runs a
+ * script, or cannot save to its disk.
+ */
 const unreachableCodes = new Set([
   'READONLY',
   'LOADING',
@@ -12,6 +15,7 @@ const unreachableCodes = new Set([
   'BUSY',
   'UNBLOCKED',
   'NOREPLICAS',
+  'MISCONF',
 ]);
 
 /** Redis 6.2 wraps the error reply of a command inside a script. The wrapped text contains the code of that command. */

@@ -31,6 +31,20 @@ const byCode: ReadonlyMap<string, RedisTrouble> = new Map([
     'READONLY',
     { detail: 'This Redis is a read-only replica.', help: 'Set --redis to the master, or to the sentinels.' },
   ],
+  [
+    'MISCONF',
+    {
+      detail: 'Redis takes no writes, because it cannot save its data to disk.',
+      help: "Look into Redis' log, and give it a disk with space that it may write to.",
+    },
+  ],
+  [
+    'NOREPLICAS',
+    {
+      detail: 'Redis takes no writes, because it has too few replicas.',
+      help: 'Start its replicas, or lower min-replicas-to-write.',
+    },
+  ],
   ['LOADING', { detail: 'Redis is still loading its data.', help: 'Wait; the gateway retries.' }],
 ]);
 

@@ -10,6 +10,7 @@ describe('an error of Redis', () => {
     ['@user_script: 31: -OOM command not allowed when used memory', 'full'], // 6.2
     ['ERR Error running script (call to f_1): @user_script:9: @user_script: 9: -OOM command not allowed', 'full'], // 6.2
     ["READONLY You can't write against a read only replica.", 'unreachable'],
+    ['MISCONF Redis is configured to save RDB snapshots, but it is unable to persist to disk.', 'unreachable'],
     ['LOADING Redis is loading the dataset in memory', 'unreachable'],
     ['CLUSTERDOWN Hash slot not served', 'unreachable'],
     ['MOVED 1 127.0.0.1:1', 'unreachable'],

@@ -42,6 +42,8 @@ describe('what is wrong with Redis', () => {
       /lacks a permission/,
     ],
     ['no memory', new ReplyError('OOM command not allowed'), /memory of Redis is full/],
+    ['a full disk', new ReplyError('MISCONF Redis is configured to save RDB snapshots'), /save its data/],
+    ['too few replicas', new ReplyError('NOREPLICAS Not enough good replicas to write.'), /replicas/],
     ['a replica', new ReplyError("READONLY You can't write against a read only replica."), /replica/],
     ['another error', new ReplyError("ERR unknown command 'x', with args beginning with: 'ada'"), /the error ERR\.$/],
     ['a certificate', ofSystem('DEPTH_ZERO_SELF_SIGNED_CERT'), /^The TLS connection to Redis failed with DEPTH_ZERO/],
