@@ -1,3 +1,4 @@
+import { detach } from '../../../util/boundary.ts';
 import type { Emit } from '../../../util/telemetry/emit.ts';
 import type { StoreEvent } from '../../store-events.ts';
 import { allChanges, type JournaledTables } from './apply-change.ts';
@@ -38,6 +39,8 @@ export class Compaction {
   #lastAt = performance.now();
   #bytesAtLast: number;
   #running: Promise<void> | undefined;
+  /** True if the disk may have lost a part of what was written. */
+  #isDamaged = false;
   #isClosed = false;
 
   constructor(options: CompactionOptions) {
@@ -61,6 +64,12 @@ export class Compaction {
     return this.#running;
   }
 
+  /** The disk may have lost what was written: writes the files anew, also those of a run under way. */
+  repair(): void {
+    this.#isDamaged = true;
+    detach('store', this.run());
+  }
+
   /** Stops a run that is under way. The older files then stay. */
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -70,24 +79,41 @@ export class Compaction {
   get #isDue(): boolean {
     const { bytes, fileCount, isFailing } = this.#options.journal;
     if (isFailing) return false;
+    if (this.#isDamaged) return true;
     if (bytes > Math.max(this.#minBytes, this.#baseBytes * growth) || fileCount > maxFiles) return true;
     return performance.now() - this.#lastAt > maxAgeMs && bytes > this.#bytesAtLast;
   }
 
   async #run(): Promise<void> {
-    const { journal, data, append } = this.#options;
+    const { journal } = this.#options;
     this.#lastAt = performance.now();
-    const obsoleteFiles = journal.rotate();
-    for (const change of allChanges(data)) {
+    let obsoleteFiles: number;
+    do {
+      this.#isDamaged = false;
+      obsoleteFiles = journal.rotate();
+      await this.#writeAll();
       if (this.#isClosed) return;
+    } while (this.#isDamaged);
+    try {
+      await journal.removeOldest(obsoleteFiles);
+    } catch (cause) {
+      this.#isDamaged = true; // the next check repeats it
+      throw cause;
+    }
+    this.#baseBytes = journal.bytes;
+    this.#bytesAtLast = journal.bytes;
+  }
+
+  /** Writes all that is valid, unless the run is closed or has to begin anew. */
+  async #writeAll(): Promise<void> {
+    const { journal, data, append } = this.#options;
+    for (const change of allChanges(data)) {
+      if (this.#isClosed || this.#isDamaged) return;
       append(change);
       // One session at a time: the changes of clients do not wait behind all sessions, and few copies are in memory.
       await journal.settled();
     }
     append({ kind: 'base' });
     await journal.settled();
-    await journal.removeOldest(obsoleteFiles);
-    this.#baseBytes = journal.bytes;
-    this.#bytesAtLast = journal.bytes;
   }
 }

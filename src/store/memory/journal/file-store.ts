@@ -89,7 +89,7 @@ export function openFileStore(options: FileStoreOptions): FileStore {
       syncMs,
       onFailed: (cause) => emit({ type: 'store-failed', cause }),
       onWorking: () => emit({ type: 'store-joined' }),
-      onUnsynced: () => detach('store', compaction.run()),
+      onUnsynced: () => compaction.repair(),
     });
   } catch (cause) {
     directory.close();

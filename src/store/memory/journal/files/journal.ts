@@ -1,6 +1,6 @@
 // src/store/memory/journal/files: the files of the journal, and their directory.
 
-import { close, fdatasync, unlinkSync, write } from 'node:fs';
+import { close, fdatasync, rmSync, write } from 'node:fs';
 import { promisify } from 'node:util';
 import { detach } from '../../../../util/boundary.ts';
 import { errorCodeOf } from '../../../../util/text/error-code.ts';
@@ -138,7 +138,7 @@ export class Journal {
   async removeOldest(count: number): Promise<void> {
     await this.#sync();
     for (const { path } of this.#segments.slice(0, count)) {
-      unlinkSync(path);
+      rmSync(path, { force: true }); // somebody else may have removed it
       this.#segments.shift();
     }
   }
@@ -197,23 +197,28 @@ export class Journal {
     this.#file = file;
     this.#mustRotate = false;
     await this.#syncing?.catch(() => undefined); // it reports its own failure
-    await syncFile(previous);
+    await syncFile(previous).catch((cause: unknown) => this.#noteUnsynced(cause));
     await closeFile(previous);
   }
 
   async #syncLater(): Promise<void> {
     this.#syncTimer = undefined;
-    await this.#sync().catch((cause: unknown) => {
-      this.#options.onFailed(cause);
-      this.#options.onUnsynced();
-    });
+    await this.#sync().catch((cause: unknown) => this.#noteUnsynced(cause));
   }
 
-  #sync(): Promise<void> {
-    this.#syncing ??= syncFile(this.#file).finally(() => {
+  /** The disk may have lost what was written, even if a later sync succeeds. */
+  #noteUnsynced(cause: unknown): void {
+    this.#options.onFailed(cause);
+    this.#options.onUnsynced();
+  }
+
+  /** Brings everything that was written up to now to the disk. A sync under way may have begun before the last write. */
+  async #sync(): Promise<void> {
+    while (this.#syncing !== undefined) await this.#syncing.catch(() => undefined);
+    this.#syncing = syncFile(this.#file).finally(() => {
       this.#syncing = undefined;
     });
-    return this.#syncing;
+    await this.#syncing;
   }
 
   /** Rejects what waits: whether it will be stored is not known. Its frames stay, so that the tables stay right. */
