@@ -186,6 +186,15 @@ export function takeoverContract(name: string, { openSession }: Fixture): void {
       expect(await store.sessions.confirmTakeover('s', known.epoch)).not.toBe('done');
     });
 
+    it('[P7] does not count a repeated takeover by the same owner, which could not read the log', async () => {
+      const { store } = await openSession();
+      let { record } = takenOf(await store.sessions.takeOver('s', aRecord(), 'b'));
+      for (let round = 0; round < maxTakeovers; round += 1)
+        ({ record } = takenOf(await store.sessions.takeOver('s', record, 'b')));
+      expect(record).toMatchObject({ owner: 'b' });
+      takenOf(await store.sessions.takeOver('s', record, 'c'));
+    });
+
     it('does not count takeovers of released sessions', async () => {
       const { store } = await openSession();
       let known = aRecord();

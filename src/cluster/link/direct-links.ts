@@ -164,6 +164,7 @@ export class DirectLinks {
   /** This instance has another name, or stops. Connections belong to the old name. */
   restart(): void {
     for (const peer of [...this.#connections.keys()]) this.forget(peer);
+    for (const transport of this.#transports) transport.dropStrangers();
     this.#dialing.clear();
   }
 

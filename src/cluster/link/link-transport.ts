@@ -9,6 +9,8 @@ export interface LinkTransport {
   listen(): Promise<string>;
   /** Connects to a peer. Undefined if the peer cannot be reached, or does not prove the key. Never rejects. */
   connect(address: string, credential: LinkCredential): Promise<Socket | undefined>;
+  /** Drops the connections that have proven nothing yet: they may be for an earlier name of this instance. */
+  dropStrangers(): void;
   /** Accepts nothing more, and drops the connections that have proven nothing. */
   close(): void;
 }

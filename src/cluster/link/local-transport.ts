@@ -69,6 +69,10 @@ export class LocalTransport implements LinkTransport {
     return prove(socket, () => proveAsDialer(socket, credential));
   }
 
+  dropStrangers(): void {
+    this.#strangers.destroyAll();
+  }
+
   close(): void {
     this.#server?.close(); // this removes the file, too
     this.#strangers.destroyAll();

@@ -138,10 +138,12 @@ export class PeerLink {
     const message = this.#decode(from, content);
     if (message === undefined) return;
     const { head, body, isKnown } = message;
-    if (!isKnown) this.#options.onUnreadable(from, head, 'version');
-    else if (head.kind === 'part') this.#assemble(from, head, body);
+    // These three are the same in every version. The version of a message in parts is that of the whole message.
+    if (head.kind === 'part') this.#assemble(from, head, body);
     else if (head.kind === 'hole') this.#options.onLoss(from);
-    else if (head.kind !== 'hello') this.#deliver(from, head, body);
+    else if (head.kind === 'hello') return;
+    else if (!isKnown) this.#options.onUnreadable(from, head, 'version');
+    else this.#deliver(from, head, body);
   }
 
   /**

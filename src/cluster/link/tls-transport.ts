@@ -88,6 +88,10 @@ export class TlsTransport implements LinkTransport {
     });
   }
 
+  dropStrangers(): void {
+    this.#strangers.destroyAll();
+  }
+
   close(): void {
     this.#server?.close();
     this.#strangers.destroyAll();

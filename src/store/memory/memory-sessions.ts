@@ -204,7 +204,8 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
         const isOwnRetry = record.owner === owner && record.epoch > from.epoch;
         return isOwnRetry ? takenOver(session) : { outcome: 'moved' };
       }
-      if (record.owner !== '') {
+      // The caller's own takeover, after which it could not read the log, is no further loss of an owner.
+      if (record.owner !== '' && record.owner !== owner) {
         const sinceMs = now() - session.takeovers.lastMs;
         const count = sinceMs < takeoverWindowMs ? session.takeovers.count : 0;
         if (count >= maxTakeovers) {

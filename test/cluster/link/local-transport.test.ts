@@ -1,4 +1,6 @@
 import { spawnSync } from 'node:child_process';
+import { createHmac, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -150,4 +152,21 @@ describe('a stranger at the socket of an instance', () => {
     (await open()).send(1, message('served'));
     await waitFor(() => notes.includes('acknowledged 1'));
   });
+});
+
+it('a connection whose handshake began before a rename is none to the new name', async () => {
+  const addresses: Addresses = new Map();
+  const directory = temporary();
+  const owner = await startLinkEnd({ name: 'owner-1', addresses, directory });
+  const { socket } = knock(pathOf(directory, addresses, 'owner-1'));
+  const { identity, psk } = linkCredential(secretOf('shared'), { from: 'ingress', to: 'owner-1' });
+  const nonce = randomBytes(32);
+  socket.write(Buffer.concat([Buffer.from([identity.length]), Buffer.from(identity, 'latin1'), nonce]));
+  const [answer] = (await once(socket, 'data')) as [Buffer];
+  owner.name = 'owner-2';
+  owner.links.restart();
+  const theirs = answer.subarray(0, 32);
+  socket.write(createHmac('sha256', psk).update('mcp-gangway local dialer').update(nonce).update(theirs).digest());
+  await waitFor(() => socket.destroyed, { what: 'the end of the connection' });
+  expect(owner.links.reached).toEqual([]);
 });

@@ -76,6 +76,26 @@ describe('a peer message on the link', () => {
     expect([letters, reported]).toEqual([['peer finish'], ['cluster']]);
   });
 
+  it('[C-10] of an unknown version is reported also if it came in parts', () => {
+    const { mail, misread, losses } = createFixture();
+    const ofVersion2 = (head: object, body: Buffer = Buffer.alloc(0)): Buffer => {
+      const text = Buffer.from(JSON.stringify({ v: 2, ...head }));
+      const length = Buffer.alloc(4);
+      length.writeUInt32BE(text.length);
+      return Buffer.concat([length, text, body]);
+    };
+    const whole = ofVersion2({ kind: 'post', n: 7, key: 'k' }, Buffer.alloc(100));
+    const parts = [whole.subarray(0, 60), whole.subarray(60)];
+    for (const [index, part] of parts.entries())
+      mail.receive({
+        from: 'peer',
+        number: index + 1,
+        content: ofVersion2({ kind: 'part', index, isLast: index === 1 }, part),
+      });
+    mail.receive({ from: 'peer', number: 3, content: ofVersion2({ kind: 'hole' }) });
+    expect([misread, losses]).toEqual([[['peer', 7, 'version']], ['peer']]);
+  });
+
   it('[C-10] that is malformed is reported to its sender as a gap, after a pause', async () => {
     const reported: unknown[] = [];
     onTestFinished(reportFaultsTo((seam) => void reported.push(seam)));

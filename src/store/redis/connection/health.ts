@@ -41,11 +41,12 @@ export function createHealth(probe: () => Promise<boolean>, quietMs = 0): Health
     const before = failures;
     const isServing = await probe();
     const isQuiet = failures === before && performance.now() - failedAtMs >= quietMs;
-    if (isServing && isQuiet && !isClosed) recover();
+    if (isClosed || healthySinceMs !== undefined) return;
+    if (isServing && isQuiet) recover();
+    else probeSoon();
   };
 
   const recover = (): void => {
-    if (healthySinceMs !== undefined) return;
     healthySinceMs = performance.now();
     probes = 0;
     if (!hasFailed) return;
@@ -55,12 +56,10 @@ export function createHealth(probe: () => Promise<boolean>, quietMs = 0): Health
 
   const probeSoon = (): void => {
     if (timer !== undefined || isClosed) return;
-    timer = setTimeout(async () => {
+    timer = setTimeout(() => {
       probes += 1;
-      await probeNow();
-      if (healthySinceMs === undefined) probeSoon();
-    }, pauseAfter(probes));
-    timer.unref();
+      detach('store', probeNow());
+    }, pauseAfter(probes)).unref();
   };
   probeSoon();
 

@@ -33,7 +33,8 @@ end
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 local takeovers
-if known[2] ~= '' then
+-- The caller's own takeover, after which it could not read the log, is no further loss of an owner.
+if known[2] ~= '' and known[2] ~= ARGV[3] then
   local count, lastMs = string.match(known[5] or '', '^(%d+) (%d+)$')
   count = tonumber(count or 0)
   local sinceMs = nowMs - tonumber(lastMs or 0)
