@@ -245,7 +245,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     });
   const clientCertificates = config.authClientCertificates ? readClientCa(config) : undefined;
   const { hstsMaxAgeS } = config;
-  const options = { ...limits, ...timeouts, hstsMaxAgeS, certificate, clientCertificates };
+  const onFlooded = (maxRequests: number): void => emit({ type: 'connection-flooded', maxRequests });
+  const options = { ...limits, ...timeouts, hstsMaxAgeS, certificate, clientCertificates, onFlooded };
   const web = createHttpServer(options, logged());
   webSockets.attach(web.server);
   const { maxConnections } = config;
@@ -328,11 +329,15 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       file.stop();
       certificateWatch?.stop();
       const graceMs = Math.max(0, config.drainMs - set.longestEndMs - exitMarginMs);
+      const drainedBy = performance.now() + graceMs;
       await set.drain(graceMs, () => sessions.drain(graceMs));
       await closeParts();
       watch.close();
       authentication.close();
-      await Promise.all([webSockets.close(connectionGraceMs), web.close(connectionGraceMs)]);
+      await Promise.all([
+        webSockets.close(connectionGraceMs),
+        web.close(connectionGraceMs, drainedBy - performance.now()),
+      ]);
       await page?.close();
       await Promise.all([telemetry.close(), admin?.close(connectionGraceMs), tracing?.flush()]);
     },

@@ -7,6 +7,11 @@ import type { RefusalCause } from './refusal-causes.ts';
 /** The verified sender of a request. */
 export interface Identity {
   readonly principal: Principal;
+  /**
+   * Whose quota of requests is used, if nobody has verified the claims that name the principal: whoever writes the name
+   * of another user must not use up the quota of this user (P11).
+   */
+  readonly account?: Principal | undefined;
   /** The scopes of the credentials; undefined for credentials without scopes, which allow everything. */
   readonly scopes: ReadonlySet<string> | undefined;
   /**

@@ -31,7 +31,8 @@ const hostForm = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?$/;
 /**
  * True for a valid Host header (RFC 9110, section 7.2). A proxy could take another part of an invalid one for the host.
  */
-export const isHost = (value: string | undefined): boolean => hostForm.test(value?.toLowerCase() ?? '');
+export const isHost = (value: string | undefined): boolean =>
+  hostForm.test(value?.toLowerCase() ?? '') && URL.canParse(`http://${value}`);
 
 /**
  * Makes the rules for a gateway. A gateway bound to a loopback address allows loopback names as Host and Origin. A

@@ -207,7 +207,7 @@ export function readConfiguration({
   const warnings = [
     ...notes.map(renderIssue),
     ...environmentWarnings(env),
-    ...quotaWarnings(globals, isAuthenticated, isGiven),
+    ...quotaWarnings(globals, isAuthenticated || servers.some(({ auth }) => auth === 'upstream'), isGiven),
     ...(keysOfFile?.length === 0 ? [emptyKeysWarning] : []),
     ...(globals.adminHost === 'off' && (file?.given.has('adminHost') ?? false) ? [adminOffWarning] : []),
     ...(isStoreUnused(globals, line, file) ? [unusedStoreWarning] : []),

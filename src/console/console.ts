@@ -108,7 +108,12 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
     const server = findServer(name);
     if (server === undefined) return false;
     const id = incoming.headers['mcp-session-id'];
-    if (typeof id === 'string') playgroundSessions.trackRequest(sessionName(keyFromId(id), name), outgoing);
+    if (typeof id === 'string') {
+      const key = keyFromId(id);
+      // A request of 2026-07-28 has no session, whatever its headers say.
+      const reachedSession = (): boolean => context.sessionKey === key && context.fault === undefined;
+      playgroundSessions.trackRequest(sessionName(key, name), outgoing, reachedSession);
+    }
     relayToEndpoint(incoming, { path: server.path, host: new URL(base).host });
     parts.playground(context);
     return true;

@@ -5,6 +5,8 @@ import type { Meter } from '../util/telemetry/meter.ts';
 export type ConnectionEvent = Readonly<
   /** A connection was closed at once, because this many are open. */
   | { type: 'connection-dropped'; maxConnections: number }
+  /** A connection was closed, because it had more unanswered requests than this. */
+  | { type: 'connection-flooded'; maxRequests: number }
   /** A request was not admitted, because of its headers or its sender. `address` is for the status page only. */
   | { type: 'sender-refused'; server: string; challenge: Challenge; address?: string | undefined }
 >;

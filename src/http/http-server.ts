@@ -5,6 +5,7 @@ import type { Server } from 'node:net';
 import { reportFault } from '../util/boundary.ts';
 import { type Endpoint, HttpContext } from './http-context.ts';
 import { answerMalformedRequests } from './malformed-requests.ts';
+import { maxPipelined, OpenResponses } from './replies/open-responses.ts';
 
 /** A certificate with its chain, and its key, both in PEM. */
 export interface ServerCertificate {
@@ -29,6 +30,10 @@ export interface HttpServerOptions {
   /** How long a connection stays open without a request. */
   readonly connectionIdleMs: number;
   readonly maxConnections: number;
+  /** How long a client may leave the rest of a complete response unread. */
+  readonly slowReaderMs: number;
+  /** A connection was closed, because it had more unanswered requests than this. */
+  readonly onFlooded?: ((maxRequests: number) => void) | undefined;
   /**
    * How long browsers use only TLS for this host name, in seconds; 0 for no header. Plain HTTP never has the header.
    */
@@ -40,8 +45,11 @@ export interface HttpServer {
   readonly server: Server;
   /** Sets the certificate of new connections; open connections continue. */
   renew(certificate: ServerCertificate): void;
-  /** Accepts no more connections; resolves when none is left, after `graceMs` at the latest. */
-  close(graceMs: number): Promise<void>;
+  /**
+   * Lets clients read the answers that are complete, for `readMs` at the latest. Then accepts no more connections, and
+   * resolves when none is left, after `graceMs` at the latest.
+   */
+  close(graceMs: number, readMs?: number): Promise<void>;
 }
 
 /** Suites with authenticated encryption (RFC 9325, section 4.2); the default list of Node.js includes CBC suites. */
@@ -73,6 +81,7 @@ const reportBrokenResponse = (cause: unknown): void => reportFault('request', ca
  */
 export function createHttpServer(options: HttpServerOptions, endpoint: Endpoint): HttpServer {
   const { certificate, clientCertificates, bodyTimeoutMs, connectionIdleMs, maxConnections, hstsMaxAgeS } = options;
+  const responses = new OpenResponses(options.slowReaderMs);
   const times = {
     requestTimeout: bodyTimeoutMs,
     connectionsCheckingInterval: 1_000,
@@ -91,6 +100,11 @@ export function createHttpServer(options: HttpServerOptions, endpoint: Endpoint)
   const answer = sendsStrictTransport ? withStrictTransport(hstsMaxAgeS, endpoint) : endpoint;
   server.on('request', (incoming, outgoing) => {
     outgoing.on('error', reportBrokenResponse);
+    if (!responses.hold(outgoing)) {
+      if (!incoming.socket.destroyed) options.onFlooded?.(maxPipelined);
+      incoming.socket.destroy();
+      return;
+    }
     const context = new HttpContext(incoming, outgoing);
     context.contain(() => answer(context));
   });
@@ -105,7 +119,9 @@ export function createHttpServer(options: HttpServerOptions, endpoint: Endpoint)
   return {
     server,
     renew: (renewed) => tls?.setSecureContext({ ...rules, ...renewed }),
-    async close(graceMs) {
+    async close(graceMs, readMs = graceMs) {
+      // Node.js takes a connection for idle once its response is complete, and would cut off a client that still reads.
+      await responses.whenRead(readMs);
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
       const timer = setTimeout(() => server.closeAllConnections(), graceMs);

@@ -28,12 +28,16 @@ export function answerMalformedRequests(server: HttpServer | HttpsServer): void 
   });
 }
 
+/** A socket of Node.js' HTTP server, and the response whose turn it is. */
+type ServerSocket = Duplex & { readonly _httpMessage?: { readonly headersSent: boolean } | null };
+
+/** True if a response has the socket: what is written there would be a part of it. */
+export const hasResponse = (socket: ServerSocket): boolean => (socket._httpMessage ?? null) !== null;
+
 /**
  * A second response inside the first would be read as a part of it. Node.js checks the same before its own response.
  */
-const hasBegunResponse = (
-  socket: Duplex & { readonly _httpMessage?: { readonly headersSent: boolean } | null },
-): boolean => socket._httpMessage?.headersSent ?? false;
+const hasBegunResponse = (socket: ServerSocket): boolean => socket._httpMessage?.headersSent ?? false;
 
 /**
  * Answers plain HTTP on the TLS port. The TLS socket can no longer be written to, so the response goes to the

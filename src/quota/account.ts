@@ -84,9 +84,13 @@ export class QuotaAccount {
     return this.starts.hasRoom(nowMs) ? undefined : this.#reasons.starts;
   }
 
-  /** True if nothing is in use and no rate has a debt: the account can be dropped without loss. */
+  /**
+   * True if nothing is in use and no rate has a debt: the account can be dropped without loss. Only the rate of requests
+   * is shared with other instances.
+   */
   isUnused(nowMs: number): boolean {
     const inUse = this.sessions + this.waiting + this.processes + this.streams + this.bytes;
-    return inUse === 0 && this.#requests.isPaid(nowMs) && this.starts.isPaid(nowMs);
+    const isPaid = this.#requests.isPaid(nowMs) && this.starts.isPaid(nowMs);
+    return inUse === 0 && isPaid && this.#requests.isShared;
   }
 }

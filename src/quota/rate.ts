@@ -46,8 +46,13 @@ export class RequestRate {
     this.#paidAt = Math.max(this.#paidAt, atMs + debtMs + this.#unsharedMs);
   }
 
-  /** True if there is no debt: the rate can be dropped without loss. */
+  /** True if there is no debt. A rate that no other instance has to know of can be dropped without loss then. */
   isPaid(nowMs: number): boolean {
-    return this.#paidAt <= nowMs && this.#unsharedMs === 0;
+    return this.#paidAt <= nowMs;
+  }
+
+  /** True if the other instances know of all uses. */
+  get isShared(): boolean {
+    return this.#unsharedMs === 0;
   }
 }

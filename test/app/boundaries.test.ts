@@ -116,7 +116,13 @@ describe('a boundary', () => {
 
 describe('a request', () => {
   async function serve(listener: Parameters<typeof createHttpServer>[1]): Promise<string> {
-    const limits = { bodyTimeoutMs: 10_000, connectionIdleMs: 10_000, maxConnections: 10, hstsMaxAgeS: 0 };
+    const limits = {
+      bodyTimeoutMs: 10_000,
+      connectionIdleMs: 10_000,
+      maxConnections: 10,
+      slowReaderMs: 1_000,
+      hstsMaxAgeS: 0,
+    };
     const web = createHttpServer({ certificate: undefined, ...limits }, listener);
     web.server.listen(0, '127.0.0.1');
     await once(web.server, 'listening');

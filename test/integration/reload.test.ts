@@ -1,7 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { type ChangingFile, changingFile } from '../support/changing-file.ts';
 import { everythingFixture, type Gateway, modernFixture, root, startGateway } from '../support/gateway.ts';
 import { initialize, post, type Session } from '../support/http-client.ts';
+import { startIssuer } from '../support/issuer.ts';
 import { scrape } from '../support/metrics.ts';
 import { callModern } from '../support/modern-client.ts';
 import { waitForDescendants } from '../support/processes.ts';
@@ -329,4 +330,24 @@ it('an end in order does not wait for sessions of a changed server that may go o
   const startedAt = performance.now();
   expect(await gateway.stop()).toMatchObject({ code: 0 });
   expect(performance.now() - startedAt).toBeLessThan(15_000);
+});
+
+it('the OAuth metadata of a path is that of the server that has the path now', async () => {
+  const issuer = await startIssuer();
+  onTestFinished(() => issuer.close());
+  const withScope = (scope: string) => ({ ...everything, scopes: { required: [scope] } });
+  const file = await changingFile('gangway.json', textOf({ before: withScope('old') }));
+  const options = ['--auth.oauth.issuers', issuer.url, '--public-url', 'https://mcp.example.com'];
+  const gateway = await startGateway({ args: ['--config', file.path, ...options] });
+  const scopes = async (): Promise<unknown> => {
+    const response = await fetch(`${gateway.baseUrl}/.well-known/oauth-protected-resource/mcp`);
+    return ((await response.json()) as { scopes_supported?: unknown }).scopes_supported;
+  };
+  expect(await scopes()).toEqual(['old']);
+  const token = await issuer.token({ claims: { sub: 'ada', scope: 'old' } });
+  const session = await initialize(gateway.url, { headers: { Authorization: `Bearer ${token}` } });
+  const held = session.callTool('progress', { count: 40, gapMs: 100, marker: 'x' }, { progressToken: 'x' });
+  held.catch(() => undefined);
+  await file.write(textOf({ after: withScope('new') }));
+  await waitFor(async () => String(await scopes()) === 'new', { what: 'the metadata of the new server' });
 });

@@ -425,3 +425,30 @@ test('the metadata of a server without metadata that needs no token is 404 no_up
   const { status, json } = await (await open(metadataUrl(), { method: 'GET' })).answer();
   expect([status, reasonOf(json)]).toEqual([404, 'no_upstream_metadata']);
 });
+
+test('[P11] an invented token with the name of a user does not use up the requests of this user', async () => {
+  const args = [
+    '--limits.user.requestsPerSecond',
+    '1',
+    '--advanced.limits.userRequestBurst',
+    '20',
+    '--defaults.auth',
+    'upstream',
+  ];
+  const limited = await startGateway({ args: [...args, server.url] });
+  const session = await initialize(limited.url, { headers: bearer(ada) });
+  const invented = bearer(tokenOf({ iss: issuer, sub: 'ada', jti: 'invented' }));
+  const statuses = [];
+  for (let n = 0; n < 40; n += 1) statuses.push((await post(limited.url, {}, invented)).status);
+  expect(statuses).toContain(429);
+  for (let n = 0; n < 5; n += 1) expect((await session.request('tools/list')).status).toBe(200);
+  expect(limited.stderr()).not.toContain('no effect');
+});
+
+test('a Host with an impossible port is refused, and is no error of the gateway', async () => {
+  const headers = { Host: 'localhost:99999', Authorization: 'DPoP abc' };
+  for (const url of [gateway.url, metadataUrl()]) {
+    const { status, json } = await (await open(url, { method: 'GET', headers })).answer();
+    expect([status, reasonOf(json)]).toEqual([400, 'bad_host']);
+  }
+});

@@ -54,3 +54,12 @@ it('accounts are kept as long as their rates are not paid, since who was forgott
   for (let n = 0; n < 20_000; n++) of(`another ${n}`);
   expect(accounts.size).toBeLessThan(10_000);
 });
+
+it('[P8] accounts of users who have started a process are dropped once the start is paid', () => {
+  const { accounts, of } = createFixture();
+  for (let n = 0; n < 10_000; n++) {
+    of(`${n}`).starts.use(1, performance.now());
+    vi.advanceTimersByTime(5_001);
+  }
+  expect(accounts.size).toBeLessThan(1_010);
+});

@@ -91,7 +91,8 @@ function accessTo(
   const describe = (resource: ProtectedResource, { requiredScopes }: ServerConfig, paths: readonly string[]): void => {
     const content = { issuers: authIssuer, scopes: requiredScopes, scopePrefix, dpop, acceptsCertificates };
     const document = resourceMetadata(resource, content);
-    for (const path of paths) metadata.set(path, document);
+    // A removed server is served until its sessions end. The newer server of the same path comes first.
+    for (const path of paths) if (!metadata.has(path)) metadata.set(path, document);
   };
 
   const accessOf = (server: ServerConfig): ServerAccess => {

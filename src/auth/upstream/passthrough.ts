@@ -64,7 +64,9 @@ export class Passthrough {
     if (hasProofScheme(incoming)) return this.#refuseProof(incoming);
     const token = readBearerToken(incoming);
     const isChecked = token !== undefined && incoming.method !== 'POST';
-    return isChecked ? this.authenticateChecked(incoming) : identify(token, this.#options.url);
+    if (isChecked) return this.authenticateChecked(incoming);
+    const identity = identify(token, this.#options.url);
+    return token === undefined ? identity : { ...identity, account: { ...anonymous, client: `token ${token.sha256}` } };
   };
 
   /** Authenticates a request that the gateway may answer without the server. */

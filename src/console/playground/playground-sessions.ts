@@ -36,8 +36,11 @@ export class PlaygroundSessions {
     this.#options = options;
   }
 
-  /** Tracks a request of the playground that names this session, until its response ends. */
-  trackRequest(name: SessionName, outgoing: ServerResponse): void {
+  /**
+   * Tracks a request of the playground that names this session, until its response ends.
+   * @param reachedSession whether the endpoint has taken the request for one of this session
+   */
+  trackRequest(name: SessionName, outgoing: ServerResponse, reachedSession: () => boolean): void {
     const key = backendOwnerKey(name);
     const session = this.#sessions.get(key) ?? { openRequests: 0, isAccepted: false, goneTimer: undefined };
     this.#sessions.set(key, session);
@@ -45,7 +48,7 @@ export class PlaygroundSessions {
     session.openRequests += 1;
     outgoing.once('close', () => {
       session.openRequests -= 1;
-      if (outgoing.headersSent && outgoing.statusCode < 300) session.isAccepted = true;
+      if (outgoing.headersSent && outgoing.statusCode < 300 && reachedSession()) session.isAccepted = true;
       if (session.openRequests > 0) return;
       if (!session.isAccepted) this.#sessions.delete(key);
       else session.goneTimer = setTimeout(() => this.#reportGone(key, name), this.#options.awayMs).unref();

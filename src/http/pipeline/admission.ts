@@ -23,6 +23,7 @@ import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { Emit } from '../../util/telemetry/emit.ts';
 import type { ConnectionEvent, ConnectionMeters } from '../connection-events.ts';
 import type { HttpContext } from '../http-context.ts';
+import { hasResponse } from '../malformed-requests.ts';
 import type { ReachedEndpoint } from '../request-context.ts';
 import { createRequestGuard, type RequestGuard, type RequestGuardOptions } from './request-guard.ts';
 import { reservedBytes } from './request-permits.ts';
@@ -144,7 +145,7 @@ export class Admission {
 
   #reserve(context: HttpContext, identity: Identity, owner: Principal, forwarded: ForwardedHeaders): Verdict {
     const bytes = reservedBytes(context.headers, this.#options.maxBodyBytes);
-    const permit = this.#quotas.admitRequest(identity.principal, bytes);
+    const permit = this.#quotas.admitRequest(identity.account ?? identity.principal, bytes);
     if (typeof permit === 'string') return { reason: permit };
     context.sender = { identity, principal: owner, forwarded };
     context.hold(permit);
@@ -180,8 +181,11 @@ function shortenKeepAlive(outgoing: ServerResponse): void {
   if (!outgoing.shouldKeepAlive) return;
   outgoing.setHeader('connection', 'keep-alive');
   outgoing.setHeader('keep-alive', `timeout=${refusedIdleS}`);
-  // Node.js has set its own timeout by then, and clears both with the next request.
-  outgoing.once('finish', () => outgoing.req.socket.setTimeout(refusedIdleS * 1_000));
+  // Node.js has set its own timeout by then, and clears both with the next request. A pipelined one has begun already.
+  outgoing.once('finish', () => {
+    const { socket } = outgoing.req;
+    if (!hasResponse(socket)) socket.setTimeout(refusedIdleS * 1_000);
+  });
 }
 
 /** Serves requests whose sender is admitted. */

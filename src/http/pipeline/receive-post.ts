@@ -23,8 +23,11 @@ export function receivePost(
       if (typeof body === 'string') return context.refuse({ reason: body });
       context.receivedAt = performance.now();
       const read = receiver.read(context, body);
-      if (read instanceof Promise) return read.then((messages) => receiver.receive(context, messages));
-      receiver.receive(context, read);
+      if (!(read instanceof Promise)) return receiver.receive(context, read);
+      return read.then((messages) => {
+        // The client may have left while a large body was read.
+        if (!context.outgoing.destroyed) receiver.receive(context, messages);
+      });
     });
   });
 }

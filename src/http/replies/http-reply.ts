@@ -25,8 +25,6 @@ const unsentBytes = 128 * 1024;
 export interface ReplyTimes {
   /** Interval of the comments on an idle stream. */
   readonly keepAliveMs: number;
-  /** How long a client may leave the rest of a complete response unread. */
-  readonly slowReaderMs: number;
   readonly meters?: Pick<ConnectionMeters, 'streams'> | undefined;
 }
 
@@ -72,15 +70,13 @@ export class HttpReply implements Reply {
 
   onGone(listener: () => void): void {
     const { context, outgoing } = this;
-    outgoing.once('close', () => {
+    whenClosed(outgoing, () => {
       if (!outgoing.writableFinished || context.hasFailed) contain('request', listener);
     });
   }
 
   json(text: Buffer, headers?: Headers, status = 200): void {
     respondWithJson(this.outgoing, status, text, headers);
-    // Nothing is left of a response that the operating system took whole.
-    if (this.outgoing.writableLength > 0) abortIfUnread(this.outgoing, this.#times);
   }
 
   accepted(): void {
@@ -105,12 +101,10 @@ export class HttpReply implements Reply {
   }
 }
 
-/**
- * Destroys a response that the client stops reading: otherwise it would hold memory and a socket for ever (P8). The time
- * restarts with every part that the client reads.
- */
-function abortIfUnread(outgoing: ServerResponse, { slowReaderMs }: ReplyTimes): void {
-  outgoing.setTimeout(slowReaderMs, () => outgoing.destroy());
+/** Calls back when the response is closed, also if it is closed already. */
+function whenClosed(outgoing: ServerResponse, listener: () => void): void {
+  if (outgoing.destroyed) queueMicrotask(listener);
+  else outgoing.once('close', listener);
 }
 
 /** Returns a random time up to this: thousands of streams that opened together must not all write at once. */
@@ -119,12 +113,10 @@ const randomizeInterval = (ms: number): number => Math.ceil(ms * (0.7 + 0.3 * Ma
 /** The event stream of an HTTP response. It sends its head at once, and comments while it is idle. */
 export class HttpEventStream implements EventSink {
   readonly #outgoing: ServerResponse;
-  readonly #times: ReplyTimes;
   readonly #keepAlive: NodeJS.Timeout;
 
   constructor(outgoing: ServerResponse, times: ReplyTimes, headers?: Headers) {
     this.#outgoing = outgoing;
-    this.#times = times;
     outgoing.writeHead(200, {
       'content-type': 'text/event-stream',
       'cache-control': 'no-cache, no-transform',
@@ -139,7 +131,7 @@ export class HttpEventStream implements EventSink {
     this.#keepAlive = keepAlive;
     const streams = times.meters?.streams;
     streams?.add(1);
-    outgoing.once('close', () => {
+    whenClosed(outgoing, () => {
       clearInterval(keepAlive);
       streams?.add(-1);
     });
@@ -159,12 +151,11 @@ export class HttpEventStream implements EventSink {
   }
 
   onClose(listener: () => void): void {
-    this.#outgoing.once('close', () => contain('request', listener));
+    whenClosed(this.#outgoing, () => contain('request', listener));
   }
 
   end(): void {
     clearInterval(this.#keepAlive);
-    abortIfUnread(this.#outgoing, this.#times);
     this.#outgoing.end();
   }
 

@@ -55,6 +55,7 @@ function isUndottedHost(host = ''): boolean {
 const bodyTimeoutMs = 10_000;
 
 const connectionIdleMs = 75_000;
+const slowReaderMs = 30_000;
 
 /**
  * Starts the HTTP server for operators, separate from the server for clients. It may have another address, and it
@@ -84,7 +85,7 @@ export async function startAdminServer({
     else context.respondWithFault(refused);
   };
   const httpServer = createHttpServer(
-    { certificate, bodyTimeoutMs, connectionIdleMs, maxConnections, hstsMaxAgeS: 0 },
+    { certificate, bodyTimeoutMs, connectionIdleMs, maxConnections, slowReaderMs, hstsMaxAgeS: 0 },
     endpoint,
   );
   httpServer.server.listen(port, host);

@@ -58,6 +58,12 @@ export function createConnectionLog({ auth, http }: Pick<Log, 'auth' | 'http'>):
       'closed a client connection: --limits.total.connections is reached',
     ),
   );
+  const floods = new FloodLimiter<number>((maxRequests, leftOut) =>
+    http.warn(
+      { maxRequests, ...(leftOut > 0 && { leftOut }) },
+      'closed a client connection: it sent too many requests without waiting for their answers',
+    ),
+  );
   const tokens = new FloodLimiter<TokenFailure>(({ server, outcome, detail }, leftOut) =>
     auth.warn(
       { server, reason: outcome, detail, ...(leftOut > 0 && { leftOut }) },
@@ -71,11 +77,13 @@ export function createConnectionLog({ auth, http }: Pick<Log, 'auth' | 'http'>):
       else if (event.type === 'upstream-token' && event.outcome !== 'issued')
         tokens.report(`${event.server} ${event.outcome}`, event);
       else if (event.type === 'connection-dropped') drops.report('connections', event.maxConnections);
+      else if (event.type === 'connection-flooded') floods.report('requests', event.maxRequests);
     },
     close() {
       refusals.flush();
       tokens.flush();
       drops.flush();
+      floods.flush();
     },
   };
 }

@@ -298,7 +298,7 @@ export const catalogue = {
   connections: gauge('http_connections', 'Open client connections.'),
   droppedConnections: counter(
     'http_connections_dropped_total',
-    'Client connections that were closed immediately because of --limits.total.connections.',
+    'Client connections that were closed because of --limits.total.connections, or because they sent too many requests without waiting for the answers.',
   ),
   internalErrors: counter(
     'internal_errors_total',

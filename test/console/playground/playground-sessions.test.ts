@@ -13,9 +13,9 @@ function play() {
   const onGone = vi.fn();
   const sessions = new PlaygroundSessions({ awayMs, onGone });
   /** A request of the session; returns what ends it, with this status. */
-  const ask = (of = name) => {
+  const ask = (of = name, reachedSession = true) => {
     const outgoing = Object.assign(new EventEmitter(), { headersSent: false, statusCode: 200 });
-    sessions.trackRequest(of, outgoing as unknown as ServerResponse);
+    sessions.trackRequest(of, outgoing as unknown as ServerResponse, () => reachedSession);
     return (statusCode?: number): void => {
       Object.assign(outgoing, statusCode !== undefined && { headersSent: true, statusCode });
       outgoing.emit('close');
@@ -35,6 +35,14 @@ test('a session ends when nothing of it is open any more, after the time in whic
   expect(onGone).not.toHaveBeenCalled();
   vi.advanceTimersByTime(1);
   expect(onGone.mock.calls).toEqual([[name]]);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test('[P11] a session that no request has reached is not ended: it can be that of another user', () => {
+  const { onGone, ask } = play();
+  ask(name, false)(200);
+  vi.advanceTimersByTime(awayMs * 10);
+  expect(onGone).not.toHaveBeenCalled();
   expect(vi.getTimerCount()).toBe(0);
 });
 

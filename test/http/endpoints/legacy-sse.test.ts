@@ -39,7 +39,6 @@ function send(
     watch: new CredentialWatch(),
     maxDepth: 10,
     keepAliveMs: 60_000,
-    slowReaderMs: 1_000,
     messagesPath: '/messages',
     retryMs: 500,
   });

@@ -67,6 +67,7 @@ export function countEvents(metrics: Metrics): GatewaySink {
         return;
       }
       case 'connection-dropped':
+      case 'connection-flooded':
         return add('droppedConnections');
       case 'store-command-failed':
         return add('redisErrors', event.reason);

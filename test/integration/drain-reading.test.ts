@@ -1,0 +1,47 @@
+import { request } from 'node:http';
+import { expect, test } from 'vitest';
+import { startGateway } from '../support/gateway.ts';
+import { initialize } from '../support/http-client.ts';
+
+const megabytes = 30;
+
+/** A server whose tool returns a large text. */
+const server = `
+  require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+    const { id, method, params } = JSON.parse(line);
+    if (id === undefined) return;
+    const serverInfo = { name: 'large', version: '1' };
+    const opened = { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo };
+    const called = { content: [{ type: 'text', text: 'x'.repeat(${megabytes} * 1024 * 1024) }] };
+    console.log(JSON.stringify({ jsonrpc: '2.0', id, result: method === 'initialize' ? opened : called }));
+  });`;
+
+test('[P9] a drain waits for a client that is reading its answer', async () => {
+  const gateway = await startGateway({ command: [process.execPath, '-e', server], args: ['--timeouts.drain', '25s'] });
+  const { id } = await initialize(gateway.url);
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'application/json',
+    'mcp-session-id': id,
+    'mcp-protocol-version': '2025-11-25',
+  };
+  const read = await new Promise<{ bytes: number; expected: number }>((resolve, reject) => {
+    const post = request(gateway.url, { method: 'POST', headers }, (response) => {
+      const expected = Number(response.headers['content-length']);
+      let bytes = 0;
+      process.kill(gateway.pid, 'SIGTERM');
+      response.on('data', ({ length }: Buffer) => {
+        bytes += length;
+        response.pause(); // about 10 MB a second
+        setTimeout(() => response.resume(), length / 10_000);
+      });
+      response.on('end', () => resolve({ bytes, expected }));
+      response.on('error', reject);
+    });
+    post.on('error', reject);
+    post.end(JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'large', arguments: {} } }));
+  });
+  expect(read.bytes).toBe(read.expected);
+  expect(read.bytes).toBeGreaterThan(megabytes * 1024 * 1024);
+  expect(await gateway.exited).toMatchObject({ code: 0 });
+});
