@@ -203,6 +203,7 @@ export class Cluster {
         name: () => this.lease.name,
         // A message waits in the store until this instance is sure of its lease, as a message of the mailbox does.
         onMessages: (from, first, contents) => this.lease.isHeld && this.#peerLink.receiveDirect(from, first, contents),
+        onUnreachable: (instance, address) => emit({ type: 'direct-link-failed', instance, address }),
         onFault: this.#reportFailure,
       });
     this.#checkTimer = setInterval(() => detach('cluster', this.#checkPeers()), checkMs).unref();

@@ -209,6 +209,7 @@ export function readConfiguration({
     ...environmentWarnings(env),
     ...quotaWarnings(globals, isAuthenticated || servers.some(({ auth }) => auth === 'upstream'), isGiven),
     ...(keysOfFile?.length === 0 ? [emptyKeysWarning] : []),
+    ...(keysOfFile !== undefined && keysOfFile.length > 0 && keysOfFile.every(isExpired) ? [expiredKeysWarning] : []),
     ...(globals.adminHost === 'off' && (file?.given.has('adminHost') ?? false) ? [adminOffWarning] : []),
     ...(isStoreUnused(globals, line, file) ? [unusedStoreWarning] : []),
     ...(globals.hstsMaxAgeS > 0 && globals.tlsCert === undefined ? [hstsWarning] : []),
@@ -303,6 +304,8 @@ const placeOfServer =
     return entry?.given.get(key)?.path ?? firstGiven(sources, key)?.path ?? entry?.path ?? `server ${name}`;
   };
 
+const expiredKeysWarning = `All keys in the file of ${flagOf('apiKeysFile')} have expired. Create a key with mcp-gangway key.`;
+const isExpired = ({ expiresAtMs }: ApiKey): boolean => expiresAtMs !== undefined && expiresAtMs <= Date.now();
 const emptyKeysWarning = `The file of ${flagOf('apiKeysFile')} contains no key, so every request is refused. Create a key with mcp-gangway key.`;
 
 const adminOffWarning = `The operator port is disabled: ${environmentNameOf('adminHost')} is off, which is the default in the image and overrides the file. Set the address with that variable or with ${flagOf('adminHost')}.`;

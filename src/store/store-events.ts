@@ -8,6 +8,8 @@ export type StoreEvent = Readonly<
   | { type: 'store-joined' }
   /** Work with the store failed. Any cause other than `StoreUnavailable` is a fault of the gateway. */
   | { type: 'store-failed'; cause: unknown }
+  /** Another instance cannot be reached directly at the address that it has published. Messages go through the store. */
+  | { type: 'direct-link-failed'; instance: string; address: string }
   /** One command of the store failed. The work that needs the command reports `store-failed`, if it cannot go on. */
   | { type: 'store-command-failed'; reason: StoreUnavailable['reason'] }
 >;

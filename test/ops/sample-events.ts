@@ -141,6 +141,7 @@ export const sampleEvents: { readonly [T in Type]: readonly EventOf<GatewayEvent
   ],
 
   'store-joined': [{ type: 'store-joined' }],
+  'direct-link-failed': [{ type: 'direct-link-failed', instance: 'i', address: 'tcp:10.0.0.1:9465' }],
   'store-failed': [
     { type: 'store-failed', cause: new StoreUnavailable('unreachable') },
     { type: 'store-failed', cause: new Error('slip') },

@@ -38,8 +38,13 @@ export interface DirectLinksOptions {
   name(): string;
   /** See `DirectConnectionOptions.onMessages`. */
   onMessages(from: string, first: number, contents: readonly Buffer[]): boolean;
+  /** A peer could not be reached at the addresses that it has published, in several attempts. */
+  onUnreachable(peer: string, address: string): void;
   onFault(cause: unknown): void;
 }
+
+/** After this many failed attempts in a row, a peer is reported. The last one can be that of an instance that ended. */
+const reportedFailures = 3;
 
 /** What is known of the way to a peer. */
 interface PeerDialing {
@@ -193,11 +198,13 @@ export class DirectLinks {
 
   async #dial(peer: string, dialing: PeerDialing): Promise<void> {
     const name = this.#options.name();
-    const socket = await this.#connect(name, peer).catch(ignoreOutage);
+    const published = await this.#options.instances.addressOf(peer).catch(ignoreOutage);
+    const socket = published && (await this.#connect(published, name, peer).catch(ignoreOutage));
     dialing.isDialing = false;
-    if (socket === undefined) {
+    if (!socket) {
       dialing.notBefore = performance.now() + pauseAfter(dialing.failures);
       dialing.failures += 1;
+      if (published && dialing.failures === reportedFailures) this.#options.onUnreachable(peer, published);
       return;
     }
     dialing.failures = 0;
@@ -206,12 +213,10 @@ export class DirectLinks {
     else this.#open(peer, socket);
   }
 
-  /** Connects to a peer. Undefined if it has no address, cannot be reached, or does not prove the secret. */
-  async #connect(from: string, to: string): Promise<Socket | undefined> {
-    const { instances, secrets } = this.#options;
-    const [published = '', known] = await Promise.all([instances.addressOf(to), secrets.all()]);
-    this.#secrets = known;
-    const [secret] = known;
+  /** Connects to a peer at its published addresses. Undefined if it cannot be reached, or does not prove the secret. */
+  async #connect(published: string, from: string, to: string): Promise<Socket | undefined> {
+    this.#secrets = await this.#options.secrets.all();
+    const [secret] = this.#secrets;
     if (secret === undefined) return undefined;
     const credential = linkCredential(secret, { from, to });
     for (const address of published.split(' ')) {

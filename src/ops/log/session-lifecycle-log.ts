@@ -51,6 +51,9 @@ export interface SessionLifecycleLogOptions {
   explainOutage(cause: StoreUnavailable): object;
 }
 
+const linkHelp =
+  'If that instance still runs, check that this one can reach the address, and that both have a common key in cluster.stateKeys.';
+
 /**
  * Logs the lifecycle of sessions. At `info`, a session has one line for its start, one for its end, and one when its
  * server ends by itself. Contents appear at `debug` only (P12): dropped messages, and the stderr of a server, which can
@@ -96,6 +99,13 @@ export function createSessionLifecycleLog(
         return logger.error({ ...event.name, ...faultField(logger, event.cause) }, 'session failed');
       case 'store-joined':
         return store.info(`${storeName} is available${storeName === 'Redis' ? '; sessions are shared' : ''}`);
+      case 'direct-link-failed': {
+        const { instance: peer, address } = event;
+        return store.info(
+          { peer, address, help: linkHelp },
+          'another instance cannot be reached directly; messages go through Redis',
+        );
+      }
       case 'store-failed':
         return logOutage(event.cause);
     }

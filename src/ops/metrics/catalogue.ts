@@ -120,7 +120,7 @@ export const catalogue = {
   ]),
   reloadSuccessful: gauge(
     'config_last_reload_successful',
-    'Whether the newest configuration is in use (1) or not (0). The value is 0 for an invalid configuration, and for changed authentication options until a restart.',
+    'Whether the newest configuration was accepted (1) or not (0). The value is 0 for an invalid configuration, and for changed authentication options until a restart. The log names changed options that take effect after a restart.',
   ),
   reloadSuccessAt: gauge(
     'config_last_reload_success_timestamp_seconds',

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { linkCredential } from '../../../src/cluster/link/link-identity.ts';
@@ -256,4 +257,21 @@ describe('a stranger at the port for direct links', () => {
     (await open()).send(1, message('served'));
     await waitFor(() => notes.includes('acknowledged 1'));
   });
+});
+
+it('a peer that cannot be reached at its address is reported once', async () => {
+  const addresses: Addresses = new Map();
+  const a = await startLinkEnd({ name: 'a', addresses, secrets: ['one'] });
+  await startLinkEnd({ name: 'b', addresses, secrets: ['another'] });
+  const isReported = (): boolean => {
+    a.links.to('b');
+    a.links.to('no-address');
+    return a.unreachable.length > 0;
+  };
+  await waitFor(isReported, { what: 'the report' });
+  for (let n = 0; n < 20; n += 1) {
+    a.links.to('b');
+    await delay(50);
+  }
+  expect(a.unreachable).toEqual([`b ${addresses.get('b')}`]);
 });

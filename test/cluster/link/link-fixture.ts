@@ -32,7 +32,12 @@ export async function startLinkEnd({
   directory,
   ...options
 }: LinkEndOptions) {
-  const end = { name, secrets: (options.secrets ?? ['shared']).map(secretOf), faults: [] as unknown[] };
+  const end = {
+    name,
+    secrets: (options.secrets ?? ['shared']).map(secretOf),
+    faults: [] as unknown[],
+    unreachable: [] as string[],
+  };
   const received: string[] = [];
   const links = new DirectLinks({
     instances: {
@@ -49,6 +54,7 @@ export async function startLinkEnd({
       for (const [index, content] of contents.entries()) received.push(`${from} ${first + index} ${textOf(content)}`);
       return true;
     },
+    onUnreachable: (peer, address) => void end.unreachable.push(`${peer} ${address}`),
     onFault: (cause) => void end.faults.push(cause),
   });
   onTestFinished(() => links.close());

@@ -173,7 +173,7 @@ function adviceOnRedis({ memoryPolicy, latencyMs, instances, version }: RedisFin
   if (instances > 0)
     advice.push({
       about: flagOf('redisPrefix'),
-      text: `${instances} running ${instances === 1 ? 'instance uses' : 'instances use'} this prefix and would share sessions with this gateway. Give independent gateways different prefixes.`,
+      text: `${instances} running ${instances === 1 ? 'instance uses' : 'instances use'} this prefix and share sessions with this gateway. This is right for instances with the same configuration. Give other gateways different prefixes.`,
     });
   return advice;
 }
