@@ -810,6 +810,18 @@ describe('keys of MCP clients', () => {
   });
 });
 
+it.each([
+  ['no key', [], 'contains no key'],
+  ['only expired keys', [{ name: 'alice', sha256: 'a'.repeat(64), expires: '2020-01-01T00:00:00Z' }], 'have expired'],
+  ['a key that is valid', [{ name: 'alice', sha256: 'a'.repeat(64) }], undefined],
+])('a file of keys with %s is accepted, with a warning if nobody can use the gateway', (_, keys, warning) => {
+  const argv = ['--api-keys-file', 'keys.json', '--', 'x'];
+  const result = readConfiguration({ argv, env: {}, readFile: () => JSON.stringify(keys) });
+  expect(result.ok && 'warnings' in result && result.warnings).toEqual(
+    warning === undefined ? [] : [expect.stringContaining(warning)],
+  );
+});
+
 describe('warnings', () => {
   it('tell what has no effect, without values', () => {
     const env = {
