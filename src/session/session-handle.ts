@@ -31,6 +31,8 @@ export interface GroupRequestOptions {
   readonly renews?: readonly string[];
   /** True for a ping that begins the lease on the session itself. */
   readonly joins?: boolean;
+  /** True to end the session now, unless it has calls. The post has no messages. */
+  readonly endsUnused?: boolean;
   /** The client's input for a call that asked for some; see `InputRounds`. */
   readonly round?: InputRound;
 }

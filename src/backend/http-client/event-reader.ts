@@ -34,6 +34,9 @@ const cr = 0x0d;
  */
 const maxLinesPerEvent = 1_000_000;
 
+/** The length of the longest name of a field that is looked for, with its colon. */
+const maxFieldLength = 'data:'.length;
+
 /**
  * Creates a reader of `text/event-stream` (HTML, 9.2.6). It reads UTF-8, drops one byte order mark at the start, and
  * ends lines at LF, CR or both.
@@ -51,6 +54,10 @@ export function createEventReader({ maxEventBytes }: { readonly maxEventBytes: n
   let endsWithCr = false;
   let lines = 0;
   let isAtLineStart = true;
+  /** The first characters of a line that is not complete. */
+  let lineHead = '';
+  let hasId = false;
+  let hasData = false;
   const tooLong = `The server wrote an event of more than ${maxEventBytes} bytes.`;
   const parser = loadLibrary('eventsource-parser').createParser({
     maxBufferSize: maxEventBytes,
@@ -79,20 +86,42 @@ export function createEventReader({ maxEventBytes }: { readonly maxEventBytes: n
     return rest.includes('\r') ? rest.replace(/\r\n?/g, '\n') : rest;
   };
 
-  const countLines = (text: string): void => {
+  const noteField = (line: string): void => {
+    if (line.startsWith('id:') || line === 'id') hasId = true;
+    else if (line.startsWith('data:') || line === 'data') hasData = true;
+  };
+
+  /**
+   * Counts the lines of events. Gives an event with an id alone an empty data line: the parser drops such an event, but
+   * a stream is resumed after its id (HTML, 9.2.6).
+   */
+  const readLines = (text: string): string => {
     let from = 0;
+    let copied = 0;
+    let completed = '';
     for (let end = text.indexOf('\n'); end !== -1 && overflow === undefined; end = text.indexOf('\n', from)) {
       const isEmpty = end === from && (from > 0 || isAtLineStart);
+      if (!isEmpty) noteField(lineHead + text.slice(from, Math.min(end, from + maxFieldLength)));
+      else if (hasId && !hasData) {
+        completed += `${text.slice(copied, from)}data:\n`;
+        copied = from;
+      }
+      if (isEmpty) {
+        hasId = false;
+        hasData = false;
+      }
       lines = isEmpty ? 0 : lines + 1; // an empty line ends the event
       if (lines > maxLinesPerEvent) overflow = `The server wrote an event of more than ${maxLinesPerEvent} lines.`;
+      lineHead = '';
       from = end + 1;
     }
     if (text !== '') isAtLineStart = text.endsWith('\n');
+    if (lineHead.length < maxFieldLength) lineHead += text.slice(from, from + maxFieldLength - lineHead.length);
+    return completed === '' ? text : completed + text.slice(copied);
   };
 
   const feed = (bytes: Buffer): void => {
-    const text = convertToLf(decoder.decode(bytes, { stream: true }));
-    countLines(text);
+    const text = readLines(convertToLf(decoder.decode(bytes, { stream: true })));
     if (text !== '' && overflow === undefined) parser.feed(text);
   };
 

@@ -232,6 +232,7 @@ export class GroupCall {
       const response = inputRequiredResult(this.#sent.idText, open, state, this.#opened?.serverInfoText);
       await this.#keepOutcome({ response, status: 200 }, this.#host.idleMs + keptMs);
       slot.noteParked(this.#id, this.#host.idleMs);
+      this.#host.onParked(slot, this.#groupRequest);
       answer.response(response, 200);
     } catch (cause) {
       this.#abandon(slot, 'The gateway cannot send requests to the client.');

@@ -22,6 +22,8 @@ export interface GroupCallHost {
   readonly outcomes: RoundOutcomeStore;
   /** A list of tools, or a page of one, has come for a client. */
   onTools(groupRequest: GroupRequest, response: Buffer): void;
+  /** The call is parked: its client may never resume it. */
+  onParked(slot: PoolSlot, groupRequest: GroupRequest): void;
   /** The call is over, and not parked. */
   onOver(slot: PoolSlot, groupRequest: GroupRequest): void;
   /** How long a request waits for a slot in all, and a parked call for its client, in milliseconds. */

@@ -64,6 +64,9 @@ export interface GroupCaller {
   readonly forwarded: ForwardedHeaders | undefined;
 }
 
+/** How long after its time limit a parked call is certainly over, also if the limit is checked only now and then. */
+const unresumedMs = 30_000;
+
 /** How many slots, and answers to `initialize`, are remembered; for others the server is asked again (P8). */
 const maxSlots = 1_000;
 
@@ -281,6 +284,10 @@ export class Groups {
       reasonOf: (cause) => this.#reasonOf(cause),
       onTools: ({ member, forwarded }, response) =>
         this.#tools.learn(response, { ...this.#sharerOf(member), forwarded }),
+      onParked: (slot, { member }) => {
+        if (this.#isAlone(member))
+          setTimeout(() => detach('session', this.#endUnused(slot)), requestIdleMs + unresumedMs).unref();
+      },
       onOver: (slot, { member }) => {
         if (this.#isAlone(member)) this.#endSlotSession(slot);
       },
@@ -386,6 +393,13 @@ export class Groups {
     );
     this.#slots.set(parts.key, slot);
     return slot;
+  }
+
+  /** Ends the session of a slot whose call was given up. It stays if any instance has resumed the call. */
+  async #endUnused(slot: PoolSlot): Promise<void> {
+    const handle = await slot.find();
+    if (typeof handle === 'string') return;
+    await sendNotifications(handle, [], { turnMs: 0, endsUnused: true }, undefined);
   }
 
   /** Ends the session of a slot that served one request. */

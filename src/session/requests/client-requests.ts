@@ -82,6 +82,10 @@ export class ClientRequests {
     const oneStream = this.#oneStream;
     const requests = messages.filter((message) => message.kind === 'request');
     const ids = requests.map(requestId);
+    if (group?.endsUnused) {
+      if (calls.size === 0) this.#context.end('idle');
+      return reply.accepted();
+    }
     const second = requests.find(({ method }) => method === 'initialize');
     if (second !== undefined) return reply.fault('already_initialized', requestId(second));
     if (again && oneStream?.hasAccepted(ids)) return oneStream.confirm(ids, reply);

@@ -40,6 +40,14 @@ describe('events', () => {
     expect(found.map(({ data }) => data)).toEqual(['a\0b\nc', '\uFEFFd']);
   });
 
+  it('with an id alone move the place in the stream, wherever the bytes are cut', () => {
+    const ids =
+      'id: 1\n\nid: 2\nretry: 5\n\ndata: a\nid: 3\n\n: c\n\nid\n\nidle: 4\n\nid: 5\ndatabase: x\n\ndata: b\n\n';
+    const expected = ['1 ', '2 ', '3 a', ' ', '5 ', 'undefined b'];
+    for (const chunks of [[Buffer.from(ids)], bytesOf(ids)])
+      expect(read(chunks).events.map(({ id, data }) => `${id} ${data}`)).toEqual(expected);
+  });
+
   it('have U+FFFD for what is not UTF-8', () => {
     expect(read([Buffer.from([0x64, 0x61, 0x74, 0x61, 0x3a, 0xff, 0x0a, 0x0a])]).events[0]?.data).toBe('\uFFFD');
   });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { waitFor } from '../../support/wait-for.ts';
 import { createGroups, responseOf } from './groups-fixture.ts';
 
@@ -62,6 +62,49 @@ describe('the questions of a call whose client does not wait any more', () => {
     expect(await responseOf(call('one'))).toMatchObject({ result: { resultType: 'input_required' } });
     expect(fake.opened).toHaveLength(1);
   });
+
+  it.each(['never answers', 'answers in time'])(
+    'keep its own process no longer than its time, if its client %s',
+    async (how) => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
+      onTestFinished(() => void vi.useRealTimers());
+      let call: { id: unknown; progressToken: unknown } | undefined;
+      const { ask, fake } = createGroups({
+        isolation: 'request',
+        limits: { requestIdleMs: 10_000, cancelGraceMs: 1_000 },
+        onSend: ({ id, method, params }, backend) => {
+          if (method !== 'tools/call') return;
+          call = { id, progressToken: params._meta.progressToken };
+          backend.says(question('q'));
+        },
+      });
+      const params = { name: 'x', _meta: { progressToken: 'p' } };
+      const sent = { capabilities: { elicitation: {} }, params };
+      const first = ask('tools/call', sent);
+      await vi.advanceTimersByTimeAsync(100);
+      const asked = first.given?.kind === 'json' ? first.given.json : first.sink.messages.at(-1);
+      expect(asked.result.resultType).toBe('input_required');
+      if (how === 'never answers') {
+        await vi.advanceTimersByTimeAsync(60_000);
+        expect(fake.living).toEqual([]);
+        return;
+      }
+      const { inputRequests, requestState } = asked.result;
+      const inputResponses = Object.fromEntries(Object.keys(inputRequests).map((key) => [key, { action: 'decline' }]));
+      const second = ask('tools/call', { ...sent, params: { ...params, inputResponses, requestState } });
+      // The server works on, and reports it.
+      for (let progress = 1; progress <= 10; progress += 1) {
+        await vi.advanceTimersByTimeAsync(6_000);
+        const progressToken = call?.progressToken;
+        fake.backend.says({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken, progress } });
+      }
+      fake.backend.says({ jsonrpc: '2.0', id: call?.id, result: { content: [] } });
+      await vi.advanceTimersByTimeAsync(1_000);
+      const done = second.given?.kind === 'json' ? second.given.json : second.sink.messages.at(-1);
+      expect(done).toMatchObject({ result: { content: [] } });
+      expect(fake.living).toEqual([]);
+    },
+  );
 
   it.each(['vanishes', 'leaves'])(
     'are asked of the next client if they ask for roots, when the first client %s',
