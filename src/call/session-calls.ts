@@ -36,8 +36,10 @@ export interface Call extends CallInFlight {
   lastProgress?: number;
   /** The reason of the call's rerun, if any: its POST broke while the server went on, or the server was lost. */
   rerunAfter?: 'broken_post' | 'loss';
-  /** Runs after the client cancelled the call. */
+  /** Runs after the call was cancelled at the server: by its client, or because it is overdue. */
   cancelTimer?: NodeJS.Timeout;
+  /** True if the call was cancelled because it is overdue. Its client still waits. */
+  isOverdue?: boolean;
 }
 
 /** The destination of a server message: the answer of a call, or the standalone GET stream. */

@@ -77,8 +77,8 @@ const isLeaving = (reason: SessionEndReason): boolean => reason === 'draining' |
  * its POST still needs an answer. If the session is released, the next owner answers the call.
  */
 export function endCall(call: Call, reason: SessionEndReason): void {
-  const { id, answer, cancelTimer, report } = call;
-  const isCancelled = cancelTimer !== undefined && reason !== 'released';
+  const { id, answer, cancelTimer, isOverdue = false, report } = call;
+  const isCancelled = cancelTimer !== undefined && !isOverdue && reason !== 'released';
   // `initialize` was never answered, so there is no session to hand over. The client retries on another instance.
   if (call.method === 'initialize' && isLeaving(reason)) failCall(call, 'draining');
   else if (reason === 'moved') answer.abandon(id);

@@ -112,7 +112,8 @@ export function openSse(
     ending ??= (async () => {
       isOver = true;
       sender.hold();
-      const undelivered = [...waiting, ...sender.takeAll()];
+      const unposted = [...waiting].filter(([, { aborted }]) => !aborted).map(([sending]) => sending);
+      const undelivered = [...unposted, ...sender.takeAll()];
       stream.close();
       const cut = connection.close();
       await null; // never inside another call into the backend
@@ -148,8 +149,8 @@ export function openSse(
   const openPosts = new UnansweredPosts();
   const openRequests = new OpenRequests();
 
-  /** Requests that wait for a slot, or for a message that they cancel, in order. The server has seen nothing of them. */
-  const waiting = new Set<QueuedMessage>();
+  /** Messages that wait for a slot, or for the request that they cancel, in order. The server has not seen them. */
+  const waiting = new Map<QueuedMessage, { readonly aborted: boolean }>();
 
   const postTo = (endpoint: URL, sending: QueuedMessage): PostProgress => {
     const { message, headers } = sending;
@@ -160,7 +161,7 @@ export function openSse(
     const cancelled = cancels === undefined ? undefined : openPosts.cancel(cancels)?.accepted;
 
     const run = async (opened: UnansweredPost): Promise<SsePostOutcome> => {
-      waiting.add(sending);
+      waiting.set(sending, opened.canceller);
       if (slot !== true && !(await slot)) {
         waiting.delete(sending);
         return { ok: false, ...noRoom };

@@ -52,8 +52,11 @@ const temporaryStatuses: ReadonlySet<number> = new Set([408, 409, 425, 429, 500,
 /** Statuses for an unknown session. Many servers answer 400 where the specification has 404. */
 const unknownStatuses: ReadonlySet<number> = new Set([400, 404]);
 
-/** Statuses for credentials that have expired. The client's next request brings others. */
-const unauthorizedStatuses: ReadonlySet<number> = new Set([401, 403]);
+/**
+ * A GET stream that was open exists, so further statuses are temporary: the client's next request can bring other
+ * credentials (401, 403), and the session is known all the same (400, 404).
+ */
+const reopenedStatuses: ReadonlySet<number> = new Set([...temporaryStatuses, ...unknownStatuses, 401, 403]);
 
 /**
  * Reads an SSE stream over as many connections as it needs (2025-11-25, basic/transports, "Resumability and
@@ -95,11 +98,8 @@ export async function readResumableStream(parts: ResumableStreamOptions): Promis
     await answer?.body.drain().catch(() => undefined); // the body is of no interest
     // A server that never opened the stream may not have it.
     if (wasOpen && unknownStatuses.has(status ?? 0) && (await parts.isForgotten())) return { outcome: 'forgotten' };
-    const isTemporary =
-      status === undefined ||
-      temporaryStatuses.has(status) ||
-      (isStandalone && wasOpen && unauthorizedStatuses.has(status));
-    if (!isTemporary) return { outcome: 'refused', status };
+    const statuses = isStandalone && wasOpen ? reopenedStatuses : temporaryStatuses;
+    if (status !== undefined && !statuses.has(status)) return { outcome: 'refused', status };
     if (!isStandalone && performance.now() - awaySince >= maxUnreachableMs) {
       return { outcome: 'lost', reason: 'server_unreachable' };
     }

@@ -17,8 +17,8 @@ const timeoutMs = 5_000;
 const ping = Buffer.from('{"jsonrpc":"2.0","id":"mcp-gangway-session","method":"ping"}');
 
 /**
- * Asks a server that refused a message with 400 whether it knows the session. For an unknown session, as after a
- * restart, many servers answer 400 where the specification has 404. False only if the server refuses a ping in the same
+ * Asks a server that refused a message with 400, or a stream with 400 or 404, whether it knows the session. For an
+ * unknown session, as after a restart, many servers answer 400 where the specification has 404. False only if the server refuses a ping in the same
  * way. Never rejects.
  */
 export async function isSessionKnown({

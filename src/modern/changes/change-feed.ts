@@ -241,7 +241,7 @@ export class ChangeFeed {
     // Without the refused resources the server may agree, or the current subscription may still be right.
     const lacksLists = listChanges.some(([flag]) => this.#lists[flag] === true && this.#current?.filter[flag] !== true);
     if (this.#isDue || (listen.pending.length > 0 && this.#current === undefined)) this.#update();
-    else if (lacksLists && !isUnknownMethod(outcome)) this.#updateLater();
+    else if ((this.#current === undefined || lacksLists) && !isUnknownMethod(outcome)) this.#updateLater();
     this.#settle();
   }
 

@@ -174,12 +174,19 @@ export class SharedChanges {
       onMissed: () => this.#handleMissed(),
     };
     const { signal } = this.#closing;
-    const leaveTopic = await retryWhileUnavailable(() => changes.subscribe(topic, listener), signal).catch(
-      ignoreUnavailable,
-    );
+    let attempts = 0;
+    const subscribe = (): Promise<() => void> => {
+      attempts += 1;
+      return changes.subscribe(topic, listener);
+    };
+    const leaveTopic = await retryWhileUnavailable(subscribe, signal).catch(ignoreUnavailable);
     if (leaveTopic === undefined || signal.aborted) return leaveTopic?.();
     this.#leaveTopic = leaveTopic;
     this.#announceNow({ asks: true });
+    if (attempts === 1) return;
+    // Subscriptions that began while the store was away may have missed changes of the others.
+    await this.#peers.whenAcknowledged(this.#version);
+    this.#notifySubscriptions(undefined);
   }
 
   #handleAnnouncement(announcement: PeerAnnouncement): void {
@@ -196,7 +203,7 @@ export class SharedChanges {
     if (wants.asks) this.#announceNow();
     if (!isNew && !wants.asks) return;
     // An unknown peer that does not ask was there before us: our process ran without reporting changes to it.
-    this.#isLate ||= !isKnown && !isEmptyFilter(wants.filter) && this.#processSubscription !== undefined;
+    this.#isLate ||= !isKnown && !wants.asks && !isEmptyFilter(wants.filter) && this.#processSubscription !== undefined;
     this.#updateProcessSubscription();
   }
 

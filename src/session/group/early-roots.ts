@@ -97,6 +97,8 @@ export class EarlyRoots {
   /** The process is lost. What happens to the calls that wait is decided with all other calls of the process. */
   noteLost(): void {
     this.#held = [];
+    this.#request = undefined;
+    this.close();
   }
 
   /** Another process serves the group: it may ask, too. Calls that came while it started still wait. */

@@ -148,7 +148,7 @@ export class ClientState {
     const uri = scalarAt(request, ['params', 'uri']);
     if (typeof uri !== 'string') return false;
     // In a group, another client may have subscribed before the server answered: see `noteUnsubscribing`.
-    if (method !== 'resources/subscribe') return !this.isGroup && this.#subscriptions.delete(uri);
+    if (method !== 'resources/subscribe') return this.isGroup || this.#subscriptions.delete(uri);
     if (this.#subscriptions.size < maxSubscriptions) this.#subscriptions.set(uri, detachedCopy(request));
     return true;
   }

@@ -68,7 +68,8 @@ export class ClientRequests {
 
   /** A call of a group is over. No client can answer the questions that the server has asked for it. */
   #handleTaken(call: Call): void {
-    const { serverRequests, earlyRoots } = this.#context;
+    const { serverRequests, earlyRoots, endReason } = this.#context;
+    if (endReason !== undefined) return; // the next owner of the session may go on with the questions
     const refused = serverRequests.refuseFor(call, (id) => earlyRoots?.isAsked(id) === true);
     for (const refusal of refused) this.#supervisor.send(refusal);
     earlyRoots?.noteTaken(call);
@@ -233,8 +234,11 @@ export class ClientRequests {
       if (policy.isShared && call.cancelTimer !== undefined) continue;
       this.#supervisor.send(cancelled(call.id, overdueReason));
       const fail = (): void => this.fail(call, 'request_timeout');
-      if (policy.isShared) call.cancelTimer = setTimeout(fail, limits.cancelGraceMs);
-      else fail();
+      if (!policy.isShared) fail();
+      else {
+        call.isOverdue = true;
+        call.cancelTimer = setTimeout(fail, limits.cancelGraceMs);
+      }
     }
   }
 

@@ -57,7 +57,9 @@ export class LostCalls {
     for (const { message, headers } of undelivered) {
       const { kind, id } = message;
       const call = calls.get(id);
-      if (kind === 'request' ? call !== undefined : kind === 'notification') this.#send(message, headers, call);
+      // The restore replays `initialized` itself.
+      const isNotification = kind === 'notification' && message.method !== 'notifications/initialized';
+      if (kind === 'request' ? call !== undefined : isNotification) this.#send(message, headers, call);
     }
     for (const call of calls.all())
       if (!undelivered.some(({ message }) => message.id === call.id)) this.#rerun(call, 'loss');

@@ -51,7 +51,10 @@ export class ServerRequests {
   add(message: Message, incarnation: string, destination: StreamTarget): Message | undefined {
     const serverId = message.id as RequestId;
     if (this.#open.size >= maxOpen) return undefined;
-    const clientId = incarnation === '' ? serverId : `mcp-gangway-${incarnation}-${++this.#renamedCount}`;
+    // A second client can be asked the same. One answer of both is enough.
+    const known = this.#clientIds.get(serverId);
+    const renamed = (): RequestId => `mcp-gangway-${incarnation}-${++this.#renamedCount}`;
+    const clientId = known ?? (incarnation === '' ? serverId : renamed());
     this.#open.set(clientId, { destination, serverId, taskNews: readTaskUpdate(message), taskId: message.taskId });
     this.#clientIds.set(serverId, clientId);
     if (destination !== 'get') destination.report?.waitsForClient();

@@ -581,3 +581,16 @@ test('pause leaves what the server writes with the server, also in answers to PO
   backend.resume();
   await waitFor(() => messages.items.length === 202, { what: 'all messages' });
 });
+
+test('a request that was cancelled while it waited is not among the undelivered messages', async () => {
+  const { send, server, stream, end } = await openLive({
+    onPost: ({ text, response }) => (text === initialize || text.includes('cancelled')) && accept({ response }),
+  });
+  send(initialize);
+  for (let id = 1; id <= 257; id += 1) send(request(id)); // the last one waits for a slot
+  await waitFor(() => server.posts.items.length === 257, { what: 'the requests' });
+  send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 257 } });
+  await waitFor(() => server.posts.items.length === 258, { what: 'the cancellation' });
+  stream.end();
+  expect((await end()).undelivered ?? []).toEqual([]);
+});

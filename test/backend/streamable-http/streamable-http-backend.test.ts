@@ -290,8 +290,11 @@ describe('a stream that breaks', () => {
     expect(server.gets.items.length).toBeGreaterThan(2);
   });
 
-  test('the GET stream is opened again after a refusal of credentials, which the next request may bring anew', async () => {
-    const statuses = [401, 403];
+  test.each([
+    ['of credentials, which the next request may bring anew', [401, 403]],
+    ['by a proxy, as long as the server knows the session', [404, 400]],
+  ])('the GET stream is opened again after a refusal %s', async (_, refusals) => {
+    const statuses = [...refusals];
     let opened = 0;
     const { messages } = await openLive({
       onGet({ response }) {

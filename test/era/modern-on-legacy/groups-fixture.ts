@@ -30,6 +30,7 @@ export interface Sent {
   /** The capabilities that it declares. */
   readonly capabilities?: object;
   readonly logLevel?: string | undefined;
+  readonly progressToken?: string;
 }
 
 export interface GroupsFixture {
@@ -134,9 +135,10 @@ export function createGroups(options: GroupsFixture) {
     /** Has a request of the modern era served. */
     ask(
       method: string,
-      { params = {}, principal = nobody, forwarded, capabilities: declared = {}, logLevel }: Sent = {},
+      { params = {}, principal = nobody, forwarded, capabilities: declared = {}, logLevel, progressToken }: Sent = {},
     ): FakeReply {
       const meta = {
+        ...(progressToken !== undefined && { progressToken }),
         [metaKeys.clientCapabilities]: declared,
         ...(logLevel !== undefined && { 'io.modelcontextprotocol/logLevel': logLevel }),
       };

@@ -67,7 +67,6 @@ describe('the questions of a call whose client does not wait any more', () => {
     'keep its own process no longer than its time, if its client %s',
     async (how) => {
       vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
-      onTestFinished(() => void vi.useRealTimers());
       let call: { id: unknown; progressToken: unknown } | undefined;
       const { ask, fake } = createGroups({
         isolation: 'request',
@@ -78,8 +77,8 @@ describe('the questions of a call whose client does not wait any more', () => {
           backend.says(question('q'));
         },
       });
-      const params = { name: 'x', _meta: { progressToken: 'p' } };
-      const sent = { capabilities: { elicitation: {} }, params };
+      onTestFinished(() => void vi.useRealTimers()); // before the groups end, which takes real time
+      const sent = { capabilities: { elicitation: {} }, params: { name: 'x' }, progressToken: 'p' };
       const first = ask('tools/call', sent);
       await vi.advanceTimersByTimeAsync(100);
       const asked = first.given?.kind === 'json' ? first.given.json : first.sink.messages.at(-1);
@@ -91,7 +90,7 @@ describe('the questions of a call whose client does not wait any more', () => {
       }
       const { inputRequests, requestState } = asked.result;
       const inputResponses = Object.fromEntries(Object.keys(inputRequests).map((key) => [key, { action: 'decline' }]));
-      const second = ask('tools/call', { ...sent, params: { ...params, inputResponses, requestState } });
+      const second = ask('tools/call', { ...sent, params: { name: 'x', inputResponses, requestState } });
       // The server works on, and reports it.
       for (let progress = 1; progress <= 10; progress += 1) {
         await vi.advanceTimersByTimeAsync(6_000);
@@ -129,4 +128,87 @@ describe('the questions of a call whose client does not wait any more', () => {
       expect(await responseOf(second)).toMatchObject({ result: { resultType: 'input_required' } });
     },
   );
+});
+
+describe('a session of a group', () => {
+  it('[P6] answers no question of its server once another owner has it: the next owner goes on with them', async () => {
+    const { ask, fake, sessions, store, telemetry } = createGroups({
+      isolation: 'principal',
+      limits: { upgradeAfterMs: 5 },
+      onSend: ({ method, id }, backend) => method === 'tools/call' && backend.saysBeside([id], question('q')),
+    });
+    const asked = await responseOf(ask('tools/call', { capabilities: { elicitation: {} }, params: { name: 'x' } }));
+    expect(asked.result.resultType).toBe('input_required');
+    const before = fake.backend.sent.items.length;
+    const key = sessions.all[0]?.key ?? '';
+    const record = await store.sessions.find(key);
+    await store.sessions.takeOver(key, { owner: record?.owner ?? '', epoch: record?.epoch ?? 0 }, 'another instance');
+    const call = fake.backend.sent.items.find(({ method }) => method === 'tools/call').id;
+    fake.backend.saysBeside([call], question('q2'));
+    expect(await telemetry.ends.next()).toBe('moved');
+    expect(fake.backend.sent.items.slice(before)).toEqual([]);
+  });
+
+  it('answers an overdue call also if the session ends before the call has been given up', async () => {
+    const { ask, fake, sessions } = createGroups({
+      isolation: 'principal',
+      limits: { requestIdleMs: 300, cancelGraceMs: 60_000 },
+    });
+    const reply = ask('tools/call', { params: { name: 'x' } });
+    const isCancelled = () =>
+      fake.opened[0]?.sent.items.some(({ method }) => method === 'notifications/cancelled') === true;
+    await waitFor(isCancelled, { what: 'the cancellation' });
+    await sessions.all[0]?.end('operator');
+    expect((await responseOf(reply)).error.data.reason).not.toBe('cancelled');
+  });
+
+  it('forgets a subscription that has ended in its record', async () => {
+    const { ask, fake, sessions, store } = createGroups({
+      isolation: 'principal',
+      onSend: ({ id, method }, backend) => {
+        if (id !== undefined && method !== undefined) backend.says({ jsonrpc: '2.0', id, result: {} });
+      },
+    });
+    const reply = ask('subscriptions/listen', { params: { notifications: { resourceSubscriptions: ['a:b'] } } });
+    await reply.answered();
+    const key = sessions.all[0]?.key ?? '';
+    const isRecorded = async () => (await store.sessions.find(key))?.clientSaid.toString().includes('a:b') === true;
+    await waitFor(isRecorded, { what: 'the record of the subscription' });
+    reply.leave();
+    await waitFor(async () => !(await isRecorded()), { what: 'the end of the subscription' });
+    expect(fake.opened).toHaveLength(1);
+  });
+});
+
+it('a replaced process gets one answer to its request for roots, whichever of two clients answers', async () => {
+  const { ask, fake } = createGroups({
+    isolation: 'principal',
+    poolMax: 1,
+    limits: { cancelGraceMs: 50, upgradeAfterMs: 5 },
+    onSend: ({ id, method }, backend) => {
+      if (method === 'notifications/initialized')
+        backend.saysBeside([], { jsonrpc: '2.0', id: 'r', method: 'roots/list' });
+      else if (method !== undefined && id !== undefined)
+        backend.saysBeside([id], {
+          jsonrpc: '2.0',
+          id,
+          result: method === 'tools/list' ? { tools: [] } : { content: [] },
+        });
+    },
+  });
+  const asking = { capabilities: { roots: {} }, params: { name: 'x' } };
+  await responseOf(ask('tools/list', { capabilities: { roots: {} } }));
+  fake.backend.ends();
+  await waitFor(() => fake.opened.length === 2, { what: 'the next process' });
+  const first = ask('tools/call', asking);
+  await delay(20);
+  const second = ask('tools/call', asking);
+  const asked = [await responseOf(first), await responseOf(second)];
+  const answers = asked.map(({ result: { inputRequests, requestState } }) => {
+    const inputResponses = Object.fromEntries(Object.keys(inputRequests).map((key) => [key, { roots: [] }]));
+    return responseOf(ask('tools/call', { ...asking, params: { name: 'x', inputResponses, requestState } }));
+  });
+  for (const { result } of await Promise.all(answers)) expect(result).toMatchObject({ content: [] });
+  const told = fake.backend.sent.items.filter(({ id, method }) => id === 'r' && method === undefined);
+  expect(told).toHaveLength(1);
 });

@@ -242,3 +242,15 @@ it('[P7] a feed is opened again for further lists after a passing failure', () =
   expect(opened.length).toBeGreaterThan(2);
   expect(opened.at(-1)?.filter).toEqual({ toolsListChanged: true, promptsListChanged: true });
 });
+
+it('[P7] a feed of resources alone is opened again after several failures', () => {
+  const { subscribe, acknowledge, opened } = createFeed();
+  subscribe('a');
+  acknowledge(0);
+  opened[0]?.answer.fault('server_exited');
+  vi.advanceTimersByTime(10_000);
+  expect(opened).toHaveLength(2);
+  opened[1]?.answer.fault('server_unreachable');
+  vi.advanceTimersByTime(600_000);
+  expect(opened.length).toBeGreaterThan(2);
+});

@@ -297,6 +297,18 @@ describe('modern subscriptions across instances', () => {
     await Promise.all([here.modern.drain(0), there.modern.drain(0)]);
   });
 
+  it('get no news of an instance that joins', async () => {
+    const { changes } = createChanges();
+    const here = createInstance(changes);
+    await here.start();
+    const { heard } = await here.listen({ toolsListChanged: true }, 1_500);
+    const there = createInstance(changes);
+    await there.listen({ promptsListChanged: true }, 1_500);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(heard()).toEqual([]);
+    await Promise.all([here.modern.drain(0), there.modern.drain(0)]);
+  });
+
   it('of a remote server, or without a shared store, announce nothing to other instances', async () => {
     const { changes, listeners } = createChanges();
     for (const instance of [createInstance(changes, { isRemote: true }), createInstance(undefined)]) {

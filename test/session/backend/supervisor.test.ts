@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { BackendEnd } from '../../../src/backend/backend.ts';
 import type { Handshake } from '../../../src/protocol/handshake.ts';
@@ -8,7 +9,9 @@ import type { SessionTelemetry } from '../../../src/session/session-events.ts';
 import { asMessage } from '../../support/as-message.ts';
 import { createFakeAnswer } from '../../support/fake-answer.ts';
 import { createFakeServer, type FakeBackend, readMessage } from '../../support/fake-backend.ts';
+import { createFakeReply } from '../../support/fake-reply.ts';
 import { createContext, silentListener } from '../context-fixture.ts';
+import { openSessions } from '../open-sessions.ts';
 import { createServer, silentTelemetry } from '../session-fixture.ts';
 
 const epoch = 5;
@@ -428,4 +431,23 @@ describe('a closed backend supervisor', () => {
     await other.pass(100_000);
     expect([other.fake.opened.length, other.fake.living, other.givenUp]).toEqual([2, [], []]);
   });
+});
+
+it('the next server gets `initialized` once, also if the lost one has not seen it', async () => {
+  const { open } = openSessions();
+  const { session, backend } = await open();
+  const { server } = session;
+  const opened: FakeBackend[] = [];
+  const realOpen = server.open;
+  vi.spyOn(server as { open: typeof server.open }, 'open').mockImplementation((...of) => {
+    const next = realOpen(...of) as FakeBackend;
+    opened.push(next);
+    return next;
+  });
+  backend.answerToSend = 'ended';
+  session.post({ messages: [readMessage(initialized)], isBatch: false }, createFakeReply());
+  backend.ends();
+  await vi.waitFor(() => expect(opened[0]?.sent.items.length).toBeGreaterThanOrEqual(2));
+  await delay(50);
+  expect(opened[0]?.sent.items.map(({ method }) => method)).toEqual(['initialize', 'notifications/initialized']);
 });

@@ -85,7 +85,7 @@ export class GroupSubscription {
       return this.#fail('store_unavailable');
     }
     const failed = await this.#subscribe();
-    if (this.#isOver) return this.#releaseAgain();
+    if (this.#isOver) return this.#leaveSession();
     if (failed !== undefined) return this.#fail(failed);
     answer.message(acknowledgementOf(this.#filter, this.#idText));
     const early = this.#early ?? [];
@@ -155,12 +155,12 @@ export class GroupSubscription {
     const { resourceSubscriptions: renews = [] } = this.#filter;
     const why =
       typeof open === 'string' ? open : await this.#request(open.handle, 'ping', {}, { holder: name, renews });
-    if (this.#isOver) return this.#releaseAgain();
+    if (this.#isOver) return this.#leaveSession();
     if (why === 'unknown_session') {
       slot.forget();
       // Without a session there is no server to report changes; the next renewal looks for it again.
       if ((await this.#subscribe()) === undefined) this.#handleChange(undefined);
-      if (this.#isOver) return this.#releaseAgain();
+      if (this.#isOver) return this.#leaveSession();
     }
     this.#renewSoon();
   }
@@ -201,11 +201,11 @@ export class GroupSubscription {
     this.#isOver = true;
     clearTimeout(this.#timer);
     this.#leaveTopic();
-    detach('session', this.#releaseAgain());
+    detach('session', this.#leaveSession());
   }
 
-  /** The client left while the session was opened or asked, and that may have begun leases, or a process. */
-  async #releaseAgain(): Promise<void> {
+  /** Also called when the client left while the session was opened or asked: that may have begun leases, or a process. */
+  async #leaveSession(): Promise<void> {
     await this.#release();
     this.#options.onOver();
   }
