@@ -331,13 +331,11 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       const graceMs = Math.max(0, config.drainMs - set.longestEndMs - exitMarginMs);
       const drainedBy = performance.now() + graceMs;
       await set.drain(graceMs, () => sessions.drain(graceMs));
+      await web.finish(Math.max(0, drainedBy - performance.now()));
       await closeParts();
       watch.close();
       authentication.close();
-      await Promise.all([
-        webSockets.close(connectionGraceMs),
-        web.close(connectionGraceMs, drainedBy - performance.now()),
-      ]);
+      await Promise.all([webSockets.close(connectionGraceMs), web.close(connectionGraceMs)]);
       await page?.close();
       await Promise.all([telemetry.close(), admin?.close(connectionGraceMs), tracing?.flush()]);
     },

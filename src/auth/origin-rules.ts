@@ -31,8 +31,12 @@ const hostForm = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?$/;
 /**
  * True for a valid Host header (RFC 9110, section 7.2). A proxy could take another part of an invalid one for the host.
  */
-export const isHost = (value: string | undefined): boolean =>
-  hostForm.test(value?.toLowerCase() ?? '') && URL.canParse(`http://${value}`);
+export const isHost = (value: string | undefined): boolean => {
+  const found = hostForm.exec(value?.toLowerCase() ?? '');
+  return found !== null && Number(found[2] ?? 0) <= maxPort;
+};
+
+const maxPort = 65_535;
 
 /**
  * Makes the rules for a gateway. A gateway bound to a loopback address allows loopback names as Host and Origin. A

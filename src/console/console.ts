@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import type { HttpContext } from '../http/http-context.ts';
 import type { ConsoleParts, ConsoleServer, StatusPage } from '../ops/admin/console-hook.ts';
 import type { ServerStatus } from '../ops/health/server-health.ts';
+import { ownsOrShares, type Principal } from '../protocol/principal.ts';
 import { type SessionName, sessionName } from '../session/session-events.ts';
 import { keyFromId } from '../session/session-key.ts';
 import { detach } from '../util/boundary.ts';
@@ -79,15 +80,14 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
         .find(({ sessions }) => sessions.some((other) => other.server === server && other.session === session))
         ?.instance,
   });
-  const endSession = ({ server, session }: SessionName, reason: 'operator' | 'client_gone'): boolean => {
-    const found = parts.sessions().find(({ name }) => name.server === server && name.session === session);
-    detach('admin', found?.end(reason));
-    return found !== undefined;
-  };
+  const findSession = ({ server, session }: SessionName) =>
+    parts.sessions().find(({ name }) => name.server === server && name.session === session);
   const playgroundSessions = new PlaygroundSessions({
     awayMs: parts.retryMs + awayMarginMs,
-    onGone: (name) => {
-      endSession(name, 'client_gone');
+    onGone: (name, sender) => {
+      const session = findSession(name);
+      if (session !== undefined && ownsOrShares(session.principal, sender, session.server.authorizesClients))
+        detach('admin', session.end('client_gone'));
     },
   });
   const actions = new OperatorActions({
@@ -96,7 +96,11 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
       record.recordDrain();
       drain();
     },
-    endSession: (server, session) => endSession({ server, session }, 'operator'),
+    endSession(server, session) {
+      const found = findSession({ server, session });
+      detach('admin', found?.end('operator'));
+      return found !== undefined;
+    },
     restartServer(server) {
       const found = findServer(server);
       found?.renewSpares();
@@ -111,8 +115,9 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
     if (typeof id === 'string') {
       const key = keyFromId(id);
       // A request of 2026-07-28 has no session, whatever its headers say.
-      const reachedSession = (): boolean => context.sessionKey === key && context.fault === undefined;
-      playgroundSessions.trackRequest(sessionName(key, name), outgoing, reachedSession);
+      const senderOf = (): Principal | undefined =>
+        context.sessionKey === key && context.fault === undefined ? context.sender.principal : undefined;
+      playgroundSessions.trackRequest(sessionName(key, name), outgoing, senderOf);
     }
     relayToEndpoint(incoming, { path: server.path, host: new URL(base).host });
     parts.playground(context);

@@ -1,7 +1,7 @@
 // src/http: everything between a client's connection and its session.
 import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { Server } from 'node:net';
+import { Server as NetServer, type Server } from 'node:net';
 import { reportFault } from '../util/boundary.ts';
 import { type Endpoint, HttpContext } from './http-context.ts';
 import { answerMalformedRequests } from './malformed-requests.ts';
@@ -46,10 +46,12 @@ export interface HttpServer {
   /** Sets the certificate of new connections; open connections continue. */
   renew(certificate: ServerCertificate): void;
   /**
-   * Lets clients read the answers that are complete, for `readMs` at the latest. Then accepts no more connections, and
-   * resolves when none is left, after `graceMs` at the latest.
+   * Accepts no more connections, and lets clients read the answers that are complete. Resolves when they have done so,
+   * after `readMs` at the latest.
    */
-  close(graceMs: number, readMs?: number): Promise<void>;
+  finish(readMs: number): Promise<void>;
+  /** Accepts no more connections; resolves when none is left, after `graceMs` at the latest. */
+  close(graceMs: number): Promise<void>;
 }
 
 /** Suites with authenticated encryption (RFC 9325, section 4.2); the default list of Node.js includes CBC suites. */
@@ -119,9 +121,13 @@ export function createHttpServer(options: HttpServerOptions, endpoint: Endpoint)
   return {
     server,
     renew: (renewed) => tls?.setSecureContext({ ...rules, ...renewed }),
-    async close(graceMs, readMs = graceMs) {
-      // Node.js takes a connection for idle once its response is complete, and would cut off a client that still reads.
+    async finish(readMs) {
+      // `http.Server.close` would also end idle connections, and with them those of clients that still read: Node.js takes
+      // a connection for idle once its response is complete.
+      NetServer.prototype.close.call(server);
       await responses.whenRead(readMs);
+    },
+    async close(graceMs) {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
       const timer = setTimeout(() => server.closeAllConnections(), graceMs);

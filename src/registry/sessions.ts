@@ -339,7 +339,8 @@ export class Sessions implements ProcessCapacity, SessionHost {
   async #openWhenReady(lookup: SessionLookup, initialize: Message, reply: Reply, headers?: Headers): Promise<void> {
     const cluster = this.#cluster;
     const id = initialize.id ?? null;
-    if (cluster !== undefined && !cluster.lease.isHeld && !(await cluster.isReady())) {
+    const mayWait = cluster !== undefined && !this.isDraining;
+    if (mayWait && !cluster.lease.isHeld && !(await cluster.isReady())) {
       if (!reply.isGone) reply.fault('store_unavailable', id);
       return;
     }

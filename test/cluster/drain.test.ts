@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
   type CountingSession,
@@ -122,6 +123,25 @@ describe('[P9] SIGTERM', () => {
       expect((await busy.ended).isWhole).toBe(true);
     });
     expect(takeovers()).toBe(before + 1);
+  });
+
+  test('on an owner: a call that comes late, and that another instance serves, goes on there', async () => {
+    const waiting = await openCounting(urlOf(cluster, 1), { version: '2025-03-26' });
+    const kept = waiting.at(urlOf(cluster, 0)).listen({ body: call('wait', 'test/hold') }); // keeps the instance
+    await kept.opened;
+    const [own, one] = (await openThere()) as [CountingSession, CountingSession];
+    let after = '';
+    await drain(async () => {
+      await pause(1_500);
+      const { events, isWhole } = await (await hold(own, 'late')).ended;
+      expect(isWhole).toBe(true);
+      expect(textsOf(events)).toEqual([]);
+      after = events.findLast(({ id }) => id !== undefined)?.id ?? '';
+    });
+    const resumed = one.listen({ after });
+    await one.finish('late');
+    expect(textsOf((await resumed.ended).events)).toEqual(['{"jsonrpc":"2.0","id":"late","result":{"counted":0}}']);
+    await waiting.finish('wait');
   });
 
   test('on an owner: a call that does not end in time gets an error that is in the log, and the session goes on', async () => {

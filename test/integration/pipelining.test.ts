@@ -114,6 +114,56 @@ describe('requests that a client sends without waiting for the answers', () => {
   });
 });
 
+/** A server whose tool returns a text of `bytes` after `ms`. */
+const large = `
+  require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+    const { id, method, params } = JSON.parse(line);
+    if (id === undefined) return;
+    const serverInfo = { name: 'large', version: '1' };
+    const opened = { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo };
+    const { bytes = 10, ms = 0 } = params.arguments ?? {};
+    const called = { content: [{ type: 'text', text: 'x'.repeat(bytes) }] };
+    const result = method === 'initialize' ? opened : called;
+    setTimeout(() => console.log(JSON.stringify({ jsonrpc: '2.0', id, result })), ms);
+  });`;
+
+describe('behind a call that is not answered yet', () => {
+  const callLarge = (session: string, id: number, args: object): string =>
+    head(
+      'POST /mcp',
+      {
+        'Content-Type': 'application/json',
+        Accept: 'application/json',
+        'Mcp-Session-Id': session,
+        'MCP-Protocol-Version': '2025-11-25',
+      },
+      JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'large', arguments: args } }),
+    );
+
+  test('a second one may take longer than the client may take to read the first answer', async () => {
+    const args = ['--advanced.timeouts.slowReader', '1s'];
+    const gateway = await startGateway({ command: [process.execPath, '-e', large], args });
+    const { id } = await initialize(gateway.url);
+    const { socket, text } = await openSocket(gateway);
+    socket.write(callLarge(id, 7, { bytes: 20_000_000 }) + callLarge(id, 8, { ms: 3_000 }));
+    await waitFor(() => text().endsWith('"id":8,"result":{"content":[{"type":"text","text":"xxxxxxxxxx"}]}}'), {
+      what: 'the second answer',
+    });
+  });
+
+  test.each(['websocket', 'h2c'])('an upgrade to %s ends the connection: its answer would be the first', async (to) => {
+    const gateway = await startGateway({ command: [process.execPath, '-e', large] });
+    const { id } = await initialize(gateway.url);
+    const { socket, text, isClosed } = await openSocket(gateway);
+    const key = { 'Sec-WebSocket-Version': 13, 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==' };
+    const upgrade = head('GET /ws', { Connection: 'Upgrade', Upgrade: to, ...key, 'Sec-WebSocket-Protocol': 'mcp' });
+    socket.write(callLarge(id, 7, { ms: 1_000 }) + upgrade);
+    await waitFor(isClosed, { what: 'the end of the connection' });
+    expect(text()).toBe('');
+    expect(gateway.logs().filter(({ msg }) => msg === 'internal error')).toEqual([]);
+  });
+});
+
 test('[P8] a client that leaves while its large body is read leaves nothing behind', async () => {
   const adminPort = await findFreePort();
   const args = ['--era', 'modern', '--sse.heartbeat', '1s'];

@@ -94,7 +94,8 @@ function nameOf(info: ServerInfo | undefined, base: string, name: string): strin
 }
 
 function hostNameOf(base: string): string {
-  const { hostname } = new URL(base);
+  // The name of a host in a network need not be one in a URL: `web.1`.
+  const { hostname } = new URL(URL.canParse(base) ? base : 'http://localhost');
   return isLoopback(hostname) ? 'localhost' : hostname.replace(/^\[|\]$/g, '').replaceAll(':', '-');
 }
 

@@ -117,7 +117,9 @@ export class Passthrough {
 
   #baseUrl({ headers }: IncomingMessage): string {
     const { publicUrl, scheme } = this.#options;
-    return publicUrl ?? `${scheme}://${headers.host ?? ''}`;
+    const base = publicUrl ?? `${scheme}://${headers.host ?? ''}`;
+    // The name of a host in a network need not be one in a URL: `web.1`.
+    return URL.canParse(base) ? base : `${scheme}://localhost`;
   }
 
   #metadataUrl(incoming: IncomingMessage): string {

@@ -112,9 +112,11 @@ export class ForwardedRequests {
    * released with their answer, or at the deadline.
    */
   async leave(deadline: Promise<void>): Promise<void> {
-    for (const request of this.#requests.values()) request.detach();
     await Promise.race([deadline, this.#isQuiet()]);
-    for (const request of this.#requests.values()) request.close();
+    for (const request of this.#requests.values()) {
+      request.detach();
+      request.close();
+    }
   }
 
   /** Stops the lookups of requests that still wait. */
@@ -192,7 +194,11 @@ export class ForwardedRequests {
 
   /** Resolves when no client waits for another instance. */
   async #isQuiet(): Promise<void> {
-    while (this.#requests.size > 0 && !this.#isClosed) await delay(pauseMs);
+    while (this.#requests.size > 0 && !this.#isClosed) {
+      // Requests still arrive, and are passed on: the stream of one may get its first event id later.
+      for (const request of this.#requests.values()) request.detach();
+      await delay(pauseMs);
+    }
   }
 }
 

@@ -44,17 +44,24 @@ export class OwnerEndpoint {
   }
 
   receive(from: string, message: MessageToOwner, body: Buffer): void {
-    if (message.kind === 'gone')
-      return this.#replies
-        .get(from)
-        ?.get(message.n)
-        ?.close(message.asksAgain ?? false);
+    if (message.kind === 'gone') return this.#noteGone(from, message.n, message.asksAgain ?? false);
     if (message.kind === 'read') return this.#replies.get(from)?.get(message.n)?.read(message.bytes);
     if (message.kind === 'post' && message.opens !== undefined) return this.#open(from, message, message.opens, body);
     const adoption = this.#adoptionFor(message);
     if (adoption === undefined) return this.#serve(from, message, body);
     const served = adoption.then(() => this.#serve(from, message, body));
     detach('cluster', served, () => this.refuse(from, message.n, 'internal'));
+  }
+
+  /** A request that waits for a takeover has no reply yet. Its reply is closed as soon as it has one. */
+  #noteGone(from: string, n: number, asksAgain: boolean): void {
+    const reply = this.#replies.get(from)?.get(n);
+    if (reply !== undefined || this.#adoptions.size === 0) return reply?.close(asksAgain);
+    const adopted = Promise.all(this.#adoptions.values());
+    detach(
+      'cluster',
+      adopted.then(() => this.#replies.get(from)?.get(n)?.close(asksAgain)),
+    );
   }
 
   /** The takeover that the request waits for: one that it asks for, or one for a request before it. */

@@ -1,6 +1,7 @@
 // Playground: sessions that a person opens on the status page to try a server.
 
 import type { ServerResponse } from 'node:http';
+import type { Principal } from '../../protocol/principal.ts';
 import type { SessionName } from '../../session/session-events.ts';
 import { backendOwnerKey } from '../record/backend-owner.ts';
 
@@ -8,19 +9,19 @@ import { backendOwnerKey } from '../record/backend-owner.ts';
 export interface PlaygroundSessionsOptions {
   /** How long a session may be without an open request before its page counts as gone. */
   readonly awayMs: number;
-  /** Called when the page of a session is gone. The session itself may have ended already. */
-  onGone(name: SessionName): void;
+  /**
+   * Called when the page of a session is gone. The session itself may have ended already.
+   * @param sender who has used the session. Nobody may end the session of another user (P11)
+   */
+  onGone(name: SessionName, sender: Principal): void;
 }
 
 /** A session of the playground. */
 interface PlaygroundSession {
   /** The number of open requests. */
   openRequests: number;
-  /**
-   * True after the endpoint has accepted a request of the sender. Otherwise anyone could end a session of another user
-   * (P11).
-   */
-  isAccepted: boolean;
+  /** Who has used the session: set when the endpoint has accepted a request for it. */
+  sender: Principal | undefined;
   goneTimer: NodeJS.Timeout | undefined;
 }
 
@@ -38,20 +39,21 @@ export class PlaygroundSessions {
 
   /**
    * Tracks a request of the playground that names this session, until its response ends.
-   * @param reachedSession whether the endpoint has taken the request for one of this session
+   * @param senderOf the sender, if the endpoint has taken the request for one of this session
    */
-  trackRequest(name: SessionName, outgoing: ServerResponse, reachedSession: () => boolean): void {
+  trackRequest(name: SessionName, outgoing: ServerResponse, senderOf: () => Principal | undefined): void {
     const key = backendOwnerKey(name);
-    const session = this.#sessions.get(key) ?? { openRequests: 0, isAccepted: false, goneTimer: undefined };
+    const session = this.#sessions.get(key) ?? { openRequests: 0, sender: undefined, goneTimer: undefined };
     this.#sessions.set(key, session);
     clearTimeout(session.goneTimer);
     session.openRequests += 1;
     outgoing.once('close', () => {
       session.openRequests -= 1;
-      if (outgoing.headersSent && outgoing.statusCode < 300 && reachedSession()) session.isAccepted = true;
+      if (outgoing.headersSent && outgoing.statusCode < 300) session.sender ??= senderOf();
+      const { sender } = session;
       if (session.openRequests > 0) return;
-      if (!session.isAccepted) this.#sessions.delete(key);
-      else session.goneTimer = setTimeout(() => this.#reportGone(key, name), this.#options.awayMs).unref();
+      if (sender === undefined) this.#sessions.delete(key);
+      else session.goneTimer = setTimeout(() => this.#reportGone(key, name, sender), this.#options.awayMs).unref();
     });
   }
 
@@ -61,8 +63,8 @@ export class PlaygroundSessions {
     this.#sessions.clear();
   }
 
-  #reportGone(key: string, name: SessionName): void {
+  #reportGone(key: string, name: SessionName, sender: Principal): void {
     this.#sessions.delete(key);
-    this.#options.onGone(name);
+    this.#options.onGone(name, sender);
   }
 }

@@ -25,8 +25,9 @@ export function receivePost(
       const read = receiver.read(context, body);
       if (!(read instanceof Promise)) return receiver.receive(context, read);
       return read.then((messages) => {
-        // The client may have left while a large body was read.
-        if (!context.outgoing.destroyed) receiver.receive(context, messages);
+        // A client that leaves cancels its request of 2026-07-28, but not its messages of a session (P4).
+        const isCancelled = context.outgoing.destroyed && messages.ok && messages.modern !== undefined;
+        if (!isCancelled) receiver.receive(context, messages);
       });
     });
   });

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { hasResponse } from '../malformed-requests.ts';
 
 /**
  * The most requests that a connection may have sent without an answer. Only pipelining has more than one. Node.js reads
@@ -62,6 +63,10 @@ export class OpenResponses {
    */
   #limitReading(outgoing: ServerResponse): void {
     // Nothing is left of a response that the operating system took whole.
-    if (outgoing.writableLength > 0) outgoing.setTimeout(this.#slowReaderMs, () => outgoing.destroy());
+    if (outgoing.writableLength === 0) return;
+    const { socket } = outgoing.req;
+    outgoing.setTimeout(this.#slowReaderMs, () => outgoing.destroy());
+    // Node.js sets its own time for the next request, but not for one that has begun already.
+    outgoing.once('finish', () => hasResponse(socket) && socket.setTimeout(0));
   }
 }

@@ -3,6 +3,7 @@ import type { Authenticate } from '../../auth/identity.ts';
 import type { DecorateBackends } from '../../backend/backend-decorator.ts';
 import type { Endpoint } from '../../http/http-context.ts';
 import type { FindEndpoint } from '../../http/router.ts';
+import type { Principal } from '../../protocol/principal.ts';
 import type { Readiness } from '../../registry/readiness.ts';
 import type { SessionName } from '../../session/session-events.ts';
 import type { SessionSnapshot } from '../../session/session-snapshot.ts';
@@ -80,6 +81,8 @@ export interface ConsoleServer {
 /** A session of this instance. */
 export interface ConsoleSession {
   readonly name: SessionName;
+  readonly principal: Principal;
+  readonly server: { readonly authorizesClients?: boolean | undefined };
   readonly protocolVersion: string;
   readonly snapshot: SessionSnapshot;
   end(reason: 'operator' | 'client_gone'): Promise<void>;

@@ -52,6 +52,15 @@ describe('a request to a session that nobody owns', () => {
     expect(sent).toEqual([]);
   });
 
+  it('[P10] leaves no stream behind if its client leaves before the session is taken over', async () => {
+    const { posts, take } = createFixture();
+    const text = JSON.stringify(request('a'));
+    take({ ...post, lengths: [text.length], adopts: true }, text);
+    take({ kind: 'gone', n: 7 });
+    await vi.waitFor(() => expect(posts).toHaveLength(1));
+    expect(posts[0]?.reply.isGone).toBe(true);
+  });
+
   it('is denied if the session cannot be taken over, or if the sender does not ask for it', async () => {
     const { posts, sent, adopted, take } = createFixture();
     take({ ...post, key: 'other', adopts: true }, '{}');

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { HttpContext } from '../../../src/http/http-context.ts';
 import { type MessagePolicy, MessageReceiver } from '../../../src/http/pipeline/receive-messages.ts';
@@ -13,13 +15,13 @@ const json = { 'content-type': 'application/json' };
 /** Posts a request to an endpoint that keeps what is dispatched. */
 function post(
   request: FakeRequest,
-  { isAcceptable = true, dispatch = vi.fn<MessagePolicy<HttpContext>['dispatch']>() } = {},
+  { isAcceptable = true, maxBytes = 100, dispatch = vi.fn<MessagePolicy<HttpContext>['dispatch']>() } = {},
 ) {
   const { context, response } = createHttpContext({ method: 'POST', ...request });
   context.sender = { identity: alice, principal: alice.principal, forwarded: {} };
   const policy: MessagePolicy<HttpContext> = { createReply: () => createFakeReply(), dispatch };
   const options = { server: { name: 'git' }, authorization: createAuthorization(), maxDepth: 5 };
-  receivePost(context, 100, isAcceptable, new MessageReceiver(policy, options, 'http'));
+  receivePost(context, maxBytes, isAcceptable, new MessageReceiver(policy, options, 'http'));
   return { context, response, dispatch };
 }
 
@@ -76,6 +78,20 @@ describe('the body of a POST', () => {
     context.incoming.destroy();
     await new Promise((resolve) => setImmediate(resolve));
     expect([response(), context.fault, dispatch.mock.calls]).toEqual([undefined, undefined, []]);
+  });
+
+  it.each([
+    ['[P4] is dispatched to a session', {}, 1],
+    ['of 2026-07-28 is dropped', { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } }, 0],
+  ])('%s if its client leaves after it has sent the body whole', async (_, meta, dispatched) => {
+    const pad = 'x'.repeat(2_000_000); // so large that it is read in steps
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { ...meta, name: 'a', pad } });
+    const { context, dispatch } = post({ headers: json, body: [body] }, { maxBytes: 3_000_000 });
+    await once(context.incoming, 'end');
+    expect(dispatch).not.toHaveBeenCalled();
+    context.outgoing.destroy();
+    await delay(300);
+    expect(dispatch).toHaveBeenCalledTimes(dispatched);
   });
 
   describe('[E-03] that hits a fault of the gateway', () => {

@@ -75,6 +75,15 @@ describe('the guard of a gateway on a network address', () => {
   });
 });
 
+it('a name need not be one in a URL: the last part of a name in a network can be a number', () => {
+  const guard = createRequestGuard({
+    server,
+    originRules: originRules({ host: '0.0.0.0', allowOrigin: [], allowHost: ['web.1'] }),
+  });
+  const verdicts = ['web.1', 'web.1:8080', 'web.1:65536'].map((host) => guard(head('Host', host)));
+  expect(verdicts).toEqual([noHeaders, noHeaders, 'bad_host']);
+});
+
 describe('the headers for the server', () => {
   it('are those that the server forwards, and no others', () => {
     expect(local(head('Host', 'localhost', 'X-Tenant', 'a', 'X-Other', 'b'))).toEqual({ 'x-tenant': 'a' });

@@ -1,5 +1,6 @@
 import { detach } from '../../../util/boundary.ts';
 import type { Emit } from '../../../util/telemetry/emit.ts';
+import { backoff } from '../../../util/timing/backoff.ts';
 import type { StoreEvent } from '../../store-events.ts';
 import { allChanges, type JournaledTables } from './apply-change.ts';
 import type { Change } from './change.ts';
@@ -23,6 +24,9 @@ const growth = 2;
 /** Each start begins a file, so a gateway that is restarted often would collect many small ones. */
 const maxFiles = 16;
 
+/** The pause before a repair. A disk that fails each time must not be filled with files. */
+const repairPauseAfter = backoff({ firstMs: 100, maxMs: 60_000 });
+
 /** Evicted contents leave the disk after about this time, even if little is written. */
 const maxAgeMs = 3_600_000;
 
@@ -41,6 +45,9 @@ export class Compaction {
   #running: Promise<void> | undefined;
   /** True if the disk may have lost a part of what was written. */
   #isDamaged = false;
+  /** The repairs in a row that the disk did not take. */
+  #failedRepairs = 0;
+  #repairTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
   constructor(options: CompactionOptions) {
@@ -64,15 +71,21 @@ export class Compaction {
     return this.#running;
   }
 
-  /** The disk may have lost what was written: writes the files anew, also those of a run under way. */
+  /** The disk may have lost what was written: writes the files anew soon, also those of a run under way. */
   repair(): void {
     this.#isDamaged = true;
-    detach('store', this.run());
+    if (this.#isClosed) return;
+    this.#repairTimer ??= setTimeout(() => {
+      this.#repairTimer = undefined;
+      this.#failedRepairs += 1; // until a run succeeds
+      detach('store', this.run());
+    }, repairPauseAfter(this.#failedRepairs)).unref();
   }
 
   /** Stops a run that is under way. The older files then stay. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    clearTimeout(this.#repairTimer);
     await this.#running;
   }
 
@@ -87,19 +100,18 @@ export class Compaction {
   async #run(): Promise<void> {
     const { journal } = this.#options;
     this.#lastAt = performance.now();
-    let obsoleteFiles: number;
-    do {
-      this.#isDamaged = false;
-      obsoleteFiles = journal.rotate();
-      await this.#writeAll();
-      if (this.#isClosed) return;
-    } while (this.#isDamaged);
+    this.#isDamaged = false;
     try {
-      await journal.removeOldest(obsoleteFiles);
+      const obsoleteFiles = journal.rotate();
+      await this.#writeAll();
+      await journal.sync();
+      if (this.#isClosed || this.#isDamaged) return; // a repair follows
+      journal.removeOldest(obsoleteFiles);
     } catch (cause) {
-      this.#isDamaged = true; // the next check repeats it
+      this.repair();
       throw cause;
     }
+    this.#failedRepairs = 0;
     this.#baseBytes = journal.bytes;
     this.#bytesAtLast = journal.bytes;
   }

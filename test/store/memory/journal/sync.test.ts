@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 
 /** A disk that is slow, and fails when the test says so. */
-const disk = vi.hoisted(() => ({ syncMs: 0, failures: 0, syncs: 0, events: [] as string[] }));
+const disk = vi.hoisted(() => ({ syncMs: 0, failures: 0, isFull: false, syncs: 0, events: [] as string[] }));
 
 vi.mock('node:fs', async (original) => {
   const fs = await original<typeof import('node:fs')>();
@@ -21,6 +21,10 @@ vi.mock('node:fs', async (original) => {
   type Write = (...args: unknown[]) => void;
   const write: Write = (file, ...rest) => {
     const callback = rest.pop() as Write;
+    if (disk.isFull) {
+      setTimeout(() => callback(Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' })), 1);
+      return;
+    }
     (fs.write as unknown as Write)(file, ...rest, (...result: unknown[]) => {
       disk.events.push(`wrote to ${file}`);
       callback(...result);
@@ -37,7 +41,7 @@ const { aRecord, createLogWriter } = await import('../../../contract/log-writer.
 const { waitFor } = await import('../../../support/wait-for.ts');
 const { filesOf, freshDirectory, openStore } = await import('./store-directories.ts');
 
-beforeEach(() => Object.assign(disk, { syncMs: 0, failures: 0, events: [] }));
+beforeEach(() => Object.assign(disk, { syncMs: 0, failures: 0, isFull: false, events: [] }));
 
 const wasRemoved = (): boolean => disk.events.includes('removed');
 const countWrites = (from = 0, to = disk.events.length): number =>
@@ -112,6 +116,29 @@ describe('[P5] what a disk did not take is written again', () => {
     expect(failedAt).toBeGreaterThan(0);
     expect(countWrites(failedAt, disk.events.indexOf('removed'))).toBeGreaterThanOrEqual(20);
   });
+});
+
+it('[P5] what a disk did not take is written again, also after it was full for a while', async () => {
+  const directory = freshDirectory();
+  const store = openStore(directory, { syncMs: 20 });
+  for (let n = 0; n < 5; n += 1) await store.sessions.create(`s${n}`, aRecord());
+  Object.assign(disk, { failures: 1, isFull: true });
+  await waitFor(() => disk.failures === 0, { what: 'the failed sync' });
+  await delay(150); // the repair begins
+  disk.isFull = false;
+  await waitFor(wasRemoved, { what: 'the removal of the older file' });
+  expect(isSynced(disk.events.indexOf('removed'))).toBe(true);
+});
+
+it('[P8] a disk that takes nothing for a while is not filled with files', async () => {
+  const directory = freshDirectory();
+  const store = openStore(directory, { syncMs: 20 });
+  await store.sessions.create('a', aRecord());
+  disk.failures = 1_000_000;
+  await delay(2_000);
+  expect(filesOf(directory).length).toBeLessThan(10);
+  disk.failures = 0;
+  await waitFor(() => filesOf(directory).length === 1, { what: 'the removal of the older files' });
 });
 
 it('[P8] an older file that somebody has removed does not make the files grow', async () => {

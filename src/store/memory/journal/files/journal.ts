@@ -134,9 +134,8 @@ export class Journal {
     return this.#segments.length;
   }
 
-  /** Removes the oldest files, after making sure that the newest one is on the disk. */
-  async removeOldest(count: number): Promise<void> {
-    await this.#sync();
+  /** Removes the oldest files. The caller has made sure that the newest one is on the disk. */
+  removeOldest(count: number): void {
     for (const { path } of this.#segments.slice(0, count)) {
       rmSync(path, { force: true }); // somebody else may have removed it
       this.#segments.shift();
@@ -150,7 +149,7 @@ export class Journal {
     await this.settled().catch(() => undefined); // the failure was reported, and a process that ends cannot repeat it
     clearTimeout(this.#retryTimer);
     clearTimeout(this.#syncTimer);
-    await this.#sync().catch((cause: unknown) => this.#options.onFailed(cause));
+    await this.sync().catch((cause: unknown) => this.#options.onFailed(cause));
     await closeFile(this.#file);
   }
 
@@ -203,7 +202,7 @@ export class Journal {
 
   async #syncLater(): Promise<void> {
     this.#syncTimer = undefined;
-    await this.#sync().catch((cause: unknown) => this.#noteUnsynced(cause));
+    await this.sync().catch((cause: unknown) => this.#noteUnsynced(cause));
   }
 
   /** The disk may have lost what was written, even if a later sync succeeds. */
@@ -213,7 +212,7 @@ export class Journal {
   }
 
   /** Brings everything that was written up to now to the disk. A sync under way may have begun before the last write. */
-  async #sync(): Promise<void> {
+  async sync(): Promise<void> {
     while (this.#syncing !== undefined) await this.#syncing.catch(() => undefined);
     this.#syncing = syncFile(this.#file).finally(() => {
       this.#syncing = undefined;
