@@ -193,7 +193,7 @@ export const globalOptions = {
   slowReaderMs: duration(
     30 * second,
     [1, longestMs],
-    'Time after which an event stream is closed if its client does not read it.',
+    'Time after which an event stream or an answer is closed if its client does not read it.',
   ),
   cancelGraceMs: duration(
     5 * second,
