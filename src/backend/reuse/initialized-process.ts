@@ -111,6 +111,13 @@ export class InitializedProcess implements BackendEvents, MemberHost {
     return this.#serverRequests.size > 0 || this.#turns.size > 0;
   }
 
+  /** The only member; undefined while a message of the server may be for another one, or for one that has left. */
+  get #only(): ProcessMember | undefined {
+    if (this.#members.size !== 1 || this.#calls.hasAbandoned) return undefined;
+    const [first] = this.#members;
+    return first;
+  }
+
   get #isUsable(): boolean {
     return this.#start.isDone && !this.#hasEnded && !this.#isStuck;
   }
@@ -149,12 +156,12 @@ export class InitializedProcess implements BackendEvents, MemberHost {
     const { id } = response;
     if (id === undefined || id === null) return 'sent';
     if (this.#serverRequests.get(id) === member) this.#serverRequests.delete(id);
-    else if (this.#members.size > 1) return 'sent';
+    else if (this.#only === undefined) return 'sent';
     return this.#write(response, headers);
   }
 
   #sendRequest(member: ProcessMember, request: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
-    if (!this.options.asksClients || this.#members.size === 1) return this.#forward(member, request, headers);
+    if (!this.options.asksClients || this.#only !== undefined) return this.#forward(member, request, headers);
     const turn = this.#turns.admit(member, request, headers);
     if (turn === 'now') return this.#forward(member, request, headers);
     return turn === 'later' ? 'sent' : 'full';
@@ -234,6 +241,7 @@ export class InitializedProcess implements BackendEvents, MemberHost {
 
   /** A session leaves the process. Its subscriptions end, and later output for it goes to nobody. */
   leave(member: ProcessMember): void {
+    this.#calls.abandon(member);
     this.#members.delete(member);
     this.updatePause();
     if (!this.#start.isDone) this.#start.fail();
@@ -273,8 +281,7 @@ export class InitializedProcess implements BackendEvents, MemberHost {
 
   /** Progress changes nothing that the process knows, so a run passes as it is where every message does. */
   onUnits(units: readonly ServerUnit[]): void {
-    const [first] = this.#members;
-    const only = this.#members.size === 1 ? first : undefined;
+    const only = this.#only;
     if (only === undefined || !this.#passesUnchanged(only)) return this.onMessages(messagesOf(units));
     for (const unit of units) if (!(unit instanceof ProgressRun)) this.#receive(unit, only);
     only.deliverUnits(units);
@@ -282,12 +289,11 @@ export class InitializedProcess implements BackendEvents, MemberHost {
 
   /** True if every message of the server is for this session, under the ids that the server uses. */
   #passesUnchanged(only: ProcessMember): boolean {
-    return only.keepsIds && !this.#calls.mayBeNamed && this.#ownRequests.size === 0;
+    return only.keepsIds && !this.#calls.numbers.areUsed && this.#ownRequests.size === 0;
   }
 
   onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {
-    const [first] = this.#members;
-    const only = this.#members.size === 1 ? first : undefined;
+    const only = this.#only;
     if (only !== undefined && this.#passesUnchanged(only)) {
       for (const message of messages) this.#receive(message, only);
       return only.deliver(messages, relatedRequests, true);
@@ -295,16 +301,17 @@ export class InitializedProcess implements BackendEvents, MemberHost {
     let receiver: ProcessMember | undefined;
     let batch: Message[] = [];
     for (const message of messages) {
-      for (const [member, forMember] of this.#receive(message, only)) {
+      // An answer can be the last message for a member that has left.
+      for (const [member, forMember] of this.#receive(message, this.#only)) {
         if (member !== receiver) {
-          receiver?.deliver(batch, relatedRequests, only !== undefined);
+          receiver?.deliver(batch, relatedRequests, this.#members.size === 1);
           batch = [];
         }
         receiver = member;
         batch.push(forMember);
       }
     }
-    receiver?.deliver(batch, relatedRequests, only !== undefined);
+    receiver?.deliver(batch, relatedRequests, this.#members.size === 1);
   }
 
   /** Finds the members that get a message; `only` if there is one member alone. */
@@ -333,8 +340,9 @@ export class InitializedProcess implements BackendEvents, MemberHost {
       return noDelivery;
     }
     const call = this.#calls.settle(id);
-    // The answer to a request that the session no longer knows: the session reports it.
-    if (call === undefined) return only?.keepsIds === true ? [[only, response]] : this.#drop();
+    // The answer to a request that the session no longer knows: the session reports it. Numbers are of other sessions.
+    if (call === undefined)
+      return only?.keepsIds === true && !RequestNumbers.mayBe(id) ? [[only, response]] : this.#drop();
     this.#settings.noteAnswer(call, isError);
     if (id === this.#start.requestId) this.#start.noteAnswer(text, isError);
     if (this.#turns.size > 0) queueMicrotask(() => this.#continueTurns());

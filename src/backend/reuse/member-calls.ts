@@ -17,8 +17,8 @@ interface TokenOwner extends RenumberedIds {
 export class MemberCalls {
   readonly byId = new Map<RequestId, MemberCall>();
   readonly numbers = new RequestNumbers();
-  /** How many of the requests have a number of the gateway. */
-  #renumbered = 0;
+  /** The requests of members that have left. */
+  readonly #abandoned = new Set<RequestId>();
   /** Progress tokens of answered requests, the oldest first. */
   readonly #lateTokens = new Map<RequestId, TokenOwner>();
 
@@ -26,9 +26,9 @@ export class MemberCalls {
     return this.byId.size;
   }
 
-  /** True if a message of the server can name a number of the gateway. */
-  get mayBeNamed(): boolean {
-    return this.#renumbered + this.#lateTokens.size > 0;
+  /** True while the server may write for a member that has left. */
+  get hasAbandoned(): boolean {
+    return this.#abandoned.size > 0;
   }
 
   /** Adds a request. Returns the request as the server gets it. */
@@ -48,7 +48,6 @@ export class MemberCalls {
       graceTimer: undefined,
       renumbered: renumbered && idsOf(renumbered),
     });
-    if (renumbered !== undefined) this.#renumbered += 1;
     return sent;
   }
 
@@ -57,7 +56,7 @@ export class MemberCalls {
     if (call === undefined) return undefined;
     this.byId.delete(id);
     clearTimeout(call.graceTimer);
-    if (call.renumbered !== undefined) this.#renumbered -= 1;
+    this.#abandoned.delete(id);
     return call;
   }
 
@@ -80,6 +79,11 @@ export class MemberCalls {
   /** The requests of a member, with their ids at the server. */
   of(member: ProcessMember): [RequestId, MemberCall][] {
     return [...this.byId].filter(([, call]) => call.member === member);
+  }
+
+  /** A member has left. Its requests stay until the server no longer writes about them. */
+  abandon(member: ProcessMember): void {
+    for (const [id] of this.of(member)) this.#abandoned.add(id);
   }
 
   /** Stops all timers. */

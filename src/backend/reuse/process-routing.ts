@@ -21,8 +21,9 @@ const listChanges: ReadonlySet<string | undefined> = new Set([
 const maxElicitations = 64;
 
 /**
- * Finds the sessions that a message belongs to, if several sessions use a process at the same time (P2, P11). A message
- * without a request goes to the only session with a request in flight. If there are several, it goes to nobody.
+ * Finds the sessions that a message belongs to, if several sessions use a process at the same time, or if the server may
+ * still write for a session that has left (P2, P11). A message without a request goes to the only session with a request
+ * in flight. If there are several, it goes to nobody.
  */
 export class ProcessRouting {
   readonly #members: ReadonlySet<ProcessMember>;
@@ -52,13 +53,10 @@ export class ProcessRouting {
     const member = typeof elicitation === 'string' ? this.#elicitations.get(elicitation) : this.#onlyMember(() => true);
     if (member === undefined || member === null || !this.#members.has(member)) return [];
     const level = method === 'notifications/message' ? readLogLevel(member.logLevel) : undefined;
-    return level === undefined || this.#members.size === 1 || isWanted(notification, level) ? [member] : [];
+    return level === undefined || isWanted(notification, level) ? [member] : [];
   }
 
-  /**
-   * The only member that these calls in flight belong to, or the only member of all. Null if there are several, and
-   * undefined if there is no such call.
-   */
+  /** The only member that these calls in flight belong to. Null if there are several, and undefined without a call. */
   #onlyMember(matches: (call: MemberCall) => boolean): ProcessMember | null | undefined {
     let found: ProcessMember | undefined;
     for (const call of this.#calls.values()) {
@@ -66,8 +64,7 @@ export class ProcessRouting {
       if (found !== undefined) return null;
       found = call.member;
     }
-    const [first] = this.#members;
-    return found ?? (this.#members.size === 1 ? first : undefined);
+    return found;
   }
 
   /** A server may report a part of a resource that the client subscribed to. */

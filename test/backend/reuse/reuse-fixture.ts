@@ -22,6 +22,15 @@ export const call = (id: number | string, method = 'tools/call', params: object 
   params,
 });
 
+/** An answer. */
+export const result = (id: unknown, value: object = {}) => ({ jsonrpc: '2.0', id, result: value });
+export const notification = (method: string, params: object = {}) => ({ jsonrpc: '2.0', method, params });
+/** The params of a call with a progress token. */
+export const withToken = (token: unknown) => ({ name: 't', _meta: { progressToken: token } });
+/** A progress notification. */
+export const progress = (progressToken: unknown, value = 1) =>
+  notification('notifications/progress', { progressToken, progress: value });
+
 /** A session as far as its backend sees it. */
 export class FakeHolder implements ProcessHolder {
   releasableInMs = Number.POSITIVE_INFINITY;
@@ -112,4 +121,17 @@ export function createFixture(options: FixtureOptions = {}) {
     return pid;
   };
   return { fake, kept, open, openAndLeave };
+}
+
+/** Two sessions of one user in one process. */
+export async function openTwo(options: FixtureOptions = {}) {
+  const fixture = createFixture({ sharedBy: 'all', cancelGraceMs: 5_000, ...options });
+  const [first, second] = [fixture.open(), fixture.open()];
+  const pid = await first.shake();
+  expect(await second.shake()).toBe(pid);
+  const server = fixture.fake.backend;
+  /** The newest message to the server. */
+  const newest = () => server.sent.items.at(-1);
+  const methods = () => server.sent.items.map(({ method }) => method);
+  return { ...fixture, first, second, server, newest, methods };
 }

@@ -1,25 +1,17 @@
 import { describe, expect, it, vi } from 'vitest';
 import { waitFor } from '../../support/wait-for.ts';
-import { bob, call, createFixture, type FixtureOptions, initialize, initialized } from './reuse-fixture.ts';
-
-const result = (id: unknown, value: object = {}) => ({ jsonrpc: '2.0', id, result: value });
-const notification = (method: string, params: object = {}) => ({ jsonrpc: '2.0', method, params });
-const withToken = (token: unknown) => ({ name: 't', _meta: { progressToken: token } });
-const progress = (progressToken: unknown, value = 1) =>
-  notification('notifications/progress', { progressToken, progress: value });
-
-/** Two sessions of one user in one process. */
-async function openTwo(options: FixtureOptions = {}) {
-  const fixture = createFixture({ sharedBy: 'all', cancelGraceMs: 5_000, ...options });
-  const [first, second] = [fixture.open(), fixture.open()];
-  const pid = await first.shake();
-  expect(await second.shake()).toBe(pid);
-  const server = fixture.fake.backend;
-  /** The newest message to the server. */
-  const newest = () => server.sent.items.at(-1);
-  const methods = () => server.sent.items.map(({ method }) => method);
-  return { ...fixture, first, second, server, newest, methods };
-}
+import {
+  bob,
+  call,
+  createFixture,
+  initialize,
+  initialized,
+  notification,
+  openTwo,
+  progress,
+  result,
+  withToken,
+} from './reuse-fixture.ts';
 
 describe('two sessions that use a process at the same time', () => {
   it('[P2] get the answers and the progress of their own calls, with the same ids and tokens', async () => {
