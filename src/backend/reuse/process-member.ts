@@ -18,6 +18,8 @@ const tooSlow: BackendEnd = {
 
 /** The process of a member, as the member sees it. */
 export interface MemberHost {
+  /** The number of members. */
+  readonly size: number;
   send(member: ProcessMember, message: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']>;
   /** A member has started or stopped reading, or holds up the process. */
   updatePause(): void;
@@ -105,8 +107,13 @@ export class ProcessMember {
     this.#host.leave(this);
   }
 
+  /** Detaches the session from a process that others need. A session that is alone delays nobody, and stays. */
   #giveUp(): void {
     if (this.hasLeft) return;
+    if (this.#host.size === 1) {
+      this.#holdUpTimer = undefined;
+      return this.#host.updatePause();
+    }
     this.leave();
     this.receiver.onEnd(tooSlow);
   }
