@@ -81,6 +81,10 @@ export class InitializedProcess implements BackendEvents, MemberHost {
     return this.#members.size;
   }
 
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
   /** The server's answer to the first `initialize`; undefined before, or if the server refused it. */
   get answer(): Buffer | undefined {
     return this.#start.answer;

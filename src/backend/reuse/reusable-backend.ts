@@ -105,7 +105,7 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
 
   async close(how: Parameters<Backend['close']>[0] = {}): Promise<void> {
     const process = this.#process;
-    if (this.#isClosed) return process?.close(how);
+    if (this.#isClosed || this.#hasEnded) return process?.close(how);
     this.#isClosed = true;
     const key = this.#key;
     this.#source.drop(key?.text ?? '', this.#opening.holder);
@@ -183,6 +183,8 @@ export class ReusableBackend implements Backend, BackendEvents, ProcessSeeker {
 
   onEnd(end: BackendEnd): void {
     this.#hasEnded = true;
+    // The session alone was detached: the process goes on for others.
+    if (this.#process?.hasEnded === false) this.#process = undefined;
     this.#source.drop(this.#key?.text ?? '', this.#opening.holder);
     this.#events.onEnd(end);
   }

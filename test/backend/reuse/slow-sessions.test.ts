@@ -32,6 +32,16 @@ describe('a session that does not read, in a process that it shares', () => {
     expect(fake.living).toEqual([]);
   });
 
+  it('[P8] [P11] does not end the process of the other when it was detached and ends', async () => {
+    const { first, second, server } = await openWithSlow();
+    vi.advanceTimersByTime(tooLongMs);
+    await second.backend.close({ isForGood: true });
+    expect([server.isClosed, server.isPaused]).toEqual([false, false]);
+    expect([first.ends.items, second.ends.items]).toEqual([[], ['exited']]);
+    await first.backend.close({ isForGood: true });
+    expect(server.isClosed).toBe(true);
+  });
+
   it('[P8] is detached if another session has joined it meanwhile', async () => {
     const { first, second, server, open } = await openWithSlow();
     void first.backend.close({ mayBeKept: true });
