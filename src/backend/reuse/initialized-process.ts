@@ -174,6 +174,7 @@ export class InitializedProcess implements BackendEvents, MemberHost {
   #forward(member: ProcessMember, request: Message, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
     const answer = this.#settings.note(member, request);
     if (answer !== undefined) {
+      for (const { method, params } of this.#settings.levelRequests()) this.#request(method, params);
       queueMicrotask(() => member.deliver([answer], undefined, false));
       return 'sent';
     }

@@ -33,7 +33,8 @@ export class ProcessSettings {
     const level = readLogLevel(scalarAt(request.text, ['params', 'level']));
     if (level === undefined) return undefined;
     member.logLevel = level;
-    if (this.#members.size > 1 && this.#mostVerbose() === this.#serverLevel) return emptyAnswer(request);
+    const needed = this.#mostVerbose();
+    if (this.#members.size > 1 && (needed === this.#serverLevel || needed !== level)) return emptyAnswer(request);
     this.#serverLevel = level;
     return undefined;
   }
@@ -51,13 +52,16 @@ export class ProcessSettings {
       if (!this.#isSubscribed(uri)) requests.push({ method: 'resources/unsubscribe', params: { uri } });
     }
     left.subscriptions.clear();
+    return [...requests, ...this.levelRequests()];
+  }
+
+  /** The request to the server if its level is not the most verbose one any more. */
+  levelRequests(): SettingRequest[] {
     const level = this.#mostVerbose();
     const hasLevels = level !== undefined && [...this.#members].every(({ logLevel }) => logLevel !== undefined);
-    if (hasLevels && level !== this.#serverLevel) {
-      this.#serverLevel = level;
-      requests.push({ method: 'logging/setLevel', params: { level } });
-    }
-    return requests;
+    if (!hasLevels || level === this.#serverLevel) return [];
+    this.#serverLevel = level;
+    return [{ method: 'logging/setLevel', params: { level } }];
   }
 
   #noteSubscription(member: ProcessMember, request: Message, { uri, isEnd }: SubscriptionRequest): Message | undefined {

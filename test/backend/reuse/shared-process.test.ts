@@ -111,6 +111,20 @@ describe('two sessions that use a process at the same time', () => {
     expect(newest()).toMatchObject({ method: 'logging/setLevel', params: { level: 'warning' } });
   });
 
+  it('[P2] keep their log level if another session lowers its own', async () => {
+    const { first, second, server } = await openTwo();
+    const setLevel = (level: string) => call(level, 'logging/setLevel', { level });
+    const levels = () => server.sent.items.filter(({ method }) => method === 'logging/setLevel');
+    first.send(setLevel('debug'));
+    server.says(result('debug'));
+    second.send(setLevel('info'));
+    first.send(setLevel('error'));
+    expect(await first.received.next(({ id }) => id === 'error')).toEqual(result('error'));
+    expect(levels().map(({ params }) => params.level)).toEqual(['debug', 'info']);
+    server.says(result(levels().at(-1).id));
+    expect([first, second].map(({ received }) => received.items.length)).toEqual([3, 2]);
+  });
+
   it('cancel their own call, and a session that leaves cancels its calls', async () => {
     const { fake, kept, first, second, server, newest } = await openTwo();
     second.send(call(1));
