@@ -103,7 +103,7 @@ export function createStatusPage(record: ConsoleRecord, parts: ConsoleParts): St
     },
     restartServer(server) {
       const found = findServer(server);
-      found?.renewSpares();
+      found?.renewUnused();
       return found && record.backends.restart(server);
     },
   });

@@ -122,6 +122,22 @@ test('an action that cannot be read, or names what is not there, does nothing an
   ]);
 });
 
+test('a restart of a server also ends the process that is kept for the next session', async () => {
+  const { admin, gateway } = await start('--share', 'all');
+  const openAndLeave = async (): Promise<number> => {
+    const session = await initialize(gateway.url);
+    const { content } = await session.callTool('describe_process');
+    await session.delete();
+    return JSON.parse(content[0].text).pid;
+  };
+  const before = await openAndLeave();
+  expect(await openAndLeave()).toBe(before);
+  const [headers, body] = [letIn(gateway), '{"server":"everything-server"}'];
+  const response = await fetch(`${admin}/status/actions/restart-server`, { method: 'POST', headers, body });
+  expect(response.status).toBe(200);
+  expect(await openAndLeave()).not.toBe(before);
+});
+
 test('with --admin-port 0 there is no page, and nothing is noted for one', async () => {
   const gateway = await startGateway({ command: everythingFixture });
   expect(gateway.logs().find(({ msg }) => String(msg).includes('status page'))).toBeUndefined();

@@ -106,9 +106,12 @@ async function openPage(parts: OperatorParts): Promise<StatusPage | undefined> {
   });
 }
 
-const consoleServer = ({ config: { name }, running, modern }: ServedServer, path: string): ConsoleServer => ({
+const consoleServer = ({ config: { name }, running, modern, kept }: ServedServer, path: string): ConsoleServer => ({
   name,
   path,
   callsInFlight: modern.inFlight.calls,
-  renewSpares: () => running.pool.renew(),
+  renewUnused() {
+    kept?.clear();
+    running.pool.renew();
+  },
 });

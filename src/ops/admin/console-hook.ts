@@ -74,8 +74,8 @@ export interface ConsoleServer {
   readonly path: string;
   /** The calls of modern clients in flight. */
   readonly callsInFlight: number;
-  /** Replaces the spare backends. */
-  renewSpares(): void;
+  /** Ends the processes that are kept for the next session, and replaces the spare backends. */
+  renewUnused(): void;
 }
 
 /** A session of this instance. */
