@@ -95,6 +95,8 @@ export class KeptProcesses implements ProcessSource {
   readonly #checks = new Map<string, Promise<void>>();
   /** Kept processes in a row that did not answer a ping. */
   #unanswered = 0;
+  /** How often the kept processes were ended. A process that was checked meanwhile ends, too. */
+  #clears = 0;
   readonly #ending = new Set<Promise<void>>();
   #isClosed = false;
 
@@ -165,7 +167,8 @@ export class KeptProcesses implements ProcessSource {
       }
       const kept = this.#takeKept(seeker.key);
       if (kept !== undefined) {
-        if (await this.#isReady(key, kept)) return kept;
+        const clears = this.#clears;
+        if ((await this.#isReady(key, kept)) && clears === this.#clears) return kept;
         this.#close(kept);
         continue;
       }
@@ -302,6 +305,7 @@ export class KeptProcesses implements ProcessSource {
 
   /** Ends the kept processes. */
   clear(): void {
+    this.#clears += 1;
     for (const { process } of [...this.#kept]) this.#end(process);
   }
 

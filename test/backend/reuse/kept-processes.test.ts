@@ -134,6 +134,19 @@ describe('the process of a session that ended', () => {
     await kept.close();
     expect(fake.living).toEqual([]);
   });
+
+  it('serves no session if the kept processes were ended while it was checked', async () => {
+    const { fake, kept, open, openAndLeave } = createFixture({ ignoresPings: true });
+    const pid = await openAndLeave();
+    const server = fake.backend;
+    const pinged = server.sent.next(({ method }) => method === 'ping');
+    const next = open().shake();
+    const { id } = await pinged;
+    kept.clear();
+    server.says({ jsonrpc: '2.0', id, result: {} });
+    expect(await next).not.toBe(pid);
+    expect([server.isClosed, fake.living.length]).toEqual([true, 1]);
+  });
 });
 
 describe('the process of a session that its client has left', () => {
