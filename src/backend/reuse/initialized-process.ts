@@ -294,7 +294,7 @@ export class InitializedProcess implements BackendEvents, MemberHost {
 
   /** True if every message of the server is for this session, under the ids that the server uses. */
   #passesUnchanged(only: ProcessMember): boolean {
-    return only.keepsIds && !this.#calls.numbers.areUsed && this.#ownRequests.size === 0;
+    return only.keepsIds && !this.#calls.hasRenumbered && this.#ownRequests.size === 0;
   }
 
   onMessages(messages: readonly Message[], relatedRequests?: RequestIds): void {

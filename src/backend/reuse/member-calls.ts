@@ -17,6 +17,7 @@ interface TokenOwner extends RenumberedIds {
 export class MemberCalls {
   readonly byId = new Map<RequestId, MemberCall>();
   readonly numbers = new RequestNumbers();
+  #hasRenumbered = false;
   /** The requests of members that have left. */
   readonly #abandoned = new Set<RequestId>();
   /** Progress tokens of answered requests, the oldest first. */
@@ -24,6 +25,11 @@ export class MemberCalls {
 
   get size(): number {
     return this.byId.size;
+  }
+
+  /** True once a request has had a number. The server can name it at any time, even long after the request. */
+  get hasRenumbered(): boolean {
+    return this.#hasRenumbered;
   }
 
   /** True while the server may write for a member that has left. */
@@ -38,6 +44,7 @@ export class MemberCalls {
     const isTaken = RequestNumbers.mayBe(clientId) || RequestNumbers.mayBe(progressToken) || this.byId.has(clientId);
     const isUnchanged = member.keepsIds && !isTaken;
     const renumbered = isUnchanged ? undefined : renumber(request, this.numbers.next());
+    if (renumbered !== undefined) this.#hasRenumbered = true;
     const sent = renumbered?.request ?? request;
     const subscription = readSubscription(request);
     this.byId.set(sent.id as RequestId, {

@@ -10,11 +10,6 @@ const firstNumber = 2 ** 30;
 export class RequestNumbers {
   #last = firstNumber - 1;
 
-  /** True once there is a number. The server can name it at any time, even long after its request. */
-  get areUsed(): boolean {
-    return this.#last >= firstNumber;
-  }
-
   next(): number {
     this.#last += 1;
     return this.#last;
