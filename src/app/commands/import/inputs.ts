@@ -59,15 +59,22 @@ export class Inputs {
     return [...value.matchAll(braces)].some(([, name = '']) => Object.hasOwn(variables, name));
   }
 
-  #fill(value: string, { variables = {}, isSecret }: Input, label: string): string {
+  #fill(value: string, input: Input, label: string): string {
     this.literal(value, label);
-    return value.replace(braces, (whole, name: string) => {
-      const variable = Object.hasOwn(variables, name) ? variables[name] : undefined;
-      if (variable === undefined) return whole;
-      const input = isSecret === true ? { ...variable, isSecret } : variable;
-      if (variable.value !== undefined && input.isSecret !== true) return this.literal(variable.value, label);
-      return this.#reference(input, `{${name}} in ${label}`, `${this.#prefix}_${variableName(name)}`, variable);
-    });
+    // Names are at the odd indexes.
+    const parts = value.split(braces).map((part, index) => (index % 2 === 0 ? part : this.#part(part, input, label)));
+    // The publisher's parts must not become a reference together, either.
+    this.literal(parts.map((part) => (part.startsWith('${') ? ' ' : part)).join(''), label);
+    return parts.join('');
+  }
+
+  /** What stands in place of `{name}`. It begins with `${` only if it is a reference as a whole. */
+  #part(name: string, { variables = {}, isSecret }: Input, label: string): string {
+    const variable = Object.hasOwn(variables, name) ? variables[name] : undefined;
+    if (variable === undefined) return `{${name}}`;
+    const input = isSecret === true ? { ...variable, isSecret } : variable;
+    if (variable.value !== undefined && input.isSecret !== true) return this.literal(variable.value, label);
+    return this.#reference(input, `{${name}} in ${label}`, `${this.#prefix}_${variableName(name)}`, variable);
   }
 
   /** @param identity the object that the variable stands for: another one gets a name of its own */

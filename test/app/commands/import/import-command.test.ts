@@ -21,6 +21,19 @@ function convert(description: object): { entries: Record<string, Record<string, 
 const onlyEntry = (description: object): Record<string, unknown> | undefined =>
   Object.values(convert(description).entries)[0];
 
+/** A remote with a header that is filled from variables. */
+const joined = (value: string, variables: object): object => ({
+  type: 'sse',
+  url: 'https://example.com',
+  headers: [{ name: 'X-A', value, variables }],
+});
+
+const joinedUrl = {
+  type: 'sse',
+  url: 'https://example.com/?x={a}{file:/run/secrets/key}',
+  variables: { a: { value: '$' } },
+};
+
 describe('a package', () => {
   it('of npm runs with npx at its version, without a question', () => {
     expect(convert(described({ packages: [npmPackage] })).entries).toEqual({
@@ -357,6 +370,10 @@ describe('a description', () => {
     ],
     ['a URL', { remotes: [{ type: 'sse', url: 'https://example.com/?x=${file:/run/secrets/key}' }] }],
     ['a registry', { packages: [{ ...npmPackage, registryBaseUrl: 'https://x.example/${HOME}' }] }],
+    ['a header whose parts are joined', { remotes: [joined('{a}{file:/home/me/.netrc}', { a: { value: '$' } })] }],
+    ['a URL whose parts are joined', { remotes: [joinedUrl] }],
+    ['joined defaults', { remotes: [joined('{a}{b}', { a: { value: '$' }, b: { default: '{HOME}' } })] }],
+    ['the name of a chosen value', { remotes: [joined('{a}{TIDES_B}{b}', { a: { value: '$' }, b: {} })] }],
   ])('cannot read variables or files of this machine through %s', (_, parts) => {
     const { entries, report } = convert(described(parts));
     expect(entries).toEqual({});
