@@ -49,10 +49,13 @@ function aroundReferences(text: string, change: (text: string) => string): strin
   });
   return change(short).replace(anyMark, (mark) => {
     const index = mark.charCodeAt(0) - firstMark;
-    const reference = references[index % maxMarks] ?? masked;
-    return index < maxMarks ? reference : hideDefault(reference);
+    const reference = references[index % maxMarks] ?? mark;
+    return index < maxMarks && !hasUrlSecret.test(reference) ? reference : hideDefault(reference);
   });
 }
+
+/** A URL with a user name, a password or a query, such as the default of a reference. */
+const hasUrlSecret = /:\/\/(?:[^/]*@|.*\?)/s;
 
 /** Characters for private use (Unicode, chapter 23.5) stand for references. */
 const firstMark = 0xe000;
@@ -138,26 +141,49 @@ const hasFileReference = (written: unknown): boolean => JSON.stringify(written ?
 /** Shows the URL of a server, without its query. */
 export const showUrl = (url: string): unknown => hideUrlSecrets(url);
 
-/** Shows a command that is written as one text, without the values of arguments such as `--token=…`. */
+/** A word of a command line, in which quotes may hold blanks, or the blanks between two words. */
+const wordOrBlanks = /(?:"(?:\\.|[^"\\])*"?|'[^']*'?|\\.|[^\s"'\\])+|\\|\s+/gs;
+
+/** Shows a command that is written as one text, without the secrets that `showArguments` hides. */
 export const showCommandText = (text: string): string =>
   aroundReferences(text, (short) =>
-    maskArguments(short.split(/(\s+)/), (words, index) => words[index - 2] ?? '').join(''),
+    maskArguments(short.match(wordOrBlanks) ?? [], (words, index) => words[index - 2] ?? '').join(''),
   );
 
-/** Shows arguments. Hides the value of arguments such as `--token=…`, and an argument after `--token`. */
+/**
+ * Shows arguments. Hides the value of arguments such as `--token=…`, an argument after `--token`, the values of headers,
+ * and the user names, passwords and queries of URLs.
+ */
 export const showArguments = (args: readonly string[]): string[] =>
   maskArguments(args, (all, index) => all[index - 1] ?? '');
 
 const maskArguments = (args: readonly string[], before: (args: readonly string[], index: number) => string): string[] =>
   args.map((argument, index) => {
-    const [name, value] = argument.split(/=(.*)/s, 2);
-    if (value !== undefined && secretWord.test(name ?? '')) return `${name}=${hideArgument(value)}`;
-    const previous = before(args, index);
-    const follows = previous.startsWith('-') && !previous.includes('=') && secretWord.test(previous);
-    return follows && !argument.startsWith('-') && argument.trim() !== '' ? hideArgument(argument) : argument;
+    const shown = maskArgument(argument, before(args, index));
+    return shown.includes('://') ? String(hideUrlSecrets(shown)) : shown;
   });
 
-const hideArgument = (text: string): string => (/^[\uE000-\uEFFF]$/.test(text) ? withoutDefault(text) : hideText(text));
+function maskArgument(argument: string, previous: string): string {
+  const [name = '', value] = argument.split(/=(.*)/s, 2);
+  if (headerOption.test(previous)) return hideHeader(argument);
+  if (value !== undefined && headerOption.test(name)) return `${name}=${hideHeader(value)}`;
+  if (value !== undefined && secretWord.test(name)) return `${name}=${hideArgument(value)}`;
+  const follows = previous.startsWith('-') && !previous.includes('=') && secretWord.test(previous);
+  return follows && !argument.startsWith('-') && argument.trim() !== '' ? hideArgument(argument) : argument;
+}
+
+/** Options of bridges and HTTP clients whose value is a header. */
+const headerOption = /^["']?(?:-H|--headers?)$/;
+
+/** Hides the value of `Name: value`, in quotes or without them. */
+const hideHeader = (text: string): string =>
+  text.replace(
+    /^(["']?[\w-]+:(?!\/\/)\s*)(.*?)(["']?)$/s,
+    (_, name: string, value: string, quote: string) => `${name}${hideArgument(value)}${quote}`,
+  );
+
+const hideArgument = (text: string): string =>
+  /^(?:(?:Bearer|Basic|Token) )?[\uE000-\uEFFF]$/i.test(text) ? withoutDefault(text) : hideText(text);
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

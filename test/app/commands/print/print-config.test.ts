@@ -93,6 +93,35 @@ describe('config print', () => {
     expect(text).toContain('"tools": {"t":{"arguments":{"key":"***","n":"***"}}}');
   });
 
+  it.each([
+    [['--header', 'Authorization: Bearer CANARY']],
+    [['--header=Authorization: Bearer CANARY']],
+    [['-H', 'X-Api-Key:CANARY']],
+    [['-H', 'Authorization: ${A:-CANARY}']],
+    [['postgresql://me:CANARY@db/x']],
+    [['DATABASE_URL=postgresql://me:CANARY@db/x']],
+    [['${DB:-postgresql://me:CANARY@db/x}']],
+    [['https://h.example/mcp?v=CANARY']],
+    [['https://me:CANARY@h.example/mcp?token=CANARY']],
+    [['--token', 'two CANARY words']],
+  ])('[P12] masks secrets in the arguments %j', (args) => {
+    expect(print({ mcpServers: { a: { command: 'x', args } } })).not.toContain('CANARY');
+    const words = args.map((each) => (each.includes(' ') ? `"${each}"` : each));
+    expect(print({ mcpServers: { a: { command: ['x', ...words, '${Y:-y}'].join(' ') } } })).not.toContain('CANARY');
+  });
+
+  it('shows the references in headers and URLs of arguments, and what is no secret', () => {
+    const args = ['https://${HOST:-h}/mcp', '--header', 'Authorization: Bearer ${T:-CANARY}', '-H', 'tcp://h:1', 'a:b'];
+    const text = print({ mcpServers: { a: { command: 'x', args } } });
+    expect(text).toContain(
+      '["https://${HOST:-h}/mcp","--header","Authorization: Bearer ${T:-***}","-H","tcp://h:1","a:b"]',
+    );
+    const command = 'x  https://${U:-u}@h/ -H "Authorization: Bearer ${T:-CANARY}" y';
+    expect(lineOf(print({ mcpServers: { a: { command } } }), 'command')).toContain(
+      JSON.stringify('x  https://${U:-***}@h/ -H "Authorization: Bearer ${T:-***}" y'),
+    );
+  });
+
   it('masks a literal password next to a reference in the URL of Redis', () => {
     const text = print({ mcpServers }, { argv: ['--redis', 'redis://:CANARY${file:sec/host}@h'] });
     expect(lineOf(text, 'redis')).toBe('"redis": "redis://***@h", // --redis');
