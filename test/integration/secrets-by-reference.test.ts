@@ -150,6 +150,15 @@ test('a key file keeps its comments, its permissions and the link to it, and is 
   expect(readFileSync(keys, 'utf8')).toBe('{"no": "list"}');
 });
 
+test('keys that are added at the same time are all in the file', async () => {
+  const keys = join(folderOfSecrets(), 'keys.json');
+  const [file, main] = program;
+  const names = ['alice', 'bob', 'carol', 'dave', 'erin', 'frank'];
+  await Promise.all(names.map((name) => run(file, [main, 'key', name, '--add', keys])));
+  const listed: { name: string }[] = JSON.parse(readFileSync(keys, 'utf8'));
+  expect(listed.map(({ name }) => name).sort()).toEqual(names);
+});
+
 test('included servers are served, and a change of them is a reload', async () => {
   const folder = folderOfSecrets();
   const [command, ...args] = everythingFixture;

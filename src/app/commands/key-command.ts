@@ -5,8 +5,10 @@ import {
   fchownSync,
   fstatSync,
   fsyncSync,
+  lstatSync,
   openSync,
   readFileSync,
+  readlinkSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -14,11 +16,13 @@ import {
   statSync,
   writeSync,
 } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { digestOfKey } from '../../auth/api-keys.ts';
 import { readKeysFile } from '../../config/access/api-key-sources.ts';
 import { renderIssueMessage } from '../../config/issues.ts';
 import { flagOf } from '../../config/options/option-names.ts';
 import { loadLibrary } from '../../util/load-library.ts';
+import { errorCodeOf } from '../../util/text/error-code.ts';
 
 /** The prefix of every key, so that secret scanners find keys. */
 const prefix = 'mcpgw_';
@@ -40,47 +44,89 @@ export function makeKey(name: string): NewKey {
   return { name, key, entry: JSON.stringify({ name, sha256 }), variable: `${name}:sha256:${sha256}` };
 }
 
+/** How long an addition waits for others to the same file. Each takes milliseconds. */
+const maxWaitMs = 5_000;
+
 /**
  * Adds the entry of a key to a key file, and creates the file if it does not exist. The file is replaced as a whole, so
- * that a running gateway never reads half of it. Only the owner of a new file can read it. An existing file keeps its
- * owner, its permissions and its comments. Throws an error for the operator if the file is not a valid key file or
- * cannot be written.
+ * that a running gateway never reads half of it. Additions at the same time wait for each other. Only the owner of a new
+ * file can read it. An existing file keeps its owner, its permissions and its comments. Throws an error for the operator
+ * if the file is not a valid key file or cannot be written.
  * @returns how many keys with this name the file had before
  */
-export function addToKeyFile(file: string, { name, entry }: Pick<NewKey, 'name' | 'entry'>): number {
-  const { text, owner, target, attributes } = readExisting(file);
-  const faults: string[] = [];
-  const keys = readKeysFile(text, file, (path, message) =>
-    faults.push(`${path} ${renderIssueMessage(message, flagOf)}`),
-  );
-  if (faults.length > 0) throw new Error(`The key was not added. ${faults.join('. ')}.`);
-  const temporary = `${target}.${process.pid}.new`;
+export function addToKeyFile(
+  file: string,
+  { name, entry }: Pick<NewKey, 'name' | 'entry'>,
+  waitMs = maxWaitMs,
+): number {
+  const target = attempt(file, 'read', () => targetOf(file));
+  const next = `${target}.lock`;
+  const descriptor = attempt(file, 'written', () => openNext(next, waitMs), target);
   try {
-    const descriptor = openSync(temporary, 'wx', 0o600);
-    try {
+    const { text, attributes } = attempt(file, 'read', () => readExisting(target));
+    const faults: string[] = [];
+    const keys = readKeysFile(text, file, (path, message) =>
+      faults.push(`${path} ${renderIssueMessage(message, flagOf)}`),
+    );
+    if (faults.length > 0) throw new Error(`The key was not added. ${faults.join('. ')}.`);
+    const write = (): void => {
       writeSync(descriptor, withEntry(text, entry));
       if (attributes !== undefined) keepAttributes(descriptor, attributes);
       fsyncSync(descriptor);
-    } finally {
-      closeSync(descriptor);
-    }
-    renameSync(temporary, target);
+      renameSync(next, target);
+    };
+    attempt(file, 'written', write, target);
+    return keys?.filter((key) => key.name === name).length ?? 0;
+  } catch (error) {
+    rmSync(next, { force: true });
+    throw error;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Runs one step. Its error tells the operator what is wrong with the file. */
+function attempt<Result>(file: string, done: 'read' | 'written', step: () => Result, target?: string): Result {
+  try {
+    return step();
   } catch (cause) {
-    rmSync(temporary, { force: true });
-    throw new Error(`The key was not added: ${file} cannot be written (${(cause as Error).message})${owner}.`, {
+    const owner = target === undefined ? '' : ownerHint(target);
+    throw new Error(`The key was not added: ${file} cannot be ${done} (${(cause as Error).message})${owner}.`, {
       cause,
     });
   }
-  return keys?.filter((key) => key.name === name).length ?? 0;
+}
+
+/** The file that is replaced: a link stays a link, even if its target does not exist yet. */
+function targetOf(file: string): string {
+  try {
+    return realpathSync(file);
+  } catch (error) {
+    if (errorCodeOf(error) !== 'ENOENT') throw error;
+    const isLink = lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+    return isLink ? targetOf(resolve(dirname(file), readlinkSync(file))) : file;
+  }
+}
+
+/** Opens the file that replaces the key file. While it exists, no other addition reads or replaces the key file. */
+function openNext(path: string, waitMs: number): number {
+  const until = performance.now() + waitMs;
+  const pause = new Int32Array(new SharedArrayBuffer(4));
+  for (;;) {
+    try {
+      return openSync(path, 'wx', 0o600);
+    } catch (cause) {
+      if (errorCodeOf(cause) !== 'EEXIST') throw cause;
+      const remedy = 'delete it if no other command is adding a key';
+      if (performance.now() >= until) throw new Error(`${path} exists; ${remedy}`, { cause });
+    }
+    Atomics.wait(pause, 0, 0, 10);
+  }
 }
 
 /** A key file as it is now, or the beginning of a new one. */
 interface KeyFile {
   readonly text: string;
-  /** The end of an error message about a file of another user. */
-  readonly owner: string;
-  /** The file that is replaced: a link stays a link. */
-  readonly target: string;
   readonly attributes?: Stats;
 }
 
@@ -90,20 +136,18 @@ function keepAttributes(descriptor: number, { mode, uid, gid }: Stats): void {
   fchmodSync(descriptor, mode & 0o777);
 }
 
-function readExisting(file: string): KeyFile {
-  try {
-    const text = readFileSync(file, 'utf8');
-    const target = realpathSync(file);
-    const attributes = statSync(target);
-    return { text: text.trim() === '' ? '[]\n' : text, owner: ownerHint(attributes), target, attributes };
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return { text: '[]\n', owner: '', target: file };
-    throw new Error(`The key was not added: ${file} cannot be read (${(cause as Error).message}).`, { cause });
-  }
+function readExisting(target: string): KeyFile {
+  const attributes = statSync(target, { throwIfNoEntry: false });
+  if (attributes === undefined) return { text: '[]\n' };
+  const text = readFileSync(target, 'utf8');
+  return { text: text.trim() === '' ? '[]\n' : text, attributes };
 }
 
-const ownerHint = ({ uid }: Stats): string =>
-  uid === process.geteuid?.() ? '' : `; the file belongs to the user ${uid}`;
+/** The end of an error message about a file of another user. */
+function ownerHint(target: string): string {
+  const uid = statSync(target, { throwIfNoEntry: false })?.uid;
+  return uid === undefined || uid === process.geteuid?.() ? '' : `; the file belongs to the user ${uid}`;
+}
 
 /** The text of a valid key file with one more entry at its end. Comments stay. */
 function withEntry(text: string, entry: string): string {

@@ -1,0 +1,39 @@
+import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { addToKeyFile, makeKey } from '../../../src/app/commands/key-command.ts';
+
+function createFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'gangway-keys-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+test('a link to a key file that does not exist yet stays a link', () => {
+  const folder = createFolder();
+  symlinkSync('real.json', join(folder, 'link.json'));
+  addToKeyFile(join(folder, 'link.json'), makeKey('alice'));
+  expect(lstatSync(join(folder, 'link.json')).isSymbolicLink()).toBe(true);
+  expect(readFileSync(join(folder, 'real.json'), 'utf8')).toContain('alice');
+  expect(readdirSync(folder).sort()).toEqual(['link.json', 'real.json']);
+});
+
+test('an addition that waits too long for another one names the file that is in the way', () => {
+  const file = join(createFolder(), 'keys.json');
+  writeFileSync(`${file}.lock`, '');
+  expect(() => addToKeyFile(file, makeKey('alice'), 20)).toThrow(
+    `The key was not added: ${file} cannot be written (${file}.lock exists; delete it if no other command is adding a key).`,
+  );
+  rmSync(`${file}.lock`);
+  expect(addToKeyFile(file, makeKey('alice'))).toBe(0);
+  expect(addToKeyFile(file, makeKey('alice'))).toBe(1);
+});
+
+test('a key file that is not valid stays as it is, and a correction can follow', () => {
+  const folder = createFolder();
+  const file = join(folder, 'keys.json');
+  writeFileSync(file, '{"no": "list"}');
+  expect(() => addToKeyFile(file, makeKey('alice'))).toThrow('The key was not added.');
+  expect(readdirSync(folder)).toEqual(['keys.json']);
+});
