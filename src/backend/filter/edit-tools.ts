@@ -5,10 +5,11 @@ import { findRemoval, type NewMembers, putMembers } from '../../protocol/message
 import { changedMessage, type Message, memberRange } from '../../protocol/message/message.ts';
 import type { FilterRules, NamedItem, ToolChange } from './filter-rules.ts';
 
-/** The outcome of filtering a list: its new text, the visible items, and the cursor of the next page. */
+/** The outcome of filtering a list: its new text, the visible items, the hidden names, and the cursor of the next page. */
 export interface FilteredList {
   readonly text: Buffer;
   readonly visible: readonly NamedItem[];
+  readonly hidden: readonly string[];
   readonly nextCursor: string | undefined;
 }
 
@@ -27,6 +28,7 @@ export function filterList(text: Buffer, key: string, rules: FilterRules): Filte
   const items = list && scanList(list, maxItems);
   if (list === undefined || items === undefined || range === 'duplicate_key') return 'unreadable';
   const visible: NamedItem[] = [];
+  const hidden: string[] = [];
   const kept: string[] = [];
   let isChanged = false;
   for (const { start, end } of items) {
@@ -36,6 +38,7 @@ export function filterList(text: Buffer, key: string, rules: FilterRules): Filte
     const named = typeof name === 'string' ? { name, text: item } : undefined;
     if (named === undefined || !rules.allows(named)) {
       isChanged = true;
+      if (named !== undefined) hidden.push(named.name);
       continue;
     }
     visible.push(named);
@@ -47,6 +50,7 @@ export function filterList(text: Buffer, key: string, rules: FilterRules): Filte
   return {
     text: isChanged ? replaceParts(text, [{ ...range, by: `[${kept.join()}]` }]) : text,
     visible,
+    hidden,
     nextCursor: typeof cursor === 'string' ? cursor : undefined,
   };
 }

@@ -26,6 +26,7 @@ export function filterBackends(open: OpenBackend, options: FilterOptions): OpenB
 interface ListRequest {
   readonly filter: NameFilter;
   readonly headers: ForwardedHeaders;
+  readonly isFirstPage: boolean;
 }
 
 /** A call that waits for the list of its server. */
@@ -108,7 +109,8 @@ class FilteredBackend extends BackendDecorator {
       this.#lists.delete(oldest);
       this.#hasForgottenLists = true;
     }
-    this.#lists.set(message.id as RequestId, { filter, headers });
+    const isFirstPage = memberRange(message, 'params', 'cursor') === undefined;
+    this.#lists.set(message.id as RequestId, { filter, headers, isFirstPage });
     return sent;
   }
 
@@ -180,16 +182,17 @@ class FilteredBackend extends BackendDecorator {
     const request = this.#lists.get(id);
     this.#lists.delete(id);
     if (message.isError || message.isStandIn) return message;
-    if (request !== undefined) return filterResponse(message, request.filter, request.headers);
+    if (request !== undefined) return filterResponse(message, request);
     if (!this.#hasForgottenLists) return message;
-    return this.#filters.reduce((filtered, filter) => filterResponse(filtered, filter, noHeaders), message);
+    const unknown = { headers: noHeaders, isFirstPage: false };
+    return this.#filters.reduce((filtered, filter) => filterResponse(filtered, { filter, ...unknown }), message);
   }
 }
 
 /** The response as clients get it. A list that cannot be read becomes an error. */
-function filterResponse(message: Message, filter: NameFilter, headers: ForwardedHeaders): Message {
+function filterResponse(message: Message, { filter, headers, isFirstPage }: ListRequest): Message {
   if (message.isError) return message;
-  const filtered = filter.filter(message.text, headers);
+  const filtered = filter.filter(message.text, headers, isFirstPage);
   if (filtered === 'absent') return message;
   if (filtered === 'unreadable') return createFaultResponse('list_unreadable', message.id as RequestId);
   return filtered.text === message.text ? message : changedMessage(message, filtered.text, {});

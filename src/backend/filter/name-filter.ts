@@ -64,12 +64,17 @@ export class NameFilter {
     this.rules = rules;
   }
 
-  /** Filters a response to a list request, and learns the names. */
-  filter(response: Buffer, headers: ForwardedHeaders): ReturnType<typeof filterList> {
+  /**
+   * Filters a response to a list request, and learns the names.
+   * @param isFirstPage true if the request had no cursor: a list of only one page replaces the names so far
+   */
+  filter(response: Buffer, headers: ForwardedHeaders, isFirstPage: boolean): ReturnType<typeof filterList> {
     const filtered = filterList(response, this.kind.key, this.rules);
     if (typeof filtered === 'string') return filtered;
     const { visible } = this.#of(headers);
+    if (isFirstPage && filtered.nextCursor === undefined) visible.clear();
     for (const { name } of filtered.visible) if (visible.size < maxNames) visible.add(name);
+    for (const name of filtered.hidden) visible.delete(name);
     return filtered;
   }
 
@@ -98,14 +103,18 @@ export class NameFilter {
   }
 
   async #readAll(known: KnownNames, headers: ForwardedHeaders, readPage: ReadPage): Promise<boolean> {
+    // Names of earlier lists that no page has.
+    const gone = new Set(known.visible);
     let cursor: string | undefined;
     for (let page = 0; page < maxPages; page++) {
       const response = await readPage(cursor);
-      const filtered = response && this.filter(response, headers);
+      const filtered = response && this.filter(response, headers, page === 0);
       if (filtered === undefined || typeof filtered === 'string') return false;
+      for (const { name } of filtered.visible) gone.delete(name);
       cursor = filtered.nextCursor;
       if (cursor === undefined) break;
     }
+    if (cursor === undefined) for (const name of gone) known.visible.delete(name);
     known.readAt = performance.now();
     return true;
   }

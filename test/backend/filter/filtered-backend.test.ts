@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { FilterOptions } from '../../../src/backend/filter/filter-rules.ts';
 import { filterBackends } from '../../../src/backend/filter/filtered-backend.ts';
 import { createFakeServer, type FakeServer } from '../../support/fake-backend.ts';
@@ -91,4 +91,49 @@ test('a client cannot hide its list request among those of the gateway', async (
   opened.send({ ...list(1), id: 'mcp-gangway-filter-1' });
   server.backend.says({ jsonrpc: '2.0', id: 'mcp-gangway-filter-1', result: tools('rm') });
   expect(JSON.parse(await opened.messages.next()).result).toEqual(tools());
+});
+
+describe('a call of a tool that an earlier list showed is refused', () => {
+  const readOnly = (name: string, readOnlyHint = true) => ({ name, annotations: { readOnlyHint } });
+
+  test.each([
+    ['after a list in which it is hidden', [{ tools: [readOnly('x', false), readOnly('y')] }]],
+    ['after a list without it', [{ tools: [readOnly('y')] }]],
+    ['if one list shows it and hides it', [{ tools: [readOnly('x'), readOnly('x', false)] }]],
+    ['after a page that hides it', [{ tools: [readOnly('x', false)], nextCursor: 'p' }, { tools: [readOnly('y')] }]],
+  ])('%s', async (_, pages) => {
+    const server = createFakeServer();
+    const opened = openBackend(filterBackends(server.open, { ...nothing, allowTools: ['@readOnlyHint'] }));
+    let id = 0;
+    for (const result of [{ tools: [readOnly('x')] }, ...pages]) {
+      opened.send({ ...list(++id), ...(id > 2 && { params: { cursor: 'p' } }) });
+      server.backend.says({ jsonrpc: '2.0', id, result });
+      await opened.messages.next();
+    }
+    opened.send(call('x', 9));
+    await answerOwnList(server, 'y');
+    expect(JSON.parse(await opened.messages.next())).toMatchObject({
+      id: 9,
+      error: { data: { reason: 'unknown_tool' } },
+    });
+    expect(server.backend.sent.items.map(({ method }) => method)).not.toContain('tools/call');
+  });
+});
+
+test('when the gateway reads all pages of a list, names that are on none of them are gone', async () => {
+  const server = createFakeServer();
+  const opened = openBackend(filterBackends(server.open, deny('rm')));
+  opened.send({ ...list(1), params: { cursor: 'p' } });
+  server.backend.says({ jsonrpc: '2.0', id: 1, result: tools('old', 'cp') });
+  await opened.messages.next();
+  opened.send(call('mv', 2));
+  await answerOwnList(server, 'cp', 'mv');
+  await server.backend.sent.next(({ id }) => id === 2);
+  opened.send(call('old', 3));
+  expect(JSON.parse(await opened.messages.next())).toMatchObject({
+    id: 3,
+    error: { data: { reason: 'unknown_tool' } },
+  });
+  opened.send(call('cp', 4));
+  await server.backend.sent.next(({ id }) => id === 4);
 });
