@@ -44,6 +44,8 @@ export class LineFile {
   #fd: number;
   #queue: Buffer[] = [];
   #queuedBytes = 0;
+  /** The lines that are not completely written. A portion that failed is one buffer with many of them. */
+  #queuedLines = 0;
   #lost = 0;
   /** True if `onStuck` has reported that lines cannot be written. */
   #isStuck = false;
@@ -107,12 +109,13 @@ export class LineFile {
       });
     }
     clearTimeout(this.#timer);
-    return this.#lost + this.#queue.length;
+    return this.#lost + this.#queuedLines;
   }
 
   #push(bytes: Buffer): void {
     this.#queue.push(bytes);
     this.#queuedBytes += bytes.length;
+    this.#queuedLines += 1;
   }
 
   #queueGapLine(): void {
@@ -131,6 +134,7 @@ export class LineFile {
       for (const fd of this.#retired.splice(0)) close(fd, () => undefined);
       const rest = portion.subarray(cause === null ? written : 0);
       this.#queuedBytes -= portion.length - rest.length;
+      this.#queuedLines -= countLines(portion) - countLines(rest);
       if (rest.length > 0) this.#queue.unshift(rest);
       if (cause === null) this.#onWritten();
       else this.#onWriteFailed(cause);
@@ -169,6 +173,15 @@ export class LineFile {
     this.#failures += 1;
   }
 }
+
+/** The lines that end in these bytes. */
+function countLines(bytes: Buffer): number {
+  let count = 0;
+  for (let at = bytes.indexOf(lineBreak); at >= 0; at = bytes.indexOf(lineBreak, at + 1)) count += 1;
+  return count;
+}
+
+const lineBreak = 0x0a;
 
 /** A write never blocks on a reader: a pipe that nobody reads fails with EAGAIN. */
 const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;

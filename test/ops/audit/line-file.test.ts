@@ -103,3 +103,31 @@ it('[E-02] [P8] a reader that pauses for long is told of once, and what is missi
   expect(seen.slice(0, -2)).toEqual(Array.from({ length: 200 - lost }, (_, n) => lineOf(n)));
   expect(told).toEqual(['stuck', `unstuck ${lost}`]);
 });
+
+it('[E-02] the end reports every line that a full disk did not take', async () => {
+  let failures = 0;
+  const file = new LineFile({
+    target: '/dev/full',
+    onStuck: () => {
+      failures += 1;
+    },
+    onUnstuck: () => undefined,
+    gapLine: (lost) => `${lost} lost`,
+  });
+  for (let n = 0; n < 100; n += 1) file.write(`line ${n}`);
+  await waitFor(() => failures > 0, { what: 'a write that fails' });
+  expect(await file.close()).toBe(100);
+});
+
+it('[E-02] the end reports every line that a reader left in the queue', async () => {
+  const { path, read } = createPipe();
+  const file = new LineFile({
+    target: path,
+    onStuck: () => undefined,
+    onUnstuck: () => undefined,
+    gapLine: (lost) => `${lost} lost`,
+  });
+  for (let n = 0; n < 3_000; n += 1) file.write(`${n} ${'x'.repeat(300)}`);
+  const lost = await file.close();
+  expect(read().split('\n').length - 1).toBe(3_000 - lost);
+});
