@@ -179,6 +179,20 @@ describe('processes', () => {
     expect(await look([])).toEqual([1.7, 0]);
   });
 
+  it('count their processor time once, also if a measurement between finds nothing', async () => {
+    const metrics = new Metrics();
+    const processes = [{ group: 7, identity: '7 100', residentBytes: 10, cpuMs: 100_000 }];
+    let found = processes;
+    let nowMs = 0;
+    watchProcesses(metrics, { live, usageOf: async () => found, now: () => nowMs });
+    for (const next of [processes, [], processes]) {
+      found = next;
+      nowMs += 10_000;
+      await metrics.refresh();
+    }
+    expect(metrics.tallies('processCpu').of('s').value).toBe(100);
+  });
+
   it('that cannot be looked at in time do not hold up a scrape', async () => {
     const metrics = new Metrics();
     let looks = 0;

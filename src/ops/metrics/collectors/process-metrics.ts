@@ -34,7 +34,7 @@ export function watchProcesses(
 ): void {
   let measurement: Promise<void> | undefined;
   let measuredAt = Number.NEGATIVE_INFINITY;
-  /** The processor time by process at the last measurement. */
+  /** The processor time by process at the last measurement that found any. */
   let previousCpuMs = new Map<string, number>();
 
   const measure = async (): Promise<void> => {
@@ -53,7 +53,8 @@ export function watchProcesses(
       currentCpuMs.set(identity, cpuMs);
       metrics.tallies('processCpu').of(server).value += Math.max(0, cpuMs - (previousCpuMs.get(identity) ?? 0)) / 1_000;
     }
-    previousCpuMs = currentCpuMs;
+    // Nothing is found if /proc cannot be read once. The time of the processes must not count again after that.
+    if (found.length > 0) previousCpuMs = currentCpuMs;
     for (const [server, { processes, bytes }] of sums) {
       metrics.tallies('processes').of(server).value = processes;
       metrics.tallies('processMemory').of(server).value = bytes;
