@@ -55,7 +55,7 @@ export interface RecentEvent {
 const maxKept = 200;
 
 /** How much is kept of a line that is not a message. */
-const maxNoiseBytes = 200;
+const maxNoise = 200;
 
 /**
  * Requests to Redis keep failing during an outage, which is one event. Failures closer together than this belong to one
@@ -172,7 +172,7 @@ export class RecentEvents {
   #addNoise(server: string, line: Uint8Array = Buffer.alloc(0)): void {
     if (this.#noisyServers.has(server)) return;
     this.#noisyServers.add(server);
-    this.#add('noise', { server }, Buffer.from(line.subarray(0, maxNoiseBytes)).toString());
+    this.#add('noise', { server }, redactStart(Buffer.from(line.subarray(0, 2 * maxNoise)).toString(), maxNoise));
   }
 
   /** Records a refused request: why, and from where. */
@@ -184,7 +184,7 @@ export class RecentEvents {
 
   /** Records the end of a server, with the last lines that it wrote. */
   #addEnd(kind: RecentEventKind, name: Partial<SessionName>, { detail, lastOutput = [] }: BackendEnd, more = ''): void {
-    const output = lastOutput.slice(-maxOutputLines).map((line) => redactCredentials(line.slice(0, maxOutputLine)));
+    const output = lastOutput.slice(-maxOutputLines).map((line) => redactStart(line, maxOutputLine));
     this.#add(kind, name, `${detail}${more}`, output);
   }
 
@@ -223,6 +223,10 @@ export class RecentEvents {
     return index < 0 ? undefined : this.#kept.splice(index, 1)[0];
   }
 }
+
+/** The start of a text, with likely credentials redacted. The end of it must not split a credential, which would stay. */
+const redactStart = (text: string, length: number): string =>
+  redactCredentials(text.slice(0, 2 * length)).slice(0, length);
 
 /** Describes a reload: `Added: a, b. Removed: c.` */
 function describeChanges(changes: Readonly<Record<'added' | 'changed' | 'removed', readonly string[]>>): string {

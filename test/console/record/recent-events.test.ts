@@ -39,3 +39,19 @@ test('a refusal says from where, and nothing of the key', () => {
   events.receive({ type: 'sender-refused', server: 'files', challenge, address: '192.0.2.1' });
   expect(events.after(0)).toMatchObject([{ detail: 'Host: evil.example, from 192.0.2.1' }]);
 });
+
+test('[P12] lines of a server are shown without likely credentials, also where a line is cut', () => {
+  const events = new RecentEvents();
+  const token = 'ghp_0123456789abcdefghijABCDEFGHIJ';
+  const atCut = (length: number): string => `${'.'.repeat(length - 10)}${token}`;
+  const noise = (server: string, line: string) =>
+    events.receive({ type: 'shared-message-dropped', server, reason: 'noise', text: Buffer.from(line) });
+  noise('reports', `login with ${token} at https://me:hunter2@example.com`);
+  noise('mail', atCut(200));
+  events.receive({ type: 'backend-ended', name, end: { ...end, lastOutput: [atCut(300)] }, isAtStart: false });
+  expect(events.after(0).map(({ detail, output }) => output?.[0] ?? detail)).toEqual([
+    'login with ••• at https://me:•••@example.com',
+    `${'.'.repeat(190)}•••`,
+    `${'.'.repeat(290)}•••`,
+  ]);
+});
