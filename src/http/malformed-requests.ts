@@ -1,4 +1,4 @@
-import { type Server as HttpServer, STATUS_CODES } from 'node:http';
+import { type Server as HttpServer, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Server as HttpsServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { entryOf, faultMessage, type Reason } from '../protocol/faults.ts';
@@ -28,16 +28,17 @@ export function answerMalformedRequests(server: HttpServer | HttpsServer): void 
   });
 }
 
-/** A socket of Node.js' HTTP server, and the response whose turn it is. */
-type ServerSocket = Duplex & { readonly _httpMessage?: { readonly headersSent: boolean } | null };
+/** Returns the response that has a socket: what is written there is a part of it. Node.js keeps it in `_httpMessage`. */
+export const responseOf = (
+  socket: Duplex & { readonly _httpMessage?: ServerResponse | null },
+): ServerResponse | undefined => socket._httpMessage ?? undefined;
 
-/** True if a response has the socket: what is written there would be a part of it. */
-export const hasResponse = (socket: ServerSocket): boolean => (socket._httpMessage ?? null) !== null;
+export const hasResponse = (socket: Duplex): boolean => responseOf(socket) !== undefined;
 
 /**
  * A second response inside the first would be read as a part of it. Node.js checks the same before its own response.
  */
-const hasBegunResponse = (socket: ServerSocket): boolean => socket._httpMessage?.headersSent ?? false;
+const hasBegunResponse = (socket: Duplex): boolean => responseOf(socket)?.headersSent ?? false;
 
 /**
  * Answers plain HTTP on the TLS port. The TLS socket can no longer be written to, so the response goes to the

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { hasResponse } from '../malformed-requests.ts';
+import { responseOf } from '../malformed-requests.ts';
 
 /**
  * The most requests that a connection may have sent without an answer. Only pipelining has more than one. Node.js reads
@@ -9,11 +9,23 @@ import { hasResponse } from '../malformed-requests.ts';
  */
 export const maxPipelined = 64;
 
-/** The responses of a server that have not ended, or whose end the client has not read. */
+/** A connection with responses. */
+interface Connection {
+  unanswered: number;
+  /** Responses to pipelined requests. Few clients send such requests. */
+  readonly pipelined: Set<ServerResponse>;
+  readonly onPrefinish: () => void;
+  readonly onClose: () => void;
+}
+
+/**
+ * The responses of a server that have not ended, or whose end the client has not read. It keeps objects of connections,
+ * but no object of each response: one that is reachable from old objects outlives collections of new objects
+ * (docs/decisions/0050).
+ */
 export class OpenResponses {
   readonly #slowReaderMs: number;
-  readonly #open = new Set<ServerResponse>();
-  readonly #bySocket = new WeakMap<Socket, Set<ServerResponse>>();
+  readonly #connections = new Map<Socket, Connection>();
 
   /** @param slowReaderMs how long a client may leave the rest of a complete response unread */
   constructor(slowReaderMs: number) {
@@ -23,50 +35,66 @@ export class OpenResponses {
   /** Holds a response until it is closed. Returns false if its connection has too many. */
   hold(outgoing: ServerResponse): boolean {
     const { socket } = outgoing.req;
-    const ofSocket = this.#bySocket.get(socket) ?? this.#begin(socket);
-    ofSocket.add(outgoing);
-    this.#open.add(outgoing);
-    outgoing.once('close', () => {
-      ofSocket.delete(outgoing);
-      this.#open.delete(outgoing);
-    });
-    outgoing.once('prefinish', () => this.#limitReading(outgoing));
-    return ofSocket.size <= maxPipelined;
+    const connection = this.#connections.get(socket) ?? this.#begin(socket);
+    connection.unanswered += 1;
+    outgoing.on('close', connection.onClose);
+    outgoing.on('prefinish', connection.onPrefinish);
+    if (connection.unanswered > 1) holdPipelined(outgoing, connection.pipelined);
+    return connection.unanswered <= maxPipelined;
   }
 
   /** Resolves when the clients have read the responses that are complete by now, after `graceMs` at the latest. */
   async whenRead(graceMs: number): Promise<void> {
-    const complete = [...this.#open].filter(({ writableEnded }) => writableEnded);
+    const open = [...this.#connections].flatMap(([socket, { pipelined }]) => [responseOf(socket), ...pipelined]);
+    const complete = open.flatMap((outgoing) => (outgoing?.writableEnded ? [outgoing] : []));
     const read = Promise.all(complete.map((each) => new Promise((resolve) => each.once('close', resolve))));
     const giveUp = new AbortController();
     await Promise.race([read, delay(graceMs, undefined, { signal: giveUp.signal }).catch(() => undefined)]);
     giveUp.abort();
   }
 
-  /** Node.js reports the end of a connection only to the response whose turn it is. The others are told here. */
-  #begin(socket: Socket): Set<ServerResponse> {
-    const ofSocket = new Set<ServerResponse>();
-    this.#bySocket.set(socket, ofSocket);
+  #begin(socket: Socket): Connection {
+    const connection: Connection = {
+      unanswered: 0,
+      pipelined: new Set(),
+      onPrefinish: () => this.#limitReading(socket),
+      onClose: () => {
+        connection.unanswered -= 1;
+      },
+    };
+    if (socket.destroyed) return connection;
+    this.#connections.set(socket, connection);
     socket.once('close', () => {
-      for (const waiting of ofSocket) {
-        if (waiting.closed || waiting.socket !== null) continue;
-        waiting.destroyed = true;
-        waiting.emit('close');
-      }
+      this.#connections.delete(socket);
+      closeWaiting(connection.pipelined);
     });
-    return ofSocket;
+    return connection;
   }
 
   /**
    * Destroys a complete response that the client stops reading: it would hold memory and a socket for ever (P8). The time
    * restarts with every part that the client reads.
    */
-  #limitReading(outgoing: ServerResponse): void {
+  #limitReading(socket: Socket): void {
+    const outgoing = responseOf(socket);
     // Nothing is left of a response that the operating system took whole.
-    if (outgoing.writableLength === 0) return;
-    const { socket } = outgoing.req;
+    if (outgoing === undefined || outgoing.writableLength === 0) return;
     outgoing.setTimeout(this.#slowReaderMs, () => outgoing.destroy());
     // Node.js sets its own time for the next request, but not for one that has begun already.
-    outgoing.once('finish', () => hasResponse(socket) && socket.setTimeout(0));
+    outgoing.once('finish', () => responseOf(socket) && socket.setTimeout(0));
+  }
+}
+
+function holdPipelined(outgoing: ServerResponse, pipelined: Set<ServerResponse>): void {
+  pipelined.add(outgoing);
+  outgoing.once('close', () => pipelined.delete(outgoing));
+}
+
+/** Node.js reports the end of a connection only to the response whose turn it is. The others are told here. */
+function closeWaiting(pipelined: ReadonlySet<ServerResponse>): void {
+  for (const waiting of pipelined) {
+    if (waiting.closed || waiting.socket !== null) continue;
+    waiting.destroyed = true;
+    waiting.emit('close');
   }
 }
