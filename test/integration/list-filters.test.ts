@@ -32,7 +32,10 @@ beforeAll(async () => {
     legacy: entry(everythingFixture, { 'echo*': ['write'] }),
     modern: entry(modernFixture, { 'echo*': ['write'] }),
   };
-  const views = { both: { servers: ['legacy', 'modern'] } };
+  const views = {
+    both: { servers: ['legacy', 'modern'] },
+    renaming: { servers: ['legacy'], tools: { legacy__echo: { name: 'say' } } },
+  };
   await writeFile(join(folder, 'config.json'), JSON.stringify({ mcpServers, views }));
   const entries = names.map((name) => ({
     ...JSON.parse(keys[name].entry),
@@ -77,11 +80,12 @@ describe.each(Object.entries(kinds))('%s', (_kind, list) => {
     ['legacy', 'echo'],
     ['modern', 'echo'],
     ['both', 'legacy__echo'],
+    ['renaming', 'say'],
   ])('at %s sees only the tools that its key may call', async (server, tool) => {
     expect(await list(server, 'writer')).toContain(tool);
     const seen = await list(server, 'reader');
     expect(seen.length).toBeGreaterThan(0);
-    expect(seen.filter((name) => name.includes('echo'))).toEqual([]);
+    expect(seen.filter((name) => name.includes('echo') || name === tool)).toEqual([]);
     expect(await list(server, 'root')).toContain(tool);
     expect(await list(server, 'writer')).toContain(tool);
   });
@@ -121,6 +125,14 @@ describe('a key without the scope of a tool, over a view', () => {
     method: 'tools/call',
     params: { name: 'legacy__echo', arguments: { text: 'x' } },
   };
+
+  test('cannot call the tool by the name that a view gives it', async () => {
+    const session = await initialize(urlOf('renaming'), as('reader'));
+    const refused = await session.request('tools/call', { name: 'say', arguments: { text: 'x' } });
+    expect(refused).toMatchObject({ status: 403, json: { error: { data: { reason: 'insufficient_scope' } } } });
+    const writer = await initialize(urlOf('renaming'), as('writer'));
+    expect((await writer.callTool('say', { text: 'x' })).content[0].text).toBe('x');
+  });
 
   test('cannot call the tool by its name in the view, in a batch, or in the modern era', async () => {
     const session = await initialize(urlOf('both'), { ...as('reader'), version: '2025-03-26' });

@@ -111,7 +111,7 @@ function readView(
   const { allowTools = [], denyTools = [], allowPrompts = [], denyPrompts = [], tools = {} } = view;
   return {
     ...common,
-    ...scopesOf(chosen, members),
+    ...scopesOf(chosen, members, tools),
     allowTools,
     denyTools,
     allowPrompts,
@@ -156,14 +156,23 @@ function findAffinity(
   return affinity;
 }
 
-/** A client of a view needs the scopes of all its servers, and those of the tools under their names in the view. */
+/**
+ * A client of a view needs the scopes of all its servers, and those of the tools under their names in the view. A tool
+ * that the view renames needs the scopes of its former name.
+ */
 function scopesOf(
   servers: readonly ServerConfig[],
   members: readonly ViewMember[],
+  changes: ServerOptions['tools'],
 ): Pick<ServerOptions, 'requiredScopes' | 'toolScopes'> {
-  const toolScopes = servers.flatMap((server, index) =>
+  const prefixed = servers.flatMap((server, index) =>
     Object.entries(server.toolScopes).map(([tool, scopes]) => [`${members[index]?.prefix}${tool}`, scopes] as const),
   );
+  const toolScopes = new Map(prefixed);
+  for (const [own, { name = own }] of Object.entries(changes)) {
+    const needed = prefixed.flatMap(([pattern, scopes]) => (matchesGlob(own, pattern) ? scopes : []));
+    if (needed.length > 0) toolScopes.set(name, [...new Set([...(toolScopes.get(name) ?? []), ...needed])]);
+  }
   return {
     requiredScopes: [...new Set(servers.flatMap((server) => server.requiredScopes))],
     toolScopes: Object.fromEntries(toolScopes),
