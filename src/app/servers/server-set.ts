@@ -91,14 +91,13 @@ export class ServerSet {
   }
 
   /**
-   * Replaces the configured servers. Unchanged servers continue untouched. A changed server starts anew for new
-   * sessions; existing sessions keep the old configuration until they end or `replacedServerMs` has passed. Throws an
+   * Replaces the configured servers. Unchanged servers continue untouched. A changed server, and each view of it, starts
+   * anew for new sessions; existing sessions keep the old configuration until they end or `replacedServerMs` has passed. Throws an
    * error for the operator if a server cannot be started, and changes nothing then.
    */
   replace(servers: readonly ServerConfig[]): ServerChanges {
     const before = this.#current;
-    const isAsBefore = (config: ServerConfig): boolean => isSameConfig(before.get(config.name)?.config, config);
-    const started = new Map(this.#runAll(servers.filter((config) => !isAsBefore(config))));
+    const started = new Map(this.#runAll(servers.filter(isChangedIn(servers, before))));
     this.#current = new Map();
     for (const { name } of servers) {
       const [running, kept] = [started.get(name), before.get(name)];
@@ -197,6 +196,20 @@ export class ServerSet {
     if (this.#current.has(this.#firstServer ?? '')) return;
     this.#firstServer = others.length === 0 ? only : undefined;
   }
+}
+
+/**
+ * Finds the configurations that differ from those before. A view changes with its servers: its sessions have backends of
+ * them.
+ */
+function isChangedIn(
+  servers: readonly ServerConfig[],
+  before: ReadonlyMap<string, ServedServer>,
+): (config: ServerConfig) => boolean {
+  const differing = servers.filter((config) => !isSameConfig(before.get(config.name)?.config, config));
+  const names = new Set(differing.map(({ name }) => name));
+  return ({ name, address }) =>
+    names.has(name) || (address?.transport === 'view' && address.members.some((member) => names.has(member.name)));
 }
 
 /** True if both configurations are the same. They are compared as text: Node.js considers any two URL objects equal. */
