@@ -1,7 +1,7 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { type Handshake, readHandshake } from '../../protocol/handshake.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
-import type { Message } from '../../protocol/message/message.ts';
+import { changedMessage, type Message } from '../../protocol/message/message.ts';
 import { contain } from '../../util/boundary.ts';
 import type {
   Backend,
@@ -21,7 +21,7 @@ export interface MemberListener {
   /** The server did not start, or has ended. */
   onDown(member: Member, end: BackendEnd): void;
   /**
-   * A message that answers none of the view's own requests.
+   * A message that answers none of the view's own requests. A response to no request of this server has no id.
    * @param request the client's request, if the message answers one
    */
   onMessage(
@@ -209,7 +209,10 @@ export class Member implements BackendEvents {
       const call = message.kind === 'response' && message.id != null ? this.calls.get(message.id) : undefined;
       if (call !== undefined) this.calls.delete(message.id as RequestId);
       if (call?.onOutcome !== undefined) call.onOutcome(message);
-      else this.#options.listener.onMessage(this, message, relatedRequests, call?.message);
+      else {
+        const passed = call === undefined ? withoutStrayId(message) : message;
+        this.#options.listener.onMessage(this, passed, relatedRequests, call?.message);
+      }
     }
   }
 
@@ -289,6 +292,10 @@ export class Member implements BackendEvents {
     );
   }
 }
+
+/** A response to no request of the server. Without its id, it cannot answer a request at another server (P2). */
+const withoutStrayId = (message: Message): Message =>
+  message.kind === 'response' ? changedMessage(message, message.text, { id: undefined }) : message;
 
 /** Ends members, and resolves when nothing of them is left. */
 export const closeMembers = async (members: readonly Member[], how?: CloseOptions): Promise<void> => {
