@@ -10,7 +10,7 @@ import type { Member } from './member.ts';
 const inputMethods: ReadonlySet<string | undefined> = new Set(['tools/call', 'prompts/get', 'resources/read']);
 
 /** A call that waits for another call of the same server. */
-interface HeldCall {
+export interface HeldCall {
   readonly member: Member;
   readonly message: Message;
   readonly headers: ForwardedHeaders | undefined;
@@ -52,12 +52,11 @@ export class MemberGates {
     return true;
   }
 
-  /** A call of a server was answered: the next one may run. */
-  release(member: Member): void {
-    if (isAsking(member)) return;
+  /** Removes and returns the call that may run next at a server; undefined if there is none, or if one runs. */
+  release(member: Member): HeldCall | undefined {
+    if (isAsking(member)) return undefined;
     const index = this.#held.findIndex((held) => held.member === member);
-    const [next] = index < 0 ? [] : this.#held.splice(index, 1);
-    if (next !== undefined) member.send(next.message, next.headers);
+    return index < 0 ? undefined : this.#held.splice(index, 1)[0];
   }
 
   /** Removes a call that its client has cancelled. */

@@ -242,7 +242,7 @@ export class Member implements BackendEvents {
     this.#readyAt = performance.now();
     this.#options.listener.onReady(this, isReplacement);
     this.#waitingBytes = 0;
-    for (const call of this.#waiting.splice(0)) this.#pass(call);
+    for (const call of this.#waiting.splice(0)) if (this.#pass(call) === 'full') this.#leave(call, 'server_busy');
     return true;
   }
 
@@ -257,6 +257,12 @@ export class Member implements BackendEvents {
   #wait(call: MemberCall): void {
     this.#waiting.push(call);
     this.#waitingBytes += call.message.text.length;
+  }
+
+  /** A request gets no answer of the server. */
+  #leave({ message, onOutcome }: MemberCall, reason: Reason): void {
+    if (onOutcome !== undefined) onOutcome(undefined);
+    else this.#options.listener.onUnanswered([message.id as RequestId], reason, true);
   }
 
   /** The server is gone. Requests that read only run again once; the others end now (P3). */
@@ -277,10 +283,7 @@ export class Member implements BackendEvents {
     }
     this.calls.clear();
     const reason = end.reason === 'line_too_long' || end.reason === 'memory_limit' ? end.reason : 'server_exited';
-    for (const { message, onOutcome } of lost) {
-      if (onOutcome !== undefined) onOutcome(undefined);
-      else this.#options.listener.onUnanswered([message.id as RequestId], reason, true);
-    }
+    for (const call of lost) this.#leave(call, reason);
     this.#options.listener.onDown(this, end);
     if (!startsAgain) return;
     this.#timer = setTimeout(

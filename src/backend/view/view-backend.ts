@@ -150,7 +150,7 @@ class ViewBackend implements Backend, MemberListener {
   ): void {
     const { index } = member;
     if (message.kind === 'response') {
-      this.#gates.release(member);
+      this.#release(member);
       const taskId = request?.asksForTask ? scalarAt(message.text, ['result', 'task', 'taskId']) : undefined;
       if (typeof taskId === 'string') this.#routes.learn('taskId', taskId, index);
       this.#events.onMessages([message], relatedRequests ?? []);
@@ -170,11 +170,11 @@ class ViewBackend implements Backend, MemberListener {
 
   onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void {
     this.#events.onUnanswered(ids, reason, isFinal);
-    for (const member of this.#members) this.#gates.release(member);
+    for (const member of this.#members) this.#release(member);
   }
 
   onDropped(member: Member): void {
-    this.#gates.release(member);
+    this.#release(member);
   }
 
   /** The lists of a server are available now. */
@@ -330,6 +330,12 @@ class ViewBackend implements Backend, MemberListener {
     if (sent !== 'down') return sent;
     this.#refuse(message, 'view_unavailable');
     return 'sent';
+  }
+
+  /** A call of a server has ended: the next one may run. If the server cannot take that one, it is answered. */
+  #release(member: Member): void {
+    for (let next = this.#gates.release(member); next !== undefined; next = this.#gates.release(member))
+      this.#settle(next.message, this.#pass(member, next.message, next.headers));
   }
 
   /** The outcome of sending a message later than the client has sent it. */

@@ -29,19 +29,31 @@ const initialize = {
 };
 
 /** A server that answers nothing but `initialize`. */
-const silentServer = (): FakeServer =>
-  createFakeServer(({ method, id }, backend) => {
+const silentServer = (isFullAfterRestart: boolean): FakeServer => {
+  const server = createFakeServer(({ method, id }, backend) => {
+    if (isFullAfterRestart && server.opened.length > 1) backend.answerToSend = 'full';
     const capabilities = { tools: {}, tasks: { list: {} } };
     const result = { protocolVersion: '2025-11-25', capabilities, serverInfo: { name: 'server', version: '1' } };
     if (method === 'initialize') queueMicrotask(() => backend.says({ jsonrpc: '2.0', id, result }));
   });
+  return server;
+};
 
-/**
- * Starts a view.
- * @param isGroup true if its calls belong to several clients
- */
-export async function startView({ isGroup = false } = {}): Promise<StartedView> {
-  const servers: Readonly<Record<string, FakeServer>> = { a: silentServer(), b: silentServer() };
+/** How a view starts. */
+export interface ViewSetting {
+  /** True if its calls belong to several clients. */
+  readonly isGroup?: boolean;
+  /** True if servers that were lost take no requests after they have started again. */
+  readonly isFullAfterRestart?: boolean;
+}
+
+/** Starts a view. */
+export async function startView({
+  isGroup = false,
+  isFullAfterRestart = false,
+}: ViewSetting = {}): Promise<StartedView> {
+  const [serverA, serverB] = [silentServer(isFullAfterRestart), silentServer(isFullAfterRestart)];
+  const servers: Readonly<Record<string, FakeServer>> = { a: serverA, b: serverB };
   const received = createInbox<Message>();
   const unanswered = createInbox<readonly [RequestIds, Reason]>();
   const open = openView({
@@ -64,8 +76,7 @@ export async function startView({ isGroup = false } = {}): Promise<StartedView> 
   send(initialize);
   await received.next(({ id }) => id === 0);
   send({ jsonrpc: '2.0', method: 'notifications/initialized' });
-  const [a, b] = ['a', 'b'].map((name) => (servers[name] as FakeServer).backend) as [FakeBackend, FakeBackend];
-  return { a, b, received, unanswered, send };
+  return { a: serverA.backend, b: serverB.backend, received, unanswered, send };
 }
 
 /** A call of a tool under its name in the view. */
