@@ -33,8 +33,10 @@ export type ServerEvent = Readonly<
   | { type: 'command-not-found'; server: string; detail: string }
   /** A server of a view is missing in an answer: it is not there, or was silent for too long. */
   | { type: 'view-server-missing'; server: string; member: string; reason: 'down' | 'silent' }
+  /** A server of a view has started in one session. */
+  | { type: 'view-server-ready'; server: string; member: string }
   /** A server of a view has not started, or has ended by itself, in one session. */
-  | { type: 'view-server-down'; server: string; member: string; detail: string }
+  | { type: 'view-server-down'; server: string; member: string; end: BackendEnd; isAtStart: boolean }
   /** A session has found that the server speaks this era. */
   | { type: 'era-seen'; server: string; era: Era }
   /** A server was removed from the configuration. What is kept about it can go. */

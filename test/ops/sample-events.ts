@@ -61,7 +61,11 @@ export const sampleEvents: { readonly [T in Type]: readonly EventOf<GatewayEvent
 
   'server-stderr': [{ type: 'server-stderr', server, line: 'a line', pid: 7 }],
   'view-server-missing': [{ type: 'view-server-missing', server, member: 'm', reason: 'down' }],
-  'view-server-down': [{ type: 'view-server-down', server, member: 'm', detail: 'It exited with code 1.' }],
+  'view-server-ready': [{ type: 'view-server-ready', server: 'v', member: server }],
+  'view-server-down': [
+    { type: 'view-server-down', server: 'v', member: server, end: exited, isAtStart: false },
+    { type: 'view-server-down', server: 'v', member: server, end: silent, isAtStart: true },
+  ],
   'server-post-failed': [{ type: 'server-post-failed', server, detail: 'HTTP 500', dropped: 3 }],
   'transport-found': [{ type: 'transport-found', server, transport: 'sse' }],
   'tools-hidden': [{ type: 'tools-hidden', server, names: ['a', 'b'] }],

@@ -28,7 +28,8 @@ export function runView(
     timeoutMs,
     startTimeoutMs,
     onUnavailable: (member, reason) => emit({ type: 'view-server-missing', server: name, member, reason }),
-    onDown: (member, { detail }) => emit({ type: 'view-server-down', server: name, member, detail }),
+    onReady: (member) => emit({ type: 'view-server-ready', server: name, member }),
+    onDown: (member, end, isAtStart) => emit({ type: 'view-server-down', server: name, member, end, isAtStart }),
   });
   const pool = createWarmPool({
     open: containFaults(filterBackends(open, config)),

@@ -18,8 +18,8 @@ import { openStartingBackend } from '../starting/starting-backend.ts';
 export interface MemberListener {
   /** The server has answered `initialize`; `isReplacement` if an earlier backend of it was lost. */
   onReady(member: Member, isReplacement: boolean): void;
-  /** The server did not start, or has ended. */
-  onDown(member: Member, end: BackendEnd): void;
+  /** The server has ended, or did not start (`isAtStart`). */
+  onDown(member: Member, end: BackendEnd, isAtStart: boolean): void;
   /**
    * A message that answers none of the view's own requests. A response to no request of this server has no id.
    * @param request the client's request, if the message answers one
@@ -284,7 +284,7 @@ export class Member implements BackendEvents {
     this.calls.clear();
     const reason = end.reason === 'line_too_long' || end.reason === 'memory_limit' ? end.reason : 'server_exited';
     for (const call of lost) this.#leave(call, reason);
-    this.#options.listener.onDown(this, end);
+    this.#options.listener.onDown(this, end, !wasReady);
     if (!startsAgain) return;
     this.#timer = setTimeout(
       () => {

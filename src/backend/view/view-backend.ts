@@ -45,8 +45,10 @@ export interface ViewOptions {
   readonly startTimeoutMs: number;
   /** A server is missing in an answer to a client. */
   onUnavailable(server: string, reason: 'down' | 'silent'): void;
-  /** A server has not started, or has ended by itself. */
-  onDown(server: string, end: BackendEnd): void;
+  /** A server has started. */
+  onReady(server: string): void;
+  /** A server has ended by itself, or has not started (`isAtStart`). */
+  onDown(server: string, end: BackendEnd, isAtStart: boolean): void;
 }
 
 /** Creates the opener of a view. */
@@ -128,6 +130,7 @@ class ViewBackend implements Backend, MemberListener {
 
   onReady(member: Member): void {
     const isLate = this.#start?.isOver === true;
+    this.#options.onReady(member.name);
     this.#routes.forget(member.index);
     this.#start?.noteReady(member);
     if (!isLate) return;
@@ -135,8 +138,8 @@ class ViewBackend implements Backend, MemberListener {
     this.#announce(member);
   }
 
-  onDown(member: Member, end: BackendEnd): void {
-    this.#options.onDown(member.name, end);
+  onDown(member: Member, end: BackendEnd, isAtStart: boolean): void {
+    this.#options.onDown(member.name, end, isAtStart);
     for (const { id } of this.#gates.clear(member.index))
       this.#events.onUnanswered([id as RequestId], 'view_unavailable', true);
     this.#start?.noteDown(member, end);

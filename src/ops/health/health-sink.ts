@@ -25,6 +25,13 @@ export const createHealthSink =
         return;
       case 'server-silent':
         return health.failed(event.server, serverFailure('no_answer'));
+      case 'view-server-ready':
+        return health.started(event.member);
+      case 'view-server-down': {
+        const { member, end, isAtStart } = event;
+        // The gateway closes a server that does not answer in time.
+        return health.ended(member, end, isAtStart ? { isAtStart, ifClosed: serverFailure('no_answer') } : {});
+      }
       case 'command-not-found':
         return health.failed(event.server, serverFailure('not_found'));
       case 'spare-ended':

@@ -49,8 +49,8 @@ export function createServerLog(
         return logger.debug({ server, member, reason }, 'a server of the view is missing from an answer');
       }
       case 'view-server-down': {
-        const { server, member, detail } = event;
-        return logger.warn({ server, member, detail }, 'a server of the view has ended');
+        const { server, member, end } = event;
+        return logger.warn({ server, member, detail: end.detail }, 'a server of the view has ended');
       }
       case 'command-not-found': {
         const { server, detail } = event;

@@ -63,6 +63,7 @@ export async function startView({
     timeoutMs: 2_000,
     startTimeoutMs: 2_000,
     onUnavailable: () => undefined,
+    onReady: () => undefined,
     onDown: () => undefined,
   });
   const events = {
