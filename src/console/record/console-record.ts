@@ -109,7 +109,7 @@ export class ConsoleRecord {
       case 'server-stderr':
         return this.stderr.add(event.server, event.line, event.pid);
       case 'session-ended':
-        this.backends.forget(event.name);
+        this.backends.forget(event.name.session);
         this.failures.forget(event.name);
         break;
       case 'session-adopted':

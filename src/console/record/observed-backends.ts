@@ -10,7 +10,7 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import type { Message } from '../../protocol/message/message.ts';
 import { messagesOf, ProgressRun, type ServerUnit } from '../../protocol/message/progress-run.ts';
 import { detach } from '../../util/boundary.ts';
-import { type BackendOwner, backendOwnerKey } from './backend-owner.ts';
+import type { BackendOwner } from './backend-owner.ts';
 import type { MessageTap } from './message-tap.ts';
 
 /** A live backend. */
@@ -95,7 +95,8 @@ interface OwnedBackends {
 /** Observes the live backends by owner, and passes their messages to the tap. */
 export class ObservedBackends {
   readonly #tap: MessageTap;
-  readonly #byOwner = new Map<string, OwnedBackends>();
+  /** By the short name of the session, which is empty for the clients that share a backend. Few sessions have two. */
+  readonly #bySession = new Map<string, OwnedBackends[]>();
 
   constructor(tap: MessageTap) {
     this.#tap = tap;
@@ -112,21 +113,21 @@ export class ObservedBackends {
     };
   }
 
-  /** Forgets an owner whose session has ended. */
-  forget(owner: BackendOwner): void {
-    this.#byOwner.delete(backendOwnerKey(owner));
+  /** Forgets a session that has ended. A session of a view owns backends of several servers. */
+  forget(session: string): void {
+    this.#bySession.delete(session);
   }
 
   /** The live backends of all owners. */
   *live(): Iterable<ObservedBackend> {
-    for (const { live } of this.#byOwner.values()) yield* live;
+    for (const { live } of this.#owned()) yield* live;
   }
 
   /** Returns the counts of an owner: messages, requests to the server, and restarts. */
   countsOf(
     owner: BackendOwner,
   ): { readonly messages: number; readonly calls: number; readonly restarts: number } | undefined {
-    const owned = this.#byOwner.get(backendOwnerKey(owner));
+    const owned = this.#find(owner);
     return owned && { messages: owned.messages, calls: owned.calls, restarts: owned.losses };
   }
 
@@ -135,9 +136,7 @@ export class ObservedBackends {
    * @returns the number of ended backends
    */
   restart(server: string): number {
-    const live = [...this.#byOwner.values()]
-      .filter(({ owner }) => owner.server === server)
-      .flatMap((owned) => [...owned.live]);
+    const live = [...this.#owned()].filter(({ owner }) => owner.server === server).flatMap((owned) => [...owned.live]);
     for (const entry of live) {
       entry.isRestarted = true;
       detach('admin', entry.close());
@@ -145,12 +144,20 @@ export class ObservedBackends {
     return live.length;
   }
 
+  *#owned(): Iterable<OwnedBackends> {
+    for (const owned of this.#bySession.values()) yield* owned;
+  }
+
+  #find({ server, session = '' }: BackendOwner): OwnedBackends | undefined {
+    return this.#bySession.get(session)?.find(({ owner }) => owner.server === server);
+  }
+
   #findOrCreate(owner: BackendOwner): OwnedBackends {
-    const key = backendOwnerKey(owner);
-    const known = this.#byOwner.get(key);
+    const known = this.#find(owner);
     if (known !== undefined) return known;
+    const { session = '' } = owner;
     const created: OwnedBackends = { owner, live: new Set(), losses: 0, messages: 0, calls: 0 };
-    this.#byOwner.set(key, created);
+    this.#bySession.set(session, [...(this.#bySession.get(session) ?? []), created]);
     return created;
   }
 }

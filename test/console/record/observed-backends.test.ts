@@ -112,8 +112,18 @@ test('a restart closes the backends of that server alone, and the next ones coun
   ]);
   expect(ends).toEqual(['exited']); // as a loss, which is restored
   expect(backends.countsOf(owner)).toEqual({ messages: 0, calls: 0, restarts: 1 });
-  backends.forget(owner);
+  backends.forget(owner.session);
   expect(backends.countsOf(owner)).toBeUndefined();
+});
+
+test('[P8] the end of a session of a view forgets the backends of all its servers, and of no other session', () => {
+  const { backends, server } = open();
+  const owners = [owner, { server: 'mail', session: owner.session }, { server: 'mail', session: 'other' }] as const;
+  for (const { server: name, session } of owners) backends.observe(name, server.open)(silent, { session });
+  expect(owners.map((each) => backends.countsOf(each) === undefined)).toEqual([false, false, false]);
+  backends.forget(owner.session);
+  expect(owners.map((each) => backends.countsOf(each) === undefined)).toEqual([true, true, false]);
+  expect([...backends.live()].map(({ session }) => session)).toEqual(['other']);
 });
 
 test('a tool that failed is an error; the URI of a resource is not shown', () => {
